@@ -1,0 +1,1003 @@
+"""Made by `python -m tandem.eager.stubs` from the declarations of the operators."""
+
+import builtins as _b
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as _np
+
+from . import config as config
+from . import errors as errors
+from . import pytree as pytree
+from .eager import autograd as autograd
+from .eager.construct import asarray as asarray
+from .eager.construct import tensor as tensor
+from .eager.modes import enable_grad as enable_grad
+from .eager.modes import is_grad_enabled as is_grad_enabled
+from .eager.modes import no_grad as no_grad
+from .eager.tensor import Tensor as Tensor
+from .operators import random as random
+from .registry.dtypes import DType as DType
+from .registry.dtypes import bfloat16 as bfloat16
+from .registry.dtypes import bool_ as bool_
+from .registry.dtypes import complex64 as complex64
+from .registry.dtypes import complex128 as complex128
+from .registry.dtypes import float16 as float16
+from .registry.dtypes import float32 as float32
+from .registry.dtypes import float64 as float64
+from .registry.dtypes import int8 as int8
+from .registry.dtypes import int16 as int16
+from .registry.dtypes import int32 as int32
+from .registry.dtypes import int64 as int64
+from .registry.dtypes import uint8 as uint8
+from .registry.dtypes import uint16 as uint16
+from .registry.dtypes import uint32 as uint32
+from .registry.dtypes import uint64 as uint64
+from .registry.keys import DispatchKey as DispatchKey
+from .registry.keys import DispatchKeySet as DispatchKeySet
+from .registry.library import Library as Library
+from .registry.namespace import ops as ops
+from .registry.operator import fallthrough as fallthrough
+from .registry.schema_parser import parse_schema as parse_schema
+from .registry.state import exclude_keys as exclude_keys
+from .registry.state import include_keys as include_keys
+from .registry.tables import dispatch_table as dispatch_table
+from .registry.trace import show_dispatch_trace as show_dispatch_trace
+from .transforms import grad as grad
+from .transforms import stop_gradient as stop_gradient
+from .transforms import value_and_grad as value_and_grad
+
+_Number = _b.bool | _b.int | _b.float | _b.complex
+_TensorLike = Tensor | _Number | _np.ndarray[Any, Any] | _np.generic
+_DTypeLike = DType | _b.str | _b.type[Any] | _np.dtype[Any]
+
+__version__: _b.str
+bool = bool_
+
+def abs(
+    self: _TensorLike,
+) -> Tensor:
+    """The magnitude of each element; the most negative integer stays as it is."""
+
+def absolute(
+    self: _TensorLike,
+) -> Tensor:
+    """The magnitude of each element; the most negative integer stays as it is."""
+
+def acos(
+    self: _TensorLike,
+) -> Tensor:
+    """The angle whose cosine is each element, in [0, pi]; NaN outside of [-1, 1]."""
+
+def acosh(
+    self: _TensorLike,
+) -> Tensor:
+    """The number at least 0 whose hyperbolic cosine is each element; NaN below 1."""
+
+def add(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """Sum of two tensors, elementwise; `or` on bools."""
+
+def all(
+    self: _TensorLike,
+    axis: Sequence[_b.int] | _b.int | None = None,
+    *,
+    keepdims: _b.bool = False,
+) -> Tensor:
+    """Whether all elements over axes are true (not zero); True where there are none."""
+
+def any(
+    self: _TensorLike,
+    axis: Sequence[_b.int] | _b.int | None = None,
+    *,
+    keepdims: _b.bool = False,
+) -> Tensor:
+    """Whether an element over axes is true (not zero); False where there are none."""
+
+def arange(
+    start: _Number,
+    stop: _Number | None = None,
+    step: _Number = 1,
+    *,
+    dtype: _DTypeLike | None = None,
+    device: _b.str | None = None,
+) -> Tensor:
+    """Evenly spaced values ``start + i * step`` from ``start`` to below ``stop``."""
+
+def arccos(
+    self: _TensorLike,
+) -> Tensor:
+    """The angle whose cosine is each element, in [0, pi]; NaN outside of [-1, 1]."""
+
+def arccosh(
+    self: _TensorLike,
+) -> Tensor:
+    """The number at least 0 whose hyperbolic cosine is each element; NaN below 1."""
+
+def arcsin(
+    self: _TensorLike,
+) -> Tensor:
+    """The angle whose sine is each element, in [-pi/2, pi/2]; NaN outside of [-1, 1]."""
+
+def arcsinh(
+    self: _TensorLike,
+) -> Tensor:
+    """The number whose hyperbolic sine is each element."""
+
+def arctan(
+    self: _TensorLike,
+) -> Tensor:
+    """The angle whose tangent is each element, in [-pi/2, pi/2]."""
+
+def arctan2(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """The angle of the point (other, self), in [-pi, pi]."""
+
+def arctanh(
+    self: _TensorLike,
+) -> Tensor:
+    """The number whose hyperbolic tangent is each element; NaN outside of [-1, 1]."""
+
+def argmax(
+    self: _TensorLike,
+    axis: _b.int | None = None,
+    *,
+    keepdims: _b.bool = False,
+) -> Tensor:
+    """The index of the largest element along an axis or of all; the first of several; NaN if ..."""
+
+def argmin(
+    self: _TensorLike,
+    axis: _b.int | None = None,
+    *,
+    keepdims: _b.bool = False,
+) -> Tensor:
+    """The index of the smallest element along an axis or of all; the first of several; NaN if..."""
+
+def asin(
+    self: _TensorLike,
+) -> Tensor:
+    """The angle whose sine is each element, in [-pi/2, pi/2]; NaN outside of [-1, 1]."""
+
+def asinh(
+    self: _TensorLike,
+) -> Tensor:
+    """The number whose hyperbolic sine is each element."""
+
+def astype(
+    self: _TensorLike,
+    dtype: _DTypeLike,
+    *,
+    copy: _b.bool = True,
+) -> Tensor:
+    """The tensor with another dtype."""
+
+def atan(
+    self: _TensorLike,
+) -> Tensor:
+    """The angle whose tangent is each element, in [-pi/2, pi/2]."""
+
+def atan2(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """The angle of the point (other, self), in [-pi, pi]."""
+
+def atanh(
+    self: _TensorLike,
+) -> Tensor:
+    """The number whose hyperbolic tangent is each element; NaN outside of [-1, 1]."""
+
+def bitwise_and(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """The bits set in both elements."""
+
+def bitwise_invert(
+    self: _TensorLike,
+) -> Tensor:
+    """The bits of each element turned over; the logical not of a bool."""
+
+def bitwise_left_shift(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """The bits of `self` moved up by `other`; those shifted out are lost."""
+
+def bitwise_not(
+    self: _TensorLike,
+) -> Tensor:
+    """The bits of each element turned over; the logical not of a bool."""
+
+def bitwise_or(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """The bits set in either element."""
+
+def bitwise_right_shift(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """The bits of `self` moved down by `other`; the sign stays."""
+
+def bitwise_xor(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """The bits set in exactly one of two elements."""
+
+def broadcast_to(
+    self: _TensorLike,
+    shape: Sequence[_b.int] | _b.int,
+) -> Tensor:
+    """A view with the tensor repeated along new leading axes and axes of length 1."""
+
+def ceil(
+    self: _TensorLike,
+) -> Tensor:
+    """Each element rounded up; integers stay as they are."""
+
+def clip(
+    self: _TensorLike,
+    min: _TensorLike | None = None,
+    max: _TensorLike | None = None,
+) -> Tensor:
+    """The tensor with its elements limited to an interval."""
+
+def clone(
+    self: _TensorLike,
+) -> Tensor:
+    """A copy with memory of its own, laid out in row-major order."""
+
+def concat(
+    tensors: Sequence[_TensorLike],
+    axis: _b.int | None = 0,
+) -> Tensor:
+    """Tensors joined along an axis that they have."""
+
+def contiguous(
+    self: _TensorLike,
+) -> Tensor:
+    """The tensor in row-major order: a view of the same memory if it lies so already, else a ..."""
+
+def copysign(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """The magnitude of `self` with the sign of `other`, also that of -0.0."""
+
+def cos(
+    self: _TensorLike,
+) -> Tensor:
+    """The cosine of each element."""
+
+def cosh(
+    self: _TensorLike,
+) -> Tensor:
+    """The hyperbolic cosine of each element."""
+
+def cumprod(
+    self: _TensorLike,
+    axis: _b.int | None = None,
+    *,
+    dtype: _DTypeLike | None = None,
+) -> Tensor:
+    """The products of the elements up to and including each along an axis."""
+
+def cumsum(
+    self: _TensorLike,
+    axis: _b.int | None = None,
+    *,
+    dtype: _DTypeLike | None = None,
+) -> Tensor:
+    """The sums of the elements up to and including each along an axis."""
+
+def div(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """Quotient of two tensors, elementwise."""
+
+def divide(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """Quotient of two tensors, elementwise."""
+
+def elu(
+    self: _TensorLike,
+    alpha: _b.float = ...,
+) -> Tensor:
+    """The elements that are positive, and alpha * (exp(self) - 1) for the others."""
+
+def empty(
+    shape: Sequence[_b.int] | _b.int,
+    *,
+    dtype: _DTypeLike | None = None,
+    device: _b.str | None = None,
+) -> Tensor:
+    """A tensor whose values nobody should rely on; they are zeros, which the system gives for..."""
+
+def empty_like(
+    self: _TensorLike,
+    *,
+    dtype: _DTypeLike | None = None,
+    device: _b.str | None = None,
+) -> Tensor:
+    """A tensor with the shape of another, whose values nobody should rely on."""
+
+def eq(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """Whether two tensors are equal, elementwise; NaN equals nothing."""
+
+def equal(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """Whether two tensors are equal, elementwise; NaN equals nothing."""
+
+def erf(
+    self: _TensorLike,
+) -> Tensor:
+    """The error function of each element."""
+
+def erfc(
+    self: _TensorLike,
+) -> Tensor:
+    """1 - erf(self), exact where erf is close to 1 too."""
+
+def exp(
+    self: _TensorLike,
+) -> Tensor:
+    """e to the power of each element."""
+
+def exp2(
+    self: _TensorLike,
+) -> Tensor:
+    """2 to the power of each element."""
+
+def expand(
+    self: _TensorLike,
+    shape: Sequence[_b.int] | _b.int,
+) -> Tensor:
+    """``broadcast_to`` where -1 keeps a size."""
+
+def expand_dims(
+    self: _TensorLike,
+    axis: Sequence[_b.int] | _b.int = ...,
+) -> Tensor:
+    """A view with new axes of length 1; also called ``unsqueeze``."""
+
+def expm1(
+    self: _TensorLike,
+) -> Tensor:
+    """exp(self) - 1, exact for small elements too."""
+
+def eye(
+    n_rows: _b.int,
+    n_cols: _b.int | None = None,
+    *,
+    k: _b.int = 0,
+    dtype: _DTypeLike | None = None,
+    device: _b.str | None = None,
+) -> Tensor:
+    """A matrix with ones on one diagonal and zeros elsewhere."""
+
+def flip(
+    self: _TensorLike,
+    axis: Sequence[_b.int] | _b.int | None = None,
+) -> Tensor:
+    """A view with the elements in reverse order along some axes."""
+
+def floor(
+    self: _TensorLike,
+) -> Tensor:
+    """Each element rounded down; integers stay as they are."""
+
+def floor_divide(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """The quotient rounded down, elementwise; 0 for an integer divided by zero."""
+
+def fmax(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """The larger of two elements, the other one if one is NaN."""
+
+def fmin(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """The smaller of two elements, the other one if one is NaN."""
+
+def fmod(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """What division rounded towards zero leaves, with the sign of the dividend; 0 for an inte..."""
+
+def full(
+    shape: Sequence[_b.int] | _b.int,
+    fill_value: _TensorLike,
+    *,
+    dtype: _DTypeLike | None = None,
+    device: _b.str | None = None,
+) -> Tensor:
+    """A tensor of one value."""
+
+def full_like(
+    self: _TensorLike,
+    fill_value: _TensorLike,
+    *,
+    dtype: _DTypeLike | None = None,
+    device: _b.str | None = None,
+) -> Tensor:
+    """A tensor of one value, with the shape of another."""
+
+def ge(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """Whether `self` is at least `other`, elementwise."""
+
+def gelu(
+    self: _TensorLike,
+    *,
+    approximate: _b.str = "none",
+) -> Tensor:
+    """The Gaussian error linear unit."""
+
+def greater(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """Whether `self` is greater than `other`, elementwise."""
+
+def greater_equal(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """Whether `self` is at least `other`, elementwise."""
+
+def gt(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """Whether `self` is greater than `other`, elementwise."""
+
+def hypot(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """The length of the hypotenuse, sqrt(self**2 + other**2), without overflow on the way."""
+
+def isfinite(
+    self: _TensorLike,
+) -> Tensor:
+    """Whether an element is neither infinite nor NaN."""
+
+def isinf(
+    self: _TensorLike,
+) -> Tensor:
+    """Whether an element is infinite, of either sign; never so for integers."""
+
+def isnan(
+    self: _TensorLike,
+) -> Tensor:
+    """Whether an element is NaN; never so for integers."""
+
+def le(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """Whether `self` is at most `other`, elementwise."""
+
+def leaky_relu(
+    self: _TensorLike,
+    negative_slope: _b.float = ...,
+) -> Tensor:
+    """The elements that are positive, and the others times a slope."""
+
+def left_shift(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """The bits of `self` moved up by `other`; those shifted out are lost."""
+
+def less(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """Whether `self` is less than `other`, elementwise."""
+
+def less_equal(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """Whether `self` is at most `other`, elementwise."""
+
+def linspace(
+    start: _Number,
+    stop: _Number,
+    num: _b.int,
+    *,
+    dtype: _DTypeLike | None = None,
+    device: _b.str | None = None,
+    endpoint: _b.bool = True,
+) -> Tensor:
+    """``num`` evenly spaced values from ``start`` to ``stop``."""
+
+def log(
+    self: _TensorLike,
+) -> Tensor:
+    """The natural logarithm of each element; -inf for 0, NaN below."""
+
+def log10(
+    self: _TensorLike,
+) -> Tensor:
+    """The logarithm of each element to base 10."""
+
+def log1p(
+    self: _TensorLike,
+) -> Tensor:
+    """log(1 + self), exact for small elements too."""
+
+def log2(
+    self: _TensorLike,
+) -> Tensor:
+    """The logarithm of each element to base 2."""
+
+def logaddexp(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """log(exp(self) + exp(other)), without overflow on the way."""
+
+def logical_and(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """Whether both elements are true (not zero)."""
+
+def logical_not(
+    self: _TensorLike,
+) -> Tensor:
+    """Whether an element is false (zero)."""
+
+def logical_or(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """Whether either element is true (not zero)."""
+
+def logical_xor(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """Whether exactly one of two elements is true (not zero)."""
+
+def lt(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """Whether `self` is less than `other`, elementwise."""
+
+def matmul(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """The matrix product; also ``x @ y``."""
+
+def matrix_transpose(
+    self: _TensorLike,
+) -> Tensor:
+    """The transposes of a stack of matrices: a view with the last two axes exchanged; also ``..."""
+
+def max(
+    self: _TensorLike,
+    axis: Sequence[_b.int] | _b.int | None = None,
+    *,
+    keepdims: _b.bool = False,
+) -> Tensor:
+    """The largest element over axes; NaN if there is one."""
+
+def maximum(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """The larger of two elements; NaN if either is NaN."""
+
+def mean(
+    self: _TensorLike,
+    axis: Sequence[_b.int] | _b.int | None = None,
+    *,
+    keepdims: _b.bool = False,
+) -> Tensor:
+    """The arithmetic mean of the elements over axes."""
+
+def min(
+    self: _TensorLike,
+    axis: Sequence[_b.int] | _b.int | None = None,
+    *,
+    keepdims: _b.bool = False,
+) -> Tensor:
+    """The smallest element over axes; NaN if there is one."""
+
+def minimum(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """The smaller of two elements; NaN if either is NaN."""
+
+def moveaxis(
+    self: _TensorLike,
+    source: Sequence[_b.int] | _b.int,
+    destination: Sequence[_b.int] | _b.int,
+) -> Tensor:
+    """A view with some axes at new places, the others in their order."""
+
+def mul(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """Product of two tensors, elementwise; `and` on bools."""
+
+def multiply(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """Product of two tensors, elementwise; `and` on bools."""
+
+def ne(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """Whether two tensors differ, elementwise; NaN differs from everything."""
+
+def neg(
+    self: _TensorLike,
+) -> Tensor:
+    """The negative of each element; unsigned integers and the most negative integer wrap round."""
+
+def negative(
+    self: _TensorLike,
+) -> Tensor:
+    """The negative of each element; unsigned integers and the most negative integer wrap round."""
+
+def nonzero(
+    self: _TensorLike,
+    *,
+    size: _b.int | None = None,
+    fill_value: _b.int = 0,
+) -> tuple[Tensor, ...]:
+    """The positions of the elements that are not zero."""
+
+def not_equal(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """Whether two tensors differ, elementwise; NaN differs from everything."""
+
+def ones(
+    shape: Sequence[_b.int] | _b.int,
+    *,
+    dtype: _DTypeLike | None = None,
+    device: _b.str | None = None,
+) -> Tensor:
+    """A tensor of ones."""
+
+def ones_like(
+    self: _TensorLike,
+    *,
+    dtype: _DTypeLike | None = None,
+    device: _b.str | None = None,
+) -> Tensor:
+    """A tensor of ones with the shape of another."""
+
+def outer(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """The outer product of two vectors."""
+
+def pad(
+    self: _TensorLike,
+    width: Any,
+    *,
+    value: _Number = 0,
+) -> Tensor:
+    """The tensor with a margin of one value around it."""
+
+def permute(
+    self: _TensorLike,
+    axes: Sequence[_b.int] | _b.int,
+) -> Tensor:
+    """A view with the axes in another order; also called ``permute_dims``."""
+
+def permute_dims(
+    self: _TensorLike,
+    axes: Sequence[_b.int] | _b.int,
+) -> Tensor:
+    """A view with the axes in another order; also called ``permute_dims``."""
+
+def positive(
+    self: _TensorLike,
+) -> Tensor:
+    """A copy of the tensor."""
+
+def pow(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """`self` to the power `other`; a tensor of negative integers to integers gives truncated ..."""
+
+def power(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """`self` to the power `other`; a tensor of negative integers to integers gives truncated ..."""
+
+def prod(
+    self: _TensorLike,
+    axis: Sequence[_b.int] | _b.int | None = None,
+    *,
+    dtype: _DTypeLike | None = None,
+    keepdims: _b.bool = False,
+) -> Tensor:
+    """The product of the elements over axes; 1 where there are none."""
+
+def reciprocal(
+    self: _TensorLike,
+) -> Tensor:
+    """One over each element."""
+
+def relu(
+    self: _TensorLike,
+) -> Tensor:
+    """The positive part of each element; NaN stays NaN."""
+
+def remainder(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """What `floor_divide` leaves, with the sign of the divisor; 0 for an integer divided by z..."""
+
+def repeat(
+    self: _TensorLike,
+    repeats: _b.int,
+    axis: _b.int | None = None,
+) -> Tensor:
+    """Each element, or slice along an axis, several times in a row."""
+
+def reshape(
+    self: _TensorLike,
+    shape: Sequence[_b.int] | _b.int,
+) -> Tensor:
+    """The same elements in row-major order under another shape: a view where the strides allo..."""
+
+def right_shift(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """The bits of `self` moved down by `other`; the sign stays."""
+
+def roll(
+    self: _TensorLike,
+    shift: Sequence[_b.int] | _b.int,
+    axis: Sequence[_b.int] | _b.int | None = None,
+) -> Tensor:
+    """The elements moved along axes; what leaves at one end comes in at the other."""
+
+def round(
+    self: _TensorLike,
+) -> Tensor:
+    """Each element rounded to the nearest integer, halves to the even one; integers stay as t..."""
+
+def rsqrt(
+    self: _TensorLike,
+) -> Tensor:
+    """One over the square root of each element."""
+
+def sigmoid(
+    self: _TensorLike,
+) -> Tensor:
+    """1 / (1 + exp(-self)), without overflow on the way."""
+
+def sign(
+    self: _TensorLike,
+) -> Tensor:
+    """-1, 0 or 1 by the sign of each element, NaN for NaN; for complex numbers self / abs(self)."""
+
+def signbit(
+    self: _TensorLike,
+) -> Tensor:
+    """Whether the sign is negative, also that of -0.0 and of NaN."""
+
+def silu(
+    self: _TensorLike,
+) -> Tensor:
+    """self * sigmoid(self), also called swish."""
+
+def sin(
+    self: _TensorLike,
+) -> Tensor:
+    """The sine of each element."""
+
+def sinh(
+    self: _TensorLike,
+) -> Tensor:
+    """The hyperbolic sine of each element."""
+
+def softmax(
+    self: _TensorLike,
+    axis: _b.int = -1,
+) -> Tensor:
+    """Exponentials scaled to sum to one along an axis."""
+
+def softplus(
+    self: _TensorLike,
+) -> Tensor:
+    """log(1 + exp(self)), without overflow on the way."""
+
+def sqrt(
+    self: _TensorLike,
+) -> Tensor:
+    """The square root of each element; NaN for negative real ones."""
+
+def square(
+    self: _TensorLike,
+) -> Tensor:
+    """The square of each element."""
+
+def squeeze(
+    self: _TensorLike,
+    axis: Sequence[_b.int] | _b.int | None = None,
+) -> Tensor:
+    """A view without axes of length 1."""
+
+def stack(
+    tensors: Sequence[_TensorLike],
+    axis: _b.int = 0,
+) -> Tensor:
+    """Tensors of one shape joined along a new axis."""
+
+def std(
+    self: _TensorLike,
+    axis: Sequence[_b.int] | _b.int | None = None,
+    *,
+    correction: _b.float = ...,
+    keepdims: _b.bool = False,
+) -> Tensor:
+    """The standard deviation of the elements over axes, the square root of `var`."""
+
+def sub(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """Difference of two tensors, elementwise."""
+
+def subtract(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """Difference of two tensors, elementwise."""
+
+def sum(
+    self: _TensorLike,
+    axis: Sequence[_b.int] | _b.int | None = None,
+    *,
+    dtype: _DTypeLike | None = None,
+    keepdims: _b.bool = False,
+) -> Tensor:
+    """The sum of the elements over axes; 0 where there are none."""
+
+def take(
+    self: _TensorLike,
+    indices: _TensorLike,
+    axis: _b.int | None = None,
+) -> Tensor:
+    """The slices at integer positions along an axis."""
+
+def take_along_axis(
+    self: _TensorLike,
+    indices: _TensorLike,
+    axis: _b.int = -1,
+) -> Tensor:
+    """The elements at the places of ``indices``, whose values say where along one axis: argso..."""
+
+def tan(
+    self: _TensorLike,
+) -> Tensor:
+    """The tangent of each element."""
+
+def tanh(
+    self: _TensorLike,
+) -> Tensor:
+    """The hyperbolic tangent of each element."""
+
+def tensordot(
+    self: _TensorLike,
+    other: _TensorLike,
+    axes: Any = 2,
+) -> Tensor:
+    """Products summed over several axes of each operand."""
+
+def tile(
+    self: _TensorLike,
+    repetitions: Sequence[_b.int] | _b.int,
+) -> Tensor:
+    """Copies of the tensor side by side along each axis."""
+
+def transpose(
+    self: _TensorLike,
+    dim0: _b.int = -2,
+    dim1: _b.int = -1,
+) -> Tensor:
+    """A view with two axes exchanged."""
+
+def true_divide(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """Quotient of two tensors, elementwise."""
+
+def trunc(
+    self: _TensorLike,
+) -> Tensor:
+    """Each element rounded towards zero; integers stay as they are."""
+
+def unstack(
+    self: _TensorLike,
+    axis: _b.int = 0,
+) -> tuple[Tensor, ...]:
+    """The sub-tensors along an axis, as views."""
+
+def var(
+    self: _TensorLike,
+    axis: Sequence[_b.int] | _b.int | None = None,
+    *,
+    correction: _b.float = ...,
+    keepdims: _b.bool = False,
+) -> Tensor:
+    """The variance of the elements over axes."""
+
+def vecdot(
+    self: _TensorLike,
+    other: _TensorLike,
+    *,
+    axis: _b.int = -1,
+) -> Tensor:
+    """The sum of products along one axis."""
+
+def where(
+    condition: _TensorLike,
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """Elements of `self` where the condition holds, elsewhere those of `other`."""
+
+def zeros(
+    shape: Sequence[_b.int] | _b.int,
+    *,
+    dtype: _DTypeLike | None = None,
+    device: _b.str | None = None,
+) -> Tensor:
+    """A tensor of zeros."""
+
+def zeros_like(
+    self: _TensorLike,
+    *,
+    dtype: _DTypeLike | None = None,
+    device: _b.str | None = None,
+) -> Tensor:
+    """A tensor of zeros with the shape of another."""

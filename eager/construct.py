@@ -1,0 +1,193 @@
+"""Making tensors from Python numbers, lists, NumPy arrays, other tensors, and whatever speaks DLPack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..errors import (
+    ArgumentError,
+    BackendUnavailableError,
+    DTypeError,
+    ScalarOverflowError,
+    ShapeError,
+    UnsupportedError,
+    ValueArgumentError,
+)
+from ..registry.binding import device_name
+from ..registry.dtypes import DEFAULT_COMPLEX, DEFAULT_FLOAT, DType, as_dtype, uint64
+from ..registry.function import functions
+from ..registry.values import describe
+from .meta import leaf
+from .tensor import Tensor, wrap
+
+NUMBERS = (bool, int, float, complex)
+
+
+def asarray(
+    obj: Any,
+    dtype: Any = None,
+    *,
+    device: str | None = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of anything array-like.
+
+    Args:
+        obj: a number, nested lists of numbers or tensors, an ndarray, a tensor, or an object with ``__dlpack__`` or
+            ``__array__``. Python floats make float32, Python ints int64; arrays and NumPy scalars keep their dtype.
+        dtype: the dtype wanted; None takes that of ``obj``.
+        device: ``"cpu"`` or None.
+        copy: True copies, False never does (and raises if it had to), None copies where needed. An ndarray of a known
+            dtype is not copied: tensor and ndarray then share memory, and each sees what is written through the other.
+        requires_grad: whether operations on the tensor are recorded for ``backward``.
+
+    Returns:
+        A tensor; ``obj`` itself if it is a tensor and nothing has to change.
+
+    Raises:
+        DTypeError: objects, strings and other elements without a dtype of tandem; gradients of integers.
+        ShapeError: lists of unequal lengths.
+        ScalarOverflowError: an integer does not fit the dtype.
+        DeviceError: the device is unknown or not there.
+        ValueArgumentError: ``copy=False``, and a copy is needed.
+
+    >>> import tandem as td
+    >>> td.asarray([1, 2.5])
+    tensor([1. , 2.5])
+    """
+    check_device(device)
+    wanted = None if dtype is None else as_dtype(dtype)
+    tensor = _of_tensor(obj, wanted, copy) if isinstance(obj, Tensor) else _of_other(obj, wanted, copy)
+    return leaf(tensor.detach() if tensor is obj else tensor) if requires_grad else tensor
+
+
+tensor = asarray
+
+
+def check_device(device: str | None) -> None:
+    """Refuse devices that are unknown, or not there."""
+    if device is None or device == "cpu":
+        return
+    name = device_name(device)
+    if name.startswith("cuda"):
+        raise BackendUnavailableError(
+            f"device {name!r}: tandem has no CUDA backend on this machine; 'cpu' works"
+        )
+    if name != "cpu":
+        raise UnsupportedError(
+            f"device {name!r} holds no data, so a tensor of values cannot lie there; 'cpu' works"
+        )
+
+
+def _of_tensor(x: Tensor, wanted: DType | None, copy: bool | None) -> Tensor:
+    if wanted is not None and wanted is not x.dtype:
+        if copy is False:
+            raise ValueArgumentError(
+                f"asarray: {x.dtype} to {wanted} needs a copy, and copy=False forbids it"
+            )
+        return x.astype(wanted)
+    return x.clone() if copy else x
+
+
+def _of_other(obj: Any, wanted: DType | None, copy: bool | None) -> Tensor:
+    if isinstance(obj, (list, tuple)) and any(isinstance(item, Tensor) for item in _leaves(obj)):
+        found: Tensor = functions["td::stack"]([asarray(item) for item in obj], 0)
+        return found if wanted is None else found.astype(wanted)
+    array = _array_of(obj, wanted)
+    native = (wanted or as_dtype(array.dtype)).np
+    needed = array.dtype != native or isinstance(obj, (list, tuple)) or type(obj) in NUMBERS
+    if needed and copy is False:
+        raise ValueArgumentError(
+            f"asarray: {describe(obj)} to {native} needs a copy, and copy=False forbids it"
+        )
+    with np.errstate(over="ignore", invalid="ignore"):
+        return wrap(array.astype(native, copy=bool(copy) and array is obj))
+
+
+def _array_of(obj: Any, wanted: DType | None) -> np.ndarray[Any, Any]:
+    """An ndarray of an object; a checked dtype of tandem, perhaps of the other byte order."""
+    if isinstance(obj, np.ndarray | np.generic):
+        if type(obj).__module__.startswith("numpy.ma"):
+            raise UnsupportedError(
+                "asarray: masked arrays have no counterpart; use x.filled(value), or td.where"
+            )
+        array = np.asarray(obj)
+    elif isinstance(obj, (*NUMBERS, list, tuple)):
+        array = _of_python(obj, wanted)
+    elif hasattr(obj, "__array__") or hasattr(obj, "__array_interface__"):
+        array = np.asarray(obj)
+    elif hasattr(obj, "__dlpack__"):
+        array = np.from_dlpack(obj)
+    else:
+        array = _of_buffer(obj)
+    _check_elements(array, obj)
+    return array
+
+
+def _of_buffer(obj: Any) -> np.ndarray[Any, Any]:
+    if isinstance(obj, (str, bytes)):
+        raise DTypeError(f"asarray: {describe(obj)} is text; a tensor holds numbers or booleans")
+    try:
+        return np.asarray(memoryview(obj))
+    except TypeError:
+        raise ArgumentError(
+            f"asarray takes numbers, nested lists of them, NumPy arrays, tensors and objects with __dlpack__ or "
+            f"__array__, not {describe(obj)}"
+        ) from None
+
+
+def _of_python(obj: Any, wanted: DType | None) -> np.ndarray[Any, Any]:
+    exact = wanted.np if wanted is not None and wanted.is_integer and _all_integers(obj) else None
+    try:
+        array = np.array(obj, dtype=exact)
+    except OverflowError:
+        raise ScalarOverflowError(
+            f"asarray: an integer in {describe(obj)} does not fit {wanted or 'int64'}"
+        ) from None
+    except (TypeError, ValueError) as fault:
+        if "inhomogeneous" in str(fault):
+            raise ShapeError(
+                f"asarray: lists of unequal lengths or depths in {describe(obj)} make no tensor"
+            ) from None
+        raise ArgumentError(f"asarray: {describe(obj)} makes no tensor: {fault}") from None
+    if exact is not None or array.dtype.kind not in "fcu" or _has_numpy(obj):
+        return array
+    if array.dtype == uint64.np:
+        raise ScalarOverflowError(
+            f"asarray: an integer in {describe(obj)} does not fit int64; say dtype=td.uint64"
+        )
+    default = DEFAULT_FLOAT if array.dtype.kind == "f" else DEFAULT_COMPLEX
+    with np.errstate(over="ignore"):
+        return array if wanted is not None else array.astype(default.np)
+
+
+def _leaves(obj: Any) -> Iterator[Any]:
+    if isinstance(obj, (list, tuple)):
+        for item in obj:
+            yield from _leaves(item)
+    else:
+        yield obj
+
+
+def _all_integers(obj: Any) -> bool:
+    return all(isinstance(item, int) for item in _leaves(obj))
+
+
+def _has_numpy(obj: Any) -> bool:
+    return any(isinstance(item, np.ndarray | np.generic) for item in _leaves(obj))
+
+
+def _check_elements(array: np.ndarray[Any, Any], obj: Any) -> None:
+    if array.dtype.kind == "O":
+        strange = [item for item in array.flat if not isinstance(item, NUMBERS)]
+        if not strange:
+            raise ScalarOverflowError(f"asarray: an integer in {describe(obj)} does not fit any dtype")
+        raise DTypeError(
+            f"asarray: elements such as {describe(strange[0])} are objects; a tensor holds numbers or booleans, so "
+            "give the array a numeric dtype first"
+        )
+    as_dtype(array.dtype)

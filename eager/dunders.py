@@ -1,0 +1,112 @@
+"""The special methods of arithmetic: ``x + y``, ``2 - x``, ``x += y``, ``x == y``, ``-x``.
+
+Each is a callable object, not a function, so that the native entry of its operator can be put into it as well.
+"""
+
+from __future__ import annotations
+
+from types import MethodType
+from typing import Any
+
+from ..registry.function import functions
+from ..registry.native_type import NativeCallable, accept_entries
+from ..registry.values import TensorBase, converters
+from .tensor import Tensor
+
+NUMBERS = (bool, int, float, complex)
+
+# special method: operator
+BINARY = {
+    "add": "add",
+    "sub": "sub",
+    "mul": "mul",
+    "truediv": "div",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+    "pow": "pow",
+    "matmul": "matmul",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift",
+}
+COMPARISON = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
+UNARY = {"neg": "neg", "pos": "positive", "abs": "abs", "invert": "bitwise_not"}
+COMMUTATIVE = frozenset({"add", "mul", "and", "or", "xor"})
+
+
+def is_operand(value: Any) -> bool:
+    """Whether an operator takes a value where a tensor is expected."""
+    kind = type(value)
+    return kind in NUMBERS or kind in converters or isinstance(value, (TensorBase, *NUMBERS, *converters))
+
+
+@accept_entries
+class BinaryMethod(NativeCallable):  # type: ignore[misc]
+    """``__add__``, ``__radd__`` or ``__iadd__``: NotImplemented for operands that no tensor can be made of.
+
+    Attributes:
+        function: the operator's function.
+        swapped: whether the tensor is the right operand.
+    """
+
+    function: Any
+    swapped: bool
+
+    def __init__(self, name: str, function: Any, swapped: bool = False):
+        self.function, self.swapped = function, swapped
+        self.__name__, self.__qualname__, self.__doc__ = name, f"Tensor.{name}", function.__doc__
+
+    def __call__(self, x: Any, other: Any) -> Any:
+        if not is_operand(other):
+            return NotImplemented
+        return self.function(other, x) if self.swapped else self.function(x, other)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<method {self.__qualname__}>"
+
+
+methods: dict[str, BinaryMethod] = {}
+
+
+def _power(self: Tensor, other: Any, modulus: Any = None) -> Any:
+    if modulus is not None or not is_operand(other):
+        return NotImplemented
+    return by_name("pow")(self, other)
+
+
+def by_name(name: str) -> Any:
+    """The function of the operator of that name; of the overload defined first if there are several.
+
+    Raises:
+        KeyError: there is none.
+    """
+    found = functions.get(f"td::{name}") or functions.get(f"td::{name}.Tensor")
+    if found is None:
+        found = next((fn for full, fn in functions.items() if full.startswith(f"td::{name}.")), None)
+    if found is None:
+        raise KeyError(name)
+    return found
+
+
+def _method(name: str, function: Any, swapped: bool = False) -> None:
+    methods[name] = BinaryMethod(name, function, swapped)
+    setattr(Tensor, name, methods[name])
+
+
+def attach() -> None:
+    """Give Tensor its special methods."""
+    for name, operator in BINARY.items():
+        _method(f"__{name}__", by_name(operator))
+        _method(f"__r{name}__", by_name(operator), True)
+        if f"td::{operator}_" in functions or f"td::{operator}_.Tensor" in functions:
+            _method(f"__i{name}__", by_name(f"{operator}_"))
+    for name, operator in COMPARISON.items():
+        _method(f"__{name}__", by_name(operator))
+    for name, operator in UNARY.items():
+        setattr(Tensor, f"__{name}__", by_name(operator))
+    Tensor.__pow__ = _power  # type: ignore[method-assign, assignment]

@@ -1,0 +1,103 @@
+"""Reverse mode: gradients flow from results to leaves, newest node first.
+
+A node is always newer than what it depends on, so a heap by sequence number is a topological order, and nothing
+recurses: a history may be as deep as memory allows.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from typing import Any
+
+from .dunders import by_name
+from .meta import AutogradMeta
+from .node import Node, fit
+from .storage import owner_of
+from .tensor import Tensor
+
+Root = tuple[Any, int, Any]
+
+
+class Pass:
+    """One run of reverse mode.
+
+    Args:
+        keep: whether saved values survive the run.
+    """
+
+    def __init__(self, keep: bool):
+        self.keep = keep
+        self.leaves: dict[AutogradMeta, Any] = {}
+        self._heap: list[tuple[int, Node]] = []
+        self._pending: dict[Node, dict[int, Any]] = {}
+        self._wanted: dict[tuple[Node, int], Any] = {}
+
+    def run(self, roots: Iterable[Root], wanted: Iterable[tuple[Node, int]] = ()) -> dict[AutogradMeta, Any]:
+        """The sum of gradients of each leaf that is reached.
+
+        Args:
+            roots: ``(node or leaf, index, gradient)``.
+            wanted: results of nodes whose gradients are kept as well, in :attr:`wanted`.
+        """
+        self._wanted = dict.fromkeys(wanted)
+        for target, index, gradient in roots:
+            self._deliver(target, index, gradient)
+        while self._heap:
+            self._step(heapq.heappop(self._heap)[1])
+        return self.leaves
+
+    @property
+    def wanted(self) -> dict[tuple[Node, int], Any]:
+        """The gradients of the results asked for."""
+        return self._wanted
+
+    def _step(self, node: Node) -> None:
+        given = self._pending.pop(node)
+        for index, gradient in given.items():
+            if (node, index) in self._wanted:
+                self._wanted[node, index] = gradient
+        gradients = node.gradients(given)
+        if not self.keep:
+            node.free()
+        for rule, edge, gradient in zip(node.active.rules, node.edges, gradients):  # type: ignore[union-attr]
+            if gradient is None:
+                continue
+            if rule.is_list:
+                self._send_all(edge, gradient)
+            else:
+                self._send(edge, gradient)
+
+    def _send_all(self, edges: tuple[Any, ...], gradients: Any) -> None:
+        for edge, gradient in zip(edges, gradients):
+            if edge is not None and gradient is not None:
+                self._send(edge, gradient)
+
+    def _send(self, edge: Any, gradient: Any) -> None:
+        target, index, shape, dtype = edge
+        self._deliver(target, index, fit(gradient, shape, dtype))
+
+    def _deliver(self, target: Any, index: int, gradient: Any) -> None:
+        if target.__class__ is AutogradMeta:
+            there = self.leaves.get(target)
+            self.leaves[target] = gradient if there is None else there + gradient
+            return
+        given = self._pending.get(target)
+        if given is None:
+            self._pending[target] = {index: gradient}
+            heapq.heappush(self._heap, (-target.sequence, target))
+        else:
+            there = given.get(index)
+            given[index] = gradient if there is None else there + gradient
+
+
+def own(gradients: dict[AutogradMeta, Any], given: Any = None) -> dict[AutogradMeta, Any]:
+    """The same gradients, each in memory of its own (not that of ``given`` either) that may be written."""
+    seen = {id(given._array)} if type(given) is Tensor else set()
+    for leaf, gradient in gradients.items():
+        if type(gradient) is Tensor:
+            array = gradient._array
+            if gradient._storage is not None or owner_of(array) is not array or id(array) in seen:
+                gradient = gradients[leaf] = by_name("clone")(gradient)
+            seen.add(id(gradient._array))
+    return gradients

@@ -1,0 +1,152 @@
+"""In-place operators, made from the declarations that ask for one: ``add_`` from ``add``.
+
+The functional operator computes, its result is written into the memory of the first argument, and the version of that
+memory rises. What autograd does about it is in :mod:`.record`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import DTypeError, OutOfBoundsError, ShapeError, UnsupportedError
+from ..operators.declare import LIBRARY, Declaration, declared
+from ..operators.gathering import index_put
+from ..operators.slicing import basic_put, numpy_index
+from ..registry.function import make_function
+from ..registry.keys import CPU_KEYS, DispatchKey
+from ..registry.operator import Operator, operators
+from ..registry.schema import Alias, Argument, Return, Schema
+from ..registry.values import TensorSpec, describe
+from .tensor import Tensor, storage_of
+
+# in-place operator -> the operator whose result it writes
+functional: dict[Operator, Operator] = {}
+WRITES = Alias(("a",), is_write=True)
+
+
+def inplace_schema(schema: Schema) -> Schema:
+    """``add(Tensor self, Tensor other) -> Tensor`` to ``add_(Tensor(a!) self, Tensor other) -> Tensor(a!)``."""
+    first = schema.arguments[0]
+    written = replace(first.type, alias=WRITES)
+    target = Argument(first.name, written, first.default, first.default_text, first.kwarg_only)
+    return replace(
+        schema,
+        namespace="",
+        name=f"{schema.name}_",
+        arguments=(target, *schema.arguments[1:]),
+        returns=(Return(written),),
+    )
+
+
+def check_fits(name: str, target: Any, result: TensorSpec) -> None:
+    """Refuse a result whose shape or dtype the target cannot take."""
+    if result.shape != target.shape:
+        raise ShapeError(
+            f"{name}: the result has shape {result.shape} and does not fit into {describe(target)}"
+        )
+    if result.dtype is not target.dtype:
+        raise DTypeError(
+            f"{name}: the result is {result.dtype} and cannot be written into {describe(target)}; cast an argument "
+            "with astype, or use the functional operator"
+        )
+
+
+def check_writable(name: str, target: Tensor) -> None:
+    """Refuse memory that must not be written: read-only, or several elements in one place."""
+    array = target._array
+    if not array.flags.writeable:
+        raise UnsupportedError(
+            f"{name}: the memory of {describe(target)} is read-only (a broadcast view, or a read-only NumPy array); "
+            "write into a copy: x.clone()"
+        )
+
+
+def _writer(op: Operator, inner: Operator) -> Callable[..., Tensor]:
+    """The CPU kernel of an in-place operator."""
+    meta = inner.decl.meta
+
+    def kernel(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        check_writable(op.schema.name, self)
+        if meta is not None:
+            check_fits(op.schema.name, self, meta(self, *args, **kwargs))
+        result = inner.dispatch(CPU_KEYS, (self, *args), kwargs)
+        self._array[...] = result._array
+        storage_of(self).version += 1
+        return self
+
+    return kernel
+
+
+def _put_writer(self: Tensor, value: Any, plan: Any, *, accumulate: bool) -> Tensor:
+    """The CPU kernel of ``basic_put_``, which writes the selected elements only."""
+    check_writable("setitem", self)
+    basic_put.operator.decl.meta(self, value, plan, accumulate=accumulate)
+    place = self._array[numpy_index(plan)]
+    given = _data(value)
+    place[...] = place + given if accumulate else given
+    storage_of(self).version += 1
+    return self
+
+
+def _index_writer(self: Tensor, indices: Any, value: Any, axis: int, *, accumulate: bool) -> Tensor:
+    """The CPU kernel of ``index_put_``, which writes the selected elements only."""
+    check_writable("setitem", self)
+    index_put.operator.decl.meta(self, indices, value, axis, accumulate=accumulate)
+    positions = tuple(np.asarray(_data(one)).astype(np.int64) for one in indices)
+    place = (slice(None),) * (axis % max(self.ndim, 1)) + positions
+    given = np.asarray(_data(value)).astype(self._array.dtype)
+    try:
+        if accumulate:
+            np.add.at(self._array, place, given)  # type: ignore[arg-type]
+        else:
+            self._array[place] = given
+    except IndexError as fault:
+        raise OutOfBoundsError(f"setitem: {fault} (shape {self.shape})") from None
+    storage_of(self).version += 1
+    return self
+
+
+def _data(value: Any) -> Any:
+    return value._array if isinstance(value, Tensor) else value
+
+
+# Those that need not compute a whole new tensor first.
+WRITERS: dict[str, Callable[..., Tensor]] = {"basic_put": _put_writer, "index_put": _index_writer}
+
+
+def _register(
+    schema: Schema, inner: Operator, kernel: Callable[[Operator], Callable[..., Tensor]], doc: str
+) -> Any:
+    text = str(schema)
+    LIBRARY.define(text)
+    op = operators[f"td::{text.partition('(')[0]}"]
+    functional[op] = inner
+    LIBRARY.impl(op.name.partition("::")[2], kernel(op), DispatchKey.CPU)
+    return make_function(op, doc)
+
+
+def make_inplace(inner: Operator) -> Any:
+    """The in-place variant of an operator: its function object."""
+    schema = inplace_schema(inner.schema)
+    first_line = (inner.decl.doc or "").strip().partition("\n")[0]
+    doc = f"{first_line}\n\nIn place: writes the result of `{inner.schema.name}` into the tensor and returns it."
+    special = WRITERS.get(inner.schema.name)
+    return _register(schema, inner, lambda op: special or _writer(op, inner), doc)
+
+
+def wants_inplace(op: Operator) -> bool:
+    """Whether an operator has an in-place variant."""
+    decl: Declaration = op.decl
+    return decl.inplace or decl.kind == "scatter"
+
+
+def generate() -> None:
+    """Make the in-place variants of all declared operators that lack one."""
+    for op in declared():
+        name = f"{op.name.partition('.')[0]}_"
+        if wants_inplace(op) and not any(there.partition(".")[0] == name for there in operators):
+            make_inplace(op)

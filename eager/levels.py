@@ -1,0 +1,310 @@
+"""Levels: nested transforms as a stack, and values that belong to one level.
+
+A transform opens a level and wraps the values it works on as :class:`LevelTensor`. An operator met by such a value goes
+to the Level key's kernel, which takes the highest level among the arguments, runs the operator on what that level's
+values wrap (values of lower levels, traced values, plain tensors), records it, and wraps the result. Levels below do
+the same in turn, so gradients of gradients need no second mechanism.
+
+Source: the interpreter stack of functorch.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from ..errors import ConcretizationError, LeakedTracerError, UnsupportedError
+from ..operators.declare import LIBRARY
+from ..registry.dtypes import DType
+from ..registry.keys import AUTOGRAD, BACKENDS, DispatchKey, below
+from ..registry.operator import Operator
+from ..registry.state import adjusted, set_keys, state
+from ..registry.values import TensorSpec, describe
+from .dunders import by_name
+from .meta import AutogradMeta
+from .node import Node
+from .plans import ARGUMENT, Plan, plan_of
+from .record import Args, Kwargs, check_not_leaf, edges_of, make_node
+from .storage import Storage
+from .tensor import Tensor
+from .views import View, check_unshared, rebase, root_of, shares, track
+
+LEVEL = 1 << DispatchKey.Level
+BELOW_MODES = below(DispatchKey.Mode)
+
+
+class Level:
+    """One transform in progress.
+
+    Attributes:
+        depth: place in the stack, from 1.
+        name: what opened it, for messages: ``grad(loss)``.
+        origin: ``file:line`` of the call that opened it.
+        is_open: whether it still runs.
+        outer_exclude: the autograd keys that were excluded when it was opened: they stay so for the levels below.
+    """
+
+    __slots__ = ("depth", "is_open", "name", "origin", "outer_exclude")
+
+    def __init__(self, depth: int, name: str, origin: str, outer_exclude: int):
+        self.depth, self.name, self.origin, self.outer_exclude = depth, name, origin, outer_exclude
+        self.is_open = True
+
+
+class _Stack(threading.local):
+    """The levels open in this thread, outermost first."""
+
+    def __init__(self) -> None:
+        self.levels: list[Level] = []
+
+
+stack = _Stack()
+
+
+@contextmanager
+def open_level(name: str, origin: str) -> Iterator[Level]:
+    """Open a level for a ``with`` block; recording is on inside, whatever it was outside."""
+    level = Level(len(stack.levels) + 1, name, origin, state.exclude & AUTOGRAD)
+    stack.levels.append(level)
+    before = set_keys(state.include, state.exclude & ~AUTOGRAD)
+    try:
+        yield level
+    finally:
+        set_keys(*before)
+        stack.levels.remove(level)
+        level.is_open = False
+
+
+class LevelTensor(Tensor):
+    """A value of a level: a value of the next lower level (or a traced or plain tensor), with its history here."""
+
+    __slots__ = ("_level", "_payload")
+    _level: Level
+    _payload: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._payload.shape  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> DType:
+        return self._payload.dtype  # type: ignore[no-any-return]
+
+    @property
+    def device(self) -> str:
+        return self._payload.device  # type: ignore[no-any-return]
+
+    @property
+    def spec(self) -> TensorSpec:
+        return self._payload.spec  # type: ignore[no-any-return]
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return self._payload.strides  # type: ignore[no-any-return]
+
+    @property
+    def storage_offset(self) -> int:
+        return self._payload.storage_offset  # type: ignore[no-any-return]
+
+    def is_contiguous(self) -> bool:
+        return self._payload.is_contiguous()  # type: ignore[no-any-return]
+
+    def storage(self) -> Storage:
+        return self._payload.storage()  # type: ignore[no-any-return]
+
+    @property
+    def _array(self) -> Any:
+        check_open(self)
+        raise ConcretizationError(
+            f"NumPy code met a value of {self._level.name}, opened at {self._level.origin}: its gradient would be "
+            "lost; use tandem's operators, or x.detach() for the value alone"
+        )
+
+    def numpy(self) -> Any:
+        if self.requires_grad:
+            return self._array
+        check_open(self)
+        return self._payload.numpy()
+
+    def _host(self, what: str) -> Any:
+        check_open(self)
+        return self._payload._host(what)
+
+    def __bool__(self) -> bool:
+        check_open(self)
+        return bool(self._payload)
+
+    def _single(self, what: str) -> Any:
+        check_open(self)
+        return self._payload._single(what)
+
+    def item(self, *index: int) -> Any:
+        check_open(self)
+        return self._payload.item(*index)
+
+    def tolist(self) -> Any:
+        check_open(self)
+        return self._payload.tolist()
+
+    def __repr__(self) -> str:
+        return f"<value of {self._level.name}: {self._payload!r}>"
+
+    __str__ = __repr__
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise UnsupportedError(
+            f"a value of {self._level.name} cannot be pickled or copied; use x.clone() or x.detach()"
+        )
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.__reduce_ex__(4)
+
+    def __copy__(self) -> Any:
+        return self.__reduce_ex__(4)
+
+    def _without_history(self) -> Any:
+        check_open(self)
+        return self._payload.detach()
+
+
+def wrap_level(level: Level, payload: Any, meta: AutogradMeta | None) -> LevelTensor:
+    """A value of a level."""
+    value = LevelTensor.__new__(LevelTensor)
+    value._payload, value._level, value._meta, value._storage = payload, level, meta, None
+    value._keys = LEVEL | payload._keys & BACKENDS
+    return value
+
+
+def unwrap(level: Level, value: Any) -> Any:
+    """What a value of this level wraps; anything else unchanged."""
+    return value._payload if type(value) is LevelTensor and value._level is level else value
+
+
+def check_open(value: LevelTensor) -> None:
+    """Raise LeakedTracerError for a value whose level has ended."""
+    level = value._level
+    if not level.is_open:
+        node = None if value._meta is None else value._meta.node
+        made = "an argument" if node is None else f"the result of {node.op.schema.name}"
+        raise LeakedTracerError(
+            f"a value of {level.name} is used after it has ended: {describe(value)}, {made}, made inside the call at "
+            f"{level.origin}; return it from the function (has_aux=True of td.value_and_grad returns more than the "
+            "loss), or store x.detach()"
+        )
+
+
+# -- the kernel --------------------------------------------------------------------------------------------------------
+def level_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
+    """Run an operator on values of levels; the fallback of the Level key."""
+    plan = plan_of(op)
+    if plan.decompose is not None:
+        return plan.decompose(*args, **kwargs)
+    level = _highest(op, args, kwargs)
+    if plan.written:
+        return _write(plan, level, args, kwargs)
+    raw_args = tuple([_unwrap_deep(level, arg) for arg in args])
+    raw_kwargs = {name: _unwrap_deep(level, arg) for name, arg in kwargs.items()} if kwargs else kwargs
+    out = _run_below(op, level, raw_args, raw_kwargs)
+    if state.exclude & AUTOGRAD:
+        return out
+    mask, edges = edges_of(plan, args, kwargs, _meta_at(level))
+    if not mask:
+        return out
+    result = _attach(make_node(plan, mask, edges, raw_args, raw_kwargs, out, False), level, out)
+    if plan.is_view:
+        track(plan, args, kwargs, result)
+    return result
+
+
+def _highest(op: Operator, args: Args, kwargs: Kwargs) -> Level:
+    found: Level | None = None
+    for value in (*args, *kwargs.values()):
+        for item in value if type(value) is tuple else (value,):
+            if type(item) is LevelTensor:
+                check_open(item)
+                if found is None or item._level.depth > found.depth:
+                    found = item._level
+    if found is None:
+        raise LeakedTracerError(f"{op.name} reached the Level key without a value of any level")
+    return found
+
+
+def _unwrap_deep(level: Level, value: Any) -> Any:
+    if type(value) is LevelTensor:
+        return value._payload if value._level is level else value
+    return tuple([_unwrap_deep(level, item) for item in value]) if type(value) is tuple else value
+
+
+def _run_below(op: Operator, level: Level, args: Args, kwargs: Kwargs) -> Any:
+    if level.outer_exclude and not state.exclude & AUTOGRAD:
+        with adjusted(exclude=level.outer_exclude):
+            return op.dispatch(op.keyset(args, kwargs) & BELOW_MODES, args, kwargs)
+    return op.dispatch(op.keyset(args, kwargs) & BELOW_MODES, args, kwargs)
+
+
+def _meta_at(level: Level) -> Callable[[Any], AutogradMeta | None]:
+    def meta_of(value: Any) -> AutogradMeta | None:
+        return value._meta if type(value) is LevelTensor and value._level is level else None
+
+    return meta_of
+
+
+def _attach(node: Any, level: Level, out: Any) -> Any:
+    if type(out) is tuple:
+        return tuple(_wrap_result(node, level, item, index) for index, item in enumerate(out))
+    return _wrap_result(node, level, out, 0)
+
+
+def _wrap_result(node: Any, level: Level, out: Any, index: int) -> Any:
+    """A result as a value of the level; integers depend on nothing and stay what they are."""
+    return wrap_level(level, out, AutogradMeta(node, index)) if out.dtype.is_inexact else out
+
+
+def _write(plan: Plan, level: Level, args: Args, kwargs: Kwargs) -> Any:
+    """Run an operator that writes into a value of the level; it gets the history of the functional operator."""
+    target = args[0]
+    inner = plan_of(plan.inner) if plan.inner is not None else plan
+    if type(target) is not LevelTensor or target._level is not level:
+        raise UnsupportedError(
+            f"{plan.op.name} would write a value of {level.name} into {describe(target)}, which was not made from its "
+            "arguments; make a new tensor: x = x.at[index].set(value), x = x + y"
+        )
+    if inner.reason is not None or inner.decompose is not None:
+        raise UnsupportedError(
+            f"{plan.op.name} has no gradient inside {level.name}; use the functional operator"
+        )
+    check_not_leaf(plan.op, target, root_of(target)._meta)
+    check_unshared(plan.op, target)
+    mask, edges = edges_of(inner, args, kwargs, _meta_at(level))
+    before = [_unwrap_deep(level, arg) for arg in args]
+    for kind, where, _ in inner.active(mask).savers:
+        if kind == ARGUMENT:
+            before[where] = _unwritten(target, before[where])
+    raw_kwargs = {name: _unwrap_deep(level, arg) for name, arg in kwargs.items()}
+    _run_below(plan.op, level, tuple(_unwrap_deep(level, arg) for arg in args), raw_kwargs)
+    node = make_node(inner, mask, edges, tuple(before), raw_kwargs, target._payload, False)
+    rebase(target, node, _set_meta, partial(_view_node, level))
+    return target
+
+
+def _unwritten(target: Any, value: Any) -> Any:
+    """A payload, copied if it lies in the memory that is about to be written."""
+    if type(value) is tuple:
+        return tuple(_unwritten(target, item) for item in value)
+    return by_name("clone")(value) if isinstance(value, Tensor) and shares(target, value) else value
+
+
+def _set_meta(value: Any, meta: AutogradMeta) -> None:
+    value._meta = meta
+
+
+def _view_node(level: Level, view: View, out: Any) -> Node:
+    """The node of a view, to the present history of its base."""
+    mask, edges = edges_of(view.plan, view.args, view.kwargs, _meta_at(level))
+    return make_node(view.plan, mask, edges, view.args, view.kwargs, out._payload, False)
+
+
+LIBRARY.fallback(level_kernel, DispatchKey.Level)

@@ -1,0 +1,249 @@
+"""Tensor's methods: those of the declared operators, and what is written with them."""
+
+from __future__ import annotations
+
+import copy as copying
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, DTypeError, ShapeError
+from ..operators import indexing
+from ..operators.aliases import ALIASES
+from ..operators.declare import declared
+from ..registry.binding import device_name
+from ..registry.dtypes import as_dtype
+from ..registry.function import functions
+from . import dunders, inplace
+from .at import At
+from .backward import backward
+from .construct import asarray, check_device
+from .dunders import by_name, is_operand
+from .meta import requires_grad_
+from .tensor import Tensor, wrap, wrap_view
+
+# Methods whose last argument is a list of ints also take the ints one by one: x.reshape(2, 3).
+VARIADIC = ("reshape", "permute", "permute_dims", "broadcast_to", "expand", "tile")
+
+
+# -- indexing ----------------------------------------------------------------------------------------------------------
+def getitem(self: Tensor, index: Any) -> Any:
+    """The elements that an index selects: a view for ints, slices, ``...`` and None, else a copy."""
+    return indexing.getitem(self, index)
+
+
+def setitem(self: Tensor, index: Any, value: Any) -> None:
+    """Write ``value``, broadcast and cast to the tensor's dtype, into the elements that an index selects."""
+    indexing.setitem(self, index, value if is_operand(value) else asarray(value))
+
+
+def iterate(self: Tensor) -> Iterator[Any]:
+    """The sub-tensors along the first axis."""
+    if not self.shape:
+        raise TypeError("iteration over a 0-d tensor")
+    return (self[index] for index in range(self.shape[0]))
+
+
+def contains(self: Tensor, value: Any) -> bool:
+    """Whether an element equals ``value``."""
+    return bool((self == value).any())
+
+
+def at(self: Tensor) -> At:
+    """Functional updates: ``x.at[index].set(v)``, ``.add``, ``.multiply``, ``.divide``, ``.min``, ``.max``."""
+    return At(self)
+
+
+# -- layout and copies -------------------------------------------------------------------------------------------------
+def transpose_matrix(self: Tensor) -> Any:
+    """The transpose of a matrix.
+
+    Raises:
+        ShapeError: there are not two axes.
+    """
+    if len(self.shape) != 2:
+        raise ShapeError(
+            f"x.T is the transpose of a matrix; for shape {self.shape} use x.mT or x.permute(...)"
+        )
+    return by_name("permute")(self, (1, 0))
+
+
+def transpose_matrices(self: Tensor) -> Any:
+    """The transposes of a stack of matrices: the last two axes swapped."""
+    rank = len(self.shape)
+    if rank < 2:
+        raise ShapeError(f"x.mT needs at least two axes, and the shape is {self.shape}")
+    return by_name("permute")(self, (*range(rank - 2), rank - 1, rank - 2))
+
+
+def detach(self: Tensor) -> Any:
+    """The same elements in the same memory, without history: no gradient flows through it."""
+    if type(self) is not Tensor:
+        return self._without_history()
+    return wrap_view(self._array, self)
+
+
+def without_history(self: Tensor) -> Any:
+    """A tensor that has no history (a subclass says what that means for it)."""
+    return self
+
+
+def to(self: Tensor, *target: Any, dtype: Any = None, device: str | None = None, copy: bool = False) -> Any:
+    """The tensor with another dtype, on another device, or both.
+
+    Args:
+        target: a dtype, a device, or a device and a dtype.
+        dtype: the dtype, by keyword.
+        device: the device, by keyword.
+        copy: copy even where nothing changes.
+
+    Raises:
+        DeviceError: the device is unknown or not there.
+    """
+    for item in target:
+        if isinstance(item, str) and item.partition(":")[0] in ("cpu", "cuda", "meta"):
+            device = device_name(item)
+        else:
+            dtype = as_dtype(item)
+    check_device(device)
+    wanted = self.dtype if dtype is None else as_dtype(dtype)
+    if wanted is not self.dtype:
+        return by_name("astype")(self, wanted)
+    return by_name("clone")(self) if copy else self
+
+
+# -- in place ----------------------------------------------------------------------------------------------------------
+def copy_(self: Tensor, source: Any) -> Tensor:
+    """Write the elements of ``source``, broadcast and cast, into the tensor; returns the tensor."""
+    if isinstance(source, Tensor) and source.dtype is not self.dtype:
+        source = by_name("astype")(source, self.dtype)
+    setitem(self, ..., source)
+    return self
+
+
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Write one value into all elements; returns the tensor."""
+    setitem(self, ..., value)
+    return self
+
+
+def zero_(self: Tensor) -> Tensor:
+    """Write zeros; returns the tensor."""
+    return fill_(self, 0)
+
+
+# -- Python's and NumPy's protocols ------------------------------------------------------------------------------------
+def reduce_ex(self: Tensor, protocol: Any) -> Any:
+    """Pickle: the elements and whether gradients are wanted; a history cannot be pickled."""
+    if not self.is_leaf:
+        raise ArgumentError(
+            "only leaves can be pickled or copied, not a tensor with a history; use x.detach()"
+        )
+    return rebuild, (np.array(self._host("pickling")), self.requires_grad)
+
+
+def rebuild(array: Any, requires_grad: bool) -> Tensor:
+    """A tensor from what :func:`reduce_ex` gave."""
+    made = wrap(array)
+    return requires_grad_(made) if requires_grad else made
+
+
+def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    """A copy in new memory; a leaf stays a leaf, with a copy of its gradient."""
+    make, arguments = reduce_ex(self, 4)
+    made: Tensor = make(*arguments)
+    memo[id(self)] = made
+    if self.grad is not None:
+        made.grad = copying.deepcopy(self.grad, memo)
+    return made
+
+
+def shallow_copy(self: Tensor) -> Tensor:
+    """A copy in new memory (as NumPy's)."""
+    return deepcopy(self, {})
+
+
+def array_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    """NumPy's ufuncs on tensors: the operator of the same name; in NumPy where there is none, or an ``out``."""
+    name = ALIASES.get(ufunc.__name__, ufunc.__name__)
+    if method == "__call__" and not options and all(map(is_operand, inputs)):
+        try:
+            function = by_name(name)
+        except KeyError:
+            pass
+        else:
+            return function(*inputs)
+    arrays = [item.numpy() if isinstance(item, Tensor) else item for item in inputs]
+    if any(isinstance(item, Tensor) for item in options.get("out") or ()):
+        raise DTypeError(f"np.{ufunc.__name__} cannot write into a tensor; write x[...] = td.{name}(...)")
+    return getattr(ufunc, method)(*arrays, **options)
+
+
+def variadic(function: Any) -> Callable[..., Any]:
+    """A method that packs several ints into the list that the operator wants."""
+
+    def method(self: Tensor, *sizes: Any, **options: Any) -> Any:
+        packed = (sizes,) if len(sizes) != 1 and not options else sizes
+        return function(self, *packed, **options)
+
+    method.__name__, method.__doc__ = function.__name__, function.__doc__
+    return method
+
+
+# -- attaching ---------------------------------------------------------------------------------------------------------
+METHODS: dict[str, Callable[..., Any]] = {
+    "__getitem__": getitem,
+    "__setitem__": setitem,
+    "__iter__": iterate,
+    "__contains__": contains,
+    "__reduce_ex__": reduce_ex,
+    "__deepcopy__": deepcopy,
+    "__copy__": shallow_copy,
+    "__array_ufunc__": array_ufunc,
+    "_without_history": without_history,
+    "copy_": copy_,
+    "detach": detach,
+    "fill_": fill_,
+    "backward": backward,
+    "requires_grad_": requires_grad_,
+    "to": to,
+    "zero_": zero_,
+}
+PROPERTIES: dict[str, Callable[[Tensor], Any]] = {"T": transpose_matrix, "mT": transpose_matrices, "at": at}
+
+
+def operator_methods() -> dict[str, Any]:
+    """Method name to operator function, for all operators that are methods, with second names."""
+    found: dict[str, Any] = {}
+    for op in declared():
+        arguments = op.schema.arguments
+        if (
+            op.decl.method
+            and arguments
+            and arguments[0].type.core == "Tensor"
+            and not arguments[0].type.is_list
+        ):
+            found.setdefault(op.schema.name, functions[op.name])
+    for op, inner in inplace.functional.items():
+        if inner.decl.method:
+            found.setdefault(op.schema.name, functions[op.name])
+    return found | {alias: found[name] for alias, name in ALIASES.items() if name in found}
+
+
+def attach() -> None:
+    """Give Tensor all its methods. Runs once, when the package is imported."""
+    for name, function in operator_methods().items():
+        if not hasattr(Tensor, name):
+            setattr(Tensor, name, variadic(function) if name in VARIADIC else function)
+    for name, method in METHODS.items():
+        setattr(Tensor, name, method)
+    for name, getter in PROPERTIES.items():
+        setattr(Tensor, name, property(getter, doc=getter.__doc__))
+    Tensor.__array_priority__ = 1000.0  # type: ignore[attr-defined]
+    dunders.attach()
+
+
+inplace.generate()
+attach()
+__all__ = ["asarray", "attach", "operator_methods"]

@@ -1,0 +1,63 @@
+"""Switching the recording of gradients off and on."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, TypeVar
+
+from ..registry.keys import AUTOGRAD
+from ..registry.state import set_keys, state
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class GradMode:
+    """Context manager and decorator; one object may be entered again, in other threads too."""
+
+    __slots__ = ("_before", "_enabled")
+
+    def __init__(self, enabled: bool):
+        self._enabled = enabled
+        self._before: list[tuple[int, int]] = []
+
+    def __enter__(self) -> None:
+        exclude = state.exclude & ~AUTOGRAD if self._enabled else state.exclude | AUTOGRAD
+        self._before.append(set_keys(state.include, exclude))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None
+    ) -> None:
+        set_keys(*self._before.pop())
+
+    def __call__(self, function: F) -> F:
+        @functools.wraps(function)
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            with GradMode(self._enabled):
+                return function(*args, **kwargs)
+
+        return inside  # type: ignore[return-value]
+
+
+def no_grad() -> GradMode:
+    """Context manager or decorator: nothing is recorded for gradients, in this thread.
+
+    >>> import tandem as td
+    >>> w = td.asarray([1.0, 2.0], requires_grad=True)
+    >>> with td.no_grad():
+    ...     y = w * 2
+    >>> y.requires_grad
+    False
+    """
+    return GradMode(False)
+
+
+def enable_grad() -> GradMode:
+    """Context manager or decorator: gradients are recorded, also inside :func:`no_grad`."""
+    return GradMode(True)
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations on tensors that require gradients are recorded in this thread."""
+    return not state.exclude & AUTOGRAD

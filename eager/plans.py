@@ -1,0 +1,159 @@
+"""How an operator is differentiated, read off its declaration once: which rules, and which values they need.
+
+A plan belongs to an operator. What is saved depends on which arguments need gradients, so a plan keeps one
+:class:`Active` for each set of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from ..operators.declare import Declaration
+from ..operators.derivatives import NotDifferentiable, Partials, names_of, reverse_rules
+from ..registry.operator import Operator
+from .inplace import functional
+
+GRADIENT = -1  # the place of ``g`` among a rule's values
+ARGUMENT, KEYWORD, RESULT, ARGUMENT_SPEC, KEYWORD_SPEC, RESULT_SPEC = range(6)
+
+
+class Rule(NamedTuple):
+    """One rule of reverse mode.
+
+    Attributes:
+        bit: the argument it is for: its place in ``Plan.arguments``.
+        fn: the function; None for a constant.
+        places: for each of its parameters where the value is among the saved ones, or ``GRADIENT``.
+        constant: the constant partial derivative.
+        is_partial: whether the result is still to be multiplied with ``g``.
+        is_list: whether the argument is a list, so that the result is one gradient per item.
+    """
+
+    bit: int
+    fn: Callable[..., Any] | None
+    places: tuple[int, ...]
+    constant: Any
+    is_partial: bool
+    is_list: bool
+
+
+class Active(NamedTuple):
+    """The rules of the arguments that need gradients, and what they save: ``(kind, position or name, name)``."""
+
+    rules: tuple[Rule, ...]
+    savers: tuple[tuple[int, Any, str], ...]
+
+
+class Tracked(NamedTuple):
+    """A tensor argument that has a rule: its name, its position (None: keyword-only), whether it is a list."""
+
+    name: str
+    position: int | None
+    is_list: bool
+
+
+class Plan:
+    """The plan of one operator.
+
+    Attributes:
+        op: the operator.
+        arguments: its tensor arguments; only those with a rule, unless there is no derivative at all.
+        reason: why there is no derivative; None where there is one.
+        decompose: for composites without a derivative of their own: the body, which is differentiated instead.
+        inner: for an in-place operator: the functional one.
+        isolate: whether the kernels below may call operators themselves, which must not be recorded again.
+        is_view: whether the result may be a view of the first argument.
+        written: for an operator that writes, the arguments it writes; else empty.
+    """
+
+    __slots__ = (
+        "_active",
+        "arguments",
+        "decompose",
+        "inner",
+        "is_view",
+        "isolate",
+        "op",
+        "reason",
+        "rules",
+        "written",
+    )
+
+    def __init__(self, op: Operator):
+        decl = op.decl if isinstance(op.decl, Declaration) else None
+        self.op, self.inner = op, functional.get(op)
+        self.is_view = op.schema.is_view and len(op.schema.returns) == 1
+        self.written = tuple(a.name for a in op.schema.arguments if a.is_write)
+        composite = decl is not None and decl.kind == "composite"
+        self.decompose = decl.body if decl is not None and composite and decl.derivative is None else None
+        self.isolate = decl is None or composite
+        self.reason = _reason(decl) if self.decompose is None else None
+        self.rules = {} if decl is None else dict(reverse_rules(decl.derivative))
+        self.arguments = tuple(
+            found for found in _tensor_arguments(op) if self.reason or found.name in self.rules
+        )
+        self._active: dict[int, Active] = {}
+
+    def active(self, mask: int) -> Active:
+        """The rules for the arguments whose bits are in ``mask``."""
+        found = self._active.get(mask)
+        if found is None:
+            found = self._active[mask] = self._activate(mask)
+        return found
+
+    def _activate(self, mask: int) -> Active:
+        partial = isinstance(self.op.decl.derivative, Partials)
+        needed: dict[str, int] = {}
+        rules = []
+        for bit, argument in enumerate(self.arguments):
+            if mask >> bit & 1:
+                rule = self.rules[argument.name]
+                names = names_of(rule)
+                places = tuple(GRADIENT if n == "g" else needed.setdefault(n, len(needed)) for n in names)
+                fn, constant = (rule, None) if callable(rule) else (None, rule)
+                rules.append(Rule(bit, fn, places, constant, partial and "g" not in names, argument.is_list))
+        return Active(tuple(rules), tuple(self._saver(name) for name in needed))
+
+    def _saver(self, name: str) -> tuple[int, Any, str]:
+        positions = {argument.name: index for index, argument in enumerate(self.op.schema.positional)}
+        keywords = {argument.name for argument in self.op.schema.arguments if argument.kwarg_only}
+        stem = name.removesuffix("_spec")
+        if name in positions:
+            return ARGUMENT, positions[name], name
+        if name in keywords:
+            return KEYWORD, name, name
+        if name in ("out", "out_spec"):
+            return (RESULT if name == "out" else RESULT_SPEC), None, name
+        if stem != name and stem in positions:
+            return ARGUMENT_SPEC, positions[stem], name
+        if stem != name and stem in keywords:
+            return KEYWORD_SPEC, stem, name
+        raise ValueError(f"the derivative of {self.op.name} names {name!r}, which is no value of a call")
+
+
+def _reason(decl: Declaration | None) -> str | None:
+    if decl is None:
+        return "it was defined without a derivative"
+    if isinstance(decl.derivative, NotDifferentiable):
+        return decl.derivative.reason
+    return None if decl.derivative is not None else "its declaration has none"
+
+
+def _tensor_arguments(op: Operator) -> list[Tracked]:
+    positional = op.schema.positional
+    found = [Tracked(a.name, i, a.type.is_list) for i, a in enumerate(positional) if a.type.core == "Tensor"]
+    keyword = [a for a in op.schema.arguments if a.kwarg_only and a.type.core == "Tensor"]
+    return found + [Tracked(a.name, None, a.type.is_list) for a in keyword]
+
+
+_plans: WeakKeyDictionary[Operator, Plan] = WeakKeyDictionary()
+
+
+def plan_of(op: Operator) -> Plan:
+    """The plan of an operator, made at its first use."""
+    plan = _plans.get(op)
+    if plan is None:
+        plan = _plans[op] = Plan(op)
+    return plan

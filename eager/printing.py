@@ -1,0 +1,43 @@
+"""How tensors print: like NumPy's arrays, as ``tensor(...)``."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from ..registry.dtypes import DEFAULT_COMPLEX, DEFAULT_FLOAT, DEFAULT_INT, bfloat16, bool_, float32
+from .tensor import Tensor
+
+_UNSAID = (bool_, DEFAULT_INT, DEFAULT_FLOAT, DEFAULT_COMPLEX)  # the dtypes that a literal has by itself
+
+
+def elements(tensor: Tensor, prefix: str) -> str:
+    """The elements as nested brackets, lines after the first indented by the length of ``prefix``."""
+    array: Any = tensor._host("printing")
+    if tensor.dtype is bfloat16:  # NumPy's printer does not know it
+        array = array.astype(float32.np)
+    return np.array2string(array, separator=", ", prefix=prefix, suffix=")")
+
+
+def describe_tensor(tensor: Tensor, name: str = "tensor") -> str:
+    """``repr`` of a tensor: ``tensor([1., 2.])``, with what is not the default."""
+    text = elements(tensor, f"{name}(")
+    notes = [] if tensor.size or len(tensor.shape) == 1 else [f"shape={tensor.shape}"]
+    if tensor.dtype not in _UNSAID or not tensor.size:
+        notes.append(f"dtype={tensor.dtype}")
+    if tensor.requires_grad:
+        notes.append("requires_grad=True" if tensor.is_leaf else f"grad_fn={tensor._meta.node.name}")
+    return f"{name}({', '.join([text, *notes])})"
+
+
+def to_string(tensor: Tensor) -> str:
+    """``str`` of a tensor: the elements alone, as NumPy prints them."""
+    return (
+        re.sub(r",(?=\s)", "", elements(tensor, "")) if tensor.shape else str(tensor._host("printing").item())
+    )
+
+
+Tensor.__repr__ = describe_tensor  # type: ignore[assignment, method-assign]
+Tensor.__str__ = to_string  # type: ignore[method-assign, assignment]

@@ -1,0 +1,194 @@
+"""The type stubs of what is made from declarations: ``td.add`` and ``x.add``, for editors and type checkers.
+
+``python -m tandem.eager.stubs`` writes ``__init__.pyi`` and ``eager/signatures.pyi``; a test holds them in step.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ..registry.schema import MISSING, Argument, Schema, Type
+from . import methods
+from .dunders import BINARY, COMPARISON, UNARY
+from .public import public_functions
+
+ROOT = Path(__file__).resolve().parents[1]
+HEADER = '"""Made by `python -m tandem.eager.stubs` from the declarations of the operators."""\n'
+ALIASES = """
+_Number = _b.bool | _b.int | _b.float | _b.complex
+_TensorLike = Tensor | _Number | _np.ndarray[Any, Any] | _np.generic
+_DTypeLike = DType | _b.str | _b.type[Any] | _np.dtype[Any]
+"""
+STARS = {"VAR_POSITIONAL": "*", "VAR_KEYWORD": "**"}
+NAMES = {
+    "Tensor": "_TensorLike",
+    "int": "_b.int",
+    "SymInt": "_b.int",
+    "float": "_b.float",
+    "complex": "_b.complex",
+    "bool": "_b.bool",
+    "str": "_b.str",
+    "Scalar": "_Number",
+    "ScalarType": "_DTypeLike",
+    "Device": "_b.str",
+}
+
+
+def annotation(kind: Type) -> str:
+    """The annotation of an argument."""
+    if kind.form == "base" or kind.element is None:
+        return NAMES.get(kind.base, "Any")
+    inner = annotation(kind.element)
+    if kind.form == "optional":
+        return f"{inner} | None"
+    return (
+        f"Sequence[{inner}] | {inner}"
+        if kind.core in ("int", "SymInt", "float", "bool")
+        else f"Sequence[{inner}]"
+    )
+
+
+def returned(schema: Schema) -> str:
+    """The annotation of the result."""
+    kinds = [
+        "tuple[Tensor, ...]" if result.type.is_list else _result(result.type) for result in schema.returns
+    ]
+    if len(kinds) == 1 and schema.bare_return:
+        return kinds[0]
+    return f"tuple[{', '.join(kinds)}]" if kinds else "None"
+
+
+def _result(kind: Type) -> str:
+    return "Tensor" if kind.core == "Tensor" else NAMES.get(kind.core, "Any")
+
+
+def _default(argument: Argument) -> str:
+    if argument.default is MISSING:
+        return ""
+    if type(argument.default) is str:
+        return f' = "{argument.default}"'
+    simple = argument.default is None or type(argument.default) in (bool, int)
+    return f" = {argument.default!r}" if simple else " = ..."
+
+
+def definition(name: str, schema: Schema, doc: str, indent: str = "", variadic: bool = False) -> str:
+    """The stub of a function or method of a schema."""
+    lines, starred = [], False
+    for position, argument in enumerate(schema.arguments):
+        if argument.kwarg_only and not starred:
+            lines.append("*")
+            starred = True
+        if indent and position == 0:
+            lines.append("self")
+        elif variadic and not argument.kwarg_only:
+            lines.append(f"*{argument.name}: {annotation(argument.type)}")
+            starred = True
+        else:
+            lines.append(f"{argument.name}: {annotation(argument.type)}{_default(argument)}")
+    arguments = "".join(f"{indent}    {line},\n" for line in lines)
+    return f'{indent}def {name}(\n{arguments}{indent}) -> {returned(schema)}:\n{indent}    """{_summary(doc)}"""\n'
+
+
+def _summary(doc: str) -> str:
+    first = (doc or "").strip().partition("\n")[0].replace("\\", "\\\\").replace('"""', "'''")
+    return first if len(first) <= 90 else first[:87] + "..."
+
+
+def written(name: str, function: Callable[..., Any]) -> str:
+    """The stub of a method that is written in Python, from its signature."""
+    lines, starred = ["self"], False
+    for parameter in list(inspect.signature(function).parameters.values())[1:]:
+        if parameter.kind is parameter.KEYWORD_ONLY and not starred:
+            lines.append("*")
+            starred = True
+        star = STARS.get(parameter.kind.name, "")
+        starred = starred or star == "*"
+        default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
+        lines.append(f"{star}{parameter.name}: {_qualified(parameter.annotation)}{default}")
+    arguments = "".join(f"        {line},\n" for line in lines)
+    result = _qualified(inspect.signature(function).return_annotation)
+    doc = _summary(function.__doc__ or "")
+    return f'    def {name}(\n{arguments}    ) -> {result}:\n        """{doc}"""\n'
+
+
+def _qualified(text: str) -> str:
+    words = {"bool": "_b.bool", "int": "_b.int", "str": "_b.str", "float": "_b.float"}
+    return "".join(words.get(part, part) for part in _words(str(text)))
+
+
+def _words(text: str) -> Iterator[str]:
+    word = ""
+    for letter in text:
+        if letter.isalnum() or letter == "_":
+            word += letter
+            continue
+        yield from (word, letter)
+        word = ""
+    yield word
+
+
+def special(name: str, comparison: bool = False) -> str:
+    """The stub of a special method of two operands."""
+    ignored = "  # type: ignore[override]" if name in ("__eq__", "__ne__") else ""
+    return f"    def {name}(self, other: _TensorLike) -> Tensor: ...{ignored}\n"
+
+
+def tensor_methods() -> Iterator[str]:
+    """The stubs of Tensor's methods, in the order of their names."""
+    for name, function in sorted(methods.operator_methods().items()):
+        if name not in methods.METHODS and name not in methods.PROPERTIES:
+            variadic = name in methods.VARIADIC
+            yield definition(name, function.operator.schema, function.__doc__, "    ", variadic)
+    for name, method in sorted(methods.METHODS.items()):
+        yield written(name, method)
+    for name, getter in sorted(methods.PROPERTIES.items()):
+        result = "At" if name == "at" else "Tensor"
+        yield f'    @property\n    def {name}(self) -> {result}:\n        """{_summary(getter.__doc__ or "")}"""\n'
+    for name in BINARY:
+        yield special(f"__{name}__") + special(f"__r{name}__") + special(f"__i{name}__")
+    for name in COMPARISON:
+        yield special(f"__{name}__")
+    for name in UNARY:
+        yield f"    def __{name}__(self) -> Tensor: ...\n"
+
+
+def signatures_text() -> str:
+    """The text of ``eager/signatures.pyi``."""
+    imports = (
+        "import builtins as _b\nfrom collections.abc import Iterator, Sequence\nfrom typing import Any\n\n"
+        "import numpy as _np\n\nfrom ..registry.dtypes import DType\nfrom ..registry.values import TensorBase\n"
+        "from .at import At\nfrom .tensor import Tensor\n"
+    )
+    body = "".join(tensor_methods())
+    return f"{HEADER}\n{imports}{ALIASES}\nclass TensorMethods(TensorBase):\n    __slots__ = ()\n{body}"
+
+
+def init_text(init: str) -> str:
+    """The text of ``__init__.pyi``, from that of ``__init__.py``."""
+    public = [line for line in init.splitlines() if line.startswith("from .") and " as _" not in line]
+    functions = [definition(n, f.operator.schema, f.__doc__) for n, f in sorted(public_functions().items())]
+    imports = "import builtins as _b\nfrom collections.abc import Sequence\nfrom typing import Any\n\n"
+    imports += "import numpy as _np\n\n"
+    names = "\n__version__: _b.str\nbool = bool_\n\n"
+    return f"{HEADER}\n{imports}{chr(10).join(public)}\n{ALIASES}{names}{chr(10).join(functions)}"
+
+
+def files() -> dict[Path, str]:
+    """The stub files and their text."""
+    init = (ROOT / "__init__.py").read_text()
+    return {ROOT / "__init__.pyi": init_text(init), ROOT / "eager" / "signatures.pyi": signatures_text()}
+
+
+def main() -> None:
+    """Write the stub files."""
+    for path, text in files().items():
+        path.write_text(text)
+        sys.stdout.write(f"{path.relative_to(ROOT)}: {len(text.splitlines())} lines\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,274 @@
+"""Tensor: an n-dimensional array that dispatches.
+
+The class holds what needs no operator. Methods that are operators, and the special methods of arithmetic, are attached
+by :mod:`.methods` from the declarations.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import ArgumentError, DTypeError
+from ..registry.dtypes import DType, as_dtype
+from ..registry.keys import CPU_KEYS, GRAD_CPU_KEYS
+from ..registry.values import TensorBase, TensorSpec, converters
+from .storage import Storage, owner_of
+
+if TYPE_CHECKING:
+    from .signatures import TensorMethods as Base
+else:
+    Base = TensorBase
+
+_DTYPE_OF: dict[np.dtype[Any], DType] = {}
+
+
+def dtype_of(array: Any) -> DType:
+    """The DType of an array."""
+    found = _DTYPE_OF.get(array.dtype)
+    if found is None:
+        found = _DTYPE_OF[array.dtype] = as_dtype(array.dtype)
+    return found
+
+
+class Tensor(Base):
+    """An n-dimensional array.
+
+    Made by :func:`tandem.asarray` and the creation functions, not by its constructor. Slots: ``_array`` the ndarray,
+    ``_keys`` the key set, ``_meta`` what autograd knows (or None), ``_storage`` the shared storage (or None as long as
+    nobody has viewed or written it).
+
+    >>> import tandem as td
+    >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]])
+    >>> x.shape, x.dtype, x.strides
+    ((2, 2), tandem.float32, (2, 1))
+    """
+
+    __slots__ = ("__weakref__", "_array", "_keys", "_meta", "_storage")
+    _array: Any
+    _keys: int
+    _meta: Any
+    _storage: Storage | None
+
+    # -- what it is ------------------------------------------------------------------------------------------------
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes."""
+        return self._array.shape  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> DType:
+        """Data type of the elements."""
+        return dtype_of(self._array)
+
+    @property
+    def device(self) -> str:
+        """Where the data lies."""
+        return "cpu"
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes per element."""
+        return int(self.dtype.itemsize)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the elements take (a broadcast view counts each element that it shows)."""
+        return self.size * self.itemsize
+
+    @property
+    def spec(self) -> TensorSpec:
+        """Shape, dtype and device."""
+        return TensorSpec(self.shape, self.dtype, self.device)
+
+    # -- how it lies in memory -------------------------------------------------------------------------------------
+    def storage(self) -> Storage:
+        """The memory that it shares with its views: address, size in bytes, number of writes so far."""
+        return storage_of(self)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Elements (not bytes) to step over from one index to the next, per axis."""
+        return tuple(step // self._array.itemsize for step in self._array.strides)
+
+    @property
+    def storage_offset(self) -> int:
+        """Elements from the start of the storage to the first element."""
+        if not self.size:
+            return 0
+        start = self._array.__array_interface__["data"][0]
+        return int(start - storage_of(self).data_ptr) // self.itemsize
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie in row-major order without gaps."""
+        return bool(self._array.flags.c_contiguous)
+
+    # -- what autograd knows ---------------------------------------------------------------------------------------
+    @property
+    def requires_grad(self) -> bool:
+        """Whether operations on it are recorded for :meth:`backward`."""
+        return self._meta is not None and self._meta.requires_grad
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether it is the start of a recorded history (or has none), so that :meth:`backward` fills its ``grad``."""
+        return self._meta is None or self._meta.node is None
+
+    @property
+    def grad(self) -> Any:
+        """The gradient that :meth:`backward` has accumulated, or None."""
+        return None if self._meta is None else self._meta.grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None and (not isinstance(value, Tensor) or value.spec != self.spec):
+            raise ArgumentError(
+                f"the gradient of a tensor {self.spec} is a tensor {self.spec} or None, not {value!r}"
+            )
+        if self._meta is None:
+            if value is None:
+                return
+            raise ArgumentError(
+                "only a tensor with requires_grad=True has a gradient; call requires_grad_() first"
+            )
+        self._meta.grad = value
+
+    # -- its data as Python's and NumPy's --------------------------------------------------------------------------
+    def _host(self, what: str) -> Any:
+        """The ndarray, for ``what``; classes that have none, or must not give it, raise."""
+        return self._array
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The ndarray, which shares memory with the tensor.
+
+        Raises:
+            ArgumentError: the tensor requires gradients, and what NumPy computes is not recorded.
+        """
+        array = self._host("numpy()")
+        if self.requires_grad:
+            raise ArgumentError(
+                "NumPy does not record gradients, and this tensor requires them; use x.detach().numpy()"
+            )
+        return array  # type: ignore[no-any-return]
+
+    def item(self, *index: int) -> Any:
+        """The only element, or the one at ``index``, as a Python number.
+
+        Raises:
+            ArgumentError: there are several elements and no index.
+        """
+        array = self._host("item()")
+        if not index and array.size != 1:
+            raise ArgumentError(f"item() takes a tensor of one element; this one has shape {self.shape}")
+        return array.item(*index)
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers (0-d: a number)."""
+        return self._host("tolist()").tolist()
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a 0-d tensor")
+        return self.shape[0]
+
+    def __bool__(self) -> bool:
+        array = self._host("bool()")
+        if array.size != 1:
+            raise ValueError(
+                f"the truth value of a tensor of shape {self.shape} is ambiguous; use td.any(x) or td.all(x)"
+            )
+        return bool(array)
+
+    def __float__(self) -> float:
+        return float(self._single("float()"))
+
+    def __int__(self) -> int:
+        return int(self._single("int()"))
+
+    def __complex__(self) -> complex:
+        return complex(self._single("complex()"))
+
+    def __index__(self) -> int:
+        value = self._single("an index")
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise DTypeError(f"only a tensor of one integer can be an index, not one of {self.dtype}")
+        return value
+
+    def _single(self, what: str) -> Any:
+        array = self._host(what)
+        if array.size != 1:
+            raise ArgumentError(f"{what} takes a tensor of one element; this one has shape {self.shape}")
+        return array.item()
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        array = self.numpy()
+        if dtype is None or np.dtype(dtype) == array.dtype:
+            return array.copy() if copy else array
+        if copy is False:
+            raise ValueError(f"an array of {dtype} cannot be made of a {self.dtype} tensor without a copy")
+        return array.astype(dtype)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.numpy().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)  # kDLCPU
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec and not self.shape else str(self)
+
+
+def wrap(array: Any) -> Tensor:
+    """A plain tensor around an ndarray, which it does not copy."""
+    tensor = Tensor.__new__(Tensor)
+    tensor._array = array
+    tensor._keys = CPU_KEYS
+    tensor._meta = None
+    tensor._storage = None
+    return tensor
+
+
+def wrap_view(array: Any, of: Tensor) -> Tensor:
+    """A plain tensor around a view of another tensor's memory; both share one storage from here on."""
+    tensor = wrap(array)
+    tensor._storage = storage_of(of)
+    return tensor
+
+
+def storage_of(tensor: Tensor) -> Storage:
+    """The tensor's storage, made now if nobody has needed it yet."""
+    if tensor._storage is None:
+        tensor._storage = Storage(owner_of(tensor._array))
+    return tensor._storage
+
+
+def require_grad(tensor: Tensor, meta: Any) -> Tensor:
+    """Attach autograd's record to a tensor."""
+    tensor._meta = meta
+    tensor._keys = GRAD_CPU_KEYS
+    return tensor
+
+
+def _from_numpy(value: Any) -> Tensor:
+    array = np.asarray(value)
+    as_dtype(array.dtype)  # refuses object arrays, strings, ...
+    return wrap(array.astype(array.dtype.newbyteorder("="), copy=False))
+
+
+converters[np.ndarray] = _from_numpy
+converters[np.generic] = _from_numpy

@@ -1,0 +1,189 @@
+"""Writing in place where tensors with a history share memory.
+
+A view that is recorded knows its base and how it was made; base and views are a *family*. After a write through one of
+them, the root of the family gets the history "as before, but with this part replaced", and every live member is a view
+of the root again. What is not recorded (a view made before gradients were wanted, or inside ``no_grad``) cannot be
+followed: then a write through which a gradient flows is refused.
+
+Source: ``CopySlices`` and ``VariableHooks::rebase_history`` of PyTorch.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import UnsupportedError
+from ..registry.operator import Operator
+from ..registry.values import describe
+from .dunders import by_name
+from .meta import AutogradMeta
+from .node import Node
+from .plans import Active, Plan, Rule
+from .storage import Storage, saved_count
+from .tensor import wrap
+
+Attach = Callable[[Any, AutogradMeta], Any]
+Record = Callable[["View", Any], Node]
+
+
+class View:
+    """How a view was made: the operator's plan and its arguments, the first of which is the base."""
+
+    __slots__ = ("args", "kwargs", "plan")
+
+    def __init__(self, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]):
+        self.plan, self.args, self.kwargs = plan, args, kwargs
+
+    @property
+    def base(self) -> Any:
+        """The tensor that the view is a part of."""
+        return self.args[0]
+
+    def apply(self, x: Any) -> Any:
+        """The same part of another tensor."""
+        return self.plan.op(x, *self.args[1:], **self.kwargs)
+
+
+class Family:
+    """A tensor and its recorded views, oldest first, as long as somebody holds them."""
+
+    __slots__ = ("_members",)
+
+    def __init__(self, root: Any):
+        self._members = [weakref.ref(root)]
+
+    def add(self, view: Any) -> None:
+        """Enter a view."""
+        self._members = [member for member in self._members if member() is not None]
+        self._members.append(weakref.ref(view))
+
+    def live(self) -> list[Any]:
+        """The members that are still there."""
+        return [tensor for member in self._members if (tensor := member()) is not None]
+
+
+def bottom(value: Any) -> Any:
+    """The tensor that a value of a level wraps, through all levels."""
+    while hasattr(value, "_payload"):
+        value = value._payload
+    return value
+
+
+def shares(one: Any, two: Any) -> bool:
+    """Whether two tensors are known to lie in the same memory."""
+    first, second = bottom(one), bottom(two)
+    return first is second or (first._storage is not None and first._storage is second._storage)
+
+
+def track(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> None:
+    """Note that a recorded result is a view of the first argument, if it is one."""
+    base = args[0]
+    if type(out) is not type(base) or base._meta is None or not shares(base, out):
+        return
+    if base._meta.family is None:
+        base._meta.family = Family(base)
+    out._meta.view, out._meta.family = View(plan, args, kwargs), base._meta.family
+    out._meta.family.add(out)
+
+
+def root_of(target: Any) -> Any:
+    """The member of a tensor's family that is no view."""
+    while target._meta is not None and target._meta.view is not None:
+        target = target._meta.view.base
+    return target
+
+
+def _references(tensor: Any) -> int:
+    """The references to a tensor's storage, with those that looking at it makes."""
+    storage = tensor._storage
+    return sys.getrefcount(storage)
+
+
+def _own_references() -> int:
+    """How many of them looking makes; interpreters differ."""
+    alone = wrap(np.zeros(1))
+    alone._storage = Storage(alone._array)
+    return _references(alone) - 1
+
+
+_LOOKING = _own_references()
+
+
+def check_unshared(op: Operator, target: Any) -> None:
+    """Refuse to write where a tensor outside of the family shares the memory: its gradient would be lost."""
+    family = None if target._meta is None else target._meta.family
+    known = 1 if family is None else len(family.live())
+    lowest = bottom(target)
+    storage = lowest._storage
+    if storage is not None and _references(lowest) > known + saved_count(storage) + _LOOKING + 1:
+        raise UnsupportedError(
+            f"{op.name}: a gradient goes through this write into {describe(target)}, and another tensor whose "
+            "history is not recorded lies in the same memory: its gradient would be lost; write through the tensor "
+            "that owns the memory (x[index] = value), or make a new one: x.at[index].set(value), "
+            "x.at[index].add(value)"
+        )
+
+
+def rebase(target: Any, node: Node, attach: Attach, record: Record) -> None:
+    """Give a tensor that was written its new history, and with it all its family.
+
+    Args:
+        target: the tensor written.
+        node: what its elements are now.
+        attach: sets the meta of a tensor.
+        record: the node of a view, to the present history of its base.
+    """
+    family = None if target._meta is None else target._meta.family
+    root = root_of(target)
+    meta = AutogradMeta(node if root is target else _replace_part(root, target, node, record))
+    meta.family = family
+    attach(root, meta)
+    for member in family.live() if family is not None else ():
+        if member is not root:
+            view = member._meta.view
+            renewed = AutogradMeta(record(view, member))
+            renewed.view, renewed.family = view, family
+            attach(member, renewed)
+
+
+def _replace_part(root: Any, target: Any, node: Node, record: Record) -> Node:
+    """The history of the root after a part of it was replaced."""
+    chain: list[tuple[View, Node]] = []
+    part = target
+    while part is not root:
+        view = part._meta.view
+        chain.insert(0, (view, record(view, part)))
+        part = view.base
+    before = root._meta
+    edges = [
+        (before.node or before, before.index, root.shape, root.dtype),
+        (node, 0, target.shape, target.dtype),
+    ]
+    return PartNode(node.op, edges, chain)
+
+
+_BOTH = Active((Rule(0, None, (), 0, False, False), Rule(1, None, (), 0, False, False)), ())
+
+
+class PartNode(Node):
+    """The history of a tensor of which a part was replaced: the rest as before, and the part's new history."""
+
+    __slots__ = ("_chain",)
+
+    def __init__(self, op: Operator, edges: list[Any], chain: list[tuple[View, Node]]):
+        super().__init__(op, _BOTH, edges)
+        self._chain = chain
+
+    def gradients(self, given: dict[int, Any]) -> list[Any]:
+        part = g = given[0]
+        for view, _ in self._chain:
+            part = view.apply(part)
+        mask = by_name("ones_like")(part)
+        for _, node in reversed(self._chain):
+            mask = node.gradients({0: mask})[0]
+        return [by_name("where")(mask == 0, g, 0), part]

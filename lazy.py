@@ -1,0 +1,89 @@
+"""Heavy packages, loaded at first use.
+
+``import tandem`` loads NumPy and nothing heavier.  Whoever needs more calls the function named after the
+module, at the moment of use, and every later call is one dictionary lookup:
+
+>>> import tandem.lazy
+>>> tandem.lazy.installed("numpy"), tandem.lazy.installed("no_such_package")
+(True, False)
+"""
+
+import importlib
+import importlib.metadata
+import importlib.util
+from functools import cache
+from types import ModuleType
+
+
+@cache
+def module(name: str) -> ModuleType:
+    """The module called ``name``, imported at the first call; raises ImportError when it is missing."""
+    return importlib.import_module(name)
+
+
+@cache
+def installed(name: str) -> bool:
+    """Whether a package called ``name`` could be imported; nothing is imported to find out."""
+    return importlib.util.find_spec(name) is not None
+
+
+@cache
+def version(distribution: str) -> str | None:
+    """The installed version of a distribution, or None; nothing is imported to find out."""
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def llvmlite_ir() -> ModuleType:
+    return module("llvmlite.ir")
+
+
+def llvmlite_binding() -> ModuleType:
+    return module("llvmlite.binding")
+
+
+def networkx() -> ModuleType:
+    return module("networkx")
+
+
+def scipy_special() -> ModuleType:
+    return module("scipy.special")
+
+
+def scipy_linalg() -> ModuleType:
+    return module("scipy.linalg")
+
+
+def scipy_cython_blas() -> ModuleType:
+    return module("scipy.linalg.cython_blas")
+
+
+def scipy_cython_lapack() -> ModuleType:
+    return module("scipy.linalg.cython_lapack")
+
+
+def cupy() -> ModuleType:
+    return module("cupy")
+
+
+def matplotlib_figure() -> ModuleType:
+    """matplotlib.figure: pictures go to files, so neither pyplot nor a display is needed."""
+    return module("matplotlib.figure")
+
+
+def matplotlib_patches() -> ModuleType:
+    return module("matplotlib.patches")
+
+
+def rich_console() -> ModuleType:
+    return module("rich.console")
+
+
+def rich_table() -> ModuleType:
+    return module("rich.table")
+
+
+def rich_progress() -> ModuleType:
+    return module("rich.progress")
