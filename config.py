@@ -1,0 +1,121 @@
+"""Every flag and every TANDEM_* environment variable, with default, meaning and validator.
+
+A flag is read as ``config.native`` and changed for a while with ``with config.override(native=False): ...``.
+
+>>> from tandem import config
+>>> with config.override(hot_calls=3):
+...     config.flags.hot_calls
+3
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import ValueArgumentError
+
+_TRUE, _FALSE = {"1", "true", "yes", "on"}, {"0", "false", "no", "off", ""}
+
+
+def _boolean(text: str) -> bool:
+    word = text.strip().lower()
+    if word in _TRUE:
+        return True
+    if word in _FALSE:
+        return False
+    raise ValueError("expected 1 or 0")
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError("expected a positive integer")
+    return number
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """One flag: its attribute name, environment variable, default, meaning and parser."""
+
+    name: str
+    variable: str
+    default: Any
+    doc: str
+    parse: Callable[[str], Any]
+
+
+FLAGS: tuple[Flag, ...] = (
+    Flag("native", "TANDEM_NATIVE", True, "emit and run machine code; 0 is the portable NumPy path", _boolean),
+    Flag("hot_calls", "TANDEM_HOT_CALLS", 32, "calls of an operator after which its stub is compiled", _positive),
+    Flag("cache", "TANDEM_CACHE", True, "keep compiled code on disk", _boolean),
+    Flag("cache_dir", "TANDEM_CACHE_DIR", "", "directory of the disk cache; empty: the user's cache directory", str),
+    Flag("show_dispatch_trace", "TANDEM_SHOW_DISPATCH_TRACE", False, "print every call and redispatch", _boolean),
+    Flag("verify", "TANDEM_VERIFY", False, "verify the graph after each pass", _boolean),
+    Flag("specializations", "TANDEM_SPECIALIZATIONS", 64, "specializations kept by one jitted function", _positive),
+)
+
+
+class Flags:
+    """The values in force; attribute access only."""
+
+    native: bool
+    hot_calls: int
+    cache: bool
+    cache_dir: str
+    show_dispatch_trace: bool
+    verify: bool
+    specializations: int
+
+    def __init__(self) -> None:
+        for flag in FLAGS:
+            object.__setattr__(self, flag.name, _initial(flag))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        known = {flag.name: flag for flag in FLAGS}
+        if name not in known:
+            raise ValueArgumentError(f"config has no flag {name!r}; the flags are {', '.join(sorted(known))}")
+        if type(value) is not type(known[name].default):
+            kind = type(known[name].default).__name__
+            raise ValueArgumentError(f"config.{name} takes a value of type {kind}, not {value!r}")
+        object.__setattr__(self, name, value)
+
+
+def _initial(flag: Flag) -> Any:
+    text = os.environ.get(flag.variable)
+    if text is None:
+        return flag.default
+    try:
+        return flag.parse(text)
+    except ValueError as fault:
+        raise ValueArgumentError(f"{flag.variable}={text!r}: {fault} ({flag.doc})") from None
+
+
+flags = Flags()
+
+
+@contextmanager
+def override(**values: Any) -> Iterator[Flags]:
+    """Set flags inside a ``with`` block and restore them after it.
+
+    Args:
+        values: flag names and their values.
+
+    Returns:
+        A context manager that yields the flags.
+
+    Raises:
+        ValueArgumentError: a flag is unknown or a value has the wrong type.
+    """
+    before = {name: getattr(flags, name, None) for name in values}
+    try:
+        for name, value in values.items():
+            setattr(flags, name, value)
+        yield flags
+    finally:
+        for name, value in before.items():
+            if value is not None:
+                object.__setattr__(flags, name, value)

@@ -1,0 +1,111 @@
+"""Every exception that tandem raises on purpose.
+
+Each says what was asked, on which shapes, dtypes or keys, and what would work. Where NumPy, the Array API standard or
+JAX has a customary type for the same mistake, the class derives from it too, so ``except ValueError`` keeps working.
+"""
+
+from __future__ import annotations
+
+
+class TandemError(Exception):
+    """Base class of every exception raised by tandem."""
+
+
+class ArgumentError(TandemError, TypeError):
+    """An argument is missing, unexpected, or of a type that the operator does not take."""
+
+
+class ValueArgumentError(TandemError, ValueError):
+    """An argument has the right type and a value that the operator does not take."""
+
+
+class ShapeError(TandemError, ValueError):
+    """Shapes do not fit each other, or do not fit the operator."""
+
+
+class DTypeError(TandemError, TypeError):
+    """A dtype is unknown, not accepted by the operator, or cannot be promoted with another."""
+
+
+class ScalarOverflowError(TandemError, OverflowError):
+    """A Python scalar does not fit the dtype of the array that it meets."""
+
+
+class OutOfBoundsError(TandemError, IndexError):
+    """An index or an axis lies outside of the array."""
+
+
+class IndexArgumentError(TandemError, IndexError, TypeError):
+    """An index is of a type that indexing does not take."""
+
+
+class AllocationError(TandemError, MemoryError):
+    """There is not enough memory for a result."""
+
+
+class DeviceError(TandemError, ValueError):
+    """A device is unknown, or the arguments lie on different devices."""
+
+
+class BackendUnavailableError(DeviceError, RuntimeError):
+    """The backend is known, and cannot be used on this machine."""
+
+
+class SchemaError(TandemError, ValueError):
+    """A schema does not parse, or does not allow what was asked of it.
+
+    Attributes:
+        column: 0-based column of the fault in the schema's text, or None.
+    """
+
+    def __init__(self, message: str, column: int | None = None):
+        super().__init__(message)
+        self.column = column
+
+
+class RegistrationError(TandemError, RuntimeError):
+    """A definition or an implementation conflicts with one that is already there."""
+
+
+class UnknownOperatorError(TandemError, AttributeError):
+    """No operator of that name is registered."""
+
+
+class NoKernelError(TandemError, NotImplementedError):
+    """The operator has no kernel for the dispatch key that was reached."""
+
+
+class AutogradError(TandemError, RuntimeError):
+    """A derivative was asked for that cannot be given."""
+
+
+class NotDifferentiableError(AutogradError, TypeError):
+    """The operator, or the dtype, has no derivative; the message says why."""
+
+
+class VersionError(AutogradError):
+    """A tensor saved for the backward pass was changed in place after it was saved."""
+
+
+class TracerError(TandemError, TypeError):
+    """A traced value was used in a way that a trace cannot record."""
+
+
+class ConcretizationError(TracerError):
+    """Python code asked a traced value for its data (``if``, ``float(x)``, ``.item()``, NumPy conversion)."""
+
+
+class LeakedTracerError(TracerError):
+    """A traced or level-wrapped value was used after its trace or transform had ended."""
+
+
+class GraphError(TandemError, ValueError):
+    """A graph is not well formed; the message prints the part around the fault."""
+
+
+class LoweringError(TandemError, RuntimeError):
+    """A graph cannot be lowered to an executable."""
+
+
+class UnsupportedError(TandemError, NotImplementedError):
+    """Something that tandem does not do yet; the message says what does work."""

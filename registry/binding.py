@@ -1,0 +1,244 @@
+"""Checking and normalising the arguments of a call against a schema.
+
+A binder is made once for each schema: a converter per argument. A bound call has every argument of the schema, the
+positional ones as a tuple and the keyword-only ones as a dict, defaults filled in.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, DeviceError, TandemError
+from .dtypes import as_dtype
+from .keys import BACKEND_OF_DEVICE
+from .schema import MISSING, Argument, Schema, Type
+from .values import TensorBase, converters, describe, number_stand_ins
+
+Converter = Callable[[Any], Any]
+SCALARS = (bool, int, float, complex)
+
+
+class Refused(Exception):
+    """A value is not of the type; turned into an ArgumentError that names operator and argument."""
+
+
+def _tensor(value: Any) -> Any:
+    if isinstance(value, TensorBase) or type(value) in SCALARS:
+        return value
+    convert = converters.get(type(value))
+    if convert is None:
+        for kind, candidate in converters.items():
+            if isinstance(value, kind):
+                return candidate(value)
+        raise Refused("a Tensor, a NumPy array or a number")
+    return convert(value)
+
+
+def _integer(value: Any) -> int:
+    if type(value) is int:
+        return value
+    if isinstance(value, (bool, np.bool_)):
+        raise Refused("an int")
+    try:
+        return operator.index(value)
+    except TandemError:
+        raise  # a traced value says what to do
+    except TypeError:
+        raise Refused("an int") from None
+
+
+def _number(value: Any) -> Any:
+    if type(value) in SCALARS or type(value) in number_stand_ins:
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, SCALARS):
+        return next(kind(value) for kind in (bool, int, float, complex) if isinstance(value, kind))  # type: ignore[arg-type]
+    raise Refused("a Python number")
+
+
+def _float(value: Any) -> Any:
+    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
+        return float(value)
+    if type(value) in number_stand_ins and value.python_type in (int, float):
+        return value
+    raise Refused("a float")
+
+
+def _complex(value: Any) -> complex:
+    return complex(_number(value))
+
+
+def _boolean(value: Any) -> bool:
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if type(value) in number_stand_ins:
+        return bool(value)  # raises, and says what to do
+    raise Refused("a bool")
+
+
+def _string(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    raise Refused("a str")
+
+
+def device_name(value: Any) -> str:
+    """The checked name of a device: ``cpu``, ``meta``, ``cuda`` or ``cuda:1``.
+
+    Raises:
+        DeviceError: no such device.
+    """
+    name = str(value)
+    kind, colon, index = name.partition(":")
+    if not isinstance(value, str) or kind not in BACKEND_OF_DEVICE or (colon and not index.isdigit()):
+        raise DeviceError(f"unknown device {value!r}; the devices are {', '.join(BACKEND_OF_DEVICE)} and cuda:<index>")
+    return name
+
+
+def _anything(value: Any) -> Any:
+    return value
+
+
+CONVERTERS: dict[str, Converter] = {
+    "Tensor": _tensor,
+    "int": _integer,
+    "SymInt": _integer,
+    "float": _float,
+    "complex": _complex,
+    "bool": _boolean,
+    "str": _string,
+    "Scalar": _number,
+    "ScalarType": as_dtype,
+    "Device": device_name,
+}
+
+
+def converter(kind: Type) -> Converter:
+    """The function that checks and normalises one value of a type."""
+    if kind.form == "base" or kind.element is None:
+        return CONVERTERS.get(kind.base, _anything)
+    inner = converter(kind.element)
+    if kind.form == "optional":
+        return lambda value: None if value is None else inner(value)
+    return _list_converter(kind, inner)
+
+
+def _list_converter(kind: Type, inner: Converter) -> Converter:
+    wanted = f"a sequence of {kind.core}" + ("" if kind.size is None else f" of length {kind.size}")
+    scalar_allowed = kind.core in ("int", "SymInt", "float", "bool")
+
+    def convert(value: Any) -> tuple[Any, ...]:
+        if isinstance(value, (list, tuple)):
+            items = tuple(inner(item) for item in value)
+        elif isinstance(value, np.ndarray) and value.ndim == 1 and scalar_allowed:
+            items = tuple(inner(item) for item in value.tolist())
+        elif scalar_allowed and not isinstance(value, (str, dict)):
+            items = (inner(value),) * (kind.size or 1)
+        else:
+            raise Refused(wanted)
+        return items
+
+    return convert
+
+
+class Binder:
+    """Binds calls to one schema.
+
+    Attributes:
+        tensors_only: whether all arguments are positional tensors, so that a call with tensors and numbers for each is
+            bound as it stands.
+    """
+
+    def __init__(self, schema: Schema):
+        self.schema = schema
+        self.positional = schema.positional
+        self.keyword = tuple(argument for argument in schema.arguments if argument.kwarg_only)
+        self.converters = {argument.name: converter(argument.type) for argument in schema.arguments}
+        self.names = frozenset(argument.name for argument in schema.arguments)
+        self.device_argument = next((a.name for a in schema.arguments if a.type.core == "Device"), None)
+        self.tensor_positions = tuple(
+            (index, argument.type.is_list)
+            for index, argument in enumerate(self.positional)
+            if argument.type.core == "Tensor"
+        )
+        self.tensor_keywords = tuple(a.name for a in self.keyword if a.type.core == "Tensor")
+        self.tensors_only = all(
+            argument.type.form == "base" and argument.type.base == "Tensor" and not argument.kwarg_only
+            for argument in schema.arguments
+        )
+        self._convert_positional = tuple(self.converters[argument.name] for argument in self.positional)
+        self._places = {argument.name: index for index, argument in enumerate(self.positional)}
+        self._defaults = tuple(map(self._default, self.positional))
+        self._required = sum(argument.default is MISSING for argument in self.positional)
+        self._keyword_defaults = {argument.name: self._default(argument) for argument in self.keyword}
+        self._keywords_needed = any(argument.default is MISSING for argument in self.keyword)
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """All arguments of the schema, checked and normalised.
+
+        Raises:
+            ArgumentError: too many arguments, an unknown or missing one, or one of a wrong type.
+        """
+        given = len(args)
+        if self.tensors_only and not kwargs and given == len(self._defaults):
+            for value in args:
+                if not isinstance(value, TensorBase) and type(value) not in SCALARS:
+                    break
+            else:
+                return args, kwargs
+        if given > len(self._defaults):
+            raise self._refuse(f"takes {len(self._defaults)} positional arguments, {given} were given")
+        try:
+            bound = [convert(value) for convert, value in zip(self._convert_positional, args)]
+        except Refused:
+            raise self._refused_among(args) from None
+        bound += self._defaults[given:]
+        keywords = dict(self._keyword_defaults)
+        for name, value in kwargs.items():
+            self._bind_keyword(name, value, given, bound, keywords)
+        if given < self._required or self._keywords_needed:
+            self._check_complete(bound, keywords)
+        return tuple(bound), keywords
+
+    def _bind_keyword(self, name: str, value: Any, given: int, bound: list[Any], keywords: dict[str, Any]) -> None:
+        place = self._places.get(name)
+        if name not in self.names:
+            raise self._refuse(f"has no argument {name!r}")
+        if place is not None and place < given:
+            raise self._refuse(f"got argument {name!r} twice, by position and by keyword")
+        converted = self._convert(name, value)
+        if place is None:
+            keywords[name] = converted
+        else:
+            bound[place] = converted
+
+    def _check_complete(self, bound: list[Any], keywords: dict[str, Any]) -> None:
+        for argument, value in zip((*self.positional, *self.keyword), (*bound, *keywords.values())):
+            if value is MISSING:
+                raise self._refuse(f"needs argument {argument.name!r}")
+
+    def _default(self, argument: Argument) -> Any:
+        return argument.default if argument.default is MISSING else self._convert(argument.name, argument.default)
+
+    def _convert(self, name: str, value: Any) -> Any:
+        try:
+            return self.converters[name](value)
+        except Refused as wanted:
+            raise self._refuse(f"argument {name!r} must be {wanted}, not {describe(value)}") from None
+
+    def _refused_among(self, args: tuple[Any, ...]) -> Exception:
+        """The error of the first argument that its converter refuses."""
+        for argument, value in zip(self.positional, args):
+            try:
+                self._convert(argument.name, value)
+            except ArgumentError as fault:
+                return fault
+        raise AssertionError("a converter refused a value and then took it")
+
+    def _refuse(self, fault: str) -> ArgumentError:
+        return ArgumentError(f"{self.schema.full_name} {fault}\n  schema: {self.schema}")

@@ -1,0 +1,78 @@
+"""The object that users call: ``td.add``. It is made once and stays; its native entry is put in below it."""
+
+from __future__ import annotations
+
+import inspect
+from types import MethodType
+from typing import Any
+
+from .native_type import NativeCallable, accept_entries
+from .operator import Operator
+from .schema import MISSING, Schema
+
+
+@accept_entries
+class OperatorFunction(NativeCallable):  # type: ignore[misc]
+    """A callable that stands for one operator, binds as a method, and shows name, signature and doc.
+
+    Attributes:
+        operator: the :class:`Operator` that it calls.
+        target: what a call runs while there is no native entry: the operator, or what counts calls on its way there.
+    """
+
+    operator: Operator
+    target: Any
+
+    def __init__(self, operator: Operator, doc: str = ""):
+        self.operator = self.target = operator
+        self.__wrapped__ = operator.__call__
+        dress(self, operator, doc)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.target(*args, **kwargs)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<function td.{self.operator.schema.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_function_of, (self.operator.name,))
+
+
+functions: dict[str, Any] = {}
+
+
+def make_function(operator: Operator, doc: str = "") -> Any:
+    """The one function object of an operator, made at the first request."""
+    if operator.name not in functions:
+        functions[operator.name] = OperatorFunction(operator, doc)
+    return functions[operator.name]
+
+
+def _function_of(name: str) -> Any:
+    return functions[name]
+
+
+def dress(function: Any, operator: Operator, doc: str) -> None:
+    """Give a function object the attributes that people and tools look for."""
+    function.__name__ = function.__qualname__ = operator.schema.name
+    function.__module__ = "tandem"
+    function.__doc__ = doc
+    function.__signature__ = signature(operator.schema)
+
+
+def signature(schema: Schema) -> inspect.Signature:
+    """The Python signature of a schema."""
+    kinds = {False: inspect.Parameter.POSITIONAL_OR_KEYWORD, True: inspect.Parameter.KEYWORD_ONLY}
+    return inspect.Signature(
+        [
+            inspect.Parameter(
+                argument.name,
+                kinds[argument.kwarg_only],
+                default=inspect.Parameter.empty if argument.default is MISSING else argument.default,
+            )
+            for argument in schema.arguments
+        ]
+    )

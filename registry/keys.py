@@ -1,0 +1,183 @@
+"""Dispatch keys and key sets.
+
+A key set is a plain ``int`` whose bit ``key`` says that the key is in it, so union, difference and "highest key" are
+one machine instruction each (the representation of ``c10::DispatchKeySet``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from enum import IntEnum
+
+from ..errors import ValueArgumentError
+
+
+class DispatchKey(IntEnum):
+    """The keys, lowest first: a call runs the kernel of the highest key in its key set."""
+
+    CPU = 0
+    CUDA = 1
+    Meta = 2
+    SparseCPU = 3
+    SparseCUDA = 4
+    SparseMeta = 5
+    QuantizedCPU = 6
+    QuantizedCUDA = 7
+    QuantizedMeta = 8
+    Tracer = 9
+    Python = 10
+    Functionalize = 11
+    ADInplaceOrView = 12
+    AutogradCPU = 13
+    AutogradCUDA = 14
+    AutogradMeta = 15
+    Batched = 16
+    Autocast = 17
+    Level = 18
+    Mode = 19
+    Profiler = 20
+
+
+KEY_COUNT = len(DispatchKey)
+
+
+def keyset(*keys: DispatchKey) -> int:
+    """The key set that holds the given keys."""
+    bits = 0
+    for key in keys:
+        bits |= 1 << key
+    return bits
+
+
+def keys_of(bits: int) -> Iterator[DispatchKey]:
+    """The keys of a key set, highest first."""
+    return (key for key in reversed(DispatchKey) if bits >> key & 1)
+
+
+def below(key: DispatchKey) -> int:
+    """The key set of all keys lower than ``key``: what a layer redispatches to."""
+    return (1 << key) - 1
+
+
+K = DispatchKey
+DENSE = keyset(K.CPU, K.CUDA, K.Meta)
+BACKENDS = DENSE | keyset(K.SparseCPU, K.SparseCUDA, K.SparseMeta, K.QuantizedCPU, K.QuantizedCUDA, K.QuantizedMeta)
+AUTOGRAD = keyset(K.AutogradCPU, K.AutogradCUDA, K.AutogradMeta)
+# What a composite kernel may stand in for: every key that a body written with operators passes through unharmed.
+COMPOSITE_EXPLICIT = BACKENDS
+COMPOSITE_IMPLICIT = BACKENDS | AUTOGRAD | keyset(K.Tracer, K.Functionalize, K.ADInplaceOrView, K.Batched, K.Level)
+
+ALIASES: dict[str, int] = {
+    "Autograd": AUTOGRAD,
+    "CompositeExplicit": COMPOSITE_EXPLICIT,
+    "CompositeImplicit": COMPOSITE_IMPLICIT,
+}
+
+BACKEND_OF_DEVICE: dict[str, DispatchKey] = {"cpu": K.CPU, "cuda": K.CUDA, "meta": K.Meta}
+AUTOGRAD_OF_BACKEND: dict[DispatchKey, DispatchKey] = {
+    K.CPU: K.AutogradCPU,
+    K.SparseCPU: K.AutogradCPU,
+    K.QuantizedCPU: K.AutogradCPU,
+    K.CUDA: K.AutogradCUDA,
+    K.SparseCUDA: K.AutogradCUDA,
+    K.QuantizedCUDA: K.AutogradCUDA,
+    K.Meta: K.AutogradMeta,
+    K.SparseMeta: K.AutogradMeta,
+    K.QuantizedMeta: K.AutogradMeta,
+}
+
+# One object each, so that native guards compare a pointer.
+CPU_KEYS: int = int(keyset(K.CPU))
+GRAD_CPU_KEYS: int = int(keyset(K.CPU, K.AutogradCPU))
+
+
+def parse_key(name: str | DispatchKey) -> DispatchKey | str:
+    """A key, or the name of an alias key.
+
+    Raises:
+        ValueArgumentError: no key and no alias has that name.
+    """
+    if isinstance(name, DispatchKey):
+        return name
+    if name in ALIASES:
+        return name
+    try:
+        return DispatchKey[name]
+    except KeyError:
+        known = ", ".join([key.name for key in DispatchKey] + list(ALIASES))
+        raise ValueArgumentError(f"unknown dispatch key {name!r}; the keys are {known}") from None
+
+
+class DispatchKeySet:
+    """A key set to read and print; the dispatcher itself works on the int.
+
+    >>> from tandem.registry.keys import DispatchKeySet
+    >>> DispatchKeySet("CPU", "AutogradCPU")
+    DispatchKeySet(AutogradCPU, CPU)
+    >>> DispatchKeySet("CPU", "AutogradCPU").highest.name
+    'AutogradCPU'
+    """
+
+    __slots__ = ("bits",)
+
+    def __init__(self, *keys: str | DispatchKey | int):
+        self.bits = 0
+        for key in keys:
+            self.bits |= _bits(key)
+
+    @property
+    def highest(self) -> DispatchKey:
+        """The key whose kernel runs.
+
+        Raises:
+            ValueArgumentError: the set is empty.
+        """
+        if not self.bits:
+            raise ValueArgumentError("the key set is empty, so it has no highest key")
+        return DispatchKey(self.bits.bit_length() - 1)
+
+    def __iter__(self) -> Iterator[DispatchKey]:
+        return keys_of(self.bits)
+
+    def __contains__(self, key: str | DispatchKey) -> bool:
+        return bool(self.bits & _bits(key))
+
+    def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return from_bits(self.bits | other.bits)
+
+    def __and__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return from_bits(self.bits & other.bits)
+
+    def __sub__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return from_bits(self.bits & ~other.bits)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DispatchKeySet) and self.bits == other.bits
+
+    def __hash__(self) -> int:
+        return hash(self.bits)
+
+    def __repr__(self) -> str:
+        return f"DispatchKeySet({', '.join(key.name for key in self)})"
+
+
+def from_bits(bits: int) -> DispatchKeySet:
+    """The readable form of a key set."""
+    readable = DispatchKeySet()
+    readable.bits = bits
+    return readable
+
+
+def bits_of(keys: Iterable[str | DispatchKey]) -> int:
+    """The key set of names, keys and aliases together."""
+    bits = 0
+    for key in keys:
+        bits |= _bits(key)
+    return bits
+
+
+def _bits(key: str | DispatchKey | int) -> int:
+    if isinstance(key, str):
+        parsed = parse_key(key)
+        return ALIASES[parsed] if isinstance(parsed, str) else 1 << parsed
+    return 1 << key

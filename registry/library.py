@@ -1,0 +1,198 @@
+"""Libraries: how operators and kernels enter the registry, and how they leave it again.
+
+Source: ``torch.library.Library``. Unlike there, an implementation may precede its definition, and everything that is
+registered gives a handle that takes it back and restores what it had shadowed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from ..errors import RegistrationError, UnknownOperatorError
+from .keys import DispatchKey, parse_key
+from .operator import Kernel, KeyName, Operator, Registration, fallbacks, lock, operators, recompute_all
+from .schema import Schema
+from .schema_parser import parse_schema
+
+# Implementations whose operator is not defined yet, by the operator's full name.
+_waiting: dict[str, list[Registration]] = {}
+
+
+class Handle:
+    """What a registration returns: ``remove()`` takes it back; as a context manager, at the end of the block."""
+
+    __slots__ = ("_undo",)
+
+    def __init__(self, undo: Callable[[], None]):
+        self._undo: Callable[[], None] | None = undo
+
+    def remove(self) -> None:
+        """Take the registration back; a second call does nothing."""
+        undo, self._undo = self._undo, None
+        if undo is not None:
+            undo()
+
+    def __enter__(self) -> Handle:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None) -> None:
+        self.remove()
+
+
+class Library:
+    """A namespace to define operators in and to register kernels for.
+
+    Args:
+        namespace: such as ``"myns"``; tandem's own is ``"td"``.
+        kind: ``"DEF"`` (defines the namespace), ``"FRAGMENT"`` (adds to it) or ``"IMPL"`` (only implements).
+
+    Raises:
+        RegistrationError: an unknown kind, or a definition through an ``"IMPL"`` library.
+
+    >>> import tandem as td
+    >>> with td.Library("doc", "DEF") as lib:
+    ...     _ = lib.define("twice(Tensor x) -> Tensor")
+    ...     _ = lib.impl("twice", lambda x: x + x, "CompositeImplicit")
+    ...     td.ops.doc.twice(td.asarray([1.0, 2.0])).tolist()
+    [2.0, 4.0]
+    """
+
+    def __init__(self, namespace: str, kind: str = "FRAGMENT"):
+        if kind not in ("DEF", "FRAGMENT", "IMPL"):
+            raise RegistrationError(f"Library kind {kind!r}: expected 'DEF', 'FRAGMENT' or 'IMPL'")
+        self.namespace, self.kind = namespace, kind
+        self._handles: list[Handle] = []
+
+    def define(self, schema: str, decl: Any = None) -> Handle:
+        """Define an operator.
+
+        Args:
+            schema: the schema's text, without namespace.
+            decl: its declaration, for layers and lowerings to read.
+
+        Returns:
+            A handle whose ``remove()`` takes the operator away.
+
+        Raises:
+            SchemaError: the schema does not parse.
+            RegistrationError: the operator exists, or the library only implements.
+        """
+        if self.kind == "IMPL":
+            raise RegistrationError(f"Library({self.namespace!r}, 'IMPL') defines nothing; use 'DEF' or 'FRAGMENT'")
+        operator = Operator(self._qualified(parse_schema(schema)), decl)
+        with lock:
+            if operator.name in operators:
+                there = operators[operator.name].schema
+                raise RegistrationError(f"{operator.name} is defined already:\n  there: {there}\n  new:   {operator.schema}")
+            operators[operator.name] = operator
+            for registration in _waiting.get(operator.name, ()):
+                operator.add(registration)
+        return self._keep(lambda: self._undefine(operator))
+
+    def impl(self, name: str, fn: Kernel | None = None, key: KeyName = "CompositeImplicit", *, boxed: bool = False) -> Any:
+        """Register a kernel; also a decorator: ``@lib.impl("name", key="CPU")``.
+
+        Args:
+            name: operator name, with ``.overload`` if it has one, without namespace.
+            fn: the kernel: a plain function of the schema's arguments; boxed: ``fn(op, keyset, args, kwargs)``.
+            key: a dispatch key or an alias key.
+            boxed: whether ``fn`` is boxed.
+
+        Returns:
+            A handle; as a decorator, the function.
+
+        Raises:
+            ValueArgumentError: no such key.
+        """
+        parsed = parse_key(key)
+        if fn is None:
+            return lambda function: (self.impl(name, function, parsed, boxed=boxed), function)[1]
+        registration = Registration(fn, parsed, boxed, _caller())
+        full_name = f"{self.namespace}::{name}"
+        with lock:
+            _waiting.setdefault(full_name, []).append(registration)
+            if full_name in operators:
+                operators[full_name].add(registration)
+        return self._keep(lambda: _withdraw(full_name, registration))
+
+    def fallback(self, fn: Kernel, key: KeyName) -> Handle:
+        """Register one boxed kernel, ``fn(op, keyset, args, kwargs)``, for every operator without its own at ``key``."""
+        parsed = parse_key(key)
+        if not isinstance(parsed, DispatchKey):
+            raise RegistrationError(f"a fallback takes one dispatch key, not the alias {parsed!r}")
+        registration = Registration(fn, parsed, True, _caller())
+        with lock:
+            fallbacks.setdefault(parsed, []).append(registration)
+            recompute_all()
+        return self._keep(lambda: _drop_fallback(parsed, registration))
+
+    def close(self) -> None:
+        """Take back everything that was registered through this library, newest first."""
+        while self._handles:
+            self._handles.pop().remove()
+
+    def __enter__(self) -> Library:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def _qualified(self, schema: Schema) -> Schema:
+        if schema.namespace not in ("", self.namespace):
+            raise RegistrationError(f"Library {self.namespace!r} cannot define {schema.full_name!r}")
+        fields = {name: getattr(schema, name) for name in Schema.__dataclass_fields__}
+        return Schema(**{**fields, "namespace": self.namespace})
+
+    def _keep(self, undo: Callable[[], None]) -> Handle:
+        handle = Handle(undo)
+        self._handles.append(handle)
+        return handle
+
+    @staticmethod
+    def _undefine(operator: Operator) -> None:
+        with lock:
+            if operators.get(operator.name) is operator:
+                del operators[operator.name]
+
+
+def _withdraw(full_name: str, registration: Registration) -> None:
+    with lock:
+        _waiting[full_name].remove(registration)
+        if full_name in operators:
+            operators[full_name].discard(registration)
+
+
+def _drop_fallback(key: DispatchKey, registration: Registration) -> None:
+    with lock:
+        fallbacks[key].remove(registration)
+        recompute_all()
+
+
+def _caller() -> str:
+    """``file:line`` of the nearest frame outside of this module."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename == __file__:
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def find_overloads(namespace: str, name: str) -> list[Operator]:
+    """All overloads of an operator, in order of definition.
+
+    Raises:
+        UnknownOperatorError: there is none.
+    """
+    prefix = f"{namespace}::{name}"
+    found = [op for full, op in list(operators.items()) if full == prefix or full.startswith(prefix + ".")]
+    if not found:
+        raise UnknownOperatorError(f"no operator {prefix} is registered{_near(prefix)}")
+    return found
+
+
+def _near(prefix: str) -> str:
+    stems = sorted({full.partition(".")[0] for full in operators})
+    close = [stem for stem in stems if stem.split("::")[-1][:3] == prefix.split("::")[-1][:3]][:5]
+    return f"; near names are {', '.join(close)}" if close else ""

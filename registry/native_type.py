@@ -1,0 +1,119 @@
+"""The base type of callables that may have a native entry: two C fields below an ordinary Python class.
+
+The first field is CPython's vectorcall entry, the second points to the entry's data. A Python class on top of the base
+brings attributes, pickling, weak references and garbage collection. While the entry is NULL a call goes to the class's
+`__call__`. Nothing here needs LLVM; with native code off the base is a plain class without fields.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import sysconfig
+from typing import Any, TypeVar
+
+from .. import config
+
+C = TypeVar("C", bound=type)
+
+TESTED_MINORS = (11, 12, 13)
+TP_FLAGS = 168  # offset in a type object
+ENTRY, DATA = 16, 24  # offsets in an instance
+_HAVE_VECTORCALL, _METHOD_DESCRIPTOR, _BASETYPE = 1 << 11, 1 << 17, 1 << 10
+_PY_TP_MEMBERS, _T_PYSSIZET, _READONLY = 72, 19, 1
+
+
+class _Member(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("type", ctypes.c_int),
+        ("offset", ctypes.c_ssize_t),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+class _Slot(ctypes.Structure):
+    _fields_ = (("slot", ctypes.c_int), ("value", ctypes.c_void_p))
+
+
+class _Spec(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("basicsize", ctypes.c_int),
+        ("itemsize", ctypes.c_int),
+        ("flags", ctypes.c_uint),
+        ("slots", ctypes.POINTER(_Slot)),
+    )
+
+
+class _PlainBase:
+    """The base without native code."""
+
+    __slots__ = ()
+
+
+def build_fault() -> str:
+    """Why this interpreter cannot run native code; empty when it can."""
+    if sys.implementation.name != "cpython" or sys.maxsize < 2**62 or sys.byteorder != "little":
+        return "native code needs 64-bit little-endian CPython"
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return "this is a free-threaded build of Python"
+    if sysconfig.get_config_var("Py_TRACE_REFS") or hasattr(sys, "gettotalrefcount"):
+        return "this is a debug build of Python"
+    if sys.version_info[0] != 3 or sys.version_info[1] not in TESTED_MINORS:
+        return f"Python {sys.version_info[0]}.{sys.version_info[1]} has never been tested with native code"
+    if not sys.platform.startswith("linux"):
+        return f"native code is tested on Linux, not on {sys.platform}"
+    if ctypes.c_uint64.from_address(id(dict) + TP_FLAGS).value != dict.__flags__:
+        return "the layout of type objects is not the expected one"
+    return ""
+
+
+_keep: list[Any] = []  # the type refers to its name and member table by address
+
+
+def _native_base() -> type:
+    members = (_Member * 2)(_Member(b"__vectorcalloffset__", _T_PYSSIZET, ENTRY, _READONLY, None))
+    slots = (_Slot * 2)(_Slot(_PY_TP_MEMBERS, ctypes.cast(members, ctypes.c_void_p).value))
+    spec = _Spec(b"tandem.NativeCallable", DATA + 8, 0, _BASETYPE | _HAVE_VECTORCALL, slots)
+    _keep.extend([members, slots, spec])
+    make = ctypes.pythonapi.PyType_FromSpec
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.POINTER(_Spec)]
+    base: type = make(ctypes.byref(spec))
+    return base
+
+
+fault = build_fault() if config.flags.native else "TANDEM_NATIVE=0"
+NativeCallable: Any = _PlainBase if fault else _native_base()
+
+
+def accept_entries(cls: C) -> C:
+    """Class decorator for subclasses of ``NativeCallable``: calls look at the native entry first.
+
+    CPython drops that flag from classes that define ``__call__``; here ``__call__`` is the path for a NULL entry.
+    """
+    if not fault:
+        flags = ctypes.c_uint64.from_address(id(cls) + TP_FLAGS)
+        flags.value |= _HAVE_VECTORCALL | _METHOD_DESCRIPTOR
+    return cls
+
+
+def set_entry(function: Any, entry: int, data: int = 0) -> None:
+    """Put a native entry (an address) and the address of its data into a callable; ``entry=0`` takes it out.
+
+    The caller keeps code and data alive for as long as the callable may be called.
+
+    Raises:
+        RuntimeError: native code is off, so there is no field to put it in.
+    """
+    if fault:
+        raise RuntimeError(f"native code is off: {fault}")
+    if entry:
+        ctypes.c_void_p.from_address(id(function) + DATA).value = data
+    ctypes.c_void_p.from_address(id(function) + ENTRY).value = entry or None
+
+
+def entry_of(function: Any) -> int:
+    """The address of the native entry of a callable, or 0."""
+    return 0 if fault else ctypes.c_void_p.from_address(id(function) + ENTRY).value or 0
