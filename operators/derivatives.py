@@ -1,0 +1,66 @@
+"""How an operator declares its derivative: once, for forward and reverse mode.
+
+A rule is a function of *named* values, read off its parameter names, so that only what it names is saved:
+an argument of the schema, ``out`` (the result), ``g`` (the cotangent of the result), or ``<argument>_spec`` and
+``out_spec`` (shape and dtype without the data). Rules are written with operators, so they differentiate again, trace and
+compile. A number stands for a constant rule.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+RuleFn = Callable[..., Any] | int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Partials:
+    """Elementwise: the partial derivative of the result by each tensor argument (0 contributes nothing).
+
+    A rule that names ``g`` gives the product with it instead: where a mask chooses, ``where(mask, g, 0)`` is one operator
+    and keeps an infinite ``g`` from becoming NaN.
+    """
+
+    by: Mapping[str, RuleFn]
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """Linear in its tensor arguments: the transpose by each, a function of ``g``; the tangent is the operator's own."""
+
+    transpose: Mapping[str, Callable[..., Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Anything else: ``vjp[argument]`` a function of ``g``, ``jvp[argument]`` a function of ``t``, the tangent."""
+
+    vjp: Mapping[str, Callable[..., Any]]
+    jvp: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NotDifferentiable:
+    """Said aloud: there is no derivative, and why."""
+
+    reason: str
+
+
+Derivative = Partials | Linear | Rule | NotDifferentiable
+
+
+def names_of(rule: RuleFn) -> tuple[str, ...]:
+    """The names of the values that a rule needs."""
+    return tuple(inspect.signature(rule).parameters) if callable(rule) else ()
+
+
+def reverse_rules(derivative: Derivative | None) -> Mapping[str, RuleFn]:
+    """The rules of reverse mode by argument name (empty where there is no derivative)."""
+    if isinstance(derivative, Partials):
+        return derivative.by
+    if isinstance(derivative, Linear):
+        return derivative.transpose
+    return derivative.vjp if isinstance(derivative, Rule) else {}

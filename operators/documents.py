@@ -1,0 +1,83 @@
+"""The documentation of operators: what those of a kind share, written once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..registry.dtypes import COMPLEX, FLOATS, INTEGERS, DType, bool_
+from ..registry.schema import Schema
+from .samples import NEEDS_ELEMENTS
+
+
+def documented(summary: str, text: str, example: str) -> str:
+    """A docstring: the summary, the kind's words on arguments and results, and a doctest from ``call -> result``."""
+    call, arrow, result = example.partition(" -> ")
+    shown = f"\n\n>>> import tandem as td\n>>> {call}.tolist()\n{result}\n" if arrow else "\n"
+    return f"{summary}\n\n{text}{shown}"
+
+
+def _named(dtypes: Sequence[DType]) -> str:
+    groups = (("bool", (bool_,)), ("integer", INTEGERS), ("real floating", FLOATS), ("complex", COMPLEX))
+    return ", ".join(name for name, group in groups if set(group) <= set(dtypes))
+
+
+_RESULT_WORDS = {
+    "same": "of the promoted dtype",
+    "float": "of the promoted dtype, or the default float for integers and bools",
+    "bool": "of dtype bool",
+    "real": "of the promoted dtype, or its real part's for complex",
+}
+
+
+def elementwise_doc(schema: Schema, dtypes: Sequence[DType], result: str) -> str:
+    """Arguments, results and errors of an elementwise operator."""
+    names = [argument.name for argument in schema.arguments]
+    plural = len(names) > 1
+    each = "shapes that broadcast; at most all but one may be Python scalars" if plural else "any shape"
+    raises = ["    DTypeError: the promoted dtype is not one of those, or the dtypes do not promote."]
+    if plural:
+        raises += [
+            "    ShapeError: the shapes do not broadcast.",
+            "    ScalarOverflowError: a Python integer does not fit the dtype of the tensor that it meets.",
+        ]
+    taken = f"    {', '.join(names)}: tensor{'s' * plural} of {_named(dtypes)} dtype; {each}."
+    given = f"    A tensor of the {'broadcast' if plural else 'same'} shape, {_RESULT_WORDS[result]}."
+    return "\n".join(["Args:", taken, "", "Returns:", given, "", "Raises:", *raises])
+
+
+def reduction_doc(schema: Schema, dtypes: Sequence[DType]) -> str:
+    """Arguments, results and errors of a reduction."""
+    several = any(argument.name == "axis" and argument.type.is_list for argument in schema.arguments)
+    typed = any(argument.name == "dtype" for argument in schema.arguments)
+    lines = [
+        "Args:",
+        f"    self: tensor of {_named(dtypes)} dtype, any shape.",
+        f"    axis: an axis, {'several, ' * several}or None for all; negative ones count from the end.",
+        *["    dtype: dtype of the result; by default the tensor's, int64 or uint64 for integers."] * typed,
+        "    keepdims: whether reduced axes stay with length 1.",
+        "",
+        "Returns:",
+        "    A tensor of the reduced shape.",
+        "",
+        "Raises:",
+        "    DTypeError: the dtype is not one of those.",
+        "    OutOfBoundsError: an axis lies outside.",
+        *["    ShapeError: an axis is named twice."] * several,
+        *["    ShapeError: there is no element to choose from."] * (schema.name in NEEDS_ELEMENTS),
+    ]
+    return "\n".join(lines)
+
+
+def scan_doc(dtypes: Sequence[DType]) -> str:
+    """Arguments, results and errors of a scan."""
+    return f"""Args:
+    self: tensor of {_named(dtypes)} dtype, any shape.
+    axis: the axis, or None for the flattened tensor.
+    dtype: dtype of the result; by default the tensor's, int64 or uint64 for integers.
+
+Returns:
+    A tensor of the same shape, or 1-d where `axis` is None.
+
+Raises:
+    DTypeError: the dtype is not one of those.
+    OutOfBoundsError: the axis lies outside."""

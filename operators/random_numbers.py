@@ -1,0 +1,365 @@
+"""Distributions, made from random bits with operators.
+
+Integers and uniform numbers are the same on every backend. Normal numbers go through log and cos, so they agree to
+2e-6 (float32) or 4e-15 (float64), times the larger of 1 and their magnitude.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..errors import ArgumentError, DTypeError, ShapeError, ValueArgumentError
+from ..registry.dtypes import (
+    DEFAULT_FLOAT,
+    DEFAULT_INT,
+    FLOATS,
+    INTEGERS,
+    DType,
+    bfloat16,
+    check_range,
+    float16,
+    float32,
+    float64,
+    int64,
+    uint32,
+    uint64,
+)
+from ..registry.values import TensorSpec
+from . import references_random as references
+from .arithmetic import remainder
+from .bitwise import bitwise_right_shift
+from .casting import astype, cast
+from .comparison import lt
+from .declare import Bad, Draw, Sample
+from .exponential import log, sqrt
+from .kinds import composite, library
+from .picking import take
+from .random_keys import INTEGRAL, KEY, KEYS, check_key, key_errors, random_bits
+from .rearrange import whole
+from .rules import check_shape, is_tensor, normalize_axis, spec_of
+from .slicing import basic_index
+from .trigonometry import cos
+
+FRACTION = {float16: 11, bfloat16: 8, float32: 24, float64: 53}  # bits that a float holds exactly
+
+
+def _float_dtype(name: str, dtype: DType | None) -> DType:
+    if dtype is not None and not dtype.is_floating:
+        raise DTypeError(
+            f"{name}: gives floats, not {dtype}; the dtypes are {', '.join(d.name for d in FLOATS)}"
+        )
+    return dtype or DEFAULT_FLOAT
+
+
+def _bound(value: Any, dtype: DType) -> Any:
+    return astype(value, dtype, copy=False) if is_tensor(value) else value
+
+
+def _fraction(words: Any, dtype: DType) -> Any:
+    """Random words as numbers in [0, 1): multiples of one power of two, each exact."""
+    kept = FRACTION[dtype]
+    return cast(bitwise_right_shift(words, words.dtype.bits - kept), dtype) * 2.0**-kept
+
+
+@composite(
+    "random_uniform(Tensor key, SymInt[] shape=[], ScalarType? dtype=None, Tensor? minval=None, Tensor? maxval=None)"
+    " -> Tensor",
+    doc="""Numbers spread evenly over an interval.
+
+    Args:
+        key: a key, or several.
+        shape: the shape of what is drawn for each key.
+        dtype: a float dtype; None: float32.
+        minval: the lower end, which may be drawn; None: 0.
+        maxval: the upper end, which is not drawn, unless rounding to the dtype gives it; None: 1.
+
+    Returns:
+        A tensor of that shape; with several keys, their axes come first.
+
+    Raises:
+        DTypeError: no float dtype, or no key.
+        ShapeError: no key, or a negative size.
+
+    >>> x = td.random.uniform(td.random.key(0), 3)
+    >>> bool((x >= 0).all()), bool((x < 1).all())
+    (True, True)
+    """,
+    reference=references.random_uniform,
+    samples=lambda dtype: [
+        *(Sample((KEY, shape), {"dtype": dtype}) for shape in ((), (0,), (3, 5))),
+        Sample((KEY, 7), {"dtype": dtype, "minval": -2, "maxval": 2.5}),
+        Sample((KEYS, 3), {"dtype": dtype}),
+        Sample((KEY, 3)),
+    ],
+    errors=lambda: [
+        *key_errors(3),
+        Bad((KEY, 3), TypeError, "floats", {"dtype": "int32"}),
+        Bad((KEY, (-1,)), ValueError, "negative"),
+    ],
+    dtypes=FLOATS,
+    method=False,
+)
+def uniform(key: Any, shape: Any, dtype: DType | None, minval: Any, maxval: Any) -> Any:
+    dtype = _float_dtype("random_uniform", dtype)
+    found = _fraction(random_bits(key, shape, bits=64 if dtype is float64 else 32), dtype)
+    if minval is None and maxval is None:
+        return found
+    low, high = _bound(0 if minval is None else minval, dtype), _bound(1 if maxval is None else maxval, dtype)
+    return found * (high - low) + low
+
+
+@composite(
+    "random_normal(Tensor key, SymInt[] shape=[], ScalarType? dtype=None) -> Tensor",
+    doc="""Numbers of the normal distribution with mean 0 and variance 1, by the transform of Box and Muller.
+
+    Args:
+        key: a key, or several.
+        shape: the shape of what is drawn for each key.
+        dtype: a float dtype; None: float32. The 16-bit ones are drawn in float32 and rounded.
+
+    Returns:
+        A tensor of that shape; with several keys, their axes come first. No number is beyond 6.8 (float64: 9.5).
+
+    Raises:
+        DTypeError: no float dtype, or no key.
+        ShapeError: no key, or a negative size.
+
+    >>> td.random.normal(td.random.key(0), (3, 4)).shape
+    (3, 4)
+    """,
+    reference=references.random_normal,
+    samples=lambda dtype: [
+        *(Sample((KEY, shape), {"dtype": dtype}) for shape in ((), (0,), (3, 5))),
+        Sample((KEYS, 3), {"dtype": dtype}),
+        Sample((KEY, 3)),
+    ],
+    errors=lambda: [*key_errors(3), Bad((KEY, 3), TypeError, "floats", {"dtype": "complex64"})],
+    dtypes=FLOATS,
+    tolerance={"float16": 1e-3, "bfloat16": 1e-2, "float32": 1e-5, "float64": 1e-13},
+    method=False,
+)
+def normal(key: Any, shape: Any, dtype: DType | None) -> Any:
+    dtype = _float_dtype("random_normal", dtype)
+    lead = len(check_key("random_normal", key).shape) - 1
+    wide, width = (float64, 64) if dtype is float64 else (float32, 32)
+    words = random_bits(key, (2, *shape), bits=width)
+    plan = whole(words.shape)
+    one, two = (basic_index(words, (*plan[:lead], half, *plan[lead + 1 :])) for half in (0, 1))
+    # all bits of the first word, so that the tail is long; never 0
+    radius = sqrt(-2.0 * log(cast(one, wide) * 2.0**-width + 2.0 ** -(width + 1)))
+    return astype(radius * cos(_fraction(two, wide) * (2 * math.pi)), dtype, copy=False)
+
+
+# -- integers ----------------------------------------------------------------------------------------------------------
+def _check_bounds(low: Any, high: Any, dtype: DType) -> None:
+    """Refuse what is known to be wrong before any data is: Python bounds, and dtypes."""
+    for bound in (low, high):
+        if not spec_of(bound).dtype.is_integer:
+            raise DTypeError(f"random_integers: bounds are integers, not {spec_of(bound)}")
+    if type(low) is int:
+        check_range(dtype, low)
+    if type(high) is int:
+        check_range(dtype, high - 1)
+        if type(low) is int and low >= high:
+            raise ValueArgumentError(f"random_integers: no integer is at least {low} and below {high}")
+
+
+@composite(
+    "random_integers(Tensor key, SymInt[] shape, Tensor low, Tensor high, ScalarType? dtype=None) -> Tensor",
+    doc="""Integers spread evenly from ``low`` to below ``high``.
+
+    A number of 64 random bits is taken modulo the number of values ``n = high - low``, so that no value is more likely
+    than another by more than a part in ``2**64 / n``.
+
+    Args:
+        key: a key, or several.
+        shape: the shape of what is drawn for each key.
+        low: the least value: an int, or an integer tensor that broadcasts to the shape.
+        high: one more than the greatest; likewise. Where a tensor's ``high`` is not above ``low``, the result is
+            ``low`` plus an arbitrary number.
+        dtype: an integer dtype; None: int64.
+
+    Returns:
+        A tensor of that shape; with several keys, their axes come first.
+
+    Raises:
+        DTypeError: no integers, or no key.
+        ValueArgumentError: two ints with nothing between them.
+        ScalarOverflowError: an int does not fit the dtype.
+
+    >>> x = td.random.integers(td.random.key(0), 100, 1, 7)
+    >>> int(x.min()), int(x.max())
+    (1, 6)
+    """,
+    reference=references.random_integers,
+    samples=lambda dtype: [
+        *(Sample((KEY, shape, 0, 10), {"dtype": dtype}) for shape in ((), (0,), (3, 5))),
+        *([Sample((KEY, 5, -100, 100), {"dtype": dtype})] if dtype.kind == "i" else []),
+        Sample((KEY, 5, -(2**63), 2**63)),
+        Sample((KEY, 5, -(2**62), 2**63 - 1)),
+        Sample((KEY, 5, 0, 2**64), {"dtype": uint64}),
+        Sample((KEY, 5, 2**63, 2**64 - 1), {"dtype": uint64}),
+        Sample((KEY, (2,), Draw((2,), values=(-5, 5), dtype=int64), Draw((2,), values=(0, 9), dtype=int64))),
+        Sample((KEYS, 3, 0, 7)),
+    ],
+    errors=lambda: [
+        *key_errors(3, 0, 5),
+        Bad((KEY, 3, 5, 5), ValueError, "at least 5"),
+        Bad((KEY, 3, 0, 1.5), TypeError, "integers"),
+        Bad((KEY, 3, 0, 300), OverflowError, "fit", {"dtype": "int8"}),
+        Bad((KEY, 3, 0, 5), TypeError, "float32", {"dtype": "float32"}),
+    ],
+    dtypes=INTEGERS,
+    method=False,
+)
+def integers(key: Any, shape: Any, low: Any, high: Any, dtype: DType | None) -> Any:
+    dtype = dtype or DEFAULT_INT
+    if not dtype.is_integer:
+        raise DTypeError(f"random_integers: gives integers, not {dtype}")
+    _check_bounds(low, high, dtype)
+    wide = uint64 if dtype is uint64 else int64
+    words = random_bits(key, shape, bits=64)
+    if type(low) is int and type(high) is int:
+        count: Any = high - low
+    else:
+        count = _difference(_bound(high, wide), _bound(low, wide))
+    steps = words if isinstance(count, int) and count == 2**64 else remainder(words, count)
+    return astype(astype(steps, wide, copy=False) + _bound(low, wide), dtype, copy=False)
+
+
+def _difference(high: Any, low: Any) -> Any:
+    """``high - low`` as uint64, where one may be the int ``2**63`` or ``2**64``, which no tensor holds."""
+    if type(high) is int:
+        return astype((high - 1) - low, uint64) + 1
+    return astype(high - low, uint64)
+
+
+# -- permutation -------------------------------------------------------------------------------------------------------
+def _order_meta(key: Any, n: int) -> TensorSpec:
+    spec = check_key("random_order", key)
+    return TensorSpec(spec.shape[:-1] + check_shape("random_order", (n,)), int64, spec.device)
+
+
+def _order_kernel(xp: Any, key: Any, n: int) -> Any:
+    words = random_bits.operator.decl.kernel(xp, key, (n,), bits=64)
+    return xp.argsort(words, axis=-1, kind="stable").astype(xp.int64)
+
+
+order = library(
+    "random",
+    "random_order(Tensor key, int n) -> Tensor",
+    _order_meta,
+    _order_kernel,
+    doc="""The numbers from 0 to ``n - 1`` in a random order: that of ``n`` random words of 64 bits.
+
+    Args:
+        key: a key, or several.
+        n: how many.
+
+    Returns:
+        An int64 tensor of shape ``(..., n)``.
+
+    Raises:
+        DTypeError, ShapeError: that is no key, or ``n`` is negative.
+
+    >>> sorted(td.ops.td.random_order(td.random.key(0), 4).tolist())
+    [0, 1, 2, 3]
+    """,
+    reference=references.random_order,
+    dtypes=(uint32,),
+    derivative=INTEGRAL,
+    samples=lambda dtype: [Sample((KEY, n)) for n in (0, 1, 2, 9)] + [Sample((KEYS, 5))],
+    errors=lambda: [*key_errors(3), Bad((KEY, -1), ValueError, "negative")],
+    method=False,
+)
+
+
+@composite(
+    "random_permutation(Tensor key, Tensor x, int axis=0) -> Tensor",
+    doc="""The numbers below ``x`` in a random order, or the slices of a tensor.
+
+    Args:
+        key: a key.
+        x: an int, or a tensor.
+        axis: the axis of the tensor along which slices change places.
+
+    Returns:
+        An int64 tensor of shape ``(x,)``, or a new tensor like ``x``.
+
+    Raises:
+        DTypeError, ShapeError: that is no key; or there are several.
+        ArgumentError: ``x`` is neither an int nor a tensor with axes.
+
+    >>> sorted(td.random.permutation(td.random.key(0), 4).tolist())
+    [0, 1, 2, 3]
+    """,
+    reference=references.random_permutation,
+    samples=lambda dtype: [
+        Sample((KEY, 6)),
+        Sample((KEY, Draw((5,), dtype=float32))),
+        Sample((KEY, Draw((2, 5), dtype=float32), 1)),
+    ],
+    errors=lambda: [
+        *key_errors(3),
+        Bad((KEY, -1), ValueError, "negative"),
+        Bad((KEY, 2.5), TypeError, "an int"),
+        Bad((KEY, Draw(())), TypeError, "an int"),
+        Bad((KEYS, 3), ValueError, "one key"),
+        Bad((KEY, Draw((3,)), 1), IndexError, "out of bounds"),
+    ],
+    dtypes=(uint32,),
+    method=False,
+)
+def permutation(key: Any, x: Any, axis: int) -> Any:
+    if len(check_key("random_permutation", key).shape) != 1:
+        raise ShapeError(f"random_permutation: takes one key, not {spec_of(key)}")
+    if type(x) is int:
+        return order(key, x)
+    shape = spec_of(x).shape
+    if not shape:
+        raise ArgumentError(
+            f"random_permutation: takes an int or a tensor with axes, not {spec_of(x)}; "
+            "a trace must know the size (static_argnames)"
+        )
+    return take(x, order(key, shape[normalize_axis("random_permutation", axis, len(shape))]), axis)
+
+
+@composite(
+    "random_bernoulli(Tensor key, Tensor p, SymInt[]? shape=None) -> Tensor",
+    doc="""True with a probability.
+
+    Args:
+        key: a key.
+        p: the probability: a number, or a float tensor that broadcasts to the shape.
+        shape: the shape; None: that of ``p``.
+
+    Returns:
+        A bool tensor of that shape. Probabilities count in steps of ``2**-24``.
+
+    Raises:
+        DTypeError, ShapeError: that is no key, or a negative size.
+        ValueArgumentError: a number that is no probability.
+
+    >>> td.random.bernoulli(td.random.key(0), 1.0, 3).tolist()
+    [True, True, True]
+    """,
+    reference=references.random_bernoulli,
+    samples=lambda dtype: [
+        *(Sample((KEY, p, (3, 5))) for p in (0.0, 0.25, 1.0)),
+        Sample((KEY, Draw((4,), 0, 1, dtype=float32))),
+        Sample((KEY, 0.5)),
+        Sample((KEYS, 0.5, 3)),
+    ],
+    errors=lambda: [
+        *key_errors(0.5),
+        Bad((KEY, 1.5), ValueError, "probability"),
+        Bad((KEY, -0.1), ValueError, "prob"),
+    ],
+    dtypes=(uint32,),
+    method=False,
+)
+def bernoulli(key: Any, p: Any, shape: tuple[int, ...] | None) -> Any:
+    if not is_tensor(p) and not 0 <= p <= 1:
+        raise ValueArgumentError(f"random_bernoulli: {p} is no probability")
+    return lt(uniform(key, spec_of(p).shape if shape is None else shape), p)

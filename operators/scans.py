@@ -1,0 +1,84 @@
+"""Cumulative sums and products along an axis.
+
+float16 and bfloat16 are accumulated in float32 and rounded element by element.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..registry.dtypes import ALL
+from .comparison import eq
+from .derivatives import Linear, Rule
+from .kinds import scan
+from .reductions import accumulated
+from .selection import where
+from .views import broadcast_to, reshape
+
+
+def _flattened(x: Any, axis: Any) -> tuple[Any, int]:
+    """The tensor and the axis that a scan runs along; without an axis it runs over the flattened tensor."""
+    return (reshape(x, (-1,)), 0) if axis is None else (x, axis % len(x.shape))
+
+
+def _cumsum_transpose(g: Any, self_spec: Any, axis: Any) -> Any:
+    g, along = _flattened(g, axis)
+    return reshape(cumsum(g.flip(along), along).flip(along), self_spec.shape)
+
+
+cumsum = scan(
+    "cumsum",
+    "sum",
+    doc="The sums of the elements up to and including each along an axis.",
+    example="td.cumsum(td.asarray([1, 2, 3]), 0) -> [1, 3, 6]",
+    reference="numpy.cumsum",
+    dtypes=ALL,
+    dtype_of=accumulated,
+    derivative=Linear({"self": _cumsum_transpose}),
+)
+
+
+# -- cumprod: slopes without a division, so that zeros are no trouble --------------------------------------------------
+def _first(x: Any, axis: int) -> Any:
+    """A bool tensor, true for the first index along an axis."""
+    size = x.shape[axis]
+    column = (size,) + (1,) * (len(x.shape) - axis - 1)
+    return reshape(eq(cumsum(broadcast_to(1, (size,)), 0), 1), column)
+
+
+def _recurrence(factor: Any, term: Any, axis: int) -> Any:
+    """``r[i] = term[i] + factor[i] * r[i-1]`` along an axis, by doubling the stride that a step spans."""
+    factor, stride = where(_first(factor, axis), 0.0, factor), 1
+    while stride < factor.shape[axis]:
+        # what wraps round has met the first factor, which is 0
+        term = term + factor * term.roll(stride, axis)
+        factor, stride = factor * factor.roll(stride, axis), 2 * stride
+    return term
+
+
+def _before(out: Any, axis: int) -> Any:
+    """The product of all elements before each."""
+    return where(_first(out, axis), 1.0, out.roll(1, axis))
+
+
+def _cumprod_vjp(g: Any, self: Any, out: Any, axis: Any) -> Any:
+    x, along = _flattened(self, axis)
+    later = _recurrence(x.flip(along).roll(1, along), g.flip(along), along).flip(along)
+    return reshape(later * _before(out, along), self.shape)
+
+
+def _cumprod_jvp(t: Any, self: Any, out: Any, axis: Any) -> Any:
+    x, along = _flattened(self, axis)
+    return _recurrence(x, _flattened(t, axis)[0] * _before(out, along), along)
+
+
+cumprod = scan(
+    "cumprod",
+    "prod",
+    doc="The products of the elements up to and including each along an axis.",
+    example="td.cumprod(td.asarray([1, 2, 3]), 0) -> [1, 2, 6]",
+    reference="numpy.cumprod",
+    dtypes=ALL,
+    dtype_of=accumulated,
+    derivative=Rule(vjp={"self": _cumprod_vjp}, jvp={"self": _cumprod_jvp}),
+)

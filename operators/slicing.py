@@ -1,0 +1,221 @@
+"""Basic indexing: integers, slices and new axes as one view operator, and its inverse, which writes functionally.
+
+The index of both operators is a *plan*: a tuple with, for each axis of the tensor in order, an int (the axis goes away)
+or ``(start, length, step)``, and ``None`` for each new axis between them. A plan is hashable, fits one shape only, and
+says the shape of the result without looking at the tensor. :mod:`.indexing` makes plans from what users write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeError
+from ..registry.dtypes import ALL, DType, check_range
+from ..registry.values import TensorSpec
+from . import references
+from .declare import Bad, Draw, Sample
+from .derivatives import Linear, Rule
+from .filled import zeros
+from .kinds import LAYOUTS, library
+from .rules import broadcast_shapes, spec_of
+from .views import sum_to
+
+Plan = tuple[Any, ...]
+
+
+def check_plan(name: str, shape: tuple[int, ...], plan: Any) -> None:
+    """Raise unless a plan fits a shape, so that no kernel reads outside of the memory."""
+    entries = [entry for entry in plan if entry is not None] if isinstance(plan, tuple) else None
+    if entries is None or len(entries) != len(shape):
+        raise ArgumentError(
+            f"{name}: {plan!r} is no plan for shape {shape}: one int or (start, length, step) per axis"
+        )
+    for axis, (entry, size) in enumerate(zip(entries, shape)):
+        if not _fits(name, entry, size):
+            raise OutOfBoundsError(f"{name}: {entry!r} is out of bounds for axis {axis} with size {size}")
+
+
+def _fits(name: str, entry: Any, size: int) -> bool:
+    if type(entry) is int:
+        return 0 <= entry < size
+    if not (type(entry) is tuple and len(entry) == 3 and all(type(part) is int for part in entry)):
+        raise ArgumentError(f"{name}: {entry!r} is neither an int nor (start, length, step)")
+    start, length, step = entry
+    last = start + (length - 1) * step
+    return bool(length == 0 or (length > 0 and step != 0 and 0 <= start < size and 0 <= last < size))
+
+
+def plan_shape(plan: Plan) -> tuple[int, ...]:
+    """The shape of what a plan selects."""
+    return tuple(1 if entry is None else entry[1] for entry in plan if type(entry) is not int)
+
+
+def numpy_index(plan: Plan) -> tuple[Any, ...]:
+    """A plan as an index for NumPy; the ellipsis makes the result an array even where every axis goes away."""
+    return (*(entry if entry is None or type(entry) is int else _slice(*entry) for entry in plan), Ellipsis)
+
+
+def _slice(start: int, length: int, step: int) -> slice:
+    if length == 0:
+        return slice(0, 0)
+    stop = start + length * step
+    return slice(start, stop if stop >= 0 else None, step)
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+def _read_meta(self: Any, plan: Plan) -> TensorSpec:
+    spec = spec_of(self)
+    check_plan("basic_index", spec.shape, plan)
+    return TensorSpec(plan_shape(plan), spec.dtype, spec.device)
+
+
+def _plans() -> Iterable[tuple[tuple[int, ...], Plan]]:
+    yield (3, 4), (1, (0, 4, 1))
+    yield (3, 4), ((2, 3, -1), (3, 2, -2))
+    yield (3, 4), ((1, 2, 1), None, 2)
+    yield (3, 4), (0, 0)
+    yield (3, 4), ((0, 0, 1), (1, 3, 1))
+    yield (), (None, None)
+
+
+def _read_samples(dtype: DType) -> Iterable[Sample]:
+    for layout in LAYOUTS:
+        yield Sample((Draw((3, 4), layout=layout), ((0, 2, 2), (1, 3, 1))))
+    for shape, plan in _plans():
+        yield Sample((Draw(shape), plan))
+
+
+def _read_errors() -> Iterable[Bad]:
+    yield Bad((Draw((3, 4)), (3, 0)), IndexError, "out of bounds")
+    yield Bad((Draw((3, 4)), ((0, 4, 1), 0)), IndexError, "out of bounds")
+    yield Bad((Draw((3, 4)), (0,)), TypeError, "plan")
+    yield Bad((Draw((3,)), (slice(1),)), TypeError, "neither")
+
+
+basic_index = library(
+    "view",
+    "basic_index(Tensor(a) self, Any plan) -> Tensor(a)",
+    _read_meta,
+    lambda xp, self, plan: self[numpy_index(plan)],
+    doc="""A view of the elements that a plan selects: what ``x[1, 2:8:3, None]`` becomes.
+
+    Args:
+        self: any tensor.
+        plan: for each axis in order an int, or ``(start, length, step)``; ``None`` for each new axis between them.
+
+    Returns:
+        A view; an int takes its axis away, a triple gives an axis of ``length``, ``None`` one of length 1.
+
+    Raises:
+        OutOfBoundsError: the plan leaves the tensor.
+        ArgumentError: it is no plan for this number of axes.
+
+    >>> td.ops.td.basic_index(td.arange(5), ((4, 2, -2),)).tolist()
+    [4, 2]
+    """,
+    reference=references.basic_index,
+    dtypes=ALL,
+    derivative=Linear({"self": lambda g, plan, self_spec: into_zeros(g, plan, self_spec)}),
+    samples=_read_samples,
+    errors=_read_errors,
+    method=False,
+)
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+def check_stored(name: str, into: TensorSpec, value: Any, shape: tuple[int, ...]) -> None:
+    """Raise unless a value broadcasts to ``shape`` and its dtype is of no higher kind than the tensor's.
+
+    Raises:
+        ShapeError: it does not broadcast.
+        DTypeError: storing it would drop a fraction or an imaginary part.
+        ScalarOverflowError: a Python integer does not fit.
+    """
+    spec = spec_of(value)
+    if broadcast_shapes(name, spec.shape, shape) != shape:
+        raise ShapeError(
+            f"{name}: a value of shape {spec.shape} does not broadcast to what is written, {shape}"
+        )
+    ranks = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+    if ranks[spec.dtype.kind] > ranks[into.dtype.kind]:
+        raise DTypeError(f"{name}: {spec.dtype} does not go into {into.dtype}; cast the value with astype")
+    if type(value) is int and into.dtype.is_integer:
+        check_range(into.dtype, value)
+
+
+def _write_meta(self: Any, value: Any, plan: Plan, *, accumulate: bool = False) -> TensorSpec:
+    spec = spec_of(self)
+    check_plan("basic_put", spec.shape, plan)
+    check_stored("basic_put", spec, value, plan_shape(plan))
+    return TensorSpec(spec.shape, spec.dtype, spec.device)
+
+
+def _write_kernel(xp: Any, self: Any, value: Any, plan: Plan, *, accumulate: bool) -> Any:
+    out = xp.array(self)
+    place = out[numpy_index(plan)]  # a plan selects no element twice, so adding needs no care
+    value = xp.asarray(value).astype(out.dtype)
+    place[...] = place + value if accumulate else value
+    return out
+
+
+def _write_samples(dtype: DType) -> Iterable[Sample]:
+    for accumulate in (False, True):
+        for shape, plan in _plans():
+            yield Sample((Draw(shape), Draw(plan_shape(plan)), plan), {"accumulate": accumulate})
+        yield Sample(
+            (Draw((3, 4), layout="transposed"), Draw((4,)), ((0, 2, 2), (0, 4, 1))),
+            {"accumulate": accumulate},
+        )
+        yield Sample((Draw((5,)), dtype.kind == "b" or 1, ((0, 3, 2),)), {"accumulate": accumulate})
+
+
+basic_put: Any = library(
+    "scatter",
+    "basic_put(Tensor self, Tensor value, Any plan, *, bool accumulate=False) -> Tensor",
+    _write_meta,
+    _write_kernel,
+    doc="""A copy of the tensor with the elements that a plan selects replaced, or added to.
+
+    Args:
+        self: any tensor.
+        value: a tensor that broadcasts to the shape that the plan selects, or a number; cast to the dtype of ``self``.
+        plan: as for ``basic_index``.
+        accumulate: add instead of replacing.
+
+    Returns:
+        A new tensor of the shape and dtype of ``self``.
+
+    Raises:
+        OutOfBoundsError: the plan leaves the tensor.
+        ShapeError: the value does not broadcast.
+        DTypeError: the value's dtype is of a higher kind (a float into integers).
+
+    >>> td.ops.td.basic_put(td.zeros(4), 1.0, ((0, 2, 2),)).tolist()
+    [1.0, 0.0, 1.0, 0.0]
+    """,
+    reference=references.basic_put,
+    dtypes=ALL,
+    derivative=Rule(
+        vjp={
+            "self": lambda g, plan, accumulate: g if accumulate else basic_put(g, 0, plan),
+            "value": lambda g, plan, value_spec: sum_to(basic_index(g, plan), value_spec.shape),
+        },
+        jvp={
+            "self": lambda t, plan, accumulate: t if accumulate else basic_put(t, 0, plan),
+            "value": lambda t, plan, self_spec: into_zeros(t, plan, self_spec),
+        },
+    ),
+    samples=_write_samples,
+    errors=lambda: [
+        Bad((Draw((3,)), Draw((2,)), ((0, 3, 1),)), ValueError, "broadcast"),
+        Bad((Draw((3,)), 1, (3,)), IndexError, "out of bounds"),
+        Bad((Draw((3,)), 1j, (0,)), TypeError, "complex"),
+    ],
+    method=False,
+)
+
+
+def into_zeros(g: Any, plan: Plan, spec: TensorSpec) -> Any:
+    """Zeros of a spec with ``g`` where a plan says: the transpose of reading."""
+    return basic_put(zeros(spec.shape, dtype=g.dtype, device=spec.device), g, plan)

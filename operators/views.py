@@ -1,0 +1,223 @@
+"""Views: the same elements under another shape; no data moves unless it has to.
+
+Three operators (with :mod:`.slicing`, four) are kernels; every other view is a composite of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from ..errors import ShapeError
+from ..registry.dtypes import ALL, DType
+from ..registry.values import TensorSpec
+from .declare import Bad, Draw, Sample
+from .derivatives import Linear
+from .kinds import LAYOUTS, library
+from .rules import broadcast_shapes, check_shape, normalize_axes, normalize_axis, reduced_shape, spec_of
+
+
+# -- reshape -----------------------------------------------------------------------------------------------------------
+def reshape_shape(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of a reshape, with one ``-1`` filled in.
+
+    Raises:
+        ShapeError: the number of elements differs, or there are several ``-1``.
+    """
+    total = math.prod(shape)
+    known = math.prod(size for size in wanted if size != -1)
+    filled = wanted
+    if wanted.count(-1) == 1 and known and total % known == 0:
+        filled = tuple(total // known if size == -1 else size for size in wanted)
+    if -1 in filled or math.prod(check_shape("reshape", filled)) != total:
+        raise ShapeError(
+            f"reshape: shape {shape} has {total} elements and does not reshape to {tuple(wanted)}"
+        )
+    return filled
+
+
+def _reshape_meta(self: Any, shape: tuple[int, ...]) -> TensorSpec:
+    spec = spec_of(self)
+    return TensorSpec(reshape_shape(spec.shape, shape), spec.dtype, spec.device)
+
+
+def _reshape_samples(dtype: DType) -> Iterable[Sample]:
+    for layout in LAYOUTS:
+        yield Sample((Draw((3, 4), layout=layout), (2, 6)))
+    yield Sample((Draw((3, 4)), (-1,)))
+    yield Sample((Draw((3, 4)), (2, -1, 2)))
+    yield Sample((Draw(()), (1, 1)))
+    yield Sample((Draw((1,)), ()))
+    yield Sample((Draw((0, 3)), (3, 0)))
+
+
+def _reshape_errors() -> Iterable[Bad]:
+    yield Bad((Draw((3, 4)), (5, 2)), ValueError, "does not reshape")
+    yield Bad((Draw((3, 4)), (-1, -1)), ValueError, "does not reshape")
+    yield Bad((Draw((3, 4)), (-2, -6)), ValueError, "negative")
+    yield Bad((Draw((3, 4)), (12.0,)), TypeError, "shape")
+
+
+reshape: Any = library(
+    "view",
+    "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)",
+    _reshape_meta,
+    lambda xp, self, shape: xp.reshape(self, shape),
+    doc="""The same elements in row-major order under another shape: a view where the strides allow it, else a copy.
+
+    Args:
+        self: any tensor.
+        shape: the new sizes; one of them may be -1 and is then what is left over.
+
+    Returns:
+        A tensor of that shape and the same dtype.
+
+    Raises:
+        ShapeError: the number of elements differs.
+
+    >>> td.reshape(td.arange(6), (2, -1)).tolist()
+    [[0, 1, 2], [3, 4, 5]]
+    """,
+    reference="numpy.reshape",
+    dtypes=ALL,
+    derivative=Linear({"self": lambda g, self_spec: reshape(g, self_spec.shape)}),
+    samples=_reshape_samples,
+    errors=_reshape_errors,
+)
+
+
+# -- permute -----------------------------------------------------------------------------------------------------------
+def normalize_permutation(name: str, axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    """Non-negative axes, each of ``rank`` once.
+
+    Raises:
+        ShapeError: some axis is missing or named twice.
+        OutOfBoundsError: an axis lies outside.
+    """
+    found = tuple(normalize_axis(name, axis, rank) for axis in axes)
+    if sorted(found) != list(range(rank)):
+        raise ShapeError(f"{name}: axes {tuple(axes)} are not a permutation of the {rank} axes")
+    return found
+
+
+def inverse_permutation(axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The permutation that undoes one (of possibly negative axes)."""
+    known = [axis % len(axes) for axis in axes]
+    return tuple(known.index(axis) for axis in range(len(axes)))
+
+
+def _permute_meta(self: Any, axes: tuple[int, ...]) -> TensorSpec:
+    spec = spec_of(self)
+    order = normalize_permutation("permute", axes, len(spec.shape))
+    return TensorSpec(tuple(spec.shape[axis] for axis in order), spec.dtype, spec.device)
+
+
+def _permute_samples(dtype: DType) -> Iterable[Sample]:
+    for layout in LAYOUTS:
+        yield Sample((Draw((3, 4), layout=layout), (1, 0)))
+    yield Sample((Draw((2, 3, 4)), (2, 0, 1)))
+    yield Sample((Draw((2, 0, 4)), (-1, 0, 1)))
+    yield Sample((Draw(()), ()))
+
+
+def _permute_errors() -> Iterable[Bad]:
+    yield Bad((Draw((3, 4)), (0,)), ValueError, "permutation")
+    yield Bad((Draw((3, 4)), (0, 0)), ValueError, "permutation")
+    yield Bad((Draw((3, 4)), (0, 2)), IndexError, "out of bounds")
+
+
+permute: Any = library(
+    "view",
+    "permute(Tensor(a) self, int[] axes) -> Tensor(a)",
+    _permute_meta,
+    lambda xp, self, axes: xp.transpose(self, axes),
+    doc="""A view with the axes in another order; also called ``permute_dims``.
+
+    Args:
+        self: any tensor.
+        axes: for each axis of the result the axis of ``self`` that it is.
+
+    Returns:
+        A view with ``shape[i] == self.shape[axes[i]]``.
+
+    Raises:
+        ShapeError: ``axes`` is no permutation.
+        OutOfBoundsError: an axis does not exist.
+
+    >>> td.permute(td.zeros((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """,
+    reference="numpy.transpose",
+    dtypes=ALL,
+    derivative=Linear({"self": lambda g, axes: permute(g, inverse_permutation(axes))}),
+    samples=_permute_samples,
+    errors=_permute_errors,
+)
+permute_dims = permute
+
+
+# -- broadcast_to ------------------------------------------------------------------------------------------------------
+def _broadcast_meta(self: Any, shape: tuple[int, ...]) -> TensorSpec:
+    spec = spec_of(self)
+    wanted = check_shape("broadcast_to", shape)
+    if broadcast_shapes("broadcast_to", spec.shape, wanted) != wanted:
+        raise ShapeError(f"broadcast_to: shape {spec.shape} does not broadcast to {wanted}")
+    return TensorSpec(wanted, spec.dtype, spec.device)
+
+
+def _broadcast_samples(dtype: DType) -> Iterable[Sample]:
+    for layout in LAYOUTS:
+        yield Sample((Draw((3, 4), layout=layout), (2, 3, 4)))
+    yield Sample((Draw((3, 1)), (2, 3, 4)))
+    yield Sample((Draw(()), (2,)))
+    yield Sample((Draw((1, 0)), (2, 0)))
+    yield Sample((Draw((3, 1)), (3, 0)))
+
+
+broadcast_to = library(
+    "view",
+    "broadcast_to(Tensor(a) self, SymInt[] shape) -> Tensor(a)",
+    _broadcast_meta,
+    lambda xp, self, shape: xp.broadcast_to(self, shape),
+    doc="""A view with the tensor repeated along new leading axes and axes of length 1.
+
+    Args:
+        self: any tensor.
+        shape: the shape of the result.
+
+    Returns:
+        A view of that shape; several of its elements may be one in memory, so it cannot be written.
+
+    Raises:
+        ShapeError: the shapes do not fit by the rules of broadcasting.
+
+    >>> td.broadcast_to(td.arange(2), (2, 2)).tolist()
+    [[0, 1], [0, 1]]
+    """,
+    reference="numpy.broadcast_to",
+    dtypes=ALL,
+    derivative=Linear({"self": lambda g, self_spec: sum_to(g, self_spec.shape)}),
+    samples=_broadcast_samples,
+    errors=lambda: [
+        Bad((Draw((3,)), (2,)), ValueError, "broadcast"),
+        Bad((Draw((2, 3)), (3,)), ValueError, "broadcast"),
+        Bad((Draw((3,)), (-1,)), ValueError, "negative"),
+    ],
+)
+
+
+# -- what derivatives need ---------------------------------------------------------------------------------------------
+def sum_to(x: Any, shape: tuple[int, ...]) -> Any:
+    """Sum over the axes that broadcasting had made or widened: the transpose of ``broadcast_to``."""
+    lead = len(x.shape) - len(shape)
+    axes = tuple(range(lead)) + tuple(
+        axis + lead for axis, size in enumerate(shape) if size == 1 and x.shape[axis + lead] != 1
+    )
+    return reshape(x.sum(axes), shape) if axes else x
+
+
+def expand_reduced(g: Any, shape: tuple[int, ...], axis: Any, keepdims: bool) -> Any:
+    """The cotangent of a reduction's result, repeated along the reduced axes."""
+    kept = reduced_shape(shape, normalize_axes("reduction", axis, len(shape)), True)
+    return broadcast_to(g if keepdims else reshape(g, kept), shape)

@@ -1,0 +1,180 @@
+"""Derivatives of every declared operator in float64, first and second order, by random projection.
+
+For ``f(x) = sum(w * op(x))`` with random ``w`` the derivative in a random direction ``v`` is compared with a central
+difference; for the second order ``f`` is replaced by ``sum(u * grad f)``. Richardson's step takes the differences'
+error to the fourth power of the step, far below the bound.
+"""
+
+import numpy as np
+import pytest
+import tandem as td
+from optable import arrays_of, generator, table, to_tensors
+from tandem.eager.tensor import wrap
+from tandem.operators.declare import Draw
+from tandem.operators.derivatives import NotDifferentiable, Rule, names_of, reverse_rules
+from tandem.registry.dtypes import DType, float64
+from tandem.registry.function import functions
+
+BOUND = 1e-6
+STEP = 2e-5
+MOST = 6  # samples of an operator
+OPS = table()
+
+
+def flat(args):
+    for arg in args:
+        if type(arg) in (tuple, list):
+            yield from flat(arg)
+        else:
+            yield arg
+
+
+def is_differentiable(op):
+    if isinstance(op.decl.derivative, NotDifferentiable) or op.decl.effects or op.decl.samples is None:
+        return False
+    if isinstance(op.decl.derivative, Rule) and not op.decl.derivative.vjp:
+        return False  # a constant by its own word: stop_gradient
+    drawn = (a for sample in op.decl.samples(float64) for a in flat(sample.args))
+    return float64 in op.decl.dtypes and any(
+        isinstance(a, Draw) and a.dtype in (None, float64) for a in drawn
+    )
+
+
+DIFFERENTIABLE = [name for name, op in OPS.items() if is_differentiable(op)]
+
+
+def smooth_samples(op):
+    """The first samples without special values, not empty, with a float64 tensor, of different forms."""
+    found = {}
+    for sample in op.decl.samples(float64):
+        args, kwargs = arrays_of(sample, float64, generator(op, float64))
+        tensors = [a for a in flat(args) if isinstance(a, np.ndarray) and a.dtype == np.float64]
+        special = any(
+            (isinstance(a, Draw) and a.values is not None and a.dtype is None)
+            or (isinstance(a, DType) and a is not float64)
+            for a in flat((sample.args, *sample.kwargs.values()))
+        )
+        if tensors and not special and all(0 < t.size <= 64 for t in tensors):
+            form = tuple(np.shape(a) if isinstance(a, np.ndarray) else a for a in flat(args)), str(kwargs)
+            found.setdefault(form, (args, kwargs))
+    chosen = list(found.values())
+    return chosen[:: max(1, len(chosen) // MOST)][:MOST]
+
+
+def holes(args, values):
+    """``args`` with its float64 arrays replaced by ``values``, in order."""
+    values = iter(values)
+
+    def fill(arg):
+        if type(arg) in (tuple, list):
+            return type(arg)(map(fill, arg))
+        if isinstance(arg, np.ndarray):
+            return next(values) if arg.dtype == np.float64 else wrap(arg)
+        return arg
+
+    return tuple(map(fill, args))
+
+
+def projected(op, args, kwargs, rng):
+    """(f, points): ``f`` of float64 tensors gives ``sum(w * op(...))``, over all results of inexact dtype."""
+    function = functions[op.name]
+    points = [a for a in flat(args) if isinstance(a, np.ndarray) and a.dtype == np.float64]
+    options = to_tensors(kwargs)
+    weights = {}
+
+    def f(*values):
+        out = function(*holes(args, values), **options)
+        total = 0.0
+        for index, item in enumerate(out if isinstance(out, tuple) else (out,)):
+            if item.dtype.is_inexact:
+                if index not in weights:
+                    weights[index] = wrap(np.asarray(rng.normal(size=item.shape)))
+                total = total + (item * weights[index]).sum()
+        return total
+
+    return f, points
+
+
+def directional(f, points, directions):
+    """The central difference of ``f``, extrapolated."""
+
+    def slope(step):
+        ahead = f(*[wrap(np.asarray(p + step * d)) for p, d in zip(points, directions, strict=True)])
+        behind = f(*[wrap(np.asarray(p - step * d)) for p, d in zip(points, directions, strict=True)])
+        return (float(ahead) - float(behind)) / (2 * step)
+
+    return (4 * slope(STEP / 2) - slope(STEP)) / 3
+
+
+def dot(gradients, directions):
+    return sum(float((g * wrap(np.asarray(d))).sum()) for g, d in zip(gradients, directions, strict=True))
+
+
+def gradient(f, count):
+    return td.grad(f, argnums=tuple(range(count)))
+
+
+def compare(f, points, rng, what):
+    directions = [rng.normal(size=p.shape) for p in points]
+    tensors = [wrap(p) for p in points]
+    got = dot(gradient(f, len(points))(*tensors), directions)
+    want = directional(f, points, directions)
+    assert abs(got - want) <= BOUND * max(1.0, abs(want)), f"{what}: {got} instead of {want}"
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_first_order(name):
+    op = OPS[name]
+    chosen = smooth_samples(op)
+    assert chosen, "no sample to differentiate"
+    for args, kwargs in chosen:
+        rng = generator(op, float64)
+        f, points = projected(op, args, kwargs, rng)
+        compare(f, points, rng, f"{name} {args} {kwargs}")
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_second_order(name):
+    op = OPS[name]
+    for args, kwargs in smooth_samples(op)[::2]:
+        rng = generator(op, float64)
+        f, points = projected(op, args, kwargs, rng)
+        weights = [wrap(np.asarray(rng.normal(size=p.shape))) for p in points]
+
+        def slope(*values, f=f, weights=weights):
+            found = gradient(f, len(weights))(*values)
+            return sum((g * w).sum() for g, w in zip(found, weights, strict=True))
+
+        compare(slope, points, rng, f"{name} {args} {kwargs}")
+
+
+WITH_JVP = [name for name in DIFFERENTIABLE if isinstance(OPS[name].decl.derivative, Rule)]
+
+
+def named(op, args, kwargs):
+    """The values that rules name, of a call with tensors."""
+    args, kwargs = op.binder.bind(to_tensors(args), to_tensors(kwargs))
+    values = dict(zip([argument.name for argument in op.schema.positional], args, strict=True)) | kwargs
+    values["out"] = op(*args, **kwargs)
+    return values | {f"{k}_spec": v.spec for k, v in values.items() if isinstance(v, td.Tensor)}
+
+
+@pytest.mark.parametrize("name", WITH_JVP)
+def test_forward_rule_is_the_transpose_of_the_reverse_rule(name):
+    """``g . jvp(t) == vjp(g) . t``, for each argument that has both."""
+    op = OPS[name]
+    rules = op.decl.derivative.jvp
+    for args, kwargs in smooth_samples(op):
+        rng = generator(op, float64)
+        values = named(op, args, kwargs)
+        if not isinstance(values["out"], td.Tensor):
+            continue
+        g = wrap(np.asarray(rng.normal(size=values["out"].shape)))
+        for argument in rules.keys() & reverse_rules(op.decl.derivative).keys():
+            if not isinstance(values[argument], td.Tensor):
+                continue
+            t = wrap(np.asarray(rng.normal(size=values[argument].shape)))
+            forward, reverse = rules[argument], reverse_rules(op.decl.derivative)[argument]
+            ahead = forward(**{n: {**values, "t": t}[n] for n in names_of(forward)})
+            back = reverse(**{n: {**values, "g": g}[n] for n in names_of(reverse)})
+            assert float((ahead * g).sum()) == pytest.approx(float((back * t).sum()), rel=1e-9, abs=1e-12)
