@@ -1,0 +1,203 @@
+"""The graph that tracing makes: nodes in the order in which they ran, values between them.
+
+The graph is kept as a list in topological order, because that is what every pass walks; :func:`to_networkx` gives it as
+a ``MultiDiGraph`` for whoever wants graph algorithms.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from ..registry.dtypes import bool_, complex128, float64, int64
+from ..registry.operator import Operator
+from ..registry.values import TensorSpec
+
+SCALAR_DTYPES = {bool: bool_, int: int64, float: float64, complex: complex128}
+
+
+def scalar_spec(weak: type) -> TensorSpec:
+    """The spec of a Python scalar in a graph: 0-d, of the dtype that holds what Python computes with."""
+    return TensorSpec((), SCALAR_DTYPES[weak])
+
+
+class Value:
+    """A value in a graph: an input, a captured tensor, or a result of a node.
+
+    Attributes:
+        spec: shape, dtype and device.
+        node: the node that makes it, or None for an input.
+        index: which of the node's results, or which input, it is.
+        weak: ``int``, ``float``, ``complex`` or ``bool`` where it stands for a Python scalar, weak in promotion;
+            None for a tensor.
+    """
+
+    __slots__ = ("index", "node", "spec", "weak")
+
+    def __init__(self, spec: TensorSpec, node: Node | None = None, index: int = 0, weak: type | None = None):
+        self.spec, self.node, self.index, self.weak = spec, node, index, weak
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes."""
+        return self.spec.shape
+
+    def __repr__(self) -> str:
+        return f"<value {self.spec}{' weak' if self.weak else ''}>"
+
+
+class Node:
+    """One call of an operator.
+
+    Attributes:
+        op: the operator.
+        args: its positional arguments in schema order; Values stand for tensors, also inside tuples.
+        kwargs: its keyword-only arguments.
+        outputs: its results.
+        source: ``file:line`` of the user's code that called it.
+    """
+
+    __slots__ = ("args", "kwargs", "op", "outputs", "source")
+
+    def __init__(self, op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], source: str = ""):
+        self.op, self.args, self.kwargs, self.source = op, args, kwargs, source
+        self.outputs: tuple[Value, ...] = ()
+
+    @property
+    def inputs(self) -> list[Value]:
+        """The Values among its arguments, in order, repeated where an argument is."""
+        return list(values_in((self.args, tuple(self.kwargs.values()))))
+
+    def __repr__(self) -> str:
+        return f"<node {self.op.name}>"
+
+
+class Derived(NamedTuple):
+    """A Python scalar computed from other Python scalars, by Python itself, before the nodes run.
+
+    Attributes:
+        value: what it is called in the graph; weak.
+        function: name of a function of the module ``operator`` (``"add"``, ``"truediv"``, ``"lt"``, ...).
+        operands: weak Values and Python scalars.
+    """
+
+    value: Value
+    function: str
+    operands: tuple[Any, ...]
+
+
+class Graph:
+    """A traced function.
+
+    A run is given one number or array for each of ``inputs``, ``derived`` and ``captured``, in that order
+    (:attr:`parameters`); whoever runs it computes the derived scalars first, with :func:`derive`.
+
+    Attributes:
+        inputs: one Value per leaf of the arguments that is passed at each call.
+        derived: the scalars that follow from scalar inputs alone.
+        captured: Values of the tensors that the function reached by itself, read at each call; see ``constants``.
+        constants: the captured tensors, in step with ``captured``.
+        nodes: the calls, in an order in which they can run.
+        outputs: the results: Values, or tensors and Python scalars that do not depend on the inputs.
+    """
+
+    __slots__ = ("_captured_by_id", "captured", "constants", "derived", "inputs", "nodes", "outputs")
+
+    def __init__(self) -> None:
+        self.inputs: list[Value] = []
+        self.derived: list[Derived] = []
+        self.captured: list[Value] = []
+        self.constants: list[Any] = []
+        self.nodes: list[Node] = []
+        self.outputs: list[Any] = []
+        self._captured_by_id: dict[int, Value] = {}
+
+    @property
+    def parameters(self) -> list[Value]:
+        """Everything that a run is given: inputs, derived scalars, captured tensors."""
+        return [*self.inputs, *(item.value for item in self.derived), *self.captured]
+
+    def add_input(self, spec: TensorSpec, weak: type | None = None) -> Value:
+        """A new input."""
+        value = Value(spec, None, len(self.inputs), weak)
+        self.inputs.append(value)
+        return value
+
+    def capture(self, tensor: Any, spec: TensorSpec) -> Value:
+        """The Value of a tensor that the function reached by itself; one for each tensor object."""
+        value = self._captured_by_id.get(id(tensor))
+        if value is None:
+            value = self._captured_by_id[id(tensor)] = Value(spec, None, len(self.captured))
+            self.captured.append(value)
+            self.constants.append(tensor)
+        return value
+
+    def add_derived(self, function: str, operands: tuple[Any, ...], weak: type) -> Value:
+        """The weak Value of ``operator.<function>(*operands)``; one for each such call."""
+        for item in self.derived:
+            if item.function == function and item.value.weak is weak and _same(item.operands, operands):
+                return item.value
+        value = Value(scalar_spec(weak), None, len(self.derived), weak)
+        self.derived.append(Derived(value, function, operands))
+        return value
+
+    def add_node(
+        self,
+        op: Operator,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        specs: tuple[TensorSpec, ...],
+        source: str = "",
+    ) -> Node:
+        """Append a call of an operator whose results have the given specs."""
+        node = Node(op, args, kwargs, source)
+        node.outputs = tuple(Value(spec, node, index) for index, spec in enumerate(specs))
+        self.nodes.append(node)
+        return node
+
+
+def _same(one: tuple[Any, ...], two: tuple[Any, ...]) -> bool:
+    """Whether operands are the same: Values by identity, numbers by type and representation (``-0.0``, ``nan``)."""
+    return len(one) == len(two) and all(
+        a is b or (not isinstance(a, Value) and type(a) is type(b) and repr(a) == repr(b))
+        for a, b in zip(one, two)
+    )
+
+
+def derive(graph: Graph, inputs: Sequence[Any]) -> list[Any]:
+    """The derived scalars of a graph, by Python's own arithmetic.
+
+    Args:
+        graph: a graph.
+        inputs: what is passed for ``graph.inputs``.
+
+    Raises:
+        whatever Python raises, such as ZeroDivisionError.
+    """
+    if not graph.derived:
+        return []
+    known = dict(zip(graph.inputs, inputs))
+    for value, function, operands in graph.derived:
+        known[value] = getattr(operator, function)(
+            *(known[o] if isinstance(o, Value) else o for o in operands)
+        )
+    return [known[item.value] for item in graph.derived]
+
+
+def values_in(tree: Any) -> Iterator[Value]:
+    """The Values in nested tuples."""
+    if isinstance(tree, Value):
+        yield tree
+    elif isinstance(tree, (tuple, list)):
+        for item in tree:
+            yield from values_in(item)
+
+
+def map_values(fn: Callable[[Value], Any], tree: Any) -> Any:
+    """Nested tuples with each Value replaced by ``fn(value)``."""
+    if isinstance(tree, Value):
+        return fn(tree)
+    if isinstance(tree, (tuple, list)):
+        return tuple(map_values(fn, item) for item in tree)
+    return tree

@@ -1,0 +1,66 @@
+"""What a node's results look like: the operator's meta rule run on Values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import UnsupportedError
+from ..registry.keys import DispatchKey
+from ..registry.operator import Operator
+from ..registry.values import TensorSpec
+from .graph import Value
+
+# A Python scalar is weak: rules look at its type alone, so any value of the type that fits everywhere stands for it.
+REPRESENTATIVE: dict[type, Any] = {bool: False, int: 0, float: 0.0, complex: 0j}
+
+_INSTEAD = {
+    "nonzero": "td.where(condition, x, y) with three arguments",
+    "unique_values": "td.sort, or call it outside of the jitted function",
+    "masked_select": "td.where(mask, x, fill)",
+}
+
+
+def stand_in(value: Value) -> Any:
+    """What meta rules see of a Value: its spec, or a Python scalar of its type."""
+    return value.spec if value.weak is None else REPRESENTATIVE[value.weak]
+
+
+def infer(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The spec of an operator's result, or a tuple of them, as its meta rule gives it.
+
+    Args:
+        op: the operator.
+        args, kwargs: its bound arguments, with a TensorSpec for each tensor.
+
+    Raises:
+        UnsupportedError: the operator has no rule: its result's shape follows from data, or nobody has declared it.
+    """
+    meta = getattr(op.decl, "meta", None)
+    if meta is None:
+        fake = op.registered(DispatchKey.Meta)
+        if fake is None or fake.boxed:
+            raise _no_rule(op)
+        meta = fake.fn
+    return meta(*args, **kwargs)
+
+
+def specs_of(result: Any) -> tuple[TensorSpec, ...]:
+    """The specs in a meta rule's result, one after the other."""
+    if result is None:
+        return ()
+    return (result,) if isinstance(result, TensorSpec) else tuple(result)
+
+
+def _no_rule(op: Operator) -> UnsupportedError:
+    instead = _INSTEAD.get(op.schema.name)
+    advice = (
+        f"use {instead}"
+        if instead
+        else "give a fixed result size where the operator takes one (size=), mask with td.where, call it outside of "
+        f'the jitted function, or register a rule: Library("{op.schema.namespace}", "IMPL").impl('
+        f'"{op.schema.name}", shape_rule, "Meta") with shape_rule from TensorSpecs to TensorSpecs'
+    )
+    return UnsupportedError(
+        f"{op.name} cannot be traced: the shape of its result does not follow from the shapes and dtypes of its "
+        f"arguments, or no rule for it is registered; {advice}"
+    )

@@ -1,0 +1,69 @@
+"""The Tracer key's kernel: one boxed kernel that records every call as a node of the graph."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from ..errors import LeakedTracerError
+from ..operators.declare import LIBRARY
+from ..registry.keys import DispatchKey
+from ..registry.operator import Operator
+from ..registry.values import TensorSpec
+from .aliases import share
+from .lifting import add_node, lift
+from .mutation import record_write
+from .tensor import TracerTensor, make_tracer
+from .trace import check_alive, current_trace
+
+
+class Traits(NamedTuple):
+    """What the kernel needs to know of a schema, looked up once per operator."""
+
+    is_mutable: bool
+    is_view: bool
+
+
+_traits: WeakKeyDictionary[Operator, Traits] = WeakKeyDictionary()
+
+
+def traits_of(op: Operator) -> Traits:
+    """The traits of an operator."""
+    found = _traits.get(op)
+    if found is None:
+        found = _traits[op] = Traits(op.schema.is_mutable, op.schema.is_view)
+    return found
+
+
+def record(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Record a call; the Tracer key's fallback.
+
+    Raises:
+        LeakedTracerError: no trace is in progress in this thread, so an argument comes from one that is over.
+    """
+    trace = current_trace()
+    if trace is None:
+        raise _stray(op, args, kwargs)
+    traits = traits_of(op)
+    if traits.is_mutable:
+        return record_write(trace, op, args, kwargs)
+    lifted = tuple([lift(trace, arg) for arg in args])
+    named = {name: lift(trace, value) for name, value in kwargs.items()}
+    node, result = add_node(trace, op, lifted, named)
+    tensors = tuple([make_tracer(trace, value) for value in node.outputs])
+    if traits.is_view and type(args[0]) is TracerTensor:
+        for tensor in tensors:
+            share(args[0], tensor, op, lifted, named)
+    return tensors[0] if isinstance(result, TensorSpec) else tensors
+
+
+def _stray(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> LeakedTracerError:
+    for value in (*args, *kwargs.values()):
+        for item in value if isinstance(value, tuple) else (value,):
+            check_alive(item)
+    return LeakedTracerError(
+        f"{op.name} was called with the Tracer key, and this thread is not tracing anything"
+    )
+
+
+LIBRARY.fallback(record, DispatchKey.Tracer)

@@ -1,0 +1,144 @@
+"""TracerTensor: a tensor without data, that stands for a value of the graph being traced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from ..eager.tensor import Tensor
+from ..errors import ConcretizationError
+from ..registry.dtypes import DType
+from ..registry.keys import BACKEND_OF_DEVICE, DispatchKey
+from ..registry.operator import operators
+from ..registry.values import TensorSpec
+from .aliases import Aliases
+from .graph import Value
+from .source import source_line
+from .trace import Trace, check_alive
+
+_TRACED = 1 << DispatchKey.Tracer
+_KEYS_ON = {device: _TRACED | 1 << key for device, key in BACKEND_OF_DEVICE.items()}
+
+_ADVICE = {
+    "bool": "use td.where(condition, x, y) to choose between values; if the condition comes from an argument that "
+    "takes few values, name that argument in static_argnames",
+    "data": "return the value from the jitted function and convert it outside; if it comes from an argument that "
+    "takes few values, name that argument in static_argnames",
+    "index": "shapes, axes and loop counts must be known while tracing: use x.shape, or name the argument in "
+    "static_argnames",
+}
+
+
+def concretize(value: Any, what: str, advice: str) -> NoReturn:
+    """Raise the error for Python code that asks a traced value for its data."""
+    check_alive(value)
+    trace: Trace = value._trace
+    raise ConcretizationError(
+        f"{what} needs the data of a traced value {value!r}, and data exist only when the compiled function runs\n"
+        f"  value:  {trace.where_made(value._value)}\n"
+        f"  asked:  at {source_line() or 'an unknown line'}\n"
+        f"  inside: {trace.name}\n"
+        f"What to do: {_ADVICE[advice]}."
+    )
+
+
+class TracerTensor(Tensor):
+    """A tensor that stands for a Value of a graph. Whatever asks for its data raises ConcretizationError."""
+
+    __slots__ = ("_aliases", "_trace", "_value")
+    _aliases: Aliases | None
+    _trace: Trace
+    _value: Value
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._value.spec.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self._value.spec.dtype
+
+    @property
+    def device(self) -> str:
+        return self._value.spec.device
+
+    @property
+    def spec(self) -> TensorSpec:
+        return self._value.spec
+
+    @property
+    def requires_grad(self) -> bool:
+        return False
+
+    @property
+    def _array(self) -> Any:  # type: ignore[override]
+        concretize(self, "reading its elements or memory", "data")
+
+    def __bool__(self) -> bool:
+        concretize(self, "bool() (if, while, and, or, not, assert)", "bool")
+
+    def __float__(self) -> float:
+        concretize(self, "float()", "data")
+
+    def __int__(self) -> int:
+        concretize(self, "int()", "data")
+
+    def __complex__(self) -> complex:
+        concretize(self, "complex()", "data")
+
+    def __index__(self) -> int:
+        concretize(self, "use as an index, a size or an axis", "index")
+
+    def item(self, *args: Any) -> Any:
+        concretize(self, ".item()", "data")
+
+    def tolist(self) -> Any:
+        concretize(self, ".tolist()", "data")
+
+    def numpy(self, *args: Any, **kwargs: Any) -> Any:
+        concretize(self, ".numpy()", "data")
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        concretize(self, "conversion to a NumPy array", "data")
+
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
+        concretize(self, "DLPack export", "data")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        concretize(self, "pickling it", "data")
+
+    def __copy__(self) -> Any:
+        return operators["td::clone"](self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return operators["td::clone"](self)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a 0-d tensor")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape:
+            raise TypeError("iteration over a 0-d tensor")
+        return (self[index] for index in range(self.shape[0]))  # type: ignore[index]
+
+    def __repr__(self) -> str:
+        return f"<traced {self._value.spec}>"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return format(repr(self), spec)
+
+
+def make_tracer(trace: Trace, value: Value) -> TracerTensor:
+    """A tensor that stands for a value of a trace."""
+    tensor = TracerTensor.__new__(TracerTensor)
+    tensor._value = value
+    tensor._trace = trace
+    tensor._keys = _KEYS_ON.get(value.spec.device) or _KEYS_ON[value.spec.device.partition(":")[0]]
+    tensor._meta = None
+    tensor._storage = None
+    tensor._aliases = None
+    return tensor

@@ -1,0 +1,245 @@
+"""The verifier: what makes a graph well formed, as a table of rules, and the place of a fault in print.
+
+Source: tinygrad's ``uop/spec.py`` (legality as a table) and the checker in JAX's ``core.py`` (printing the fault's
+surroundings).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from ..errors import GraphError, TandemError
+from ..registry.dtypes import DType
+from ..registry.operator import operators
+from ..registry.schema import Type
+from ..registry.values import TensorBase, TensorSpec
+from .graph import SCALAR_DTYPES, Graph, Node, Value, scalar_spec, values_in
+from .infer import specs_of
+from .lifting import infer_node
+from .printer import INDENT, Printer, spec_text
+
+SURROUNDING = 4  # lines printed before and after a fault
+
+
+class Fault(NamedTuple):
+    """What is wrong, and with which node (None: with the graph's parameters or outputs)."""
+
+    message: str
+    node: Node | None = None
+
+
+class Rule(NamedTuple):
+    """One rule: what it demands, and a function that yields the faults against it."""
+
+    demand: str
+    faults: Callable[[Graph], Iterator[Fault]]
+
+
+def _parameters(graph: Graph) -> Iterator[Fault]:
+    for value in graph.parameters:
+        if value.node is not None:
+            yield Fault("a parameter is said to be made by a node")
+        if value.weak is not None and (
+            value.weak not in SCALAR_DTYPES or value.spec != scalar_spec(value.weak)
+        ):
+            yield Fault(
+                f"a weak parameter has type {value.weak} and spec {value.spec}, which do not go together"
+            )
+    if len(graph.captured) != len(graph.constants):
+        yield Fault(f"{len(graph.captured)} captured values stand for {len(graph.constants)} tensors")
+
+
+def _captured(graph: Graph) -> Iterator[Fault]:
+    for value, tensor in zip(graph.captured, graph.constants):
+        spec = getattr(tensor, "spec", None)
+        if isinstance(tensor, TensorBase) and spec != value.spec:
+            yield Fault(f"a captured tensor is {spec}, its value in the graph is {value.spec}")
+
+
+def _derived(graph: Graph) -> Iterator[Fault]:
+    known = set(graph.inputs)
+    for value, function, operands in graph.derived:
+        if not hasattr(operator, function):
+            yield Fault(f"no function operator.{function} exists to derive a scalar with")
+        if any(v not in known or v.weak is None for v in values_in(operands)):
+            yield Fault(f"the derived scalar {function} reads something else than earlier scalars")
+        known.add(value)
+
+
+def _defined_before_use(graph: Graph) -> Iterator[Fault]:
+    known = set(graph.parameters)
+    for node in graph.nodes:
+        for value in node.inputs:
+            if value not in known:
+                yield Fault(f"it reads a value {value.spec} that no line before it defines", node)
+        known.update(node.outputs)
+
+
+def _outputs_exist(graph: Graph) -> Iterator[Fault]:
+    known = {*graph.parameters, *(value for node in graph.nodes for value in node.outputs)}
+    for place, output in enumerate(graph.outputs):
+        if isinstance(output, Value) and output not in known:
+            yield Fault(f"result {place} is a value {output.spec} that no line defines")
+
+
+def _no_duplicates(graph: Graph) -> Iterator[Fault]:
+    known: set[Value] = set()
+    for value in graph.parameters:
+        if value in known:
+            yield Fault(f"a parameter {value.spec} is there twice")
+        known.add(value)
+    seen: set[Node] = set()
+    for node in graph.nodes:
+        if node in seen:
+            yield Fault("the node is there twice", node)
+        seen.add(node)
+        if known.intersection(node.outputs):
+            yield Fault("it defines a value that is defined already", node)
+        known.update(node.outputs)
+
+
+def _results_belong(graph: Graph) -> Iterator[Fault]:
+    for node in graph.nodes:
+        for place, value in enumerate(node.outputs):
+            if value.node is not node or value.index != place:
+                yield Fault(f"result {place} does not know that this node makes it", node)
+
+
+def _registered(graph: Graph) -> Iterator[Fault]:
+    for node in graph.nodes:
+        if operators.get(node.op.name) is not node.op:
+            yield Fault(f"operator {node.op.name} is not registered (any more)", node)
+
+
+def _functional(graph: Graph) -> Iterator[Fault]:
+    for node in graph.nodes:
+        if node.op.schema.is_mutable:
+            yield Fault(f"{node.op.name} writes into its argument; a graph is functional", node)
+
+
+def _arity(graph: Graph) -> Iterator[Fault]:
+    for node in graph.nodes:
+        positional = node.op.schema.positional
+        if len(node.args) != len(positional):
+            yield Fault(f"{node.op.schema} takes {len(positional)} arguments, it has {len(node.args)}", node)
+        keywords = {a.name for a in node.op.schema.arguments if a.kwarg_only}
+        if set(node.kwargs) != keywords:
+            yield Fault(
+                f"its keyword arguments are {sorted(node.kwargs)}, the schema's {sorted(keywords)}", node
+            )
+
+
+def _types(graph: Graph) -> Iterator[Fault]:
+    for node in graph.nodes:
+        for argument in node.op.schema.arguments:
+            value = _argument(node, argument.name)
+            if value is not _NONE_GIVEN and not _has_type(argument.type, value):
+                yield Fault(f"argument {argument.name!r} is {value!r}, the schema says {argument.type}", node)
+
+
+def _specs(graph: Graph) -> Iterator[Fault]:
+    for node in graph.nodes:
+        try:
+            wanted = specs_of(infer_node(node.op, node.args, node.kwargs))
+        except (TandemError, TypeError) as fault:
+            yield Fault(f"its shape rule refuses the arguments: {fault}", node)
+            continue
+        found = tuple(value.spec for value in node.outputs)
+        if wanted != found:
+            texts = [", ".join(map(spec_text, specs)) for specs in (wanted, found)]
+            yield Fault(f"its shape rule gives {texts[0]}; the graph says {texts[1]}", node)
+
+
+RULES: tuple[Rule, ...] = (
+    Rule("parameters are made by no node and scalars have the spec of their type", _parameters),
+    Rule("a captured tensor is what the graph says", _captured),
+    Rule("derived scalars follow from earlier scalars by functions of the module operator", _derived),
+    Rule("a value is defined once", _no_duplicates),
+    Rule("a value is defined before it is used", _defined_before_use),
+    Rule("results of the graph are defined", _outputs_exist),
+    Rule("a node's results point back to it", _results_belong),
+    Rule("operators are registered", _registered),
+    Rule("nothing is written in place", _functional),
+    Rule("arguments are those of the schema", _arity),
+    Rule("arguments have the schema's types", _types),
+    Rule("results have the specs that the operator's shape rule gives", _specs),
+)
+
+_NONE_GIVEN: Any = object()
+_SCALARS = (bool, int, float, complex)
+_BASES: dict[str, tuple[type, ...]] = {
+    "Tensor": (Value, *_SCALARS),
+    "Scalar": (Value, *_SCALARS),
+    "int": (int,),
+    "SymInt": (int,),
+    "float": (Value, int, float),
+    "complex": (int, float, complex),
+    "bool": (bool,),
+    "str": (str,),
+    "ScalarType": (DType,),
+    "Device": (str,),
+}
+
+
+def _argument(node: Node, name: str) -> Any:
+    if name in node.kwargs:
+        return node.kwargs[name]
+    names = [argument.name for argument in node.op.schema.positional]
+    place = names.index(name) if name in names else len(node.args)
+    return node.args[place] if place < len(node.args) else _NONE_GIVEN
+
+
+def _has_type(kind: Type, value: Any) -> bool:
+    if kind.form == "optional":
+        return value is None or (kind.element is not None and _has_type(kind.element, value))
+    if kind.form == "list":
+        element = kind.element
+        return isinstance(value, tuple) and element is not None and all(_has_type(element, v) for v in value)
+    return isinstance(value, _BASES.get(kind.base, object)) and not isinstance(value, TensorSpec)
+
+
+def verify(graph: Graph, after: str = "") -> Graph:
+    """Check a graph against every rule.
+
+    Args:
+        graph: the graph.
+        after: what has just made or changed it, for the message.
+
+    Returns:
+        The graph.
+
+    Raises:
+        GraphError: a rule does not hold; the message says which, and prints the graph around the fault.
+
+    >>> import tandem as td
+    >>> from tandem.tracer.verify import verify
+    >>> graph = td.jit(lambda x: td.exp(x) + 1).trace(td.asarray([1.0])).ir
+    >>> graph.nodes.reverse()
+    >>> verify(graph)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    tandem.errors.GraphError: the graph breaks a rule: a value is defined before it is used
+    ...
+    """
+    for rule in RULES:
+        for fault in rule.faults(graph):
+            where = f" after {after}" if after else ""
+            raise GraphError(
+                f"the graph{where} breaks a rule: {rule.demand}\n{fault.message}\n{_surroundings(graph, fault)}"
+            )
+    return graph
+
+
+def _surroundings(graph: Graph, fault: Fault) -> str:
+    """The printed graph around a fault, with a mark at it."""
+    printer = Printer(graph)
+    lines = printer.lines("traced")
+    first = 1 + len(printer.prologue())
+    place = first + graph.nodes.index(fault.node) if fault.node is not None else None
+    if place is None:
+        place = len(lines) - 2 if "result" in fault.message else 0
+    low, high = max(0, place - SURROUNDING), min(len(lines), place + SURROUNDING + 1)
+    marked = [(">>> " if i == place else "    ") + lines[i] for i in range(low, high)]
+    return "\n".join([f"    {INDENT}..."] * (low > 0) + marked + [f"    {INDENT}..."] * (high < len(lines)))
