@@ -1,0 +1,149 @@
+"""Matrix products by BLAS, called from emitted code through the C pointers that SciPy publishes.
+
+BLAS thinks in columns: a C-contiguous (m, n) array is its (n, m) matrix, so ``a @ b`` is asked for as ``b^T a^T`` and
+lands in row-major order. Operands whose rows or columns lie without gaps are passed as they are, transposed by a flag.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from functools import cache
+
+from ... import lazy
+from ...lowering.layout import Layout, contiguous
+from ...lowering.steps import NodeStep
+from ...registry import dtypes as dt
+from ...registry.dtypes import DType
+from ...tracer.graph import Node, Value
+
+PREFIX = {dt.float32: "s", dt.float64: "d"}
+SIZE_LIMIT = 2**31 - 1  # BLAS counts in 32-bit integers
+
+
+def library_reason(node: Node) -> str | None:
+    """Why a node is served by BLAS, or None if it is not."""
+    if node.op.name != "td::matmul" or not all(isinstance(a, Value) for a in node.args):
+        return None
+    dtypes = {value.spec.dtype for value in (*node.inputs, *node.outputs)}
+    dtype = node.outputs[0].spec.dtype
+    shapes = [value.shape for value in (*node.inputs, *node.outputs)]
+    fits = all(0 < size <= SIZE_LIMIT for shape in shapes for size in shape)
+    if dtypes != {dtype} or dtype not in PREFIX or not fits or not pointers():
+        return None
+    return f"{PREFIX[dtype]}gemm of BLAS"
+
+
+@cache
+def pointers() -> dict[str, int]:
+    """The addresses of BLAS functions by name; empty where SciPy publishes none."""
+    try:
+        table = lazy.scipy_cython_blas().__pyx_capi__
+    except ImportError:
+        return {}
+    api = ctypes.pythonapi
+    api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    get = api.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    names = ("sgemm", "dgemm", "sgemv", "dgemv", "sdot", "ddot")
+    return {f"blas_{name}": get(table[name], api.PyCapsule_GetName(table[name])) for name in names}
+
+
+class Matrix:
+    """An operand as BLAS takes it: strides of its two last axes, the others run through by the batch loop."""
+
+    def __init__(self, layout: Layout, pad: str):
+        shape, strides = layout.shape, layout.strides
+        if len(shape) == 1:
+            shape, strides = ((1, *shape), (0, *strides)) if pad == "row" else ((*shape, 1), (*strides, 0))
+        self.rows, self.columns = shape[-2:]
+        self.lead, self.lead_strides = shape[:-2], strides[:-2]
+        self.row_stride, self.column_stride = strides[-2:]
+        self.offset = layout.offset
+
+    def flag(self) -> tuple[str, int]:
+        """(the letter, the leading dimension) for BLAS, which sees the transpose of a row-major matrix as it is."""
+        plain = (self.column_stride == 1 or self.columns == 1) and (
+            self.row_stride >= self.columns or self.rows == 1
+        )
+        if plain:
+            return "N", max(self.row_stride, self.columns) if self.rows > 1 else self.columns
+        return "T", max(self.column_stride, self.rows) if self.columns > 1 else self.rows
+
+
+class Gemm:
+    """The text of a matrix product within ``main``."""
+
+    def __init__(self, step: NodeStep, name: str):
+        self.name, self.node = name, step.node
+        self.dtype: DType = step.node.outputs[0].spec.dtype
+        one, two = (layout for _, layout in step.operands)
+        self.a, self.b = Matrix(one, "row"), Matrix(two, "column")
+        self.type = "float" if self.dtype is dt.float32 else "double"
+        lead = len(step.node.outputs[0].shape) - (len(one.shape) > 1) - (len(two.shape) > 1)
+        self.batch = step.node.outputs[0].shape[:lead]
+
+    def declaration(self) -> str:
+        """The declaration of the BLAS function."""
+        return f"declare void @blas_{PREFIX[self.dtype]}gemm({', '.join(['ptr'] * 13)})"
+
+    def function(self) -> str:
+        """``void name(ptr a, ptr b, ptr c)``: the product, for each point of the leading axes."""
+        lines = [f"define internal void @{self.name}(ptr %a, ptr %b, ptr %c) {{", "entry:"]
+        lines += self._constants()
+        lines += self._loops()
+        return "\n".join([*lines, "}", ""])
+
+    def _constants(self) -> list[str]:
+        (flag_a, lda), (flag_b, ldb) = self.a.flag(), self.b.flag()
+        numbers = {
+            "m": self.a.rows,
+            "n": self.b.columns,
+            "k": self.a.columns,
+            "lda": lda,
+            "ldb": ldb,
+            "ldc": self.b.columns,
+        }
+        lines = []
+        for key, number in numbers.items():
+            lines += [f"  %{key} = alloca i32", f"  store i32 {number}, ptr %{key}"]
+        for key, letter in (("ta", flag_a), ("tb", flag_b)):
+            lines += [f"  %{key} = alloca i8", f"  store i8 {ord(letter)}, ptr %{key}"]
+        for key, value in (("one", "1.0"), ("zero", "0.0")):
+            lines += [f"  %{key} = alloca {self.type}", f"  store {self.type} {value}, ptr %{key}"]
+        return lines
+
+    def _strides(self, matrix: Matrix) -> list[int]:
+        """The operand's strides over the axes of the batch, 0 where it repeats."""
+        missing = len(self.batch) - len(matrix.lead)
+        own = [s if n != 1 else 0 for n, s in zip(matrix.lead, matrix.lead_strides, strict=True)]
+        return [0] * missing + own
+
+    def _loops(self) -> list[str]:
+        """One loop over the whole batch; the index along each axis is computed from the loop's."""
+        total = math.prod(self.batch)
+        lines = ["  br label %head", "head:", "  %i = phi i64 [ 0, %entry ], [ %next, %head ]"]
+        strides = (
+            self._strides(self.a),
+            self._strides(self.b),
+            list(contiguous((*self.batch, self.a.rows * self.b.columns)).strides[:-1]),
+        )
+        for key, steps in zip("abc", strides, strict=True):
+            lines += self._address(key, steps)
+        call = ", ".join(f"ptr %{v}" for v in "tb ta n m k one b_ ldb a_ lda zero c_ ldc".split())
+        lines += [f"  call void @blas_{PREFIX[self.dtype]}gemm({call})"]
+        lines += ["  %next = add i64 %i, 1", f"  %more = icmp slt i64 %next, {total}"]
+        return [*lines, "  br i1 %more, label %head, label %done", "done:", "  ret void"]
+
+    def _address(self, key: str, steps: list[int]) -> list[str]:
+        lines, place, below = [], "0", math.prod(self.batch)
+        for axis, (size, step) in enumerate(zip(self.batch, steps, strict=True)):
+            below //= size
+            lines += [
+                f"  %{key}d{axis} = udiv i64 %i, {below}",
+                f"  %{key}r{axis} = urem i64 %{key}d{axis}, {size}",
+                f"  %{key}m{axis} = mul i64 %{key}r{axis}, {step * self.dtype.itemsize}",
+                f"  %{key}s{axis} = add i64 {place}, %{key}m{axis}",
+            ]
+            place = f"%{key}s{axis}"
+        return [*lines, f"  %{key}_ = getelementptr i8, ptr %{key}, i64 {place}"]

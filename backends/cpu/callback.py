@@ -1,0 +1,61 @@
+"""Host callbacks: what has no emitted code runs by its eager kernel, called from within ``main``."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...eager.tensor import wrap
+from ...lowering.evaluate import call
+from ...lowering.layout import Layout
+from ...lowering.steps import NodeStep
+from ...registry.dtypes import DType
+from ...tracer.graph import Value, map_values
+
+
+def array_at(address: int, layout: Layout, dtype: DType) -> Any:
+    """An ndarray over memory that somebody else owns, in a given layout."""
+    if layout.size == 0:
+        return np.empty(layout.shape, dtype.np)
+    low = sum(min((n - 1) * s, 0) for n, s in zip(layout.shape, layout.strides, strict=True))
+    high = sum(max((n - 1) * s, 0) for n, s in zip(layout.shape, layout.strides, strict=True))
+    first = address + (layout.offset + low) * dtype.itemsize
+    memory = (ctypes.c_char * ((high - low + 1) * dtype.itemsize)).from_address(first)
+    flat = np.frombuffer(memory, dtype.np)
+    strides = tuple(s * dtype.itemsize for s in layout.strides)
+    return np.lib.stride_tricks.as_strided(flat[-low:], layout.shape, strides)
+
+
+def scalar_at(address: int, value: Value) -> Any:
+    """A Python scalar in the table of scalars."""
+    kind = {bool: ctypes.c_bool, int: ctypes.c_int64, float: ctypes.c_double}[value.weak or float]
+    return kind.from_address(address).value
+
+
+def make_callback(step: NodeStep) -> Callable[[int], None]:
+    """A function of the address of a table: pointers to the data of the step's operands, then of its results.
+
+    Operands are copied, since a kernel may keep what it is given (a view, a saved tensor) beyond the call.
+    """
+    node, layouts = step.node, [layout for _, layout in step.operands]
+
+    def callback(address: int) -> None:
+        table = (ctypes.c_void_p * (len(layouts) + len(node.outputs))).from_address(address)
+        found = iter(
+            scalar_at(pointer, value)
+            if value.weak is not None
+            else wrap(array_at(pointer, layout, value.spec.dtype).copy())
+            for value, layout, pointer in zip(node.inputs, layouts, table, strict=False)
+        )
+        args = map_values(lambda value: next(found), node.args)
+        kwargs = {name: map_values(lambda value: next(found), arg) for name, arg in node.kwargs.items()}
+        results = call(node, args, kwargs)
+        for result, out, pointer in zip(results, node.outputs, table[len(layouts) :], strict=True):
+            if out.spec.size:
+                target = (ctypes.c_char * (out.spec.size * out.spec.dtype.itemsize)).from_address(pointer)
+                np.frombuffer(target, out.spec.dtype.np).reshape(out.shape)[...] = result._array
+
+    return callback

@@ -1,0 +1,230 @@
+"""From a lowered graph to machine code: one module with the fused kernels and a ``main`` that runs the steps in order."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from ...lowering.lowered import Backend, Lowered, register_backend
+from ...lowering.resolve import Target
+from ...lowering.steps import KernelStep, NodeStep, is_empty
+from ...operators.rules import promoted_dtype
+from ...registry import dtypes as dt
+from ...registry.dtypes import DType
+from ...tracer.graph import Graph, Node, Value
+from ...tracer.infer import stand_in
+from .blas import Gemm, library_reason, pointers
+from .callback import make_callback
+from .emit.fused import write_fused
+from .emit.host import host
+from .emit.text import Module
+from .executable import CallPlan, CpuExecutable, Parameter
+from .native import engine
+
+MAIN = "tandem_main"
+_CALLBACKS = """
+@tandem_objects = external global ptr
+declare ptr @PyLong_FromVoidPtr(ptr)
+declare ptr @PyObject_CallOneArg(ptr, ptr)
+declare void @Py_DecRef(ptr)
+define internal i32 @call_back(ptr %callable, ptr %table) {
+entry:
+  %argument = call ptr @PyLong_FromVoidPtr(ptr %table)
+  %nothing = icmp eq ptr %argument, null
+  br i1 %nothing, label %failed, label %call
+call:
+  %result = call ptr @PyObject_CallOneArg(ptr %callable, ptr %argument)
+  call void @Py_DecRef(ptr %argument)
+  %raised = icmp eq ptr %result, null
+  br i1 %raised, label %failed, label %done
+done:
+  call void @Py_DecRef(ptr %result)
+  ret i32 0
+failed:
+  ret i32 1
+}
+"""
+
+
+def emits(dtype: DType) -> bool:
+    """Whether code is emitted for a dtype on this machine."""
+    return dtype.kind != "c" and (dtype is not dt.float16 or host().f16c)
+
+
+class MainWriter:
+    """The text of a module: kernels, and the ``main`` that calls them.
+
+    Attributes:
+        callbacks: the nodes that are served by callbacks, in the order of the table of objects.
+    """
+
+    def __init__(self, lowered: Lowered):
+        self.lowered, self.module = lowered, Module()
+        self.lines: list[str] = []
+        self.extra: list[str] = []
+        self.callbacks: list[NodeStep] = []
+        self.constants: list[Value] = [value for value, _ in lowered.folded]
+        self.arrays = [v for v in lowered.graph.parameters if v.weak is None]
+        self.scalars = [v for v in lowered.graph.parameters if v.weak is not None]
+        self.offsets = lowered.memory.offsets()
+        self.known: dict[Value, str] = {}
+
+    def write(self) -> str:
+        """The whole module."""
+        for number, step in enumerate(self.lowered.steps):
+            if isinstance(step, NodeStep):
+                (self._gemm if step.kind == "blas" else self._callback)(step, number)
+            elif not is_empty(step):
+                self._kernel(step, number)
+        main = [f"define i32 @{MAIN}(ptr %buffers, ptr %scalars) {{", "entry:", *self.lines]
+        helpers = "@tandem_constants = external global ptr\n" + (_CALLBACKS if self.callbacks else "")
+        return "\n".join([helpers, *dict.fromkeys(self.extra), *main, "  ret i32 0", "}", str(self.module)])
+
+    # -- addresses -------------------------------------------------------------------------------------------------
+    def pointer(self, value: Value) -> str:
+        """The register with the address of a value's buffer, loaded at its first use."""
+        found = self.known.get(value)
+        if found is None:
+            found = self.known[value] = f"%p{len(self.known)}"
+            self.lines += self._located(value, found)
+        return found
+
+    def _located(self, value: Value, register: str) -> list[str]:
+        placed = [*self.arrays, *self.lowered.storages]
+        if value.weak is not None:
+            return [f"  {register} = getelementptr i8, ptr %scalars, i64 {8 * self.scalars.index(value)}"]
+        if value in self.offsets:
+            base = f"{register}w"
+            return [
+                *_loaded(base, "%buffers", len(placed)),
+                f"  {register} = getelementptr i8, ptr {base}, i64 {self.offsets[value]}",
+            ]
+        if value in self.constants:
+            return _loaded(register, "@tandem_constants", self.constants.index(value))
+        return _loaded(register, "%buffers", placed.index(value))
+
+    def _table(self, values: list[Value], number: int) -> str:
+        """A table of addresses on the stack."""
+        pointers_ = [self.pointer(value) for value in values]
+        table = f"%t{number}"
+        self.lines.append(f"  {table} = alloca [{max(len(values), 1)} x ptr]")
+        for place, pointer in enumerate(pointers_):
+            self.lines.append(f"  {table}_{place} = getelementptr i8, ptr {table}, i64 {8 * place}")
+            self.lines.append(f"  store ptr {pointer}, ptr {table}_{place}")
+        return table
+
+    # -- steps -----------------------------------------------------------------------------------------------------
+    def _kernel(self, step: KernelStep, number: int) -> None:
+        write_fused(self.module, step.kernel)
+        table = self._table(list(step.params), number)
+        self.lines.append(f"  call void @{step.kernel.name}(ptr {table}, ptr %scalars)")
+
+    def _gemm(self, step: NodeStep, number: int) -> None:
+        gemm = Gemm(step, f"gemm{number}")
+        self.extra += [gemm.declaration(), gemm.function()]
+        size = gemm.dtype.itemsize
+        places = []
+        for key, (root, layout) in zip("ab", step.operands, strict=True):
+            self.lines.append(
+                f"  %g{number}{key} = getelementptr i8, ptr {self.pointer(root)}, i64 {layout.offset * size}"
+            )
+            places.append(f"ptr %g{number}{key}")
+        places.append(f"ptr {self.pointer(step.node.outputs[0])}")
+        self.lines.append(f"  call void @{gemm.name}({', '.join(places)})")
+
+    def _callback(self, step: NodeStep, number: int) -> None:
+        values = [root for root, _ in step.operands]
+        table = self._table([*values, *step.node.outputs], number)
+        place = len(self.callbacks)
+        self.callbacks.append(step)
+        self.lines += _loaded(f"%o{number}", "@tandem_objects", place)
+        self.lines += [
+            f"  %r{number} = call i32 @call_back(ptr %o{number}, ptr {table})",
+            f"  %f{number} = icmp ne i32 %r{number}, 0",
+            f"  br i1 %f{number}, label %failed{number}, label %after{number}",
+            f"failed{number}:",
+            "  ret i32 1",
+            f"after{number}:",
+        ]
+
+
+def _loaded(register: str, table: str, place: int) -> list[str]:
+    return [
+        f"  {register}a = getelementptr i8, ptr {table}, i64 {8 * place}",
+        f"  {register} = load ptr, ptr {register}a",
+    ]
+
+
+class Tables:
+    """What the code refers to by name: the data of constants, and the callables of callbacks. Kept as long as the code."""
+
+    def __init__(self, constants: list[Any], callables: list[Any]):
+        self.arrays = [np.ascontiguousarray(tensor._array) for tensor in constants]
+        self.callables = callables
+        addresses = [a.__array_interface__["data"][0] for a in self.arrays]
+        self.constants = (ctypes.c_void_p * max(len(addresses), 1))(*addresses)
+        self.objects = (ctypes.py_object * max(len(callables), 1))(*callables)
+
+    def imports(self) -> dict[str, int]:
+        """The addresses by symbol."""
+        return {
+            "tandem_constants": ctypes.addressof(self.constants),
+            "tandem_objects": ctypes.addressof(self.objects),
+        }
+
+
+def llvm_ir(lowered: Lowered) -> str:
+    """The module of a lowered graph."""
+    return MainWriter(lowered).write()
+
+
+def compile_lowered(lowered: Lowered) -> CpuExecutable:
+    """Compile a lowered graph, or load its code from the disk cache."""
+    writer = MainWriter(lowered)
+    text = writer.write()
+    tables = Tables(
+        [tensor for _, tensor in lowered.folded], [make_callback(step) for step in writer.callbacks]
+    )
+    blas = pointers() if any(isinstance(s, NodeStep) and s.kind == "blas" for s in lowered.steps) else {}
+    code = engine.compile_ir(text, [MAIN], {**tables.imports(), **blas}, level=2)
+    return CpuExecutable(lowered, call_plan(lowered, code[MAIN], tables), (code, tables))
+
+
+def call_plan(lowered: Lowered, address: int, tables: Tables) -> CallPlan:
+    """How to call compiled code."""
+    ranges = integer_ranges(lowered.optimized)
+    parameters: list[Parameter] = []
+    counts = {True: 0, False: 0}
+    for value in lowered.graph.parameters:
+        weak = value.weak is not None
+        parameters.append(Parameter(value.spec, value.weak, counts[weak], tuple(ranges.get(value, ()))))
+        counts[weak] += 1
+    storages = tuple(value.spec for value in lowered.storages)
+    workspace = lowered.memory.workspace
+    return CallPlan(
+        address, tuple(parameters), storages, workspace, tuple(lowered.outputs), tuple(tables.arrays)
+    )
+
+
+def integer_ranges(graph: Graph) -> dict[Value, list[DType]]:
+    """For each Python integer that is passed at run time the integer dtypes that it meets in promotion, and has to fit."""
+    found: dict[Value, list[DType]] = {}
+    for node in graph.nodes:
+        integers = [v for v in node.inputs if v.weak is int]
+        if integers and node.op.decl is not None and node.op.decl.is_elementwise:
+            met = _met(node)
+            for value in integers:
+                if met.is_integer and met not in found.setdefault(value, []):
+                    found[value].append(met)
+    return found
+
+
+def _met(node: Node) -> DType:
+    return promoted_dtype(
+        node.op.schema.name, [stand_in(a) if isinstance(a, Value) else a for a in node.args]
+    )
+
+
+register_backend("cpu", Backend(lambda: Target(emits, library_reason), compile_lowered, llvm_ir))

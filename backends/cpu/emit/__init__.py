@@ -1,0 +1,1 @@
+"""Scalar expressions and loops as LLVM IR text, on explicit vectors."""

@@ -1,0 +1,48 @@
+"""Records and program words of jitted functions, as ``rt_jit`` reads them and ``jit_records`` writes them."""
+
+from __future__ import annotations
+
+# The record of a jitted function; the first two fields are those of an operator's record.
+J_HEAD, J_SIZE = 16, 24
+
+# The record of a specialization
+S_NEXT, S_MAIN = 0, 8  # the next specialization to try; the code
+S_ARGS, S_KEYWORDS, S_NAMES = 16, 24, 32  # all arguments; those by keyword; array of the keywords' names
+S_GUARDS, S_BUILD = 40, 48  # guard program: arguments, then externals; build program
+S_EXTERNALS = 56  # number of objects at the end of the guard program that are not arguments
+S_BUFFERS, S_SCALARS, S_HELD = 64, 72, 80  # sizes of the frame
+S_OUTPUTS, S_OUTPUT_TABLE = 88, 96  # results to allocate, O_* each
+S_WORKSPACE, S_WORKSPACE_AT = 104, 112  # bytes of scratch memory (0: none), and its place among the buffers
+S_HITS, S_SPARE = 120, 128  # calls answered; scratch memory kept for the next call
+S_DERIVED, S_INSIDE = (
+    136,
+    144,
+)  # number of scalars derived at the end of the guard program; calls that are inside
+S_SIZE_OF = 152
+
+# A result to allocate
+O_DESCR, O_RANK, O_DIMS, O_BYTES, O_AT, O_SIZE = 0, 8, 16, 24, 32, 40
+
+# Guard words. Each takes the object at hand; containers go on with their children.
+G_TENSOR_LEAF, G_ARRAY_LEAF, G_FLOAT_LEAF, G_INT_LEAF, G_BOOL_LEAF = 1, 2, 3, 4, 5
+G_SAME, G_STRING, G_TUPLE, G_LIST, G_DICT, G_ATTRIBUTES = 6, 7, 8, 9, 10, 11
+# External guards fetch their object first.
+E_OBJECT, E_CELL, E_ITEM = 12, 13, 14
+CELL_CONTENT = 16
+
+# A guarded array
+A_CODE, A_RANK, A_DIMS, A_STRIDES, A_AT, A_DESCR, A_SIZE = 0, 8, 16, 24, 32, 40, 48
+
+# Build words
+B_RESULT, B_HELD, B_SAME, B_TUPLE, B_LIST, B_DICT, B_CALL = 1, 2, 3, 4, 5, 6, 7
+
+# Derived scalars: operation, place of the result, then both operands as (source, place or bits).
+D_ADD, D_SUBTRACT, D_MULTIPLY, D_DIVIDE = 1, 2, 3, 4
+D_INTEGER = 8  # added to an operation on integers whose result is an integer
+FROM_FLOAT, FROM_INT, FROM_CONSTANT = 0, 1, 2
+SMALL_INTEGER = 2**31  # beyond, Python computes
+
+# The frame
+F_GLOBALS, F_FLAGS, F_PROGRAM, F_BUFFERS, F_SCALARS = 0, 8, 16, 24, 32
+F_HELD, F_COUNT, F_SIZE = 40, 48, 56
+INLINE_WORDS = 384

@@ -1,0 +1,137 @@
+"""Where things lie in memory: CPython's and NumPy's objects, and the Tensor's slots; all checked before use.
+
+The constants hold for 64-bit CPython 3.11 to 3.13 with the GIL and NumPy 2. `check()` compares every one of them with
+a live object and returns the reason why native code cannot be used, if there is one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from typing import Any
+
+import numpy as np
+from numpy._core import _multiarray_umath  # type: ignore[attr-defined] # its _ARRAY_API capsule is NumPy's public C interface
+
+from ....registry import native_type
+
+IMMORTAL = sys.version_info >= (
+    3,
+    12,
+)  # reference counts of some objects are fixed, marked by a negative low half
+
+OB_REFCNT, OB_TYPE, OB_SIZE = 0, 8, 16
+TUPLE_ITEMS, LIST_ITEMS, FLOAT_VALUE = 24, 24, 16
+MEMBER_DEF, MEMBERDEF_OFFSET = 40, 16
+
+ND_DATA, ND_NDIM, ND_DIMS, ND_STRIDES, ND_BASE, ND_DESCR, ND_FLAGS = 16, 24, 32, 40, 48, 56, 64
+DESCR_TYPE_NUM, DESCR_ITEMSIZE = 28, 40
+C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
+
+OP_DATA = native_type.DATA
+
+# Functions of NumPy's C interface, by their index in its table.
+NUMPY_API = {"PyArray_NewFromDescr": 94, "PyArray_SetBaseObject": 282, "PyArray_DescrFromType": 45}
+_NUMPY_TYPE_INDEX = 2
+
+
+def numpy_table() -> Any:
+    """NumPy's table of C functions and types."""
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    address = get(_multiarray_umath._ARRAY_API, None)
+    return ctypes.cast(address, ctypes.POINTER(ctypes.c_void_p))
+
+
+def numpy_symbols() -> dict[str, int]:
+    """Addresses of the NumPy functions that native code names, plus the array type."""
+    table = numpy_table()
+    return {name: table[index] for name, index in NUMPY_API.items()} | {"PyArray_Type": id(np.ndarray)}
+
+
+def read_i64(address: int) -> int:
+    return ctypes.c_int64.from_address(address).value
+
+
+def read_i32(address: int) -> int:
+    return ctypes.c_int32.from_address(address).value
+
+
+def slot_offset(cls: type, name: str) -> int:
+    """The offset of a `__slots__` entry in the instances of a class."""
+    member = read_i64(id(cls.__dict__[name]) + MEMBER_DEF)
+    return read_i64(member + MEMBERDEF_OFFSET)
+
+
+def _array_fault(array: Any) -> str:
+    at = id(array)
+    known = {
+        "data": (read_i64(at + ND_DATA), array.ctypes.data),
+        "ndim": (read_i32(at + ND_NDIM), array.ndim),
+        "descr": (read_i64(at + ND_DESCR), id(array.dtype)),
+        "base": (read_i64(at + ND_BASE), 0 if array.base is None else id(array.base)),
+        "flags": (read_i32(at + ND_FLAGS) & 0x501, array.flags.num & 0x501),
+        "item size": (read_i64(id(array.dtype) + DESCR_ITEMSIZE), array.dtype.itemsize),
+        "type number": (read_i32(id(array.dtype) + DESCR_TYPE_NUM), array.dtype.num),
+    }
+    for i in range(array.ndim):
+        known[f"dimension {i}"] = (read_i64(read_i64(at + ND_DIMS) + 8 * i), array.shape[i])
+        known[f"stride {i}"] = (read_i64(read_i64(at + ND_STRIDES) + 8 * i), array.strides[i])
+    return next(
+        (f"ndarray field {k!r} is not where it was expected" for k, (a, b) in known.items() if a != b), ""
+    )
+
+
+def _python_fault() -> str:
+    marker, floats = object(), 1.5
+    both = (marker, floats)
+    items = [marker]
+    facts = {
+        "tuple": read_i64(id(both) + TUPLE_ITEMS) == id(marker) and read_i64(id(both) + OB_SIZE) == 2,
+        "list": read_i64(read_i64(id(items) + LIST_ITEMS)) == id(marker),
+        "float": ctypes.c_double.from_address(id(floats) + FLOAT_VALUE).value == 1.5,
+        "type": read_i64(id(marker) + OB_TYPE) == id(object),
+        "reference count": read_i32(id(marker) + OB_REFCNT) == sys.getrefcount(marker) - 1,
+    }
+    return next(
+        (f"the layout of {name} is not the expected one" for name, good in facts.items() if not good), ""
+    )
+
+
+def check() -> str:
+    """Why native code cannot be used in this process; empty when it can."""
+    fault = native_type.fault or _python_fault()
+    if fault:
+        return fault
+    if int(np.__version__.split(".")[0]) != 2 or numpy_table()[_NUMPY_TYPE_INDEX] != id(np.ndarray):
+        return f"NumPy {np.__version__} does not offer the C interface of NumPy 2"
+    base = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    samples = [
+        base,
+        base[::-1, 1:, ::2],
+        np.array(3, np.int64),
+        np.zeros((0, 2), np.complex128),
+        np.array([True]),
+    ]
+    return next((fault for fault in map(_array_fault, samples) if fault), "")
+
+
+def slot_constants(cls: Any, prefix: str, names: tuple[str, ...]) -> dict[str, int]:
+    """Slot offsets of a class as compile-time constants of native functions, such as `T_ARRAY`.
+
+    Raises:
+        RuntimeError: a slot is not where its descriptor says.
+    """
+    probe, marker, found = cls.__new__(cls), object(), {}
+    for name in names:
+        offset = found[prefix + name.strip("_").upper()] = slot_offset(cls, name)
+        setattr(probe, name, marker)
+        if read_i64(id(probe) + offset) != id(marker):
+            raise RuntimeError(f"slot {name} of {cls.__name__} is not at offset {offset}")
+    return found
+
+
+def class_constants(tensor: type, storage: type) -> dict[str, int]:
+    """Slot offsets of the classes that native functions make."""
+    slots = slot_constants(tensor, "T_", ("_array", "_keys", "_meta", "_storage"))
+    return slots | slot_constants(storage, "S_", ("owner", "version"))

@@ -1,0 +1,160 @@
+"""The memory that native entries read, written from Python: process record, operator records, variants.
+
+A record keeps every Python object and every piece of code that it points to alive, and lives as long as the process:
+a thread may be inside an entry at any time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from typing import Any
+
+import numpy as np
+
+from ....eager.storage import Storage
+from ....registry import dtypes as dt
+from ....registry.dtypes import DType
+from ....registry.keys import CPU_KEYS, GRAD_CPU_KEYS
+from . import rt_base as rt
+from . import rt_elementwise as ew
+from . import rt_memory
+
+# The code of a dtype is its place here; `rt_operands` has the same numbers.
+CODES: tuple[DType, ...] = dt.ALL[:1] + dt.SIGNED + dt.UNSIGNED + dt.FLOATS + dt.COMPLEX
+WEAK_CODES: dict[int, type] = {16: bool, 17: int, 18: float}
+
+SPARE_BYTES = 1 << 29  # the most memory that lies unused in the pool of result buffers
+
+
+class Record:
+    """A block of memory with named fields of 8 bytes, and what it keeps alive."""
+
+    def __init__(self, size: int) -> None:
+        self.memory: Any = ctypes.create_string_buffer(size)
+        self.address = ctypes.addressof(self.memory)
+        self.kept: list[Any] = []
+
+    def set(self, offset: int, value: int) -> None:
+        ctypes.c_int64.from_address(self.address + offset).value = value
+
+    def get(self, offset: int) -> int:
+        return ctypes.c_int64.from_address(self.address + offset).value
+
+    def refer(self, offset: int, value: Any) -> None:
+        """Store the address of a Python object and keep the object."""
+        self.kept.append(value)
+        self.set(offset, id(value))
+
+    def point(self, offset: int, other: Record) -> None:
+        """Store the address of another record and keep it."""
+        self.kept.append(other)
+        self.set(offset, other.address)
+
+
+def dtype_map() -> Record:
+    """NumPy's type numbers to codes; 255 for types that native code does not know."""
+    found = Record(256)
+    found.memory.raw = bytes([255]) * 256
+    for code, dtype in enumerate(CODES):
+        if dtype.np.num < 256 and dtype is not dt.bfloat16:
+            found.memory[dtype.np.num] = code
+    for alias in "qQ":  # long long is int64 by another number
+        found.memory[np.dtype(alias).num] = CODES.index(dt.as_dtype(np.dtype(alias)))
+    return found
+
+
+def pool_record() -> Record:
+    """An empty pool of result buffers."""
+    found = Record(rt_memory.P_SIZE_OF)
+    found.set(rt_memory.P_LIMIT, SPARE_BYTES)
+    return found
+
+
+def process_record(tensor: type) -> Record:
+    """The record that all entries reach: classes, key sets, dtype map."""
+    found = Record(rt.G_SIZE)
+    found.refer(rt.G_TENSOR, tensor)
+    found.refer(rt.G_KEYS, CPU_KEYS)
+    found.refer(rt.G_GRAD_KEYS, GRAD_CPU_KEYS)
+    found.point(rt.G_DTYPES, dtype_map())
+    found.refer(rt.G_STORAGE, Storage)
+    found.refer(rt.G_ZERO, 0)
+    found.point(rt.G_POOL, pool_record())
+    found.set(rt.G_BFLOAT16, dt.bfloat16.np.num)
+    return found
+
+
+class OperatorRecord(Record):
+    """What the entry of one operator reads.
+
+    Args:
+        process: the process record.
+        slow: called on a failed guard.
+        miss: called on operand types without a variant.
+        names: the keywords that the entry knows, in the order that it expects.
+    """
+
+    def __init__(self, process: Record, slow: Any, miss: Any, names: tuple[str, ...] = ()) -> None:
+        super().__init__(rt.D_SIZE)
+        self.point(rt.D_GLOBALS, process)
+        self.refer(rt.D_SLOW, slow)
+        self.refer(rt.D_MISS, miss)
+        self.refer(rt.D_NAMES, tuple(map(sys.intern, names)))
+        self.variants: dict[int, Record] = {}
+        self._publish(8)
+
+    @property
+    def calls(self) -> int:
+        """Calls answered natively."""
+        return self.get(rt.D_CALLS)
+
+    def set_recorder(self, recorder: Any) -> None:
+        """What records a call on tensors with history; None sends such calls to Python."""
+        if recorder is None:
+            self.set(rt.D_RECORD, 0)
+        else:
+            self.refer(rt.D_RECORD, recorder)
+
+    def add(self, variant: Record) -> None:
+        """Make a variant reachable. The old table stays: a thread may be reading it."""
+        self.variants[variant.get(ew.V_KEY)] = variant
+        self._publish(max(8, 1 << (4 * len(self.variants)).bit_length()))
+
+    def clear(self) -> None:
+        """Forget all variants (the operator's kernels have changed)."""
+        self.variants = {}
+        self._publish(8)
+
+    def _publish(self, size: int) -> None:
+        table = Record(8 * size + 8)
+        table.set(0, size - 1)
+        for key, variant in self.variants.items():
+            place = (key ^ key >> 5) & (size - 1)
+            while table.get(8 * place + 8):
+                place = (place + 1) & (size - 1)
+            table.point(8 * place + 8, variant)
+        self.point(rt.D_TABLE, table)
+
+
+def variant_record(key: int, loop: int, out: DType | None, to: tuple[DType, ...], keep: Any = None) -> Record:
+    """One combination of operand types.
+
+    Args:
+        key: the operands' codes, 5 bits each.
+        loop: address of the loop; 0 leaves the combination to Python.
+        out: the result's dtype.
+        to: per operand, the dtype that its elements have (a Python scalar is written as it).
+        keep: what holds the loop's code.
+    """
+    found = Record(ew.V_RECORD_SIZE)
+    found.kept.append(keep)
+    found.set(ew.V_KEY, key)
+    found.set(ew.V_LOOP, loop)
+    if out is not None:
+        found.refer(ew.V_DESCR, out.np)
+        found.set(ew.V_ITEMSIZE, out.itemsize)
+    for i, dtype in enumerate(to):
+        found.set(ew.V_SIZES + 8 * i, dtype.itemsize)
+        found.set(ew.V_TO + 8 * i, CODES.index(dtype))
+    return found

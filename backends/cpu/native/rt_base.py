@@ -1,0 +1,191 @@
+"""Native runtime: C functions it names, offsets of its own records, references, thread state, falling back.
+
+The records are plain memory that `records` fills:
+
+* the process record `G_*`: the classes and constants that guards compare with, reached through each entry's data;
+* the operator record `D_*`: what one operator's entry needs;
+* the variant record `V_*`: one combination of operand types of an operator, with its loop.
+"""
+
+from __future__ import annotations
+
+from .dsl import (
+    NULL,
+    extern,
+    extern_object,
+    i64,
+    likely,
+    load_i32,
+    load_i64,
+    load_ptr,
+    native,
+    ptr,
+    store_i32,
+    store_i64,
+    store_ptr,
+    unlikely,
+)
+from .layout import IMMORTAL, OB_REFCNT, OB_TYPE, OP_DATA
+
+# C functions and objects -------------------------------------------------------------------------------------------
+_Py_Dealloc = extern("_Py_Dealloc", "None(ptr)")
+PyObject_Vectorcall = extern("PyObject_Vectorcall", "ptr(ptr, ptr, i64, ptr)")
+PyType_GenericAlloc = extern("PyType_GenericAlloc", "ptr(ptr, i64)")
+PyArray_NewFromDescr = extern("PyArray_NewFromDescr", "ptr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)")
+PyArray_SetBaseObject = extern("PyArray_SetBaseObject", "i32(ptr, ptr)")
+PyLong_AsLongLongAndOverflow = extern("PyLong_AsLongLongAndOverflow", "i64(ptr, ptr)")
+PyLong_AsDouble = extern("PyLong_AsDouble", "f64(ptr)")
+PyErr_Occurred = extern("PyErr_Occurred", "ptr()")
+PyErr_Clear = extern("PyErr_Clear", "None()")
+PyTuple_New = extern("PyTuple_New", "ptr(i64)")
+pthread_getspecific = extern("pthread_getspecific", "ptr(i32)")
+PyArray_Type, PyFloat_Type, PyLong_Type = (
+    extern_object("PyArray_Type"),
+    extern_object("PyFloat_Type"),
+    extern_object("PyLong_Type"),
+)
+PyList_Type = extern_object("PyList_Type")
+PyBool_Type, PyTuple_Type = extern_object("PyBool_Type"), extern_object("PyTuple_Type")
+Py_None = extern_object("_Py_NoneStruct")
+Py_True, Py_False = extern_object("_Py_TrueStruct"), extern_object("_Py_FalseStruct")
+
+# Compile-time values that `runtime` supplies: where the slots of a Tensor lie.
+T_ARRAY: i64 = 0
+T_KEYS: i64 = 0
+T_META: i64 = 0
+T_STORAGE: i64 = 0
+
+# The process record -------------------------------------------------------------------------------------------------
+G_TENSOR, G_KEYS, G_GRAD_KEYS = (
+    0,
+    8,
+    16,
+)  # class Tensor; the key sets of a plain tensor, and of one that is recorded
+G_BUSY, G_TLS = 24, 32  # number of threads off the default state; pthread key of a thread's flags
+G_DTYPES, G_POOL = 40, 48  # map of NumPy's type numbers to codes (256 bytes); entry of the buffer pool
+G_OFF = 56  # not 0: every call goes to Python (the dispatch trace is on)
+G_BFLOAT16 = 64  # NumPy's type number of bfloat16, which is given out at import of ml_dtypes
+G_STORAGE, G_ZERO = 72, 80  # class Storage; the int 0
+G_SIZE = 88
+
+# The operator record ------------------------------------------------------------------------------------------------
+D_GLOBALS, D_SLOW, D_MISS = (
+    0,
+    8,
+    16,
+)  # process record; what to call on a failed guard, and on unknown operand types
+D_TABLE = 24  # hash table of variants: its size - 1, then pointers (NULL is free)
+D_CALLS, D_NAMES, D_RECORD = (
+    40,
+    48,
+    56,
+)  # calls answered natively; tuple of keyword names; what records a call for autograd, or NULL
+D_SIZE = 64
+
+# Thread flags
+PLAIN, NO_GRAD, ELSEWHERE = 0, 1, 2
+RECORD: i64 = 3  # not a thread's flag: PLAIN, in an entry that records
+
+ARGS_MASK: i64 = 0x7FFFFFFFFFFFFFFF  # the top bit of a vectorcall's argument count is a flag
+
+
+@native
+def incref(x: ptr) -> None:
+    if IMMORTAL:
+        count = load_i32(x, OB_REFCNT) + 1
+        if likely(count != 0):
+            store_i32(x, OB_REFCNT, count)
+    else:
+        store_i64(x, OB_REFCNT, load_i64(x, OB_REFCNT) + 1)
+
+
+@native
+def decref(x: ptr) -> None:
+    if IMMORTAL and load_i32(x, OB_REFCNT) < 0:
+        return
+    count = load_i64(x, OB_REFCNT) - 1
+    store_i64(x, OB_REFCNT, count)
+    if unlikely(count == 0):
+        _Py_Dealloc(x)
+
+
+@native
+def type_of(x: ptr) -> ptr:
+    return load_ptr(x, OB_TYPE)
+
+
+@native
+def thread_flags(g: ptr) -> i64:
+    """What this thread's dispatch state means for native entries: PLAIN, NO_GRAD or ELSEWHERE."""
+    if likely((load_i64(g, G_BUSY) | load_i64(g, G_OFF)) == 0):
+        return PLAIN
+    if load_i64(g, G_OFF) != 0:
+        return ELSEWHERE
+    mine = pthread_getspecific(load_i32(g, G_TLS))
+    if mine == NULL:
+        return PLAIN
+    return load_i64(mine, 0)
+
+
+@native
+def slow(desc: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+    """Let Python answer this very call."""
+    return PyObject_Vectorcall(load_ptr(desc, D_SLOW), args, nargsf & ARGS_MASK, kwnames)
+
+
+@native
+def make_tensor(g: ptr, array: ptr) -> ptr:
+    """A plain tensor that owns the array reference; NULL with the exception set, the array released, on failure."""
+    tensor = PyType_GenericAlloc(load_ptr(g, G_TENSOR), 0)
+    if unlikely(tensor == NULL):
+        decref(array)
+        return NULL
+    none: ptr = Py_None
+    keys = load_ptr(g, G_KEYS)
+    incref(none)
+    incref(none)
+    incref(keys)
+    store_slots(tensor, array, keys, none)
+    return tensor
+
+
+@native
+def store_slots(tensor: ptr, array: ptr, keys: ptr, none: ptr) -> None:
+    store_ptr(tensor, T_ARRAY, array)
+    store_ptr(tensor, T_KEYS, keys)
+    store_ptr(tensor, T_META, none)
+    store_ptr(tensor, T_STORAGE, none)
+
+
+@native
+def entry_data(self: ptr) -> ptr:
+    return load_ptr(self, OP_DATA)
+
+
+@native
+def call_miss(desc: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+    """Operand types never met: Python answers, and may add a variant."""
+    return PyObject_Vectorcall(load_ptr(desc, D_MISS), args, nargsf & ARGS_MASK, kwnames)
+
+
+@native
+def record_call(desc: ptr, values: ptr, count: i64, tensor: ptr) -> ptr:
+    """Give arguments and result (whose reference is taken) to autograd, which gives back the result."""
+    if unlikely(tensor == NULL):
+        return NULL
+    store_ptr(values, count * 8, tensor)
+    recorded = PyObject_Vectorcall(load_ptr(desc, D_RECORD), values, count + 1, NULL)
+    decref(tensor)
+    return recorded
+
+
+@native
+def allowed(desc: ptr, flags: i64) -> i64:
+    """Which tensors an entry takes: also those that require gradients, if it can record or need not."""
+    return RECORD if flags == PLAIN and load_ptr(desc, D_RECORD) != NULL else flags
+
+
+@native
+def has_history(g: ptr, x: ptr, flags: i64) -> bool:
+    """Whether a call on this tensor, which the entry has taken, is to be recorded."""
+    return flags == RECORD and load_ptr(x, T_KEYS) == load_ptr(g, G_GRAD_KEYS)

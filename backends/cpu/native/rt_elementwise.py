@@ -1,0 +1,318 @@
+"""Native runtime: the one entry of all elementwise operators, for each number of operands.
+
+The entry classifies the operands, finds the variant of their types, broadcasts, makes the result and runs the
+variant's loop: `loop(pointers, sizes[2], strides[operand][2])`, the outer dimension first, inputs before the output.
+"""
+
+from __future__ import annotations
+
+from .dsl import (
+    NULL,
+    call_void,
+    i64,
+    likely,
+    load_i32,
+    load_i64,
+    load_ptr,
+    native,
+    ptr,
+    stack,
+    store_i64,
+    store_ptr,
+    unlikely,
+)
+from .layout import C_CONTIGUOUS, ND_DATA, ND_DIMS, ND_FLAGS, ND_NDIM, ND_STRIDES
+from .rt_base import (
+    ARGS_MASK,
+    D_CALLS,
+    D_GLOBALS,
+    D_TABLE,
+    ELSEWHERE,
+    allowed,
+    call_miss,
+    entry_data,
+    has_history,
+    make_tensor,
+    record_call,
+    slow,
+    thread_flags,
+)
+from .rt_memory import new_array
+from .rt_operands import CODE_BITS, operand_code, write_scalar
+
+NIN: i64 = 2  # number of operands; a compile-time constant of each instance of the entry
+NARGS: i64 = 3  # operands and result
+SWAPPED: i64 = 0  # 1: the arguments come in reverse, as `__radd__` gets them
+MAX_RANK = 32
+
+# The variant record
+V_KEY, V_LOOP, V_DESCR, V_ITEMSIZE = 0, 8, 16, 24  # key; loop (NULL: Python); result's descriptor and size
+V_SIZES, V_TO = 32, 56  # per operand: bytes of an element; code of the dtype that a scalar is written as
+V_RECORD_SIZE = 80  # bytes of a variant, also of a reduction's
+
+
+@native
+def find_variant(desc: ptr, key: i64) -> ptr:
+    """The variant of a combination of operand codes, or NULL."""
+    table = load_ptr(desc, D_TABLE)
+    mask = load_i64(table, 0)
+    i = (key ^ (key >> 5)) & mask
+    found = load_ptr(table, i * 8 + 8)
+    while found != NULL and load_i64(found, V_KEY) != key:
+        i = (i + 1) & mask
+        found = load_ptr(table, i * 8 + 8)
+    return found
+
+
+@native
+def argument(args: ptr, i: i64) -> ptr:
+    return load_ptr(args, (NIN - 1 - i) * 8) if SWAPPED else load_ptr(args, i * 8)
+
+
+@native
+def elementwise(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+    desc = entry_data(self)
+    g = load_ptr(desc, D_GLOBALS)
+    flags = thread_flags(g)
+    if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != NIN or flags == ELSEWHERE):
+        return slow(desc, args, nargsf, kwnames)
+    flags = allowed(desc, flags)
+    arrays = stack(NIN * 8)
+    key: i64 = 0
+    for i in range(NIN):
+        code = operand_code(g, argument(args, i), flags, arrays + i * 8)
+        if unlikely(code < 0):
+            return slow(desc, args, nargsf, kwnames)
+        key |= code << (i * CODE_BITS)
+    variant = find_variant(desc, key)
+    if unlikely(variant == NULL):
+        return call_miss(desc, args, nargsf, kwnames)
+    pointers = stack(NARGS * 8)
+    scalars = stack(NIN * 16)
+    if unlikely(
+        load_ptr(variant, V_LOOP) == NULL or not load_operands(variant, args, arrays, key, pointers, scalars)
+    ):
+        return slow(desc, args, nargsf, kwnames)
+    result = compute(variant, arrays, pointers, g)
+    if unlikely(result == NULL):
+        return slow(desc, args, nargsf, kwnames)
+    if unlikely(i64(result) == -1):
+        return NULL
+    store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+    tensor = make_tensor(g, result)
+    return record(desc, args, arrays, tensor) if unlikely(recorded(g, args, arrays, flags)) else tensor
+
+
+@native
+def recorded(g: ptr, args: ptr, arrays: ptr, flags: i64) -> bool:
+    found = False
+    for i in range(NIN):
+        if load_ptr(arrays, i * 8) != NULL and has_history(g, argument(args, i), flags):
+            found = True
+    return found
+
+
+@native
+def record(desc: ptr, args: ptr, arrays: ptr, tensor: ptr) -> ptr:
+    values = stack(NARGS * 8)
+    for i in range(NIN):
+        store_ptr(values, i * 8, argument(args, i))
+    return record_call(desc, values, NIN, tensor)
+
+
+@native
+def load_operands(variant: ptr, args: ptr, arrays: ptr, key: i64, pointers: ptr, scalars: ptr) -> bool:
+    """Data pointers of all operands; scalars are written to scratch memory first."""
+    for i in range(NIN):
+        array = load_ptr(arrays, i * 8)
+        if likely(array != NULL):
+            store_ptr(pointers, i * 8, load_ptr(array, ND_DATA))
+        else:
+            code = (key >> (i * CODE_BITS)) & 31
+            if not write_scalar(argument(args, i), code, load_i64(variant, V_TO + i * 8), scalars + i * 16):
+                return False
+            store_ptr(pointers, i * 8, scalars + i * 16)
+    return True
+
+
+@native
+def compute(variant: ptr, arrays: ptr, pointers: ptr, g: ptr) -> ptr:
+    """The result's array. NULL: the shapes do not fit (Python says so); -1: an exception is set."""
+    widest: ptr = NULL
+    rank: i64 = -1
+    for i in range(NIN):
+        array = load_ptr(arrays, i * 8)
+        if array != NULL and i64(load_i32(array, ND_NDIM)) > rank:
+            rank = i64(load_i32(array, ND_NDIM))
+            widest = array
+    if unlikely(widest == NULL or rank > MAX_RANK):
+        return NULL
+    strides = stack(NARGS * 16)
+    if likely(flat(variant, arrays, widest, rank, strides)):
+        return compute_flat(variant, widest, rank, pointers, strides, g)
+    return compute_general(variant, arrays, rank, pointers, g)
+
+
+@native
+def flat(variant: ptr, arrays: ptr, widest: ptr, rank: i64, strides: ptr) -> bool:
+    """Whether every operand is one element, or C-contiguous of the widest one's shape; their strides if so."""
+    for i in range(NIN):
+        array = load_ptr(arrays, i * 8)
+        step: i64 = 0
+        if array != NULL and (load_i32(array, ND_NDIM) != 0 or rank == 0):
+            if (load_i32(array, ND_FLAGS) & C_CONTIGUOUS) == 0 or not same_shape(array, widest, rank):
+                return False
+            step = load_i64(variant, V_SIZES + i * 8)
+        store_i64(strides, i * 16, 0)
+        store_i64(strides, i * 16 + 8, step)
+    store_i64(strides, NIN * 16, 0)
+    store_i64(strides, NIN * 16 + 8, load_i64(variant, V_ITEMSIZE))
+    return True
+
+
+@native
+def same_shape(array: ptr, other: ptr, rank: i64) -> bool:
+    if array == other:
+        return True
+    if i64(load_i32(array, ND_NDIM)) != rank:
+        return False
+    mine, theirs = load_ptr(array, ND_DIMS), load_ptr(other, ND_DIMS)
+    d: i64 = 0
+    while d < rank and load_i64(mine, d * 8) == load_i64(theirs, d * 8):
+        d += 1
+    return d == rank
+
+
+@native
+def compute_flat(variant: ptr, widest: ptr, rank: i64, pointers: ptr, strides: ptr, g: ptr) -> ptr:
+    sizes, dims = stack(16), load_ptr(widest, ND_DIMS)
+    count: i64 = 1
+    for d in range(rank):
+        count *= load_i64(dims, d * 8)
+    result = new_array(g, load_ptr(variant, V_DESCR), rank, dims, count * load_i64(variant, V_ITEMSIZE))
+    if unlikely(result == NULL):
+        return ptr(-1)
+    store_ptr(pointers, NIN * 8, load_ptr(result, ND_DATA))
+    store_i64(sizes, 0, 1)
+    store_i64(sizes, 8, count)
+    call_void(load_ptr(variant, V_LOOP), pointers, sizes, strides)
+    return result
+
+
+@native
+def broadcast(arrays: ptr, rank: i64, shape: ptr) -> bool:
+    """The common shape of the operands; false when they have none."""
+    for d in range(rank):
+        store_i64(shape, d * 8, 1)
+    for i in range(NIN):
+        array = load_ptr(arrays, i * 8)
+        if array != NULL:
+            own = i64(load_i32(array, ND_NDIM))
+            dims = load_ptr(array, ND_DIMS)
+            for d in range(own):
+                size = load_i64(dims, d * 8)
+                at = (rank - own + d) * 8
+                if size != 1 and load_i64(shape, at) != size:
+                    if load_i64(shape, at) != 1:
+                        return False
+                    store_i64(shape, at, size)
+    return True
+
+
+@native
+def operand_strides(array: ptr, rank: i64, to: ptr) -> None:
+    """Strides over the common shape of rank `rank`, 0 along broadcast axes; entries lie NARGS * 8 bytes apart."""
+    for d in range(rank):
+        store_i64(to, d * NARGS * 8, 0)
+    if array != NULL:
+        own = i64(load_i32(array, ND_NDIM))
+        dims, strides = load_ptr(array, ND_DIMS), load_ptr(array, ND_STRIDES)
+        for d in range(own):
+            if load_i64(dims, d * 8) != 1:
+                store_i64(to, (rank - own + d) * NARGS * 8, load_i64(strides, d * 8))
+
+
+@native
+def coalesce(shape: ptr, strides: ptr, rank: i64) -> i64:
+    """Merge neighbouring axes that every operand walks as one; drop axes of size 1; the new rank (at least 1)."""
+    used: i64 = 0
+    for d in range(rank):
+        size = load_i64(shape, d * 8)
+        if size != 1:
+            if used > 0 and joined(strides, used - 1, d, size):
+                store_i64(shape, used * 8 - 8, load_i64(shape, used * 8 - 8) * size)
+                used -= 1
+            else:
+                store_i64(shape, used * 8, size)
+            for i in range(NARGS):
+                store_i64(strides, (used * NARGS + i) * 8, load_i64(strides, (d * NARGS + i) * 8))
+            used += 1
+    return used
+
+
+@native
+def joined(strides: ptr, outer: i64, inner: i64, size: i64) -> bool:
+    for i in range(NARGS):
+        if load_i64(strides, (outer * NARGS + i) * 8) != size * load_i64(strides, (inner * NARGS + i) * 8):
+            return False
+    return True
+
+
+@native
+def compute_general(variant: ptr, arrays: ptr, rank: i64, pointers: ptr, g: ptr) -> ptr:
+    """Broadcast, strided and mixed operands."""
+    shape = stack(MAX_RANK * 8)
+    strides = stack(MAX_RANK * NARGS * 8)
+    if not broadcast(arrays, rank, shape):
+        return NULL
+    for i in range(NIN):
+        operand_strides(load_ptr(arrays, i * 8), rank, strides + i * 8)
+    step = load_i64(variant, V_ITEMSIZE)
+    for k in range(rank):
+        d = rank - 1 - k
+        store_i64(strides, (d * NARGS + NIN) * 8, step)
+        step *= load_i64(shape, d * 8)
+    result = new_array(g, load_ptr(variant, V_DESCR), rank, shape, step)
+    if unlikely(result == NULL):
+        return ptr(-1)
+    store_ptr(pointers, NIN * 8, load_ptr(result, ND_DATA))
+    if likely(step != 0):
+        run_nest(load_ptr(variant, V_LOOP), pointers, shape, strides, coalesce(shape, strides, rank))
+    return result
+
+
+@native
+def run_nest(loop: ptr, pointers: ptr, shape: ptr, strides: ptr, rank: i64) -> None:
+    """Walk the outer axes and give the two inner ones to the loop."""
+    sizes, inner = stack(16), stack(NARGS * 16)
+    store_i64(sizes, 0, load_i64(shape, rank * 8 - 16) if rank > 1 else 1)
+    store_i64(sizes, 8, load_i64(shape, rank * 8 - 8) if rank > 0 else 1)
+    for i in range(NARGS):
+        store_i64(inner, i * 16, load_i64(strides, ((rank - 2) * NARGS + i) * 8) if rank > 1 else 0)
+        store_i64(inner, i * 16 + 8, load_i64(strides, ((rank - 1) * NARGS + i) * 8) if rank > 0 else 0)
+    outer = rank - 2
+    index = stack(MAX_RANK * 8)
+    for d in range(outer):
+        store_i64(index, d * 8, 0)
+    more = True
+    while more:
+        call_void(loop, pointers, sizes, inner)
+        more = advance(pointers, shape, strides, index, outer)
+
+
+@native
+def advance(pointers: ptr, shape: ptr, strides: ptr, index: ptr, outer: i64) -> bool:
+    """Step the outer axes like an odometer; false after the last."""
+    d = outer - 1
+    while d >= 0:
+        at = load_i64(index, d * 8) + 1
+        back = at == load_i64(shape, d * 8)
+        for i in range(NARGS):
+            step = load_i64(strides, (d * NARGS + i) * 8)
+            moved = load_ptr(pointers, i * 8) + (step * (1 - at) if back else step)
+            store_ptr(pointers, i * 8, moved)
+        store_i64(index, d * 8, 0 if back else at)
+        if not back:
+            return True
+        d -= 1
+    return False

@@ -1,0 +1,215 @@
+"""Native runtime: the loops of reductions, as templates over the fold and the types.
+
+A fold loop takes `(in, out, sizes[2], strides[3], again)`: `sizes` are the kept and the folded count; `strides` those
+of the input along the kept axis, of the output along it, of the input along the folded axis. With `again` it goes on
+from the values in the output. Types: `I` input, `A` accumulator, `O` output.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias
+
+from .dsl import (
+    f64,
+    fmaximum,
+    fminimum,
+    i64,
+    load,
+    load_i64,
+    native,
+    ptr,
+    quick_max,
+    quick_min,
+    reassoc_add,
+    reassoc_mul,
+    store,
+)
+
+I: TypeAlias = int  # noqa: E741
+A: TypeAlias = int
+O: TypeAlias = int  # noqa: E741
+
+SUM, PROD, MAX, MIN, ANY, ALL = 0, 1, 2, 3, 4, 5
+NAN = math.nan
+FOLD: i64 = 0
+FLOATING: i64 = 0  # whether A is a float
+ISIZE: i64 = 4
+BLOCK: i64 = 1024  # elements that are summed in any order before their sum is added to the total
+
+
+@native
+def combine(a: A, b: A) -> A:
+    if FOLD == SUM:
+        return reassoc_add(a, b)
+    if FOLD == PROD:
+        return reassoc_mul(a, b)
+    if FOLD == MAX:
+        if FLOATING:
+            return fmaximum(a, b)
+        return a if a > b else b
+    if FOLD == MIN:
+        if FLOATING:
+            return fminimum(a, b)
+        return a if a < b else b
+    if FOLD == ANY:
+        return a | b
+    return a & b
+
+
+@native
+def element(p: ptr) -> A:
+    """One input, as the accumulator's type; its truth for any and all."""
+    if FOLD in (ANY, ALL):
+        return A(load(I, p, 0) != I(0))
+    return A(load(I, p, 0))
+
+
+@native
+def identity(p: ptr) -> A:
+    """What a fold starts from: its neutral value, or for max and min the first element."""
+    if FOLD in (SUM, ANY):
+        return A(0)
+    if FOLD in (PROD, ALL):
+        return A(1)
+    return element(p)
+
+
+@native
+def extreme_row(p: ptr, count: i64, step: i64, start: A) -> A:
+    """max or min of floats: compare as if there were no NaN, and look for NaN beside it."""
+    total: A = start
+    strange: i64 = 0
+    for j in range(count):
+        x = element(p + j * step)
+        total = quick_max(total, x) if FOLD == MAX else quick_min(total, x)
+        strange |= i64(x != x)
+    return A(NAN) if strange != 0 or start != start else total
+
+
+@native
+def extremes(p: ptr, count: i64, step: i64, start: A) -> A:
+    return extreme_row(p, count, ISIZE, start) if step == ISIZE else extreme_row(p, count, step, start)
+
+
+@native
+def fold_row(p: ptr, count: i64, step: i64, start: A) -> A:
+    if FOLD in (MAX, MIN) and FLOATING:
+        return extremes(p, count, step, start)
+    total: A = start
+    if step == ISIZE:
+        for j in range(count):
+            total = combine(total, element(p + j * ISIZE))
+    else:
+        for j in range(count):
+            total = combine(total, element(p + j * step))
+    return total
+
+
+@native
+def sum_row(p: ptr, count: i64, step: i64) -> f64:
+    """A long float sum: blocks in any order, their sums added with compensation (Neumaier)."""
+    total: f64 = 0.0
+    lost: f64 = 0.0
+    done: i64 = 0
+    while done < count:
+        size = BLOCK if count - done > BLOCK else count - done
+        part = f64(fold_row(p + done * step, size, step, A(0)))
+        both = total + part
+        lost += (total - both) + part if magnitude(total) >= magnitude(part) else (part - both) + total
+        total = both
+        done += size
+    return total + lost if lost == lost else total
+
+
+@native
+def magnitude(x: f64) -> f64:
+    return x if x >= 0.0 else -x
+
+
+@native
+def row(p: ptr, count: i64, step: i64) -> A:
+    """The fold of one row."""
+    if FOLD == SUM and FLOATING and count > BLOCK:
+        return A(sum_row(p, count, step))
+    return fold_row(p, count, step, identity(p))
+
+
+@native
+def fold_loop(source: ptr, out: ptr, sizes: ptr, strides: ptr, again: i64) -> None:
+    kept, folded = load_i64(sizes, 0), load_i64(sizes, 8)
+    over, to, step = load_i64(strides, 0), load_i64(strides, 8), load_i64(strides, 16)
+    if again == 0 and kept > 1 and folded > 1 and O_IS_A and narrower(over, step):
+        fold_columns(source, out, kept, folded, over, to, step)
+        return
+    for i in range(kept):
+        value = row(source + i * over, folded, step)
+        if again != 0:
+            value = combine(A(load(O, out, i * to)), value)
+        store(O, out, i * to, O(value))
+
+
+O_IS_A: i64 = 1  # whether partial results may rest in the output
+
+
+@native
+def narrower(a: i64, b: i64) -> bool:
+    return (a if a >= 0 else -a) < (b if b >= 0 else -b)
+
+
+@native
+def fold_columns(source: ptr, out: ptr, kept: i64, folded: i64, over: i64, to: i64, step: i64) -> None:
+    """Fold row by row into the output: the kept axis is the one that lies dense in memory."""
+    for i in range(kept):
+        store(O, out, i * to, O(identity(source + i * over)))
+    for j in range(folded):
+        line = source + j * step
+        if over == ISIZE and to == OSIZE:
+            for i in range(kept):
+                store(O, out, i * OSIZE, O(combine(A(load(O, out, i * OSIZE)), element(line + i * ISIZE))))
+        else:
+            for i in range(kept):
+                store(O, out, i * to, O(combine(A(load(O, out, i * to)), element(line + i * over))))
+
+
+OSIZE: i64 = 4
+
+
+@native
+def better(a: A, b: A) -> bool:
+    """Whether b beats a as the extreme element; NaN beats all but an earlier NaN."""
+    if FLOATING:
+        if a != a:
+            return False
+        if b != b:
+            return True
+    if FOLD == MAX:
+        return b > a
+    return b < a
+
+
+@native
+def same(a: A, b: A) -> bool:
+    if FLOATING:
+        return a == b or (a != a and b != b)
+    return a == b
+
+
+@native
+def index_loop(source: ptr, out: ptr, sizes: ptr, strides: ptr, again: i64) -> None:
+    """argmax and argmin over one axis: find the block with the extreme element, then its first place there."""
+    kept, folded = load_i64(sizes, 0), load_i64(sizes, 8)
+    over, to, step = load_i64(strides, 0), load_i64(strides, 8), load_i64(strides, 16)
+    for i in range(kept):
+        line = source + i * over
+        best, at, begin = element(line), i64(0), i64(0)
+        while begin < folded:
+            size = BLOCK if folded - begin > BLOCK else folded - begin
+            candidate = fold_row(line + begin * step, size, step, element(line + begin * step))
+            if better(best, candidate):
+                best = candidate
+                at = begin
+            begin += size
+        while not same(element(line + at * step), best):
+            at += 1
+        store(O, out, i * to, O(at))

@@ -1,0 +1,211 @@
+"""Native runtime: the entry of jitted functions.
+
+A specialization is a record `S_*`. Its guard program says what the arguments must be and where their data pointers and
+scalars go; its build program makes the result's structure. Both are arrays of 64-bit words, so that a new
+specialization needs no compilation beyond its kernels. The first specialization whose guards hold runs; if none does,
+Python answers the call.
+
+The frame of a call: `buffers` (data pointers, handed to the code), `scalars` (8 bytes each) and `held` (owned
+references, taken before anything can run Python code, released at the end).
+"""
+
+from __future__ import annotations
+
+from .dsl import (
+    NULL,
+    call_i32,
+    extern,
+    i64,
+    likely,
+    load_i64,
+    load_ptr,
+    native,
+    ptr,
+    stack,
+    store_i64,
+    store_ptr,
+    unlikely,
+)
+from .jit_layout import (
+    F_BUFFERS,
+    F_COUNT,
+    F_FLAGS,
+    F_GLOBALS,
+    F_HELD,
+    F_PROGRAM,
+    F_SCALARS,
+    F_SIZE,
+    INLINE_WORDS,
+    J_HEAD,
+    O_AT,
+    O_BYTES,
+    O_DESCR,
+    O_DIMS,
+    O_RANK,
+    O_SIZE,
+    S_ARGS,
+    S_BUFFERS,
+    S_BUILD,
+    S_GUARDS,
+    S_HELD,
+    S_HITS,
+    S_INSIDE,
+    S_KEYWORDS,
+    S_MAIN,
+    S_NAMES,
+    S_NEXT,
+    S_OUTPUT_TABLE,
+    S_OUTPUTS,
+    S_SCALARS,
+    S_SPARE,
+    S_WORKSPACE,
+    S_WORKSPACE_AT,
+)
+from .layout import (
+    ND_DATA,
+    OB_SIZE,
+    TUPLE_ITEMS,
+)
+from .rt_base import (
+    ARGS_MASK,
+    D_GLOBALS,
+    NO_GRAD,
+    decref,
+    entry_data,
+    slow,
+    thread_flags,
+)
+from .rt_build import (
+    build,
+)
+from .rt_guards import (
+    guards_hold,
+    hold,
+    release,
+)
+from .rt_memory import (
+    new_array,
+)
+
+PyErr_NoMemory = extern("PyErr_NoMemory", "ptr()")
+aligned_alloc = extern("aligned_alloc", "ptr(i64, i64)")
+free = extern("free", "None(ptr)")
+SCRATCH_ALIGNMENT = 64
+PyMem_RawMalloc = extern("PyMem_RawMalloc", "ptr(i64)")
+PyMem_RawFree = extern("PyMem_RawFree", "None(ptr)")
+
+
+@native
+def jitted(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+    desc = entry_data(self)
+    spec = load_ptr(desc, J_HEAD)
+    flags = thread_flags(load_ptr(desc, D_GLOBALS))
+    if likely(flags <= NO_GRAD):
+        while spec != NULL:
+            store_i64(spec, S_INSIDE, load_i64(spec, S_INSIDE) + 1)  # keeps the record, see JitRecord.unlink
+            result = attempt(load_ptr(desc, D_GLOBALS), spec, flags, args, nargsf & ARGS_MASK, kwnames)
+            following = load_ptr(spec, S_NEXT)
+            store_i64(spec, S_INSIDE, load_i64(spec, S_INSIDE) - 1)
+            if likely(result != ptr(-1)):
+                return result
+            spec = following
+    return slow(desc, args, nargsf, kwnames)
+
+
+@native
+def attempt(g: ptr, spec: ptr, flags: i64, args: ptr, positional: i64, kwnames: ptr) -> ptr:
+    """The result of one specialization; -1 if its guards do not hold; NULL with an exception set."""
+    named: i64 = 0
+    if kwnames != NULL:
+        named = load_i64(kwnames, OB_SIZE)
+    if load_i64(spec, S_KEYWORDS) != named or load_i64(spec, S_ARGS) != positional + named:
+        return ptr(-1)
+    for i in range(named):
+        if load_ptr(kwnames, TUPLE_ITEMS + i * 8) != load_ptr(load_ptr(spec, S_NAMES), i * 8):
+            return ptr(-1)
+    words = load_i64(spec, S_BUFFERS) + load_i64(spec, S_SCALARS) + load_i64(spec, S_HELD)
+    small = stack(INLINE_WORDS * 8)
+    memory = small
+    if unlikely(words > INLINE_WORDS):
+        memory = PyMem_RawMalloc(words * 8)
+        if memory == NULL:
+            return PyErr_NoMemory()
+    frame = stack(F_SIZE)
+    store_ptr(frame, F_GLOBALS, g)
+    store_i64(frame, F_FLAGS, flags)
+    store_ptr(frame, F_PROGRAM, load_ptr(spec, S_GUARDS))
+    store_ptr(frame, F_BUFFERS, memory)
+    store_ptr(frame, F_SCALARS, memory + load_i64(spec, S_BUFFERS) * 8)
+    store_ptr(frame, F_HELD, memory + (load_i64(spec, S_BUFFERS) + load_i64(spec, S_SCALARS)) * 8)
+    store_i64(frame, F_COUNT, 0)
+    result = ptr(-1)
+    if likely(guards_hold(frame, spec, args)):
+        store_i64(spec, S_HITS, load_i64(spec, S_HITS) + 1)
+        result = run(frame, spec)
+    release(frame)
+    if unlikely(words > INLINE_WORDS):
+        PyMem_RawFree(memory)
+    return result
+
+
+@native
+def run(frame: ptr, spec: ptr) -> ptr:
+    """Allocate results and scratch memory, run the code, build the result."""
+    buffers = load_ptr(frame, F_BUFFERS)
+    first = load_i64(frame, F_COUNT)
+    if unlikely(not allocate(frame, spec)):
+        return NULL
+    size = load_i64(spec, S_WORKSPACE)
+    scratch: ptr = NULL
+    if size != 0:
+        scratch = take_scratch(spec, size)
+        if unlikely(scratch == NULL):
+            return PyErr_NoMemory()
+        store_ptr(buffers, load_i64(spec, S_WORKSPACE_AT) * 8, scratch)
+    failed = call_i32(load_ptr(spec, S_MAIN), buffers, load_ptr(frame, F_SCALARS))
+    if size != 0:
+        give_scratch(spec, scratch)
+    if unlikely(failed != 0):
+        return NULL
+    program = stack(8)
+    store_ptr(program, 0, load_ptr(spec, S_BUILD))
+    return build(frame, program, load_ptr(frame, F_HELD) + first * 8)
+
+
+@native
+def allocate(frame: ptr, spec: ptr) -> bool:
+    """New arrays for the results, held by the frame."""
+    g, table = load_ptr(frame, F_GLOBALS), load_ptr(spec, S_OUTPUT_TABLE)
+    for i in range(load_i64(spec, S_OUTPUTS)):
+        item = table + i * O_SIZE
+        array = new_array(
+            g,
+            load_ptr(item, O_DESCR),
+            load_i64(item, O_RANK),
+            load_ptr(item, O_DIMS),
+            load_i64(item, O_BYTES),
+        )
+        if unlikely(array == NULL):
+            return False
+        hold(frame, array)
+        decref(array)
+        store_ptr(load_ptr(frame, F_BUFFERS), load_i64(item, O_AT) * 8, load_ptr(array, ND_DATA))
+    return True
+
+
+@native
+def take_scratch(spec: ptr, size: i64) -> ptr:
+    """Scratch memory: what the last call left, or new; a call inside a call gets its own."""
+    found = load_ptr(spec, S_SPARE)
+    if likely(found != NULL):
+        store_ptr(spec, S_SPARE, NULL)
+        return found
+    return aligned_alloc(SCRATCH_ALIGNMENT, size)
+
+
+@native
+def give_scratch(spec: ptr, scratch: ptr) -> None:
+    if likely(load_ptr(spec, S_SPARE) == NULL):
+        store_ptr(spec, S_SPARE, scratch)
+    else:
+        free(scratch)

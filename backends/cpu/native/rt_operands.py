@@ -1,0 +1,157 @@
+"""Native runtime: what an operand is (a plain tensor's array, or a weak Python scalar), and scalars as elements."""
+
+from __future__ import annotations
+
+from .dsl import (
+    NULL,
+    f16,
+    f32,
+    f64,
+    i8,
+    i16,
+    i32,
+    i64,
+    likely,
+    load_f64,
+    load_i32,
+    load_i64,
+    load_ptr,
+    load_u8,
+    native,
+    ptr,
+    stack,
+    store,
+    store_f32,
+    store_f64,
+    store_i8,
+    store_i16,
+    store_i32,
+    store_i64,
+    store_ptr,
+    unlikely,
+)
+from .layout import ALIGNED, DESCR_TYPE_NUM, FLOAT_VALUE, ND_DESCR, ND_FLAGS
+from .rt_base import (
+    G_BFLOAT16,
+    G_DTYPES,
+    G_GRAD_KEYS,
+    G_KEYS,
+    G_TENSOR,
+    NO_GRAD,
+    RECORD,
+    T_ARRAY,
+    T_KEYS,
+    T_META,
+    Py_None,
+    Py_True,
+    PyBool_Type,
+    PyErr_Clear,
+    PyErr_Occurred,
+    PyFloat_Type,
+    PyLong_AsDouble,
+    PyLong_AsLongLongAndOverflow,
+    PyLong_Type,
+    type_of,
+)
+
+# Codes of operand types. The order of the dtypes is that of `records.CODES`.
+BOOL, INT8, INT16, INT32, INT64 = 0, 1, 2, 3, 4
+UINT8, UINT16, UINT32, UINT64 = 5, 6, 7, 8
+FLOAT16, BFLOAT16, FLOAT32, FLOAT64, COMPLEX64, COMPLEX128 = 9, 10, 11, 12, 13, 14
+WEAK_BOOL, WEAK_INT, WEAK_FLOAT = 16, 17, 18
+CODE_BITS = 5
+FOREIGN = -1
+
+
+@native
+def plain_array(g: ptr, x: ptr, flags: i64) -> ptr:
+    """The array of a plain tensor (or one with history, if `flags` allow), borrowed; NULL for all else."""
+    if unlikely(type_of(x) != load_ptr(g, G_TENSOR)):
+        return NULL
+    if likely(load_ptr(x, T_KEYS) == load_ptr(g, G_KEYS) and load_ptr(x, T_META) == Py_None):
+        return load_ptr(x, T_ARRAY)
+    history = load_ptr(x, T_KEYS) == load_ptr(g, G_GRAD_KEYS)
+    return load_ptr(x, T_ARRAY) if history and flags in (NO_GRAD, RECORD) else NULL
+
+
+@native
+def operand_code(g: ptr, x: ptr, flags: i64, where: ptr) -> i64:
+    """The type code of an operand; its array (NULL for a scalar) goes to `where`. FOREIGN: not for native code."""
+    array = plain_array(g, x, flags)
+    store_ptr(where, 0, array)
+    if likely(array != NULL):
+        if unlikely((load_i32(array, ND_FLAGS) & ALIGNED) == 0):
+            return FOREIGN
+        number = load_i32(load_ptr(array, ND_DESCR), DESCR_TYPE_NUM)
+        if unlikely(number < 0 or number > 255):
+            return BFLOAT16 if i64(number) == load_i64(g, G_BFLOAT16) else FOREIGN
+        code = i64(load_u8(load_ptr(g, G_DTYPES), i64(number)))
+        return code if code < 16 else FOREIGN
+    return scalar_code(x)
+
+
+@native
+def scalar_code(x: ptr) -> i64:
+    kind = type_of(x)
+    if kind == PyFloat_Type:
+        return WEAK_FLOAT
+    if kind == PyLong_Type:
+        return WEAK_INT
+    if kind == PyBool_Type:
+        return WEAK_BOOL
+    return FOREIGN
+
+
+@native
+def write_scalar(x: ptr, code: i64, to: i64, where: ptr) -> bool:
+    """Write a Python scalar as one element of a dtype; false when it does not fit (Python then says so)."""
+    if code == WEAK_FLOAT:
+        return write_real(load_f64(x, FLOAT_VALUE), to, where)
+    if code == WEAK_BOOL:
+        truth: i64 = 1 if x == Py_True else 0
+        return write_real(f64(truth), to, where) if to >= FLOAT16 else write_integer(truth, to, where)
+    if to >= FLOAT16:
+        value = PyLong_AsDouble(x)
+        if unlikely(value == -1.0) and PyErr_Occurred() != NULL:
+            PyErr_Clear()
+            return False
+        return write_real(value, to, where)
+    overflow = stack(4)
+    whole = PyLong_AsLongLongAndOverflow(x, overflow)
+    return load_i32(overflow, 0) == 0 and write_integer(whole, to, where)
+
+
+@native
+def write_real(v: f64, to: i64, where: ptr) -> bool:
+    if to == FLOAT32:
+        store_f32(where, 0, f32(v))
+    elif to == FLOAT64:
+        store_f64(where, 0, v)
+    elif to == COMPLEX64:
+        store_f32(where, 0, f32(v))
+        store_f32(where, 4, 0.0)
+    elif to == COMPLEX128:
+        store_f64(where, 0, v)
+        store_f64(where, 8, 0.0)
+    elif to == FLOAT16 and f64(f32(v)) == v:  # rounding twice would be wrong by a last place
+        store(f16, where, 0, f16(f32(v)))
+    else:
+        return False
+    return True
+
+
+@native
+def write_integer(v: i64, to: i64, where: ptr) -> bool:
+    if to == INT64 or (to == UINT64 and v >= 0):
+        store_i64(where, 0, v)
+        return True
+    if to in (INT32, UINT32):
+        store_i32(where, 0, i32(v))
+        return v == i64(i32(v)) if to == INT32 else v == v & 0xFFFFFFFF
+    if to in (INT16, UINT16):
+        store_i16(where, 0, i16(v))
+        return v == i64(i16(v)) if to == INT16 else v == v & 0xFFFF
+    store_i8(where, 0, i8(v))
+    if to == INT8:
+        return v == i64(i8(v))
+    return v == v & 0xFF if to == UINT8 else to == BOOL and v == v & 1

@@ -1,0 +1,276 @@
+"""Native runtime: the entry of all reductions, `op(x, axis=None, *, keepdims=False)`.
+
+It sorts the axes into kept and folded ones, merges neighbours, and gives the innermost of each to the fold loop (see
+`rt_folds`); an odometer walks the rest.
+"""
+
+from __future__ import annotations
+
+from .dsl import (
+    NULL,
+    call_void,
+    i64,
+    likely,
+    load_i32,
+    load_i64,
+    load_ptr,
+    native,
+    ptr,
+    stack,
+    store_i64,
+    store_ptr,
+    unlikely,
+)
+from .layout import ND_DATA, ND_DIMS, ND_NDIM, ND_STRIDES, OB_SIZE, TUPLE_ITEMS
+from .rt_base import (
+    ARGS_MASK,
+    D_CALLS,
+    D_GLOBALS,
+    D_NAMES,
+    ELSEWHERE,
+    Py_False,
+    Py_None,
+    Py_True,
+    PyErr_Clear,
+    PyErr_Occurred,
+    PyLong_AsLongLongAndOverflow,
+    PyLong_Type,
+    PyTuple_Type,
+    allowed,
+    call_miss,
+    entry_data,
+    has_history,
+    make_tensor,
+    record_call,
+    slow,
+    thread_flags,
+    type_of,
+)
+from .rt_elementwise import MAX_RANK, V_DESCR, V_ITEMSIZE, V_LOOP, V_TO, find_variant
+from .rt_memory import new_array
+from .rt_operands import operand_code
+
+# The names of the keywords, at these places of D_NAMES
+AXIS, KEEPDIMS = 0, 1
+
+# In place of V_TO: what a variant needs to know beside its loop
+V_EMPTY, V_SINGLE = V_TO, V_TO + 8  # 1: an empty fold has a value; 1: the folded axes must merge into one
+V_INDEX = V_TO + 16  # 1: argmax and argmin, which take one axis and no tuple
+
+BAD: i64 = -1
+
+
+@native
+def reduction(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+    desc = entry_data(self)
+    g = load_ptr(desc, D_GLOBALS)
+    flags = thread_flags(g)
+    count = nargsf & ARGS_MASK
+    given = stack(16)
+    if unlikely(
+        count < 1 or count > 2 or flags == ELSEWHERE or not keywords(desc, args, count, kwnames, given)
+    ):
+        return slow(desc, args, nargsf, kwnames)
+    flags = allowed(desc, flags)
+    where = stack(8)
+    code = operand_code(g, load_ptr(args, 0), flags, where)
+    array = load_ptr(where, 0)
+    if unlikely(code < 0 or array == NULL):
+        return slow(desc, args, nargsf, kwnames)
+    rank = i64(load_i32(array, ND_NDIM))
+    folded = folded_axes(load_ptr(given, AXIS * 8), rank)
+    variant = find_variant(desc, code)
+    if unlikely(variant == NULL):
+        return call_miss(desc, args, nargsf, kwnames)
+    keep = load_ptr(given, KEEPDIMS * 8)
+    if unlikely(load_i64(variant, V_INDEX) != 0 and type_of(load_ptr(given, AXIS * 8)) == PyTuple_Type):
+        return slow(desc, args, nargsf, kwnames)
+    if unlikely(folded == BAD or (keep != Py_False and keep != Py_True) or load_ptr(variant, V_LOOP) == NULL):
+        return slow(desc, args, nargsf, kwnames)
+    result = reduce(variant, array, rank, folded, keep == Py_True, g)
+    if unlikely(result == NULL):
+        return slow(desc, args, nargsf, kwnames)
+    if unlikely(i64(result) == -1):
+        return NULL
+    store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+    tensor = make_tensor(g, result)
+    if unlikely(has_history(g, load_ptr(args, 0), flags)):
+        values = stack(32)
+        store_ptr(values, 0, load_ptr(args, 0))
+        store_ptr(values, 8, load_ptr(given, AXIS * 8))
+        store_ptr(values, 16, keep)
+        return record_call(desc, values, 3, tensor)
+    return tensor
+
+
+@native
+def keywords(desc: ptr, args: ptr, count: i64, kwnames: ptr, given: ptr) -> bool:
+    """Axis and keepdims, by position or by name, or their defaults; false for any other argument."""
+    store_ptr(given, AXIS * 8, load_ptr(args, 8) if count == 2 else Py_None)
+    store_ptr(given, KEEPDIMS * 8, Py_False)
+    if likely(kwnames == NULL):
+        return True
+    names = load_ptr(desc, D_NAMES)
+    for k in range(load_i64(kwnames, OB_SIZE)):
+        name = load_ptr(kwnames, TUPLE_ITEMS + k * 8)
+        value = load_ptr(args, (count + k) * 8)
+        if name == load_ptr(names, TUPLE_ITEMS + KEEPDIMS * 8):
+            store_ptr(given, KEEPDIMS * 8, value)
+        elif name == load_ptr(names, TUPLE_ITEMS + AXIS * 8) and count == 1:
+            store_ptr(given, AXIS * 8, value)
+        else:
+            return False
+    return True
+
+
+@native
+def axis_number(x: ptr, rank: i64) -> i64:
+    """A non-negative axis, or BAD."""
+    if type_of(x) != PyLong_Type:
+        return BAD
+    overflow = stack(4)
+    axis = PyLong_AsLongLongAndOverflow(x, overflow)
+    if axis < 0:
+        if unlikely(axis == -1) and PyErr_Occurred() != NULL:
+            PyErr_Clear()
+            return BAD
+        axis += rank
+    return axis if axis >= 0 and axis < rank and load_i32(overflow, 0) == 0 else BAD
+
+
+@native
+def folded_axes(axis: ptr, rank: i64) -> i64:
+    """The folded axes as bits, or BAD."""
+    if rank > MAX_RANK:
+        return BAD
+    if axis == Py_None:
+        return (1 << rank) - 1
+    if type_of(axis) != PyTuple_Type:
+        one = axis_number(axis, rank)
+        return 1 << one if one != BAD else BAD
+    bits: i64 = 0
+    for k in range(load_i64(axis, OB_SIZE)):
+        number = axis_number(load_ptr(axis, TUPLE_ITEMS + k * 8), rank)
+        if number == BAD or (bits >> number) & 1 != 0:
+            return BAD
+        bits |= 1 << number
+    return bits
+
+
+@native
+def reduce(variant: ptr, array: ptr, rank: i64, folded: i64, keepdims: bool, g: ptr) -> ptr:
+    """The result's array. NULL: Python has to answer; -1: an exception is set."""
+    dims, steps = load_ptr(array, ND_DIMS), load_ptr(array, ND_STRIDES)
+    shape = stack(MAX_RANK * 8)
+    kept, rest = stack(MAX_RANK * 24), stack(MAX_RANK * 24)
+    size = load_i64(variant, V_ITEMSIZE)
+    out_rank: i64 = 0
+    total: i64 = 1
+    many: i64 = 1
+    for d in range(rank):
+        inside = (folded >> d) & 1
+        extent: i64 = load_i64(dims, d * 8)
+        if inside != 0:
+            many *= extent
+            extent = 1
+        total *= extent
+        if inside == 0 or keepdims:
+            store_i64(shape, out_rank * 8, extent)
+            out_rank += 1
+    if unlikely(many == 0 and load_i64(variant, V_EMPTY) == 0):
+        return NULL
+    kept_rank = gather(dims, steps, rank, folded, 0, size, kept)
+    rest_rank = gather(dims, steps, rank, folded, 1, 0, rest)
+    if many == 0:
+        store_i64(rest, 0, 0)
+        rest_rank = 1
+    if unlikely(rest_rank > 1 and load_i64(variant, V_SINGLE) != 0):
+        return NULL
+    result = new_array(g, load_ptr(variant, V_DESCR), out_rank, shape, total * size)
+    if unlikely(result == NULL):
+        return ptr(-1)
+    if likely(total != 0):
+        source, out = load_ptr(array, ND_DATA), load_ptr(result, ND_DATA)
+        run_folds(load_ptr(variant, V_LOOP), source, out, kept, kept_rank, rest, rest_rank)
+    return result
+
+
+@native
+def gather(dims: ptr, steps: ptr, rank: i64, folded: i64, which: i64, size: i64, to: ptr) -> i64:
+    """The kept (0) or folded (1) axes, innermost first: size, input stride, output stride; neighbours merged."""
+    used: i64 = 0
+    out_step = size
+    for k in range(rank):
+        d = rank - 1 - k
+        extent, step = load_i64(dims, d * 8), load_i64(steps, d * 8)
+        if (folded >> d) & 1 == which and extent != 1:
+            last = to + (used - 1) * 24
+            if used > 0 and load_i64(last, 0) * load_i64(last, 8) == step:
+                store_i64(last, 0, load_i64(last, 0) * extent)
+            else:
+                store_i64(to, used * 24, extent)
+                store_i64(to, used * 24 + 8, step)
+                store_i64(to, used * 24 + 16, out_step)
+                used += 1
+            out_step *= extent
+    return used
+
+
+@native
+def run_folds(loop: ptr, source: ptr, out: ptr, kept: ptr, kept_rank: i64, rest: ptr, rest_rank: i64) -> None:
+    sizes, strides = stack(16), stack(24)
+    store_i64(sizes, 0, load_i64(kept, 0) if kept_rank > 0 else 1)
+    store_i64(strides, 0, load_i64(kept, 8) if kept_rank > 0 else 0)
+    store_i64(strides, 8, load_i64(kept, 16) if kept_rank > 0 else 0)
+    store_i64(sizes, 8, load_i64(rest, 0) if rest_rank > 0 else 1)
+    store_i64(strides, 16, load_i64(rest, 8) if rest_rank > 0 else 0)
+    outer, inner = stack(MAX_RANK * 8), stack(MAX_RANK * 8)
+    clear(outer)
+    in_move, out_move = stack(8), stack(8)
+    more = True
+    while more:
+        again: i64 = 0
+        start = source
+        clear(inner)
+        going = True
+        while going:
+            call_void(loop, start, out, sizes, strides, again)
+            again = 1
+            going = step_axes(rest, rest_rank, inner, in_move, out_move)
+            start += load_i64(in_move, 0)
+        more = step_axes(kept, kept_rank, outer, in_move, out_move)
+        source += load_i64(in_move, 0)
+        out += load_i64(out_move, 0)
+
+
+@native
+def clear(index: ptr) -> None:
+    for d in range(MAX_RANK):
+        store_i64(index, d * 8, 0)
+
+
+@native
+def step_axes(axes: ptr, rank: i64, index: ptr, in_move: ptr, out_move: ptr) -> bool:
+    """Step all axes but the innermost; how far input and output move. False after the last."""
+    moved: i64 = 0
+    out_moved: i64 = 0
+    d: i64 = 1
+    while d < rank:
+        at = load_i64(index, d * 8) + 1
+        extent, step, out_step = (
+            load_i64(axes, d * 24),
+            load_i64(axes, d * 24 + 8),
+            load_i64(axes, d * 24 + 16),
+        )
+        if at < extent:
+            store_i64(index, d * 8, at)
+            store_i64(in_move, 0, moved + step)
+            store_i64(out_move, 0, out_moved + out_step)
+            return True
+        store_i64(index, d * 8, 0)
+        moved -= step * (extent - 1)
+        out_moved -= out_step * (extent - 1)
+        d += 1
+    store_i64(in_move, 0, 0)
+    store_i64(out_move, 0, 0)
+    return False

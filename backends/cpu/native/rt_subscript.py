@@ -1,0 +1,181 @@
+"""Native runtime: `x[key]` for keys of ints, slices, new axes and one ellipsis; every other key goes to Python."""
+
+from __future__ import annotations
+
+from .dsl import (
+    NULL,
+    extern,
+    extern_object,
+    i64,
+    likely,
+    load_i32,
+    load_i64,
+    load_ptr,
+    native,
+    ptr,
+    stack,
+    store_i64,
+    unlikely,
+)
+from .layout import ND_DATA, ND_DIMS, ND_NDIM, ND_STRIDES, OB_SIZE, TUPLE_ITEMS
+from .rt_base import (
+    ARGS_MASK,
+    D_CALLS,
+    D_GLOBALS,
+    ELSEWHERE,
+    Py_None,
+    PyErr_Clear,
+    PyErr_Occurred,
+    PyLong_AsLongLongAndOverflow,
+    PyLong_Type,
+    PyTuple_Type,
+    entry_data,
+    slow,
+    thread_flags,
+    type_of,
+)
+from .rt_elementwise import MAX_RANK
+from .rt_operands import plain_array
+from .rt_views import make_view_at
+
+PySlice_Type = extern_object("PySlice_Type")
+Py_Ellipsis = extern_object("_Py_EllipsisObject")
+PySlice_Unpack = extern("PySlice_Unpack", "i32(ptr, ptr, ptr, ptr)")
+PySlice_AdjustIndices = extern("PySlice_AdjustIndices", "i64(i64, ptr, ptr, i64)")
+SLICE_START, SLICE_STOP, SLICE_STEP = 16, 24, 32
+
+# The state of reading a key: rank of the result, axes of the source used up, bytes to move the data pointer
+K_RANK, K_AXIS, K_MOVED, K_SIZE = 0, 8, 16, 24
+
+
+@native
+def subscript(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+    desc = entry_data(self)
+    g = load_ptr(desc, D_GLOBALS)
+    flags = thread_flags(g)
+    if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 2 or flags == ELSEWHERE):
+        return slow(desc, args, nargsf, kwnames)
+    source = load_ptr(args, 0)
+    array = plain_array(g, source, flags)
+    dims, strides, at = stack(MAX_RANK * 8), stack(MAX_RANK * 8), stack(K_SIZE)
+    if unlikely(array == NULL or not selected(array, args + 8, dims, strides, at)):
+        return slow(desc, args, nargsf, kwnames)
+    store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+    data = load_ptr(array, ND_DATA) + load_i64(at, K_MOVED)
+    return make_view_at(g, source, array, load_i64(at, K_RANK), dims, strides, data)
+
+
+@native
+def selected(array: ptr, key: ptr, dims: ptr, strides: ptr, at: ptr) -> bool:
+    """Read the key (`key` points to it) into the view's sizes, strides and offset; false when Python has to."""
+    rank = i64(load_i32(array, ND_NDIM))
+    items, count = key, i64(1)
+    if type_of(load_ptr(key, 0)) == PyTuple_Type:
+        items = load_ptr(key, 0) + TUPLE_ITEMS
+        count = load_i64(load_ptr(key, 0), OB_SIZE)
+    if rank + count > MAX_RANK:
+        return False
+    store_i64(at, K_RANK, 0)
+    store_i64(at, K_AXIS, 0)
+    store_i64(at, K_MOVED, 0)
+    open_axes = rank - axes_named(items, count)
+    if open_axes < 0:
+        return False
+    filled = False
+    for k in range(count):
+        item = load_ptr(items, k * 8)
+        if item == Py_Ellipsis:
+            if filled:
+                return False
+            filled = True
+            keep_axes(array, open_axes, dims, strides, at)
+        elif not read_item(array, item, dims, strides, at):
+            return False
+    if not filled:
+        keep_axes(array, open_axes, dims, strides, at)
+    return True
+
+
+@native
+def axes_named(items: ptr, count: i64) -> i64:
+    """How many axes of the source the items of a key use up."""
+    used: i64 = 0
+    for k in range(count):
+        item = load_ptr(items, k * 8)
+        if item != Py_None and item != Py_Ellipsis:
+            used += 1
+    return used
+
+
+@native
+def push(dims: ptr, strides: ptr, at: ptr, size: i64, stride: i64) -> None:
+    rank = load_i64(at, K_RANK)
+    store_i64(dims, rank * 8, size)
+    store_i64(strides, rank * 8, stride)
+    store_i64(at, K_RANK, rank + 1)
+
+
+@native
+def keep_axes(array: ptr, count: i64, dims: ptr, strides: ptr, at: ptr) -> None:
+    for _k in range(count):
+        axis = load_i64(at, K_AXIS)
+        size, stride = (
+            load_i64(load_ptr(array, ND_DIMS), axis * 8),
+            load_i64(load_ptr(array, ND_STRIDES), axis * 8),
+        )
+        push(dims, strides, at, size, stride)
+        store_i64(at, K_AXIS, axis + 1)
+
+
+@native
+def read_item(array: ptr, item: ptr, dims: ptr, strides: ptr, at: ptr) -> bool:
+    if item == Py_None:
+        push(dims, strides, at, 1, 0)
+        return True
+    axis = load_i64(at, K_AXIS)
+    size, stride = (
+        load_i64(load_ptr(array, ND_DIMS), axis * 8),
+        load_i64(load_ptr(array, ND_STRIDES), axis * 8),
+    )
+    store_i64(at, K_AXIS, axis + 1)
+    if type_of(item) == PyLong_Type:
+        place = position(item, size)
+        store_i64(at, K_MOVED, load_i64(at, K_MOVED) + place * stride)
+        return place >= 0
+    return type_of(item) == PySlice_Type and read_slice(item, size, stride, dims, strides, at)
+
+
+@native
+def position(item: ptr, size: i64) -> i64:
+    """A non-negative position, or -1."""
+    overflow = stack(4)
+    place = PyLong_AsLongLongAndOverflow(item, overflow)
+    if place < 0:
+        if unlikely(place == -1) and PyErr_Occurred() != NULL:
+            PyErr_Clear()
+            return -1
+        place += size
+    return place if place >= 0 and place < size and load_i32(overflow, 0) == 0 else -1
+
+
+@native
+def plain_bound(x: ptr) -> bool:
+    return x == Py_None or type_of(x) == PyLong_Type
+
+
+@native
+def read_slice(item: ptr, size: i64, stride: i64, dims: ptr, strides: ptr, at: ptr) -> bool:
+    bounds = stack(24)
+    if not (plain_bound(load_ptr(item, SLICE_START)) and plain_bound(load_ptr(item, SLICE_STOP))):
+        return False
+    if not plain_bound(load_ptr(item, SLICE_STEP)):
+        return False
+    if PySlice_Unpack(item, bounds, bounds + 8, bounds + 16) < 0:
+        PyErr_Clear()
+        return False
+    step = load_i64(bounds, 16)
+    count = PySlice_AdjustIndices(size, bounds, bounds + 8, step)
+    if likely(count > 0):
+        store_i64(at, K_MOVED, load_i64(at, K_MOVED) + load_i64(bounds, 0) * stride)
+    push(dims, strides, at, count, stride * step if count > 1 else stride)
+    return True

@@ -1,0 +1,299 @@
+"""Native runtime: the entries of views: `reshape(x, shape)`, `permute(x, axes)`, `broadcast_to(x, shape)`.
+
+A view shares the storage of its source, which is made here if nobody has needed it before.
+"""
+
+from __future__ import annotations
+
+from .dsl import (
+    NULL,
+    i32,
+    i64,
+    likely,
+    load_i32,
+    load_i64,
+    load_ptr,
+    native,
+    ptr,
+    stack,
+    store_i64,
+    store_ptr,
+    unlikely,
+)
+from .layout import (
+    C_CONTIGUOUS,
+    DESCR_ITEMSIZE,
+    LIST_ITEMS,
+    ND_BASE,
+    ND_DATA,
+    ND_DESCR,
+    ND_DIMS,
+    ND_FLAGS,
+    ND_NDIM,
+    ND_STRIDES,
+    OB_SIZE,
+    TUPLE_ITEMS,
+    WRITEABLE,
+)
+from .rt_base import (
+    ARGS_MASK,
+    D_CALLS,
+    D_GLOBALS,
+    ELSEWHERE,
+    G_STORAGE,
+    G_ZERO,
+    T_STORAGE,
+    Py_None,
+    PyArray_NewFromDescr,
+    PyArray_SetBaseObject,
+    PyArray_Type,
+    PyErr_Clear,
+    PyErr_Occurred,
+    PyList_Type,
+    PyLong_AsLongLongAndOverflow,
+    PyLong_Type,
+    PyTuple_Type,
+    PyType_GenericAlloc,
+    allowed,
+    decref,
+    entry_data,
+    has_history,
+    incref,
+    make_tensor,
+    record_call,
+    slow,
+    thread_flags,
+    type_of,
+)
+from .rt_elementwise import MAX_RANK
+from .rt_operands import plain_array
+
+# Slots of a Storage; `runtime` supplies them.
+S_OWNER: i64 = 0
+S_VERSION: i64 = 0
+
+VIEW: i64 = 0  # which view this instance of the entry is
+RESHAPE, PERMUTE, BROADCAST = 0, 1, 2
+REFUSED: i64 = -1
+
+
+@native
+def view(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+    desc = entry_data(self)
+    g = load_ptr(desc, D_GLOBALS)
+    flags = thread_flags(g)
+    if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 2 or flags == ELSEWHERE):
+        return slow(desc, args, nargsf, kwnames)
+    flags = allowed(desc, flags)
+    source = load_ptr(args, 0)
+    array = plain_array(g, source, flags)
+    wanted, dims, strides = stack(MAX_RANK * 8), stack(MAX_RANK * 8), stack(MAX_RANK * 8)
+    rank = integers(load_ptr(args, 8), wanted)
+    if unlikely(array == NULL or rank == REFUSED or load_i32(array, ND_NDIM) > MAX_RANK):
+        return slow(desc, args, nargsf, kwnames)
+    if unlikely(not laid_out(array, wanted, rank, dims, strides)):
+        return slow(desc, args, nargsf, kwnames)
+    store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+    made = make_view(g, source, array, rank, dims, strides)
+    if unlikely(has_history(g, source, flags)):
+        values = stack(24)
+        store_ptr(values, 0, source)
+        store_ptr(values, 8, load_ptr(args, 8))
+        return record_call(desc, values, 2, made)
+    return made
+
+
+@native
+def integers(x: ptr, to: ptr) -> i64:
+    """The ints of an exact tuple or list: how many, or REFUSED."""
+    if likely(type_of(x) == PyTuple_Type):
+        items = x + TUPLE_ITEMS
+    elif type_of(x) == PyList_Type:
+        items = load_ptr(x, LIST_ITEMS)
+    else:
+        return REFUSED
+    count = load_i64(x, OB_SIZE)
+    if count > MAX_RANK:
+        return REFUSED
+    overflow = stack(4)
+    for k in range(count):
+        item = load_ptr(items, k * 8)
+        if type_of(item) != PyLong_Type:
+            return REFUSED
+        value = PyLong_AsLongLongAndOverflow(item, overflow)
+        if unlikely(value == -1) and PyErr_Occurred() != NULL:
+            PyErr_Clear()
+            return REFUSED
+        if load_i32(overflow, 0) != 0:
+            return REFUSED
+        store_i64(to, k * 8, value)
+    return count
+
+
+@native
+def laid_out(array: ptr, wanted: ptr, rank: i64, dims: ptr, strides: ptr) -> bool:
+    """Sizes and strides of the view; false when Python has to answer."""
+    if VIEW == RESHAPE:
+        return reshaped(array, wanted, rank, dims, strides)
+    if VIEW == PERMUTE:
+        return permuted(array, wanted, rank, dims, strides)
+    return broadcasted(array, wanted, rank, dims, strides)
+
+
+@native
+def reshaped(array: ptr, wanted: ptr, rank: i64, dims: ptr, strides: ptr) -> bool:
+    """Of a contiguous array; one size may be -1. Empty arrays go to Python."""
+    if (load_i32(array, ND_FLAGS) & C_CONTIGUOUS) == 0:
+        return False
+    total = elements(array)
+    open_at: i64 = -1
+    known: i64 = 1
+    for d in range(rank):
+        size = load_i64(wanted, d * 8)
+        if size == -1 and open_at < 0:
+            open_at = d
+        elif size <= 0 or size > total:
+            return False
+        else:
+            known *= size
+            if known > total:
+                return False
+        store_i64(dims, d * 8, size)
+    if total == 0 or total % known != 0 or (open_at < 0 and known != total):
+        return False
+    if open_at >= 0:
+        store_i64(dims, open_at * 8, total // known)
+    step = load_i64(load_ptr(array, ND_DESCR), DESCR_ITEMSIZE)
+    d = rank - 1
+    while d >= 0:
+        store_i64(strides, d * 8, step)
+        step *= load_i64(dims, d * 8)
+        d -= 1
+    return step != 0
+
+
+@native
+def elements(array: ptr) -> i64:
+    total: i64 = 1
+    for d in range(i64(load_i32(array, ND_NDIM))):
+        total *= load_i64(load_ptr(array, ND_DIMS), d * 8)
+    return total
+
+
+@native
+def permuted(array: ptr, wanted: ptr, rank: i64, dims: ptr, strides: ptr) -> bool:
+    if rank != i64(load_i32(array, ND_NDIM)):
+        return False
+    seen: i64 = 0
+    for d in range(rank):
+        axis: i64 = load_i64(wanted, d * 8)
+        if axis < 0:
+            axis += rank
+        if axis < 0 or axis >= rank or (seen >> axis) & 1 != 0:
+            return False
+        seen |= 1 << axis
+        store_i64(dims, d * 8, load_i64(load_ptr(array, ND_DIMS), axis * 8))
+        store_i64(strides, d * 8, load_i64(load_ptr(array, ND_STRIDES), axis * 8))
+    return True
+
+
+@native
+def broadcasted(array: ptr, wanted: ptr, rank: i64, dims: ptr, strides: ptr) -> bool:
+    own = i64(load_i32(array, ND_NDIM))
+    if own > rank:
+        return False
+    total: i64 = 1
+    for d in range(rank):
+        size = load_i64(wanted, d * 8)
+        if size <= 0 or size > LARGEST:
+            return False
+        total *= size
+        if total > LARGEST:
+            return False
+        at = d - (rank - own)
+        had: i64 = 1
+        step: i64 = 0
+        if at >= 0:
+            had = load_i64(load_ptr(array, ND_DIMS), at * 8)
+            step = load_i64(load_ptr(array, ND_STRIDES), at * 8)
+        if had != size and had != 1:
+            return False
+        store_i64(dims, d * 8, size)
+        store_i64(strides, d * 8, step if had == size else 0)
+    return True
+
+
+LARGEST: i64 = 2147483648  # larger results are left to Python, which checks that they can be addressed
+
+
+@native
+def make_view(g: ptr, source: ptr, array: ptr, rank: i64, dims: ptr, strides: ptr) -> ptr:
+    """A tensor over the same memory from its first byte on; NULL with an exception set."""
+    return make_view_at(g, source, array, rank, dims, strides, load_ptr(array, ND_DATA))
+
+
+@native
+def make_view_at(g: ptr, source: ptr, array: ptr, rank: i64, dims: ptr, strides: ptr, data: ptr) -> ptr:
+    """A tensor over the same memory; NULL with an exception set."""
+    incref(array)
+    storage = shared_storage(g, source, array)
+    if unlikely(storage == NULL):
+        decref(array)
+        return NULL
+    made = view_array(array, rank, dims, strides, data)
+    decref(array)
+    tensor: ptr = NULL
+    if likely(made != NULL):
+        tensor = make_tensor(g, made)
+    if unlikely(tensor == NULL):
+        decref(storage)
+        return NULL
+    store_ptr(tensor, T_STORAGE, storage)
+    decref(Py_None)
+    return tensor
+
+
+@native
+def view_array(array: ptr, rank: i64, dims: ptr, strides: ptr, data: ptr) -> ptr:
+    """An array over the same memory that keeps its source alive."""
+    descr, may_write = load_ptr(array, ND_DESCR), load_i32(array, ND_FLAGS) & WRITEABLE
+    if VIEW == BROADCAST:
+        may_write = 0
+    incref(descr)
+    made = PyArray_NewFromDescr(PyArray_Type, descr, i32(rank), dims, strides, data, may_write, NULL)
+    if unlikely(made == NULL):
+        return NULL
+    incref(array)
+    if unlikely(PyArray_SetBaseObject(made, array) < 0):
+        decref(made)
+        return NULL
+    return made
+
+
+@native
+def shared_storage(g: ptr, source: ptr, array: ptr) -> ptr:
+    """The storage of a tensor, a new reference; made and remembered if there was none. NULL with an exception set."""
+    known = load_ptr(source, T_STORAGE)
+    if likely(known != Py_None):
+        incref(known)
+        return known
+    made = PyType_GenericAlloc(load_ptr(g, G_STORAGE), 0)
+    if unlikely(made == NULL):
+        return NULL
+    root: ptr = array
+    while load_ptr(root, ND_BASE) != NULL and type_of(load_ptr(root, ND_BASE)) == PyArray_Type:
+        root = load_ptr(root, ND_BASE)
+    zero = load_ptr(g, G_ZERO)
+    incref(root)
+    incref(zero)
+    store_ptr(made, S_OWNER, root)
+    store_ptr(made, S_VERSION, zero)
+    known = load_ptr(source, T_STORAGE)  # making an object may have run Python code that made one
+    if unlikely(known != Py_None):
+        decref(made)
+        incref(known)
+        return known
+    incref(made)
+    store_ptr(source, T_STORAGE, made)
+    decref(Py_None)
+    return made

@@ -1,0 +1,172 @@
+"""Native entries of operator functions: counted while cold, put in when hot, taken out when kernels change.
+
+Every operator of a kind that has an entry gets a stub. A stub counts calls; from `config.flags.hot_calls` on, the
+entry is loaded (from the disk cache, or compiled) and put into the function and the methods that stand for it
+(`x + y`), and each combination of operand types gets its loop when it has been seen as often.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from types import MethodType
+from typing import Any
+
+from .... import config
+from ....registry import native_type
+from ....registry.keys import DispatchKey
+from ....registry.operator import Operator
+from .records import OperatorRecord, Record
+from .runtime import Runtime
+
+_lock = threading.RLock()
+NAMES = ("axis", "keepdims")  # keywords that the reduction entry knows, as `rt_reduce` numbers them
+
+
+class Door:
+    """A callable that the entry of an operator is put into: the operator's function, or a special method.
+
+    Attributes:
+        callable: the callable.
+        kind: which entry.
+        slow: what answers on a failed guard.
+        miss: what answers operand types that are not known yet.
+        record: what the entry reads; made when the entry is first put in, and then kept.
+    """
+
+    def __init__(self, target: Any, kind: str, slow: Any, miss: Any) -> None:
+        self.callable, self.kind, self.slow, self.miss = target, kind, slow, miss
+        self.record: OperatorRecord | None = None
+
+    def open(self, runtime: Runtime, recorder: Any) -> None:
+        """Put the entry in."""
+        entry = runtime.entry(self.kind)
+        if self.record is None:
+            self.record = OperatorRecord(runtime.process, self.slow, self.miss, NAMES)
+        self.record.set_recorder(recorder)
+        native_type.set_entry(self.callable, entry, self.record.address)
+
+    def close(self) -> None:
+        """Take the entry out."""
+        native_type.set_entry(self.callable, 0)
+
+
+class Stub:
+    """The native entry of one operator.
+
+    Args:
+        runtime: the entries of this process.
+        function: the operator function.
+        kind: which entry serves it.
+        key_of: the key of a call's operand types, or None for a call that is not for native code.
+        make: builds the variant of a key.
+        recorder: gives what records a call for autograd, or None.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        function: Any,
+        kind: str,
+        key_of: Callable[..., int | None],
+        make: Callable[[Operator, int], Record],
+        recorder: Callable[[], Any] = lambda: None,
+    ) -> None:
+        self.runtime, self.function, self.key_of, self.make = runtime, function, key_of, make
+        self.operator: Operator = function.operator
+        self.kernel = self.operator.table[DispatchKey.CPU].fn
+        self.doors = [Door(function, kind, self.operator, self.call_miss)]
+        self.recorder = recorder
+        self.cold_calls = 0
+        self.seen: Counter[int] = Counter()
+        self.failure = ""
+        function.target = self.call_cold
+
+    @property
+    def record(self) -> OperatorRecord | None:
+        """What the function's entry reads; None while it is cold."""
+        return self.doors[0].record
+
+    @property
+    def usable(self) -> bool:
+        """Whether the CPU kernel is still the one that the declaration stands for."""
+        return not self.failure and self.operator.table[DispatchKey.CPU].fn is self.kernel
+
+    @property
+    def calls(self) -> int:
+        """Calls answered natively."""
+        return sum(door.record.calls for door in self.doors if door.record is not None)
+
+    def add_method(self, method: Any, swapped: bool) -> None:
+        """Put the entry into a special method too; on a failed guard the method's own Python code runs."""
+        slow = MethodType(type(method).__call__, method)
+        kind = self.doors[0].kind + ("_swapped" if swapped else "")
+        self.doors.append(Door(method, kind, slow, slow))
+
+    def call_cold(self, *args: Any, **kwargs: Any) -> Any:
+        """A call before the entry is in place."""
+        self.cold_calls += 1
+        if self.cold_calls >= config.flags.hot_calls:
+            self.attempt(self.put_in)
+        return self.operator(*args, **kwargs)
+
+    def call_miss(self, *args: Any, **kwargs: Any) -> Any:
+        """A call with operand types that have no variant yet."""
+        key = self.key_of(*args, **kwargs)
+        if key is not None:
+            self.seen[key] += 1
+            if self.seen[key] >= config.flags.hot_calls:
+                self.attempt(self.add_variant, key)
+        return self.operator(*args, **kwargs)
+
+    def attempt(self, step: Callable[..., None], *args: Any) -> None:
+        """Do a step of compilation; if it fails, say so once, and let Python answer from now on."""
+        try:
+            step(*args)
+        except (RuntimeError, OSError, SyntaxError, ImportError) as error:
+            self.failure = f"{type(error).__name__}: {error}"
+            self.take_out()
+            name = self.operator.name
+            warnings.warn(f"{name} runs without native code: {self.failure}", RuntimeWarning, stacklevel=4)
+
+    def put_in(self) -> None:
+        """Load or compile the entry and put it into the function and its methods."""
+        with _lock:
+            if self.usable:
+                recorder = self.recorder()
+                for door in self.doors:
+                    door.open(self.runtime, recorder)
+                    self._share_variants(door)
+                self.function.target = self.operator
+
+    def _share_variants(self, door: Door) -> None:
+        known = self.record.variants if self.record is not None else {}
+        for key, variant in known.items():
+            if door.record is not None and key not in door.record.variants:
+                door.record.add(variant)
+
+    def take_out(self) -> None:
+        """Send calls to Python again, and count from zero."""
+        with _lock:
+            for door in self.doors:
+                door.close()
+            self.cold_calls = 0
+            self.function.target = self.operator if self.failure else self.call_cold
+
+    def add_variant(self, key: int) -> None:
+        """Compile the loop of a combination of operand types and make it reachable."""
+        with _lock:
+            if self.record is not None and key not in self.record.variants:
+                variant = self.make(self.operator, key)
+                for door in self.doors:
+                    if door.record is not None:
+                        door.record.add(variant)
+
+    def follow(self) -> None:
+        """The operator's kernels have changed."""
+        if native_type.entry_of(self.function):
+            self.take_out()
+            if self.usable:
+                self.put_in()

@@ -1,0 +1,92 @@
+"""Thread state for native entries: a flag word per thread, and a count of the threads whose word is not PLAIN.
+
+An entry looks at the count first; while it is zero, as nearly always, no thread's word is read.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from typing import Any
+
+from ....registry.keys import AUTOGRAD
+from ....registry.state import ThreadState, listeners
+from . import rt_base as rt
+from .records import Record
+
+_libc = ctypes.CDLL(None)
+_libc.pthread_setspecific.argtypes = (ctypes.c_uint, ctypes.c_void_p)
+_lock = threading.Lock()
+_words: list[
+    Record
+] = []  # one per thread that ever left the default state; never freed, threads may look late
+
+
+class _Mine(threading.local):
+    """This thread's word. It counts itself out when the thread ends."""
+
+    word: Record | None = None
+
+    def __init__(self) -> None:
+        self.guard = _Guard()
+
+
+class _Guard:
+    """Leaves with its thread."""
+
+    def __init__(self) -> None:
+        self.word: Record | None = None
+        self.leave: Any = None
+
+    def __del__(self) -> None:
+        if self.word is not None and self.word.get(0) != rt.PLAIN:
+            self.leave()
+
+
+class ThreadMirror:
+    """Keeps the process record's count and this thread's word in step with the dispatch state.
+
+    Args:
+        process: the process record.
+    """
+
+    def __init__(self, process: Record) -> None:
+        self.process = process
+        key = ctypes.c_uint()
+        if _libc.pthread_key_create(ctypes.byref(key), None):
+            raise RuntimeError("no pthread key is left for the native layer")
+        self.key = key.value
+        self.mine = _Mine()
+        process.set(rt.G_TLS, self.key)
+        listeners.append(self.follow)
+
+    def follow(self, state: ThreadState) -> None:
+        """A listener of the registry's state: runs in the thread whose state has changed."""
+        self.set(flags_of(state))
+
+    def set(self, flags: int) -> None:
+        """Set this thread's word."""
+        guard = self.mine.guard
+        if guard.word is None:
+            guard.word = Record(8)
+            guard.leave = self._leave
+            _words.append(guard.word)
+            _libc.pthread_setspecific(self.key, guard.word.address)
+        before = guard.word.get(0)
+        guard.word.set(0, flags)
+        if (before == rt.PLAIN) != (flags == rt.PLAIN):
+            self._count(1 if before == rt.PLAIN else -1)
+
+    def _leave(self) -> None:
+        self._count(-1)
+
+    def _count(self, step: int) -> None:
+        with _lock:
+            self.process.set(rt.G_BUSY, self.process.get(rt.G_BUSY) + step)
+
+
+def flags_of(state: ThreadState) -> int:
+    """What a dispatch state means for native entries."""
+    if state.include or state.exclude & ~AUTOGRAD:
+        return rt.ELSEWHERE
+    return rt.NO_GRAD if state.exclude & AUTOGRAD == AUTOGRAD else rt.ELSEWHERE if state.exclude else rt.PLAIN
