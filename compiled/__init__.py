@@ -1,0 +1,1 @@
+"""What a jitted function is made of: arguments, guards, specializations, results, stages."""

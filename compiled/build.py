@@ -1,0 +1,101 @@
+"""Making a specialization: trace the function, plan its results, lower its graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..eager.tensor import Tensor
+from ..pytree import TreeDef
+from ..registry.dtypes import as_dtype
+from ..registry.state import state
+from ..registry.values import TensorSpec
+from ..tracer.aliases import Aliases
+from ..tracer.graph import Graph, Value, scalar_spec
+from ..tracer.scalar import TracerScalar
+from ..tracer.tensor import make_tracer
+from ..tracer.trace import Trace, tracing
+from .arguments import Arguments, Bound
+from .externals import externals_of
+from .leaves import LeafGuard, guard_of
+from .outputs import plan_outputs
+from .ranges import ranges_of
+from .specialization import Specialization
+from .versions import versions_of
+
+_MOVING = ("tensor", "array", "scalar")
+
+
+def _tracer_of(trace: Trace, guard: LeafGuard, leaf: Any) -> Any:
+    """What stands for a leaf while tracing."""
+    if guard.kind == "scalar":
+        return TracerScalar(trace, trace.graph.add_input(scalar_spec(guard.type), guard.type), leaf)
+    if guard.kind not in _MOVING:
+        return leaf
+    value = trace.graph.add_input(TensorSpec(tuple(guard.shape), as_dtype(guard.dtype), "cpu"))
+    tensor = make_tracer(trace, value)
+    Aliases(value, "an argument").add(tensor)
+    return tensor
+
+
+def specialize(
+    fn: Callable[..., Any], arguments: Arguments, bound: Bound, keys: Sequence[tuple[Any, ...]]
+) -> Specialization:
+    """Trace a call and plan how such calls are answered; nothing is lowered yet.
+
+    Args:
+        fn: the function.
+        arguments: how it is called.
+        bound: the call.
+        keys: the key of each leaf.
+    """
+    guards = tuple(map(guard_of, keys))
+    paths = tuple(arguments.paths(bound.treedef))
+    include, exclude = state.include, state.exclude
+    with tracing(arguments.name) as trace:
+        trace.names = [path for path, guard in zip(paths, guards) if guard.kind in _MOVING]
+        leaves = [_tracer_of(trace, guard, leaf) for guard, leaf in zip(guards, bound.leaves)]
+        result = arguments.call(fn, _containers(bound.treedef, leaves), bound.statics)
+        plan = plan_outputs(trace.graph, result)
+    graph = trace.graph
+    return Specialization(
+        treedef=bound.treedef,
+        guards=guards,
+        paths=paths,
+        statics=bound.static_keys,
+        static_values=bound.statics,
+        include=include,
+        exclude=exclude,
+        externals=externals_of(fn),
+        captured=tuple(guard_of(_captured_key(tensor)) for tensor in graph.constants),
+        versions=versions_of(graph),
+        scalar_types=tuple(item.value.weak for item in graph.derived),  # type: ignore[misc]
+        graph=graph,
+        program=with_outputs(graph, plan.computed),
+        moving=tuple(index for index, guard in enumerate(guards) if guard.kind in _MOVING),
+        outputs=plan,
+        ranges=ranges_of(graph),
+    )
+
+
+def _containers(treedef: TreeDef, leaves: Sequence[Any]) -> tuple[Any, ...]:
+    built: tuple[Any, ...] = treedef.unflatten(leaves)
+    return built
+
+
+def _captured_key(tensor: Any) -> tuple[Any, ...]:
+    array = tensor._array
+    return (Tensor, array.dtype, array.shape, array.flags.c_contiguous, tensor._keys)
+
+
+def with_outputs(graph: Graph, outputs: Sequence[Value]) -> Graph:
+    """The same graph, nodes shared, with other outputs."""
+    made = Graph()
+    made.inputs, made.derived, made.captured, made.constants = (
+        graph.inputs,
+        graph.derived,
+        graph.captured,
+        graph.constants,
+    )
+    made.nodes, made.outputs = list(graph.nodes), list(outputs)
+    return made

@@ -1,0 +1,101 @@
+"""Why a call of a jitted function would be answered from the cache, or recompiled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import pytree
+from ..registry.keys import from_bits
+from ..registry.state import state
+from ..registry.values import describe
+from .arguments import Arguments, Bound
+from .externals import changed
+from .leaves import LeafGuard, guard_of
+from .specialization import Specialization
+
+
+def explain(
+    arguments: Arguments,
+    known: Sequence[Specialization],
+    found: Specialization | None,
+    bound: Bound,
+    keys: Sequence[tuple[Any, ...]],
+) -> str:
+    """The text of :meth:`tandem.jit.JitFunction.explain`."""
+    if found is not None:
+        head = [
+            f"{arguments.name}: specialization {known.index(found) + 1} of {len(known)} would answer this call"
+        ]
+        return "\n".join(head + _context(found))
+    if not known:
+        return f"{arguments.name} has not been called yet: this call would be traced and compiled"
+    faults = [(faults_of(arguments, item, bound, keys), number) for number, item in enumerate(known, 1)]
+    nearest, number = min(faults, key=lambda pair: (len(pair[0]), -pair[1]))
+    head = [
+        f"{arguments.name}: this call would be traced and compiled, for none of {len(known)} specialization(s) fits",
+        f"compared with specialization {number}, the nearest:",
+    ]
+    return "\n".join(head + [f"  - {fault}" for fault in nearest] + _context(known[number - 1]))
+
+
+def faults_of(
+    arguments: Arguments, item: Specialization, bound: Bound, keys: Sequence[tuple[Any, ...]]
+) -> list[str]:
+    """What keeps a specialization from answering a call, in words."""
+    faults = _structure(arguments, item, bound)
+    if not faults:
+        now = map(guard_of, keys)
+        faults = [f for path, old, new in zip(item.paths, item.guards, now) if (f := _leaf(path, old, new))]
+    faults += _statics(arguments, item, bound)
+    if (item.include, item.exclude) != (state.include, state.exclude):
+        faults.append(
+            f"this thread's dispatch state was include {from_bits(item.include)}, exclude {from_bits(item.exclude)}; "
+            f"it is include {from_bits(state.include)}, exclude {from_bits(state.exclude)}"
+        )
+    faults += [changed(guard) for guard in item.externals if not guard.holds()]
+    faults += _captured_faults(item)
+    if not item.current():
+        faults.append("a kernel of an operator that it uses was registered or removed")
+    if not faults and item.scalars(bound.leaves) is None:
+        faults.append("arithmetic among Python scalars gave a result of another type")
+    return faults
+
+
+def _structure(arguments: Arguments, item: Specialization, bound: Bound) -> list[str]:
+    pairs = zip(arguments.dynamic, item.treedef.children, bound.treedef.children)
+    differences = [(name, pytree.difference(old, new)) for name, old, new in pairs if old != new]
+    return [f"argument {name}: the structure was and is{text or ' different'}" for name, text in differences]
+
+
+def _leaf(path: str, old: LeafGuard, new: LeafGuard) -> str:
+    if old == new:
+        return ""
+    if old.kind in ("tensor", "array") and old.kind == new.kind:
+        parts = [("shape", old.shape, new.shape), ("dtype", old.dtype, new.dtype)]
+        parts += [("contiguity", old.contiguous, new.contiguous), ("key set", old.keys, new.keys)]
+        return f"argument {path}: " + ", ".join(f"{what} was {a}, now {b}" for what, a, b in parts if a != b)
+    return f"argument {path} was {old}, now {new}"
+
+
+def _statics(arguments: Arguments, item: Specialization, bound: Bound) -> list[str]:
+    names = [p.name for p in arguments.parameters if p.name in arguments.static]
+    rows = zip(names, item.statics, bound.static_keys, item.static_values, bound.statics)
+    return [f"static argument {name} was {was!r}, now {now!r}" for name, a, b, was, now in rows if a != b]
+
+
+def _captured_faults(item: Specialization) -> list[str]:
+    rows = zip(item.captured, item.graph.constants)
+    return [
+        f"a captured tensor was {g}, now {describe(t)}"
+        for g, t in rows
+        if g.shape != t.shape or g.keys != t._keys
+    ]
+
+
+def _context(item: Specialization) -> list[str]:
+    """What the specialization reads besides its arguments."""
+    tensors = [f"  {describe(tensor)}" for tensor in item.graph.constants]
+    variables = [f"  {guard}" for guard in item.externals]
+    lines = ["captured tensors, read at each call:", *tensors] if tensors else []
+    return lines + (["variables guarded by identity:", *variables] if variables else [])

@@ -1,0 +1,192 @@
+"""The leaves of a call's arguments: what jit takes, and what of each leaf a specialization depends on."""
+
+from __future__ import annotations
+
+import enum
+import types
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..eager.tensor import Tensor
+from ..errors import ArgumentError, AutogradError, UnsupportedError
+from ..registry.dtypes import DType, as_dtype
+from ..registry.function import OperatorFunction
+from ..registry.keys import AUTOGRAD, CPU_KEYS, DispatchKey, from_bits
+from ..registry.state import state
+from ..registry.values import converters, describe
+from ..tracer.trace import check_alive
+
+SCALARS = (bool, int, float, complex)
+_FIXED_TYPES = (
+    str,
+    bytes,
+    DType,
+    type,
+    enum.Enum,
+    range,
+    types.EllipsisType,
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.MethodType,
+    np.dtype,
+    OperatorFunction,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LeafGuard:
+    """What one leaf of the arguments must be.
+
+    Attributes:
+        kind: ``"tensor"``, ``"array"`` (NumPy), ``"scalar"`` (its value is passed at run time), ``"fixed"`` (a string,
+            a function, ...: equal to ``value``) or ``"same"`` (the very object that ``value`` refers to, for ``self``).
+        type: its exact type.
+        dtype: NumPy dtype of a tensor or an array.
+        shape: its shape.
+        contiguous: whether it is C-contiguous.
+        keys: key set of a tensor.
+        value: of a fixed leaf, or the :class:`Same` of an object.
+    """
+
+    kind: str
+    type: type
+    dtype: Any = None
+    shape: tuple[int, ...] = ()
+    contiguous: bool = True
+    keys: int = 0
+    value: Any = None
+
+    def __str__(self) -> str:
+        if self.kind in ("tensor", "array"):
+            layout = "" if self.contiguous else ", not contiguous"
+            grad = ", requires_grad" if self.keys & AUTOGRAD else ""
+            return f"{self.type.__name__} {self.dtype}[{','.join(map(str, self.shape))}]{layout}{grad}"
+        if self.kind == "scalar":
+            return f"a Python {self.type.__name__}"
+        return repr(self.value)
+
+
+class Same:
+    """Stands for an object in guards: equal only to another stand-in of that object; does not keep it alive."""
+
+    __slots__ = ("_hash", "_ref")
+
+    def __init__(self, value: Any):
+        self._hash = id(value)
+        try:
+            self._ref: Callable[[], Any] = weakref.ref(value)
+        except TypeError:
+            self._ref = lambda: value
+
+    def __eq__(self, other: object) -> bool:
+        mine = self._ref()
+        return isinstance(other, Same) and mine is not None and mine is other._ref()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        value = self._ref()
+        return f"the object {object.__repr__(value)}" if value is not None else "an object that is gone"
+
+
+def _tensor_key(value: Any) -> tuple[Any, ...]:
+    array, keys = value._array, value._keys
+    if keys is not CPU_KEYS:
+        _check_keys(value)
+    return (Tensor, array.dtype, array.shape, array.flags.c_contiguous, keys)
+
+
+def _check_keys(value: Any) -> None:
+    if value._keys & AUTOGRAD & ~state.exclude:
+        raise AutogradError(
+            f"a jitted function was called with a tensor {describe(value)} that requires a gradient, and compiled code "
+            "does not record gradients yet; use td.value_and_grad or td.grad inside the jitted function, "
+            "x.detach(), or call it under td.no_grad()"
+        )
+    if value._keys & ~AUTOGRAD != CPU_KEYS:
+        raise UnsupportedError(
+            f"a jitted function was called with a tensor {describe(value)} of the keys {from_bits(value._keys)}; "
+            "dense CPU tensors are what jit takes so far"
+        )
+
+
+def _array_key(value: Any) -> tuple[Any, ...]:
+    as_dtype(value.dtype)  # refuses object arrays, strings, ...
+    return (np.ndarray, value.dtype, value.shape, value.flags.c_contiguous)
+
+
+_KEYS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
+    Tensor: _tensor_key,
+    np.ndarray: _array_key,
+    **{kind: (lambda value, key=(kind,): key) for kind in SCALARS},  # type: ignore[misc]
+}
+
+
+def leaf_key(value: Any, identity: bool = False) -> tuple[Any, ...]:
+    """What a specialization depends on, as a hashable tuple that starts with the leaf's type.
+
+    Args:
+        value: a leaf.
+        identity: whether any object is taken, by identity (the ``self`` of a method).
+
+    Raises:
+        ArgumentError: jit does not take such a leaf.
+        AutogradError: a tensor needs a gradient.
+        LeakedTracerError: it is a traced value of a trace that is over.
+    """
+    found = _KEYS.get(type(value))
+    if found is not None:
+        return found(value)
+    if isinstance(value, Tensor):
+        raise _refuse_subclass(value)
+    if isinstance(value, np.generic):
+        return (np.generic, as_dtype(value.dtype).np, ())
+    if isinstance(value, _FIXED_TYPES):
+        return ("fixed", type(value), value)
+    if identity:
+        return ("same", type(value), Same(value))
+    raise ArgumentError(
+        f"an argument is a {type(value).__name__}; jit takes tensors, NumPy arrays, Python numbers, strings, "
+        "functions and containers of them (dict, list, tuple, namedtuple, dataclass). Name the argument in "
+        "static_argnames if it is hashable and seldom changes, or make its class a container with "
+        "td.pytree.register_pytree_node"
+    )
+
+
+def _refuse_subclass(value: Any) -> Exception:
+    check_alive(value)
+    if value._keys & 1 << DispatchKey.Level:
+        return AutogradError(
+            f"a jitted function was called inside td.grad, with a tensor {describe(value)} that is being "
+            "differentiated, and compiled code does not record gradients yet; put td.grad or td.value_and_grad inside "
+            "the jitted function"
+        )
+    return UnsupportedError(
+        f"a jitted function was called with a {type(value).__name__}; Tensor itself is what it takes"
+    )
+
+
+def guard_of(key: tuple[Any, ...]) -> LeafGuard:
+    """The guard that a key stands for."""
+    head = key[0]
+    if head is Tensor:
+        return LeafGuard("tensor", Tensor, *key[1:])
+    if head is np.ndarray:
+        return LeafGuard("array", np.ndarray, *key[1:])
+    if head is np.generic:
+        return LeafGuard("array", np.generic, *key[1:])
+    if head in SCALARS:
+        return LeafGuard("scalar", head)
+    return LeafGuard(head, key[1], value=key[2])
+
+
+def as_tensor(value: Any) -> Any:
+    """A tensor leaf as it is, an array leaf as a tensor on its memory."""
+    if isinstance(value, Tensor):
+        return value
+    return converters[np.ndarray if isinstance(value, np.ndarray) else np.generic](value)

@@ -1,0 +1,77 @@
+"""Which Python integers a graph can take: an integer that meets an integer array must fit its dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import ScalarOverflowError
+from ..registry.dtypes import INTEGERS
+from ..tracer.graph import Graph, Node, Value, map_values
+from ..tracer.infer import infer, stand_in
+
+_TOO_LARGE = 2**70
+_LIMITS = [(int(np.iinfo(d.np).min), int(np.iinfo(d.np).max), d.name) for d in INTEGERS]
+
+
+class Range(NamedTuple):
+    """A bound on one parameter of a graph.
+
+    Attributes:
+        index: which of ``graph.parameters``.
+        low, high: the smallest and the largest integer that fits.
+        operator, source: what would refuse another, and where.
+    """
+
+    index: int
+    low: int
+    high: int
+    operator: str
+    source: str
+
+    def check(self, parameters: Sequence[Any]) -> None:
+        """Raise ScalarOverflowError if the integer does not fit."""
+        value = parameters[self.index]
+        if not self.low <= value <= self.high:
+            at = f" at {self.source}" if self.source else ""
+            raise ScalarOverflowError(
+                f"{self.operator}: Python integer {value} does not fit the array's dtype "
+                f"({self.low} to {self.high}){at}"
+            )
+
+
+def ranges_of(graph: Graph) -> tuple[Range, ...]:
+    """The bounds on the integers among a graph's parameters, found by asking each operator's own rule."""
+    integers = {value: index for index, value in enumerate(graph.parameters) if value.weak is int}
+    if not integers:
+        return ()
+    found = []
+    for node in graph.nodes:
+        for value in dict.fromkeys(v for v in node.inputs if v in integers):
+            limits = _limits(node, value)
+            if limits is not None:
+                found.append(Range(integers[value], *limits, node.op.schema.name, node.source))
+    return tuple(dict.fromkeys(found))
+
+
+def _limits(node: Node, value: Value) -> tuple[int, int] | None:
+    if _accepts(node, value, _TOO_LARGE):
+        return None
+    lows = [low for low, _, _ in _LIMITS if _accepts(node, value, low)]
+    highs = [high for _, high, _ in _LIMITS if _accepts(node, value, high)]
+    return min(lows), max(highs)
+
+
+def _accepts(node: Node, value: Value, number: int) -> bool:
+    """Whether the operator's rule takes this number for a weak Value."""
+
+    def fill(other: Value) -> Any:
+        return number if other is value else stand_in(other)
+
+    try:
+        infer(node.op, map_values(fill, node.args), {k: map_values(fill, v) for k, v in node.kwargs.items()})
+    except OverflowError:
+        return False
+    return True
