@@ -1,0 +1,45 @@
+"""Every promise about speed as one table: what was measured, the bound, and whether it is kept.
+
+python benchmarks/must_show.py [--seconds 2] [--only calls,kernels,starts]
+"""
+
+import argparse
+
+import calls
+import kernels
+import starts
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+from rows import Finding
+from tandem.overhead import machine
+
+GROUPS = {"starts": starts.ROWS, "calls": calls.ROWS, "kernels": kernels.ROWS}
+VERDICTS = {True: "[green]kept[/green]", False: "[red]broken[/red]", None: "not measured"}
+
+
+def row_cells(found: Finding) -> tuple[str, ...]:
+    ratio = "" if found.ratio is None else f"{found.ratio:.3f}"
+    return found.beside, ratio, f"{found.bound:g}", VERDICTS[found.kept], found.note
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seconds", type=float, default=2.0, help="for each row, about")
+    parser.add_argument("--only", default=",".join(GROUPS), help="groups, with commas")
+    options = parser.parse_args()
+    table = Table(title=f"{machine.cpu_model()}, one thread")
+    for heading in ("what", "beside", "ratio", "bound", "", "measured"):
+        table.add_column(heading, overflow="fold")
+    rows = [row for group in options.only.split(",") for row in GROUPS[group]]
+    for row in track(rows, description="measuring"):
+        for index, found in enumerate(row.measure(options.seconds)):
+            table.add_row(row.name if index == 0 else "", *row_cells(found))
+    console = Console()
+    (console if console.is_terminal else Console(width=150)).print(table)
+
+
+if __name__ == "__main__":
+    main()

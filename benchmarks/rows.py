@@ -1,0 +1,93 @@
+"""What tandem promises about speed, each as a ratio to a peer measured in the same process, interleaved.
+
+A row measures and says how it compares with its bounds; where a peer is missing it says so.  ``must_show.py``
+prints all rows; the ``test_*`` files run them under pytest-benchmark.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from tandem import lazy
+from tandem.overhead.measure import Case, interleave
+from tandem.overhead.peers import LOADERS, Contender
+
+NAMES = {"torch": "PyTorch", "jax": "jax.jit", "numba": "numba"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One comparison: with whom, the ratio measured (None: could not be), the bound, and what else to know."""
+
+    beside: str
+    ratio: float | None
+    bound: float
+    note: str = ""
+
+    @property
+    def kept(self) -> bool | None:
+        """Whether the bound is kept; None where nothing could be measured."""
+        return None if self.ratio is None else self.ratio <= self.bound
+
+
+@dataclass(frozen=True)
+class Row:
+    """One promise: its name and the function that measures it for about so many seconds."""
+
+    name: str
+    measure: Callable[[float], list[Finding]]
+
+
+def peer(name: str) -> Contender | None:
+    """A peer, or None where it is not installed."""
+    return LOADERS[name]() if lazy.installed(name) else None
+
+
+def missing(name: str, bound: float) -> Finding:
+    return Finding(NAMES[name], None, bound, f"{name} is not installed")
+
+
+def beside(
+    ours: Case, theirs: dict[str, Case | None], bounds: dict[str, float], seconds: float
+) -> list[Finding]:
+    """Our time as a multiple of each of theirs."""
+    present = {name: case for name, case in theirs.items() if case is not None}
+    times = interleave({"tandem": ours, **present}, seconds=seconds)
+    found = []
+    for name, bound in bounds.items():
+        if name in present:
+            note = f"{times['tandem'].median:.0f} ns beside {times[name].median:.0f} ns"
+            ratio = times["tandem"].median / times[name].median
+            found.append(Finding(NAMES.get(name, name), ratio, bound, note))
+        else:
+            found.append(missing(name, bound))
+    return found
+
+
+def beside_best(ours: Case, theirs: dict[str, Case | None], bound: float, seconds: float) -> list[Finding]:
+    """Our time as a multiple of the best of theirs."""
+    present = {name: case for name, case in theirs.items() if case is not None}
+    absent = [name for name in theirs if name not in present]
+    note = f"without {', '.join(absent)}, not installed" if absent else ""
+    if not present:
+        return [Finding("the best", None, bound, note)]
+    times = interleave({"tandem": ours, **present}, seconds=seconds)
+    best = min(present, key=lambda name: times[name].median)
+    described = ", ".join(f"{name} {timing.median / 1e6:.2f} ms" for name, timing in times.items())
+    ratio = times["tandem"].median / times[best].median
+    return [Finding(f"the best ({NAMES.get(best, best)})", ratio, bound, f"{described} {note}".strip())]
+
+
+def warmed(case: Case, runs: int = 100) -> Case:
+    """The case after enough runs that everything in it is compiled."""
+    case.timer().timeit(runs)
+    return case
+
+
+def check(findings: Iterable[Finding], info: dict[str, Any]) -> None:
+    """For the tests: note every ratio, then hold every bound."""
+    findings = list(findings)
+    for found in findings:
+        info[f"beside {found.beside}"] = {"ratio": found.ratio, "bound": found.bound, "note": found.note}
+    broken = [f for f in findings if f.kept is False]
+    assert not broken, "; ".join(f"{f.ratio:.3f} x {f.beside}, bound {f.bound} ({f.note})" for f in broken)

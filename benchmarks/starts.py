@@ -1,0 +1,88 @@
+"""Rows about what happens once: the import, the first call, the first compilation."""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import tandem as td
+from rows import Finding, Row, missing, peer
+from tandem import config, lazy
+from tandem.overhead.compare import call
+from tandem.overhead.workloads import chain, chain_arrays
+
+CLOCK = "from time import perf_counter as clock; start = clock(); "
+FIRST_CALLS = (
+    CLOCK
+    + "import tandem as td; imported = clock(); "
+    + "import numpy as np; x = td.asarray(np.ones(16, np.float32)); "
+    + "{action}; print(clock() - imported)"
+)
+EAGER = "x + x"
+JITTED = "td.jit(lambda x: td.tanh(x * 2.0 + 1.0))(x)"
+
+
+def run(code: str, **environment: str) -> float:
+    """What a fresh interpreter prints, as a number."""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **environment},
+    )
+    return float(done.stdout.split()[-1])
+
+
+def import_time(seconds: float) -> list[Finding]:
+    if not lazy.installed("jax"):
+        return [missing("jax", 0.25)]
+    ours, theirs = [], []
+    for _ in range(max(5, int(seconds / 2))):
+        ours.append(run(CLOCK + "import tandem; print(clock() - start)"))
+        theirs.append(run(CLOCK + "import jax; print(clock() - start)"))
+    mine, other = statistics.median(ours), statistics.median(theirs)
+    note = f"{1e3 * mine:.0f} ms beside {1e3 * other:.0f} ms"
+    return [Finding("import jax", mine / other, 0.25, note)]
+
+
+def first_calls(seconds: float) -> list[Finding]:
+    """Milliseconds of the first eager operation and the first jitted call, on an empty cache and on a filled one."""
+    found = []
+    for name, action in (("eager", EAGER), ("jitted", JITTED)):
+        code = FIRST_CALLS.format(action=action)
+        with tempfile.TemporaryDirectory() as cache:
+            cold = run(code, TANDEM_CACHE_DIR=cache)
+            warm = statistics.median(run(code, TANDEM_CACHE_DIR=cache) for _ in range(5))
+        note = f"warm {1e3 * warm:.0f} ms, cold {1e3 * cold:.0f} ms, after the import"
+        found.append(Finding(f"100 ms ({name}, warm)", warm / 0.1, 1.0, note))
+    return found
+
+
+def first_jitted_chain(seconds: float) -> list[Finding]:
+    """Compiling a chain of 100 that nobody has seen, against jax.jit on the same source."""
+    jax = peer("jax")
+    if jax is None:
+        return [missing("jax", 1.0)]
+    ours, theirs = [], []
+    with config.override(cache=False):
+        for variant in range(1, 10):
+            arrays = chain_arrays(16)
+            first = call(td.jit(chain(100, variant)), tuple(map(td.asarray, arrays)))
+            second = call(jax.prepare(chain(100, variant)), tuple(map(jax.array, arrays)), jax.finish)
+            ours.append(first.timer().timeit(1))
+            theirs.append(second.timer().timeit(1))
+    mine, other = statistics.median(ours[2:]), statistics.median(theirs[2:])
+    return [
+        Finding(
+            "jax.jit", mine / other, 1.0, f"{mine / 1e6:.0f} ms beside {other / 1e6:.0f} ms, no disk cache"
+        )
+    ]
+
+
+ROWS = [
+    Row("import tandem", import_time),
+    Row("first call in a fresh process", first_calls),
+    Row("first call of a jitted chain of 100", first_jitted_chain),
+]

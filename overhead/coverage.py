@@ -1,0 +1,43 @@
+"""Which rows of the table of operators are answered by machine code: operator x dtype x memory layout."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..backends.cpu import native
+from ..operators.declare import declared
+from ..registry.operator import Operator
+
+LAYOUTS = ("contiguous", "transposed", "reversed", "strided")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row: whether a hot call of this operator on this dtype and layout runs native."""
+
+    operator: str
+    kind: str
+    dtype: str
+    layout: str
+    native: bool
+
+
+def layouts_of(operator: Operator) -> tuple[str, ...]:
+    """The layouts that an operator's arguments can have; what takes no tensor only makes contiguous ones."""
+    takes_tensors = any(argument.type.core == "Tensor" for argument in operator.schema.arguments)
+    return LAYOUTS if takes_tensors else LAYOUTS[:1]
+
+
+def rows() -> Iterator[Row]:
+    """Every row of every operator that has kernels of its own; composites are made of the others."""
+    for operator in declared():
+        decl = operator.decl
+        if decl.kind != "composite":
+            for dtype in decl.dtypes:
+                for layout in layouts_of(operator):
+                    served = native.serves(operator, dtype, layout)
+                    yield Row(operator.name, decl.kind, dtype.name, layout, served)
+
+
+def share(found: Sequence[Row]) -> float:
+    """The share of rows that run native."""
+    return sum(row.native for row in found) / len(found) if found else 0.0

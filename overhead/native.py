@@ -1,0 +1,194 @@
+"""The native path taken apart: its entry compiled again with one layer at a time replaced by a ready answer.
+
+The entry is written in small native functions, so a variant is the same source with one of them exchanged.  The
+complete call that the parts are compared with is the operator's own entry, untouched.
+"""
+
+import ctypes
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from .. import add, asarray, jit
+from ..backends.cpu import native
+from ..backends.cpu.native import engine, jit_layout, lang, layout, rt_elementwise, rt_jit
+from ..backends.cpu.native.records import OperatorRecord, Record
+from ..backends.cpu.native.stubs import Stub
+from ..registry.native_type import DATA, NativeCallable, accept_entries, entry_of, set_entry
+from . import ready
+from .compare import call, warm
+from .measure import Case, Timing, interleave
+from .results import Split
+from .workloads import chain, chain_arrays
+
+EAGER_PATH, JIT_PATH = "native, eager", "native, compiled"
+
+# Each layer with the functions of the entry that it consists of, and what stands in for them.
+EAGER_LAYERS: Mapping[str, Mapping[str, Any]] = {
+    "thread state": {"thread_flags": ready.flags},
+    "key set and types": {"operand_code": ready.code},
+    "lookup": {"find_variant": ready.variant},
+    "shapes": {"flat": ready.shapes},
+    "allocation": {"new_array": ready.array},
+    "result": {"make_tensor": ready.tensor},
+}
+
+
+def native_state() -> dict[str, str]:
+    """Which native paths are on."""
+    fault = native.why_off()
+    state = f"off ({fault})" if fault else "on"
+    return {
+        "native eager": state,
+        "compiled calls": "NumPy kernels on the optimised graph" if fault else "on",
+    }
+
+
+JIT_LAYERS: Mapping[str, Mapping[str, Any]] = {
+    "thread state": {"thread_flags": ready.flags},
+    "guards": {"tensor_matches": ready.leaf},
+    "allocation": {"new_array": ready.array},
+    "result": {"make_tensor": ready.tensor},
+}
+
+
+@accept_entries
+class Probe(NativeCallable):  # type: ignore[misc]
+    """A callable with nothing but a native entry."""
+
+    def __init__(self, entry: int, data: Record, keep: Any) -> None:
+        self.keep = data, keep
+        set_entry(self, entry, data.address)
+
+
+def copied(address: int, size: int, owner: Any) -> Record:
+    """A record with the content of the memory at an address, which the owner keeps alive."""
+    found = Record(size)
+    found.memory.raw = ctypes.string_at(address, size)
+    found.kept.append(owner)
+    return found
+
+
+def telescope(whole: Timing, without: Mapping[str, Timing], bare: Timing) -> dict[str, float]:
+    """The parts: what each variant saves, and the call that is left when all layers are gone."""
+    parts = {name: max(0.0, whole.saved_by(timing)) for name, timing in without.items()}
+    return {"call": bare.median, **parts}
+
+
+class EagerProbes:
+    """Variants of the entry of one elementwise operator of two operands.
+
+    Args:
+        stub: the operator's stub, hot.
+        args: the tensors of the call.
+    """
+
+    def __init__(self, stub: Stub, args: tuple[Any, ...]) -> None:
+        assert stub.record is not None
+        self.stub, self.runtime = stub, stub.runtime
+        self.variant = next(iter(stub.record.variants.values()))
+        self.result = stub.operator(*args)
+        self.imports = {
+            **layout.numpy_symbols(),
+            "tandem_ready_array": id(self.result._array),
+            "tandem_ready_tensor": id(self.result),
+        }
+
+    def probe(self, replaced: Mapping[str, Any], *, compute: bool = True) -> Probe:
+        """The entry with some functions exchanged, and with the loop or without."""
+        constants = {**self.runtime.constants, "NIN": 2, "NARGS": 3, **replaced}
+        variant = copied(self.variant.address, rt_elementwise.V_RECORD_SIZE, self.variant)
+        functions: dict[str, Callable[..., Any]] = {
+            "entry": rt_elementwise.elementwise,
+            "nothing": ready.loop,
+        }
+        imports = self.imports | {"tandem_ready_variant": variant.address}
+        code = engine.compile_ir(lang.emit(functions, constants), list(functions), imports)
+        if not compute:
+            variant.set(rt_elementwise.V_LOOP, code["nothing"])
+        data = OperatorRecord(self.runtime.process, self.stub.operator, self.stub.operator)
+        data.add(variant)
+        return Probe(code["entry"], data, (code, self.result))
+
+
+def together(layers: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The replacements of all layers at once."""
+    return {name: stand_in for layer in layers.values() for name, stand_in in layer.items()}
+
+
+def _eager_cases(probes: EagerProbes, args: tuple[Any, ...]) -> dict[str, Case]:
+    made = {name: probes.probe(replaced) for name, replaced in EAGER_LAYERS.items()}
+    made["kernel"] = probes.probe({}, compute=False)
+    made["bare"] = probes.probe(together(EAGER_LAYERS), compute=False)
+    return {name: call(probe, args) for name, probe in made.items()}
+
+
+def eager_split(size: int = 16, seconds: float = 1.0) -> Split:
+    """``add`` of two plain tensors through its native entry."""
+    about = f"add, float32[{size}]"
+    args = (asarray(np.ones(size, np.float32)), asarray(np.ones(size, np.float32)))
+    warm(call(add, args))
+    stubs = native.stubs()
+    stub = stubs.by_operator.get(add.operator) if stubs is not None else None
+    if stub is None or stub.record is None or not entry_of(add):
+        return Split(EAGER_PATH, about, None, note=native.why_off() or "the operator has no native entry")
+    cases = {"whole": call(add, args), **_eager_cases(EagerProbes(stub, args), args)}
+    times = interleave(cases, seconds=seconds)
+    whole, bare = times.pop("whole"), times.pop("bare")
+    return Split(EAGER_PATH, about, whole, telescope(whole, times, bare), "the entry that td.add runs")
+
+
+class JitProbes:
+    """Variants of the entry of a jitted function that has one specialization and returns one new tensor."""
+
+    def __init__(self, function: Any, constants: Mapping[str, Any], result: Any) -> None:
+        self.function, self.constants, self.result = function, constants, result
+        self.data = ctypes.c_void_p.from_address(id(function) + DATA).value or 0
+        self.imports = {
+            **layout.numpy_symbols(),
+            "tandem_ready_array": id(result._array),
+            "tandem_ready_tensor": id(result),
+        }
+
+    def probe(self, replaced: Mapping[str, Any], *, compute: bool = True) -> Probe:
+        """The entry with some functions exchanged, and with the compiled code or without."""
+        functions: dict[str, Callable[..., Any]] = {"entry": rt_jit.jitted, "nothing": ready.main}
+        ir = lang.emit(functions, {**self.constants, **replaced})
+        code = engine.compile_ir(ir, list(functions), self.imports)
+        record = copied(self.data, jit_layout.J_SIZE, self.function)
+        head = copied(record.get(jit_layout.J_HEAD), jit_layout.S_SIZE_OF, self.function)
+        head.set(jit_layout.S_NEXT, 0)
+        head.set(jit_layout.S_SPARE, 0)
+        if not compute:
+            head.set(jit_layout.S_MAIN, code["nothing"])
+        record.point(jit_layout.J_HEAD, head)
+        return Probe(code["entry"], record, (code, self.result))
+
+
+def _jit_cases(probes: JitProbes, args: tuple[Any, ...]) -> dict[str, Case]:
+    made = {name: probes.probe(replaced) for name, replaced in JIT_LAYERS.items()}
+    made["kernel"] = probes.probe({}, compute=False)
+    made["bare"] = probes.probe(together(JIT_LAYERS), compute=False)
+    return {name: call(probe, args) for name, probe in made.items()}
+
+
+def jit_split(length: int = 30, size: int = 16, seconds: float = 1.0) -> Split:
+    """A jitted chain of operations through its native entry."""
+    about = f"chain of {length}, float32[{size}]"
+    args = tuple(map(asarray, chain_arrays(size)))
+    function = jit(chain(length))
+    warm(call(function, args))
+    stubs = native.stubs()
+    if stubs is None or not entry_of(function):
+        return Split(JIT_PATH, about, None, note=native.why_off() or "the function has no native entry")
+    probes = JitProbes(function, stubs.runtime.constants, function(*args))
+    cases = {"whole": call(function, args), **_jit_cases(probes, args)}
+    times = interleave(cases, seconds=seconds)
+    whole, bare = times.pop("whole"), times.pop("bare")
+    return Split(
+        JIT_PATH, about, whole, telescope(whole, times, bare), "the entry that the jitted function runs"
+    )
+
+
+NATIVE_SPLITS = (eager_split, jit_split)
