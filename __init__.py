@@ -1,0 +1,63 @@
+"""tandem: array programs two ways from one operator registry.
+
+Eagerly, each call goes through a dispatcher; under :func:`jit` the same calls are traced and compiled. The names of
+operators (``td.add``, ``td.exp``, ...) are those of the declarations; ``__init__.pyi`` lists them for type checkers.
+"""
+
+from . import config as config
+from . import errors as errors
+from . import pytree as pytree
+from .backends.cpu import compile as _cpu_compile
+from .backends.cpu import kernels as _cpu_kernels
+from .backends.cpu import native as _native
+from .eager import autograd as autograd
+from .eager import levels as _levels
+from .eager import methods as _methods
+from .eager import printing as _printing
+from .eager import record as _record
+from .eager.construct import asarray as asarray
+from .eager.construct import tensor as tensor
+from .eager.modes import enable_grad as enable_grad
+from .eager.modes import is_grad_enabled as is_grad_enabled
+from .eager.modes import no_grad as no_grad
+from .eager.public import public_functions as _public_functions
+from .eager.tensor import Tensor as Tensor
+from .jit import JitFunction as JitFunction
+from .jit import jit as jit
+from .operators import random as random
+from .registry.dtypes import DType as DType
+from .registry.dtypes import bfloat16 as bfloat16
+from .registry.dtypes import bool_ as bool_
+from .registry.dtypes import complex64 as complex64
+from .registry.dtypes import complex128 as complex128
+from .registry.dtypes import float16 as float16
+from .registry.dtypes import float32 as float32
+from .registry.dtypes import float64 as float64
+from .registry.dtypes import int8 as int8
+from .registry.dtypes import int16 as int16
+from .registry.dtypes import int32 as int32
+from .registry.dtypes import int64 as int64
+from .registry.dtypes import uint8 as uint8
+from .registry.dtypes import uint16 as uint16
+from .registry.dtypes import uint32 as uint32
+from .registry.dtypes import uint64 as uint64
+from .registry.keys import DispatchKey as DispatchKey
+from .registry.keys import DispatchKeySet as DispatchKeySet
+from .registry.library import Library as Library
+from .registry.namespace import ops as ops
+from .registry.operator import fallthrough as fallthrough
+from .registry.schema_parser import parse_schema as parse_schema
+from .registry.state import exclude_keys as exclude_keys
+from .registry.state import include_keys as include_keys
+from .registry.tables import dispatch_table as dispatch_table
+from .registry.trace import show_dispatch_trace as show_dispatch_trace
+from .transforms import grad as grad
+from .transforms import stop_gradient as stop_gradient
+from .transforms import value_and_grad as value_and_grad
+
+__version__ = "0.1.0"
+
+_cpu_kernels.register()
+globals().update(_public_functions())
+_native.install()
+bool = bool_
