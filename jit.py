@@ -46,6 +46,11 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
     While another function is being traced it is called as it is, so that its operators become part of that trace.
     """
 
+    _specializations: list[Specialization]
+    _by_key: dict[Any, tuple[Specialization, ...]]
+    _misses: int
+    _gone_hits: int
+
     def __init__(self, fn: Callable[..., Any], names: tuple[str, ...], numbers: tuple[int, ...]):
         functools.update_wrapper(self, fn)
         self._fn = fn
@@ -120,8 +125,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
 
     def _forget(self) -> None:
         self._native.unlink()
-        self._specializations: list[Specialization] = []
-        self._by_key: dict[Any, tuple[Specialization, ...]] = {}
+        self._specializations, self._by_key = [], {}
         self._misses = self._gone_hits = 0
 
     def cache_info(self) -> CacheInfo:

@@ -43,7 +43,7 @@ def run(executable: Executable, program: Graph, parameters: Sequence[Any]) -> li
 
 
 def _fits_machine(number: int | complex) -> bool:
-    """Whether compiled code takes a number; the graph is interpreted for others (complex, and integers of over 64 bits)."""
+    """Whether compiled code takes a number: not a complex one, nor an integer of over 64 bits."""
     return type(number) is int and -(2**63) <= number < 2**63
 
 

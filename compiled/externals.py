@@ -62,7 +62,8 @@ def _brief(value: Any) -> str:
 def changed(guard: ExternalGuard) -> str:
     """Why a guard fails, in words."""
     kind = "closure variable" if guard.kind == "cell" else "global"
-    return f"{kind} {guard.name} was {_brief(guard.value)}, now {_brief(guard.now())}"
+    was, now = _brief(guard.value), _brief(guard.now())
+    return f"{kind} {guard.name} was {was}, now {'another ' if was == now else ''}{now}"
 
 
 def externals_of(fn: Callable[..., Any]) -> tuple[ExternalGuard, ...]:

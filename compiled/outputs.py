@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .. import pytree
@@ -25,7 +26,8 @@ class ViewCall(NamedTuple):
     kwargs: dict[str, Any]
 
 
-class Output(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Output:
     """Where one leaf of the result comes from.
 
     Attributes:
@@ -57,13 +59,13 @@ class OutputPlan(NamedTuple):
             results: tensors, in the order of ``computed``.
         """
         found = []
-        for kind, index, views, value in self.leaves:
-            if kind == "result":
-                found.append(results[index])
-            elif kind == "constant":
-                found.append(value)
+        for leaf in self.leaves:
+            if leaf.kind == "result":
+                found.append(results[leaf.index])
+            elif leaf.kind == "constant":
+                found.append(leaf.value)
             else:
-                found.append(_viewed(parameters[index], views))
+                found.append(_viewed(parameters[leaf.index], leaf.views))
         return self.treedef.unflatten(found)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,8 @@ _TOO_LARGE = 2**70
 _LIMITS = [(int(np.iinfo(d.np).min), int(np.iinfo(d.np).max), d.name) for d in INTEGERS]
 
 
-class Range(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Range:
     """A bound on one parameter of a graph.
 
     Attributes:

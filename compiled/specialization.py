@@ -116,4 +116,4 @@ class Specialization:
 
 def _unchanged(guard: LeafGuard, tensor: Any) -> bool:
     array = tensor._array
-    return tensor._keys == guard.keys and array.shape == guard.shape and array.dtype == guard.dtype
+    return bool(tensor._keys == guard.keys and array.shape == guard.shape and array.dtype == guard.dtype)

@@ -19,7 +19,7 @@ from ..errors import (
 from ..registry.binding import device_name
 from ..registry.dtypes import DEFAULT_COMPLEX, DEFAULT_FLOAT, DType, as_dtype, uint64
 from ..registry.function import functions
-from ..registry.values import describe
+from ..registry.values import describe, number_stand_ins
 from .meta import leaf
 from .tensor import Tensor, wrap
 
@@ -94,7 +94,10 @@ def _of_tensor(x: Tensor, wanted: DType | None, copy: bool | None) -> Tensor:
 
 
 def _of_other(obj: Any, wanted: DType | None, copy: bool | None) -> Tensor:
-    if isinstance(obj, (list, tuple)) and any(isinstance(item, Tensor) for item in _leaves(obj)):
+    if type(obj) in number_stand_ins:
+        made: Tensor = functions["td::full"]((), obj, dtype=wanted)
+        return made
+    if isinstance(obj, (list, tuple)) and any(_is_traceable(item) for item in _leaves(obj)):
         found: Tensor = functions["td::stack"]([asarray(item) for item in obj], 0)
         return found if wanted is None else found.astype(wanted)
     array = _array_of(obj, wanted)
@@ -106,6 +109,11 @@ def _of_other(obj: Any, wanted: DType | None, copy: bool | None) -> Tensor:
         )
     with np.errstate(over="ignore", invalid="ignore"):
         return wrap(array.astype(native, copy=bool(copy) and array is obj))
+
+
+def _is_traceable(value: Any) -> bool:
+    """Whether a value may be traced, so that only operators can make something of it."""
+    return isinstance(value, Tensor) or type(value) in number_stand_ins
 
 
 def _array_of(obj: Any, wanted: DType | None) -> np.ndarray[Any, Any]:

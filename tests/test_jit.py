@@ -364,7 +364,7 @@ def test_a_jitted_function_inside_a_jitted_gradient():
 def test_tensor_that_requires_grad():
     f = jit(lambda x: x * 2)
     x = td.asarray([1.0, 2.0], requires_grad=True)
-    with pytest.raises(errors.AutogradError, match="td.value_and_grad"):
+    with pytest.raises(errors.AutogradError, match=r"td\.value_and_grad"):
         f(x)
     assert f.cache_info() == (0, 0, 0)
     check(f(x.detach()), [2.0, 4.0])
@@ -381,7 +381,7 @@ def test_result_that_belongs_to_an_outer_grad():
     def outer(v):
         return jit(lambda x: (x * v).sum())(tensor(2))
 
-    with pytest.raises(errors.AutogradError, match="td.grad"):
+    with pytest.raises(errors.AutogradError, match=r"td\.grad"):
         td.grad(outer)(tensor(2))
 
 
@@ -455,8 +455,8 @@ def test_no_grad_is_a_specialization_of_its_own():
     f = jit(lambda x: x + 1)
     f(tensor(2))
     with td.no_grad():
+        assert "dispatch state was" in f.explain(tensor(2))
         f(tensor(2))
-        assert "dispatch state" in f.explain(tensor(3))
     assert f.cache_info().specializations == 2
 
 

@@ -145,6 +145,12 @@ def test_derived_integer_out_of_range():
         f(td.asarray(np.zeros(2, np.int8)), 100)
 
 
+def test_asarray_of_a_traced_scalar():
+    same(lambda x, a: td.asarray(a) * x, tensor(3), 2.5)
+    same(lambda x, a: td.asarray([a, 1, a + 1]) + x, tensor(3), 2)
+    same(lambda x, a: td.full((3,), a) + x, tensor(3), 2)
+
+
 def test_numpy_scalars_are_strong():
     same(lambda x, a: x * a, tensor(3), np.float64(2))
 

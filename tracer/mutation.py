@@ -7,6 +7,7 @@ from typing import Any
 from ..errors import ArgumentError, ShapeError, UnsupportedError
 from ..registry.operator import Operator, operators
 from .aliases import can_write, write
+from .graph import Value
 from .lifting import add_node, lift
 from .source import source_line
 from .tensor import TracerTensor
@@ -52,7 +53,11 @@ def record_write(trace: Trace, op: Operator, args: tuple[Any, ...], kwargs: dict
         trace, functional, lifted, {name: lift(trace, value) for name, value in kwargs.items()}
     )
     _check_fits(op, target, node.outputs[0].spec)
-    write(target, node.outputs[0], lambda called, values: add_node(trace, called, *_filled(called, values))[0].outputs[0])
+
+    def call(called: Operator, values: tuple[Any, ...]) -> Value:
+        return add_node(trace, called, *_filled(called, values))[0].outputs[0]
+
+    write(target, node.outputs[0], call)
     return target
 
 

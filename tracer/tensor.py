@@ -71,7 +71,7 @@ class TracerTensor(Tensor):
         return False
 
     @property
-    def _array(self) -> Any:  # type: ignore[override]
+    def _array(self) -> Any:
         concretize(self, "reading its elements or memory", "data")
 
     def __bool__(self) -> bool:
@@ -121,7 +121,7 @@ class TracerTensor(Tensor):
     def __iter__(self) -> Iterator[Any]:
         if not self.shape:
             raise TypeError("iteration over a 0-d tensor")
-        return (self[index] for index in range(self.shape[0]))  # type: ignore[index]
+        return (self[index] for index in range(self.shape[0]))
 
     def __repr__(self) -> str:
         return f"<traced {self._value.spec}>"
