@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from . import pytree
@@ -18,8 +16,8 @@ from .eager.node import zeros_of
 from .eager.tensor import Tensor
 from .errors import ArgumentError, DTypeError, ShapeError
 from .registry.values import describe
+from .tracer.source import source_line
 
-PACKAGE = str(Path(__file__).parent)
 Positions = int | Sequence[int]
 
 
@@ -57,7 +55,7 @@ def value_and_grad(
         _check_given(name, positions, args)
         leaves, treedef = pytree.flatten([args[position] for position in positions])
         tensors = [_checked_leaf(name, leaf, i, treedef, positions) for i, leaf in enumerate(leaves)]
-        with open_level(name, _call_site()) as level:
+        with open_level(name, source_line()) as level:
             inputs = [wrap_level(level, tensor, AutogradMeta()) for tensor in tensors]
             given = list(args)
             for position, argument in zip(positions, treedef.unflatten(inputs)):
@@ -112,7 +110,8 @@ def stop_gradient(tree: Any) -> Any:
     >>> td.grad(lambda x: x * td.stop_gradient(x))(3.0)
     tensor(3.)
     """
-    return pytree.map_tree(lambda leaf: leaf.detach() if isinstance(leaf, Tensor) else leaf, tree)
+    stop = by_name("stop_gradient")
+    return pytree.map_tree(lambda leaf: stop(leaf) if isinstance(leaf, Tensor) else leaf, tree)
 
 
 # -- checks ------------------------------------------------------------------------------------------------------------
@@ -199,7 +198,7 @@ def _plain(level: Level, value: Any) -> Any:
     return unwrap(level, value) if isinstance(value, Tensor) else asarray(float(value))
 
 
-def _call_site() -> str:
+def source_line() -> str:
     """``file:line`` of the nearest frame outside of the package."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
