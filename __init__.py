@@ -58,6 +58,6 @@ from .transforms import value_and_grad as value_and_grad
 __version__ = "0.1.0"
 
 _cpu_kernels.register()
-globals().update(_public_functions())
+globals().update({name: fn for name, fn in _public_functions().items() if name not in globals()})
 _native.install()
 bool = bool_

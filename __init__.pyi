@@ -16,6 +16,8 @@ from .eager.modes import enable_grad as enable_grad
 from .eager.modes import is_grad_enabled as is_grad_enabled
 from .eager.modes import no_grad as no_grad
 from .eager.tensor import Tensor as Tensor
+from .jit import JitFunction as JitFunction
+from .jit import jit as jit
 from .operators import random as random
 from .registry.dtypes import DType as DType
 from .registry.dtypes import bfloat16 as bfloat16
@@ -261,6 +263,11 @@ def concat(
 ) -> Tensor:
     """Tensors joined along an axis that they have."""
 
+def conj(
+    self: _TensorLike,
+) -> Tensor:
+    """The complex conjugate of each element; real elements stay as they are."""
+
 def contiguous(
     self: _TensorLike,
 ) -> Tensor:
@@ -281,6 +288,16 @@ def cosh(
     self: _TensorLike,
 ) -> Tensor:
     """The hyperbolic cosine of each element."""
+
+def cross_entropy(
+    self: _TensorLike,
+    target: _TensorLike,
+    *,
+    axis: _b.int = -1,
+    reduction: _b.str = "mean",
+    label_smoothing: _b.float = ...,
+) -> Tensor:
+    """The negative logarithm of the probability that softmax gives the target."""
 
 def cumprod(
     self: _TensorLike,
@@ -309,6 +326,13 @@ def divide(
     other: _TensorLike,
 ) -> Tensor:
     """Quotient of two tensors, elementwise."""
+
+def dropout(
+    self: _TensorLike,
+    key: _TensorLike,
+    p: _b.float = ...,
+) -> Tensor:
+    """Zeros in the place of a random share of the elements; the others are scaled, so that th..."""
 
 def elu(
     self: _TensorLike,
@@ -481,6 +505,11 @@ def hypot(
 ) -> Tensor:
     """The length of the hypotenuse, sqrt(self**2 + other**2), without overflow on the way."""
 
+def imag(
+    self: _TensorLike,
+) -> Tensor:
+    """The imaginary part of each element."""
+
 def isfinite(
     self: _TensorLike,
 ) -> Tensor:
@@ -495,6 +524,15 @@ def isnan(
     self: _TensorLike,
 ) -> Tensor:
     """Whether an element is NaN; never so for integers."""
+
+def layer_norm(
+    self: _TensorLike,
+    normalized_shape: Sequence[_b.int] | _b.int,
+    weight: _TensorLike | None = None,
+    bias: _TensorLike | None = None,
+    eps: _b.float = ...,
+) -> Tensor:
+    """The tensor shifted and scaled to mean 0 and variance 1 over its last axes."""
 
 def le(
     self: _TensorLike,
@@ -557,6 +595,12 @@ def log2(
 ) -> Tensor:
     """The logarithm of each element to base 2."""
 
+def log_softmax(
+    self: _TensorLike,
+    axis: _b.int = -1,
+) -> Tensor:
+    """The logarithm of softmax, exact also where softmax rounds to 0."""
+
 def logaddexp(
     self: _TensorLike,
     other: _TensorLike,
@@ -585,6 +629,14 @@ def logical_xor(
     other: _TensorLike,
 ) -> Tensor:
     """Whether exactly one of two elements is true (not zero)."""
+
+def logsumexp(
+    self: _TensorLike,
+    axis: Sequence[_b.int] | _b.int | None = None,
+    *,
+    keepdims: _b.bool = False,
+) -> Tensor:
+    """The logarithm of the sum of exponentials over axes, without overflow on the way."""
 
 def lt(
     self: _TensorLike,
@@ -646,6 +698,14 @@ def moveaxis(
 ) -> Tensor:
     """A view with some axes at new places, the others in their order."""
 
+def mse_loss(
+    self: _TensorLike,
+    target: _TensorLike,
+    *,
+    reduction: _b.str = "mean",
+) -> Tensor:
+    """The squared differences of two tensors of one shape."""
+
 def mul(
     self: _TensorLike,
     other: _TensorLike,
@@ -687,6 +747,15 @@ def not_equal(
     other: _TensorLike,
 ) -> Tensor:
     """Whether two tensors differ, elementwise; NaN differs from everything."""
+
+def one_hot(
+    self: _TensorLike,
+    num_classes: _b.int,
+    *,
+    axis: _b.int = -1,
+    dtype: _DTypeLike | None = None,
+) -> Tensor:
+    """One at the place of each class, zero elsewhere."""
 
 def ones(
     shape: Sequence[_b.int] | _b.int,
@@ -756,6 +825,11 @@ def prod(
 ) -> Tensor:
     """The product of the elements over axes; 1 where there are none."""
 
+def real(
+    self: _TensorLike,
+) -> Tensor:
+    """The real part of each element."""
+
 def reciprocal(
     self: _TensorLike,
 ) -> Tensor:
@@ -807,6 +881,17 @@ def rsqrt(
     self: _TensorLike,
 ) -> Tensor:
     """One over the square root of each element."""
+
+def scaled_dot_product_attention(
+    query: _TensorLike,
+    key: _TensorLike,
+    value: _TensorLike,
+    attn_mask: _TensorLike | None = None,
+    *,
+    is_causal: _b.bool = False,
+    scale: _b.float | None = None,
+) -> Tensor:
+    """Attention: the values, averaged with the softmax of the scaled products of queries and ..."""
 
 def sigmoid(
     self: _TensorLike,
@@ -945,6 +1030,20 @@ def transpose(
 ) -> Tensor:
     """A view with two axes exchanged."""
 
+def tril(
+    self: _TensorLike,
+    *,
+    k: _b.int = 0,
+) -> Tensor:
+    """The lower triangles of a stack of matrices, zero above."""
+
+def triu(
+    self: _TensorLike,
+    *,
+    k: _b.int = 0,
+) -> Tensor:
+    """The upper triangles of a stack of matrices, zero below."""
+
 def true_divide(
     self: _TensorLike,
     other: _TensorLike,
@@ -955,6 +1054,12 @@ def trunc(
     self: _TensorLike,
 ) -> Tensor:
     """Each element rounded towards zero; integers stay as they are."""
+
+def unsqueeze(
+    self: _TensorLike,
+    axis: Sequence[_b.int] | _b.int = ...,
+) -> Tensor:
+    """A view with new axes of length 1; also called ``unsqueeze``."""
 
 def unstack(
     self: _TensorLike,

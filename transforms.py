@@ -196,11 +196,3 @@ def _gradients(level: Level, value: Any, inputs: list[LevelTensor]) -> list[Any]
 
 def _plain(level: Level, value: Any) -> Any:
     return unwrap(level, value) if isinstance(value, Tensor) else asarray(float(value))
-
-
-def source_line() -> str:
-    """``file:line`` of the nearest frame outside of the package."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"

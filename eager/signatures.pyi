@@ -242,6 +242,10 @@ class TensorMethods(TensorBase):
         self,
     ) -> Tensor:
         """A copy with memory of its own, laid out in row-major order."""
+    def conj(
+        self,
+    ) -> Tensor:
+        """The complex conjugate of each element; real elements stay as they are."""
     def contiguous(
         self,
     ) -> Tensor:
@@ -435,6 +439,10 @@ class TensorMethods(TensorBase):
         other: _TensorLike,
     ) -> Tensor:
         """The length of the hypotenuse, sqrt(self**2 + other**2), without overflow on the way."""
+    def imag(
+        self,
+    ) -> Tensor:
+        """The imaginary part of each element."""
     def isfinite(
         self,
     ) -> Tensor:
@@ -447,6 +455,14 @@ class TensorMethods(TensorBase):
         self,
     ) -> Tensor:
         """Whether an element is NaN; never so for integers."""
+    def layer_norm(
+        self,
+        normalized_shape: Sequence[_b.int] | _b.int,
+        weight: _TensorLike | None = None,
+        bias: _TensorLike | None = None,
+        eps: _b.float = ...,
+    ) -> Tensor:
+        """The tensor shifted and scaled to mean 0 and variance 1 over its last axes."""
     def le(
         self,
         other: _TensorLike,
@@ -504,6 +520,11 @@ class TensorMethods(TensorBase):
         self,
     ) -> Tensor:
         """The natural logarithm of each element; -inf for 0, NaN below."""
+    def log_softmax(
+        self,
+        axis: _b.int = -1,
+    ) -> Tensor:
+        """The logarithm of softmax, exact also where softmax rounds to 0."""
     def logaddexp(
         self,
         other: _TensorLike,
@@ -528,6 +549,13 @@ class TensorMethods(TensorBase):
         other: _TensorLike,
     ) -> Tensor:
         """Whether exactly one of two elements is true (not zero)."""
+    def logsumexp(
+        self,
+        axis: Sequence[_b.int] | _b.int | None = None,
+        *,
+        keepdims: _b.bool = False,
+    ) -> Tensor:
+        """The logarithm of the sum of exponentials over axes, without overflow on the way."""
     def lt(
         self,
         other: _TensorLike,
@@ -623,6 +651,14 @@ class TensorMethods(TensorBase):
         other: _TensorLike,
     ) -> Tensor:
         """Whether two tensors differ, elementwise; NaN differs from everything."""
+    def one_hot(
+        self,
+        num_classes: _b.int,
+        *,
+        axis: _b.int = -1,
+        dtype: _DTypeLike | None = None,
+    ) -> Tensor:
+        """One at the place of each class, zero elsewhere."""
     def outer(
         self,
         other: _TensorLike,
@@ -672,6 +708,10 @@ class TensorMethods(TensorBase):
         keepdims: _b.bool = False,
     ) -> Tensor:
         """The product of the elements over axes; 1 where there are none."""
+    def real(
+        self,
+    ) -> Tensor:
+        """The real part of each element."""
     def reciprocal(
         self,
     ) -> Tensor:
@@ -890,6 +930,18 @@ class TensorMethods(TensorBase):
         dim1: _b.int = -1,
     ) -> Tensor:
         """A view with two axes exchanged."""
+    def tril(
+        self,
+        *,
+        k: _b.int = 0,
+    ) -> Tensor:
+        """The lower triangles of a stack of matrices, zero above."""
+    def triu(
+        self,
+        *,
+        k: _b.int = 0,
+    ) -> Tensor:
+        """The upper triangles of a stack of matrices, zero below."""
     def true_divide(
         self,
         other: _TensorLike,
@@ -903,6 +955,11 @@ class TensorMethods(TensorBase):
         self,
     ) -> Tensor:
         """Each element rounded towards zero; integers stay as they are."""
+    def unsqueeze(
+        self,
+        axis: Sequence[_b.int] | _b.int = ...,
+    ) -> Tensor:
+        """A view with new axes of length 1; also called ``unsqueeze``."""
     def unstack(
         self,
         axis: _b.int = 0,

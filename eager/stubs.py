@@ -170,7 +170,9 @@ def signatures_text() -> str:
 def init_text(init: str) -> str:
     """The text of ``__init__.pyi``, from that of ``__init__.py``."""
     public = [line for line in init.splitlines() if line.startswith("from .") and " as _" not in line]
-    functions = [definition(n, f.operator.schema, f.__doc__) for n, f in sorted(public_functions().items())]
+    taken = {line.rpartition(" as ")[2] for line in public}
+    found = [(name, fn) for name, fn in sorted(public_functions().items()) if name not in taken]
+    functions = [definition(name, fn.operator.schema, fn.__doc__) for name, fn in found]
     imports = "import builtins as _b\nfrom collections.abc import Sequence\nfrom typing import Any\n\n"
     imports += "import numpy as _np\n\n"
     names = "\n__version__: _b.str\nbool = bool_\n\n"

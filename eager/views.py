@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from .tensor import wrap
 
 Attach = Callable[[Any, AutogradMeta], Any]
 Record = Callable[["View", Any], Node]
+Part = Callable[[Any], Any]
 
 
 class View:
@@ -44,9 +46,13 @@ class View:
         """The tensor that the view is a part of."""
         return self.args[0]
 
-    def apply(self, x: Any) -> Any:
-        """The same part of another tensor."""
-        return self.plan.op(x, *self.args[1:], **self.kwargs)
+    def part(self) -> Part:
+        """Which part it is, without the base (the base's history refers to it)."""
+        return partial(_part, self.plan.op, self.args[1:], self.kwargs)
+
+
+def _part(op: Operator, rest: tuple[Any, ...], kwargs: dict[str, Any], x: Any) -> Any:
+    return op(x, *rest, **kwargs)
 
 
 class Family:
@@ -153,11 +159,11 @@ def rebase(target: Any, node: Node, attach: Attach, record: Record) -> None:
 
 def _replace_part(root: Any, target: Any, node: Node, record: Record) -> Node:
     """The history of the root after a part of it was replaced."""
-    chain: list[tuple[View, Node]] = []
+    chain: list[tuple[Part, Node]] = []
     part = target
     while part is not root:
         view = part._meta.view
-        chain.insert(0, (view, record(view, part)))
+        chain.insert(0, (view.part(), record(view, part)))
         part = view.base
     before = root._meta
     edges = [
@@ -175,14 +181,14 @@ class PartNode(Node):
 
     __slots__ = ("_chain",)
 
-    def __init__(self, op: Operator, edges: list[Any], chain: list[tuple[View, Node]]):
+    def __init__(self, op: Operator, edges: list[Any], chain: list[tuple[Part, Node]]):
         super().__init__(op, _BOTH, edges)
         self._chain = chain
 
     def gradients(self, given: dict[int, Any]) -> list[Any]:
         part = g = given[0]
-        for view, _ in self._chain:
-            part = view.apply(part)
+        for select, _ in self._chain:
+            part = select(part)
         mask = by_name("ones_like")(part)
         for _, node in reversed(self._chain):
             mask = node.gradients({0: mask})[0]

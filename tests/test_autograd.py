@@ -360,7 +360,7 @@ def test_histories_are_freed_without_the_garbage_collector():
             x = leaf(POINT)
             y = program(x)
             node = weakref.ref(y._meta.node)
-            y.backward(retain_graph=True)
+            y.backward(retain_graph=True, create_graph=False)
             del y
             assert node() is None
             y = program(x)
@@ -390,7 +390,8 @@ def test_no_drift_in_reference_counts():
                 bad()
         x.grad = None
 
-    work()
+    for _ in range(40):  # past the calls after which stubs are made
+        work()
     gc.collect()  # the exceptions' tracebacks
     before = [sys.getrefcount(item) for item in shared]
     for _ in range(20):
