@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .. import config
 from ..eager.tensor import Tensor
 from ..pytree import TreeDef
 from ..registry.dtypes import as_dtype
@@ -15,6 +16,7 @@ from ..tracer.graph import Graph, Value, scalar_spec
 from ..tracer.scalar import TracerScalar
 from ..tracer.tensor import make_tracer
 from ..tracer.trace import Trace, tracing
+from ..tracer.verify import verify
 from .arguments import Arguments, Bound
 from .externals import externals_of
 from .leaves import LeafGuard, guard_of
@@ -58,6 +60,8 @@ def specialize(
         result = arguments.call(fn, _containers(bound.treedef, leaves), bound.statics)
         plan = plan_outputs(trace.graph, result)
     graph = trace.graph
+    if config.flags.verify:
+        verify(graph, after="tracing")
     return Specialization(
         treedef=bound.treedef,
         guards=guards,

@@ -42,7 +42,7 @@ def test_records_calls_in_order():
 
 
 def test_creation_is_recorded():
-    assert nodes(lambda x: td.zeros((3,)) + x, tensor(3)) [1:] == ["add"]
+    assert nodes(lambda x: td.zeros((3,)) + x, tensor(3))[1:] == ["add"]
 
 
 def test_composites_decompose():
@@ -163,6 +163,8 @@ def test_numpy_scalars_are_strong():
         lambda x, a: x[int(a)],
         lambda x, a: x.sum(axis=a),
         lambda x, a: td.zeros((a,)),
+        lambda x, a: td.arange(a),
+        lambda x, a: td.arange(0, 10, a),
         lambda x, a: [x for _ in range(a)],
         lambda x, a: x.sum(keepdims=a > 1),
         lambda x, a: np.asarray(a),

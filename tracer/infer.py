@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import UnsupportedError
+from ..errors import TandemError, UnsupportedError
 from ..registry.keys import DispatchKey
 from ..registry.operator import Operator
 from ..registry.values import TensorSpec
-from .graph import Value
+from .graph import Value, map_values
 
 # A Python scalar is weak: rules look at its type alone, so any value of the type that fits everywhere stands for it.
 REPRESENTATIVE: dict[type, Any] = {bool: False, int: 0, float: 0.0, complex: 0j}
@@ -18,6 +18,10 @@ _INSTEAD = {
     "unique_values": "td.sort, or call it outside of the jitted function",
     "masked_select": "td.where(mask, x, fill)",
 }
+
+
+# Other values of the same types: a rule that gives another result for them depends on the value, which a trace lacks.
+_ANOTHER: dict[type, Any] = {bool: True, int: 3, float: 2.5, complex: 1j}
 
 
 def stand_in(value: Value) -> Any:
@@ -42,6 +46,30 @@ def infer(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             raise _no_rule(op)
         meta = fake.fn
     return meta(*args, **kwargs)
+
+
+def depends_on(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], value: Value) -> bool:
+    """Whether the result's spec depends on the number behind a weak Value, as the length of ``arange(n)`` does.
+
+    Args:
+        op: the operator.
+        args, kwargs: its bound arguments, with Values.
+        value: the weak Value.
+    """
+
+    def outcome(number: Any) -> Any:
+        def fill(other: Value) -> Any:
+            return number if other is value else stand_in(other)
+
+        try:
+            return infer(
+                op, map_values(fill, args), {k: map_values(fill, item) for k, item in kwargs.items()}
+            )
+        except (TandemError, ArithmeticError) as fault:
+            return type(fault)
+
+    kind = value.weak or int
+    return bool(outcome(REPRESENTATIVE[kind]) != outcome(_ANOTHER[kind]))
 
 
 def specs_of(result: Any) -> tuple[TensorSpec, ...]:

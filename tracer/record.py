@@ -11,9 +11,11 @@ from ..registry.keys import DispatchKey
 from ..registry.operator import Operator
 from ..registry.values import TensorSpec
 from .aliases import share
+from .infer import depends_on
 from .lifting import add_node, lift
 from .mutation import record_write
-from .tensor import TracerTensor, make_tracer
+from .scalar import TracerScalar
+from .tensor import TracerTensor, concretize, make_tracer
 from .trace import check_alive, current_trace
 
 
@@ -22,6 +24,8 @@ class Traits(NamedTuple):
 
     is_mutable: bool
     is_view: bool
+    numbers: tuple[int, ...]  # places of the arguments that are no tensors
+    number_keywords: tuple[str, ...]
 
 
 _traits: WeakKeyDictionary[Operator, Traits] = WeakKeyDictionary()
@@ -31,7 +35,10 @@ def traits_of(op: Operator) -> Traits:
     """The traits of an operator."""
     found = _traits.get(op)
     if found is None:
-        found = _traits[op] = Traits(op.schema.is_mutable, op.schema.is_view)
+        schema = op.schema
+        numbers = tuple(i for i, a in enumerate(schema.positional) if a.type.core != "Tensor")
+        keywords = tuple(a.name for a in schema.arguments if a.kwarg_only and a.type.core != "Tensor")
+        found = _traits[op] = Traits(schema.is_mutable, schema.is_view, numbers, keywords)
     return found
 
 
@@ -49,6 +56,11 @@ def record(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, A
         return record_write(trace, op, args, kwargs)
     lifted = tuple([lift(trace, arg) for arg in args])
     named = {name: lift(trace, value) for name, value in kwargs.items()}
+    for number in [args[place] for place in traits.numbers] + [
+        kwargs[name] for name in traits.number_keywords
+    ]:
+        if type(number) is TracerScalar and depends_on(op, lifted, named, number._value):
+            concretize(number, f"the shape of {op.schema.name}'s result", "index")
     node, result = add_node(trace, op, lifted, named)
     tensors = tuple([make_tracer(trace, value) for value in node.outputs])
     if traits.is_view and type(args[0]) is TracerTensor:
