@@ -27,5 +27,6 @@ ALIASES: dict[str, str] = {
     "right_shift": "bitwise_right_shift",
     "subtract": "sub",
     "true_divide": "div",
+    "unsqueeze": "expand_dims",
 }
 """alias: registered name."""

@@ -228,7 +228,7 @@ arange = library(
         Bad((0, 1, 0), ValueError, "step"),
         Bad((2**62,), ValueError, "too many"),
         Bad((2**50,), MemoryError, "no memory"),
-        Bad((10**400,), ValueError, "too many"),
+        Bad((10**400,), OverflowError, "fit"),
         Bad((0, 1e308, 1e-300), ValueError, "too many"),
         Bad((3,), TypeError, "real", {"dtype": "bool"}),
         Bad(("a",), TypeError, "start"),

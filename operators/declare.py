@@ -65,7 +65,7 @@ class Declaration:
 
     Attributes:
         schema: its schema, in PyTorch's language.
-        kind: ``"unary" "binary" "comparison" "ternary" "reduction" "scan" "view" "gather" "contraction" "creation"
+        kind: ``"unary" "binary" "comparison" "ternary" "reduction" "scan" "view" "cast" "copy" "join" "gather" "scatter" "contraction" "creation"
             "composite" "random"``.
         doc: its documentation.
         meta: shape and dtype rule: the schema's arguments (tensors, specs, scalars) to one TensorSpec or a tuple.

@@ -2,8 +2,8 @@
 
 A rule is a function of *named* values, read off its parameter names, so that only what it names is saved:
 an argument of the schema, ``out`` (the result), ``g`` (the cotangent of the result), or ``<argument>_spec`` and
-``out_spec`` (shape and dtype without the data). Rules are written with operators, so they differentiate again, trace and
-compile. A number stands for a constant rule.
+``out_spec`` (shape and dtype without the data). Rules are written with operators, so they differentiate again, trace
+and compile. A number stands for a constant rule.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ RuleFn = Callable[..., Any] | int | float
 class Partials:
     """Elementwise: the partial derivative of the result by each tensor argument (0 contributes nothing).
 
-    A rule that names ``g`` gives the product with it instead: where a mask chooses, ``where(mask, g, 0)`` is one operator
-    and keeps an infinite ``g`` from becoming NaN.
+    A rule that names ``g`` gives the product with it instead: where a mask chooses, ``where(mask, g, 0)`` is one
+    operator and keeps an infinite ``g`` from becoming NaN.
     """
 
     by: Mapping[str, RuleFn]

@@ -6,6 +6,7 @@ an equal share of the cotangent (the convention of JAX).
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..registry.dtypes import ALL, DEFAULT_INT, REAL, DType, bool_, uint64
@@ -72,7 +73,8 @@ def _prod_slope(self: Any, axis: Any) -> Any:
     kept = tuple(a for a in range(rank) if a not in axes)
     order = kept + axes
     front = self.permute(order)
-    others = product_of_others(reshape(front, (*[self.shape[a] for a in kept], -1)))
+    count = math.prod(self.shape[a] for a in axes)
+    others = product_of_others(reshape(front, (*[self.shape[a] for a in kept], count)))
     back = tuple(order.index(a) for a in range(rank))
     return reshape(others, front.shape).permute(back)
 

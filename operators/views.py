@@ -154,7 +154,6 @@ permute: Any = library(
     samples=_permute_samples,
     errors=_permute_errors,
 )
-permute_dims = permute
 
 
 # -- broadcast_to ------------------------------------------------------------------------------------------------------
