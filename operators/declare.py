@@ -65,8 +65,8 @@ class Declaration:
 
     Attributes:
         schema: its schema, in PyTorch's language.
-        kind: ``"unary" "binary" "comparison" "ternary" "reduction" "scan" "view" "cast" "copy" "join" "gather" "scatter" "contraction" "creation"
-            "composite" "random"``.
+        kind: ``"unary" "binary" "comparison" "ternary" "reduction" "scan" "view" "cast" "copy" "join" "gather"
+            "scatter" "contraction" "creation" "composite" "random"``.
         doc: its documentation.
         meta: shape and dtype rule: the schema's arguments (tensors, specs, scalars) to one TensorSpec or a tuple.
         body: for elementwise kinds the scalar body over :mod:`.scalar`; for composites the body written with operators.
