@@ -1,0 +1,86 @@
+"""Running nodes by the eager kernels of a backend: the interpreter, and what constant folding and callbacks call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..eager.tensor import Tensor, wrap
+from ..errors import LoweringError
+from ..registry.keys import BACKEND_OF_DEVICE, KEY_COUNT
+from ..registry.state import set_keys
+from ..registry.values import TensorSpec
+from ..tracer.graph import Graph, Node, Value, map_values
+
+EVERY_KEY = (1 << KEY_COUNT) - 1
+
+
+def call(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Run a node's operator on tensors and scalars by its backend's kernel, below every layer.
+
+    Raises:
+        LoweringError: the results are not what the operator's shape rule has promised.
+    """
+    backend = 1 << BACKEND_OF_DEVICE[node.outputs[0].spec.device.partition(":")[0]] if node.outputs else 1
+    before = set_keys(0, EVERY_KEY & ~backend)
+    try:
+        found = node.op.dispatch(backend, args, kwargs)
+    finally:
+        set_keys(*before)
+    results = tuple(found) if isinstance(found, (tuple, list)) else () if found is None else (found,)
+    check(node, results)
+    return results
+
+
+def check(node: Node, results: tuple[Any, ...]) -> None:
+    """Compare results with the specs of the node before anything relies on them."""
+    wanted = [o.spec for o in node.outputs]
+    seen = [TensorSpec(r.shape, r.dtype, r.device) if isinstance(r, Tensor) else type(r) for r in results]
+    if seen != wanted:
+        raise LoweringError(
+            f"{node.op.name}: its shape rule promises {', '.join(map(str, wanted))}; "
+            f"its kernel gave {', '.join(map(str, seen))} ({node.source or 'unknown line'})"
+        )
+
+
+def as_argument(value: Value, given: Any) -> Any:
+    """What a kernel takes for an input: a Python scalar where the value is weak, else a tensor."""
+    if value.weak is not None:
+        return value.weak(given.item() if isinstance(given, (np.ndarray, np.generic)) else given)
+    return given if isinstance(given, Tensor) else wrap(np.asarray(given))
+
+
+def last_uses(graph: Graph) -> list[list[Value]]:
+    """For each node the values that nothing reads after it."""
+    kept = {o for o in graph.outputs if isinstance(o, Value)}
+    found: list[list[Value]] = []
+    for node in reversed(graph.nodes):
+        dying = {value for value in (*node.inputs, *node.outputs) if value not in kept}
+        kept |= dying
+        found.append(list(dying))
+    return found[::-1]
+
+
+def interpret(graph: Graph, given: list[Any]) -> list[Any]:
+    """Run a graph node by node on the eager kernels.
+
+    Args:
+        graph: the graph.
+        given: an array or a Python scalar for each of ``graph.parameters``.
+
+    Returns:
+        one array per output; outputs that are no values come as they are.
+    """
+    env: dict[Value, Any] = {v: as_argument(v, a) for v, a in zip(graph.parameters, given, strict=True)}
+    for node, dying in zip(graph.nodes, last_uses(graph), strict=True):
+        args = map_values(env.__getitem__, node.args)
+        kwargs = {name: map_values(env.__getitem__, arg) for name, arg in node.kwargs.items()}
+        env.update(zip(node.outputs, call(node, args, kwargs), strict=True))
+        for value in dying:
+            del env[value]
+    return [_result(env[o]) if isinstance(o, Value) else o for o in graph.outputs]
+
+
+def _result(value: Any) -> Any:
+    return value._array if isinstance(value, Tensor) else np.asarray(value)

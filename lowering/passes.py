@@ -1,0 +1,186 @@
+"""Passes: small functions from a graph to a graph that computes the same values, bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import config
+from ..eager.tensor import Tensor
+from ..errors import TandemError
+from ..registry.operator import find
+from ..tracer.graph import Graph, Node, Value, map_values
+from ..tracer.verify import verify
+from .evaluate import call
+from .layout import contiguous, is_view, view_of
+from .resolve import uniform_constant
+from .rewrite import Replacement, has_effects, like, new_node, rewrite
+from .simplify import simplified
+
+FOLDED_SIZE = 1024  # elements; what is larger costs more to keep than to compute
+
+
+def remove_dead_code(graph: Graph) -> Graph:
+    """Drop nodes whose results nobody reads; nodes with effects stay."""
+    live = {o for o in graph.outputs if isinstance(o, Value)}
+    kept: list[Node] = []
+    for node in reversed(graph.nodes):
+        if has_effects(node) or any(o in live for o in node.outputs):
+            kept.append(node)
+            live.update(node.inputs)
+    out = like(graph)
+    out.nodes, out.outputs = kept[::-1], list(graph.outputs)
+    return out
+
+
+def _key(argument: Any) -> Any:
+    """An argument as a key that tells 1 from 1.0 and from True, and 0.0 from -0.0."""
+    if isinstance(argument, (tuple, list)):
+        return tuple(map(_key, argument))
+    return argument if isinstance(argument, Value) else (type(argument), repr(argument))
+
+
+def merge_common_subexpressions(graph: Graph) -> Graph:
+    """Compute the same operator on the same arguments once."""
+    seen: dict[Any, tuple[Value, ...]] = {}
+
+    def visit(node: Node) -> Replacement:
+        if has_effects(node):
+            return None
+        key = (
+            node.op,
+            _key(node.args),
+            tuple((name, _key(arg)) for name, arg in sorted(node.kwargs.items())),
+        )
+        found = seen.setdefault(key, node.outputs)
+        return None if found is node.outputs else found
+
+    return rewrite(graph, visit)
+
+
+def fold_constants(graph: Graph) -> Graph:
+    """Compute small nodes that depend on no input now; their results join the captured tensors, after those."""
+    folded: dict[Value, Any] = {}
+    extra: list[Value] = []
+
+    def visit(node: Node) -> Replacement:
+        if has_effects(node) or not all(value in folded for value in node.inputs) or not _foldable(node):
+            return None
+        try:
+            results = call(node, map_values(folded.__getitem__, node.args), _folded_kwargs(node, folded))
+        except TandemError:
+            return None  # it raises where it is called, with the caller's arguments
+        values = tuple(Value(o.spec) for o in node.outputs)
+        folded.update(zip(values, results, strict=True))
+        extra.extend(values)
+        return values
+
+    out = rewrite(graph, visit)
+    used = {value for node in out.nodes for value in node.inputs} | {
+        o for o in out.outputs if isinstance(o, Value)
+    }
+    for value in extra:
+        if value in used:
+            value.index = len(out.captured)
+            out.captured.append(value)
+            out.constants.append(folded[value])
+    return out
+
+
+def _folded_kwargs(node: Node, folded: dict[Value, Any]) -> dict[str, Any]:
+    return {name: map_values(folded.__getitem__, arg) for name, arg in node.kwargs.items()}
+
+
+def _foldable(node: Node) -> bool:
+    """Small tensors on the CPU that are not weak, not random, and not one number everywhere."""
+    decl = node.op.decl
+    return (
+        decl is not None
+        and decl.kind != "random"
+        and uniform_constant(node) is None
+        and all(
+            o.spec.size <= FOLDED_SIZE and o.weak is None and o.spec.device == "cpu" for o in node.outputs
+        )
+    )
+
+
+def simplify(graph: Graph) -> Graph:
+    """Algebra that is exact in IEEE arithmetic (see :mod:`.simplify`)."""
+    return rewrite(graph, simplified)
+
+
+def canonicalize_views(graph: Graph) -> Graph:
+    """Drop views that show their base as it is, also after a detour: double transposes, reshapes there and back."""
+    bases: dict[Value, tuple[Value, Any]] = {}
+
+    def visit(node: Node) -> Replacement:
+        if not is_view(node) or not isinstance(node.args[0], Value) or node.args[0].weak is not None:
+            return None
+        source, out = node.args[0], node.outputs[0]
+        base, layout = bases.get(source, (source, contiguous(source.shape)))
+        found = view_of(node, layout)
+        if found is None:
+            return None
+        bases[out] = base, found
+        same = found.canonical() == contiguous(base.shape).canonical() and base.spec == out.spec
+        return (base,) if same else None
+
+    return rewrite(graph, visit)
+
+
+def _owner(value: Value) -> Value:
+    """The value whose memory a value shows: itself, or what it is a view of."""
+    while value.node is not None and is_view(value.node) and isinstance(value.node.args[0], Value):
+        value = value.node.args[0]
+    return value
+
+
+def keep_outputs_apart(graph: Graph, original: Graph) -> Graph:
+    """Copy results that the passes have made share memory: ``x * 1`` may be ``x`` inside; outside it is new."""
+    out = rewrite(graph, lambda node: None)
+    shown: dict[Value, Value] = {}
+    for place, (now, before) in enumerate(zip(graph.outputs, original.outputs, strict=True)):
+        if isinstance(now, Value) and now.weak is None:
+            own, owner = _owner(before), _owner(now)
+            if (owner if owner.node is None else shown.setdefault(owner, own)) is not own:
+                copy = new_node(find("td::clone"), (now,), {}, now.spec, "")
+                out.nodes.append(copy)
+                out.outputs[place] = copy.outputs[0]
+    return out
+
+
+Pass = Callable[[Graph], Graph]
+PASSES: tuple[Pass, ...] = (
+    remove_dead_code,
+    fold_constants,
+    simplify,
+    canonicalize_views,
+    merge_common_subexpressions,
+    remove_dead_code,
+)
+"""What lowering runs, in order."""
+
+
+def optimize(graph: Graph) -> Graph:
+    """Run all passes; with ``config.verify`` the graph is verified after each.
+
+    Args:
+        graph: the traced graph, which stays as it is.
+
+    Returns:
+        A graph with the same inputs and outputs. Its captured tensors are those of ``graph``, then folded constants.
+    """
+    original = graph
+    for run in PASSES:
+        graph = _verified(run(graph), run.__name__)
+    return _verified(keep_outputs_apart(graph, original), keep_outputs_apart.__name__)
+
+
+def _verified(graph: Graph, after: str) -> Graph:
+    return verify(graph, after) if config.flags.verify else graph
+
+
+def folded_constants(graph: Graph, original: Graph) -> list[tuple[Value, Tensor]]:
+    """The constants that :func:`fold_constants` has added to the captured tensors of ``original``."""
+    start = len(original.captured)
+    return list(zip(graph.captured[start:], graph.constants[start:], strict=True))

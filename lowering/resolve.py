@@ -1,0 +1,158 @@
+"""How each node will be computed, and why: read off its declaration and what the backend can emit.
+
+Preference: a view (no code) > a scalar body, a reduction or a constant that is fused > a library kernel with a C
+signature > a callback to the eager kernel, which serves whatever has a shape rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..operators.rules import compute_dtype, normalize_axes
+from ..registry.dtypes import DType
+from ..tracer.graph import Graph, Node, Value
+from ..tracer.infer import stand_in
+from .layout import Layout, contiguous, is_view, view_of
+
+FUSED = ("fused", "reduction", "copy", "constant")
+"""The choices that become part of an emitted loop."""
+NUMBERS = (bool, int, float)
+FOLDS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
+
+
+class Choice(NamedTuple):
+    """How a node is computed.
+
+    Attributes:
+        kind: ``"fused"``, ``"reduction"``, ``"copy"``, ``"constant"``, ``"view"``, ``"pieces"``, ``"blas"`` or
+            ``"callback"``.
+        why: the reason, for people.
+    """
+
+    kind: str
+    why: str
+
+
+class Target(NamedTuple):
+    """What a backend can do.
+
+    Attributes:
+        emits: whether it emits code for a dtype.
+        library: the reason why a node is served by a library kernel of it, or None.
+    """
+
+    emits: Callable[[DType], bool]
+    library: Callable[[Node], str | None]
+
+
+class Resolution:
+    """The choices for a graph's nodes, and where each view lies.
+
+    Attributes:
+        choices: by node.
+        roots: for the result of each view: the value whose buffer holds it, and its layout there.
+        pieces: says whether a node is put together from pieces.
+    """
+
+    def __init__(self, graph: Graph, target: Target, pieces: Callable[[Node], Any]):
+        self.target, self.pieces = target, pieces
+        self.choices: dict[Node, Choice] = {}
+        self.roots: dict[Value, tuple[Value, Layout]] = {}
+        for node in graph.nodes:
+            self.choices[node] = self._choose(node)
+
+    def root(self, value: Value) -> tuple[Value, Layout]:
+        """The value whose buffer holds ``value``, and its layout there."""
+        return self.roots.get(value) or (value, contiguous(value.shape))
+
+    def _choose(self, node: Node) -> Choice:
+        if is_view(node):
+            found = self._view(node)
+            if found is not None:
+                return found
+        decl = node.op.decl
+        dtypes = [value.spec.dtype for value in (*node.inputs, *node.outputs)]
+        unable = next((d for d in dtypes if not self.target.emits(d)), None)
+        if decl is None or not node.outputs:
+            return Choice(
+                "callback", "defined without a declaration" if decl is None else "it has no results"
+            )
+        if decl.effects:
+            return Choice("callback", f"it has effects: {', '.join(sorted(decl.effects))}")
+        library = self.target.library(node)
+        if library is not None:
+            return Choice("blas", library)
+        if unable is not None:
+            return Choice("callback", f"{unable.name} is not emitted")
+        if self.pieces(node):
+            return Choice("pieces", "each part is written where it belongs")
+        return _fusable(node)
+
+    def _view(self, node: Node) -> Choice | None:
+        source, out = node.args[0], node.outputs[0]
+        if not isinstance(source, Value) or source.weak is not None:
+            return None
+        root, layout = self.root(source)
+        found = view_of(node, layout)
+        if found is not None:
+            self.roots[out] = root, found
+            return Choice("view", f"strides {found.strides}, offset {found.offset}")
+        fresh = view_of(node, contiguous(source.shape))
+        if fresh is None or not fresh.is_contiguous or not self.target.emits(out.spec.dtype):
+            return None
+        return Choice("copy", "its elements have to move for that shape")
+
+
+def _fusable(node: Node) -> Choice:
+    decl = node.op.decl
+    if decl.is_elementwise:
+        return _elementwise(node)
+    if decl.reduce in FOLDS and decl.kind == "reduction":
+        return Choice("reduction", f"{decl.reduce} over axes {reduced_axes(node)}")
+    if decl.kind == "creation" and node.op.schema.name == "full":
+        return _filled(node)
+    if decl.kind in ("cast", "copy") and isinstance(node.args[0], (Value, *NUMBERS)):
+        return Choice("fused", "a conversion" if decl.kind == "cast" else "a copy")
+    return Choice("callback", f"a {decl.kind} has no emitted kernel")
+
+
+def _elementwise(node: Node) -> Choice:
+    odd = [a for a in (*node.args, *node.kwargs.values()) if not isinstance(a, (Value, *NUMBERS))]
+    if odd or node.kwargs:
+        return Choice(
+            "callback", f"its body takes tensors and real numbers, not {(odd or ['keywords'])[0]!r}"
+        )
+    if body_dtype(node).kind == "c":
+        return Choice("callback", "complex arithmetic is not emitted")
+    return Choice("fused", "it has a scalar body")
+
+
+def _filled(node: Node) -> Choice:
+    if uniform_constant(node) is not None:
+        return Choice("constant", f"{uniform_constant(node)!r} everywhere")
+    if isinstance(node.args[1], Value):
+        return Choice("fused", "one value everywhere")
+    return Choice("callback", "complex arithmetic is not emitted")
+
+
+def body_dtype(node: Node) -> DType:
+    """The dtype that the scalar body of an elementwise node runs in."""
+    decl = node.op.decl
+    args = [stand_in(a) if isinstance(a, Value) else a for a in node.args]
+    return compute_dtype(node.op.schema.name, decl.result, decl.dtypes, args)
+
+
+def reduced_axes(node: Node) -> tuple[int, ...]:
+    """The axes that a reduction node reduces, sorted and not negative."""
+    axis: Any = node.args[1] if len(node.args) > 1 else node.kwargs.get("axis")
+    axes = (axis,) if isinstance(axis, int) else axis
+    return normalize_axes(node.op.schema.name, axes, len(node.args[0].shape))
+
+
+def uniform_constant(node: Node) -> bool | int | float | None:
+    """The Python number that a node's result is filled with, or None if it is not filled with one."""
+    if node.op.decl is None or node.op.decl.kind != "creation" or node.op.schema.name != "full":
+        return None
+    value = node.args[1]
+    return value if isinstance(value, NUMBERS) else None

@@ -1,0 +1,82 @@
+"""One walk for every pass: read each node through an environment, let the pass keep it or put values in its place.
+
+Nodes that nothing has touched are shared between the graph before a pass and the graph after it; nobody changes a node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..registry.values import TensorSpec
+from ..tracer.graph import Graph, Node, Value, map_values
+
+Replacement = Sequence[Value] | None
+Visit = Callable[[Node], Replacement]
+
+
+def like(graph: Graph) -> Graph:
+    """An empty graph with the same inputs, derived scalars and captured tensors."""
+    found = Graph()
+    found.inputs, found.captured = list(graph.inputs), list(graph.captured)
+    found.constants, found.derived = list(graph.constants), list(graph.derived)
+    return found
+
+
+def with_arguments(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
+    """The node with other arguments and results of the same specs."""
+    found = Node(node.op, args, kwargs, node.source)
+    found.outputs = tuple(Value(o.spec, found, o.index, o.weak) for o in node.outputs)
+    return found
+
+
+def new_node(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], spec: TensorSpec, source: str) -> Node:
+    """A node with one result of the given spec."""
+    node = Node(op, args, kwargs, source)
+    node.outputs = (Value(spec, node, 0),)
+    return node
+
+
+def rewrite(graph: Graph, visit: Visit) -> Graph:
+    """Walk the nodes in order; ``visit(node)`` gives None to keep a node, or the values to use instead of its results.
+
+    Args:
+        graph: what to rewrite; it stays as it is.
+        visit: called with each node, whose arguments have been replaced already.
+
+    Returns:
+        The new graph.
+    """
+    out, env = like(graph), {}
+
+    def read(value: Value) -> Value:
+        return env.get(value, value)
+
+    for node in graph.nodes:
+        current = node
+        if env and any(value in env for value in node.inputs):
+            kwargs = {name: map_values(read, arg) for name, arg in node.kwargs.items()}
+            current = with_arguments(node, map_values(read, node.args), kwargs)
+        results = visit(current)
+        if results is None:
+            out.nodes.append(current)
+            results = current.outputs
+        if results is not node.outputs:
+            env.update(zip(node.outputs, results, strict=True))
+    out.outputs = [read(o) if isinstance(o, Value) else o for o in graph.outputs]
+    return out
+
+
+def has_effects(node: Node) -> bool:
+    """Whether a node may not be merged, dropped or moved."""
+    decl = node.op.decl
+    return bool(getattr(decl, "effects", None)) or node.op.schema.is_mutable
+
+
+def users(graph: Graph) -> dict[Value, list[Node]]:
+    """The nodes that read each value, in order (a node once for each time that it reads it)."""
+    found: dict[Value, list[Node]] = {}
+    for node in graph.nodes:
+        for value in node.inputs:
+            found.setdefault(value, []).append(node)
+    return found
