@@ -78,6 +78,9 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
+    def __reduce__(self) -> str:
+        return str(self.__qualname__)  # by its name, as functions are
+
     def __repr__(self) -> str:
         return f"<jitted {self._arguments.name}{self._arguments.signature}>"
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from .. import pytree
 from ..errors import ArgumentError
+from ..registry.values import TensorBase
 
 Kind = inspect.Parameter
 _POSITIONAL = (Kind.POSITIONAL_ONLY, Kind.POSITIONAL_OR_KEYWORD)
@@ -103,6 +104,11 @@ class Arguments:
         return [name + path for name, child in pairs for path in child.paths()]
 
     def _static_key(self, name: str, value: Any) -> Any:
+        if isinstance(value, TensorBase):
+            raise ArgumentError(
+                f"{self.name}: static argument {name!r} is a tensor, whose values would be compiled in; take the name "
+                "out of static_argnames, or pass a number"
+            )
         key = static_key(value)
         try:
             hash(key)

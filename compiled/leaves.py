@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import types
 import weakref
 from collections.abc import Callable
@@ -14,8 +15,8 @@ import numpy as np
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError, AutogradError, UnsupportedError
 from ..registry.dtypes import DType, as_dtype
-from ..registry.function import OperatorFunction
 from ..registry.keys import AUTOGRAD, CPU_KEYS, DispatchKey, from_bits
+from ..registry.native_type import NativeCallable
 from ..registry.state import state
 from ..registry.values import converters, describe
 from ..tracer.trace import check_alive
@@ -33,7 +34,9 @@ _FIXED_TYPES = (
     types.BuiltinFunctionType,
     types.MethodType,
     np.dtype,
-    OperatorFunction,
+    np.ufunc,
+    functools.partial,
+    NativeCallable,  # operators and jitted functions
 )
 
 
@@ -146,7 +149,7 @@ def leaf_key(value: Any, identity: bool = False) -> tuple[Any, ...]:
         raise _refuse_subclass(value)
     if isinstance(value, np.generic):
         return (np.generic, as_dtype(value.dtype).np, ())
-    if isinstance(value, _FIXED_TYPES):
+    if isinstance(value, _FIXED_TYPES) and _is_hashable(value):
         return ("fixed", type(value), value)
     if identity:
         return ("same", type(value), Same(value))
@@ -156,6 +159,14 @@ def leaf_key(value: Any, identity: bool = False) -> tuple[Any, ...]:
         "static_argnames if it is hashable and seldom changes, or make its class a container with "
         "td.pytree.register_pytree_node"
     )
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def _refuse_subclass(value: Any) -> Exception:

@@ -1,8 +1,10 @@
 """jit: arguments and results of every kind, guards, the cache, explain, stages, methods, threads, memory."""
 
 import copy
+import functools
 import gc
 import inspect
+import pickle
 import threading
 import weakref
 from collections import namedtuple
@@ -129,6 +131,11 @@ def test_static_values_of_different_types_differ():
         "float",
     ]
     assert f.cache_info().specializations == 7
+
+
+def test_static_tensor():
+    with pytest.raises(errors.ArgumentError, match="is a tensor"):
+        jit(lambda x: x, static_argnames="x")(tensor(2))
 
 
 def test_static_that_is_not_hashable():
@@ -621,11 +628,21 @@ def test_recursion():
     check(f(tensor(2), 3), [1.0, 8.0])
 
 
-def test_copies_share_nothing_that_breaks():
-    f = jit(lambda x: x + 1)
-    f(tensor(2))
-    g = copy.copy(f.__wrapped__)
-    check(jit(g)(tensor(2)), [2.0, 3.0])
+@jit
+def plus_one(x):
+    return x + 1
+
+
+def test_pickle_and_copy_are_by_name():
+    assert copy.copy(plus_one) is copy.deepcopy(plus_one) is plus_one
+    assert pickle.dumps(plus_one)
+
+
+def test_jitted_functions_and_partials_as_arguments():
+    f = jit(lambda g, x: g(x))
+    check(f(plus_one, tensor(2)), [2.0, 3.0])
+    check(f(functools.partial(td.add, other=2.0), tensor(2)), [3.0, 4.0])
+    check(f(np.negative, tensor(2)), [-1.0, -2.0])
 
 
 def test_threads():

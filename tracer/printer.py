@@ -34,7 +34,9 @@ def print_graph(graph: Graph, name: str = "traced") -> str:
         name: the function's name, for the first line.
 
     >>> import tandem as td
-    >>> print(td.jit(lambda x: td.exp(x) * 2.0).trace(td.asarray([1.0])).ir)  # doctest: +ELLIPSIS
+    >>> from tandem.tracer.printer import print_graph
+    >>> graph = td.jit(lambda x: td.exp(x) * 2.0).trace(td.asarray([1.0])).ir
+    >>> print(print_graph(graph))  # doctest: +ELLIPSIS
     graph traced(%0: float32[1]) {
       %1: float32[1] = td::exp(%0)  # ...
       %2: float32[1] = td::mul.Tensor(%1, 2.0)  # ...
