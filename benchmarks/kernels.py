@@ -64,8 +64,7 @@ def softmax(seconds: float) -> list[Finding]:
     torch, jax = peer("torch"), peer("jax")
     theirs: dict[str, Case | None] = {"torch": None, "jax": None}
     if torch is not None:
-        function = lazy.module("torch").softmax
-        theirs["torch"] = warmed(call(lambda x: function(x, -1), (square(torch.array),)), 5)
+        theirs["torch"] = warmed(call(lazy.module("torch").softmax, (square(torch.array), -1)), 5)
     if jax is not None:
         function = jax.prepare(lazy.module("jax.nn").softmax)
         theirs["jax"] = warmed(call(function, (square(jax.array),), jax.finish), 5)
@@ -84,9 +83,8 @@ def layer_norm(seconds: float) -> list[Finding]:
     weight, bias = np.ones(SIDE, np.float32), np.zeros(SIDE, np.float32)
     theirs: dict[str, Case | None] = {"torch": None, "jax": None}
     if torch is not None:
-        function = lazy.module("torch.nn.functional").layer_norm
-        args = square(torch.array), torch.array(weight), torch.array(bias)
-        theirs["torch"] = warmed(call(lambda x, w, b: function(x, (SIDE,), w, b), args), 5)
+        args = square(torch.array), (SIDE,), torch.array(weight), torch.array(bias)
+        theirs["torch"] = warmed(call(lazy.module("torch.nn.functional").layer_norm, args), 5)
     if jax is not None:
         args = square(jax.array), jax.array(weight), jax.array(bias)
         theirs["jax"] = warmed(call(jax.prepare(jax_layer_norm), args, jax.finish), 5)

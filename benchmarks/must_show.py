@@ -11,7 +11,7 @@ import starts
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
-from rows import Finding
+from rows import Finding, Row
 from tandem.overhead import machine
 
 GROUPS = {"starts": starts.ROWS, "calls": calls.ROWS, "kernels": kernels.ROWS}
@@ -21,6 +21,14 @@ VERDICTS = {True: "[green]kept[/green]", False: "[red]broken[/red]", None: "not 
 def row_cells(found: Finding) -> tuple[str, ...]:
     ratio = "" if found.ratio is None else f"{found.ratio:.3f}"
     return found.beside, ratio, f"{found.bound:g}", VERDICTS[found.kept], found.note
+
+
+def findings(row: Row, seconds: float) -> list[Finding]:
+    """What a row finds; one that fails does not hide the others."""
+    try:
+        return row.measure(seconds)
+    except Exception as fault:
+        return [Finding("failed", None, float("nan"), f"{type(fault).__name__}: {fault}".splitlines()[0])]
 
 
 def main() -> None:
@@ -35,7 +43,7 @@ def main() -> None:
         table.add_column(heading, overflow="fold")
     rows = [row for group in options.only.split(",") for row in GROUPS[group]]
     for row in track(rows, description="measuring"):
-        for index, found in enumerate(row.measure(options.seconds)):
+        for index, found in enumerate(findings(row, options.seconds)):
             table.add_row(row.name if index == 0 else "", *row_cells(found))
     console = Console()
     (console if console.is_terminal else Console(width=150)).print(table)
