@@ -46,7 +46,7 @@ class TreeDef:
     ):
         self.kind, self.static, self.children, self.labels, self._node = kind, static, children, labels, node
         self.leaf_count: int = 1 if node is None else sum(child.leaf_count for child in children)
-        self._hash = hash((kind, static, children))
+        self._hash: int | None = None
 
     def unflatten(self, leaves: Sequence[Any]) -> Any:
         """The tree with these leaves.
@@ -75,11 +75,18 @@ class TreeDef:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        if not isinstance(other, TreeDef) or self._hash != other._hash:
+        if not isinstance(other, TreeDef) or hash(self) != hash(other):
             return False
         return (self.kind, self.static, self.children) == (other.kind, other.static, other.children)
 
     def __hash__(self) -> int:
+        if self._hash is None:
+            try:
+                self._hash = hash((self.kind, self.static, self.children))
+            except TypeError:
+                name = getattr(self.kind, "__qualname__", self.kind)
+                fault = f"the static part {self.static!r} of a {name} in a tree is not hashable"
+                raise ArgumentError(fault) from None
         return self._hash
 
     def __repr__(self) -> str:
@@ -185,7 +192,7 @@ def flatten(tree: Any) -> tuple[list[Any], TreeDef]:
     """The leaves of a tree, left to right, and its containers.
 
     Raises:
-        ArgumentError: what identifies a container is not hashable, or a container holds itself.
+        ArgumentError: a container holds itself.
 
     >>> from tandem import pytree
     >>> leaves, treedef = pytree.flatten({"w": [1, 2], "b": (3, None)})
@@ -209,12 +216,7 @@ def _flatten(tree: Any, leaves: list[Any]) -> TreeDef:
         return LEAF
     children, labels, static = node.take_apart(tree)
     below = tuple([_flatten(child, leaves) for child in children])
-    try:
-        return TreeDef(kind, static, below, tuple(labels), node)
-    except TypeError:
-        raise ArgumentError(
-            f"the static part {static!r} of a {kind.__qualname__} in a tree is not hashable"
-        ) from None
+    return TreeDef(kind, static, below, tuple(labels), node)
 
 
 def unflatten(treedef: TreeDef, leaves: Sequence[Any]) -> Any:

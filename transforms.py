@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from . import pytree
 from .eager.construct import asarray
 from .eager.dunders import by_name
@@ -13,7 +15,7 @@ from .eager.engine import Pass, own
 from .eager.levels import Level, LevelTensor, open_level, unwrap, wrap_level
 from .eager.meta import AutogradMeta
 from .eager.node import zeros_of
-from .eager.tensor import Tensor
+from .eager.tensor import Tensor, wrap
 from .errors import ArgumentError, DTypeError, ShapeError
 from .registry.values import describe
 from .tracer.source import source_line
@@ -189,9 +191,14 @@ def _gradients(level: Level, value: Any, inputs: list[LevelTensor]) -> list[Any]
     found: dict[AutogradMeta, Any] = {}
     if type(value) is LevelTensor and value._level is level:
         meta: AutogradMeta = value._meta
-        one = by_name("ones_like")(value._payload)
+        one = _one_like(value._payload)
         found = own(Pass(keep=False).run([(meta.node or meta, meta.index, one)]))
     return [found[x._meta] if x._meta in found else zeros_of(x.spec) for x in inputs]
+
+
+def _one_like(value: Any) -> Any:
+    """The gradient of a value by itself; without a call of an operator where it can do without."""
+    return wrap(np.ones((), value.dtype.np)) if type(value) is Tensor else by_name("ones_like")(value)
 
 
 def _plain(level: Level, value: Any) -> Any:

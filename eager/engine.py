@@ -15,6 +15,7 @@ from .meta import AutogradMeta
 from .node import Node, fit
 from .storage import owner_of
 from .tensor import Tensor
+from .views import is_alone
 
 Root = tuple[Any, int, Any]
 
@@ -93,11 +94,11 @@ class Pass:
 
 def own(gradients: dict[AutogradMeta, Any], given: Any = None) -> dict[AutogradMeta, Any]:
     """The same gradients, each in memory of its own (not that of ``given`` either) that may be written."""
-    seen = {id(given._array)} if type(given) is Tensor else set()
+    seen = {id(owner_of(given._array))} if type(given) is Tensor else set()
     for leaf, gradient in gradients.items():
         if type(gradient) is Tensor:
             array = gradient._array
-            if gradient._storage is not None or owner_of(array) is not array or id(array) in seen:
+            if not array.flags.writeable or id(owner_of(array)) in seen or not is_alone(gradient):
                 gradient = gradients[leaf] = by_name("clone")(gradient)
-            seen.add(id(gradient._array))
+            seen.add(id(owner_of(gradient._array)))
     return gradients

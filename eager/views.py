@@ -120,6 +120,11 @@ def _own_references() -> int:
 _LOOKING = _own_references()
 
 
+def is_alone(tensor: Any) -> bool:
+    """Whether no other tensor, and no recorded history, is known to refer to the tensor's memory."""
+    return tensor._storage is None or _references(tensor) <= 1 + _LOOKING
+
+
 def check_unshared(op: Operator, target: Any) -> None:
     """Refuse to write where a tensor outside of the family shares the memory: its gradient would be lost."""
     family = None if target._meta is None else target._meta.family
