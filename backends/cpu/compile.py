@@ -188,7 +188,7 @@ def compile_lowered(lowered: Lowered) -> CpuExecutable:
         [tensor for _, tensor in lowered.folded], [make_callback(step) for step in writer.callbacks]
     )
     blas = pointers() if any(isinstance(s, NodeStep) and s.kind == "blas" for s in lowered.steps) else {}
-    code = engine.compile_ir(text, [MAIN], {**tables.imports(), **blas}, level=2)
+    code = engine.compile_ir(text, [MAIN], {**tables.imports(), **blas}, level=1)
     return CpuExecutable(lowered, call_plan(lowered, code[MAIN], tables), (code, tables))
 
 

@@ -18,6 +18,7 @@ from .... import config
 from ....registry import native_type
 from ....registry.keys import DispatchKey
 from ....registry.operator import Operator
+from ....registry.state import state
 from .records import OperatorRecord, Record
 from .runtime import Runtime
 
@@ -106,10 +107,11 @@ class Stub:
         self.doors.append(Door(method, kind, slow, slow))
 
     def call_cold(self, *args: Any, **kwargs: Any) -> Any:
-        """A call before the entry is in place."""
-        self.cold_calls += 1
-        if self.cold_calls >= config.flags.hot_calls:
-            self.attempt(self.put_in)
+        """A call before the entry is in place. Calls that are being traced do not make an operator hot."""
+        if not state.include:
+            self.cold_calls += 1
+            if self.cold_calls >= config.flags.hot_calls:
+                self.attempt(self.put_in)
         return self.operator(*args, **kwargs)
 
     def call_miss(self, *args: Any, **kwargs: Any) -> Any:
