@@ -9,7 +9,6 @@ module, at the moment of use, and every later call is one dictionary lookup:
 """
 
 import importlib
-import importlib.metadata
 import importlib.util
 from functools import cache
 from types import ModuleType
@@ -30,9 +29,10 @@ def installed(name: str) -> bool:
 @cache
 def version(distribution: str) -> str | None:
     """The installed version of a distribution, or None; nothing is imported to find out."""
+    metadata = module("importlib.metadata")  # it brings the email package along
     try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
+        return str(metadata.version(distribution))
+    except metadata.PackageNotFoundError:
         return None
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import pytree
+from .. import config, pytree
 from ..backends.cpu import native
 from ..backends.cpu.executable import CallPlan, CpuExecutable
 from ..backends.cpu.native import jit_layout as at
@@ -326,12 +326,13 @@ class NativeEntry:
         self._function = weakref.ref(function)
         self._slow = slow
         self._record: JitRecord | None = None
+        self._ready: bool | None = None
         _entries.add(self)
 
     def link(self, found: Specialization, arguments: Arguments, form: Any) -> None:
         """Let machine code answer calls of this form, if it can; see ``Specialization.records``."""
         runtime, function = native.runtime(), self._function()
-        if runtime is None or function is None:
+        if runtime is None or function is None or not self._worth_it(runtime, found):
             return
         record = found.records.get(form)
         if record is None:
@@ -343,6 +344,14 @@ class NativeEntry:
             self._record = JitRecord(runtime.process, self._slow)
             native_type.set_entry(function, entry, self._record.address)
         self._record.link(record)
+
+    def _worth_it(self, runtime: Any, found: Specialization) -> bool:
+        """Whether the entry is at hand, or the function is called so often that compiling the entry pays."""
+        if self._record is not None or found.hits >= config.flags.hot_calls:
+            return True
+        if self._ready is None:
+            self._ready = runtime.ready("jitted")
+        return bool(self._ready)
 
     def unlink(self) -> None:
         """Send every call to Python until it links specializations again."""

@@ -10,12 +10,24 @@ from collections import OrderedDict, namedtuple
 import numpy as np
 import pytest
 import tandem as td
+from tandem import config
 from tandem.backends.cpu import native as native_layer
 from tandem.compiled.native import make_record
 
 pytestmark = pytest.mark.skipif(
     bool(native_layer.why_off()), reason=native_layer.why_off() or "native code is on"
 )
+
+
+@pytest.fixture(autouse=True)
+def hot():
+    """The entry is compiled at once, also where the disk cache is cold."""
+    with config.override(hot_calls=1):
+        f = td.jit(lambda x: x + 1.0)
+        for _ in range(3):
+            f(tensor(1.0))
+        yield
+
 
 Pair = namedtuple("Pair", "a b")
 

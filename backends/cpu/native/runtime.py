@@ -11,6 +11,7 @@ from typing import Any
 
 from ....eager.storage import Storage
 from . import (
+    cache,
     dsl,
     engine,
     jit_layout,
@@ -80,13 +81,19 @@ class Runtime:
         self.codes: dict[str, engine.Code] = {}
         self._lock = threading.Lock()
 
+    def _fingerprint(self, kind: str) -> str:
+        return engine.fingerprint(kind, _source_digest(), repr(sorted(self.constants.items())))
+
+    def ready(self, kind: str) -> bool:
+        """Whether an entry can be had without compiling: it is loaded, or in the disk cache."""
+        return kind in self.codes or cache.read(self._fingerprint(kind)) is not None
+
     def entry(self, kind: str) -> int:
         """The address of the entry of a kind (see `KINDS`), loaded or compiled at first need."""
         with self._lock:
             if kind not in self.codes:
-                key = engine.fingerprint(kind, _source_digest(), repr(sorted(self.constants.items())))
                 imports = layout.numpy_symbols()
                 self.codes[kind] = engine.build(
-                    key, lambda: runtime_ir(kind, self.constants), [kind], imports
+                    self._fingerprint(kind), lambda: runtime_ir(kind, self.constants), [kind], imports
                 )
             return self.codes[kind][kind]
