@@ -1,4 +1,4 @@
-"""What the op table cannot say by comparing with NumPy: conventions at special points, weak scalars, rounding, speed."""
+"""What the op table cannot say by comparing with NumPy: conventions at special points, weak scalars, rounding, cost."""
 
 import operator
 import threading
