@@ -96,7 +96,9 @@ def device_name(value: Any) -> str:
     name = str(value)
     kind, colon, index = name.partition(":")
     if not isinstance(value, str) or kind not in BACKEND_OF_DEVICE or (colon and not index.isdigit()):
-        raise DeviceError(f"unknown device {value!r}; the devices are {', '.join(BACKEND_OF_DEVICE)} and cuda:<index>")
+        raise DeviceError(
+            f"unknown device {value!r}; the devices are {', '.join(BACKEND_OF_DEVICE)} and cuda:<index>"
+        )
     return name
 
 
@@ -205,7 +207,9 @@ class Binder:
             self._check_complete(bound, keywords)
         return tuple(bound), keywords
 
-    def _bind_keyword(self, name: str, value: Any, given: int, bound: list[Any], keywords: dict[str, Any]) -> None:
+    def _bind_keyword(
+        self, name: str, value: Any, given: int, bound: list[Any], keywords: dict[str, Any]
+    ) -> None:
         place = self._places.get(name)
         if name not in self.names:
             raise self._refuse(f"has no argument {name!r}")
@@ -223,7 +227,11 @@ class Binder:
                 raise self._refuse(f"needs argument {argument.name!r}")
 
     def _default(self, argument: Argument) -> Any:
-        return argument.default if argument.default is MISSING else self._convert(argument.name, argument.default)
+        return (
+            argument.default
+            if argument.default is MISSING
+            else self._convert(argument.name, argument.default)
+        )
 
     def _convert(self, name: str, value: Any) -> Any:
         try:

@@ -45,7 +45,9 @@ def reduction_kernel(op: Operator) -> Callable[..., Tensor]:
     meta = op.decl.meta
     known: dict[tuple[Any, ...], DType] = {}
 
-    def kernel(self: Tensor, axis: Any = None, *, keepdims: bool = False, dtype: DType | None = None) -> Tensor:
+    def kernel(
+        self: Tensor, axis: Any = None, *, keepdims: bool = False, dtype: DType | None = None
+    ) -> Tensor:
         array = self._array
         key = array.dtype, array.ndim, axis, dtype
         out = known.get(key)
