@@ -60,7 +60,7 @@ class Output(NamedTuple):
     """
 
     kind: str
-    index: int
+    index: int  # type: ignore[assignment]  # tuples have a method of that name
     layout: Layout | None
     same: bool
 
@@ -161,11 +161,11 @@ class Lowered:
 
 
 def _flops(node: Any) -> int:
-    decl, size = node.op.decl, sum(o.spec.size for o in node.outputs)
+    decl, size = node.op.decl, int(sum(o.spec.size for o in node.outputs))
     if decl is None or decl.kind in ("view", "creation"):
         return 0
     if decl.kind == "contraction" and isinstance(node.args[0], Value):
-        return 2 * size * (node.args[0].shape[-1] if node.args[0].shape else 1)
+        return 2 * size * int(node.args[0].shape[-1])
     if decl.kind in ("reduction", "scan"):
         return int(node.args[0].spec.size)
     return size

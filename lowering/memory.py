@@ -47,7 +47,7 @@ def aligned(nbytes: int) -> int:
 
 def nbytes_of(value: Value) -> int:
     """The bytes of a value's buffer."""
-    return value.spec.size * value.spec.dtype.itemsize
+    return int(value.spec.size * value.spec.dtype.itemsize)
 
 
 def lifetimes(steps: Sequence[Step], placed: set[Value]) -> list[Interval]:

@@ -47,7 +47,8 @@ def rewrite(graph: Graph, visit: Visit) -> Graph:
     Returns:
         The new graph.
     """
-    out, env = like(graph), {}
+    out = like(graph)
+    env: dict[Value, Value] = {}
 
     def read(value: Value) -> Value:
         return env.get(value, value)

@@ -19,7 +19,9 @@ def graph_of(function, *args) -> Graph:
     with tracing(getattr(function, "__name__", "f")) as trace:
         found = function(*[_leaf(trace, a) for a in args])
         outputs = found if isinstance(found, (tuple, list)) else (found,)
-        trace.graph.outputs = [o._value if isinstance(o, (TracerTensor, TracerScalar)) else o for o in outputs]
+        trace.graph.outputs = [
+            o._value if isinstance(o, (TracerTensor, TracerScalar)) else o for o in outputs
+        ]
     return trace.graph
 
 

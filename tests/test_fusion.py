@@ -48,7 +48,10 @@ ONE_KERNEL = {
     "broadcasting": (lambda x, w, b: td.relu(x * w + b), (X, W, B)),
     "a transposed operand": (lambda x, y: td.exp(x) + td.permute(y, (1, 0)), (X, np.ascontiguousarray(Y.T))),
     "a transposed intermediate": (lambda x: td.permute(td.exp(x), (1, 0)) * 2, (X,)),
-    "a reduction broadcast back": (lambda x: x * td.broadcast_to(td.sum(x, -1).reshape((6, 1)), (6, 40)), (X,)),
+    "a reduction broadcast back": (
+        lambda x: x * td.broadcast_to(td.sum(x, -1).reshape((6, 1)), (6, 40)),
+        (X,),
+    ),
     "0-d after a reduction": (lambda x: td.sqrt(td.sum(x * x) / 240.0) + 1.0, (X,)),
     "cast": (lambda x: td.astype(x * 3, td.int32) + 1, (X,)),
 }
@@ -64,7 +67,11 @@ def test_one_kernel(name):
 SEVERAL = {
     "a reshape that joins axes of an intermediate": (lambda x: td.exp(x).reshape((40, 6)) + 1, (X,), 2),
     "reductions over different axes": (lambda x: td.sum(td.sum(td.exp(x), 0) * 2, 0), (X,), 2),
-    "a product between": (lambda x, w: td.exp(td.exp(x) @ w) + 1, (X, RNG.normal(size=(40, 3)).astype("f4")), 3),
+    "a product between": (
+        lambda x, w: td.exp(td.exp(x) @ w) + 1,
+        (X, RNG.normal(size=(40, 3)).astype("f4")),
+        3,
+    ),
     "a product of transposed operands": (lambda x, y: td.permute(x, (1, 0)) @ y, (X, Y), 1),
     "a strided operand of a product": (lambda x, y: x[:, ::2] @ td.permute(y[:, ::2], (1, 0)), (X, Y), 3),
     "a callback between": (lambda x: td.cumsum(td.exp(x), 1) + 1, (X,), 3),
@@ -103,7 +110,13 @@ def test_reductions_of_every_kind_with_what_surrounds_them(dtype, axis):
 
     def f(x):
         y = x + x
-        return td.sum(y, axis), td.max(y, axis, keepdims=True), td.any(y, axis), td.argmin(x, axis), td.prod(x, axis)
+        return (
+            td.sum(y, axis),
+            td.max(y, axis, keepdims=True),
+            td.any(y, axis),
+            td.argmin(x, axis),
+            td.prod(x, axis),
+        )
 
     agree(f, x, rtol=5e-2 if dtype in ("float16", "bfloat16") else None)
 
@@ -124,7 +137,9 @@ def test_long_vectors():
 
 
 def test_kernels_prints_choice_and_reason():
-    table = lowered(lambda x, w: td.cumsum(td.exp(x) @ w, 0), X, RNG.normal(size=(40, 3)).astype("f4")).kernels()
+    table = lowered(
+        lambda x, w: td.cumsum(td.exp(x) @ w, 0), X, RNG.normal(size=(40, 3)).astype("f4")
+    ).kernels()
     text = repr(table)
     assert [row.choice for row in table] == ["fused", "blas", "callback"]
     assert "sgemm" in text and "scan has no emitted kernel" in text and "td::cumsum" in text

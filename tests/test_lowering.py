@@ -32,7 +32,10 @@ def test_live_intermediates_never_overlap(program, arrays):
         assert (one.first, one.last) == (min(live[one.value]), max(live[one.value]))
         for two in plan[:i]:
             together = one.first <= two.last and two.first <= one.last
-            apart = one.offset + aligned(one.nbytes) <= two.offset or two.offset + aligned(two.nbytes) <= one.offset
+            apart = (
+                one.offset + aligned(one.nbytes) <= two.offset
+                or two.offset + aligned(two.nbytes) <= one.offset
+            )
             assert apart or not together, (one, two)
 
 
@@ -103,10 +106,19 @@ def test_captured_tensors_are_read_at_each_call():
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "bool"])
 def test_scalars_keep_their_precision_and_stay_weak(number, dtype, native):
     x = RNG.normal(size=5).astype(dtype)
-    found = run(lambda x, n: (x * n, n - x if dtype != "bool" else x * n, td.where(x > n, x, n)), x, number, native=native)
+    found = run(
+        lambda x, n: (x * n, n - x if dtype != "bool" else x * n, td.where(x > n, x, n)),
+        x,
+        number,
+        native=native,
+    )
     from lowering_harness import close, eager
 
-    close(found, eager(lambda x, n: (x * n, n - x if dtype != "bool" else x * n, td.where(x > n, x, n)), x, number), 0)
+    close(
+        found,
+        eager(lambda x, n: (x * n, n - x if dtype != "bool" else x * n, td.where(x > n, x, n)), x, number),
+        0,
+    )
 
 
 def test_an_integer_that_does_not_fit_raises_at_the_call():
@@ -187,7 +199,9 @@ def test_products(shapes, dtype):
     agree(lambda a, b: a @ b, a, b)
 
 
-@pytest.mark.parametrize("shapes", [s for s in SHAPES if len(s[0]) > 1 and len(s[1]) > 1 and 0 not in s[0]], ids=str)
+@pytest.mark.parametrize(
+    "shapes", [s for s in SHAPES if len(s[0]) > 1 and len(s[1]) > 1 and 0 not in s[0]], ids=str
+)
 @pytest.mark.parametrize("left", range(4))
 @pytest.mark.parametrize("right", range(4))
 def test_products_of_views(shapes, left, right):
@@ -199,7 +213,12 @@ def test_products_of_views(shapes, left, right):
 
     def seen(x, how):
         order = (*range(len(x.shape) - 2), len(x.shape) - 1, len(x.shape) - 2)
-        return (lambda: x, lambda: td.permute(x, order), lambda: td.flip(x, len(x.shape) - 2), lambda: x[..., ::2])[how]()
+        return (
+            lambda: x,
+            lambda: td.permute(x, order),
+            lambda: td.flip(x, len(x.shape) - 2),
+            lambda: x[..., ::2],
+        )[how]()
 
     one, two = (np.ascontiguousarray(turned(x, how)) for x, how in ((a, left), (b, right)))
     agree(lambda a, b: seen(a, left) @ seen(b, right), one, two)
@@ -209,7 +228,10 @@ def test_products_of_views(shapes, left, right):
 def test_nothing_is_emitted_without_native_code():
     found = lowered(lambda x: x + 1, X, native=False)
     assert {row.choice for row in found.kernels()} == {"interpreted"}
-    with config.override(native=False), pytest.raises(td.errors.BackendUnavailableError, match="TANDEM_NATIVE"):
+    with (
+        config.override(native=False),
+        pytest.raises(td.errors.BackendUnavailableError, match="TANDEM_NATIVE"),
+    ):
         found.llvm_ir()
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import tandem as td
 from hypothesis import given, settings
-from lowering_harness import eager, graph_of
 from lowering_harness import given as parameters
+from lowering_harness import graph_of
 from tandem import config
 from tandem.lowering import passes
 from tandem.lowering.evaluate import interpret
@@ -79,7 +79,7 @@ def test_captured_tensors_are_never_folded():
         lambda x: td.exp(x) - 0.0,
         lambda x: td.exp(x) + -0.0,
         lambda x: td.exp(x) / 1,
-        lambda x: -(-td.exp(x)),
+        lambda x: td.neg(td.neg(td.exp(x))),
         lambda x: td.permute(td.permute(td.exp(x), (1, 0)), (1, 0)),
         lambda x: td.exp(x).reshape((12,)).reshape((2, 6)).reshape((3, 4)),
         lambda x: td.astype(td.exp(x), td.float32),
@@ -109,7 +109,8 @@ def test_results_do_not_share_memory_that_was_not_shared():
     results = values(graph, [X])
     assert not np.shares_memory(results[0], X) and not np.shares_memory(results[1], results[2])
     assert np.shares_memory(results[3], X)
-    assert [r.tobytes() for r in results] == [r.tobytes() for r in eager(lambda x: (x, td.exp(x), td.exp(x), x), X)]
+    for found, wanted in zip(results, (X, np.exp(X), np.exp(X), X), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
 def test_effects_stay_in_order_and_apart():

@@ -4,22 +4,73 @@ import numpy as np
 import tandem as td
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from lowering_harness import close, eager, given as parameters, graph_of
+from lowering_harness import eager, graph_of
+from lowering_harness import given as parameters
 from tandem import config
 from tandem.lowering import lower
 from tandem.tracer.scalar import TracerScalar
 
-UNARY = ("neg", "abs", "square", "floor", "sign", "relu", "logical_not", "isnan", "tanh", "sigmoid", "exp", "sqrt")
+UNARY = (
+    "neg",
+    "abs",
+    "square",
+    "floor",
+    "sign",
+    "relu",
+    "logical_not",
+    "isnan",
+    "tanh",
+    "sigmoid",
+    "exp",
+    "sqrt",
+)
 BINARY = ("add", "sub", "mul", "maximum", "minimum", "lt", "eq", "ge", "logical_and", "hypot", "div")
 REDUCTIONS = ("sum", "max", "min", "any", "all", "mean", "argmax", "prod", "var")
-VIEWS = ("reshape", "permute", "expand", "flat", "cast", "softmax", "cumsum", "matmul", "outer_sum", "flip", "clone")
+VIEWS = (
+    "reshape",
+    "permute",
+    "expand",
+    "flat",
+    "cast",
+    "softmax",
+    "cumsum",
+    "matmul",
+    "outer_sum",
+    "flip",
+    "clone",
+)
 SHAPES = ((), (1,), (3,), (4, 3), (4, 1), (2, 4, 3), (1, 3), (2, 1, 3), (17,), (0, 3))
 DTYPES = ("float32", "float64", "int32", "uint8", "bool", "int64")
 
 
-INEXACT = {"tanh", "sigmoid", "exp", "hypot", "sum", "mean", "var", "softmax", "cumsum", "matmul", "outer_sum"}
+INEXACT = {
+    "tanh",
+    "sigmoid",
+    "exp",
+    "hypot",
+    "sum",
+    "mean",
+    "var",
+    "softmax",
+    "cumsum",
+    "matmul",
+    "outer_sum",
+}
 """Where rounding may differ between the ways of running, if the operands are floats."""
-STEP_LIKE = {"floor", "sign", "logical_not", "lt", "eq", "ge", "logical_and", "any", "all", "argmax", "argmin", "cast"}
+STEP_LIKE = {
+    "floor",
+    "sign",
+    "logical_not",
+    "lt",
+    "eq",
+    "ge",
+    "logical_and",
+    "any",
+    "all",
+    "argmax",
+    "argmin",
+    "cast",
+}
 """Where a small difference becomes a large one: these take only values that are the same to the last bit."""
 
 
@@ -51,7 +102,9 @@ class Program:
                 continue
             if np.prod(found.shape) <= 4096:
                 values.append(found)
-                exact.append(same and not (name in INEXACT and any(x.dtype.is_inexact for x in (*operands, found))))
+                exact.append(
+                    same and not (name in INEXACT and any(x.dtype.is_inexact for x in (*operands, found)))
+                )
         results = values[first:] or [values[0] + 1]
         return tuple(results[-1 - (p % len(results))] for p in self.shown)
 
@@ -117,7 +170,12 @@ def view(name, picks, number):
     return td.ops.td.clone(x)
 
 
-STEPS = dict.fromkeys(UNARY, unary) | dict.fromkeys(BINARY, binary) | dict.fromkeys(REDUCTIONS, reduction) | dict.fromkeys(VIEWS, view)
+STEPS = (
+    dict.fromkeys(UNARY, unary)
+    | dict.fromkeys(BINARY, binary)
+    | dict.fromkeys(REDUCTIONS, reduction)
+    | dict.fromkeys(VIEWS, view)
+)
 NAMES = UNARY + BINARY * 2 + REDUCTIONS + VIEWS
 
 
@@ -127,7 +185,9 @@ def programs(draw, largest=60):
     for _ in range(draw(st.integers(5, largest))):
         name = draw(st.sampled_from(NAMES))
         picks = (-1 - draw(st.integers(0, 6)), draw(st.integers(0, 60)))
-        number = draw(st.none() | st.integers(-3, 3) | st.sampled_from([0.5, -1.25, 0.0, -0.0, True, "scalar"]))
+        number = draw(
+            st.none() | st.integers(-3, 3) | st.sampled_from([0.5, -1.25, 0.0, -0.0, True, "scalar"])
+        )
         steps.append((name, picks, number))
     return Program(steps, draw(st.lists(st.integers(0, 60), min_size=1, max_size=9)))
 
@@ -139,7 +199,11 @@ def inputs(draw):
     for _ in range(draw(st.integers(1, 4))):
         shape, dtype = draw(st.sampled_from(SHAPES)), draw(st.sampled_from(DTYPES))
         values = rng.normal(size=shape) * 2
-        found.append(np.asarray(np.abs(values) if dtype == "uint8" else values).astype(dtype) if dtype != "bool" else np.asarray(values > 0))
+        found.append(
+            np.asarray(np.abs(values) if dtype == "uint8" else values).astype(dtype)
+            if dtype != "bool"
+            else np.asarray(values > 0)
+        )
     if draw(st.booleans()):
         found.append(draw(st.sampled_from([2, -1.5, True, 3.0])))
     return found
@@ -166,7 +230,7 @@ def close_enough(found, wanted):
             np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * scale)
 
 
-COMMON = dict(deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True}
 
 
 @settings(max_examples=60, **COMMON)

@@ -31,7 +31,7 @@ def array_at(address: int, layout: Layout, dtype: DType) -> Any:
 
 def scalar_at(address: int, value: Value) -> Any:
     """A Python scalar in the table of scalars."""
-    kind = {bool: ctypes.c_bool, int: ctypes.c_int64, float: ctypes.c_double}[value.weak or float]
+    kind: Any = {bool: ctypes.c_bool, int: ctypes.c_int64, float: ctypes.c_double}[value.weak or float]
     return kind.from_address(address).value
 
 

@@ -1,4 +1,4 @@
-"""From a lowered graph to machine code: one module with the fused kernels and a ``main`` that runs the steps in order."""
+"""From a lowered graph to machine code: a module with the fused kernels and a ``main`` that runs the steps."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _loaded(register: str, table: str, place: int) -> list[str]:
 
 
 class Tables:
-    """What the code refers to by name: the data of constants, and the callables of callbacks. Kept as long as the code."""
+    """What the code refers to by name: data of constants, callables of callbacks. Kept as long as the code."""
 
     def __init__(self, constants: list[Any], callables: list[Any]):
         self.arrays = [np.ascontiguousarray(tensor._array) for tensor in constants]
@@ -209,7 +209,7 @@ def call_plan(lowered: Lowered, address: int, tables: Tables) -> CallPlan:
 
 
 def integer_ranges(graph: Graph) -> dict[Value, list[DType]]:
-    """For each Python integer that is passed at run time the integer dtypes that it meets in promotion, and has to fit."""
+    """For each Python integer passed at run time the integer dtypes that it meets in promotion, and has to fit."""
     found: dict[Value, list[DType]] = {}
     for node in graph.nodes:
         integers = [v for v in node.inputs if v.weak is int]

@@ -37,9 +37,9 @@ class Parameter(NamedTuple):
 class CallPlan(NamedTuple):
     """How to call an executable, as plain data.
 
-    ``main(buffers, scalars)`` returns 0, or something else with a Python exception set; it wants the GIL. ``buffers`` holds
-    the data pointers of the array parameters, each C-contiguous, then of the storages, then of the workspace; ``scalars``
-    holds 8 bytes for each weak parameter: an int64, a double or a bool.
+    ``main(buffers, scalars)`` returns 0, or something else with a Python exception set; it wants the GIL. ``buffers``
+    holds the data pointers of the array parameters, each C-contiguous, then of the storages, then of the workspace;
+    ``scalars`` holds 8 bytes for each weak parameter: an int64, a double or a bool.
 
     Attributes:
         address: of ``main``.
