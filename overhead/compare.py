@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from .. import config
 from . import workloads
 from .measure import Case, interleave
 from .peers import EAGER, JIT, NUMPY, Contender
@@ -44,7 +45,8 @@ def _compare(
     contenders: Iterable[Contender],
     seconds: float,
 ) -> Comparison:
-    first = {name: warm(case) for name, case in cases.items()}
+    with config.override(cache=False):  # what a first call costs when nothing on disk helps
+        first = {name: warm(case) for name, case in cases.items()}
     compiled = {one.name: first[one.name] for one in contenders if one.compiles and one.name in first}
     return Comparison(workload, ops, elements, interleave(cases, seconds=seconds), compiled)
 
