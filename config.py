@@ -49,13 +49,39 @@ class Flag:
 
 
 FLAGS: tuple[Flag, ...] = (
-    Flag("native", "TANDEM_NATIVE", True, "emit and run machine code; 0 is the portable NumPy path", _boolean),
-    Flag("hot_calls", "TANDEM_HOT_CALLS", 32, "calls of an operator after which its stub is compiled", _positive),
+    Flag(
+        "native", "TANDEM_NATIVE", True, "emit and run machine code; 0 is the portable NumPy path", _boolean
+    ),
+    Flag(
+        "hot_calls",
+        "TANDEM_HOT_CALLS",
+        32,
+        "calls of an operator after which its stub is compiled",
+        _positive,
+    ),
     Flag("cache", "TANDEM_CACHE", True, "keep compiled code on disk", _boolean),
-    Flag("cache_dir", "TANDEM_CACHE_DIR", "", "directory of the disk cache; empty: the user's cache directory", str),
-    Flag("show_dispatch_trace", "TANDEM_SHOW_DISPATCH_TRACE", False, "print every call and redispatch", _boolean),
+    Flag(
+        "cache_dir",
+        "TANDEM_CACHE_DIR",
+        "",
+        "directory of the disk cache; empty: the user's cache directory",
+        str,
+    ),
+    Flag(
+        "show_dispatch_trace",
+        "TANDEM_SHOW_DISPATCH_TRACE",
+        False,
+        "print every call and redispatch",
+        _boolean,
+    ),
     Flag("verify", "TANDEM_VERIFY", False, "verify the graph after each pass", _boolean),
-    Flag("specializations", "TANDEM_SPECIALIZATIONS", 64, "specializations kept by one jitted function", _positive),
+    Flag(
+        "specializations",
+        "TANDEM_SPECIALIZATIONS",
+        64,
+        "specializations kept by one jitted function",
+        _positive,
+    ),
 )
 
 

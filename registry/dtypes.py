@@ -107,7 +107,13 @@ def as_dtype(value: Any) -> DType:
     """
     if isinstance(value, DType):
         return value
-    found = _BY_NAME.get(value) if isinstance(value, str) else _BY_PYTHON.get(value) if isinstance(value, type) else None
+    found = (
+        _BY_NAME.get(value)
+        if isinstance(value, str)
+        else _BY_PYTHON.get(value)
+        if isinstance(value, type)
+        else None
+    )
     if found is not None:
         return found
     try:
@@ -115,7 +121,9 @@ def as_dtype(value: Any) -> DType:
     except (TypeError, ValueError):
         native = None
     if value is None or native not in _BY_NUMPY:
-        raise DTypeError(f"{value!r} is not a dtype of tandem; the dtypes are {', '.join(d.name for d in ALL)}")
+        raise DTypeError(
+            f"{value!r} is not a dtype of tandem; the dtypes are {', '.join(d.name for d in ALL)}"
+        )
     return _BY_NUMPY[native]
 
 
@@ -202,4 +210,6 @@ def check_range(dtype: DType, value: Any) -> None:
     """Raise ScalarOverflowError if the integer ``value`` does not fit the integer type ``dtype``."""
     info = np.iinfo(dtype.np)
     if not info.min <= value <= info.max:
-        raise ScalarOverflowError(f"Python integer {value} does not fit {dtype.name} ({info.min} to {info.max})")
+        raise ScalarOverflowError(
+            f"Python integer {value} does not fit {dtype.name} ({info.min} to {info.max})"
+        )

@@ -61,11 +61,15 @@ def below(key: DispatchKey) -> int:
 
 K = DispatchKey
 DENSE = keyset(K.CPU, K.CUDA, K.Meta)
-BACKENDS = DENSE | keyset(K.SparseCPU, K.SparseCUDA, K.SparseMeta, K.QuantizedCPU, K.QuantizedCUDA, K.QuantizedMeta)
+BACKENDS = DENSE | keyset(
+    K.SparseCPU, K.SparseCUDA, K.SparseMeta, K.QuantizedCPU, K.QuantizedCUDA, K.QuantizedMeta
+)
 AUTOGRAD = keyset(K.AutogradCPU, K.AutogradCUDA, K.AutogradMeta)
 # What a composite kernel may stand in for: every key that a body written with operators passes through unharmed.
 COMPOSITE_EXPLICIT = BACKENDS
-COMPOSITE_IMPLICIT = BACKENDS | AUTOGRAD | keyset(K.Tracer, K.Functionalize, K.ADInplaceOrView, K.Batched, K.Level)
+COMPOSITE_IMPLICIT = (
+    BACKENDS | AUTOGRAD | keyset(K.Tracer, K.Functionalize, K.ADInplaceOrView, K.Batched, K.Level)
+)
 
 ALIASES: dict[str, int] = {
     "Autograd": AUTOGRAD,

@@ -38,7 +38,9 @@ class Handle:
     def __enter__(self) -> Handle:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None
+    ) -> None:
         self.remove()
 
 
@@ -81,18 +83,24 @@ class Library:
             RegistrationError: the operator exists, or the library only implements.
         """
         if self.kind == "IMPL":
-            raise RegistrationError(f"Library({self.namespace!r}, 'IMPL') defines nothing; use 'DEF' or 'FRAGMENT'")
+            raise RegistrationError(
+                f"Library({self.namespace!r}, 'IMPL') defines nothing; use 'DEF' or 'FRAGMENT'"
+            )
         operator = Operator(self._qualified(parse_schema(schema)), decl)
         with lock:
             if operator.name in operators:
                 there = operators[operator.name].schema
-                raise RegistrationError(f"{operator.name} is defined already:\n  there: {there}\n  new:   {operator.schema}")
+                raise RegistrationError(
+                    f"{operator.name} is defined already:\n  there: {there}\n  new:   {operator.schema}"
+                )
             operators[operator.name] = operator
             for registration in _waiting.get(operator.name, ()):
                 operator.add(registration)
         return self._keep(lambda: self._undefine(operator))
 
-    def impl(self, name: str, fn: Kernel | None = None, key: KeyName = "CompositeImplicit", *, boxed: bool = False) -> Any:
+    def impl(
+        self, name: str, fn: Kernel | None = None, key: KeyName = "CompositeImplicit", *, boxed: bool = False
+    ) -> Any:
         """Register a kernel; also a decorator: ``@lib.impl("name", key="CPU")``.
 
         Args:
@@ -119,7 +127,7 @@ class Library:
         return self._keep(lambda: _withdraw(full_name, registration))
 
     def fallback(self, fn: Kernel, key: KeyName) -> Handle:
-        """Register one boxed kernel, ``fn(op, keyset, args, kwargs)``, for every operator without its own at ``key``."""
+        """Register one boxed kernel ``fn(op, keyset, args, kwargs)`` for every operator without its own at ``key``."""
         parsed = parse_key(key)
         if not isinstance(parsed, DispatchKey):
             raise RegistrationError(f"a fallback takes one dispatch key, not the alias {parsed!r}")
@@ -137,7 +145,9 @@ class Library:
     def __enter__(self) -> Library:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None
+    ) -> None:
         self.close()
 
     def _qualified(self, schema: Schema) -> Schema:

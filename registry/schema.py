@@ -64,7 +64,9 @@ class Type:
     @property
     def is_list(self) -> bool:
         """Whether values are sequences (an optional list counts)."""
-        return self.form == "list" or (self.form == "optional" and self.element is not None and self.element.is_list)
+        return self.form == "list" or (
+            self.form == "optional" and self.element is not None and self.element.is_list
+        )
 
     def aliases(self) -> tuple[Alias, ...]:
         """All annotations in the type, outermost first."""

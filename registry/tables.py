@@ -33,7 +33,11 @@ class DispatchTable(Mapping[str, Entry]):
         lines = [str(self.operator.schema)]
         for name, entry in reversed(self._entries.items()):
             registration = entry.registration
-            what = "" if registration is None else f"{registration.name}  [{registration.key_name}] {registration.origin}"
+            what = (
+                ""
+                if registration is None
+                else f"{registration.name}  [{registration.key_name}] {registration.origin}"
+            )
             lines.append(f"  {name:<16} {entry.kind:<19} {what}".rstrip())
         return "\n".join(lines)
 

@@ -78,7 +78,9 @@ def test_scalar_out_of_range():
         dt.promote_scalar(dt.uint8, -1)
 
 
-@pytest.mark.parametrize("bad", [object, "float33", np.dtype("O"), np.dtype("U3"), np.dtype("M8[s]"), None, 3, "no"])
+@pytest.mark.parametrize(
+    "bad", [object, "float33", np.dtype("O"), np.dtype("U3"), np.dtype("M8[s]"), None, 3, "no"]
+)
 def test_unknown_dtypes(bad):
     with pytest.raises(DTypeError, match="dtypes are"):
         dt.as_dtype(bad)
@@ -87,4 +89,6 @@ def test_unknown_dtypes(bad):
 def test_dtypes_are_single_objects():
     for dtype in dt.ALL:
         assert dt.as_dtype(dtype.name) is dtype is dt.as_dtype(dtype.np) is pickle.loads(pickle.dumps(dtype))
-    assert dt.as_dtype(">f4") is dt.float32 and dt.as_dtype(float) is dt.float32 and dt.as_dtype(int) is dt.int64
+    assert (
+        dt.as_dtype(">f4") is dt.float32 and dt.as_dtype(float) is dt.float32 and dt.as_dtype(int) is dt.int64
+    )

@@ -163,8 +163,8 @@ def mixes(x: i64) -> i64:
 
 
 @native
-def falls_off(x: i64) -> i64:  # noqa: RET503
-    if x > 0:
+def falls_off(x: i64) -> i64:
+    if x > 0:  # noqa: RET503
         return x
 
 

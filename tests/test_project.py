@@ -25,7 +25,6 @@ RANK = {
     "lazy": 0,
     "config": 1,
     "pytree": 1,
-    "pytree": 1,
     "registry": 2,
     "operators": 3,
     "eager": 4,
@@ -280,7 +279,9 @@ def test_readme_has_two_set_up_commands():
 
 def test_contributing_shows_the_real_diff():
     """The lines that CONTRIBUTING says were added for an operator stand in the file that it names."""
-    shown = re.search(r"```diff\n.*?\+\+\+ b/(\S+)\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
+    shown = re.search(
+        r"```diff\n.*?\+\+\+ b/(\S+)\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL
+    )
     added = "".join(line[1:] + "\n" for line in shown[2].splitlines())
     assert added in (ROOT / shown[1]).read_text()
 

@@ -95,7 +95,9 @@ def test_any_schema_is_printed_back(text):
 @given(st.data(), st.sampled_from(GOOD))
 def test_damaged_text_gives_a_schema_or_a_schema_error(data, text):
     at = data.draw(st.integers(0, len(text) - 1))
-    damaged = text[:at] + data.draw(st.sampled_from(["", "(", ")", "!", "*", "é", "\x00", "[["])) + text[at + 1 :]
+    damaged = (
+        text[:at] + data.draw(st.sampled_from(["", "(", ")", "!", "*", "é", "\x00", "[["])) + text[at + 1 :]
+    )
     try:
         schema = parse_schema(damaged)
     except SchemaError as fault:
