@@ -162,9 +162,9 @@ def mixes(x: i64) -> i64:
     return x + y
 
 
-@native
+@native  # noqa: RET503
 def falls_off(x: i64) -> i64:
-    if x > 0:  # noqa: RET503
+    if x > 0:
         return x
 
 
