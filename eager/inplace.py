@@ -16,10 +16,11 @@ from ..errors import DTypeError, OutOfBoundsError, ShapeError, UnsupportedError
 from ..operators.declare import LIBRARY, Declaration, declared
 from ..operators.gathering import index_put
 from ..operators.slicing import basic_put, numpy_index
-from ..registry.function import make_function
+from ..registry.function import functions, make_function
 from ..registry.keys import CPU_KEYS, DispatchKey
 from ..registry.operator import Operator, operators
 from ..registry.schema import Alias, Argument, Return, Schema
+from ..registry.state import state
 from ..registry.values import TensorSpec, describe
 from .tensor import Tensor, storage_of
 
@@ -67,14 +68,18 @@ def check_writable(name: str, target: Tensor) -> None:
 
 def _writer(op: Operator, inner: Operator) -> Callable[..., Tensor]:
     """The CPU kernel of an in-place operator."""
-    meta = inner.decl.meta
+    function = functions[inner.name]
 
     def kernel(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         check_writable(op.schema.name, self)
-        if meta is not None:
-            check_fits(op.schema.name, self, meta(self, *args, **kwargs))
-        result = inner.dispatch(CPU_KEYS, (self, *args), kwargs)
-        self._array[...] = result._array
+        if not state.include and self._keys is CPU_KEYS:  # the native entry, if there is one
+            result = function(self, *args, **kwargs)
+        else:
+            result = inner.dispatch(CPU_KEYS, (self, *args), kwargs)
+        made, place = result._array, self._array
+        if made.dtype != place.dtype or made.shape != place.shape:
+            check_fits(op.schema.name, self, result.spec)
+        np.copyto(place, made)
         storage_of(self).version += 1
         return self
 
