@@ -114,4 +114,4 @@ def _text(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{100 * value:.1f} %"
-    return str(value)
+    return str(value).replace("[", "\\[")  # a bracket is markup to rich

@@ -16,6 +16,7 @@ from ..backends.cpu.native import engine, jit_layout, lang, layout, rt_elementwi
 from ..backends.cpu.native.records import OperatorRecord, Record
 from ..backends.cpu.native.stubs import Stub
 from ..registry.native_type import DATA, NativeCallable, accept_entries, entry_of, set_entry
+from ..registry.operator import find
 from . import ready
 from .compare import call, warm
 from .measure import Case, Timing, interleave
@@ -130,7 +131,7 @@ def eager_split(size: int = 16, seconds: float = 1.0) -> Split:
     args = (asarray(np.ones(size, np.float32)), asarray(np.ones(size, np.float32)))
     warm(call(add, args))
     stubs = native.stubs()
-    stub = stubs.by_operator.get(add.operator) if stubs is not None else None
+    stub = stubs.by_operator.get(find("td::add.Tensor")) if stubs is not None else None
     if stub is None or stub.record is None or not entry_of(add):
         return Split(EAGER_PATH, about, None, note=native.why_off() or "the operator has no native entry")
     cases = {"whole": call(add, args), **_eager_cases(EagerProbes(stub, args), args)}
