@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from .. import pytree
 from ..errors import ArgumentError
 from ..registry.values import TensorBase
+from .leaves import SCALARS, LeftOut
 
 Kind = inspect.Parameter
 _POSITIONAL = (Kind.POSITIONAL_ONLY, Kind.POSITIONAL_OR_KEYWORD)
@@ -78,15 +79,19 @@ class Arguments:
         return Bound(leaves, treedef, statics, keys)
 
     def values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """One value per parameter, defaults filled in."""
+        """One value per parameter, defaults filled in; numbers among these as :class:`LeftOut`."""
         if self._simple and not kwargs and len(args) == len(self.parameters):
             return args
         try:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as fault:
             raise ArgumentError(f"{self.name}{self.signature}: {fault}") from None
+        given = set(bound.arguments)
         bound.apply_defaults()
-        return tuple(bound.arguments.values())
+        return tuple(
+            LeftOut(value) if type(value) in SCALARS and name not in given | self.static else value
+            for name, value in bound.arguments.items()
+        )
 
     def call(self, fn: Callable[..., Any], dynamic: Sequence[Any], statics: Sequence[Any]) -> Any:
         """Call the function with values for the dynamic and the static parameters."""

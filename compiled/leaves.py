@@ -70,7 +70,16 @@ class LeafGuard:
             return f"{self.type.__name__} {self.dtype}[{','.join(map(str, self.shape))}]{layout}{grad}"
         if self.kind == "scalar":
             return f"a Python {self.type.__name__}"
-        return repr(self.value)
+        return f"left to its default {self.value!r}" if self.type in SCALARS else repr(self.value)
+
+
+class LeftOut:
+    """A number that a call left to its parameter's default: a constant of the specialization, as in the function."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any):
+        self.value = value
 
 
 class Same:
@@ -126,6 +135,7 @@ def _array_key(value: Any) -> tuple[Any, ...]:
 _KEYS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
     Tensor: _tensor_key,
     np.ndarray: _array_key,
+    LeftOut: lambda leaf: ("fixed", type(leaf.value), leaf.value),
     **{kind: (lambda value, key=(kind,): key) for kind in SCALARS},  # type: ignore[misc]
 }
 

@@ -52,6 +52,11 @@ class Tensor(Base):
     _meta: Any
     _storage: Storage | None
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise ArgumentError(
+            "tensors are made by td.asarray(data), td.zeros(shape) and the like, not by Tensor(...)"
+        )
+
     # -- what it is ------------------------------------------------------------------------------------------------
     @property
     def shape(self) -> tuple[int, ...]:

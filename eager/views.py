@@ -58,14 +58,17 @@ def _part(op: Operator, rest: tuple[Any, ...], kwargs: dict[str, Any], x: Any) -
 class Family:
     """A tensor and its recorded views, oldest first, as long as somebody holds them."""
 
-    __slots__ = ("_members",)
+    __slots__ = ("_crowded", "_members")
 
     def __init__(self, root: Any):
         self._members = [weakref.ref(root)]
+        self._crowded = 8
 
     def add(self, view: Any) -> None:
-        """Enter a view."""
-        self._members = [member for member in self._members if member() is not None]
+        """Enter a view. Those that are gone are left out each time the number has doubled."""
+        if len(self._members) >= self._crowded:
+            self._members = [member for member in self._members if member() is not None]
+            self._crowded = 2 * len(self._members) + 8
         self._members.append(weakref.ref(view))
 
     def live(self) -> list[Any]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, OutOfBoundsError, ShapeError
 from ..registry.dtypes import NUMERIC, REAL, DType, as_dtype, bfloat16, bool_, float16, int64, promote, uint64
 from ..registry.values import TensorSpec
 from . import references
@@ -280,6 +280,10 @@ def tensordot(self: Any, other: Any, axes: Any) -> Any:
 def _axis_pairs(self: Any, other: Any, axes: Any) -> tuple[list[int], list[int]]:
     ranks = len(spec_of(self).shape), len(spec_of(other).shape)
     if type(axes) is int:
+        if not 0 <= axes <= min(ranks):
+            raise OutOfBoundsError(
+                f"tensordot: axes {axes} is out of bounds for operands of {ranks[0]} and {ranks[1]} dimensions"
+            )
         axes = range(-axes, 0), range(axes)
     try:
         pairs = [[side] if type(side) is int else [int(axis) for axis in side] for side in axes]

@@ -10,6 +10,7 @@ from . import references
 from .creation import full, shape_errors
 from .declare import Bad, Draw, Sample
 from .kinds import composite
+from .rules import spec_of
 
 
 def _shape_samples(dtype: DType) -> Iterable[Sample]:
@@ -126,7 +127,8 @@ def empty(shape: Any, *, dtype: DType | None, device: str | None) -> Any:
     method=False,
 )
 def full_like(self: Any, fill_value: Any, *, dtype: DType | None, device: str | None) -> Any:
-    return full(self.shape, fill_value, dtype=dtype or self.dtype, device=device or self.device)
+    like = spec_of(self)
+    return full(like.shape, fill_value, dtype=dtype or like.dtype, device=device or like.device)
 
 
 @_like(

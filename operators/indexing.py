@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import IndexArgumentError, OutOfBoundsError
-from ..registry.dtypes import bool_
+from ..registry.dtypes import bool_, int64
 from ..registry.function import functions
-from ..registry.values import TensorBase, converters
-from .creation import arange
+from ..registry.values import TensorBase, converters, number_stand_ins
+from .creation import arange, full
 from .gathering import index, index_put
 from .picking import nonzero
 from .rearrange import whole
@@ -190,6 +190,8 @@ def _item(item: Any) -> Any:
                 f"index: arrays used as indices hold integers or bools, not {item.dtype}"
             )
         return converters[np.ndarray](item)
+    if type(item) in number_stand_ins and item.python_type is int:
+        return full((), item, dtype=int64)  # a position that is known when the compiled function runs
     try:
         return operator.index(item)
     except TypeError:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DeviceError, TandemError
-from .dtypes import as_dtype
+from .dtypes import as_dtype, scalar_dtype
 from .keys import BACKEND_OF_DEVICE
 from .schema import MISSING, Argument, Schema, Type
 from .values import TensorBase, converters, describe, number_stand_ins
@@ -36,6 +36,22 @@ def _tensor(value: Any) -> Any:
                 return candidate(value)
         raise Refused("a Tensor, a NumPy array or a number")
     return convert(value)
+
+
+def _only_tensor(value: Any) -> Any:
+    """The one tensor of a call: a number is a 0-d tensor, for there is nothing that it could be weak beside."""
+    if type(value) not in SCALARS:
+        return _tensor(value)
+    try:
+        return converters[np.ndarray](np.asarray(value, scalar_dtype(value).np))
+    except OverflowError:
+        return value  # the operator knows what it takes
+
+
+def _written_tensor(value: Any) -> Any:
+    if type(value) in SCALARS or isinstance(value, np.generic):
+        raise Refused("a Tensor, for it is written")
+    return _tensor(value)
 
 
 def _integer(value: Any) -> int:
@@ -148,6 +164,18 @@ def _list_converter(kind: Type, inner: Converter) -> Converter:
     return convert
 
 
+def _special_converters(schema: Schema) -> dict[str, Converter]:
+    """Converters of a tensor that is written, and of one that is the only one among other arguments."""
+    tensors = [argument for argument in schema.arguments if argument.type.core == "Tensor"]
+    found: dict[str, Converter] = {
+        a.name: _written_tensor for a in tensors if a.is_write and not a.type.is_list
+    }
+    first = schema.arguments[0] if schema.arguments else None
+    if not found and first is not None and tensors == [first] and first.type.form == "base" and len(schema.arguments) > 1:
+        found[first.name] = _only_tensor
+    return found
+
+
 class Binder:
     """Binds calls to one schema.
 
@@ -161,6 +189,7 @@ class Binder:
         self.positional = schema.positional
         self.keyword = tuple(argument for argument in schema.arguments if argument.kwarg_only)
         self.converters = {argument.name: converter(argument.type) for argument in schema.arguments}
+        self.converters |= _special_converters(schema)
         self.names = frozenset(argument.name for argument in schema.arguments)
         self.device_argument = next((a.name for a in schema.arguments if a.type.core == "Device"), None)
         self.tensor_positions = tuple(
@@ -173,6 +202,7 @@ class Binder:
             argument.type.form == "base" and argument.type.base == "Tensor" and not argument.kwarg_only
             for argument in schema.arguments
         )
+        self._as_it_is = () if _special_converters(schema) else SCALARS
         self._convert_positional = tuple(self.converters[argument.name] for argument in self.positional)
         self._places = {argument.name: index for index, argument in enumerate(self.positional)}
         self._defaults = tuple(map(self._default, self.positional))
@@ -189,7 +219,7 @@ class Binder:
         given = len(args)
         if self.tensors_only and not kwargs and given == len(self._defaults):
             for value in args:
-                if not isinstance(value, TensorBase) and type(value) not in SCALARS:
+                if not isinstance(value, TensorBase) and type(value) not in self._as_it_is:
                     break
             else:
                 return args, kwargs

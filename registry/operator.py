@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import NoKernelError
+from ..errors import AllocationError, NoKernelError
 from . import trace
 from .binding import Binder
 from .keys import (
@@ -90,16 +90,23 @@ class Operator:
         version: rises with each change of the table.
     """
 
-    __slots__ = ("__weakref__", "_published", "binder", "decl", "kernels", "name", "schema", "version")
+    __slots__ = ("__weakref__", "_binder", "_published", "decl", "kernels", "name", "schema", "version")
 
     def __init__(self, schema: Schema, decl: Any = None):
         self.schema = schema
         self.decl = decl
         self.name = schema.full_name
-        self.binder = Binder(schema)
+        self._binder: Binder | None = None
         self.kernels: dict[KeyName, list[Registration]] = {}
         self.version = 0
         self._published: tuple[tuple[Entry, ...], int] | None = None
+
+    @property
+    def binder(self) -> Binder:
+        """What checks and normalises the arguments of a call; made at the first one."""
+        if self._binder is None:
+            self._binder = Binder(self.schema)
+        return self._binder
 
     # -- the table -------------------------------------------------------------------------------------------------
     def add(self, registration: Registration) -> None:
@@ -188,7 +195,17 @@ class Operator:
         """Call the operator: bind the arguments, compute the key set, run the kernel of its highest key."""
         args, kwargs = self.binder.bind(args, kwargs)
         keyset = self.keyset(args, kwargs)
-        return self.dispatch(keyset, args, kwargs)
+        try:
+            return self.dispatch(keyset, args, kwargs)
+        except MemoryError as fault:
+            raise self._no_memory(fault, args) from None
+
+    def _no_memory(self, fault: MemoryError, args: tuple[Any, ...]) -> MemoryError:
+        if isinstance(fault, AllocationError):
+            return fault
+        return AllocationError(
+            f"{self.schema.name}({', '.join(map(describe, args))}): {fault or 'no memory'}"
+        )
 
     def keyset(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
         """The key set of a bound call: its tensors' keys, with this thread's included and without its excluded."""

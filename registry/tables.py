@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..errors import UnknownOperatorError
+from ..errors import ArgumentError, UnknownOperatorError
 from .keys import DispatchKey
 from .library import find_overloads
 from .operator import Entry, Operator
+from .values import describe
 
 
 class DispatchTable(Mapping[str, Entry]):
@@ -53,11 +54,16 @@ def dispatch_table(name: str) -> DispatchTable:
 
     Raises:
         UnknownOperatorError: no operator has that name.
+        ArgumentError: the name is no string.
 
     >>> import tandem as td
     >>> td.dispatch_table("add")["CPU"].kind
     'kernel'
     """
+    if not isinstance(name, str):
+        raise ArgumentError(
+            f'dispatch_table takes the name of an operator, such as "add", not {describe(name)}'
+        )
     namespace, colons, rest = name.rpartition("::")
     stem, dot, overload = rest.partition(".")
     for operator in find_overloads(namespace if colons else "td", stem):

@@ -1,0 +1,72 @@
+"""Calls that once went wrong: odd arguments of operators and of jitted functions."""
+
+import numpy as np
+import pytest
+import tandem as td
+from tandem import errors
+
+
+@pytest.mark.parametrize(
+    "name", ["sum", "prod", "max", "any", "mean", "var", "logsumexp", "cumsum", "argmax"]
+)
+def test_a_number_is_a_tensor_where_there_is_no_other(name):
+    assert getattr(td, name)(2.0, axis=None).shape in ((), (1,))
+
+
+def test_numbers_are_taken_by_whole_tensor_operators():
+    assert td.flip(2).item() == 2
+    assert td.full_like(2.5, 7).tolist() == 7.0
+    assert td.random.key(2**63 + 5).dtype is td.uint32
+
+
+def test_a_number_is_not_written():
+    for call in (lambda: td.ops.td.cos_(2.0), lambda: td.ops.td.add_(2, td.ones(2))):
+        with pytest.raises(errors.ArgumentError, match="written"):
+            call()
+
+
+def test_tensordot_of_too_many_axes_says_so_at_once():
+    for axes in (2**64, -1, 3):
+        with pytest.raises(errors.OutOfBoundsError, match="axes"):
+            td.tensordot(td.ones((2, 2)), td.ones((2, 2)), axes)
+
+
+def test_the_tensor_class_is_no_constructor():
+    with pytest.raises(errors.ArgumentError, match="asarray"):
+        td.Tensor([1.0])
+
+
+def test_too_much_memory_names_the_operator():
+    huge = td.broadcast_to(td.ones(()), (2**40, 2**10))
+    with pytest.raises(errors.AllocationError, match="add"):
+        td.ops.td.add(huge, 1)
+
+
+def test_the_dispatch_table_of_no_name():
+    with pytest.raises(errors.ArgumentError, match="name of an operator"):
+        td.dispatch_table(2)
+
+
+def test_numbers_left_to_their_defaults_are_constants_under_jit():
+    @td.jit
+    def scaled(x, power=2, training=False, *, axis=-1):
+        return (x**power).sum(axis=axis) if not training else x
+
+    x = td.asarray(np.arange(6.0).reshape(2, 3))
+    for _ in range(40):
+        np.testing.assert_array_equal(scaled(x).numpy(), (x.numpy() ** 2).sum(-1))
+    np.testing.assert_array_equal(scaled(x, 3).numpy(), (x.numpy() ** 3).sum(-1))
+    assert scaled.cache_info().specializations == 2
+    assert td.jit(td.softmax)(x).shape == (2, 3)
+
+
+def test_a_traced_integer_is_an_index():
+    pick = td.jit(lambda x, i: (x[i], x.at[i, -1].set(9.0)))
+    x = td.asarray(np.arange(6.0).reshape(2, 3))
+    for i in (0, 1, -1):
+        row, changed = pick(x, i)
+        np.testing.assert_array_equal(row.numpy(), x.numpy()[i])
+        assert changed[i, -1].item() == 9.0
+    assert pick.cache_info().specializations == 1
+    with pytest.raises(errors.OutOfBoundsError):
+        pick(x, 2)
