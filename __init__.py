@@ -4,12 +4,17 @@ Eagerly, each call goes through a dispatcher; under :func:`jit` the same calls a
 operators (``td.add``, ``td.exp``, ...) are those of the declarations; ``__init__.pyi`` lists them for type checkers.
 """
 
+import gc as _gc
+
+# What an import makes stays: the collector would walk it again and again, and find nothing.
+_collects = _gc.isenabled()
+_gc.disable()
+
 from . import config as config
 from . import errors as errors
+from . import lazy as _lazy
 from . import pytree as pytree
-from .backends.cpu import compile as _cpu_compile
 from .backends.cpu import kernels as _cpu_kernels
-from .backends.cpu import native as _native
 from .eager import autograd as autograd
 from .eager import levels as _levels
 from .eager import methods as _methods
@@ -22,7 +27,6 @@ from .eager.modes import is_grad_enabled as is_grad_enabled
 from .eager.modes import no_grad as no_grad
 from .eager.public import public_functions as _public_functions
 from .eager.tensor import Tensor as Tensor
-from .jit import JitFunction as JitFunction
 from .jit import jit as jit
 from .operators import random as random
 from .registry.dtypes import DType as DType
@@ -41,6 +45,7 @@ from .registry.dtypes import uint8 as uint8
 from .registry.dtypes import uint16 as uint16
 from .registry.dtypes import uint32 as uint32
 from .registry.dtypes import uint64 as uint64
+from .registry.function import before_first_call as _before_first_call
 from .registry.keys import DispatchKey as DispatchKey
 from .registry.keys import DispatchKeySet as DispatchKeySet
 from .registry.library import Library as Library
@@ -59,5 +64,7 @@ __version__ = "0.1.0"
 
 _cpu_kernels.register()
 globals().update({name: fn for name, fn in _public_functions().items() if name not in globals()})
-_native.install()
+_before_first_call.append(lambda: _lazy.native_layer().install())
 bool = bool_
+if _collects:
+    _gc.enable()

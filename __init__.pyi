@@ -16,7 +16,6 @@ from .eager.modes import enable_grad as enable_grad
 from .eager.modes import is_grad_enabled as is_grad_enabled
 from .eager.modes import no_grad as no_grad
 from .eager.tensor import Tensor as Tensor
-from .jit import JitFunction as JitFunction
 from .jit import jit as jit
 from .operators import random as random
 from .registry.dtypes import DType as DType

@@ -13,8 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from .errors import ValueArgumentError
 
@@ -37,8 +36,7 @@ def _positive(text: str) -> int:
     return number
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(NamedTuple):
     """One flag: its attribute name, environment variable, default, meaning and parser."""
 
     name: str

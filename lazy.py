@@ -36,6 +36,16 @@ def version(distribution: str) -> str | None:
         return None
 
 
+def jit_machinery() -> ModuleType:
+    """What ``jit`` runs on: tracer, lowering and the CPU's compiler."""
+    return module(f"{__package__}.compiled.function")
+
+
+def native_layer() -> ModuleType:
+    """The native call path."""
+    return module(f"{__package__}.backends.cpu.native")
+
+
 def llvmlite_ir() -> ModuleType:
     return module("llvmlite.ir")
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from .errors import ArgumentError, RegistrationError, ValueArgumentError
 
@@ -20,8 +20,7 @@ from .errors import ArgumentError, RegistrationError, ValueArgumentError
 Parts = tuple[Sequence[Any], Sequence[str], Any]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Node:
+class _Node(NamedTuple):
     """How values of one type come apart and together."""
 
     take_apart: Callable[[Any], Parts]

@@ -17,8 +17,8 @@ from .eager.meta import AutogradMeta
 from .eager.node import zeros_of
 from .eager.tensor import Tensor, wrap
 from .errors import ArgumentError, DTypeError, ShapeError
+from .registry.source import source_line
 from .registry.values import describe
-from .tracer.source import source_line
 
 Positions = int | Sequence[int]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.cpu import compile as _cpu_compile  # noqa: F401 - registers the CPU's compiler
 from ..eager.storage import owner_of
 from ..eager.tensor import Tensor, wrap
 from ..lowering.evaluate import interpret

@@ -7,7 +7,6 @@ memory rises. What autograd does about it is in :mod:`.record`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,10 +31,9 @@ WRITES = Alias(("a",), is_write=True)
 def inplace_schema(schema: Schema) -> Schema:
     """``add(Tensor self, Tensor other) -> Tensor`` to ``add_(Tensor(a!) self, Tensor other) -> Tensor(a!)``."""
     first = schema.arguments[0]
-    written = replace(first.type, alias=WRITES)
+    written = first.type._replace(alias=WRITES)
     target = Argument(first.name, written, first.default, first.default_text, first.kwarg_only)
-    return replace(
-        schema,
+    return schema._replace(
         namespace="",
         name=f"{schema.name}_",
         arguments=(target, *schema.arguments[1:]),
@@ -126,9 +124,8 @@ WRITERS: dict[str, Callable[..., Tensor]] = {"basic_put": _put_writer, "index_pu
 def _register(
     schema: Schema, inner: Operator, kernel: Callable[[Operator], Callable[..., Tensor]], doc: str
 ) -> Any:
-    text = str(schema)
-    LIBRARY.define(text)
-    op = operators[f"td::{text.partition('(')[0]}"]
+    LIBRARY.define(schema)
+    op = operators[f"td::{schema.full_name}"]
     functional[op] = inner
     LIBRARY.impl(op.name.partition("::")[2], kernel(op), DispatchKey.CPU)
     return make_function(op, doc)
@@ -151,7 +148,7 @@ def wants_inplace(op: Operator) -> bool:
 
 def generate() -> None:
     """Make the in-place variants of all declared operators that lack one."""
+    there = {name.partition(".")[0] for name in operators}
     for op in declared():
-        name = f"{op.name.partition('.')[0]}_"
-        if wants_inplace(op) and not any(there.partition(".")[0] == name for there in operators):
+        if wants_inplace(op) and f"{op.name.partition('.')[0]}_" not in there:
             make_inplace(op)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..registry.dtypes import DType
 from ..registry.function import make_function
@@ -19,16 +19,14 @@ from .derivatives import Derivative
 LIBRARY = Library("td", "DEF")
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(NamedTuple):
     """One call to test an operator with. ``args`` may hold :class:`Draw`, which the tests turn into tensors."""
 
     args: tuple[Any, ...]
-    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    kwargs: Mapping[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Draw:
+class Draw(NamedTuple):
     """A tensor to draw: its shape, the interval or the values, and how it lies in memory.
 
     Attributes:
@@ -49,14 +47,13 @@ class Draw:
     distinct: bool = False
 
 
-@dataclass(frozen=True)
-class Bad:
+class Bad(NamedTuple):
     """A call that must raise: arguments, exception class and a part of its message."""
 
     args: tuple[Any, ...]
     error: type[Exception]
     match: str = ""
-    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    kwargs: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,16 +8,15 @@ and compile. A number stands for a constant rule.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
+
+from .. import lazy
 
 RuleFn = Callable[..., Any] | int | float
 
 
-@dataclass(frozen=True, slots=True)
-class Partials:
+class Partials(NamedTuple):
     """Elementwise: the partial derivative of the result by each tensor argument (0 contributes nothing).
 
     A rule that names ``g`` gives the product with it instead: where a mask chooses, ``where(mask, g, 0)`` is one
@@ -27,23 +26,20 @@ class Partials:
     by: Mapping[str, RuleFn]
 
 
-@dataclass(frozen=True, slots=True)
-class Linear:
+class Linear(NamedTuple):
     """Linear in its tensor arguments: the transpose by each, a function of ``g``; the tangent is the operator's own."""
 
     transpose: Mapping[str, Callable[..., Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """Anything else: ``vjp[argument]`` a function of ``g``, ``jvp[argument]`` a function of ``t``, the tangent."""
 
     vjp: Mapping[str, Callable[..., Any]]
-    jvp: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    jvp: Mapping[str, Callable[..., Any]] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class NotDifferentiable:
+class NotDifferentiable(NamedTuple):
     """Said aloud: there is no derivative, and why."""
 
     reason: str
@@ -54,7 +50,7 @@ Derivative = Partials | Linear | Rule | NotDifferentiable
 
 def names_of(rule: RuleFn) -> tuple[str, ...]:
     """The names of the values that a rule needs."""
-    return tuple(inspect.signature(rule).parameters) if callable(rule) else ()
+    return tuple(lazy.module("inspect").signature(rule).parameters) if callable(rule) else ()
 
 
 def reverse_rules(derivative: Derivative | None) -> Mapping[str, RuleFn]:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,8 +26,7 @@ from .slicing import Plan, basic_index, basic_put, plan_shape
 from .views import inverse_permutation, permute, reshape
 
 
-@dataclass(frozen=True, slots=True)
-class Subscript:
+class Subscript(NamedTuple):
     """A subscript, understood.
 
     Attributes:
@@ -126,16 +124,15 @@ def without_leading_ones(value: Any, rank: int) -> Any:
 
 
 # -- from key to subscript ---------------------------------------------------------------------------------------------
-@dataclass(slots=True)
 class _Reader:
     """Goes through a key and the shape side by side."""
 
-    shape: tuple[int, ...]
-    plan: list[Any] = field(default_factory=list)
-    picks: list[tuple[int, Any]] = field(default_factory=list)  # axis of the view, index tensor
-    axis: int = 0
-    was_pick: bool = False
-    is_split: bool = False
+    def __init__(self, shape: tuple[int, ...]):
+        self.shape = shape
+        self.plan: list[Any] = []
+        self.picks: list[tuple[int, Any]] = []  # axis of the view, index tensor
+        self.axis = 0
+        self.was_pick = self.is_split = False
 
     def keep(self, entry: Any) -> None:
         """An axis of the view that no tensor indexes."""

@@ -171,7 +171,13 @@ def _special_converters(schema: Schema) -> dict[str, Converter]:
         a.name: _written_tensor for a in tensors if a.is_write and not a.type.is_list
     }
     first = schema.arguments[0] if schema.arguments else None
-    if not found and first is not None and tensors == [first] and first.type.form == "base" and len(schema.arguments) > 1:
+    if (
+        not found
+        and first is not None
+        and tensors == [first]
+        and first.type.form == "base"
+        and len(schema.arguments) > 1
+    ):
         found[first.name] = _only_tensor
     return found
 

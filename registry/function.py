@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-import inspect
+from collections.abc import Callable
 from types import MethodType
 from typing import Any
 
+from .. import lazy
 from .native_type import NativeCallable, accept_entries
-from .operator import Operator
+from .operator import Operator, lock
 from .schema import MISSING, Schema
+
+# Run once, before the first operator call of the process: parts that the import need not wait for.
+before_first_call: list[Callable[[], Any]] = []
+
+
+class _State:
+    awake = False
+
+
+_state = _State()
 
 
 @accept_entries
@@ -24,11 +35,21 @@ class OperatorFunction(NativeCallable):  # type: ignore[misc]
     target: Any
 
     def __init__(self, operator: Operator, doc: str = ""):
-        self.operator = self.target = operator
+        self.operator = operator
+        self.target = operator if _state.awake else self._first_call
         self.__wrapped__ = operator.__call__
         dress(self, operator, doc)
 
+    @property
+    def __signature__(self) -> Any:
+        return signature(self.operator.schema)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.target(*args, **kwargs)
+
+    def _first_call(self, *args: Any, **kwargs: Any) -> Any:
+        """The first call of any operator in this process: load what waits for it."""
+        _awaken()
         return self.target(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -42,6 +63,16 @@ class OperatorFunction(NativeCallable):  # type: ignore[misc]
 
 
 functions: dict[str, Any] = {}
+
+
+def _awaken() -> None:
+    with lock:
+        _state.awake = True
+        while before_first_call:
+            before_first_call.pop()()
+        for function in list(functions.values()):
+            if function.target == function._first_call:
+                function.target = function.operator
 
 
 def make_function(operator: Operator, doc: str = "") -> Any:
@@ -60,11 +91,11 @@ def dress(function: Any, operator: Operator, doc: str) -> None:
     function.__name__ = function.__qualname__ = operator.schema.name
     function.__module__ = "tandem"
     function.__doc__ = doc
-    function.__signature__ = signature(operator.schema)
 
 
-def signature(schema: Schema) -> inspect.Signature:
+def signature(schema: Schema) -> Any:
     """The Python signature of a schema."""
+    inspect = lazy.module("inspect")
     kinds = {False: inspect.Parameter.POSITIONAL_OR_KEYWORD, True: inspect.Parameter.KEYWORD_ONLY}
     return inspect.Signature(
         [

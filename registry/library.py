@@ -68,11 +68,11 @@ class Library:
         self.namespace, self.kind = namespace, kind
         self._handles: list[Handle] = []
 
-    def define(self, schema: str, decl: Any = None) -> Handle:
+    def define(self, schema: str | Schema, decl: Any = None) -> Handle:
         """Define an operator.
 
         Args:
-            schema: the schema's text, without namespace.
+            schema: the schema, or its text, without namespace.
             decl: its declaration, for layers and lowerings to read.
 
         Returns:
@@ -86,7 +86,8 @@ class Library:
             raise RegistrationError(
                 f"Library({self.namespace!r}, 'IMPL') defines nothing; use 'DEF' or 'FRAGMENT'"
             )
-        operator = Operator(self._qualified(parse_schema(schema)), decl)
+        parsed = schema if isinstance(schema, Schema) else parse_schema(schema)
+        operator = Operator(self._qualified(parsed), decl)
         with lock:
             if operator.name in operators:
                 there = operators[operator.name].schema
@@ -153,8 +154,7 @@ class Library:
     def _qualified(self, schema: Schema) -> Schema:
         if schema.namespace not in ("", self.namespace):
             raise RegistrationError(f"Library {self.namespace!r} cannot define {schema.full_name!r}")
-        fields = {name: getattr(schema, name) for name in Schema.__dataclass_fields__}
-        return Schema(**{**fields, "namespace": self.namespace})
+        return schema._replace(namespace=self.namespace)
 
     def _keep(self, undo: Callable[[], None]) -> Handle:
         handle = Handle(undo)

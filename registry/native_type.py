@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import sys
-import sysconfig
 from typing import Any, TypeVar
 
 from .. import config
@@ -57,9 +56,9 @@ def build_fault() -> str:
     """Why this interpreter cannot run native code; empty when it can."""
     if sys.implementation.name != "cpython" or sys.maxsize < 2**62 or sys.byteorder != "little":
         return "native code needs 64-bit little-endian CPython"
-    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+    if "t" in sys.abiflags:
         return "this is a free-threaded build of Python"
-    if sysconfig.get_config_var("Py_TRACE_REFS") or hasattr(sys, "gettotalrefcount"):
+    if hasattr(sys, "getobjects") or hasattr(sys, "gettotalrefcount"):
         return "this is a debug build of Python"
     if sys.version_info[0] != 3 or sys.version_info[1] not in TESTED_MINORS:
         return f"Python {sys.version_info[0]}.{sys.version_info[1]} has never been tested with native code"

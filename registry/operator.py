@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import AllocationError, NoKernelError
 from . import trace
@@ -39,8 +38,7 @@ def fallthrough(*args: Any, **kwargs: Any) -> Any:
     raise NoKernelError("fallthrough is a mark for registration, not a kernel to call")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Registration:
+class Registration(NamedTuple):
     """One kernel as it was registered: the function, its key or alias, and where it came from."""
 
     fn: Kernel
@@ -58,9 +56,15 @@ class Registration:
         """The name of the key or alias."""
         return self.key if isinstance(self.key, str) else self.key.name
 
+    # the same function registered twice is two registrations
+    def __eq__(self, other: object) -> bool:
+        return self is other
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+    def __hash__(self) -> int:
+        return id(self)
+
+
+class Entry(NamedTuple):
     """One slot of a dispatch table.
 
     Attributes:
@@ -71,7 +75,7 @@ class Entry:
 
     kind: str
     registration: Registration | None
-    fn: Kernel = field(repr=False)
+    fn: Kernel
     boxed: bool = False
 
 

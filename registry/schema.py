@@ -6,8 +6,7 @@ The text is parsed by :mod:`.schema_parser`; ``str()`` of a schema gives the tex
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class _Missing:
@@ -20,8 +19,7 @@ class _Missing:
 MISSING: Any = _Missing()
 
 
-@dataclass(frozen=True, slots=True)
-class Alias:
+class Alias(NamedTuple):
     """An alias annotation: ``(a)``, ``(a!)``, ``(a -> *)``, ``(a! -> a|b)``."""
 
     before: tuple[str, ...]
@@ -33,8 +31,7 @@ class Alias:
         return f"({'|'.join(self.before)}{'!' if self.is_write else ''}{arrow})"
 
 
-@dataclass(frozen=True, slots=True)
-class Type:
+class Type(NamedTuple):
     """A type: a base name, or a list or an optional of another type."""
 
     base: str = ""
@@ -74,8 +71,7 @@ class Type:
         return own + (() if self.element is None else self.element.aliases())
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(NamedTuple):
     """One argument: name, type, default (or ``MISSING``) and whether it is keyword-only."""
 
     name: str
@@ -93,8 +89,7 @@ class Argument:
         return any(alias.is_write for alias in self.type.aliases())
 
 
-@dataclass(frozen=True, slots=True)
-class Return:
+class Return(NamedTuple):
     """One result: its type and, if it has one, its name."""
 
     type: Type
@@ -104,8 +99,7 @@ class Return:
         return f"{self.type} {self.name}" if self.name else str(self.type)
 
 
-@dataclass(frozen=True, slots=True)
-class Schema:
+class Schema(NamedTuple):
     """A parsed schema; ``str(schema)`` is its text.
 
     >>> from tandem.registry.schema_parser import parse_schema

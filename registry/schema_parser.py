@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 from ..errors import SchemaError
@@ -16,7 +17,10 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|inf|nan)(?:j)?")
 _STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 _WORDS: dict[str, Any] = {"None": None, "True": True, "False": False}
+_BLANKS = (" ", "\t", "\n")
 _SPACE = re.compile(r"[ \t\n]*")
+# What follows the name in the schemas read so far: most operators share a few signatures.
+_signatures: dict[str, tuple[Any, ...]] = {}
 
 
 def parse_schema(text: str) -> Schema:
@@ -34,10 +38,12 @@ def parse_schema(text: str) -> Schema:
     """
     if not isinstance(text, str):
         raise SchemaError(f"a schema is a string, not {type(text).__name__}")
-    parser = _Parser(text)
-    schema = parser.schema()
-    parser.end()
-    return schema
+    return _parse(text)
+
+
+@cache
+def _parse(text: str) -> Schema:
+    return _Parser(text).schema()
 
 
 class _Parser:
@@ -54,11 +60,13 @@ class _Parser:
         )
 
     def space(self) -> None:
-        match = _SPACE.match(self.text, self.at)
-        self.at = match.end() if match else self.at
+        if self.text[self.at : self.at + 1] in _BLANKS:
+            match = _SPACE.match(self.text, self.at)
+            self.at = match.end() if match else self.at
 
     def peek(self, token: str) -> bool:
-        self.space()
+        if self.text[self.at : self.at + 1] in _BLANKS:
+            self.space()
         return self.text.startswith(token, self.at)
 
     def take(self, token: str) -> bool:
@@ -90,10 +98,14 @@ class _Parser:
         if self.take("::"):
             namespace, name = name, self.match(_NAME, "an operator name")
         overload = self.match(_NAME, "an overload name") if self.take(".") else ""
-        arguments, varargs = self.arguments()
-        self.expect("->")
-        returns, bare, varrets = self.returns()
-        return Schema(namespace, name, overload, arguments, returns, bare, varargs, varrets)
+        rest = self.text[self.at :]
+        if rest not in _signatures:
+            arguments, varargs = self.arguments()
+            self.expect("->")
+            returns, bare, varrets = self.returns()
+            self.end()
+            _signatures[rest] = (arguments, returns, bare, varargs, varrets)
+        return Schema(namespace, name, overload, *_signatures[rest])
 
     def arguments(self) -> tuple[tuple[Argument, ...], bool]:
         found: list[Argument] = []

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..registry.operator import Operator
+from ..registry.source import source_line
 from ..registry.values import TensorBase
 from .graph import Node, Value
 from .infer import infer, specs_of, stand_in
 from .scalar import TracerScalar
-from .source import source_line
 from .tensor import TracerTensor
 from .trace import Trace, check_alive
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from ..errors import ArgumentError, ShapeError, UnsupportedError
 from ..registry.operator import Operator, operators
+from ..registry.source import source_line
 from .aliases import can_write, write
 from .graph import Value
 from .lifting import add_node, lift
-from .source import source_line
 from .tensor import TracerTensor
 from .trace import Trace, check_alive
 

@@ -10,10 +10,10 @@ from ..errors import ConcretizationError
 from ..registry.dtypes import DType
 from ..registry.keys import BACKEND_OF_DEVICE, DispatchKey
 from ..registry.operator import operators
+from ..registry.source import source_line
 from ..registry.values import TensorSpec
 from .aliases import Aliases
 from .graph import Value
-from .source import source_line
 from .trace import Trace, check_alive
 
 _TRACED = 1 << DispatchKey.Tracer

@@ -9,10 +9,10 @@ from typing import Any
 
 from ..errors import AutogradError, LeakedTracerError
 from ..registry.keys import AUTOGRAD, DispatchKey
+from ..registry.source import source_line
 from ..registry.state import adjusted, state
 from ..registry.values import TensorBase, describe
 from .graph import Graph, Value
-from .source import source_line
 
 TRACER = 1 << DispatchKey.Tracer
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
-from pathlib import Path
 
-_ROOT = Path(__file__).parents[1]
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _USER_FOLDERS = ("tests", "examples", "benchmarks")
 _inside: dict[str, bool] = {
     contextlib.__file__: True
@@ -17,8 +17,8 @@ def is_inside(filename: str) -> bool:
     """Whether a file belongs to the package, and so is not the user's code."""
     found = _inside.get(filename)
     if found is None:
-        path = Path(filename)
-        found = path.is_relative_to(_ROOT) and path.relative_to(_ROOT).parts[0] not in _USER_FOLDERS
+        rest = filename[len(_ROOT) :] if filename.startswith(_ROOT) else ""
+        found = bool(rest) and rest.split(os.sep)[0] not in _USER_FOLDERS
         _inside[filename] = found
     return found
 

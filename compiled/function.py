@@ -1,0 +1,192 @@
+"""What ``jit`` makes: a callable that keeps its specializations, and answers calls by the one whose guards hold."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterable
+from types import MethodType
+from typing import Any, NamedTuple
+
+from .. import config
+from ..registry.native_type import NativeCallable, accept_entries
+from ..registry.state import state
+from ..tracer.trace import current_trace
+from .arguments import Arguments, Bound, as_names, as_numbers
+from .build import specialize
+from .execute import make_executable
+from .explain import explain
+from .leaves import leaf_key
+from .native import NativeEntry
+from .specialization import Specialization
+from .stages import Lowered, Traced, traced
+
+Keys = tuple[tuple[Any, ...], ...]
+
+
+class CacheInfo(NamedTuple):
+    """How often a jitted function was called.
+
+    Attributes:
+        hits: calls that a specialization answered.
+        misses: calls that were traced.
+        specializations: number of specializations kept.
+    """
+
+    hits: int
+    misses: int
+    specializations: int
+
+
+@accept_entries
+class JitFunction(NativeCallable):  # type: ignore[misc]
+    """A function that is traced and compiled for each kind of arguments; made by :func:`jit`.
+
+    While another function is being traced it is called as it is, so that its operators become part of that trace.
+    """
+
+    _specializations: list[Specialization]
+    _by_key: dict[Any, tuple[Specialization, ...]]
+    _misses: int
+    _gone_hits: int
+
+    def __init__(
+        self, fn: Callable[..., Any], names: str | Iterable[str] = (), numbers: int | Iterable[int] = ()
+    ):
+        functools.update_wrapper(self, fn)
+        self._fn = fn
+        self._arguments = Arguments(fn, as_names(names), as_numbers(numbers))
+        self.__signature__ = self._arguments.signature
+        self._methods_self = self._arguments.dynamic[:1] in (["self"], ["cls"])
+        self._lock = threading.Lock()
+        self._native = NativeEntry(self, functools.partial(type(self).__call__, self))
+        self._forget()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if current_trace() is not None:
+            return self._fn(*args, **kwargs)
+        bound = self._arguments.bind(args, kwargs)
+        keys = self._keys(bound)
+        found, scalars = self._find(bound, keys)
+        if found is None:
+            found = self._add(bound, keys)
+            scalars = found.scalars(bound.leaves)
+        else:
+            found.hits += 1
+        self._native.link(found, self._arguments, _form(args, kwargs))
+        return found.run(bound.leaves, scalars or ())
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __reduce__(self) -> str:
+        return str(self.__qualname__)  # by its name, as functions are
+
+    def __repr__(self) -> str:
+        return f"<jitted {self._arguments.name}{self._arguments.signature}>"
+
+    # -- the cache -------------------------------------------------------------------------------------------------
+    def _keys(self, bound: Bound) -> Keys:
+        """The keys of the leaves; an object of any class is taken where it is the ``self`` of a method."""
+        if self._methods_self and bound.treedef.children[0].kind is None and bound.leaves:
+            first, *rest = bound.leaves
+            return (leaf_key(first, identity=True), *map(leaf_key, rest))
+        return tuple([leaf_key(leaf) for leaf in bound.leaves])
+
+    def _find(self, bound: Bound, keys: Keys) -> tuple[Specialization | None, Any]:
+        """The specialization whose guards hold for a call, and the call's derived scalars."""
+        for found in self._by_key.get(_cache_key(bound, keys), ()):
+            if found.holds():
+                scalars = found.scalars(bound.leaves)
+                if scalars is not None:
+                    return found, scalars
+        return None, ()
+
+    def _add(self, bound: Bound, keys: Keys) -> Specialization:
+        """Trace, lower and keep a new specialization. Nothing is kept if that fails."""
+        made = specialize(self._fn, self._arguments, bound, keys)
+        made.executable = make_executable(made.program)
+        key = _cache_key(bound, keys)
+        with self._lock:
+            self._misses += 1
+            self._drop([old for old in self._specializations if not old.current()])
+            self._drop(
+                self._specializations[: max(0, len(self._specializations) + 1 - config.flags.specializations)]
+            )
+            self._specializations = [*self._specializations, made]
+            self._by_key = {**self._by_key, key: (made, *self._by_key.get(key, ()))}
+        return made
+
+    def _drop(self, old: list[Specialization]) -> None:
+        """Forget specializations (the lock is held); calls that are inside one go on undisturbed."""
+        if not old:
+            return
+        self._native.unlink()
+        self._gone_hits += sum(item.calls for item in old)
+        self._specializations = [item for item in self._specializations if item not in old]
+        kept = {key: tuple(item for item in items if item not in old) for key, items in self._by_key.items()}
+        self._by_key = {key: items for key, items in kept.items() if items}
+
+    def _forget(self) -> None:
+        self._native.unlink()
+        self._specializations, self._by_key = [], {}
+        self._misses = self._gone_hits = 0
+
+    def cache_info(self) -> CacheInfo:
+        """Hits, misses and the number of specializations.
+
+        >>> import tandem as td
+        >>> f = td.jit(lambda x: x + 1)
+        >>> _ = f(td.asarray([1.0])), f(td.asarray([2.0])), f(td.asarray([1.0, 2.0]))
+        >>> f.cache_info()
+        CacheInfo(hits=1, misses=2, specializations=2)
+        """
+        with self._lock:
+            hits = self._gone_hits + sum(item.calls for item in self._specializations)
+            return CacheInfo(hits, self._misses, len(self._specializations))
+
+    def cache_clear(self) -> None:
+        """Forget all specializations and counts."""
+        with self._lock:
+            self._forget()
+
+    def explain(self, *args: Any, **kwargs: Any) -> str:
+        """Say in words what a call with these arguments would do, and why it would recompile if it would.
+
+        Returns:
+            A text that names each guard that fails with its past and its new value, the tensors that were captured and
+            the variables that are guarded.
+        """
+        bound = self._arguments.bind(args, kwargs)
+        keys = self._keys(bound)
+        found, _ = self._find(bound, keys)
+        return explain(self._arguments, list(self._specializations), found, bound, keys)
+
+    # -- stages ----------------------------------------------------------------------------------------------------
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        """Trace the function on these arguments.
+
+        Returns:
+            The graph: a networkx ``MultiDiGraph`` whose ``str()`` is the graph as text; see :func:`.tracer.printer`.
+        """
+        return traced(self._specialized(args, kwargs), self._arguments.name)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Trace and lower the function on these arguments.
+
+        Returns:
+            What was chosen to run each part: ``.kernels()``, ``.llvm_ir()``, and ``.compile()``.
+        """
+        return Lowered(self._specialized(args, kwargs), self._arguments)
+
+    def _specialized(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialization:
+        bound = self._arguments.bind(args, kwargs)
+        return specialize(self._fn, self._arguments, bound, self._keys(bound))
+
+
+def _form(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, tuple[str, ...]]:
+    return len(args), tuple(kwargs)
+
+
+def _cache_key(bound: Bound, keys: Keys) -> Any:
+    return bound.treedef, keys, bound.static_keys, state.include, state.exclude
