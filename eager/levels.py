@@ -19,6 +19,7 @@ from typing import Any
 from ..errors import ConcretizationError, LeakedTracerError, UnsupportedError
 from ..operators.declare import LIBRARY
 from ..registry.dtypes import DType
+from ..registry.function import functions
 from ..registry.keys import AUTOGRAD, BACKENDS, DispatchKey, below
 from ..registry.operator import Operator
 from ..registry.state import adjusted, set_keys, state
@@ -239,6 +240,8 @@ def _unwrap_deep(level: Level, value: Any) -> Any:
 
 
 def _run_below(op: Operator, level: Level, args: Args, kwargs: Kwargs) -> Any:
+    if not (level.outer_exclude or state.include or state.exclude):
+        return functions.get(op.name, op)(*args, **kwargs)  # its native entry, if it has one
     if level.outer_exclude and not state.exclude & AUTOGRAD:
         with adjusted(exclude=level.outer_exclude):
             return op.dispatch(op.keyset(args, kwargs) & BELOW_MODES, args, kwargs)
