@@ -47,7 +47,7 @@ def iterate(self: Tensor) -> Iterator[Any]:
 
 def contains(self: Tensor, value: Any) -> bool:
     """Whether an element equals ``value``."""
-    return bool((self == value).any())
+    return is_operand(value) and bool((self == value).any())
 
 
 def at(self: Tensor) -> At:
@@ -180,6 +180,17 @@ def array_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **options: 
     return getattr(ufunc, method)(*arrays, **options)
 
 
+def array_function(self: Tensor, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    """NumPy's functions on tensors: in NumPy, on the tensors' arrays."""
+    return function(*map(_as_arrays, args), **{name: _as_arrays(value) for name, value in kwargs.items()})
+
+
+def _as_arrays(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.numpy()
+    return type(value)(map(_as_arrays, value)) if type(value) in (list, tuple) else value
+
+
 def variadic(function: Any) -> Callable[..., Any]:
     """A method that packs several ints into the list that the operator wants."""
 
@@ -201,6 +212,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "__deepcopy__": deepcopy,
     "__copy__": shallow_copy,
     "__array_ufunc__": array_ufunc,
+    "__array_function__": array_function,
     "_without_history": without_history,
     "copy_": copy_,
     "detach": detach,

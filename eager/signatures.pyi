@@ -980,6 +980,14 @@ class TensorMethods(TensorBase):
         axis: _b.int = -1,
     ) -> Tensor:
         """The sum of products along one axis."""
+    def __array_function__(
+        self,
+        function: Any,
+        types: Any,
+        args: Any,
+        kwargs: Any,
+    ) -> Any:
+        """NumPy's functions on tensors: in NumPy, on the tensors' arrays."""
     def __array_ufunc__(
         self,
         ufunc: Any,

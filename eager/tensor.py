@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DTypeError
+from ..errors import ArgumentError, DTypeError, OutOfBoundsError
 from ..registry.dtypes import DType, as_dtype
 from ..registry.keys import CPU_KEYS, GRAD_CPU_KEYS
 from ..registry.values import TensorBase, TensorSpec, converters
@@ -172,12 +172,20 @@ class Tensor(Base):
         """The only element, or the one at ``index``, as a Python number.
 
         Raises:
-            ArgumentError: there are several elements and no index.
+            ArgumentError: there are several elements and no index, or the index is not one of ints.
+            OutOfBoundsError: the index lies outside.
         """
         array = self._host("item()")
         if not index and array.size != 1:
             raise ArgumentError(f"item() takes a tensor of one element; this one has shape {self.shape}")
-        return array.item(*index)
+        try:
+            return array.item(*index)
+        except IndexError as fault:
+            raise OutOfBoundsError(f"item{index}: {fault} (shape {self.shape})") from None
+        except (TypeError, ValueError):
+            raise ArgumentError(
+                f"item takes an int for each axis of shape {self.shape}, not {index}"
+            ) from None
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers (0-d: a number)."""

@@ -6,7 +6,14 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import ArgumentError, DeviceError, DTypeError, OutOfBoundsError, ShapeError
+from ..errors import (
+    ArgumentError,
+    DeviceError,
+    DTypeError,
+    OutOfBoundsError,
+    ScalarOverflowError,
+    ShapeError,
+)
 from ..registry.dtypes import (
     DEFAULT_FLOAT,
     DType,
@@ -44,6 +51,7 @@ def promoted_dtype(name: str, args: Sequence[Arg]) -> DType:
 
     Raises:
         DTypeError: two dtypes do not promote; the message names the operator.
+        ScalarOverflowError: a Python integer does not fit.
     """
     tensors = [arg.dtype for arg in args if is_tensor(arg)]
     scalars = [arg for arg in args if not is_tensor(arg)]
@@ -53,8 +61,8 @@ def promoted_dtype(name: str, args: Sequence[Arg]) -> DType:
             found = promote(found, dtype)
         for scalar in scalars:
             found = promote_scalar(found, scalar)
-    except DTypeError as fault:
-        raise DTypeError(f"{name}: {fault}") from None
+    except (DTypeError, ScalarOverflowError) as fault:
+        raise type(fault)(f"{name}: {fault}") from None
     return found
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DeviceError, TandemError
-from .dtypes import as_dtype, scalar_dtype
+from .dtypes import as_dtype, check_range, scalar_dtype, uint64
 from .keys import BACKEND_OF_DEVICE
 from .schema import MISSING, Argument, Schema, Type
 from .values import TensorBase, converters, describe, number_stand_ins
@@ -42,10 +42,10 @@ def _only_tensor(value: Any) -> Any:
     """The one tensor of a call: a number is a 0-d tensor, for there is nothing that it could be weak beside."""
     if type(value) not in SCALARS:
         return _tensor(value)
-    try:
-        return converters[np.ndarray](np.asarray(value, scalar_dtype(value).np))
-    except OverflowError:
-        return value  # the operator knows what it takes
+    if type(value) is int and not -(2**63) <= value < 2**63:
+        check_range(uint64, value)
+        return converters[np.ndarray](np.asarray(value, np.uint64))
+    return converters[np.ndarray](np.asarray(value, scalar_dtype(value).np))
 
 
 def _written_tensor(value: Any) -> Any:

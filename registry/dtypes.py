@@ -200,7 +200,11 @@ def promote_scalar(dtype: DType, value: bool | int | float | complex) -> DType:
             if type(value) is int:
                 check_range(dtype, value)
             return dtype
-        return DEFAULT_INT if dtype.kind == "b" else dtype
+        if dtype.kind != "b":
+            return dtype
+        if type(value) is int:
+            check_range(DEFAULT_INT, value)
+        return DEFAULT_INT
     if kind is float:
         return dtype if dtype.is_inexact else DEFAULT_FLOAT
     return dtype if dtype.kind == "c" else _to_complex(dtype) if dtype.is_floating else DEFAULT_COMPLEX
@@ -210,6 +214,7 @@ def check_range(dtype: DType, value: Any) -> None:
     """Raise ScalarOverflowError if the integer ``value`` does not fit the integer type ``dtype``."""
     info = np.iinfo(dtype.np)
     if not info.min <= value <= info.max:
+        shown = value if value.bit_length() < 300 else f"of {value.bit_length()} bits"
         raise ScalarOverflowError(
-            f"Python integer {value} does not fit {dtype.name} ({info.min} to {info.max})"
+            f"Python integer {shown} does not fit {dtype.name} ({info.min} to {info.max})"
         )

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..errors import AllocationError, NoKernelError
+from ..errors import AllocationError, NoKernelError, ScalarOverflowError, TandemError
 from . import trace
 from .binding import Binder
 from .keys import (
@@ -201,15 +201,13 @@ class Operator:
         keyset = self.keyset(args, kwargs)
         try:
             return self.dispatch(keyset, args, kwargs)
-        except MemoryError as fault:
-            raise self._no_memory(fault, args) from None
-
-    def _no_memory(self, fault: MemoryError, args: tuple[Any, ...]) -> MemoryError:
-        if isinstance(fault, AllocationError):
-            return fault
-        return AllocationError(
-            f"{self.schema.name}({', '.join(map(describe, args))}): {fault or 'no memory'}"
-        )
+        except (MemoryError, OverflowError) as fault:
+            if isinstance(fault, TandemError):
+                raise
+            kind = AllocationError if isinstance(fault, MemoryError) else ScalarOverflowError
+            raise kind(
+                f"{self.schema.name}({', '.join(map(describe, args))}): {fault or 'no memory'}"
+            ) from None
 
     def keyset(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
         """The key set of a bound call: its tensors' keys, with this thread's included and without its excluded."""

@@ -51,5 +51,7 @@ def describe(value: Any) -> str:
         return f"{dtype}[{','.join(map(str, shape))}]"
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(describe, value[:4]))}{', ...' if len(value) > 4 else ''}]"
+    if type(value) is int and value.bit_length() > 300:
+        return f"int of {value.bit_length()} bits"  # Python refuses to print the largest
     text = repr(value)
     return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"

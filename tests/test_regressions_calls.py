@@ -70,3 +70,44 @@ def test_a_traced_integer_is_an_index():
     assert pick.cache_info().specializations == 1
     with pytest.raises(errors.OutOfBoundsError):
         pick(x, 2)
+
+
+def test_integers_that_no_dtype_takes():
+    x, flags = td.ones(2), td.asarray([True])
+    calls = [
+        lambda: x * 10**400,
+        lambda: flags + 2**63,
+        lambda: td.asarray([1], dtype=td.int8) + 10**5000,
+        lambda: td.sum(2**64),
+        lambda: td.full((2,), 10**400, dtype=td.float32),
+        lambda: x.fill_(10**400),
+        lambda: x.at[0].set(10**400),
+    ]
+    for call in calls:
+        with pytest.raises(errors.ScalarOverflowError):
+            call()
+    assert x.tolist() == [1.0, 1.0]
+    assert (td.ones(1, dtype=td.bfloat16) / 2**63).dtype is td.bfloat16
+    assert td.flip(2**63).item() == 2**63
+
+
+def test_item_refuses_what_is_no_index():
+    x = td.ones(2)
+    with pytest.raises(errors.OutOfBoundsError, match="item"):
+        x.item(5)
+    with pytest.raises(errors.ArgumentError, match="item"):
+        x.item("a")
+
+
+def test_a_tensor_does_not_contain_what_is_no_number():
+    assert "a" not in td.ones(2)
+    assert 1.0 in td.ones(2)
+
+
+def test_numpy_functions_take_tensors():
+    x = td.asarray([1.0, 2.0])
+    assert np.sum(x) == 3.0
+    assert np.mean(x, axis=0) == 1.5
+    assert np.concatenate([x, x]).tolist() == [1.0, 2.0, 1.0, 2.0]
+    with pytest.raises(errors.ArgumentError, match="detach"):
+        np.sum(td.asarray([1.0], requires_grad=True))

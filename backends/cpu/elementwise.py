@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,9 +36,14 @@ def _payload(tensor: Tensor) -> Any:
     return tensor._array
 
 
+def _inexact(kind: Callable[[Any], Any], number: int) -> Any:
+    """A Python integer as a scalar of a floating-point or complex type, which need not take it itself."""
+    return kind(float(number))
+
+
 def _convert(arg: Any, dtype: np.dtype[Any]) -> Convert:
     if not isinstance(arg, Tensor):
-        return dtype.type
+        return partial(_inexact, dtype.type) if type(arg) is int and dtype.kind not in "biu" else dtype.type
     return _payload if arg._array.dtype == dtype else lambda tensor: tensor._array.astype(dtype)
 
 
