@@ -323,9 +323,9 @@ def run_writes(steps, x):
         elif step[0] == "t" and y.ndim == 2:
             pool.append(y.T)
         elif step[0] == "scale":
-            y *= pool[step[2] % len(pool)].sum() * 0.1
+            y *= pool[step[2] % len(pool)].sum().sin()  # bounded: differences of large numbers are no reference
         elif step[0] == "add":
-            y += pool[step[2] % len(pool)].sum() * 0.5
+            y += pool[step[2] % len(pool)].sum().cos()
         elif step[0] == "store" and y.ndim:
             y[step[2]] = pool[step[3] % len(pool)].sum().sin()
     return sum((p * (i + 1.0)).sin().sum() for i, p in enumerate(pool))
