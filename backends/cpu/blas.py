@@ -45,7 +45,7 @@ def pointers() -> dict[str, int]:
     api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
     get = api.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    names = ("sgemm", "dgemm", "sgemv", "dgemv", "sdot", "ddot")
+    names = tuple(letter + name for letter in "sdcz" for name in ("gemm", "gemv"))
     return {f"blas_{name}": get(table[name], api.PyCapsule_GetName(table[name])) for name in names}
 
 

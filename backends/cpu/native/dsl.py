@@ -134,3 +134,9 @@ def native(fn: F) -> F:
     """Mark a function as native code: other native functions may call it."""
     fn.__native__ = True  # type: ignore[attr-defined]
     return fn
+
+
+def apart(fn: F) -> F:
+    """Mark a native function that is never inlined: what runs seldom, so that entries are small and soon compiled."""
+    fn.__apart__ = True  # type: ignore[attr-defined]
+    return native(fn)

@@ -38,6 +38,7 @@ class FunctionEmitter(Expressions):
     def __init__(self, module: Module, fn: Callable[..., Any], signature: Signature) -> None:
         super().__init__(module, {**fn.__globals__, **module.constants}, fn.__qualname__)
         self.signature = signature
+        self.apart = getattr(fn, "__apart__", False)
         self.loops: list[tuple[str, str]] = []
 
     def emit(self, linkage: str) -> str:
@@ -50,7 +51,8 @@ class FunctionEmitter(Expressions):
             if sig.ret.kind != "v":
                 raise LangError(f"{self.where}: control reaches the end without a return")
             self.lines.append("  ret void")
-        head = f"define {linkage}{sig.ret.llvm} @{sig.symbol}({', '.join(params)}) nounwind {{\nentry:"
+        attributes = "nounwind noinline" if self.apart else "nounwind"
+        head = f"define {linkage}{sig.ret.llvm} @{sig.symbol}({', '.join(params)}) {attributes} {{\nentry:"
         return "\n".join([head, *self.allocas, *self.lines, "}\n"])
 
     def declare(self, name: str, ty: Ty, value: Val) -> None:

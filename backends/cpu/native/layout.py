@@ -21,7 +21,7 @@ IMMORTAL = sys.version_info >= (
 )  # reference counts of some objects are fixed, marked by a negative low half
 
 OB_REFCNT, OB_TYPE, OB_SIZE = 0, 8, 16
-TUPLE_ITEMS, LIST_ITEMS, FLOAT_VALUE = 24, 24, 16
+TUPLE_ITEMS, LIST_ITEMS, FLOAT_VALUE, COMPLEX_VALUE = 24, 24, 16, 16
 MEMBER_DEF, MEMBERDEF_OFFSET = 40, 16
 
 ND_DATA, ND_NDIM, ND_DIMS, ND_STRIDES, ND_BASE, ND_DESCR, ND_FLAGS = 16, 24, 32, 40, 48, 56, 64
@@ -83,13 +83,14 @@ def _array_fault(array: Any) -> str:
 
 
 def _python_fault() -> str:
-    marker, floats = object(), 1.5
+    marker, floats, pair = object(), 1.5, complex(1.5, 2.5)
     both = (marker, floats)
     items = [marker]
     facts = {
         "tuple": read_i64(id(both) + TUPLE_ITEMS) == id(marker) and read_i64(id(both) + OB_SIZE) == 2,
         "list": read_i64(read_i64(id(items) + LIST_ITEMS)) == id(marker),
         "float": ctypes.c_double.from_address(id(floats) + FLOAT_VALUE).value == 1.5,
+        "complex": ctypes.c_double.from_address(id(pair) + COMPLEX_VALUE + 8).value == 2.5,
         "type": read_i64(id(marker) + OB_TYPE) == id(object),
         "reference count": read_i32(id(marker) + OB_REFCNT) == sys.getrefcount(marker) - 1,
     }

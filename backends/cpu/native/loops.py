@@ -6,14 +6,16 @@ from typing import Any, NamedTuple
 
 from ....errors import TandemError
 from ....operators import scalar
-from ....operators.expr import arg, cast, substitute
+from ....operators.expr import Expr, arg, cast, substitute
 from ....operators.rules import compute_dtype, operand_dtypes, promoted_dtype
 from ....registry.dtypes import DType
 from ....registry.operator import Operator
 from ....registry.values import TensorSpec
 from ..emit.elementwise import emit_loop
 from . import engine, records
+from .programs import interpreter, program_of
 from .records import CODES, WEAK_CODES, Record
+from .rt_elementwise import V_PROGRAM
 from .rt_operands import CODE_BITS
 
 
@@ -59,21 +61,34 @@ def _promoting(op: Operator, operands: list[Any]) -> list[Any]:
 _loops: dict[tuple[Operator, Plan], engine.Code] = {}
 
 
+def expression(op: Operator, found: Plan) -> Expr:
+    """What the loop of a plan computes for one element."""
+    if op.decl.kind == "cast":
+        return cast(arg(0, found.inputs[0]), found.out)
+    body = scalar.instantiate(op.decl.body, found.bodies, found.out)
+    pairs = zip(found.inputs, found.bodies, strict=True)
+    return substitute(body, [cast(arg(i, have), want) for i, (have, want) in enumerate(pairs)])
+
+
 def loop_ir(op: Operator, found: Plan) -> str:
     """LLVM IR of the loop of a plan.
 
     Raises:
         UnsupportedError: the emitter has no code for one of the dtypes.
     """
-    body = scalar.instantiate(op.decl.body, found.bodies, found.out)
-    pairs = zip(found.inputs, found.bodies, strict=True)
-    operands = [cast(arg(i, have), want) for i, (have, want) in enumerate(pairs)]
-    return emit_loop("loop", substitute(body, operands), found.inputs, found.out)
+    return emit_loop("loop", expression(op, found), found.inputs, found.out)
+
+
+def is_complex(found: Plan) -> bool:
+    """Whether a plan is one for NumPy's inner loops, since the emitter has no complex dtypes."""
+    return any(dtype.kind == "c" for dtype in (*found.inputs, *found.bodies, found.out))
 
 
 def emittable(op: Operator, found: Plan) -> bool:
     """Whether there is native code for a plan."""
     try:
+        if is_complex(found):
+            return program_of(expression(op, found), len(found.inputs)) is not None
         return bool(loop_ir(op, found))
     except TandemError:
         return False
@@ -93,10 +108,34 @@ def loop_of(op: Operator, found: Plan) -> engine.Code:
 def elementwise_variant(op: Operator, key: int) -> Record:
     """The variant of a key; one that leaves the combination to Python if there is no native code for it."""
     found = plan(op, codes_of(key, len(op.schema.arguments)))
+    return plan_variant(op, key, found)
+
+
+def cast_variant(op: Operator, key: int) -> Record:
+    """The variant of a dtype and the one that it is cast to."""
+    source, target = (CODES[code] for code in codes_of(key, 2))
+    dropped = source.kind == "c" and target.kind not in "bc"  # Python says what to do instead
+    return plan_variant(op, key, None if dropped else Plan((source,), (source,), target))
+
+
+def plan_variant(op: Operator, key: int, found: Plan | None) -> Record:
+    """The variant of a plan; one that leaves it to Python if there is no native code for it."""
     try:
-        code = loop_of(op, found) if found is not None else None
+        if found is not None:
+            return _variant(op, key, found)
     except TandemError:
-        code = None
-    if found is None or code is None:
+        pass
+    return records.variant_record(key, 0, None, ())
+
+
+def _variant(op: Operator, key: int, found: Plan) -> Record:
+    if not is_complex(found):
+        code = loop_of(op, found)
+        return records.variant_record(key, code["loop"], found.out, found.inputs, code)
+    program = program_of(expression(op, found), len(found.inputs))
+    if program is None:
         return records.variant_record(key, 0, None, ())
-    return records.variant_record(key, code["loop"], found.out, found.inputs, code)
+    code = interpreter()
+    made = records.variant_record(key, code["loop"], found.out, found.inputs, code)
+    made.point(V_PROGRAM, program)
+    return made

@@ -28,3 +28,9 @@ def elementwise_key(*args: Any) -> int | None:
             return None
         key |= code << CODE_BITS * i
     return key
+
+
+def cast_key(self: Any, dtype: Any, **kwargs: Any) -> int | None:
+    """The key of a cast: the tensor's dtype and the one that is wanted."""
+    code = code_of(self)
+    return None if code is None or dtype not in _CODE_OF else code | _CODE_OF[dtype] << CODE_BITS

@@ -23,15 +23,15 @@ def elementwise_recorder(op: Operator) -> Recorder:
     return record_elementwise
 
 
-def view_recorder(op: Operator) -> Recorder:
-    """Takes the tensor, the list of ints and the result."""
+def bound_recorder(op: Operator) -> Recorder:
+    """Takes the arguments as they were given and the result."""
     plan = plan_of(op)
 
-    def record_view(self: Any, ints: Any, out: Any) -> Any:
-        args, kwargs = op.binder.bind((self, ints), {})
-        return record.record_call(plan, args, kwargs, out)
+    def record_bound(*values: Any) -> Any:
+        args, kwargs = op.binder.bind(values[:-1], {})
+        return record.record_call(plan, args, kwargs, values[-1])
 
-    return record_view
+    return record_bound
 
 
 def reduction_recorder(op: Operator) -> Recorder:
@@ -45,12 +45,12 @@ def reduction_recorder(op: Operator) -> Recorder:
     return record_reduction
 
 
-_RECORDERS = {"elementwise": elementwise_recorder, "reduction": reduction_recorder, "view": view_recorder}
+_RECORDERS = {"elementwise": elementwise_recorder, "reduction": reduction_recorder, "bound": bound_recorder}
 
 
 def recorder(op: Operator, kind: str) -> Recorder | None:
     """The recorder of an operator; None where autograd does something else than to record the call as one node."""
     plan = plan_of(op)
-    if op.table[DispatchKey.AutogradCPU].fn is not record.autograd:
+    if not kind or op.table[DispatchKey.AutogradCPU].fn is not record.autograd:
         return None
     return None if plan.decompose or plan.written or plan.isolate else _RECORDERS[kind](op)

@@ -22,7 +22,7 @@ from . import rt_memory
 
 # The code of a dtype is its place here; `rt_operands` has the same numbers.
 CODES: tuple[DType, ...] = dt.ALL[:1] + dt.SIGNED + dt.UNSIGNED + dt.FLOATS + dt.COMPLEX
-WEAK_CODES: dict[int, type] = {16: bool, 17: int, 18: float}
+WEAK_CODES: dict[int, type] = {16: bool, 17: int, 18: float, 19: complex}
 
 SPARE_BYTES = 1 << 29  # the most memory that lies unused in the pool of result buffers
 
@@ -64,6 +64,14 @@ def dtype_map() -> Record:
     return found
 
 
+def type_table() -> Record:
+    """The DType objects in the order of their codes."""
+    found = Record(8 * len(CODES))
+    for code, dtype in enumerate(CODES):
+        found.refer(8 * code, dtype)
+    return found
+
+
 def pool_record() -> Record:
     """An empty pool of result buffers."""
     found = Record(rt_memory.P_SIZE_OF)
@@ -81,6 +89,7 @@ def process_record(tensor: type) -> Record:
     found.refer(rt.G_STORAGE, Storage)
     found.refer(rt.G_ZERO, 0)
     found.point(rt.G_POOL, pool_record())
+    found.point(rt.G_TYPES, type_table())
     found.set(rt.G_BFLOAT16, dt.bfloat16.np.num)
     return found
 

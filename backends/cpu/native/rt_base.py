@@ -44,6 +44,7 @@ PyArray_Type, PyFloat_Type, PyLong_Type = (
     extern_object("PyFloat_Type"),
     extern_object("PyLong_Type"),
 )
+PyComplex_Type = extern_object("PyComplex_Type")
 PyList_Type = extern_object("PyList_Type")
 PyBool_Type, PyTuple_Type = extern_object("PyBool_Type"), extern_object("PyTuple_Type")
 Py_None = extern_object("_Py_NoneStruct")
@@ -66,7 +67,8 @@ G_DTYPES, G_POOL = 40, 48  # map of NumPy's type numbers to codes (256 bytes); e
 G_OFF = 56  # not 0: every call goes to Python (the dispatch trace is on)
 G_BFLOAT16 = 64  # NumPy's type number of bfloat16, which is given out at import of ml_dtypes
 G_STORAGE, G_ZERO = 72, 80  # class Storage; the int 0
-G_SIZE = 88
+G_TYPES = 88  # the DType objects by their codes
+G_SIZE = 96
 
 # The operator record ------------------------------------------------------------------------------------------------
 D_GLOBALS, D_SLOW, D_MISS = (

@@ -1,13 +1,15 @@
 """Native runtime: the one entry of all elementwise operators, for each number of operands.
 
 The entry classifies the operands, finds the variant of their types, broadcasts, makes the result and runs the
-variant's loop: `loop(pointers, sizes[2], strides[operand][2])`, the outer dimension first, inputs before the output.
+variant's loop: `loop(pointers, sizes[2], strides[operand][2], variant)`, the outer dimension first, inputs before the
+output; most loops need no more than the first three.
 """
 
 from __future__ import annotations
 
 from .dsl import (
     NULL,
+    apart,
     call_void,
     i64,
     likely,
@@ -42,13 +44,13 @@ from .rt_operands import CODE_BITS, operand_code, write_scalar
 
 NIN: i64 = 2  # number of operands; a compile-time constant of each instance of the entry
 NARGS: i64 = 3  # operands and result
-SWAPPED: i64 = 0  # 1: the arguments come in reverse, as `__radd__` gets them
 MAX_RANK = 32
 
 # The variant record
 V_KEY, V_LOOP, V_DESCR, V_ITEMSIZE = 0, 8, 16, 24  # key; loop (NULL: Python); result's descriptor and size
 V_SIZES, V_TO = 32, 56  # per operand: bytes of an element; code of the dtype that a scalar is written as
-V_RECORD_SIZE = 80  # bytes of a variant, also of a reduction's
+V_PROGRAM = 80  # what a loop that is a program runs
+V_RECORD_SIZE = 88  # bytes of a variant, also of a reduction's
 
 
 @native
@@ -65,8 +67,14 @@ def find_variant(desc: ptr, key: i64) -> ptr:
 
 
 @native
-def argument(args: ptr, i: i64) -> ptr:
-    return load_ptr(args, (NIN - 1 - i) * 8) if SWAPPED else load_ptr(args, i * 8)
+def swapped(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+    """The entry of two operands for arguments in reverse, as `__radd__` gets them."""
+    turned = stack(16)
+    if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 2):
+        return slow(entry_data(self), args, nargsf, kwnames)
+    store_ptr(turned, 0, load_ptr(args, 8))
+    store_ptr(turned, 8, load_ptr(args, 0))
+    return elementwise(self, turned, 2, NULL)
 
 
 @native
@@ -80,7 +88,7 @@ def elementwise(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     arrays = stack(NIN * 8)
     key: i64 = 0
     for i in range(NIN):
-        code = operand_code(g, argument(args, i), flags, arrays + i * 8)
+        code = operand_code(g, load_ptr(args, i * 8), flags, arrays + i * 8)
         if unlikely(code < 0):
             return slow(desc, args, nargsf, kwnames)
         key |= code << (i * CODE_BITS)
@@ -107,16 +115,16 @@ def elementwise(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 def recorded(g: ptr, args: ptr, arrays: ptr, flags: i64) -> bool:
     found = False
     for i in range(NIN):
-        if load_ptr(arrays, i * 8) != NULL and has_history(g, argument(args, i), flags):
+        if load_ptr(arrays, i * 8) != NULL and has_history(g, load_ptr(args, i * 8), flags):
             found = True
     return found
 
 
-@native
+@apart
 def record(desc: ptr, args: ptr, arrays: ptr, tensor: ptr) -> ptr:
     values = stack(NARGS * 8)
     for i in range(NIN):
-        store_ptr(values, i * 8, argument(args, i))
+        store_ptr(values, i * 8, load_ptr(args, i * 8))
     return record_call(desc, values, NIN, tensor)
 
 
@@ -129,7 +137,9 @@ def load_operands(variant: ptr, args: ptr, arrays: ptr, key: i64, pointers: ptr,
             store_ptr(pointers, i * 8, load_ptr(array, ND_DATA))
         else:
             code = (key >> (i * CODE_BITS)) & 31
-            if not write_scalar(argument(args, i), code, load_i64(variant, V_TO + i * 8), scalars + i * 16):
+            if not write_scalar(
+                load_ptr(args, i * 8), code, load_i64(variant, V_TO + i * 8), scalars + i * 16
+            ):
                 return False
             store_ptr(pointers, i * 8, scalars + i * 16)
     return True
@@ -195,7 +205,7 @@ def compute_flat(variant: ptr, widest: ptr, rank: i64, pointers: ptr, strides: p
     store_ptr(pointers, NIN * 8, load_ptr(result, ND_DATA))
     store_i64(sizes, 0, 1)
     store_i64(sizes, 8, count)
-    call_void(load_ptr(variant, V_LOOP), pointers, sizes, strides)
+    call_void(load_ptr(variant, V_LOOP), pointers, sizes, strides, variant)
     return result
 
 
@@ -258,7 +268,7 @@ def joined(strides: ptr, outer: i64, inner: i64, size: i64) -> bool:
     return True
 
 
-@native
+@apart
 def compute_general(variant: ptr, arrays: ptr, rank: i64, pointers: ptr, g: ptr) -> ptr:
     """Broadcast, strided and mixed operands."""
     shape = stack(MAX_RANK * 8)
@@ -277,12 +287,13 @@ def compute_general(variant: ptr, arrays: ptr, rank: i64, pointers: ptr, g: ptr)
         return ptr(-1)
     store_ptr(pointers, NIN * 8, load_ptr(result, ND_DATA))
     if likely(step != 0):
-        run_nest(load_ptr(variant, V_LOOP), pointers, shape, strides, coalesce(shape, strides, rank))
+        rank = coalesce(shape, strides, rank)
+        run_nest(load_ptr(variant, V_LOOP), pointers, shape, strides, rank, variant)
     return result
 
 
 @native
-def run_nest(loop: ptr, pointers: ptr, shape: ptr, strides: ptr, rank: i64) -> None:
+def run_nest(loop: ptr, pointers: ptr, shape: ptr, strides: ptr, rank: i64, context: ptr) -> None:
     """Walk the outer axes and give the two inner ones to the loop."""
     sizes, inner = stack(16), stack(NARGS * 16)
     store_i64(sizes, 0, load_i64(shape, rank * 8 - 16) if rank > 1 else 1)
@@ -296,7 +307,7 @@ def run_nest(loop: ptr, pointers: ptr, shape: ptr, strides: ptr, rank: i64) -> N
         store_i64(index, d * 8, 0)
     more = True
     while more:
-        call_void(loop, pointers, sizes, inner)
+        call_void(loop, pointers, sizes, inner, context)
         more = advance(pointers, shape, strides, index, outer)
 
 

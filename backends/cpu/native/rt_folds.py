@@ -2,7 +2,7 @@
 
 A fold loop takes `(in, out, sizes[2], strides[3], again)`: `sizes` are the kept and the folded count; `strides` those
 of the input along the kept axis, of the output along it, of the input along the folded axis. With `again` it goes on
-from the values in the output. Types: `I` input, `A` accumulator, `O` output.
+from the values in the output. Types: `I` input, `A` accumulator, `O` output; bfloat16 is its bits, u16.
 """
 
 from __future__ import annotations
@@ -11,19 +11,26 @@ import math
 from typing import TypeAlias
 
 from .dsl import (
+    f32,
     f64,
     fmaximum,
     fminimum,
+    i32,
     i64,
     load,
+    load_f32,
     load_i64,
+    load_u32,
     native,
     ptr,
     quick_max,
     quick_min,
     reassoc_add,
     reassoc_mul,
+    stack,
     store,
+    store_f32,
+    store_i32,
 )
 
 I: TypeAlias = int  # noqa: E741
@@ -35,6 +42,9 @@ NAN = math.nan
 FOLD: i64 = 0
 FLOATING: i64 = 0  # whether A is a float
 ISIZE: i64 = 4
+I_BITS: i64 = 0  # 1: the input is bfloat16
+O_BITS: i64 = 0  # 1: the output is
+I_PAIR: i64 = 0  # 1: the input is complex, two of I; for any and all
 BLOCK: i64 = 1024  # elements that are summed in any order before their sum is added to the total
 
 
@@ -60,9 +70,40 @@ def combine(a: A, b: A) -> A:
 @native
 def element(p: ptr) -> A:
     """One input, as the accumulator's type; its truth for any and all."""
+    if I_BITS:
+        return A(widened(i32(load(I, p, 0))) != 0.0) if FOLD in (ANY, ALL) else A(widened(i32(load(I, p, 0))))
+    if I_PAIR:
+        return A(load(I, p, 0) != I(0) or load(I, p, ISIZE // 2) != I(0))
     if FOLD in (ANY, ALL):
         return A(load(I, p, 0) != I(0))
     return A(load(I, p, 0))
+
+
+@native
+def widened(bits: i32) -> f32:
+    """A bfloat16 as float32."""
+    where = stack(4)
+    store_i32(where, 0, bits << 16)
+    return load_f32(where, 0)
+
+
+@native
+def rounded(value: f32) -> i32:
+    """The bits of the nearest bfloat16, of two the even one."""
+    where = stack(4)
+    store_f32(where, 0, value)
+    bits = load_u32(where, 0)
+    near = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    return i32((bits >> 16) | 0x40 if value != value else near)
+
+
+@native
+def put(p: ptr, value: A) -> None:
+    """Write one result."""
+    if O_BITS:
+        store(O, p, 0, O(rounded(f32(value))))
+    else:
+        store(O, p, 0, O(value))
 
 
 @native
@@ -146,7 +187,7 @@ def fold_loop(source: ptr, out: ptr, sizes: ptr, strides: ptr, again: i64) -> No
         value = row(source + i * over, folded, step)
         if again != 0:
             value = combine(A(load(O, out, i * to)), value)
-        store(O, out, i * to, O(value))
+        put(out + i * to, value)
 
 
 O_IS_A: i64 = 1  # whether partial results may rest in the output

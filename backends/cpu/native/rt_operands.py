@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .dsl import (
     NULL,
+    apart,
     f16,
     f32,
     f64,
@@ -30,7 +31,7 @@ from .dsl import (
     store_ptr,
     unlikely,
 )
-from .layout import ALIGNED, DESCR_TYPE_NUM, FLOAT_VALUE, ND_DESCR, ND_FLAGS
+from .layout import ALIGNED, COMPLEX_VALUE, DESCR_TYPE_NUM, FLOAT_VALUE, ND_DESCR, ND_FLAGS
 from .rt_base import (
     G_BFLOAT16,
     G_DTYPES,
@@ -45,6 +46,7 @@ from .rt_base import (
     Py_None,
     Py_True,
     PyBool_Type,
+    PyComplex_Type,
     PyErr_Clear,
     PyErr_Occurred,
     PyFloat_Type,
@@ -58,7 +60,7 @@ from .rt_base import (
 BOOL, INT8, INT16, INT32, INT64 = 0, 1, 2, 3, 4
 UINT8, UINT16, UINT32, UINT64 = 5, 6, 7, 8
 FLOAT16, BFLOAT16, FLOAT32, FLOAT64, COMPLEX64, COMPLEX128 = 9, 10, 11, 12, 13, 14
-WEAK_BOOL, WEAK_INT, WEAK_FLOAT = 16, 17, 18
+WEAK_BOOL, WEAK_INT, WEAK_FLOAT, WEAK_COMPLEX = 16, 17, 18, 19
 CODE_BITS = 5
 FOREIGN = -1
 
@@ -99,14 +101,16 @@ def scalar_code(x: ptr) -> i64:
         return WEAK_INT
     if kind == PyBool_Type:
         return WEAK_BOOL
-    return FOREIGN
+    return WEAK_COMPLEX if kind == PyComplex_Type else FOREIGN
 
 
-@native
+@apart
 def write_scalar(x: ptr, code: i64, to: i64, where: ptr) -> bool:
     """Write a Python scalar as one element of a dtype; false when it does not fit (Python then says so)."""
     if code == WEAK_FLOAT:
         return write_real(load_f64(x, FLOAT_VALUE), to, where)
+    if code == WEAK_COMPLEX:
+        return write_complex(x, to, where)
     if code == WEAK_BOOL:
         truth: i64 = 1 if x == Py_True else 0
         return write_real(f64(truth), to, where) if to >= FLOAT16 else write_integer(truth, to, where)
@@ -138,6 +142,18 @@ def write_real(v: f64, to: i64, where: ptr) -> bool:
     else:
         return False
     return True
+
+
+@native
+def write_complex(x: ptr, to: i64, where: ptr) -> bool:
+    real, imaginary = load_f64(x, COMPLEX_VALUE), load_f64(x, COMPLEX_VALUE + 8)
+    if to == COMPLEX64:
+        store_f32(where, 0, f32(real))
+        store_f32(where, 4, f32(imaginary))
+    else:
+        store_f64(where, 0, real)
+        store_f64(where, 8, imaginary)
+    return to in (COMPLEX64, COMPLEX128)
 
 
 @native

@@ -191,7 +191,7 @@ def reduce(variant: ptr, array: ptr, rank: i64, folded: i64, keepdims: bool, g: 
         return ptr(-1)
     if likely(total != 0):
         source, out = load_ptr(array, ND_DATA), load_ptr(result, ND_DATA)
-        run_folds(load_ptr(variant, V_LOOP), source, out, kept, kept_rank, rest, rest_rank)
+        run_folds(variant, source, out, kept, kept_rank, rest, rest_rank)
     return result
 
 
@@ -217,7 +217,9 @@ def gather(dims: ptr, steps: ptr, rank: i64, folded: i64, which: i64, size: i64,
 
 
 @native
-def run_folds(loop: ptr, source: ptr, out: ptr, kept: ptr, kept_rank: i64, rest: ptr, rest_rank: i64) -> None:
+def run_folds(
+    variant: ptr, source: ptr, out: ptr, kept: ptr, kept_rank: i64, rest: ptr, rest_rank: i64
+) -> None:
     sizes, strides = stack(16), stack(24)
     store_i64(sizes, 0, load_i64(kept, 0) if kept_rank > 0 else 1)
     store_i64(strides, 0, load_i64(kept, 8) if kept_rank > 0 else 0)
@@ -234,7 +236,7 @@ def run_folds(loop: ptr, source: ptr, out: ptr, kept: ptr, kept_rank: i64, rest:
         clear(inner)
         going = True
         while going:
-            call_void(loop, start, out, sizes, strides, again)
+            call_void(load_ptr(variant, V_LOOP), start, out, sizes, strides, again, variant)
             again = 1
             going = step_axes(rest, rest_rank, inner, in_move, out_move)
             start += load_i64(in_move, 0)

@@ -15,6 +15,7 @@ from .dsl import (
     ptr,
     stack,
     store_i64,
+    store_ptr,
     unlikely,
 )
 from .layout import ND_DATA, ND_DIMS, ND_NDIM, ND_STRIDES, OB_SIZE, TUPLE_ITEMS
@@ -29,7 +30,10 @@ from .rt_base import (
     PyLong_AsLongLongAndOverflow,
     PyLong_Type,
     PyTuple_Type,
+    allowed,
     entry_data,
+    has_history,
+    record_call,
     slow,
     thread_flags,
     type_of,
@@ -179,3 +183,88 @@ def read_slice(item: ptr, size: i64, stride: i64, dims: ptr, strides: ptr, at: p
         store_i64(at, K_MOVED, load_i64(at, K_MOVED) + load_i64(bounds, 0) * stride)
     push(dims, strides, at, count, stride * step if count > 1 else stride)
     return True
+
+
+# -- basic_index(x, plan) ----------------------------------------------------------------------------------------------
+@native
+def planned(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+    """The entry of `basic_index`, whose plan has an int or (start, length, step) per axis, and None for new axes."""
+    desc = entry_data(self)
+    g = load_ptr(desc, D_GLOBALS)
+    flags = thread_flags(g)
+    if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 2 or flags == ELSEWHERE):
+        return slow(desc, args, nargsf, kwnames)
+    flags = allowed(desc, flags)
+    source, plan = load_ptr(args, 0), load_ptr(args, 8)
+    array = plain_array(g, source, flags)
+    dims, strides, at = stack(MAX_RANK * 8), stack(MAX_RANK * 8), stack(K_SIZE)
+    if unlikely(array == NULL or not read_plan(array, plan, dims, strides, at)):
+        return slow(desc, args, nargsf, kwnames)
+    store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+    data = load_ptr(array, ND_DATA) + load_i64(at, K_MOVED)
+    made = make_view_at(g, source, array, load_i64(at, K_RANK), dims, strides, data)
+    if unlikely(has_history(g, source, flags)):
+        values = stack(24)
+        store_ptr(values, 0, source)
+        store_ptr(values, 8, plan)
+        return record_call(desc, values, 2, made)
+    return made
+
+
+@native
+def read_plan(array: ptr, plan: ptr, dims: ptr, strides: ptr, at: ptr) -> bool:
+    rank = i64(load_i32(array, ND_NDIM))
+    if type_of(plan) != PyTuple_Type or load_i64(plan, OB_SIZE) > MAX_RANK:
+        return False
+    store_i64(at, K_RANK, 0)
+    store_i64(at, K_AXIS, 0)
+    store_i64(at, K_MOVED, 0)
+    for k in range(load_i64(plan, OB_SIZE)):
+        entry = load_ptr(plan, TUPLE_ITEMS + k * 8)
+        if entry == Py_None:
+            push(dims, strides, at, 1, 0)
+        elif load_i64(at, K_AXIS) >= rank or not read_entry(array, entry, dims, strides, at):
+            return False
+    return load_i64(at, K_AXIS) == rank
+
+
+@native
+def read_entry(array: ptr, entry: ptr, dims: ptr, strides: ptr, at: ptr) -> bool:
+    axis = load_i64(at, K_AXIS)
+    size, stride = axis_of(array, ND_DIMS, axis), axis_of(array, ND_STRIDES, axis)
+    store_i64(at, K_AXIS, axis + 1)
+    if type_of(entry) == PyLong_Type:
+        chosen = whole_number(entry)
+        store_i64(at, K_MOVED, load_i64(at, K_MOVED) + chosen * stride)
+        return chosen >= 0 and chosen < size
+    if type_of(entry) != PyTuple_Type or load_i64(entry, OB_SIZE) != 3:
+        return False
+    start = whole_number(load_ptr(entry, TUPLE_ITEMS))
+    length = whole_number(load_ptr(entry, TUPLE_ITEMS + 8))
+    step = whole_number(load_ptr(entry, TUPLE_ITEMS + 16))
+    if start == NO_NUMBER or step == NO_NUMBER or length < 1 or start < 0 or start >= size or length > size:
+        return False
+    last = start + (length - 1) * step
+    if step == 0 or step > size or step < -size or last < 0 or last >= size:
+        return False
+    store_i64(at, K_MOVED, load_i64(at, K_MOVED) + start * stride)
+    push(dims, strides, at, length, stride * step if length > 1 else stride)
+    return True
+
+
+NO_NUMBER: i64 = -(1 << 62)
+
+
+@native
+def whole_number(x: ptr) -> i64:
+    """An exact int that fits, or NO_NUMBER."""
+    if type_of(x) != PyLong_Type:
+        return NO_NUMBER
+    overflow = stack(4)
+    value = PyLong_AsLongLongAndOverflow(x, overflow)
+    return value if load_i32(overflow, 0) == 0 else NO_NUMBER
+
+
+@native
+def axis_of(array: ptr, field: i64, axis: i64) -> i64:
+    return load_i64(load_ptr(array, field), axis * 8)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from .dsl import (
     NULL,
+    apart,
     i32,
     i64,
     likely,
@@ -21,8 +22,6 @@ from .dsl import (
     unlikely,
 )
 from .layout import (
-    C_CONTIGUOUS,
-    DESCR_ITEMSIZE,
     LIST_ITEMS,
     ND_BASE,
     ND_DATA,
@@ -65,8 +64,10 @@ from .rt_base import (
     thread_flags,
     type_of,
 )
+from .rt_copies import copied
 from .rt_elementwise import MAX_RANK
 from .rt_operands import plain_array
+from .rt_reshape import MOVED, REFUSED, VIEWED, reshaped
 
 # Slots of a Storage; `runtime` supplies them.
 S_OWNER: i64 = 0
@@ -74,7 +75,6 @@ S_VERSION: i64 = 0
 
 VIEW: i64 = 0  # which view this instance of the entry is
 RESHAPE, PERMUTE, BROADCAST = 0, 1, 2
-REFUSED: i64 = -1
 
 
 @native
@@ -91,16 +91,28 @@ def view(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     rank = integers(load_ptr(args, 8), wanted)
     if unlikely(array == NULL or rank == REFUSED or load_i32(array, ND_NDIM) > MAX_RANK):
         return slow(desc, args, nargsf, kwnames)
-    if unlikely(not laid_out(array, wanted, rank, dims, strides)):
+    found = laid_out(array, wanted, rank, dims, strides)
+    if unlikely(found == REFUSED):
         return slow(desc, args, nargsf, kwnames)
     store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
-    made = make_view(g, source, array, rank, dims, strides)
+    made: ptr = NULL
+    if unlikely(found == MOVED):
+        made = moved(g, array, rank, dims)
+    else:
+        made = make_view(g, source, array, rank, dims, strides)
     if unlikely(has_history(g, source, flags)):
         values = stack(24)
         store_ptr(values, 0, source)
         store_ptr(values, 8, load_ptr(args, 8))
         return record_call(desc, values, 2, made)
     return made
+
+
+@apart
+def moved(g: ptr, array: ptr, rank: i64, dims: ptr) -> ptr:
+    """A tensor of the given sizes with a copy of the elements; NULL with an exception set."""
+    made = copied(g, array, rank, dims)
+    return make_tensor(g, made) if likely(made != NULL) else made
 
 
 @native
@@ -131,53 +143,16 @@ def integers(x: ptr, to: ptr) -> i64:
 
 
 @native
-def laid_out(array: ptr, wanted: ptr, rank: i64, dims: ptr, strides: ptr) -> bool:
-    """Sizes and strides of the view; false when Python has to answer."""
+def laid_out(array: ptr, wanted: ptr, rank: i64, dims: ptr, strides: ptr) -> i64:
+    """Sizes and strides of the result: VIEWED; or only its sizes: MOVED; or REFUSED, then Python has to answer."""
     if VIEW == RESHAPE:
         return reshaped(array, wanted, rank, dims, strides)
-    if VIEW == PERMUTE:
-        return permuted(array, wanted, rank, dims, strides)
-    return broadcasted(array, wanted, rank, dims, strides)
-
-
-@native
-def reshaped(array: ptr, wanted: ptr, rank: i64, dims: ptr, strides: ptr) -> bool:
-    """Of a contiguous array; one size may be -1. Empty arrays go to Python."""
-    if (load_i32(array, ND_FLAGS) & C_CONTIGUOUS) == 0:
-        return False
-    total = elements(array)
-    open_at: i64 = -1
-    known: i64 = 1
-    for d in range(rank):
-        size = load_i64(wanted, d * 8)
-        if size == -1 and open_at < 0:
-            open_at = d
-        elif size <= 0 or size > total:
-            return False
-        else:
-            known *= size
-            if known > total:
-                return False
-        store_i64(dims, d * 8, size)
-    if total == 0 or total % known != 0 or (open_at < 0 and known != total):
-        return False
-    if open_at >= 0:
-        store_i64(dims, open_at * 8, total // known)
-    step = load_i64(load_ptr(array, ND_DESCR), DESCR_ITEMSIZE)
-    d = rank - 1
-    while d >= 0:
-        store_i64(strides, d * 8, step)
-        step *= load_i64(dims, d * 8)
-        d -= 1
-    return step != 0
-
-
-@native
-def elements(array: ptr) -> i64:
-    total: i64 = 1
-    for d in range(i64(load_i32(array, ND_NDIM))):
-        total *= load_i64(load_ptr(array, ND_DIMS), d * 8)
-    return total
+    found = (
+        permuted(array, wanted, rank, dims, strides)
+        if VIEW == PERMUTE
+        else broadcasted(array, wanted, rank, dims, strides)
+    )
+    return VIEWED if found else REFUSED
 
 
 @native

@@ -18,14 +18,25 @@ from . import (
     lang,
     lang_expr,
     layout,
+    rt_arguments,
     rt_base,
     rt_build,
+    rt_casts,
+    rt_copies,
     rt_elementwise,
+    rt_gathers,
     rt_guards,
+    rt_inplace,
     rt_jit,
+    rt_joins,
+    rt_matmul,
     rt_memory,
     rt_operands,
+    rt_products,
     rt_reduce,
+    rt_reshape,
+    rt_same,
+    rt_scans,
     rt_subscript,
     rt_views,
 )
@@ -34,20 +45,34 @@ from .threads import ThreadMirror
 
 _SOURCES: tuple[ModuleType, ...] = (
     *(dsl, lang, lang_expr, layout, rt_base, rt_operands),
-    *(rt_memory, rt_elementwise, rt_reduce, rt_views, rt_subscript),
+    *(rt_memory, rt_elementwise, rt_reduce, rt_copies, rt_reshape, rt_views, rt_same, rt_subscript),
+    *(rt_arguments, rt_inplace, rt_casts, rt_scans, rt_matmul, rt_products, rt_joins, rt_gathers),
     *(jit_layout, rt_guards, rt_build, rt_jit),
 )
-# kind of entry: the function and its compile-time constants
-KINDS: dict[str, tuple[Callable[..., Any], dict[str, int]]] = {
-    **{f"elementwise{n}": (rt_elementwise.elementwise, {"NIN": n, "NARGS": n + 1}) for n in (1, 2, 3)},
-    "elementwise2_swapped": (rt_elementwise.elementwise, {"NIN": 2, "NARGS": 3, "SWAPPED": 1}),
-    "reduction": (rt_reduce.reduction, {}),
-    "jitted": (rt_jit.jitted, {}),
-    "subscript": (rt_subscript.subscript, {"VIEW": rt_views.RESHAPE}),
-    "reshape": (rt_views.view, {"VIEW": rt_views.RESHAPE}),
-    "permute": (rt_views.view, {"VIEW": rt_views.PERMUTE}),
-    "broadcast_to": (rt_views.view, {"VIEW": rt_views.BROADCAST}),
-}
+Function = Callable[..., Any]
+ELEMENTWISE = rt_elementwise.elementwise
+ONE = {"NIN": 1, "NARGS": 2}  # constants of what copies or computes from one input
+VIEWS = {"reshape": rt_views.RESHAPE, "permute": rt_views.PERMUTE, "broadcast_to": rt_views.BROADCAST}
+SAMES = {"clone": rt_same.COPY, "contiguous": rt_same.DENSE, "stop_gradient": rt_same.ALIAS}
+
+# Modules of entries that are compiled together: the entries by their kinds, and compile-time constants.
+GROUPS: tuple[tuple[dict[str, Function], dict[str, int]], ...] = (
+    *(({f"elementwise{n}": ELEMENTWISE}, {"NIN": n, "NARGS": n + 1}) for n in (1, 3)),
+    ({"elementwise2": ELEMENTWISE, "elementwise2_swapped": rt_elementwise.swapped}, {"NIN": 2, "NARGS": 3}),
+    ({"reduction": rt_reduce.reduction}, {}),
+    ({"jitted": rt_jit.jitted}, {}),
+    ({"subscript": rt_subscript.subscript}, {"VIEW": rt_views.RESHAPE}),
+    *(({name: rt_views.view}, ONE | {"VIEW": which}) for name, which in VIEWS.items()),
+    *(({name: rt_same.same}, ONE | {"GIVES": which}) for name, which in SAMES.items()),
+    *(({f"inplace{n}": rt_inplace.inplace}, {"NIN": n, "NARGS": n + 1}) for n in (1, 2, 3)),
+    ({"cast": rt_casts.cast}, ONE),
+    ({"scan": rt_scans.scan}, ONE),
+    ({"matmul": rt_matmul.matmul}, {"NIN": 2, "NARGS": 3}),
+    *(({name: rt_joins.join}, ONE | {"STACK": int(name == "stack")}) for name in ("concat", "stack")),
+    *(({name: rt_gathers.gather}, ONE | {"TAKE": int(name == "take")}) for name in ("index", "take")),
+    ({"basic_index": rt_subscript.planned}, {"VIEW": rt_views.RESHAPE}),
+)
+KINDS = {kind: group for group in GROUPS for kind in group[0]}
 
 
 def _source_digest() -> str:
@@ -59,9 +84,9 @@ def _source_digest() -> str:
 
 
 def runtime_ir(kind: str, constants: Mapping[str, Any]) -> str:
-    """LLVM IR of one kind of entry, exported under its name."""
-    function, own = KINDS[kind]
-    return lang.emit({kind: function}, {**constants, **own})
+    """LLVM IR of one kind of entry and those that it is compiled with, exported under their names."""
+    functions, own = KINDS[kind]
+    return lang.emit(functions, {**constants, **own})
 
 
 class Runtime:

@@ -26,6 +26,13 @@ _lock = threading.RLock()
 NAMES = ("axis", "keepdims")  # keywords that the reduction entry knows, as `rt_reduce` numbers them
 
 
+def _turned(method: Callable[..., Any]) -> Callable[..., Any]:
+    def turned(*args: Any, **kwargs: Any) -> Any:
+        return method(*args[::-1], **kwargs) if len(args) == 2 else method(*args, **kwargs)
+
+    return turned
+
+
 class Door:
     """A callable that the entry of an operator is put into: the operator's function, or a special method.
 
@@ -64,6 +71,7 @@ class Stub:
         key_of: the key of a call's operand types, or None for a call that is not for native code.
         make: builds the variant of a key.
         recorder: gives what records a call for autograd, or None.
+        base: the operator whose kernel the entry stands for: of a composite, what it calls; by default its own.
     """
 
     def __init__(
@@ -72,12 +80,14 @@ class Stub:
         function: Any,
         kind: str,
         key_of: Callable[..., int | None],
-        make: Callable[[Operator, int], Record],
+        make: Callable[[int], Record],
         recorder: Callable[[], Any] = lambda: None,
+        base: Operator | None = None,
     ) -> None:
         self.runtime, self.function, self.key_of, self.make = runtime, function, key_of, make
         self.operator: Operator = function.operator
-        self.kernel = self.operator.table[DispatchKey.CPU].fn
+        self.base: Operator = base or self.operator
+        self.kernels = self._kernels()
         self.doors = [Door(function, kind, self.operator, self.call_miss)]
         self.recorder = recorder
         self.cold_calls = 0
@@ -92,8 +102,11 @@ class Stub:
 
     @property
     def usable(self) -> bool:
-        """Whether the CPU kernel is still the one that the declaration stands for."""
-        return not self.failure and self.operator.table[DispatchKey.CPU].fn is self.kernel
+        """Whether the CPU kernels are still those that the declarations stand for."""
+        return not self.failure and self._kernels() == self.kernels
+
+    def _kernels(self) -> list[Any]:
+        return [op.table[DispatchKey.CPU].fn for op in (self.operator, self.base)]
 
     @property
     def calls(self) -> int:
@@ -103,8 +116,14 @@ class Stub:
     def add_method(self, method: Any, swapped: bool) -> None:
         """Put the entry into a special method too; on a failed guard the method's own Python code runs."""
         slow = MethodType(type(method).__call__, method)
-        kind = self.doors[0].kind + ("_swapped" if swapped else "")
-        self.doors.append(Door(method, kind, slow, slow))
+        kind = self.doors[0].kind
+        if swapped and not kind.startswith("elementwise"):
+            return
+        if swapped:  # the entry turns the arguments round and hands them on so
+            turned = _turned(slow)
+            self.doors.append(Door(method, kind + "_swapped", turned, turned))
+        else:
+            self.doors.append(Door(method, kind, slow, slow))
 
     def call_cold(self, *args: Any, **kwargs: Any) -> Any:
         """A call before the entry is in place. Calls that are being traced do not make an operator hot."""
@@ -161,7 +180,7 @@ class Stub:
         """Compile the loop of a combination of operand types and make it reachable."""
         with _lock:
             if self.record is not None and key not in self.record.variants:
-                variant = self.make(self.operator, key)
+                variant = self.make(key)
                 for door in self.doors:
                     if door.record is not None:
                         door.record.add(variant)

@@ -36,7 +36,7 @@ class SubscriptMethod(native_type.NativeCallable):  # type: ignore[misc]
 
     def __call__(self, x: Any, key: Any) -> Any:
         self.cold_calls += 1
-        if self.cold_calls == config.flags.hot_calls and self.usable:
+        if self.cold_calls >= config.flags.hot_calls and self.usable:
             native_type.set_entry(self, self.runtime.entry("subscript"), self.record.address)
         return self.function(x, key)
 

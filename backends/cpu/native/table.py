@@ -2,19 +2,80 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from ....eager.dunders import BINARY, COMPARISON, methods
+from ....eager.inplace import functional
 from ....registry.dtypes import DType, bool_
-from ....registry.operator import Operator, change_listeners
-from . import folds, loops, operands
+from ....registry.operator import Operator, change_listeners, operators
+from . import folds, loops, operands, products
 from .recording import recorder
 from .records import CODES, Record
 from .runtime import Runtime
 from .stubs import Stub
 
-VIEWS = ("td::reshape", "td::permute", "td::broadcast_to")
+
+class Service(NamedTuple):
+    """How the native entry of an operator of its own kind is used.
+
+    Attributes:
+        entry: the kind of entry.
+        base: the operator that the entry stands for: for a composite, what it calls.
+        recorder: how calls with history are recorded; empty: in Python.
+        key_of: the key of a call's operand types.
+        make: builds the variant of a key.
+        is_served: whether there is native code for a dtype.
+    """
+
+    entry: str
+    base: str = ""
+    recorder: str = "bound"
+    key_of: Callable[..., int | None] = lambda *args, **kwargs: None
+    make: Callable[[Operator, int], Record] | None = None
+    is_served: Callable[[Operator, DType], bool] = lambda op, dtype: True
+
+
+def _scans(op: Operator, dtype: DType) -> bool:
+    return folds.fold_of(op, dtype) is not None
+
+
+def _multiplies(op: Operator, dtype: DType) -> bool:
+    return products.served(dtype)
+
+
+_CAST = Service("cast", key_of=operands.cast_key, make=loops.cast_variant)
+_SCAN = Service("scan", key_of=folds.reduction_key, make=folds.scan_variant, is_served=_scans)
+SERVICES: dict[str, Service] = {
+    **{
+        f"td::{name}": Service(name) for name in ("reshape", "permute", "broadcast_to", "clone", "contiguous")
+    },
+    "td::stop_gradient": Service("stop_gradient", recorder=""),
+    "td::basic_index": Service("basic_index"),
+    "td::cast": _CAST,
+    "td::astype": _CAST._replace(base="td::cast"),
+    "td::cumsum": _SCAN,
+    "td::cumprod": _SCAN,
+    "td::matmul": Service(
+        "matmul", key_of=operands.elementwise_key, make=products.product_variant, is_served=_multiplies
+    ),
+    "td::concat": Service("concat"),
+    "td::stack": Service("stack", base="td::concat", recorder=""),
+    "td::index": Service("index"),
+    "td::take": Service("take", base="td::index", recorder=""),
+}
+ELEMENTWISE = Service(
+    "elementwise", recorder="elementwise", key_of=operands.elementwise_key, make=loops.elementwise_variant
+)
+INPLACE = ELEMENTWISE._replace(entry="inplace", recorder="")
+REDUCTION = Service(
+    "reduction",
+    recorder="reduction",
+    key_of=folds.reduction_key,
+    make=folds.reduction_variant,
+    is_served=_scans,
+)
 
 
 def _takes_tensors_only(op: Operator) -> bool:
@@ -22,39 +83,36 @@ def _takes_tensors_only(op: Operator) -> bool:
     return len(arguments) <= 3 and all(a.type.form == "base" and a.type.base == "Tensor" for a in arguments)
 
 
-def kind_of(op: Operator) -> str:
-    """The kind of entry that serves an operator: `elementwise`, `reduction`, `view`, or empty for none."""
-    decl = op.decl
-    if decl is None:
-        return ""
-    if decl.is_elementwise and _takes_tensors_only(op):
-        return "elementwise"
-    if decl.kind == "reduction" and decl.reduce in folds.FOLDS:
-        return "reduction"
-    return "view" if decl.kind == "view" and op.name in VIEWS else ""
+def service_of(op: Operator) -> Service | None:
+    """The entry that serves an operator; None for none."""
+    inner = functional.get(op)
+    decl = op.decl if inner is None else inner.decl
+    if op.name in SERVICES:
+        return SERVICES[op.name]
+    if decl is not None and decl.is_elementwise and _takes_tensors_only(op):
+        found = ELEMENTWISE if inner is None else INPLACE._replace(base=inner.name)
+        return found._replace(entry=f"{found.entry}{len(op.schema.arguments)}")
+    return REDUCTION if inner is None and decl is not None and _is_fold(decl) else None
 
 
-def _no_variant(op: Operator, key: int) -> Record:
-    raise RuntimeError(f"{op.name} is served without variants")
-
-
-def _no_key(*args: Any, **kwargs: Any) -> None:
-    return None
+def _is_fold(decl: Any) -> bool:
+    return decl.kind == "reduction" and decl.reduce in folds.FOLDS
 
 
 def stub_for(runtime: Runtime, function: Any) -> Stub | None:
-    """The stub of an operator function; None when its kind has no native entry."""
+    """The stub of an operator function; None when nothing native serves it."""
     op: Operator = function.operator
-    kind = kind_of(op)
-    if not kind:
+    service = service_of(op)
+    if service is None:
         return None
-    make = partial(Stub, runtime, function, recorder=partial(recorder, op, kind))
-    if kind == "elementwise":
-        entry = f"elementwise{len(op.schema.arguments)}"
-        return make(entry, operands.elementwise_key, loops.elementwise_variant)
-    if kind == "reduction":
-        return make("reduction", folds.reduction_key, folds.reduction_variant)
-    return make(op.schema.name, _no_key, _no_variant)
+    base = operators[service.base] if service.base else op
+    make = partial(service.make, base) if service.make is not None else _no_variant
+    record = partial(recorder, base, service.recorder)
+    return Stub(runtime, function, service.entry, service.key_of, make, record, base)
+
+
+def _no_variant(key: int) -> Record:
+    raise RuntimeError("this entry is served without variants")
 
 
 def _row_plan(op: Operator, first: DType, dtype: DType) -> bool:
@@ -68,12 +126,12 @@ def _row_plan(op: Operator, first: DType, dtype: DType) -> bool:
 
 def row_served(op: Operator, dtype: DType, layout: str) -> bool:
     """Whether a hot call on tensors of this dtype and layout runs native. Nothing is compiled to find out."""
-    kind = kind_of(op)
-    if kind == "elementwise":
+    service = service_of(op)
+    if service is None:
+        return False
+    if service.recorder == "elementwise":
         return any(_row_plan(op, first, dtype) for first in (dtype, bool_))
-    if kind == "reduction":
-        return folds.fold_of(op, dtype) is not None
-    return kind == "view" and (op.name != "td::reshape" or layout == "contiguous")
+    return service.is_served(op, dtype)
 
 
 class Stubs:
@@ -86,9 +144,9 @@ class Stubs:
 
     def follow(self, op: Operator) -> None:
         """A listener of the registry: an operator's table has changed."""
-        stub = self.by_operator.get(op)
-        if stub is not None:
-            stub.follow()
+        for stub in self.by_operator.values():
+            if op in (stub.operator, stub.base):
+                stub.follow()
 
     def add(self, function: Any) -> None:
         """Give an operator function its stub, if its kind has an entry."""
@@ -99,7 +157,7 @@ class Stubs:
     def add_methods(self) -> None:
         """Let the special methods of arithmetic share the entries of their operators."""
         for name in [*BINARY, *COMPARISON]:
-            for spelled, swapped in ((f"__{name}__", False), (f"__r{name}__", True)):
+            for spelled, swapped in ((f"__{name}__", False), (f"__r{name}__", True), (f"__i{name}__", False)):
                 method = methods.get(spelled)
                 stub = self.by_operator.get(method.function.operator) if method is not None else None
                 if stub is not None and all(door.callable is not method for door in stub.doors):

@@ -1,0 +1,176 @@
+"""Loops for dtypes that the emitter has no code for: an expression as a program of NumPy's inner loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....operators.expr import Expr, constant_value, order
+from ....operators.scalar_numpy import UFUNCS
+from ....registry import dtypes as dt
+from ....registry.dtypes import DType
+from . import engine, lang, rt_programs
+from .folds import machine_type
+from .records import Record
+from .ufuncs import inner_loop
+
+_REAL = {dt.complex64: "f32", dt.complex128: "f64"}
+_WORDS = {1: "u8", 2: "u16", 4: "u32", 8: "u64", 16: "u64"}
+_OWN: dict[str, Any] = {**UFUNCS, "pow": np.power}
+
+
+class Loop(NamedTuple):
+    """An inner loop: address, its data's address, what keeps it alive."""
+
+    address: int
+    data: int
+    kept: Any
+
+
+class Value(NamedTuple):
+    """A value of a program: kind, place and size as `rt_programs` has them."""
+
+    kind: int
+    place: int
+    size: int
+
+
+@cache
+def _helper(
+    function: Callable[..., Any], types: tuple[tuple[str, str], ...], constants: tuple[tuple[str, int], ...]
+) -> Loop:
+    code = engine.compile_ir(lang.emit({"loop": function}, dict(constants), dict(types)), ["loop"])
+    return Loop(code["loop"], 0, code)
+
+
+def _spelled(function: Callable[..., Any], types: Mapping[str, str | None], **constants: int) -> Loop | None:
+    known = tuple((name, ty) for name, ty in types.items() if ty is not None)
+    return _helper(function, known, tuple(constants.items())) if len(known) == len(types) else None
+
+
+def _cast_loop(source: DType, target: DType) -> Loop | None:
+    """A conversion to a complex dtype."""
+    if target not in _REAL:
+        return None
+    half = target.itemsize // 2
+    if source in _REAL:
+        types = {"S": _REAL[source], "T": _REAL[target]}
+        return _spelled(rt_programs.complex_to_complex, types, PART=source.itemsize // 2, BYTES=half)
+    types = {"S": machine_type(source), "T": _REAL[target]}
+    return _spelled(rt_programs.real_to_complex, types, BITS=int(source is dt.bfloat16), BYTES=half)
+
+
+def loop_for(expr: Expr) -> Loop | None:
+    """The inner loop of a node, or None."""
+    source, target = expr.args[-1].dtype, expr.dtype
+    if expr.op == "cast":
+        return _cast_loop(source, target)
+    if expr.op == "select":
+        part = 8 if target.itemsize == 16 else 0
+        return _spelled(rt_programs.chosen, {"T": _WORDS[target.itemsize]}, PART=part)
+    if expr.op in ("real", "imag"):
+        part = target.itemsize if expr.op == "imag" else 0
+        return _spelled(rt_programs.part_of_complex, {"T": _REAL.get(source)}, PART=part)
+    if expr.op == "complex":
+        return _spelled(rt_programs.complex_of_parts, {"T": _REAL.get(target)}, BYTES=target.itemsize // 2)
+    return ufunc_loop(_OWN.get(expr.op), [*(a.dtype for a in expr.args), target])
+
+
+def ufunc_loop(ufunc: Any, dtypes: Sequence[DType]) -> Loop | None:
+    """The inner loop of a ufunc for dtypes, or None."""
+    found = inner_loop(ufunc, dtypes) if isinstance(ufunc, np.ufunc) else None
+    return Loop(*found, ufunc) if found is not None else None
+
+
+class Program:
+    """A program in the making.
+
+    Args:
+        root: the expression over `arg(0)`, `arg(1)`, ...
+        arity: the number of operands.
+    """
+
+    def __init__(self, root: Expr, arity: int) -> None:
+        self.root, self.arity = root, arity
+        self.steps: list[tuple[Loop, list[Value]]] = []
+        self.kept: list[Any] = []
+        self.values: dict[Expr, Value] = {}
+        self.scratch = 0
+
+    def build(self) -> Record | None:
+        """The program's record; None where a node has no loop, or there are too many values."""
+        for expr in order(self.root):
+            if expr.op == "arg":
+                self.values[expr] = Value(rt_programs.OPERAND, expr.payload, 0)
+            elif expr.op == "const":
+                self.values[expr] = self._constant(constant_value(expr), expr.dtype)
+            elif not self._step(expr):
+                return None
+        if self.root.op in ("arg", "const") and not self._copy():
+            return None
+        return self._record() if self.scratch <= rt_programs.MOST_SCRATCH else None
+
+    def _constant(self, value: Any, dtype: DType) -> Value:
+        held = np.array(value, dtype.np)
+        self.kept.append(held)
+        return Value(rt_programs.CONSTANT, held.ctypes.data, 0)
+
+    def _result(self, expr: Expr) -> Value:
+        if expr is self.root:
+            return Value(rt_programs.OPERAND, self.arity, 0)
+        self.scratch += 1
+        return Value(rt_programs.SCRATCH, (self.scratch - 1) * rt_programs.BLOCK * 16, expr.dtype.itemsize)
+
+    def _step(self, expr: Expr) -> bool:
+        inputs = [self.values[a] for a in expr.args]
+        loop = loop_for(expr)
+        if expr.op == "cast" and expr.dtype is dt.bool_ and expr.args[0].dtype in _REAL:
+            source = expr.args[0].dtype
+            loop = ufunc_loop(np.not_equal, [source, source, dt.bool_])
+            inputs.append(self._constant(0, source))
+        if loop is None:
+            return False
+        self.values[expr] = self._result(expr)
+        self.steps.append((loop, [*inputs, self.values[expr]]))
+        return True
+
+    def _copy(self) -> bool:
+        """An operator that gives back its operand."""
+        loop = ufunc_loop(np.positive, [self.root.dtype] * 2)
+        if loop is not None:
+            self.steps.append((loop, [self.values[self.root], Value(rt_programs.OPERAND, self.arity, 0)]))
+        return loop is not None
+
+    def _record(self) -> Record:
+        found = Record(rt_programs.R_FIRST + rt_programs.STEP_BYTES * len(self.steps))
+        found.set(rt_programs.R_STEPS, len(self.steps))
+        found.set(rt_programs.R_BLOCK, rt_programs.BLOCK if self.scratch else 2**62)
+        found.kept.extend(self.kept)
+        for k, (loop, values) in enumerate(self.steps):
+            write_step(found, rt_programs.R_FIRST + rt_programs.STEP_BYTES * k, loop, values)
+        return found
+
+
+def write_step(record: Record, at: int, loop: Loop, values: Sequence[Value]) -> None:
+    """Write one step at an offset of a record."""
+    record.kept.append(loop.kept)
+    record.set(at + rt_programs.S_LOOP, loop.address)
+    record.set(at + rt_programs.S_DATA, loop.data)
+    record.set(at + rt_programs.S_VALUES, len(values))
+    for j, value in enumerate(values):
+        for offset, number in enumerate(value):
+            record.set(at + rt_programs.S_VALUE + 24 * j + 8 * offset, number)
+
+
+def program_of(root: Expr, arity: int) -> Record | None:
+    """The program of an expression, for the field V_PROGRAM of a variant; None where there is none."""
+    return Program(root, arity).build()
+
+
+@cache
+def interpreter() -> engine.Code:
+    """The loop that runs programs."""
+    return engine.compile_ir(lang.emit({"loop": rt_programs.program_loop}), ["loop"])
