@@ -101,4 +101,8 @@ def own(gradients: dict[AutogradMeta, Any], given: Any = None) -> dict[AutogradM
             if not array.flags.writeable or id(owner_of(array)) in seen or not is_alone(gradient):
                 gradient = gradients[leaf] = by_name("clone")(gradient)
             seen.add(id(owner_of(gradient._array)))
+        elif id(gradient) in seen:  # a traced value, or one of a level, which two leaves would share
+            gradients[leaf] = by_name("clone")(gradient)
+        else:
+            seen.add(id(gradient))
     return gradients
