@@ -323,7 +323,9 @@ def run_writes(steps, x):
         elif step[0] == "t" and y.ndim == 2:
             pool.append(y.T)
         elif step[0] == "scale":
-            y *= pool[step[2] % len(pool)].sum().sin()  # bounded: differences of large numbers are no reference
+            y *= (
+                pool[step[2] % len(pool)].sum().sin()
+            )  # bounded: differences of large numbers are no reference
         elif step[0] == "add":
             y += pool[step[2] % len(pool)].sum().cos()
         elif step[0] == "store" and y.ndim:
