@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from typing import Any
 
 import numpy as np
@@ -187,9 +188,22 @@ def compile_lowered(lowered: Lowered) -> CpuExecutable:
     tables = Tables(
         [tensor for _, tensor in lowered.folded], [make_callback(step) for step in writer.callbacks]
     )
-    blas = pointers() if any(isinstance(s, NodeStep) and s.kind == "blas" for s in lowered.steps) else {}
-    code = engine.compile_ir(text, [MAIN], {**tables.imports(), **blas}, level=1)
+    blas = any(isinstance(s, NodeStep) and s.kind == "blas" for s in lowered.steps)
+    if tables.arrays or tables.callables:
+        code = _link(text, blas, tables.imports())
+    else:
+        code = _self_contained(text, blas)
     return CpuExecutable(lowered, call_plan(lowered, code[MAIN], tables), (code, tables))
+
+
+def _link(text: str, blas: bool, imports: dict[str, int]) -> engine.Code:
+    return engine.compile_ir(text, [MAIN], {**imports, **(pointers() if blas else {})}, level=1)
+
+
+@functools.lru_cache(maxsize=64)
+def _self_contained(text: str, blas: bool) -> engine.Code:
+    """Code that refers to nothing of its graph. It is shared by equal graphs: the linker keeps 9 kB for each link."""
+    return _link(text, blas, {})
 
 
 def call_plan(lowered: Lowered, address: int, tables: Tables) -> CallPlan:
