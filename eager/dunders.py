@@ -58,8 +58,8 @@ class BinaryMethod(NativeCallable):  # type: ignore[misc]
         self.function, self.swapped = function, swapped
         self.__name__, self.__qualname__, self.__doc__ = name, f"Tensor.{name}", function.__doc__
 
-    def __call__(self, x: Any, other: Any) -> Any:
-        if not is_operand(other):
+    def __call__(self, x: Any, other: Any, modulus: Any = None) -> Any:
+        if modulus is not None or not is_operand(other):  # a modulus comes from pow(x, y, z)
             return NotImplemented
         return self.function(other, x) if self.swapped else self.function(x, other)
 
@@ -71,12 +71,6 @@ class BinaryMethod(NativeCallable):  # type: ignore[misc]
 
 
 methods: dict[str, BinaryMethod] = {}
-
-
-def _power(self: Tensor, other: Any, modulus: Any = None) -> Any:
-    if modulus is not None or not is_operand(other):
-        return NotImplemented
-    return by_name("pow")(self, other)
 
 
 def by_name(name: str) -> Any:
@@ -109,4 +103,3 @@ def attach() -> None:
         _method(f"__{name}__", by_name(operator))
     for name, operator in UNARY.items():
         setattr(Tensor, f"__{name}__", by_name(operator))
-    Tensor.__pow__ = _power  # type: ignore[method-assign, assignment]

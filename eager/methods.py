@@ -12,6 +12,7 @@ from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import indexing
 from ..operators.aliases import ALIASES
 from ..operators.declare import declared
+from ..operators.views import permute
 from ..registry.binding import device_name
 from ..registry.dtypes import as_dtype
 from ..registry.function import functions
@@ -66,7 +67,7 @@ def transpose_matrix(self: Tensor) -> Any:
         raise ShapeError(
             f"x.T is the transpose of a matrix; for shape {self.shape} use x.mT or x.permute(...)"
         )
-    return by_name("permute")(self, (1, 0))
+    return permute(self, (1, 0))
 
 
 def transpose_matrices(self: Tensor) -> Any:
@@ -74,7 +75,7 @@ def transpose_matrices(self: Tensor) -> Any:
     rank = len(self.shape)
     if rank < 2:
         raise ShapeError(f"x.mT needs at least two axes, and the shape is {self.shape}")
-    return by_name("permute")(self, (*range(rank - 2), rank - 1, rank - 2))
+    return permute(self, (*range(rank - 2), rank - 1, rank - 2))
 
 
 def detach(self: Tensor) -> Any:

@@ -18,7 +18,7 @@ from .declare import Bad, Draw, Sample
 from .exponential import exp, log, rsqrt
 from .kinds import LAYOUTS, composite
 from .reductions import max, sum
-from .rules import normalize_axes, promoted_dtype, spec_of
+from .rules import is_tensor, normalize_axes, promoted_dtype, spec_of
 from .selection import where
 
 
@@ -29,7 +29,7 @@ def float_result(name: str, *args: Any) -> DType:
     Raises:
         DTypeError: it is bool or complex.
     """
-    found = promoted_dtype(name, args)
+    found = args[0].dtype if len(args) == 1 and is_tensor(args[0]) else promoted_dtype(name, args)
     if found not in REAL:
         raise DTypeError(f"{name} takes real numbers, not {found}")
     return found if found.is_floating else DEFAULT_FLOAT
@@ -46,6 +46,9 @@ def narrowed(x: Any, dtype: DType) -> Any:
 
 
 def _checked_axis(name: str, x: Any, axis: Any) -> None:
+    shape = x.shape if is_tensor(x) else ()
+    if type(axis) is int and -len(shape) <= axis < len(shape) and 0 not in shape:
+        return  # as nearly always
     spec = spec_of(x)
     axes = normalize_axes(name, axis if axis is None or isinstance(axis, tuple) else (axis,), len(spec.shape))
     if (

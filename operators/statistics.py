@@ -33,7 +33,8 @@ _CORRECTION = (
 
 
 def _count(self: Any, axis: Any) -> int:
-    return math.prod(self.shape[a] for a in normalize_axes("mean", axis, len(self.shape)))
+    shape = self.shape
+    return math.prod(shape if axis is None else [shape[a] for a in normalize_axes("mean", axis, len(shape))])
 
 
 def _wide(self: Any) -> Any:

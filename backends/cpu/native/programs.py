@@ -57,9 +57,9 @@ def _cast_loop(source: DType, target: DType) -> Loop | None:
         return None
     half = target.itemsize // 2
     if source in _REAL:
-        types = {"S": _REAL[source], "T": _REAL[target]}
-        return _spelled(rt_programs.complex_to_complex, types, PART=source.itemsize // 2, BYTES=half)
-    types = {"S": machine_type(source), "T": _REAL[target]}
+        pair = {"S": _REAL[source], "T": _REAL[target]}
+        return _spelled(rt_programs.complex_to_complex, pair, PART=source.itemsize // 2, BYTES=half)
+    types: dict[str, str | None] = {"S": machine_type(source), "T": _REAL[target]}
     return _spelled(rt_programs.real_to_complex, types, BITS=int(source is dt.bfloat16), BYTES=half)
 
 

@@ -1,19 +1,23 @@
-"""Native runtime: the entry of `cast(x, dtype)` and `astype(x, dtype)`. Its instance has one operand (NIN is 1)."""
+"""Native runtime: the entry of `cast(x, dtype)` and `astype(x, dtype, copy=True)`, with one operand: NIN is 1."""
 
 from __future__ import annotations
 
-from .dsl import NULL, i64, load_i64, load_ptr, native, ptr, stack, store_i64, store_ptr, unlikely
-from .layout import ND_DATA
+from .dsl import NULL, i64, likely, load_i64, load_ptr, native, ptr, stack, store_i64, store_ptr, unlikely
+from .layout import ND_DATA, OB_SIZE, TUPLE_ITEMS
 from .rt_arguments import dtype_code
 from .rt_base import (
     ARGS_MASK,
     D_CALLS,
     D_GLOBALS,
+    D_NAMES,
     ELSEWHERE,
+    Py_False,
+    Py_True,
     allowed,
     call_miss,
     entry_data,
     has_history,
+    incref,
     make_tensor,
     record_call,
     slow,
@@ -21,6 +25,21 @@ from .rt_base import (
 )
 from .rt_elementwise import V_LOOP, compute, find_variant
 from .rt_operands import CODE_BITS, operand_code
+from .rt_reduce import BAD, COPY_NAME
+
+HAS_COPY: i64 = 0  # 1: `astype`, which takes `copy`
+
+
+@native
+def kept_if_same(desc: ptr, args: ptr, kwnames: ptr) -> i64:
+    """1 where `copy=False` is given, 0 where it is not, BAD for other keywords."""
+    if likely(kwnames == NULL):
+        return 0
+    name = load_ptr(load_ptr(desc, D_NAMES), TUPLE_ITEMS + COPY_NAME * 8)
+    if HAS_COPY and load_i64(kwnames, OB_SIZE) == 1 and load_ptr(kwnames, TUPLE_ITEMS) == name:
+        given = load_ptr(args, 16)
+        return 1 if given == Py_False else 0 if given == Py_True else BAD
+    return BAD
 
 
 @native
@@ -28,7 +47,8 @@ def cast(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     desc = entry_data(self)
     g = load_ptr(desc, D_GLOBALS)
     flags = thread_flags(g)
-    if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 2 or flags == ELSEWHERE):
+    keep = kept_if_same(desc, args, kwnames)
+    if unlikely(keep == BAD or (nargsf & ARGS_MASK) != 2 or flags == ELSEWHERE):
         return slow(desc, args, nargsf, kwnames)
     flags = allowed(desc, flags)
     arrays, pointers = stack(8), stack(16)
@@ -37,6 +57,10 @@ def cast(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     array = load_ptr(arrays, 0)
     if unlikely(code < 0 or to < 0 or array == NULL):
         return slow(desc, args, nargsf, kwnames)
+    if keep == 1 and code == to:
+        store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+        incref(source)
+        return source
     variant = find_variant(desc, code | to << CODE_BITS)
     if unlikely(variant == NULL):
         return call_miss(desc, args, nargsf, kwnames)

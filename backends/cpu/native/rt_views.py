@@ -117,14 +117,18 @@ def moved(g: ptr, array: ptr, rank: i64, dims: ptr) -> ptr:
 
 @native
 def integers(x: ptr, to: ptr) -> i64:
-    """The ints of an exact tuple or list: how many, or REFUSED."""
+    """The ints of an exact tuple or list, or one int: how many, or REFUSED."""
+    alone, count = stack(8), i64(1)
+    store_ptr(alone, 0, x)
+    items = alone
     if likely(type_of(x) == PyTuple_Type):
         items = x + TUPLE_ITEMS
     elif type_of(x) == PyList_Type:
         items = load_ptr(x, LIST_ITEMS)
-    else:
+    if type_of(x) != PyLong_Type:
+        count = load_i64(x, OB_SIZE)
+    if items == alone and type_of(x) != PyLong_Type:
         return REFUSED
-    count = load_i64(x, OB_SIZE)
     if count > MAX_RANK:
         return REFUSED
     overflow = stack(4)

@@ -65,7 +65,7 @@ GROUPS: tuple[tuple[dict[str, Function], dict[str, int]], ...] = (
     *(({name: rt_views.view}, ONE | {"VIEW": which}) for name, which in VIEWS.items()),
     *(({name: rt_same.same}, ONE | {"GIVES": which}) for name, which in SAMES.items()),
     *(({f"inplace{n}": rt_inplace.inplace}, {"NIN": n, "NARGS": n + 1}) for n in (1, 2, 3)),
-    ({"cast": rt_casts.cast}, ONE),
+    *(({name: rt_casts.cast}, ONE | {"HAS_COPY": int(name == "astype")}) for name in ("cast", "astype")),
     ({"scan": rt_scans.scan}, ONE),
     ({"matmul": rt_matmul.matmul}, {"NIN": 2, "NARGS": 3}),
     *(({name: rt_joins.join}, ONE | {"STACK": int(name == "stack")}) for name in ("concat", "stack")),

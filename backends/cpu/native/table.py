@@ -54,7 +54,7 @@ SERVICES: dict[str, Service] = {
     "td::stop_gradient": Service("stop_gradient", recorder=""),
     "td::basic_index": Service("basic_index"),
     "td::cast": _CAST,
-    "td::astype": _CAST._replace(base="td::cast"),
+    "td::astype": _CAST._replace(entry="astype", base="td::cast"),
     "td::cumsum": _SCAN,
     "td::cumprod": _SCAN,
     "td::matmul": Service(
