@@ -194,9 +194,7 @@ class Partition:
     def _enter(self, group: Group, node: Node, place: Placement) -> None:
         group.reduced, group.placed[node] = place.reduced, place.dims
         for value in node.inputs:
-            shift = len(place.dims) - len(value.shape)
-            dims = tuple(None if n == 1 else place.dims[i + shift] for i, n in enumerate(value.shape))
-            group.dims.setdefault(value, dims)
+            group.dims.setdefault(value, _as_read(value, place.dims))
         if place.out is not None:
             group.dims[node.outputs[0]] = place.out
 
@@ -243,9 +241,23 @@ class Partition:
         made = source.made | target.made
         if any(v in target.dims and target.dims[v] != dims for v, dims in moved.items() if v in made):
             return False
+        if not self._read_alike(source, target, axes):
+            return False
         target.dims = {**moved, **target.dims}
         for node, dims in source.placed.items():
             target.placed[node] = tuple(None if a is None else axes[a] for a in dims)
+        return True
+
+    def _read_alike(self, source: Group, target: Group, axes: list[int]) -> bool:
+        """Whether whatever the target reads of the source's is read where it is made, not, say, in reverse order."""
+        for node, place in target.placed.items():
+            for value in node.inputs:
+                if self.resolution.root(value)[0] in source.made:
+                    dims = self.dims_of(source, value)
+                    if dims is None or _as_read(value, place) != tuple(
+                        None if axis is None else axes[axis] for axis in dims
+                    ):
+                        return False
         return True
 
     def _absorb(self, source: Group, target: Group) -> None:
@@ -279,6 +291,12 @@ class Partition:
                 if any(a is None or b is None or found.setdefault(a, b) != b for a, b in pairs):
                     return None
         return _bijection(found, source.space, target.space)
+
+
+def _as_read(value: Value, place: Dims) -> Dims:
+    """The axes along which a node that runs over ``place`` reads a value that broadcasts to it."""
+    shift = len(place) - len(value.shape)
+    return tuple(None if size == 1 else place[axis + shift] for axis, size in enumerate(value.shape))
 
 
 def _after(node: Node, dims: Dims, axes: tuple[int, ...]) -> Dims:

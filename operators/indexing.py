@@ -116,6 +116,8 @@ def _rank(seen: Any, found: Subscript) -> int:
 
 def without_leading_ones(value: Any, rank: int) -> Any:
     """A value without the leading axes of length 1 that assignment forgives."""
+    if type(value) in number_stand_ins:
+        return value
     shape = spec_of(value).shape if isinstance(value, TensorBase) else np.shape(value)
     extra = len(shape) - rank
     if extra <= 0 or any(size != 1 for size in shape[:extra]):
