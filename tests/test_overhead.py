@@ -17,7 +17,7 @@ from tandem.overhead.run import CLOSE_ENOUGH, settled
 
 def closes(split_of):
     """Whether the parts sum to the whole within a tenth; the machine may be busy."""
-    tries = (settled(split_of, 0.3) for _ in range(5))  # other tests run on the same cores
+    tries = (settled(split_of, 0.3) for _ in range(12))  # other tests run on the same cores
     return any(abs(split.closure - 1) <= CLOSE_ENOUGH for split in tries)
 
 
