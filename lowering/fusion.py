@@ -10,6 +10,7 @@ be said so stays in another group, and passes through memory.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import starmap
 
 from ..tracer.graph import Graph, Node, Value
 from .layout import axis_map, contiguous
@@ -163,6 +164,8 @@ class Partition:
         agrees = group.reduced is None or over == group.reduced
         if over and (not agrees or len({a for a in dims if a is not None}) != len(group.space)):
             return None
+        if not _counts_right(node, dims):
+            return None
         return Placement(dims, _after(node, dims, axes), over or group.reduced)
 
     def _iteration_dims(self, group: Group, node: Node, shape: tuple[int, ...]) -> Dims | None:
@@ -241,11 +244,11 @@ class Partition:
         made = source.made | target.made
         if any(v in target.dims and target.dims[v] != dims for v, dims in moved.items() if v in made):
             return False
-        if not self._read_alike(source, target, axes):
+        placed = {n: tuple(None if a is None else axes[a] for a in dims) for n, dims in source.placed.items()}
+        if not self._read_alike(source, target, axes) or not all(starmap(_counts_right, placed.items())):
             return False
         target.dims = {**moved, **target.dims}
-        for node, dims in source.placed.items():
-            target.placed[node] = tuple(None if a is None else axes[a] for a in dims)
+        target.placed.update(placed)
         return True
 
     def _read_alike(self, source: Group, target: Group, axes: list[int]) -> bool:
@@ -297,6 +300,14 @@ def _as_read(value: Value, place: Dims) -> Dims:
     """The axes along which a node that runs over ``place`` reads a value that broadcasts to it."""
     shift = len(place) - len(value.shape)
     return tuple(None if size == 1 else place[axis + shift] for axis, size in enumerate(value.shape))
+
+
+def _counts_right(node: Node, dims: Dims) -> bool:
+    """Whether the axes lie in their order, as argmax needs them: it counts points, and takes the first of equals."""
+    if node.op.decl.reduce not in ("argmax", "argmin"):
+        return True
+    axes = [dims[axis] for axis in reduced_axes(node) if dims[axis] is not None]
+    return axes == sorted(axes)  # type: ignore[type-var]
 
 
 def _after(node: Node, dims: Dims, axes: tuple[int, ...]) -> Dims:

@@ -46,3 +46,19 @@ def test_a_traced_number_is_written_into_elements():
 
     x = td.asarray(np.zeros(3))
     assert [z.tolist() for z in td.jit(fill)(x, 2.5)] == [[2.5, 0.0, 0.0], [0.0, 2.5, 0.0]]
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+@pytest.mark.parametrize("order", [(1, 0, 2), (2, 1, 0), (0, 2, 1), (0, 1, 2)])
+def test_positions_are_counted_in_the_order_of_the_axes(name, order):
+    """The kernel runs in the order of what it fuses the reduction with."""
+
+    def position(x):
+        y = td.cos(x)
+        seen = td.permute(y, order)
+        return getattr(td, name)(seen), getattr(td, name)(td.sin(seen)), y.sum(), getattr(td, name)(y)
+
+    x = td.asarray(np.random.default_rng(1).standard_normal((4, 3, 5)))
+    assert [p.item() for p in td.jit(position)(x)][:2] == [p.item() for p in position(x)][:2]
+    ties = td.asarray(np.ones((4, 3, 5)))
+    assert [p.item() for p in td.jit(position)(ties)][:2] == [0, 0]
