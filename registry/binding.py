@@ -34,6 +34,8 @@ def _tensor(value: Any) -> Any:
         for kind, candidate in converters.items():
             if isinstance(value, kind):
                 return candidate(value)
+        if isinstance(value, SCALARS):
+            return _number(value)  # an IntEnum's member, for example
         raise Refused("a Tensor, a NumPy array or a number")
     return convert(value)
 

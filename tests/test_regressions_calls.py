@@ -1,5 +1,7 @@
 """Calls that once went wrong: odd arguments of operators and of jitted functions."""
 
+import enum
+
 import numpy as np
 import pytest
 import tandem as td
@@ -111,3 +113,16 @@ def test_numpy_functions_take_tensors():
     assert np.concatenate([x, x]).tolist() == [1.0, 2.0, 1.0, 2.0]
     with pytest.raises(errors.ArgumentError, match="detach"):
         np.sum(td.asarray([1.0], requires_grad=True))
+
+
+def test_subclasses_of_numbers_are_numbers():
+    class Level(enum.IntEnum):
+        LOW = 2
+
+    class Real(float):
+        pass
+
+    x = td.asarray([1.0, 2.0])
+    assert (x + Level.LOW).tolist() == [3.0, 4.0]
+    assert (Real(0.5) * x).tolist() == [0.5, 1.0]
+    assert td.jit(lambda a, level: a * level)(x, Level.LOW).tolist() == [2.0, 4.0]
