@@ -6,16 +6,14 @@ lands in row-major order. Operands whose rows or columns lie without gaps are pa
 
 from __future__ import annotations
 
-import ctypes
 import math
-from functools import cache
 
-from ... import lazy
 from ...lowering.layout import Layout, contiguous
 from ...lowering.steps import NodeStep
 from ...registry import dtypes as dt
 from ...registry.dtypes import DType
 from ...tracer.graph import Node, Value
+from .blas_pointers import pointers as pointers
 
 PREFIX = {dt.float32: "s", dt.float64: "d"}
 SIZE_LIMIT = 2**31 - 1  # BLAS counts in 32-bit integers
@@ -32,21 +30,6 @@ def library_reason(node: Node) -> str | None:
     if dtypes != {dtype} or dtype not in PREFIX or not fits or not pointers():
         return None
     return f"{PREFIX[dtype]}gemm of BLAS"
-
-
-@cache
-def pointers() -> dict[str, int]:
-    """The addresses of BLAS functions by name; empty where SciPy publishes none."""
-    try:
-        table = lazy.scipy_cython_blas().__pyx_capi__
-    except ImportError:
-        return {}
-    api = ctypes.pythonapi
-    api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    get = api.PyCapsule_GetPointer
-    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    names = tuple(letter + name for letter in "sdcz" for name in ("gemm", "gemv"))
-    return {f"blas_{name}": get(table[name], api.PyCapsule_GetName(table[name])) for name in names}
 
 
 class Matrix:

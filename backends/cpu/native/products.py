@@ -7,7 +7,7 @@ from typing import Any
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType
 from ....registry.operator import Operator
-from .. import blas
+from ..blas_pointers import pointers
 from ..emit.host import host
 from . import engine, lang, records, rt_matmul, rt_products
 from .folds import machine_type
@@ -23,7 +23,7 @@ def product_ir(dtype: DType) -> str | None:
     constants: dict[str, Any] = {"ISIZE": dtype.itemsize, "PARTS": 2 if dtype in _REAL else 1}
     if dtype in PREFIX:
         types = {"T": _REAL.get(dtype) or str(machine_type(dtype))}
-        return lang.emit({"loop": rt_products.blas_product}, constants, types) if blas.pointers() else None
+        return lang.emit({"loop": rt_products.blas_product}, constants, types) if pointers() else None
     name = machine_type(dtype)
     if name is None or not served(dtype):
         return None
@@ -43,7 +43,7 @@ def served(dtype: DType) -> bool:
 
 def imports(dtype: DType) -> dict[str, int]:
     """Addresses of what the product of a dtype calls."""
-    found = blas.pointers() if dtype in PREFIX else {}
+    found = pointers() if dtype in PREFIX else {}
     return {f"blas_{name}": found[f"blas_{PREFIX[dtype]}{name}"] for name in ("gemm", "gemv") if found}
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
-import inspect
 import threading
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -72,14 +73,16 @@ GROUPS: tuple[tuple[dict[str, Function], dict[str, int]], ...] = (
     *(({name: rt_gathers.gather}, ONE | {"TAKE": int(name == "take")}) for name in ("index", "take")),
     ({"basic_index": rt_subscript.planned}, {"VIEW": rt_views.RESHAPE}),
 )
+LEVEL = 1  # entries gain nothing from the optimiser's slower passes; loops are compiled apart
 KINDS = {kind: group for group in GROUPS for kind in group[0]}
 
 
+@functools.cache
 def _source_digest() -> str:
     """Changes with the text of anything that the runtime's code follows from."""
     digest = hashlib.sha256()
     for module in _SOURCES:
-        digest.update(inspect.getsource(module).encode())
+        digest.update(Path(str(module.__file__)).read_bytes())
     return digest.hexdigest()
 
 
@@ -107,7 +110,7 @@ class Runtime:
         self._lock = threading.Lock()
 
     def _fingerprint(self, kind: str) -> str:
-        return engine.fingerprint(kind, _source_digest(), repr(sorted(self.constants.items())))
+        return engine.fingerprint(*KINDS[kind][0], _source_digest(), repr(sorted(self.constants.items())))
 
     def ready(self, kind: str) -> bool:
         """Whether an entry can be had without compiling: it is loaded, or in the disk cache."""
@@ -117,8 +120,13 @@ class Runtime:
         """The address of the entry of a kind (see `KINDS`), loaded or compiled at first need."""
         with self._lock:
             if kind not in self.codes:
-                imports = layout.numpy_symbols()
-                self.codes[kind] = engine.build(
-                    self._fingerprint(kind), lambda: runtime_ir(kind, self.constants), [kind], imports
+                kinds, imports = list(KINDS[kind][0]), layout.numpy_symbols()
+                code = engine.build(
+                    self._fingerprint(kind),
+                    lambda: runtime_ir(kind, self.constants),
+                    kinds,
+                    imports,
+                    level=LEVEL,
                 )
+                self.codes.update(dict.fromkeys(kinds, code))
             return self.codes[kind][kind]
