@@ -1,11 +1,12 @@
 """Calls that once went wrong: odd arguments of operators and of jitted functions."""
 
+import contextlib
 import enum
 
 import numpy as np
 import pytest
 import tandem as td
-from tandem import errors
+from tandem import config, errors
 
 
 @pytest.mark.parametrize(
@@ -126,3 +127,22 @@ def test_subclasses_of_numbers_are_numbers():
     assert (x + Level.LOW).tolist() == [3.0, 4.0]
     assert (Real(0.5) * x).tolist() == [0.5, 1.0]
     assert td.jit(lambda a, level: a * level)(x, Level.LOW).tolist() == [2.0, 4.0]
+
+
+@pytest.mark.parametrize("junk", [5, None, [1.0], np.float32(1)])
+def test_native_code_reads_no_array_where_there_is_none(junk):
+    x, broken = td.ones(2), td.ones(2)
+    broken._array = junk
+    calls = [
+        lambda: broken + x,
+        lambda: x + broken,
+        lambda: broken.sum(),
+        lambda: td.exp(broken),
+        lambda: broken[0],
+        lambda: td.jit(lambda a: a + 1)(broken),
+    ]
+    with config.override(hot_calls=1):
+        for call in calls * 4:
+            with contextlib.suppress(Exception):
+                call()
+    assert (x + x).tolist() == [2.0, 2.0]

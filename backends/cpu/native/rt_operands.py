@@ -45,6 +45,7 @@ from .rt_base import (
     T_META,
     Py_None,
     Py_True,
+    PyArray_Type,
     PyBool_Type,
     PyComplex_Type,
     PyErr_Clear,
@@ -70,10 +71,15 @@ def plain_array(g: ptr, x: ptr, flags: i64) -> ptr:
     """The array of a plain tensor (or one with history, if `flags` allow), borrowed; NULL for all else."""
     if unlikely(type_of(x) != load_ptr(g, G_TENSOR)):
         return NULL
+    array = load_ptr(x, T_ARRAY)
+    if unlikely(array == NULL):
+        return NULL
+    if unlikely(type_of(array) != PyArray_Type):
+        return NULL  # Python may have put anything into the slot
     if likely(load_ptr(x, T_KEYS) == load_ptr(g, G_KEYS) and load_ptr(x, T_META) == Py_None):
-        return load_ptr(x, T_ARRAY)
+        return array
     history = load_ptr(x, T_KEYS) == load_ptr(g, G_GRAD_KEYS)
-    return load_ptr(x, T_ARRAY) if history and flags in (NO_GRAD, RECORD) else NULL
+    return array if history and flags in (NO_GRAD, RECORD) else NULL
 
 
 @native
