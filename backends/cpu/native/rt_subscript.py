@@ -1,9 +1,13 @@
-"""Native runtime: `x[key]` for keys of ints, slices, new axes and one ellipsis; every other key goes to Python."""
+"""Native runtime: `x[key]` for keys of ints, slices, new axes and one ellipsis, or one tensor of integers.
+
+Every other key goes to Python.
+"""
 
 from __future__ import annotations
 
 from .dsl import (
     NULL,
+    apart,
     extern,
     extern_object,
     i64,
@@ -24,6 +28,7 @@ from .rt_base import (
     D_CALLS,
     D_GLOBALS,
     ELSEWHERE,
+    G_TENSOR,
     Py_None,
     PyErr_Clear,
     PyErr_Occurred,
@@ -33,12 +38,14 @@ from .rt_base import (
     allowed,
     entry_data,
     has_history,
+    make_tensor,
     record_call,
     slow,
     thread_flags,
     type_of,
 )
 from .rt_elementwise import MAX_RANK
+from .rt_gathers import gathered
 from .rt_operands import plain_array
 from .rt_views import make_view_at
 
@@ -61,12 +68,28 @@ def subscript(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
         return slow(desc, args, nargsf, kwnames)
     source = load_ptr(args, 0)
     array = plain_array(g, source, flags)
+    if unlikely(type_of(load_ptr(args, 8)) == load_ptr(g, G_TENSOR)):
+        return picked(desc, g, array, args, flags)
     dims, strides, at = stack(MAX_RANK * 8), stack(MAX_RANK * 8), stack(K_SIZE)
     if unlikely(array == NULL or not selected(array, args + 8, dims, strides, at)):
         return slow(desc, args, nargsf, kwnames)
     store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
     data = load_ptr(array, ND_DATA) + load_i64(at, K_MOVED)
     return make_view_at(g, source, array, load_i64(at, K_RANK), dims, strides, data)
+
+
+@apart
+def picked(desc: ptr, g: ptr, array: ptr, args: ptr, flags: i64) -> ptr:
+    """`x[i]` for one tensor of integers: what lies there along the first axis."""
+    found: ptr = NULL
+    if array != NULL and load_i32(array, ND_NDIM) > 0:
+        found = gathered(g, array, load_ptr(args, 8), 0, flags)
+    if unlikely(found == NULL):
+        return slow(desc, args, 2, NULL)
+    if unlikely(i64(found) == -1):
+        return NULL
+    store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+    return make_tensor(g, found)
 
 
 @native

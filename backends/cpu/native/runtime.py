@@ -20,6 +20,7 @@ from . import (
     lang_expr,
     layout,
     rt_arguments,
+    rt_assign,
     rt_base,
     rt_build,
     rt_casts,
@@ -47,7 +48,7 @@ from .threads import ThreadMirror
 _SOURCES: tuple[ModuleType, ...] = (
     *(dsl, lang, lang_expr, layout, rt_base, rt_operands),
     *(rt_memory, rt_elementwise, rt_reduce, rt_copies, rt_reshape, rt_views, rt_same, rt_subscript),
-    *(rt_arguments, rt_inplace, rt_casts, rt_scans, rt_matmul, rt_products, rt_joins, rt_gathers),
+    *(rt_arguments, rt_assign, rt_inplace, rt_casts, rt_scans, rt_matmul, rt_products, rt_joins, rt_gathers),
     *(jit_layout, rt_guards, rt_build, rt_jit),
 )
 Function = Callable[..., Any]
@@ -62,7 +63,8 @@ GROUPS: tuple[tuple[dict[str, Function], dict[str, int]], ...] = (
     ({"elementwise2": ELEMENTWISE, "elementwise2_swapped": rt_elementwise.swapped}, {"NIN": 2, "NARGS": 3}),
     ({"reduction": rt_reduce.reduction}, {}),
     ({"jitted": rt_jit.jitted}, {}),
-    ({"subscript": rt_subscript.subscript}, {"VIEW": rt_views.RESHAPE}),
+    ({"subscript": rt_subscript.subscript}, ONE | {"VIEW": rt_views.RESHAPE}),
+    ({"assign": rt_assign.assign}, ONE | {"VIEW": rt_views.RESHAPE}),
     *(({name: rt_views.view}, ONE | {"VIEW": which}) for name, which in VIEWS.items()),
     *(({name: rt_same.same}, ONE | {"GIVES": which}) for name, which in SAMES.items()),
     *(({f"inplace{n}": rt_inplace.inplace}, {"NIN": n, "NARGS": n + 1}) for n in (1, 2, 3)),
@@ -71,7 +73,7 @@ GROUPS: tuple[tuple[dict[str, Function], dict[str, int]], ...] = (
     ({"matmul": rt_matmul.matmul}, {"NIN": 2, "NARGS": 3}),
     *(({name: rt_joins.join}, ONE | {"STACK": int(name == "stack")}) for name in ("concat", "stack")),
     *(({name: rt_gathers.gather}, ONE | {"TAKE": int(name == "take")}) for name in ("index", "take")),
-    ({"basic_index": rt_subscript.planned}, {"VIEW": rt_views.RESHAPE}),
+    ({"basic_index": rt_subscript.planned}, ONE | {"VIEW": rt_views.RESHAPE}),
 )
 LEVEL = 1  # entries gain nothing from the optimiser's slower passes; loops are compiled apart
 KINDS = {kind: group for group in GROUPS for kind in group[0]}

@@ -1,4 +1,4 @@
-"""`x[key]` as a method with a native entry; its Python code is the method that it takes the place of."""
+"""`x[key]` and `x[key] = value` as methods with native entries; their Python code is that of the methods before."""
 
 from __future__ import annotations
 
@@ -17,28 +17,30 @@ from .runtime import Runtime
 
 @native_type.accept_entries
 class SubscriptMethod(native_type.NativeCallable):  # type: ignore[misc]
-    """``Tensor.__getitem__``.
+    """``Tensor.__getitem__`` or ``Tensor.__setitem__``.
 
     Args:
         runtime: the entries of this process.
+        entry: the kind of entry.
         function: the Python code of the method.
-        operator: the operator of views, whose CPU kernel the entry stands for.
+        operators: those whose CPU kernels the entry stands for.
     """
 
-    def __init__(self, runtime: Runtime, function: Any, operator: Operator) -> None:
-        self.runtime, self.function, self.operator = runtime, function, operator
-        self.kernel = operator.table[DispatchKey.CPU].fn
+    def __init__(self, runtime: Runtime, entry: str, function: Any, operators: tuple[Operator, ...]) -> None:
+        self.runtime, self.entry, self.function, self.operators = runtime, entry, function, operators
+        self.kernels = self._kernels()
         self.record = OperatorRecord(runtime.process, function, function)
         self.cold_calls = 0
-        self.__name__, self.__qualname__ = "__getitem__", "Tensor.__getitem__"
+        name = METHODS[entry][0]
+        self.__name__, self.__qualname__ = name, f"Tensor.{name}"
         self.__doc__, self.__wrapped__ = function.__doc__, function
         change_listeners.append(self.follow)
 
-    def __call__(self, x: Any, key: Any) -> Any:
+    def __call__(self, *args: Any) -> Any:
         self.cold_calls += 1
         if self.cold_calls >= config.flags.hot_calls and self.usable:
-            native_type.set_entry(self, self.runtime.entry("subscript"), self.record.address)
-        return self.function(x, key)
+            native_type.set_entry(self, self.runtime.entry(self.entry), self.record.address)
+        return self.function(*args)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -48,18 +50,31 @@ class SubscriptMethod(native_type.NativeCallable):  # type: ignore[misc]
 
     @property
     def usable(self) -> bool:
-        """Whether the kernel of views is the one that the entry stands for."""
-        return self.operator.table[DispatchKey.CPU].fn is self.kernel
+        """Whether the kernels are those that the entry stands for."""
+        return self._kernels() == self.kernels
+
+    def _kernels(self) -> list[Any]:
+        return [op.table[DispatchKey.CPU].fn for op in self.operators]
 
     def follow(self, op: Operator) -> None:
         """A listener of the registry: an operator's table has changed."""
-        if op is self.operator and not self.usable:
+        if op in self.operators and not self.usable:
             native_type.set_entry(self, 0)
             self.cold_calls = 0
 
 
+# kind of entry: the method, and the operators that it may call
+METHODS = {
+    "subscript": ("__getitem__", ("td::basic_index", "td::index")),
+    "assign": ("__setitem__", ("td::basic_put_",)),
+}
+
+
 def attach(runtime: Runtime) -> None:
-    """Put the method into Tensor, once."""
-    function, view = Tensor.__dict__.get("__getitem__"), functions.get("td::basic_index")
-    if function is not None and view is not None and not isinstance(function, SubscriptMethod):
-        Tensor.__getitem__ = SubscriptMethod(runtime, function, view.operator)  # type: ignore[method-assign]
+    """Put the methods into Tensor, once."""
+    for entry, (name, called) in METHODS.items():
+        function = Tensor.__dict__.get(name)
+        if function is not None and not isinstance(function, SubscriptMethod):
+            operators = tuple(functions[one].operator for one in called if one in functions)
+            if len(operators) == len(called):
+                setattr(Tensor, name, SubscriptMethod(runtime, entry, function, operators))
