@@ -29,6 +29,11 @@ from .eager.public import public_functions as _public_functions
 from .eager.tensor import Tensor as Tensor
 from .jit import jit as jit
 from .operators import random as random
+from .operators.constants import e as e
+from .operators.constants import inf as inf
+from .operators.constants import nan as nan
+from .operators.constants import newaxis as newaxis
+from .operators.constants import pi as pi
 from .registry.dtypes import DType as DType
 from .registry.dtypes import bfloat16 as bfloat16
 from .registry.dtypes import bool_ as bool_

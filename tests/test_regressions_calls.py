@@ -146,3 +146,9 @@ def test_native_code_reads_no_array_where_there_is_none(junk):
             with contextlib.suppress(Exception):
                 call()
     assert (x + x).tolist() == [2.0, 2.0]
+
+
+def test_the_standards_constants():
+    assert (td.pi, td.e, td.inf) == (np.pi, np.e, np.inf)
+    assert np.isnan(td.nan)
+    assert td.ones(2)[:, td.newaxis].shape == (2, 1)
