@@ -1,17 +1,15 @@
 """``tandem doctor``: what is on, what is off, and why."""
 
-import ctypes
 import os
 import stat
 from collections.abc import Mapping
 from typing import Any
 
 from . import config, lazy
-from .backends.cpu import native
+from .backends.cpu import blas_pointers, native
 from .backends.cpu.native import cache, engine
 from .overhead import coverage, machine
 
-BLAS_ROUTINES = ("sgemm", "dgemm", "cgemm", "zgemm")
 Findings = dict[str, dict[str, Any]]
 
 
@@ -73,20 +71,10 @@ def stubs() -> dict[str, Any]:
 
 def blas() -> dict[str, Any]:
     """Which of BLAS's matrix products can be called by pointer."""
-    try:
-        table = lazy.scipy_cython_blas().__pyx_capi__
-    except (ImportError, AttributeError) as fault:
-        return {"by pointer": False, "why not": str(fault)}
-    found = {name: hex(_capsule_pointer(table[name])) for name in BLAS_ROUTINES if name in table}
-    return {"by pointer": len(found) == len(BLAS_ROUTINES), **found}
-
-
-def _capsule_pointer(capsule: Any) -> int:
-    name = ctypes.pythonapi.PyCapsule_GetName
-    name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return int(pointer(capsule, name(capsule)) or 0)
+    found = {name.removeprefix("blas_"): hex(at) for name, at in blas_pointers.pointers().items()}
+    if not found:
+        return {"by pointer": False, "why not": "scipy.linalg.cython_blas cannot be imported"}
+    return {"by pointer": True, **found}
 
 
 def cuda() -> dict[str, Any]:

@@ -46,10 +46,6 @@ def native_layer() -> ModuleType:
     return module(f"{__package__}.backends.cpu.native")
 
 
-def llvmlite_ir() -> ModuleType:
-    return module("llvmlite.ir")
-
-
 def llvmlite_binding() -> ModuleType:
     return module("llvmlite.binding")
 
@@ -62,20 +58,8 @@ def scipy_special() -> ModuleType:
     return module("scipy.special")
 
 
-def scipy_linalg() -> ModuleType:
-    return module("scipy.linalg")
-
-
 def scipy_cython_blas() -> ModuleType:
     return module("scipy.linalg.cython_blas")
-
-
-def scipy_cython_lapack() -> ModuleType:
-    return module("scipy.linalg.cython_lapack")
-
-
-def cupy() -> ModuleType:
-    return module("cupy")
 
 
 def matplotlib_figure() -> ModuleType:

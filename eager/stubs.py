@@ -131,7 +131,7 @@ def _words(text: str) -> Iterator[str]:
     yield word
 
 
-def special(name: str, comparison: bool = False) -> str:
+def special(name: str) -> str:
     """The stub of a special method of two operands."""
     ignored = "  # type: ignore[override]" if name in ("__eq__", "__ne__") else ""
     return f"    def {name}(self, other: _TensorLike) -> Tensor: ...{ignored}\n"

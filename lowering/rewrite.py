@@ -72,12 +72,3 @@ def has_effects(node: Node) -> bool:
     """Whether a node may not be merged, dropped or moved."""
     decl = node.op.decl
     return bool(getattr(decl, "effects", None)) or node.op.schema.is_mutable
-
-
-def users(graph: Graph) -> dict[Value, list[Node]]:
-    """The nodes that read each value, in order (a node once for each time that it reads it)."""
-    found: dict[Value, list[Node]] = {}
-    for node in graph.nodes:
-        for value in node.inputs:
-            found.setdefault(value, []).append(node)
-    return found

@@ -131,11 +131,3 @@ def ratio(
     """The median over the rounds of one case's time as a multiple of another's."""
     times = interleave({of: cases[of], to: cases[to]}, seconds=seconds, rounds=rounds)
     return times[of].median / times[to].median
-
-
-def once(action: Callable[[], Any]) -> float:
-    """Nanoseconds of a single run, for what only happens once: a first call, a compilation."""
-    with quiet_gc():
-        start = time.perf_counter_ns()
-        action()
-        return float(time.perf_counter_ns() - start)

@@ -54,11 +54,6 @@ class Type(NamedTuple):
         return self.base if self.element is None else self.element.core
 
     @property
-    def is_optional(self) -> bool:
-        """Whether None is a value of the type."""
-        return self.form == "optional"
-
-    @property
     def is_list(self) -> bool:
         """Whether values are sequences (an optional list counts)."""
         return self.form == "list" or (

@@ -7,8 +7,9 @@ import ctypes
 import numpy as np
 import tandem  # noqa: F401
 from tandem.backends.cpu.emit.elementwise import emit_loop
-from tandem.backends.cpu.emit.fused import emit_fused
-from tandem.backends.cpu.emit.reduction import emit_reduce_loop
+from tandem.backends.cpu.emit.fused import write_fused
+from tandem.backends.cpu.emit.reduction import write_reduce_loop
+from tandem.backends.cpu.emit.text import Module
 from tandem.backends.cpu.native import engine
 
 LEVEL = 0
@@ -43,8 +44,10 @@ def loop(expr, in_dtypes):
 
 
 def reduce_loop(op, in_dtype, out_dtype):
-    """A function (two-dimensional array, axis) that runs ``emit_reduce_loop``."""
-    code = engine.compile_ir(emit_reduce_loop("kernel", op, in_dtype, out_dtype), ["kernel"], level=LEVEL)
+    """A function (two-dimensional array, axis) that runs ``write_reduce_loop``'s function."""
+    module = Module()
+    write_reduce_loop(module, "kernel", op, in_dtype, out_dtype)
+    code = engine.compile_ir(str(module), ["kernel"], level=LEVEL)
 
     def call(x, axis):
         x = np.moveaxis(x, axis, 1)
@@ -58,7 +61,9 @@ def reduce_loop(op, in_dtype, out_dtype):
 
 def fused(kernel):
     """A function (arrays, run-time scalars) that runs a fused kernel on the arrays' memory."""
-    code = engine.compile_ir(emit_fused(kernel), [kernel.name], level=LEVEL)
+    module = Module()
+    write_fused(module, kernel)
+    code = engine.compile_ir(str(module), [kernel.name], level=LEVEL)
     function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(code[kernel.name])
 
     def call(arrays, scalars=()):

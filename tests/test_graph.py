@@ -12,7 +12,7 @@ from tandem.registry import dtypes as dt
 from tandem.registry.operator import operators
 from tandem.registry.values import TensorSpec
 from tandem.tracer.graph import Derived, Graph, Node, Value, derive, scalar_spec
-from tandem.tracer.multigraph import from_networkx, to_networkx
+from tandem.tracer.multigraph import from_networkx, traced_graph
 from tandem.tracer.parser import parse_graph
 from tandem.tracer.printer import objects_of, print_graph
 from tandem.tracer.verify import RULES, verify
@@ -332,21 +332,21 @@ def test_an_argument_used_twice_has_two_edges():
 
 def test_edited_networkx_graph():
     graph = jit(lambda x: (td.exp(x), td.sin(x))).trace(td.asarray([1.0])).ir
-    edited = to_networkx(graph)
+    edited = traced_graph(graph)
     edited.remove_nodes_from(["#1", "%2"])
     edited.graph["outputs"] = edited.graph["outputs"][:1]
     assert [node.op.schema.name for node in from_networkx(edited).nodes] == ["exp"]
 
 
 def test_networkx_graph_with_a_cycle():
-    edited = to_networkx(jit(lambda x: td.exp(td.exp(x))).trace(td.asarray([1.0])).ir)
+    edited = traced_graph(jit(lambda x: td.exp(td.exp(x))).trace(td.asarray([1.0])).ir)
     edited.add_edge("%2", "#0")
     with pytest.raises(errors.GraphError, match="cycle"):
         from_networkx(edited)
 
 
 def test_networkx_graph_with_a_missing_value():
-    edited = to_networkx(jit(lambda x: td.exp(td.exp(x))).trace(td.asarray([1.0])).ir)
+    edited = traced_graph(jit(lambda x: td.exp(td.exp(x))).trace(td.asarray([1.0])).ir)
     edited.remove_node("%1")
     with pytest.raises(errors.GraphError, match="%1"):
         from_networkx(edited)

@@ -1,7 +1,7 @@
 """The graph that tracing makes: nodes in the order in which they ran, values between them.
 
-The graph is kept as a list in topological order, because that is what every pass walks; :func:`to_networkx` gives it as
-a ``MultiDiGraph`` for whoever wants graph algorithms.
+The graph is kept as a list in topological order, because that is what every pass walks; :mod:`.multigraph`
+gives it as a networkx ``MultiDiGraph`` for whoever wants graph algorithms.
 """
 
 from __future__ import annotations

@@ -72,11 +72,6 @@ def traced_graph(graph: Graph, name: str = "traced") -> Any:
     return made
 
 
-def to_networkx(graph: Graph) -> Any:
-    """The same as :func:`traced_graph`, without a name."""
-    return traced_graph(graph)
-
-
 def _parameters(graph: Graph) -> list[tuple[str, list[Value]]]:
     return [
         ("input", graph.inputs),

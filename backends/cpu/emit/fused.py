@@ -16,21 +16,14 @@ STACK_LIMIT = 256 * 1024
 """Bytes of private buffers that a kernel may have; larger ones belong in the table of pointers."""
 
 
-def emit_fused(kernel: FusedKernel) -> str:
-    """A module with the function ``void kernel.name(char **buffers, void *scalars)``.
+def write_fused(module: Module, kernel: FusedKernel) -> None:
+    """Add the function ``void kernel.name(char **buffers, void *scalars)`` to a module, which may hold many.
 
     Raises:
         UnsupportedError: a dtype that is not emitted here (complex; float16 without F16C).
         LoweringError: private buffers too large for the stack, or a stage that mixes reductions to row values with
             reductions that keep dimensions.
     """
-    module = Module()
-    write_fused(module, kernel)
-    return str(module)
-
-
-def write_fused(module: Module, kernel: FusedKernel) -> None:
-    """Add a kernel to a module that may hold many."""
     dtypes = [e.dtype for s in kernel.stages for e in s.exprs()] + [b.dtype for b in kernel.buffers]
     check_emittable(*dtypes, f16c=host().f16c)
     printer = Printer(module, kernel)

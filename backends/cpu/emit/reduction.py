@@ -15,31 +15,24 @@ COLUMNS = 2048
 """Columns whose partial results are kept at a time, where the kept dimension is the contiguous one."""
 
 
-def emit_reduce_loop(name: str, op: str, in_dtype: DType, out_dtype: DType) -> str:
-    """LLVM IR of ``void name(char **ptrs, int64_t *dims, int64_t *strides)``.
+def write_reduce_loop(module: Module, name: str, op: str, in_dtype: DType, out_dtype: DType) -> None:
+    """Add the function ``void name(char **ptrs, int64_t *dims, int64_t *strides)`` to a module, which may hold many.
+
+    ``ptrs`` holds the input and the output; ``dims`` the sizes of the kept (outer) and the reduced (inner) dimension;
+    ``strides`` an outer and an inner stride in bytes for each of ``ptrs``; the output's inner stride is not read. Over
+    no elements: 0, 1, the type's extremes, or position 0; refusing is the caller's.
 
     Args:
+        module: the module.
         name: the function's name.
         op: one of ``reducers.REDUCTIONS``.
         in_dtype: the input's type. The reduction computes in it (float16 and bfloat16 in float32), but a sum or
             product of integers or bools in ``out_dtype``.
         out_dtype: the result's type.
 
-    Returns:
-        A module's text. ``ptrs`` holds the input and the output; ``dims`` the sizes of the kept (outer) and the reduced
-        (inner) dimension; ``strides`` an outer and an inner stride in bytes for each of ``ptrs``; the output's inner
-        stride is not read. Over no elements: 0, 1, the type's extremes, or position 0; refusing is the caller's.
-
     Raises:
         UnsupportedError: a complex dtype, or float16 where the processor lacks it.
     """
-    module = Module()
-    write_reduce_loop(module, name, op, in_dtype, out_dtype)
-    return str(module)
-
-
-def write_reduce_loop(module: Module, name: str, op: str, in_dtype: DType, out_dtype: DType) -> None:
-    """Add the function of ``emit_reduce_loop`` to a module that may hold many."""
     check_emittable(in_dtype, out_dtype, f16c=host().f16c)
     widen = op in ("sum", "prod") and in_dtype.kind in "biu"
     computed = out_dtype if widen else compute_dtype(op, in_dtype)
