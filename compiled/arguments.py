@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from .. import pytree
 from ..errors import ArgumentError
-from ..registry.values import TensorBase
-from .leaves import SCALARS, LeftOut
+from ..registry.values import SCALARS, TensorBase
+from .leaves import LeftOut
 
 Kind = inspect.Parameter
 _POSITIONAL = (Kind.POSITIONAL_ONLY, Kind.POSITIONAL_OR_KEYWORD)

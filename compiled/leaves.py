@@ -18,10 +18,9 @@ from ..registry.dtypes import DType, as_dtype
 from ..registry.keys import AUTOGRAD, CPU_KEYS, DispatchKey, from_bits
 from ..registry.native_type import NativeCallable
 from ..registry.state import state
-from ..registry.values import converters, describe
+from ..registry.values import SCALARS, converters, describe
 from ..tracer.trace import check_alive
 
-SCALARS = (bool, int, float, complex)
 _FIXED_TYPES = (
     str,
     bytes,

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..pytree import TreeDef
+from ..registry.values import SCALARS
 from ..tracer.graph import Graph, derive
 from .execute import run
 from .externals import ExternalGuard
-from .leaves import SCALARS, LeafGuard, as_tensor
+from .leaves import LeafGuard, as_tensor
 from .outputs import OutputPlan
 from .ranges import Range
 from .versions import Versions, changes

@@ -19,11 +19,9 @@ from ..errors import (
 from ..registry.binding import device_name
 from ..registry.dtypes import DEFAULT_COMPLEX, DEFAULT_FLOAT, DType, as_dtype, uint64
 from ..registry.function import functions
-from ..registry.values import describe, number_stand_ins
+from ..registry.values import SCALARS, describe, number_stand_ins
 from .meta import leaf
 from .tensor import Tensor, wrap
-
-NUMBERS = (bool, int, float, complex)
 
 
 def asarray(
@@ -102,7 +100,7 @@ def _of_other(obj: Any, wanted: DType | None, copy: bool | None) -> Tensor:
         return found if wanted is None else found.astype(wanted)
     array = _array_of(obj, wanted)
     native = (wanted or as_dtype(array.dtype)).np
-    needed = array.dtype != native or isinstance(obj, (list, tuple)) or type(obj) in NUMBERS
+    needed = array.dtype != native or isinstance(obj, (list, tuple)) or type(obj) in SCALARS
     if needed and copy is False:
         raise ValueArgumentError(
             f"asarray: {describe(obj)} to {native} needs a copy, and copy=False forbids it"
@@ -124,7 +122,7 @@ def _array_of(obj: Any, wanted: DType | None) -> np.ndarray[Any, Any]:
                 "asarray: masked arrays have no counterpart; use x.filled(value), or td.where"
             )
         array = np.asarray(obj)
-    elif isinstance(obj, (*NUMBERS, list, tuple)):
+    elif isinstance(obj, (*SCALARS, list, tuple)):
         array = _of_python(obj, wanted)
     elif hasattr(obj, "__array__") or hasattr(obj, "__array_interface__"):
         array = np.asarray(obj)
@@ -191,7 +189,7 @@ def _has_numpy(obj: Any) -> bool:
 
 def _check_elements(array: np.ndarray[Any, Any], obj: Any) -> None:
     if array.dtype.kind == "O":
-        strange = [item for item in array.flat if not isinstance(item, NUMBERS)]
+        strange = [item for item in array.flat if not isinstance(item, SCALARS)]
         if not strange:
             raise ScalarOverflowError(f"asarray: an integer in {describe(obj)} does not fit any dtype")
         raise DTypeError(

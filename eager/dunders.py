@@ -10,10 +10,8 @@ from typing import Any
 
 from ..registry.function import functions
 from ..registry.native_type import NativeCallable, accept_entries
-from ..registry.values import TensorBase, converters
+from ..registry.values import SCALARS, TensorBase, converters
 from .tensor import Tensor
-
-NUMBERS = (bool, int, float, complex)
 
 # special method: operator
 BINARY = {
@@ -33,13 +31,12 @@ BINARY = {
 }
 COMPARISON = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
 UNARY = {"neg": "neg", "pos": "positive", "abs": "abs", "invert": "bitwise_not"}
-COMMUTATIVE = frozenset({"add", "mul", "and", "or", "xor"})
 
 
 def is_operand(value: Any) -> bool:
     """Whether an operator takes a value where a tensor is expected."""
     kind = type(value)
-    return kind in NUMBERS or kind in converters or isinstance(value, (TensorBase, *NUMBERS, *converters))
+    return kind in SCALARS or kind in converters or isinstance(value, (TensorBase, *SCALARS, *converters))
 
 
 @accept_entries

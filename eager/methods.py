@@ -42,7 +42,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
 def iterate(self: Tensor) -> Iterator[Any]:
     """The sub-tensors along the first axis."""
     if not self.shape:
-        raise TypeError("iteration over a 0-d tensor")
+        raise ArgumentError("iteration over a 0-d tensor")
     return (self[index] for index in range(self.shape[0]))
 
 

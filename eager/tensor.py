@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DTypeError, OutOfBoundsError
+from ..errors import ArgumentError, DTypeError, OutOfBoundsError, ValueArgumentError
 from ..registry.dtypes import DType, as_dtype
 from ..registry.keys import CPU_KEYS, GRAD_CPU_KEYS
 from ..registry.values import TensorBase, TensorSpec, converters
@@ -193,13 +193,13 @@ class Tensor(Base):
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("len() of a 0-d tensor")
+            raise ArgumentError("len() of a 0-d tensor")
         return self.shape[0]
 
     def __bool__(self) -> bool:
         array = self._host("bool()")
         if array.size != 1:
-            raise ValueError(
+            raise ValueArgumentError(
                 f"the truth value of a tensor of shape {self.shape} is ambiguous; use td.any(x) or td.all(x)"
             )
         return bool(array)
@@ -233,7 +233,9 @@ class Tensor(Base):
         if dtype is None or np.dtype(dtype) == array.dtype:
             return array.copy() if copy else array
         if copy is False:
-            raise ValueError(f"an array of {dtype} cannot be made of a {self.dtype} tensor without a copy")
+            raise ValueArgumentError(
+                f"an array of {dtype} cannot be made of a {self.dtype} tensor without a copy"
+            )
         return array.astype(dtype)
 
     def __dlpack__(self, **options: Any) -> Any:

@@ -19,7 +19,7 @@ from ..registry.dtypes import (
     DType,
     promote_scalar,
 )
-from ..registry.values import TensorSpec
+from ..registry.values import SCALARS, TensorSpec
 from . import references
 from .declare import Bad, Sample
 from .derivatives import Linear, NotDifferentiable
@@ -81,9 +81,7 @@ def _full_meta(
 
 
 def _full_kernel(xp: Any, shape: Any, fill_value: Any, *, dtype: DType | None, device: str | None) -> Any:
-    chosen = (
-        dtype or spec_of(fill_value).dtype if isinstance(fill_value, (bool, int, float, complex)) else dtype
-    )
+    chosen = dtype or spec_of(fill_value).dtype if isinstance(fill_value, SCALARS) else dtype
     native = chosen.np if chosen else fill_value.dtype
     if isinstance(fill_value, (int, float)) and fill_value == 0 and math.copysign(1, fill_value) > 0:
         return allocate("full", shape, lambda: xp.zeros(shape, native))  # memory that the system has zeroed

@@ -16,10 +16,9 @@ from ..errors import ArgumentError, DeviceError, TandemError
 from .dtypes import as_dtype, check_range, scalar_dtype, uint64
 from .keys import BACKEND_OF_DEVICE
 from .schema import MISSING, Argument, Schema, Type
-from .values import TensorBase, converters, describe, number_stand_ins
+from .values import SCALARS, TensorBase, converters, describe, number_stand_ins
 
 Converter = Callable[[Any], Any]
-SCALARS = (bool, int, float, complex)
 
 
 class Refused(Exception):
@@ -75,7 +74,7 @@ def _number(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, SCALARS):
-        return next(kind(value) for kind in (bool, int, float, complex) if isinstance(value, kind))  # type: ignore[arg-type]
+        return next(kind(value) for kind in SCALARS if isinstance(value, kind))  # type: ignore[arg-type]
     raise Refused("a Python number")
 
 

@@ -37,6 +37,9 @@ class TensorSpec(NamedTuple):
         return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
 
 
+# The types of Python scalars, the narrowest first.
+SCALARS = (bool, int, float, complex)
+
 # type -> function that makes a tensor of such a value where a schema says Tensor (ndarray, np.generic, ...).
 converters: dict[type, Callable[[Any], TensorBase]] = {}
 

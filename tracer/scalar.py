@@ -11,15 +11,13 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from ..registry.values import converters, number_stand_ins
+from ..registry.values import SCALARS, converters, number_stand_ins
 from .graph import Value
-from .tensor import concretize
+from .tensor import Dataless
 from .trace import Trace, check_alive
 
-NUMBERS = (bool, int, float, complex)
 
-
-class TracerScalar:
+class TracerScalar(Dataless):
     """Stands for a Python number. ``python_type`` is the number's type, which promotion looks at."""
 
     __slots__ = ("_example", "_trace", "_value", "python_type")
@@ -27,24 +25,6 @@ class TracerScalar:
     def __init__(self, trace: Trace, value: Value, example: Any):
         self._trace, self._value, self._example = trace, value, example
         self.python_type: type = value.weak or type(example)
-
-    def __bool__(self) -> bool:
-        concretize(self, "bool() (if, while, and, or, not, assert)", "bool")
-
-    def __float__(self) -> float:
-        concretize(self, "float()", "data")
-
-    def __int__(self) -> int:
-        concretize(self, "int()", "data")
-
-    def __complex__(self) -> complex:
-        concretize(self, "complex()", "data")
-
-    def __index__(self) -> int:
-        concretize(self, "use as an index, a size or an axis", "index")
-
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        concretize(self, "conversion to a NumPy array", "data")
 
     def __hash__(self) -> int:
         return id(self)
@@ -78,7 +58,7 @@ def _unary(function: str) -> Callable[[Any], Any]:
 
 def _binary(function: str, swapped: bool) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
-        if type(other) is not TracerScalar and type(other) not in NUMBERS:
+        if type(other) is not TracerScalar and type(other) not in SCALARS:
             return NotImplemented
         return derived(function, other, self) if swapped else derived(function, self, other)
 

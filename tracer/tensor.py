@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from ..eager.tensor import Tensor
@@ -42,8 +41,32 @@ def concretize(value: Any, what: str, advice: str) -> NoReturn:
     )
 
 
-class TracerTensor(Tensor):
-    """A tensor that stands for a Value of a graph. Whatever asks for its data raises ConcretizationError."""
+class Dataless:
+    """What a traced tensor and a traced number have in common: whatever asks for data raises ConcretizationError."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        concretize(self, "bool() (if, while, and, or, not, assert)", "bool")
+
+    def __float__(self) -> float:
+        concretize(self, "float()", "data")
+
+    def __int__(self) -> int:
+        concretize(self, "int()", "data")
+
+    def __complex__(self) -> complex:
+        concretize(self, "complex()", "data")
+
+    def __index__(self) -> int:
+        concretize(self, "use as an index, a size or an axis", "index")
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        concretize(self, "conversion to a NumPy array", "data")
+
+
+class TracerTensor(Dataless, Tensor):
+    """A tensor that stands for a Value of a graph."""
 
     __slots__ = ("_aliases", "_trace", "_value")
     _aliases: Aliases | None
@@ -67,27 +90,8 @@ class TracerTensor(Tensor):
         return self._value.spec
 
     @property
-    def requires_grad(self) -> bool:
-        return False
-
-    @property
     def _array(self) -> Any:
         concretize(self, "reading its elements or memory", "data")
-
-    def __bool__(self) -> bool:
-        concretize(self, "bool() (if, while, and, or, not, assert)", "bool")
-
-    def __float__(self) -> float:
-        concretize(self, "float()", "data")
-
-    def __int__(self) -> int:
-        concretize(self, "int()", "data")
-
-    def __complex__(self) -> complex:
-        concretize(self, "complex()", "data")
-
-    def __index__(self) -> int:
-        concretize(self, "use as an index, a size or an axis", "index")
 
     def item(self, *args: Any) -> Any:
         concretize(self, ".item()", "data")
@@ -97,9 +101,6 @@ class TracerTensor(Tensor):
 
     def numpy(self, *args: Any, **kwargs: Any) -> Any:
         concretize(self, ".numpy()", "data")
-
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        concretize(self, "conversion to a NumPy array", "data")
 
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
         concretize(self, "DLPack export", "data")
@@ -112,16 +113,6 @@ class TracerTensor(Tensor):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return operators["td::clone"](self)
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("len() of a 0-d tensor")
-        return self.shape[0]
-
-    def __iter__(self) -> Iterator[Any]:
-        if not self.shape:
-            raise TypeError("iteration over a 0-d tensor")
-        return (self[index] for index in range(self.shape[0]))
 
     def __repr__(self) -> str:
         return f"<traced {self._value.spec}>"

@@ -14,7 +14,7 @@ from ..errors import GraphError, TandemError
 from ..registry.dtypes import DType
 from ..registry.operator import operators
 from ..registry.schema import Type
-from ..registry.values import TensorBase, TensorSpec
+from ..registry.values import SCALARS, TensorBase, TensorSpec
 from .graph import SCALAR_DTYPES, Graph, Node, Value, scalar_spec, values_in
 from .infer import specs_of
 from .lifting import infer_node
@@ -168,10 +168,9 @@ RULES: tuple[Rule, ...] = (
 )
 
 _NONE_GIVEN: Any = object()
-_SCALARS = (bool, int, float, complex)
 _BASES: dict[str, tuple[type, ...]] = {
-    "Tensor": (Value, *_SCALARS),
-    "Scalar": (Value, *_SCALARS),
+    "Tensor": (Value, *SCALARS),
+    "Scalar": (Value, *SCALARS),
     "int": (int,),
     "SymInt": (int,),
     "float": (Value, int, float),
