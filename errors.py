@@ -67,6 +67,12 @@ class RegistrationError(TandemError, RuntimeError):
     """A definition or an implementation conflicts with one that is already there."""
 
 
+class UnknownKeyError(TandemError, KeyError):
+    """A dispatch table has no row of that name."""
+
+    __str__ = Exception.__str__  # KeyError's prints the message as a literal
+
+
 class UnknownOperatorError(TandemError, AttributeError):
     """No operator of that name is registered."""
 

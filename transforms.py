@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -120,7 +120,7 @@ def stop_gradient(tree: Any) -> Any:
 def _check_positions(fun: Any, argnums: Any) -> tuple[int, ...]:
     if not callable(fun):
         raise ArgumentError(f"grad takes a function, not {describe(fun)}; call it as td.grad(fun)(*args)")
-    positions = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    positions = tuple(argnums) if isinstance(argnums, Iterable) else (argnums,)
     if not positions or not all(type(position) is int for position in positions):
         raise ArgumentError(f"grad: argnums is an int or a sequence of ints, not {argnums!r}")
     return positions

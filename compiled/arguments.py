@@ -134,12 +134,19 @@ def static_key(value: Any) -> Any:
 
 def as_names(names: str | Iterable[str]) -> tuple[str, ...]:
     """``static_argnames`` as a tuple."""
-    return (names,) if isinstance(names, str) else tuple(names)
+    return _items("static_argnames", "names", names, str)
 
 
 def as_numbers(numbers: int | Iterable[int]) -> tuple[int, ...]:
     """``static_argnums`` as a tuple."""
-    return (numbers,) if isinstance(numbers, int) else tuple(numbers)
+    return _items("static_argnums", "positions", numbers, int)
+
+
+def _items(option: str, what: str, given: Any, kind: type) -> tuple[Any, ...]:
+    items = tuple(given) if isinstance(given, Iterable) and not isinstance(given, kind) else (given,)
+    if not all(isinstance(item, kind) for item in items):
+        raise ArgumentError(f"jit: {option} takes {what} of parameters, not {given!r}")
+    return items
 
 
 def _signature(fn: Callable[..., Any]) -> inspect.Signature:

@@ -145,9 +145,11 @@ def gradients_of(
     >>> td.autograd.grad(slope, x)
     (tensor(2.),)
     """
-    roots = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+    roots = _tensors("outputs", outputs)
     given = grad_outputs if isinstance(grad_outputs, (list, tuple)) else (grad_outputs,) * len(roots)
-    metas = [_input_meta(x) for x in ((inputs,) if isinstance(inputs, Tensor) else inputs)]
+    if len(given) != len(roots):
+        raise ArgumentError(f"grad: {len(roots)} outputs take as many grad_outputs, not {len(given)}")
+    metas = [_input_meta(x) for x in _tensors("inputs", inputs)]
     run = Pass(create_graph if retain_graph is None else retain_graph)
     with _mode(create_graph):
         wanted = [(meta.node, meta.index) for meta in metas if meta.node is not None]
@@ -158,6 +160,14 @@ def gradients_of(
             "grad: an output does not depend on one of the inputs; allow_unused=True gives None for it"
         )
     return found
+
+
+def _tensors(name: str, given: Any) -> tuple[Any, ...]:
+    if isinstance(given, Tensor):
+        return (given,)
+    if not isinstance(given, (list, tuple)):
+        raise ArgumentError(f"grad: {name} is a tensor or a sequence of them, not {describe(given)}")
+    return tuple(given)
 
 
 def _input_meta(x: Any) -> AutogradMeta:

@@ -116,6 +116,8 @@ def _is_traceable(value: Any) -> bool:
 
 def _array_of(obj: Any, wanted: DType | None) -> np.ndarray[Any, Any]:
     """An ndarray of an object; a checked dtype of tandem, perhaps of the other byte order."""
+    if isinstance(obj, type):  # its instances may have __array__; it has nothing to convert
+        raise ArgumentError(f"asarray: {describe(obj)} makes no tensor; pass a value")
     if isinstance(obj, np.ndarray | np.generic):
         if type(obj).__module__.startswith("numpy.ma"):
             raise UnsupportedError(

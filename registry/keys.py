@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
 
-from ..errors import ValueArgumentError
+from ..errors import ArgumentError, ValueArgumentError
 
 
 class DispatchKey(IntEnum):
@@ -36,6 +36,12 @@ class DispatchKey(IntEnum):
     Level = 18
     Mode = 19
     Profiler = 20
+
+    @classmethod
+    def _missing_(cls, value: object) -> DispatchKey:
+        raise ValueArgumentError(
+            f"{value!r} is no dispatch key; the keys are 0 to {len(cls) - 1}, or by name {', '.join(cls.__members__)}"
+        )
 
 
 KEY_COUNT = len(DispatchKey)
@@ -99,10 +105,13 @@ def parse_key(name: str | DispatchKey) -> DispatchKey | str:
     """A key, or the name of an alias key.
 
     Raises:
+        ArgumentError: it is neither a key nor a string.
         ValueArgumentError: no key and no alias has that name.
     """
     if isinstance(name, DispatchKey):
         return name
+    if not isinstance(name, str):
+        raise ArgumentError(f"a dispatch key is a DispatchKey or a name, such as 'CPU', not {name!r}")
     if name in ALIASES:
         return name
     try:
@@ -181,7 +190,5 @@ def bits_of(keys: Iterable[str | DispatchKey]) -> int:
 
 
 def _bits(key: str | DispatchKey | int) -> int:
-    if isinstance(key, str):
-        parsed = parse_key(key)
-        return ALIASES[parsed] if isinstance(parsed, str) else 1 << parsed
-    return 1 << key
+    parsed = DispatchKey(key) if type(key) is int else parse_key(key)  # type: ignore[arg-type]
+    return ALIASES[parsed] if isinstance(parsed, str) else 1 << parsed

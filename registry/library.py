@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from ..errors import RegistrationError, UnknownOperatorError
+from ..errors import ArgumentError, RegistrationError, UnknownOperatorError
 from .keys import DispatchKey, parse_key
 from .operator import Kernel, KeyName, Operator, Registration, fallbacks, lock, operators, recompute_all
 from .schema import Schema
@@ -114,11 +114,15 @@ class Library:
             A handle; as a decorator, the function.
 
         Raises:
+            ArgumentError: the name is no string, or the kernel is not callable.
             ValueArgumentError: no such key.
         """
+        if not isinstance(name, str):
+            raise ArgumentError(f"impl takes the name of an operator, such as 'add.Tensor', not {name!r}")
         parsed = parse_key(key)
         if fn is None:
             return lambda function: (self.impl(name, function, parsed, boxed=boxed), function)[1]
+        _check_kernel(fn)
         registration = Registration(fn, parsed, boxed, _caller())
         full_name = f"{self.namespace}::{name}"
         with lock:
@@ -128,8 +132,32 @@ class Library:
         return self._keep(lambda: _withdraw(full_name, registration))
 
     def fallback(self, fn: Kernel, key: KeyName) -> Handle:
-        """Register one boxed kernel ``fn(op, keyset, args, kwargs)`` for every operator without its own at ``key``."""
+        """Register one boxed kernel for every operator that has none of its own at a key.
+
+        Args:
+            fn: the kernel, ``fn(op, keyset, args, kwargs)``; or :func:`fallthrough`, which lets calls pass.
+            key: one dispatch key.
+
+        Returns:
+            A handle whose ``remove()`` takes the kernel away.
+
+        Raises:
+            ArgumentError: the kernel is not callable.
+            ValueArgumentError: no such key.
+            RegistrationError: the key is an alias, which stands for several.
+
+        >>> import tandem as td
+        >>> def announce(op, keyset, args, kwargs):
+        ...     print(op.schema.name)
+        ...     with td.exclude_keys("Mode"):
+        ...         return op(*args, **kwargs)
+        >>> with td.Library("doc", "IMPL") as lib, td.include_keys("Mode"):
+        ...     _ = lib.fallback(announce, "Mode")
+        ...     _ = td.exp(td.asarray([0.0]))
+        exp
+        """
         parsed = parse_key(key)
+        _check_kernel(fn)
         if not isinstance(parsed, DispatchKey):
             raise RegistrationError(f"a fallback takes one dispatch key, not the alias {parsed!r}")
         registration = Registration(fn, parsed, True, _caller())
@@ -166,6 +194,11 @@ class Library:
         with lock:
             if operators.get(operator.name) is operator:
                 del operators[operator.name]
+
+
+def _check_kernel(fn: Any) -> None:
+    if not callable(fn):
+        raise ArgumentError(f"a kernel is a function, not {fn!r}")
 
 
 def _withdraw(full_name: str, registration: Registration) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..errors import ArgumentError, UnknownOperatorError
+from ..errors import ArgumentError, UnknownKeyError, UnknownOperatorError
 from .keys import DispatchKey
 from .library import find_overloads
 from .operator import Entry, Operator
@@ -22,6 +22,8 @@ class DispatchTable(Mapping[str, Entry]):
         self._entries = dict(zip((key.name for key in DispatchKey), operator.table))
 
     def __getitem__(self, key: str) -> Entry:
+        if not isinstance(key, str) or key not in self._entries:
+            raise UnknownKeyError(f"no dispatch key {key!r}; the keys are {', '.join(self._entries)}")
         return self._entries[key]
 
     def __iter__(self) -> Iterator[str]:

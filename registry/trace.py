@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..config import flags
+from ..errors import ArgumentError
 from .keys import DispatchKey
 from .state import state
 from .values import describe
@@ -47,6 +48,9 @@ def show_dispatch_trace(write: Line | None = None) -> Iterator[None]:
     Args:
         write: called with each line; None prints to standard error.
 
+    Raises:
+        ArgumentError: ``write`` is not callable.
+
     >>> import tandem as td
     >>> lines = []
     >>> with td.show_dispatch_trace(lines.append):
@@ -55,6 +59,10 @@ def show_dispatch_trace(write: Line | None = None) -> Iterator[None]:
     True
     """
     global active
+    if write is not None and not callable(write):
+        raise ArgumentError(
+            f"show_dispatch_trace takes a function that is called with each line, not {write!r}"
+        )
     before = active
     _writers.append(write or _to_stderr)
     active = True
