@@ -22,7 +22,6 @@ from tandem.registry.library import Library
 
 pytestmark = [
     pytest.mark.skipif(bool(native_layer.why_off()), reason=native_layer.why_off() or "native code is on"),
-    pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning"),  # NumPy's, on the Python path
 ]
 
 SHAPES = [

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...eager.tensor import Tensor, wrap
 from ...operators.declare import Declaration
+from ...operators.quiet import quietly
 from ...operators.rules import compute_dtype, operand_dtypes, promoted_dtype
 from ...operators.scalar import instantiate
 from ...operators.scalar_numpy import numpy_kernel
@@ -36,15 +37,19 @@ def _payload(tensor: Tensor) -> Any:
     return tensor._array
 
 
-def _inexact(kind: Callable[[Any], Any], number: int) -> Any:
-    """A Python integer as a scalar of a floating-point or complex type, which need not take it itself."""
-    return kind(float(number))
+def _inexact(kind: Callable[[Any], Any], number: Any) -> Any:
+    """A Python number as a scalar of a floating-point or complex type: infinite where it does not fit."""
+    return quietly(kind, float(number) if type(number) is int else number)
+
+
+def _converted(dtype: np.dtype[Any], tensor: Tensor) -> Any:
+    return quietly(tensor._array.astype, dtype)
 
 
 def _convert(arg: Any, dtype: np.dtype[Any]) -> Convert:
-    if not isinstance(arg, Tensor):
-        return partial(_inexact, dtype.type) if type(arg) is int and dtype.kind not in "biu" else dtype.type
-    return _payload if arg._array.dtype == dtype else lambda tensor: tensor._array.astype(dtype)
+    if isinstance(arg, Tensor):
+        return _payload if arg._array.dtype == dtype else partial(_converted, dtype)
+    return dtype.type if dtype.kind in "biu" else partial(_inexact, dtype.type)
 
 
 def _plan(decl: Declaration, name: str, args: tuple[Any, ...]) -> Plan:
