@@ -51,9 +51,7 @@ class _Builder:
         self.found, self.arguments, self.plan = found, arguments, plan
         self.guards, self.build = Program(), Program()
         self.held = 0
-        self.places: dict[
-            int, int
-        ] = {}  # parameter of the graph -> which held reference is the object passed for it
+        self.places: dict[int, int] = {}  # parameter of the graph: which held reference is the object given
         self.parameter_of = {leaf: number for number, leaf in enumerate(found.moving)}
         self.arrays = sum(p.weak is None for p in plan.parameters)
         self.externals = 0

@@ -93,10 +93,9 @@ Integer = Callable[..., int]
 Float = Callable[..., float]
 Nothing = Callable[..., None]
 
-load: Callable[..., Any] = _intrinsic(
-    "load_type"
-)  # load(T, p, offset): T a type or a template's type parameter
-store: Nothing = _intrinsic("store_type")  # store(T, p, offset, value)
+# load(T, p, offset) and store(T, p, offset, value): T is a type, or a template's type parameter
+load: Callable[..., Any] = _intrinsic("load_type")
+store: Nothing = _intrinsic("store_type")
 load_i8: Integer = _intrinsic("load", "i8")
 load_i16: Integer = _intrinsic("load", "i16")
 load_i32: Integer = _intrinsic("load", "i32")

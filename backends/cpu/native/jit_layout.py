@@ -14,10 +14,7 @@ S_BUFFERS, S_SCALARS, S_HELD = 64, 72, 80  # sizes of the frame
 S_OUTPUTS, S_OUTPUT_TABLE = 88, 96  # results to allocate, O_* each
 S_WORKSPACE, S_WORKSPACE_AT = 104, 112  # bytes of scratch memory (0: none), and its place among the buffers
 S_HITS, S_SPARE = 120, 128  # calls answered; scratch memory kept for the next call
-S_DERIVED, S_INSIDE = (
-    136,
-    144,
-)  # number of scalars derived at the end of the guard program; calls that are inside
+S_DERIVED, S_INSIDE = 136, 144  # scalars derived at the end of the guard program; calls that are inside
 S_SIZE_OF = 152
 
 # A result to allocate

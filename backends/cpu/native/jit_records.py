@@ -35,9 +35,7 @@ class Program:
     def __init__(self) -> None:
         self.words: list[int] = []
         self.kept: list[Any] = []
-        self.mortal: list[
-            tuple[int, Any]
-        ] = []  # words that name an object which the program does not keep alive
+        self.mortal: list[tuple[int, Any]] = []  # words that name an object which the program does not keep
 
     def add(self, *words: Any) -> None:
         """Append words; what is not an int is kept and appended as its address."""

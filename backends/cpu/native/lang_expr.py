@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from ....errors import TandemError
 from .dsl import TYPES, Extern, Intrinsic, Ty
 
 
-class LangError(SyntaxError):
+class LangError(TandemError, SyntaxError):
     """A native function uses something that the subset lacks, or mixes types."""
 
 

@@ -15,10 +15,8 @@ from numpy._core import _multiarray_umath  # type: ignore[attr-defined] # its _A
 
 from ....registry import native_type
 
-IMMORTAL = sys.version_info >= (
-    3,
-    12,
-)  # reference counts of some objects are fixed, marked by a negative low half
+# Whether reference counts of some objects are fixed, marked by a negative low half.
+IMMORTAL = sys.version_info >= (3, 12)
 
 OB_REFCNT, OB_TYPE, OB_SIZE = 0, 8, 16
 TUPLE_ITEMS, LIST_ITEMS, FLOAT_VALUE, COMPLEX_VALUE = 24, 24, 16, 16

@@ -57,11 +57,8 @@ T_META: i64 = 0
 T_STORAGE: i64 = 0
 
 # The process record -------------------------------------------------------------------------------------------------
-G_TENSOR, G_KEYS, G_GRAD_KEYS = (
-    0,
-    8,
-    16,
-)  # class Tensor; the key sets of a plain tensor, and of one that is recorded
+G_TENSOR = 0  # class Tensor
+G_KEYS, G_GRAD_KEYS = 8, 16  # the key sets of a plain tensor, and of one that is recorded
 G_BUSY, G_TLS = 24, 32  # number of threads off the default state; pthread key of a thread's flags
 G_DTYPES, G_POOL = 40, 48  # map of NumPy's type numbers to codes (256 bytes); entry of the buffer pool
 G_OFF = 56  # not 0: every call goes to Python (the dispatch trace is on)
@@ -71,17 +68,11 @@ G_TYPES = 88  # the DType objects by their codes
 G_SIZE = 96
 
 # The operator record ------------------------------------------------------------------------------------------------
-D_GLOBALS, D_SLOW, D_MISS = (
-    0,
-    8,
-    16,
-)  # process record; what to call on a failed guard, and on unknown operand types
+D_GLOBALS = 0  # process record
+D_SLOW, D_MISS = 8, 16  # what to call on a failed guard, and on unknown operand types
 D_TABLE = 24  # hash table of variants: its size - 1, then pointers (NULL is free)
-D_CALLS, D_NAMES, D_RECORD = (
-    40,
-    48,
-    56,
-)  # calls answered natively; tuple of keyword names; what records a call for autograd, or NULL
+D_CALLS, D_NAMES = 40, 48  # calls answered natively; tuple of keyword names
+D_RECORD = 56  # what records a call for autograd, or NULL
 D_SIZE = 64
 
 # Thread flags

@@ -17,9 +17,8 @@ from .records import Record
 _libc = ctypes.CDLL(None)
 _libc.pthread_setspecific.argtypes = (ctypes.c_uint, ctypes.c_void_p)
 _lock = threading.Lock()
-_words: list[
-    Record
-] = []  # one per thread that ever left the default state; never freed, threads may look late
+# One per thread that ever left the default state; never freed, threads may look late.
+_words: list[Record] = []
 
 
 class _Mine(threading.local):
