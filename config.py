@@ -1,6 +1,9 @@
 """Every flag and every TANDEM_* environment variable, with default, meaning and validator.
 
-A flag is read as ``config.native`` and changed for a while with ``with config.override(native=False): ...``.
+A variable is read when the package is imported. After that a flag is read as ``config.flags.hot_calls``, set by
+assignment, and changed for a while with ``with config.override(hot_calls=3): ...``. Two flags do at import most of what
+they do: with ``native`` off no eager call gets a native entry (later it only decides what new lowerings run on), and
+``show_dispatch_trace`` starts the trace (later :func:`tandem.show_dispatch_trace` does).
 
 >>> from tandem import config
 >>> with config.override(hot_calls=3):
@@ -37,7 +40,7 @@ def _positive(text: str) -> int:
 
 
 class Flag(NamedTuple):
-    """One flag: its attribute name, environment variable, default, meaning and parser."""
+    """One flag: its attribute name, environment variable, default, meaning, and the parser that checks its text."""
 
     name: str
     variable: str
@@ -105,6 +108,10 @@ class Flags:
         if type(value) is not type(known[name].default):
             kind = type(known[name].default).__name__
             raise ValueArgumentError(f"config.{name} takes a value of type {kind}, not {value!r}")
+        try:
+            known[name].parse(str(value))
+        except ValueError as fault:
+            raise ValueArgumentError(f"config.{name}={value!r}: {fault} ({known[name].doc})") from None
         object.__setattr__(self, name, value)
 
 
@@ -132,7 +139,12 @@ def override(**values: Any) -> Iterator[Flags]:
         A context manager that yields the flags.
 
     Raises:
-        ValueArgumentError: a flag is unknown or a value has the wrong type.
+        ValueArgumentError: a flag is unknown, or takes no such value.
+
+    >>> import tandem as td
+    >>> with td.config.override(specializations=8) as flags:
+    ...     flags.specializations
+    8
     """
     before = {name: getattr(flags, name, None) for name in values}
     try:

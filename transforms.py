@@ -108,6 +108,9 @@ def stop_gradient(tree: Any) -> Any:
     Args:
         tree: a tensor, or a pytree of them.
 
+    Returns:
+        A tree of the same containers; its tensors share memory with those given.
+
     >>> import tandem as td
     >>> td.grad(lambda x: x * td.stop_gradient(x))(3.0)
     tensor(3.)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from threading import get_ident
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -20,16 +21,16 @@ class GradMode:
 
     def __init__(self, enabled: bool):
         self._enabled = enabled
-        self._before: list[tuple[int, int]] = []
+        self._before: dict[int, list[tuple[int, int]]] = {}  # by thread: the key sets to go back to
 
     def __enter__(self) -> None:
         exclude = state.exclude & ~AUTOGRAD if self._enabled else state.exclude | AUTOGRAD
-        self._before.append(set_keys(state.include, exclude))
+        self._before.setdefault(get_ident(), []).append(set_keys(state.include, exclude))
 
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None
     ) -> None:
-        set_keys(*self._before.pop())
+        set_keys(*self._before[get_ident()].pop())
 
     def __call__(self, function: F) -> F:
         @functools.wraps(function)
@@ -43,6 +44,9 @@ class GradMode:
 def no_grad() -> GradMode:
     """Context manager or decorator: nothing is recorded for gradients, in this thread.
 
+    Returns:
+        An object for ``with``, or to decorate a function with.
+
     >>> import tandem as td
     >>> w = td.asarray([1.0, 2.0], requires_grad=True)
     >>> with td.no_grad():
@@ -54,10 +58,30 @@ def no_grad() -> GradMode:
 
 
 def enable_grad() -> GradMode:
-    """Context manager or decorator: gradients are recorded, also inside :func:`no_grad`."""
+    """Context manager or decorator: gradients are recorded, also inside :func:`no_grad`.
+
+    Returns:
+        An object for ``with``, or to decorate a function with.
+
+    >>> import tandem as td
+    >>> w = td.asarray([1.0, 2.0], requires_grad=True)
+    >>> with td.no_grad(), td.enable_grad():
+    ...     y = w * 2
+    >>> y.requires_grad
+    True
+    """
     return GradMode(True)
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations on tensors that require gradients are recorded in this thread."""
+    """Whether operations on tensors that require gradients are recorded in this thread.
+
+    Returns:
+        True unless inside :func:`no_grad`.
+
+    >>> import tandem as td
+    >>> with td.no_grad():
+    ...     td.is_grad_enabled()
+    False
+    """
     return not state.exclude & AUTOGRAD

@@ -6,6 +6,7 @@ What a declaration says is read by the dispatcher's layers, the backends, the do
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -125,7 +126,7 @@ def declare(declaration: Declaration) -> Any:
     if declaration.kind == "composite" and declaration.body is not None:
         key = "CompositeExplicit" if declaration.explicit else "CompositeImplicit"
         LIBRARY.impl(operator.name.partition("::")[2], declaration.body, key)
-    return make_function(operator, declaration.doc)
+    return make_function(operator, inspect.cleandoc(declaration.doc))
 
 
 def declared() -> list[Operator]:

@@ -18,14 +18,15 @@ def documented(summary: str, text: str, example: str) -> str:
 
 def _named(dtypes: Sequence[DType]) -> str:
     groups = (("bool", (bool_,)), ("integer", INTEGERS), ("real floating", FLOATS), ("complex", COMPLEX))
-    return ", ".join(name for name, group in groups if set(group) <= set(dtypes))
+    names = [name for name, group in groups if set(group) <= set(dtypes)]
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 _RESULT_WORDS = {
-    "same": "of the promoted dtype",
-    "float": "of the promoted dtype, or the default float for integers and bools",
+    "same": "of the {} dtype",
+    "float": "of the {} dtype, or the default float for integers and bools",
     "bool": "of dtype bool",
-    "real": "of the promoted dtype, or its real part's for complex",
+    "real": "of the {} dtype, or its real part's for complex",
 }
 
 
@@ -33,15 +34,17 @@ def elementwise_doc(schema: Schema, dtypes: Sequence[DType], result: str) -> str
     """Arguments, results and errors of an elementwise operator."""
     names = [argument.name for argument in schema.arguments]
     plural = len(names) > 1
-    each = "shapes that broadcast; at most all but one may be Python scalars" if plural else "any shape"
-    raises = ["    DTypeError: the promoted dtype is not one of those, or the dtypes do not promote."]
+    each = "shapes that broadcast; all but one may be Python scalars" if plural else "any shape"
+    raises = ["    DTypeError: the dtype is not one of those."]
     if plural:
-        raises += [
+        raises = [
+            "    DTypeError: the promoted dtype is not one of those, or the dtypes do not promote.",
             "    ShapeError: the shapes do not broadcast.",
             "    ScalarOverflowError: a Python integer does not fit the dtype of the tensor that it meets.",
         ]
     taken = f"    {', '.join(names)}: tensor{'s' * plural} of {_named(dtypes)} dtype; {each}."
-    given = f"    A tensor of the {'broadcast' if plural else 'same'} shape, {_RESULT_WORDS[result]}."
+    words = _RESULT_WORDS[result].format("promoted" if plural else "same")
+    given = f"    A tensor of the {'broadcast' if plural else 'same'} shape, {words}."
     return "\n".join(["Args:", taken, "", "Returns:", given, "", "Raises:", *raises])
 
 

@@ -23,6 +23,10 @@ class DType:
         kind: ``"b"`` bool, ``"i"`` signed, ``"u"`` unsigned, ``"f"`` float, ``"c"`` complex.
         itemsize: bytes per element.
         bits: bits per element.
+
+    >>> import tandem as td
+    >>> td.float32.itemsize, td.asarray([1, 2]).dtype
+    (4, tandem.int64)
     """
 
     __slots__ = ("bits", "itemsize", "kind", "name", "np")

@@ -13,7 +13,12 @@ from ..errors import ArgumentError, ValueArgumentError
 
 
 class DispatchKey(IntEnum):
-    """The keys, lowest first: a call runs the kernel of the highest key in its key set."""
+    """The keys, lowest first: a call runs the kernel of the highest key in its key set.
+
+    >>> import tandem as td
+    >>> td.DispatchKey.AutogradCPU > td.DispatchKey["CPU"]
+    True
+    """
 
     CPU = 0
     CUDA = 1
@@ -123,6 +128,13 @@ def parse_key(name: str | DispatchKey) -> DispatchKey | str:
 
 class DispatchKeySet:
     """A key set to read and print; the dispatcher itself works on the int.
+
+    Args:
+        keys: dispatch keys, or names of keys and aliases.
+
+    Raises:
+        ArgumentError: something is neither a key nor a name.
+        ValueArgumentError: no key has that name.
 
     >>> from tandem.registry.keys import DispatchKeySet
     >>> DispatchKeySet("CPU", "AutogradCPU")

@@ -34,7 +34,17 @@ lock = threading.RLock()  # taken by registration, never by a call
 
 
 def fallthrough(*args: Any, **kwargs: Any) -> Any:
-    """The kernel that means "not here": the dispatcher passes on to the next lower key."""
+    """The kernel that means "not here": the dispatcher passes on to the next lower key.
+
+    Raises:
+        NoKernelError: it is called, instead of registered.
+
+    >>> import tandem as td
+    >>> with td.Library("td", "IMPL") as lib:
+    ...     _ = lib.impl("exp", td.fallthrough, "Mode")
+    ...     td.dispatch_table("exp")["Mode"].kind
+    'fallthrough'
+    """
     raise NoKernelError("fallthrough is a mark for registration, not a kernel to call")
 
 

@@ -29,6 +29,9 @@ def parse_schema(text: str) -> Schema:
     Args:
         text: for example ``"relu_(Tensor(a!) self) -> Tensor(a!)"``.
 
+    Returns:
+        The schema; ``str`` of it is the text again.
+
     Raises:
         SchemaError: the text is not a schema; the message names the column and what was expected there.
 

@@ -51,12 +51,38 @@ def adjusted(include: int = 0, exclude: int = 0) -> Iterator[None]:
 
 
 def include_keys(*keys: str | DispatchKey) -> AbstractContextManager[None]:
-    """Context manager that adds keys to those of the arguments, in this thread."""
+    """Context manager that adds keys to those of the arguments, in this thread.
+
+    Args:
+        keys: dispatch keys, or names of keys and aliases.
+
+    Returns:
+        A context manager.
+
+    Raises:
+        ArgumentError: something is neither a key nor a name.
+        ValueArgumentError: no key has that name.
+
+    >>> import tandem as td
+    >>> with td.include_keys("Mode"):  # nobody has registered a kernel for it, so calls fall through
+    ...     (td.asarray([1.0]) + 1).tolist()
+    [2.0]
+    """
     return adjusted(include=bits_of(keys))
 
 
 def exclude_keys(*keys: str | DispatchKey) -> AbstractContextManager[None]:
     """Context manager that removes keys from those of the arguments, in this thread.
+
+    Args:
+        keys: dispatch keys, or names of keys and aliases.
+
+    Returns:
+        A context manager.
+
+    Raises:
+        ArgumentError: something is neither a key nor a name.
+        ValueArgumentError: no key has that name.
 
     >>> import tandem as td
     >>> x = td.asarray([1.0, 2.0], requires_grad=True)

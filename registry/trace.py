@@ -48,6 +48,9 @@ def show_dispatch_trace(write: Line | None = None) -> Iterator[None]:
     Args:
         write: called with each line; None prints to standard error.
 
+    Returns:
+        A context manager.
+
     Raises:
         ArgumentError: ``write`` is not callable.
 

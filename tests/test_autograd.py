@@ -465,3 +465,24 @@ def test_grad_attribute():
         x.grad = td.zeros(3, dtype=F64)
     with pytest.raises(errors.ArgumentError, match="requires_grad"):
         td.zeros(2).grad = td.zeros(2)
+
+
+def test_one_grad_mode_in_two_threads():
+    mode, inside, left = td.no_grad(), threading.Event(), threading.Event()
+    found = []
+
+    def other():
+        with td.enable_grad(), mode:
+            inside.set()
+            left.wait(10)
+        found.append(td.is_grad_enabled())
+
+    thread = threading.Thread(target=other)
+    with td.no_grad():
+        with mode:
+            thread.start()
+            inside.wait(10)
+        assert not td.is_grad_enabled()
+        left.set()
+        thread.join()
+    assert found == [True]

@@ -17,7 +17,7 @@ def test_override_restores_after_an_exception():
     assert config.flags.hot_calls == before
 
 
-@pytest.mark.parametrize("values", [{"nope": 1}, {"hot_calls": "3"}, {"native": 1}])
+@pytest.mark.parametrize("values", [{"nope": 1}, {"hot_calls": "3"}, {"native": 1}, {"hot_calls": 0}])
 def test_wrong_flags(values):
     before = config.flags.hot_calls
     with pytest.raises(ValueArgumentError), config.override(**values):

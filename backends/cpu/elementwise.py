@@ -67,9 +67,7 @@ def elementwise_kernel(op: Operator) -> Callable[..., Tensor]:
     """The kernel of an operator with a scalar body: one instance of the body for each combination of argument types."""
     decl: Declaration = op.decl
     plans: dict[tuple[Any, ...], Plan] = {}
-    ready: dict[
-        Any, Callable[..., Any]
-    ] = {}  # the functions of plans that convert nothing, by their arrays' dtypes
+    ready: dict[Any, Callable[..., Any]] = {}  # of plans that convert nothing, by the arrays' dtypes
 
     def general(*args: Any) -> Tensor:
         key = tuple([arg._array.dtype if isinstance(arg, Tensor) else type(arg) for arg in args])
