@@ -354,6 +354,8 @@ def calls_to_count():
         "concat": lambda: td.concat([x, x]),
         "stack": lambda: td.stack((x, x), 1),
         "index": lambda: index(x, (places,)),
+        "full": lambda: td.full((2, 3), 2.5),
+        "zeros": lambda: td.zeros((3,), dtype=td.int8),
         "take": lambda: td.take(x, places, 1),
         "bad shapes": lambda: td.add(x, bad),
         "bad axis": lambda: td.sum(x, 9),
@@ -363,6 +365,7 @@ def calls_to_count():
         "bad matmul": lambda: td.matmul(x, x),
         "bad index": lambda: td.take(x, outside, 0),
         "bad concat": lambda: td.concat([x, bad]),
+        "bad full": lambda: td.full((-1,), 2.5),
         "bad scan": lambda: td.cumsum(x, 5),
         "bad cast": lambda: td.astype(z, td.float32),
     }

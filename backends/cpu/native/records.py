@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -64,11 +65,12 @@ def dtype_map() -> Record:
     return found
 
 
-def type_table() -> Record:
-    """The DType objects in the order of their codes."""
-    found = Record(8 * len(CODES))
-    for code, dtype in enumerate(CODES):
-        found.refer(8 * code, dtype)
+def table_of(values: Iterable[Any]) -> Record:
+    """The addresses of objects, one after the other."""
+    values = list(values)
+    found = Record(8 * len(values))
+    for place, value in enumerate(values):
+        found.refer(8 * place, value)
     return found
 
 
@@ -89,7 +91,8 @@ def process_record(tensor: type) -> Record:
     found.refer(rt.G_STORAGE, Storage)
     found.refer(rt.G_ZERO, 0)
     found.point(rt.G_POOL, pool_record())
-    found.point(rt.G_TYPES, type_table())
+    found.point(rt.G_TYPES, table_of(CODES))
+    found.point(rt.G_DESCRS, table_of(dtype.np for dtype in CODES))
     found.set(rt.G_BFLOAT16, dt.bfloat16.np.num)
     return found
 

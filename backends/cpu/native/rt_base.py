@@ -65,7 +65,8 @@ G_OFF = 56  # not 0: every call goes to Python (the dispatch trace is on)
 G_BFLOAT16 = 64  # NumPy's type number of bfloat16, which is given out at import of ml_dtypes
 G_STORAGE, G_ZERO = 72, 80  # class Storage; the int 0
 G_TYPES = 88  # the DType objects by their codes
-G_SIZE = 96
+G_DESCRS = 96  # their NumPy descriptors
+G_SIZE = 104
 
 # The operator record ------------------------------------------------------------------------------------------------
 D_GLOBALS = 0  # process record

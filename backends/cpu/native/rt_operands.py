@@ -56,6 +56,7 @@ from .rt_base import (
     PyLong_Type,
     type_of,
 )
+from .rt_folds import rounded
 
 # Codes of operand types. The order of the dtypes is that of `records.CODES`.
 BOOL, INT8, INT16, INT32, INT64 = 0, 1, 2, 3, 4
@@ -145,6 +146,8 @@ def write_real(v: f64, to: i64, where: ptr) -> bool:
         store_f64(where, 8, 0.0)
     elif to == FLOAT16 and f64(f32(v)) == v:  # rounding twice would be wrong by a last place
         store(f16, where, 0, f16(f32(v)))
+    elif to == BFLOAT16 and f64(f32(v)) == v:
+        store_i16(where, 0, i16(rounded(f32(v))))
     else:
         return False
     return True

@@ -51,7 +51,7 @@ from .rt_memory import new_array
 from .rt_operands import operand_code
 
 # The names of the keywords, at these places of D_NAMES
-AXIS, KEEPDIMS, COPY_NAME = 0, 1, 2
+AXIS, KEEPDIMS, COPY_NAME, DTYPE_NAME = 0, 1, 2, 3
 
 # In place of V_TO: what a variant needs to know beside its loop
 V_EMPTY, V_SINGLE = V_TO, V_TO + 8  # 1: an empty fold has a value; 1: the folded axes must merge into one

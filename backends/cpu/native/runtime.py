@@ -26,6 +26,7 @@ from . import (
     rt_casts,
     rt_copies,
     rt_elementwise,
+    rt_fills,
     rt_gathers,
     rt_guards,
     rt_inplace,
@@ -48,7 +49,18 @@ from .threads import ThreadMirror
 _SOURCES: tuple[ModuleType, ...] = (
     *(dsl, lang, lang_expr, layout, rt_base, rt_operands),
     *(rt_memory, rt_elementwise, rt_reduce, rt_copies, rt_reshape, rt_views, rt_same, rt_subscript),
-    *(rt_arguments, rt_assign, rt_inplace, rt_casts, rt_scans, rt_matmul, rt_products, rt_joins, rt_gathers),
+    *(
+        rt_arguments,
+        rt_fills,
+        rt_assign,
+        rt_inplace,
+        rt_casts,
+        rt_scans,
+        rt_matmul,
+        rt_products,
+        rt_joins,
+        rt_gathers,
+    ),
     *(jit_layout, rt_guards, rt_build, rt_jit),
 )
 Function = Callable[..., Any]
@@ -56,6 +68,7 @@ ELEMENTWISE = rt_elementwise.elementwise
 ONE = {"NIN": 1, "NARGS": 2}  # constants of what copies or computes from one input
 VIEWS = {"reshape": rt_views.RESHAPE, "permute": rt_views.PERMUTE, "broadcast_to": rt_views.BROADCAST}
 SAMES = {"clone": rt_same.COPY, "contiguous": rt_same.DENSE, "stop_gradient": rt_same.ALIAS}
+FILLS = {"full": -1, "zeros": 0, "ones": 1}
 
 # Modules of entries that are compiled together: the entries by their kinds, and compile-time constants.
 GROUPS: tuple[tuple[dict[str, Function], dict[str, int]], ...] = (
@@ -70,6 +83,7 @@ GROUPS: tuple[tuple[dict[str, Function], dict[str, int]], ...] = (
     *(({f"inplace{n}": rt_inplace.inplace}, {"NIN": n, "NARGS": n + 1}) for n in (1, 2, 3)),
     *(({name: rt_casts.cast}, ONE | {"HAS_COPY": int(name == "astype")}) for name in ("cast", "astype")),
     ({"scan": rt_scans.scan}, ONE),
+    *(({name: rt_fills.fill}, ONE | {"VALUE": value}) for name, value in FILLS.items()),
     ({"matmul": rt_matmul.matmul}, {"NIN": 2, "NARGS": 3}),
     *(({name: rt_joins.join}, ONE | {"STACK": int(name == "stack")}) for name in ("concat", "stack")),
     *(({name: rt_gathers.gather}, ONE | {"TAKE": int(name == "take")}) for name in ("index", "take")),

@@ -23,7 +23,7 @@ from .records import OperatorRecord, Record
 from .runtime import Runtime
 
 _lock = threading.RLock()
-NAMES = ("axis", "keepdims", "copy")  # keywords that entries know, as `rt_reduce` numbers them
+NAMES = ("axis", "keepdims", "copy", "dtype")  # keywords that entries know, as `rt_reduce` numbers them
 
 
 def _turned(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -62,6 +62,9 @@ SERVICES: dict[str, Service] = {
     ),
     "td::concat": Service("concat"),
     "td::stack": Service("stack", base="td::concat", recorder=""),
+    "td::full": Service("full", recorder=""),
+    "td::zeros": Service("zeros", base="td::full", recorder=""),
+    "td::ones": Service("ones", base="td::full", recorder=""),
     "td::index": Service("index"),
     "td::take": Service("take", base="td::index", recorder=""),
 }
