@@ -7,7 +7,6 @@ entry is loaded (from the disk cache, or compiled) and put into the function and
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable
@@ -17,12 +16,11 @@ from typing import Any
 from .... import config
 from ....registry import native_type
 from ....registry.keys import DispatchKey
-from ....registry.operator import Operator
+from ....registry.operator import Operator, lock
 from ....registry.state import state
 from .records import OperatorRecord, Record
 from .runtime import Runtime
 
-_lock = threading.RLock()
 NAMES = ("axis", "keepdims", "copy", "dtype")  # keywords that entries know, as `rt_reduce` numbers them
 
 
@@ -153,8 +151,11 @@ class Stub:
             warnings.warn(f"{name} runs without native code: {self.failure}", RuntimeWarning, stacklevel=4)
 
     def put_in(self) -> None:
-        """Load or compile the entry and put it into the function and its methods."""
-        with _lock:
+        """Load or compile the entry and put it into the function and its methods.
+
+        The lock is the registry's: registration tells the stubs, and who makes a stub looks at the registry.
+        """
+        with lock:
             if self.usable:
                 recorder = self.recorder()
                 for door in self.doors:
@@ -170,7 +171,7 @@ class Stub:
 
     def take_out(self) -> None:
         """Send calls to Python again, and count from zero."""
-        with _lock:
+        with lock:
             for door in self.doors:
                 door.close()
             self.cold_calls = 0
@@ -178,7 +179,7 @@ class Stub:
 
     def add_variant(self, key: int) -> None:
         """Compile the loop of a combination of operand types and make it reachable."""
-        with _lock:
+        with lock:
             if self.record is not None and key not in self.record.variants:
                 variant = self.make(key)
                 for door in self.doors:
