@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..errors import ScalarOverflowError
+from ..errors import ScalarOverflowError, ValueArgumentError
 from ..registry.dtypes import INTEGERS
 from ..tracer.graph import Graph, Node, Value, map_values
 from ..tracer.infer import infer, stand_in
@@ -25,6 +27,7 @@ class Range:
         index: which of ``graph.parameters``.
         low, high: the smallest and the largest integer that fits.
         operator, source: what would refuse another, and where.
+        rule: the operator's own rule as a function of the integer; it raises what the operator says.
     """
 
     index: int
@@ -32,11 +35,14 @@ class Range:
     high: int
     operator: str
     source: str
+    rule: Callable[[int], Any] = field(compare=False, repr=False)
 
     def check(self, parameters: Sequence[Any]) -> None:
-        """Raise ScalarOverflowError if the integer does not fit."""
+        """Raise ScalarOverflowError if the integer does not fit, or what the operator raises for another reason."""
         value = parameters[self.index]
         if not self.low <= value <= self.high:
+            with contextlib.suppress(OverflowError):
+                self.rule(value)
             at = f" at {self.source}" if self.source else ""
             raise ScalarOverflowError(
                 f"{self.operator}: Python integer {value} does not fit the array's dtype "
@@ -54,7 +60,8 @@ def ranges_of(graph: Graph) -> tuple[Range, ...]:
         for value in dict.fromkeys(v for v in node.inputs if v in integers):
             limits = _limits(node, value)
             if limits is not None:
-                found.append(Range(integers[value], *limits, node.op.schema.name, node.source))
+                rule = partial(_ask, node, value)
+                found.append(Range(integers[value], *limits, node.op.schema.name, node.source, rule))
     return tuple(dict.fromkeys(found))
 
 
@@ -63,17 +70,24 @@ def _limits(node: Node, value: Value) -> tuple[int, int] | None:
         return None
     lows = [low for low, _, _ in _LIMITS if _accepts(node, value, low)]
     highs = [high for _, high, _ in _LIMITS if _accepts(node, value, high)]
-    return min(lows), max(highs)
+    return (min(lows), max(highs)) if lows and highs else None
 
 
-def _accepts(node: Node, value: Value, number: int) -> bool:
-    """Whether the operator's rule takes this number for a weak Value."""
+def _ask(node: Node, value: Value, number: int) -> Any:
+    """What the operator's rule says to this number for a weak Value."""
 
     def fill(other: Value) -> Any:
         return number if other is value else stand_in(other)
 
+    return infer(
+        node.op, map_values(fill, node.args), {k: map_values(fill, v) for k, v in node.kwargs.items()}
+    )
+
+
+def _accepts(node: Node, value: Value, number: int) -> bool:
+    """Whether the operator's rule takes this number for a weak Value."""
     try:
-        infer(node.op, map_values(fill, node.args), {k: map_values(fill, v) for k, v in node.kwargs.items()})
-    except OverflowError:
+        _ask(node, value, number)
+    except (OverflowError, ValueArgumentError):  # too large, or a negative power of integers
         return False
     return True

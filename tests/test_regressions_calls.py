@@ -152,3 +152,19 @@ def test_the_standards_constants():
     assert (td.pi, td.e, td.inf) == (np.pi, np.e, np.inf)
     assert np.isnan(td.nan)
     assert td.ones(2)[:, td.newaxis].shape == (2, 1)
+
+
+def test_a_traced_integer_is_a_power_of_integers():
+    power = td.jit(lambda x, n: x**n)
+    x = td.asarray(np.array([1, 2, 3], np.int32))
+    for n in (2, 0, 3):
+        assert power(x, n).tolist() == (x**n).tolist()
+    with pytest.raises(errors.ValueArgumentError, match="negative power -1"):
+        power(x, -1)
+    assert power.cache_info().specializations == 1
+    with pytest.raises(errors.ScalarOverflowError):
+        power(x, 2**40)
+    for _ in range(40):
+        assert power(x, 2).tolist() == [1, 4, 9]
+    with pytest.raises(errors.ValueArgumentError):
+        power(x, -1)
