@@ -60,7 +60,7 @@ def _own(array: Any, owners: set[int]) -> Any:
     """The array, copied if it lies in the memory of an argument or of an earlier result.
 
     The passes may find that ``x * 1`` is ``x``; the caller still gets a tensor that can be written without changing x.
-    So does one who gets what is only repeated: the interpreter's expanded views are read-only, compiled code writes out.
+    So does one who gets repeated elements: the interpreter's expanded views are read-only, compiled code writes out.
     """
     if id(owner_of(array)) in owners or not array.flags.writeable:
         array = array.copy()
