@@ -9,6 +9,7 @@ from . import config, lazy
 from .backends.cpu import blas_pointers, native
 from .backends.cpu.native import cache, engine
 from .overhead import coverage, machine
+from .registry.function import awaken
 
 Findings = dict[str, dict[str, Any]]
 
@@ -61,6 +62,7 @@ def vector_math() -> dict[str, Any]:
 
 def stubs() -> dict[str, Any]:
     """How much of the table of operators is answered natively: rows are operator x dtype x memory layout."""
+    awaken()
     rows = list(coverage.rows())
     by_kind = sorted({row.kind for row in rows})
     found: dict[str, Any] = {"all rows": coverage.share(rows), "rows": len(rows)}

@@ -12,7 +12,7 @@ from ..registry.dtypes import DType
 from ..tracer.graph import Node, Value
 from .resolve import body_dtype
 
-HALVES = (dt.float16, dt.bfloat16)
+HALVES = dt.HALVES
 CHEAP = 12  # what a value may cost to be computed again instead of being kept
 _COST = {"cast": 1, "load": 1, "truediv": 4, "sqrt": 6, "floordiv": 8, "remainder": 8}
 _FREE = frozenset("const row scalar index".split())

@@ -7,7 +7,17 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..errors import ArgumentError, OutOfBoundsError, ShapeError
-from ..registry.dtypes import NUMERIC, REAL, DType, as_dtype, bfloat16, bool_, float16, int64, promote, uint64
+from ..registry.dtypes import (
+    NUMERIC,
+    REAL,
+    DType,
+    as_dtype,
+    bool_,
+    int64,
+    is_half,
+    promote,
+    uint64,
+)
 from ..registry.values import TensorSpec
 from . import references
 from .declare import Bad, Draw, Sample
@@ -18,7 +28,6 @@ from .reductions import sum
 from .rules import broadcast_shapes, common_device, compute_dtype, normalize_axis, spec_of
 from .views import permute, reshape, sum_to
 
-HALVES = (float16.np, bfloat16.np)
 SUMS = {"float16": 2e-2, "bfloat16": 1e-1, "float32": 1e-5, "complex64": 1e-5}
 
 
@@ -48,7 +57,7 @@ def _meta(self: Any, other: Any) -> TensorSpec:
 
 def _kernel(xp: Any, self: Any, other: Any) -> Any:
     dtype = promote(as_dtype(self.dtype), as_dtype(other.dtype)).np
-    wide = xp.dtype(xp.float32) if dtype in HALVES else dtype  # BLAS has no half types
+    wide = xp.dtype(xp.float32) if is_half(dtype) else dtype  # BLAS has no half types
     with xp.errstate(all="ignore"):
         found = xp.matmul(self.astype(wide, copy=False), other.astype(wide, copy=False))
         return xp.asarray(found).astype(dtype, copy=False)

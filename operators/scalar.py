@@ -285,7 +285,7 @@ def logaddexp(a: Expr, b: Expr) -> Expr:
 
 # ---- tracing --------------------------------------------------------------------------------------------------------
 
-_HALVES = (dt.float16, dt.bfloat16)
+_HALVES = dt.HALVES
 
 
 def instantiate(body: Callable[..., Any], dtypes: Sequence[DType], out: DType | None = None) -> Expr:

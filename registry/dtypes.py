@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
+from .. import lazy
 from ..errors import DTypeError, ScalarOverflowError
+
+# NumPy dtypes that are not NumPy's own, and who brings them.
+_FOREIGN = {"bfloat16": "ml_dtypes"}
 
 
 class DType:
@@ -31,12 +34,20 @@ class DType:
 
     __slots__ = ("bits", "itemsize", "kind", "name", "np")
 
-    def __init__(self, name: str, numpy_type: Any, kind: str):
-        self.name = name
-        self.np = np.dtype(numpy_type)
-        self.kind = kind
-        self.itemsize = self.np.itemsize
-        self.bits = 1 if kind == "b" else 8 * self.itemsize
+    np: Any
+
+    def __init__(self, name: str, kind: str, itemsize: int):
+        self.name, self.kind, self.itemsize = name, kind, itemsize
+        self.bits = 1 if kind == "b" else 8 * itemsize
+        if name not in _FOREIGN:
+            self.np = np.dtype(name)
+
+    def __getattr__(self, attribute: str) -> Any:
+        """The NumPy dtype of a type that another package brings, which is loaded now."""
+        if attribute != "np":
+            raise AttributeError(f"a dtype has no attribute {attribute!r}")
+        self.np = np.dtype(getattr(lazy.module(_FOREIGN[self.name]), self.name))
+        return self.np
 
     @property
     def is_floating(self) -> bool:
@@ -63,26 +74,27 @@ class DType:
         return (as_dtype, (self.name,))
 
 
-bool_ = DType("bool", np.bool_, "b")
-int8 = DType("int8", np.int8, "i")
-int16 = DType("int16", np.int16, "i")
-int32 = DType("int32", np.int32, "i")
-int64 = DType("int64", np.int64, "i")
-uint8 = DType("uint8", np.uint8, "u")
-uint16 = DType("uint16", np.uint16, "u")
-uint32 = DType("uint32", np.uint32, "u")
-uint64 = DType("uint64", np.uint64, "u")
-float16 = DType("float16", np.float16, "f")
-bfloat16 = DType("bfloat16", ml_dtypes.bfloat16, "f")
-float32 = DType("float32", np.float32, "f")
-float64 = DType("float64", np.float64, "f")
-complex64 = DType("complex64", np.complex64, "c")
-complex128 = DType("complex128", np.complex128, "c")
+bool_ = DType("bool", "b", 1)
+int8 = DType("int8", "i", 1)
+int16 = DType("int16", "i", 2)
+int32 = DType("int32", "i", 4)
+int64 = DType("int64", "i", 8)
+uint8 = DType("uint8", "u", 1)
+uint16 = DType("uint16", "u", 2)
+uint32 = DType("uint32", "u", 4)
+uint64 = DType("uint64", "u", 8)
+float16 = DType("float16", "f", 2)
+bfloat16 = DType("bfloat16", "f", 2)
+float32 = DType("float32", "f", 4)
+float64 = DType("float64", "f", 8)
+complex64 = DType("complex64", "c", 8)
+complex128 = DType("complex128", "c", 16)
 
 SIGNED = (int8, int16, int32, int64)
 UNSIGNED = (uint8, uint16, uint32, uint64)
 INTEGERS = SIGNED + UNSIGNED
-FLOATS = (float16, bfloat16, float32, float64)
+HALVES = (float16, bfloat16)
+FLOATS = (*HALVES, float32, float64)
 COMPLEX = (complex64, complex128)
 NUMERIC = INTEGERS + FLOATS + COMPLEX
 REAL = INTEGERS + FLOATS
@@ -91,7 +103,7 @@ ALL = (bool_, *NUMERIC)
 DEFAULT_INT, DEFAULT_FLOAT, DEFAULT_COMPLEX = int64, float32, complex64
 
 _BY_NAME = {dtype.name: dtype for dtype in ALL} | {"bool_": bool_}
-_BY_NUMPY = {dtype.np: dtype for dtype in ALL}
+_BY_NUMPY = {dtype.np: dtype for dtype in ALL if dtype.name not in _FOREIGN}
 _BY_PYTHON: dict[Any, DType] = {bool: bool_, int: DEFAULT_INT, float: DEFAULT_FLOAT, complex: DEFAULT_COMPLEX}
 
 
@@ -124,11 +136,18 @@ def as_dtype(value: Any) -> DType:
         native = np.dtype(value).newbyteorder("=")
     except (TypeError, ValueError):
         native = None
+    if native is not None and native.name in _FOREIGN:
+        return _BY_NAME[native.name]
     if value is None or native not in _BY_NUMPY:
         raise DTypeError(
             f"{value!r} is not a dtype of tandem; the dtypes are {', '.join(d.name for d in ALL)}"
         )
     return _BY_NUMPY[native]
+
+
+def is_half(native: Any) -> bool:
+    """Whether a NumPy dtype is one of the 16-bit floats."""
+    return native.itemsize == 2 and native.name in ("float16", "bfloat16")
 
 
 def _wider(one: DType, two: DType) -> DType:

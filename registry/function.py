@@ -49,7 +49,7 @@ class OperatorFunction(NativeCallable):  # type: ignore[misc]
 
     def _first_call(self, *args: Any, **kwargs: Any) -> Any:
         """The first call of any operator in this process: load what waits for it."""
-        _awaken()
+        awaken()
         return self.target(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -65,7 +65,8 @@ class OperatorFunction(NativeCallable):  # type: ignore[misc]
 functions: dict[str, Any] = {}
 
 
-def _awaken() -> None:
+def awaken() -> None:
+    """Load what the import has left to the first call."""
     with lock:
         _state.awake = True
         while before_first_call:

@@ -10,7 +10,7 @@ import numpy as np
 from ...eager.tensor import Tensor, wrap
 from ...operators.declare import Declaration
 from ...operators.quiet import quietly
-from ...registry.dtypes import DType, bfloat16, float16
+from ...registry.dtypes import HALVES, DType, is_half
 from ...registry.operator import Operator
 
 UFUNCS: dict[str, Any] = {
@@ -22,13 +22,12 @@ UFUNCS: dict[str, Any] = {
     "all": np.logical_and,
 }
 CHOICES: dict[str, Any] = {"argmax": np.argmax, "argmin": np.argmin}
-_HALVES = (float16.np, bfloat16.np)
 _FLOAT32 = np.dtype(np.float32)
 
 
 def _accumulator(out: DType) -> np.dtype[Any]:
     """The dtype that a sum or product with results of ``out`` is accumulated in."""
-    return _FLOAT32 if out.np in _HALVES else out.np
+    return _FLOAT32 if out in HALVES else out.np
 
 
 def _wrap_as(result: Any, dtype: DType) -> Tensor:
@@ -64,7 +63,7 @@ def _choice_kernel(decl: Declaration, choose: Callable[..., Any]) -> Callable[..
     def kernel(self: Tensor, axis: Any = None, *, keepdims: bool = False) -> Tensor:
         out = decl.meta(self, axis, keepdims=keepdims).dtype  # type: ignore[misc]
         array = self._array
-        wide = array.astype(np.float32) if array.dtype in _HALVES else array
+        wide = array.astype(np.float32) if is_half(array.dtype) else array
         return _wrap_as(choose(wide, axis, keepdims=keepdims), out)
 
     return kernel
