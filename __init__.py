@@ -71,5 +71,8 @@ _cpu_kernels.register()
 globals().update({name: fn for name, fn in _public_functions().items() if name not in globals()})
 _before_first_call.append(lambda: _lazy.native_layer().install())
 bool = bool_
+if not _gc.get_freeze_count():
+    _gc.freeze()  # to and fro: what was made counts as old now, without having been walked
+    _gc.unfreeze()
 if _collects:
     _gc.enable()
