@@ -13,6 +13,8 @@ import numpy as np
 from .. import lazy
 from ..errors import DTypeError, ScalarOverflowError
 
+NumpyDType = np.dtype[Any]
+
 # NumPy dtypes that are not NumPy's own, and who brings them.
 _FOREIGN = {"bfloat16": "ml_dtypes"}
 
@@ -34,7 +36,7 @@ class DType:
 
     __slots__ = ("bits", "itemsize", "kind", "name", "np")
 
-    np: Any
+    np: NumpyDType
 
     def __init__(self, name: str, kind: str, itemsize: int):
         self.name, self.kind, self.itemsize = name, kind, itemsize

@@ -24,7 +24,7 @@ def array_at(address: int, layout: Layout, dtype: DType) -> Any:
     high = sum(max((n - 1) * s, 0) for n, s in zip(layout.shape, layout.strides, strict=True))
     first = address + (layout.offset + low) * dtype.itemsize
     memory = (ctypes.c_char * ((high - low + 1) * dtype.itemsize)).from_address(first)
-    flat = np.frombuffer(memory, dtype.np)
+    flat = np.frombuffer(memoryview(memory), dtype.np)
     strides = tuple(s * dtype.itemsize for s in layout.strides)
     return np.lib.stride_tricks.as_strided(flat[-low:], layout.shape, strides)
 
@@ -55,7 +55,7 @@ def make_callback(step: NodeStep) -> Callable[[int], None]:
         results = call(node, args, kwargs)
         for result, out, pointer in zip(results, node.outputs, table[len(layouts) :], strict=True):
             if out.spec.size:
-                target = (ctypes.c_char * (out.spec.size * out.spec.dtype.itemsize)).from_address(pointer)
-                np.frombuffer(target, out.spec.dtype.np).reshape(out.shape)[...] = result._array
+                target = (ctypes.c_char * (out.spec.size * out.spec.dtype.itemsize)).from_address(pointer or 0)
+                np.frombuffer(memoryview(target), out.spec.dtype.np).reshape(out.shape)[...] = result._array
 
     return callback
