@@ -55,7 +55,9 @@ def make_callback(step: NodeStep) -> Callable[[int], None]:
         results = call(node, args, kwargs)
         for result, out, pointer in zip(results, node.outputs, table[len(layouts) :], strict=True):
             if out.spec.size:
-                target = (ctypes.c_char * (out.spec.size * out.spec.dtype.itemsize)).from_address(pointer or 0)
+                target = (ctypes.c_char * (out.spec.size * out.spec.dtype.itemsize)).from_address(
+                    pointer or 0
+                )
                 np.frombuffer(memoryview(target), out.spec.dtype.np).reshape(out.shape)[...] = result._array
 
     return callback

@@ -8,6 +8,9 @@ from __future__ import annotations
 from .dsl import (
     NULL,
     apart,
+    cstr,
+    extern,
+    extern_object,
     i32,
     i64,
     likely,
@@ -68,6 +71,9 @@ from .rt_copies import copied
 from .rt_elementwise import MAX_RANK
 from .rt_operands import plain_array
 from .rt_reshape import MOVED, REFUSED, VIEWED, reshaped
+
+PyErr_SetString = extern("PyErr_SetString", "None(ptr, ptr)")
+PyExc_TypeError = extern_object("PyExc_TypeError")
 
 # Slots of a Storage; `runtime` supplies them.
 S_OWNER: i64 = 0
@@ -254,6 +260,9 @@ def shared_storage(g: ptr, source: ptr, array: ptr) -> ptr:
     """The storage of a tensor, a new reference; made and remembered if there was none. NULL with an exception set."""
     known = load_ptr(source, T_STORAGE)
     if likely(known != Py_None):
+        if unlikely(known == NULL or type_of(known) != load_ptr(g, G_STORAGE)):
+            PyErr_SetString(load_ptr(PyExc_TypeError, 0), cstr("a tensor's _storage was replaced or deleted"))
+            return NULL
         incref(known)
         return known
     made = PyType_GenericAlloc(load_ptr(g, G_STORAGE), 0)
@@ -270,8 +279,7 @@ def shared_storage(g: ptr, source: ptr, array: ptr) -> ptr:
     known = load_ptr(source, T_STORAGE)  # making an object may have run Python code that made one
     if unlikely(known != Py_None):
         decref(made)
-        incref(known)
-        return known
+        return shared_storage(g, source, array)
     incref(made)
     store_ptr(source, T_STORAGE, made)
     decref(Py_None)
