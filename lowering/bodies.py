@@ -12,7 +12,6 @@ from ..registry.dtypes import DType
 from ..tracer.graph import Node, Value
 from .resolve import body_dtype
 
-HALVES = dt.HALVES
 CHEAP = 12  # what a value may cost to be computed again instead of being kept
 _COST = {"cast": 1, "load": 1, "truediv": 4, "sqrt": 6, "floordiv": 8, "remainder": 8}
 _FREE = frozenset("const row scalar index".split())
@@ -74,7 +73,7 @@ def reduction_operand(node: Node, operand: Expr) -> Expr:
     if fold in ("any", "all"):
         return cast(operand, dt.bool_)
     typed = cast(operand, out) if fold in ("sum", "prod") else operand
-    return cast(typed, dt.float32) if typed.dtype in HALVES else typed
+    return cast(typed, dt.float32) if typed.dtype in dt.HALVES else typed
 
 
 def folded_dtype(node: Node, operand: Expr) -> DType:

@@ -12,7 +12,7 @@ from ..registry import dtypes as dt
 from ..registry.operator import find
 from ..registry.values import TensorSpec
 from ..tracer.graph import Node, Value
-from .bodies import HALVES, number
+from .bodies import number
 from .layout import Layout, contiguous, dummy_array, located
 from .loops import Buffer, FusedKernel, Stage, Store, load, scalar
 from .resolve import NUMBERS
@@ -97,7 +97,7 @@ def piece_kernel(
 
 
 def _sum(a: Expr, b: Expr) -> Expr:
-    wide = dt.float32 if a.dtype in HALVES else a.dtype
+    wide = dt.float32 if a.dtype in dt.HALVES else a.dtype
     return cast(apply("add", cast(a, wide), cast(b, wide)), a.dtype)
 
 

@@ -285,8 +285,6 @@ def logaddexp(a: Expr, b: Expr) -> Expr:
 
 # ---- tracing --------------------------------------------------------------------------------------------------------
 
-_HALVES = dt.HALVES
-
 
 def instantiate(body: Callable[..., Any], dtypes: Sequence[DType], out: DType | None = None) -> Expr:
     """Trace ``body`` for operands of ``dtypes``.
@@ -303,11 +301,11 @@ def instantiate(body: Callable[..., Any], dtypes: Sequence[DType], out: DType | 
     add(mul(const(2.0):float32, arg(0):float32):float32, const(1.0):float32):float32
     """
     args = [arg(i, dtype) for i, dtype in enumerate(dtypes)]
-    widened = [cast(a, dt.float32) if a.dtype in _HALVES else a for a in args]
+    widened = [cast(a, dt.float32) if a.dtype in dt.HALVES else a for a in args]
     result = body(*widened)
     if not isinstance(result, Expr):
         result = const(result, out or dt.scalar_dtype(result))
-    halves = {dtype for dtype in dtypes if dtype in _HALVES}
+    halves = {dtype for dtype in dtypes if dtype in dt.HALVES}
     if out is None and len(halves) == 1 and result.dtype is dt.float32:
         out = next(iter(halves))
     return result if out is None else cast(result, out)
