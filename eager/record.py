@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import AutogradError, NotDifferentiableError
 from ..operators.declare import LIBRARY
-from ..registry.keys import AUTOGRAD, DispatchKey, below
+from ..registry.keys import AUTOGRAD, DispatchKey, below, keys_of
 from ..registry.operator import Operator
 from ..registry.state import adjusted
 from ..registry.values import describe
@@ -22,7 +22,7 @@ from .plans import ARGUMENT, Plan, Tracked, plan_of
 from .tensor import Tensor, require_grad, wrap_view
 from .views import View, check_unshared, rebase, root_of, shares, track
 
-BELOW = below(DispatchKey.AutogradCPU)
+BELOW = below(DispatchKey.AutogradOther)
 Args = tuple[Any, ...]
 Kwargs = dict[str, Any]
 MetaOf = Callable[[Any], AutogradMeta | None]
@@ -30,7 +30,7 @@ MetaOf = Callable[[Any], AutogradMeta | None]
 
 def eager_meta(value: Any) -> AutogradMeta | None:
     """The record of a tensor that requires gradients, else None."""
-    if type(value) is Tensor:
+    if isinstance(value, Tensor) and value._keys & AUTOGRAD:
         meta: AutogradMeta | None = value._meta
         return meta if meta is not None and meta.requires_grad else None
     return None
@@ -189,5 +189,5 @@ def _copy(value: Any) -> Any:
     return old if value._meta is None else require_grad(old, value._meta)
 
 
-for _key in (DispatchKey.AutogradCPU, DispatchKey.AutogradCUDA, DispatchKey.AutogradMeta):
+for _key in keys_of(AUTOGRAD):
     LIBRARY.fallback(autograd, _key)

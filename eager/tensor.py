@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError, OutOfBoundsError, ValueArgumentError
 from ..registry.dtypes import DType, as_dtype
-from ..registry.keys import CPU_KEYS, GRAD_CPU_KEYS
+from ..registry.keys import CPU_KEYS, GRAD_CPU_KEYS, autograd_keys
 from ..registry.values import TensorBase, TensorSpec, converters
 from .storage import Storage, owner_of
 
@@ -275,7 +275,7 @@ def storage_of(tensor: Tensor) -> Storage:
 def require_grad(tensor: Tensor, meta: Any) -> Tensor:
     """Attach autograd's record to a tensor."""
     tensor._meta = meta
-    tensor._keys = GRAD_CPU_KEYS
+    tensor._keys = GRAD_CPU_KEYS if type(tensor) is Tensor else tensor._keys | autograd_keys(tensor._keys)
     return tensor
 
 

@@ -85,6 +85,10 @@ class Declaration:
         inplace: whether an in-place variant (``add_``) exists.
         method: whether it is a method of Tensor.
         explicit: for composites: recorded whole by a trace (CompositeExplicit) instead of decomposed.
+        batching: how the Batched layer runs the operator on tensors with a batch axis in front (:mod:`tandem.eager.
+            batched`); None where the kind's rule, or a loop, does.
+        autocast: the Autocast layer's policy: ``"lower"`` (run in the lower precision), ``"float32"``, ``"promote"``
+            (the widest dtype among the arguments), or empty: left alone.
         effects: ``"random"``, ``"callback"``, ``"print"``, ``"mutation"``: never merged, dropped or moved.
     """
 
@@ -107,6 +111,8 @@ class Declaration:
     inplace: bool = False
     method: bool = True
     explicit: bool = False
+    batching: Callable[..., Any] | None = None
+    autocast: str = ""
     effects: frozenset[str] = frozenset()
 
     @property

@@ -23,24 +23,28 @@ class DispatchKey(IntEnum):
     CPU = 0
     CUDA = 1
     Meta = 2
-    SparseCPU = 3
-    SparseCUDA = 4
-    SparseMeta = 5
-    QuantizedCPU = 6
-    QuantizedCUDA = 7
-    QuantizedMeta = 8
-    Tracer = 9
-    Python = 10
-    Functionalize = 11
-    ADInplaceOrView = 12
-    AutogradCPU = 13
-    AutogradCUDA = 14
-    AutogradMeta = 15
-    Batched = 16
-    Autocast = 17
-    Level = 18
-    Mode = 19
-    Profiler = 20
+    PrivateUse1 = 3
+    PrivateUse2 = 4
+    SparseCPU = 5
+    SparseCUDA = 6
+    SparseMeta = 7
+    QuantizedCPU = 8
+    QuantizedCUDA = 9
+    QuantizedMeta = 10
+    Tracer = 11
+    Python = 12
+    Functionalize = 13
+    ADInplaceOrView = 14
+    AutogradOther = 15
+    AutogradCPU = 16
+    AutogradCUDA = 17
+    AutogradMeta = 18
+    AutogradPrivateUse1 = 19
+    Batched = 20
+    Autocast = 21
+    Level = 22
+    Mode = 23
+    Profiler = 24
 
     @classmethod
     def _missing_(cls, value: object) -> DispatchKey:
@@ -71,11 +75,12 @@ def below(key: DispatchKey) -> int:
 
 
 K = DispatchKey
-DENSE = keyset(K.CPU, K.CUDA, K.Meta)
+# PrivateUse1 and PrivateUse2 are for backends from outside; the first has an autograd key of its own.
+DENSE = keyset(K.CPU, K.CUDA, K.Meta, K.PrivateUse1, K.PrivateUse2)
 BACKENDS = DENSE | keyset(
     K.SparseCPU, K.SparseCUDA, K.SparseMeta, K.QuantizedCPU, K.QuantizedCUDA, K.QuantizedMeta
 )
-AUTOGRAD = keyset(K.AutogradCPU, K.AutogradCUDA, K.AutogradMeta)
+AUTOGRAD = keyset(K.AutogradOther, K.AutogradCPU, K.AutogradCUDA, K.AutogradMeta, K.AutogradPrivateUse1)
 # What a composite kernel may stand in for: every key that a body written with operators passes through unharmed.
 COMPOSITE_EXPLICIT = BACKENDS
 COMPOSITE_IMPLICIT = (
@@ -99,11 +104,18 @@ AUTOGRAD_OF_BACKEND: dict[DispatchKey, DispatchKey] = {
     K.Meta: K.AutogradMeta,
     K.SparseMeta: K.AutogradMeta,
     K.QuantizedMeta: K.AutogradMeta,
+    K.PrivateUse1: K.AutogradPrivateUse1,
+    K.PrivateUse2: K.AutogradOther,
 }
 
 # One object each, so that native guards compare a pointer.
 CPU_KEYS: int = int(keyset(K.CPU))
 GRAD_CPU_KEYS: int = int(keyset(K.CPU, K.AutogradCPU))
+
+
+def autograd_keys(bits: int) -> int:
+    """The autograd keys of the backends in a key set."""
+    return keyset(*{AUTOGRAD_OF_BACKEND[key] for key in keys_of(bits & BACKENDS)})
 
 
 def parse_key(name: str | DispatchKey) -> DispatchKey | str:
