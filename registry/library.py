@@ -13,7 +13,17 @@ from typing import Any
 
 from ..errors import ArgumentError, RegistrationError, UnknownOperatorError
 from .keys import DispatchKey, parse_key
-from .operator import Kernel, KeyName, Operator, Registration, fallbacks, lock, operators, recompute_all
+from .operator import (
+    Kernel,
+    KeyName,
+    Operator,
+    Registration,
+    definition_listeners,
+    fallbacks,
+    lock,
+    operators,
+    recompute_all,
+)
 from .schema import Schema
 from .schema_parser import parse_schema
 
@@ -97,6 +107,7 @@ class Library:
             operators[operator.name] = operator
             for registration in _waiting.get(operator.name, ()):
                 operator.add(registration)
+            _tell(operator, True)
         return self._keep(lambda: self._undefine(operator))
 
     def impl(
@@ -194,6 +205,12 @@ class Library:
         with lock:
             if operators.get(operator.name) is operator:
                 del operators[operator.name]
+                _tell(operator, False)
+
+
+def _tell(operator: Operator, defined: bool) -> None:
+    for listener in definition_listeners:
+        listener(operator, defined)
 
 
 def _check_kernel(fn: Any) -> None:

@@ -93,6 +93,8 @@ class Entry(NamedTuple):
 fallbacks: dict[DispatchKey, list[Registration]] = {}
 operators: dict[str, Operator] = {}
 change_listeners: list[Callable[[Operator], None]] = []
+# Told of each operator that is defined (True) or undefined (False).
+definition_listeners: list[Callable[[Operator, bool], None]] = []
 
 
 class Operator:
