@@ -111,30 +111,46 @@ class Library:
         return self._keep(lambda: self._undefine(operator))
 
     def impl(
-        self, name: str, fn: Kernel | None = None, key: KeyName = "CompositeImplicit", *, boxed: bool = False
+        self,
+        name: str,
+        fn: Kernel | KeyName | None = None,
+        key: KeyName = "",
+        *,
+        boxed: bool = False,
+        with_keyset: bool = False,
     ) -> Any:
-        """Register a kernel; also a decorator: ``@lib.impl("name", key="CPU")``.
+        """Register a kernel; also a decorator: ``@lib.impl("name", "CPU")``.
 
         Args:
             name: operator name, with ``.overload`` if it has one, without namespace.
             fn: the kernel: a plain function of the schema's arguments; boxed: ``fn(op, keyset, args, kwargs)``.
-            key: a dispatch key or an alias key.
+            key: a dispatch key or an alias key; by default ``"CompositeImplicit"``.
             boxed: whether ``fn`` is boxed.
+            with_keyset: whether ``fn`` takes the call's key set as its first argument: ``fn(keyset, *args, **kwargs)``.
 
         Returns:
             A handle; as a decorator, the function.
 
         Raises:
-            ArgumentError: the name is no string, or the kernel is not callable.
+            ArgumentError: the name is no string, or the kernel is not callable, or it is to be called in two ways.
             ValueArgumentError: no such key.
         """
         if not isinstance(name, str):
             raise ArgumentError(f"impl takes the name of an operator, such as 'add.Tensor', not {name!r}")
-        parsed = parse_key(key)
+        if isinstance(fn, (str, DispatchKey)) and key == "":
+            key, fn = fn, None  # @lib.impl("name", "CPU")
+        parsed = parse_key("CompositeImplicit" if key == "" else key)
         if fn is None:
-            return lambda function: (self.impl(name, function, parsed, boxed=boxed), function)[1]
+
+            def decorate(function: Kernel) -> Kernel:
+                self.impl(name, function, parsed, boxed=boxed, with_keyset=with_keyset)
+                return function
+
+            return decorate
         _check_kernel(fn)
-        registration = Registration(fn, parsed, boxed, _caller())
+        if boxed and with_keyset:
+            raise ArgumentError("a boxed kernel takes the key set anyway: leave out with_keyset")
+        registration = Registration(fn, parsed, boxed, _caller(), with_keyset)  # type: ignore[arg-type]
         full_name = f"{self.namespace}::{name}"
         with lock:
             _waiting.setdefault(full_name, []).append(registration)

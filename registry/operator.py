@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..errors import AllocationError, NoKernelError, ScalarOverflowError, TandemError
+from ..errors import AllocationError, ArgumentError, NoKernelError, ScalarOverflowError, TandemError
 from . import trace
 from .binding import Binder
 from .keys import (
@@ -20,8 +20,12 @@ from .keys import (
     BACKEND_OF_DEVICE,
     BACKENDS,
     COMPOSITE_IMPLICIT,
+    KEY_COUNT,
     DispatchKey,
+    DispatchKeySet,
+    below,
     from_bits,
+    parse_key,
 )
 from .schema import Schema
 from .state import state
@@ -55,6 +59,7 @@ class Registration(NamedTuple):
     key: KeyName
     boxed: bool = False
     origin: str = ""
+    with_keyset: bool = False
 
     @property
     def name(self) -> str:
@@ -102,11 +107,15 @@ class Operator:
 
     Attributes:
         schema: its parsed schema.
+        extra_keys: key set added to that of every call, before the thread's excluded keys are taken out: 0, except
+            while a mode is interested in this operator.
         decl: its declaration (:class:`tandem.operators.declare.Declaration`), or None for one defined without.
         version: rises with each change of the table.
     """
 
-    __slots__ = ("__weakref__", "_binder", "_published", "decl", "kernels", "name", "schema", "version")
+    __slots__ = (
+        "__weakref__", "_binder", "_published", "decl", "extra_keys", "kernels", "name", "schema", "version"
+    )  # fmt: skip
 
     def __init__(self, schema: Schema, decl: Any = None):
         self.schema = schema
@@ -115,6 +124,7 @@ class Operator:
         self._binder: Binder | None = None
         self.kernels: dict[KeyName, list[Registration]] = {}
         self.version = 0
+        self.extra_keys = 0
         self._published: tuple[tuple[Entry, ...], int] | None = None
 
     @property
@@ -229,7 +239,7 @@ class Operator:
                 if isinstance(value, TensorBase):
                     bits |= value._keys
             if bits & BACKENDS:
-                return (bits | state.include) & ~state.exclude
+                return (bits | state.include | self.extra_keys) & ~state.exclude
         for index, is_list in self.binder.tensor_positions:
             value = args[index]
             if is_list:
@@ -243,7 +253,7 @@ class Operator:
                 bits |= kwargs[name]._keys
         if not bits & BACKENDS:
             bits |= self._default_backend(args, kwargs)
-        return (bits | state.include) & ~state.exclude
+        return (bits | state.include | self.extra_keys) & ~state.exclude
 
     def _default_backend(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
         device = kwargs.get(self.binder.device_argument or "") or "cpu"
@@ -262,9 +272,72 @@ class Operator:
             return entry.fn(self, bits, args, kwargs)
         return entry.fn(*args, **kwargs)
 
-    def redispatch(self, keyset: int, *args: Any, **kwargs: Any) -> Any:
-        """Run the kernel of the highest key of ``keyset``; a layer passes on what lies below itself."""
-        return self.dispatch(keyset, args, kwargs)
+    def redispatch(self, keyset: int | DispatchKeySet, *args: Any, **kwargs: Any) -> Any:
+        """Run the kernel of the highest key of a key set, not of the arguments' own.
+
+        Args:
+            keyset: the key set; a layer passes on what lies below itself.
+            args, kwargs: the call's arguments; they are checked as those of any call.
+
+        Raises:
+            ArgumentError: the key set is none, or the arguments do not fit the schema.
+            NoKernelError: the key set is empty, or nothing serves its highest key.
+
+        >>> import tandem as td
+        >>> td.ops.td.exp.default.redispatch(td.DispatchKeySet("CPU"), td.asarray([0.0])).tolist()
+        [1.0]
+        """
+        bits = keyset.bits if isinstance(keyset, DispatchKeySet) else keyset
+        if type(bits) is not int or bits < 0 or bits >> KEY_COUNT:
+            raise ArgumentError(
+                f"redispatch takes a key set first, such as DispatchKeySet('CPU'), not {keyset!r}"
+            )
+        return self.dispatch(bits, *self.binder.bind(args, kwargs))
+
+    def get_kernel(self, key: KeyName) -> BoundKernel:
+        """The kernel that serves a key now, to call later, whatever is registered after.
+
+        Args:
+            key: a dispatch key, or an alias key.
+
+        Returns:
+            A callable of the schema's arguments that runs this kernel.
+
+        Raises:
+            ValueArgumentError: no such key.
+            NoKernelError: nothing serves it.
+
+        >>> import tandem as td
+        >>> td.ops.td.exp.default.get_kernel("CPU")(td.asarray([0.0])).tolist()
+        [1.0]
+        """
+        parsed = parse_key(key)
+        if isinstance(parsed, DispatchKey):
+            entry = self.table[parsed]
+        else:
+            held = self.registered(parsed)
+            entry = Entry("missing", None, fallthrough) if held is None else _filled("kernel", held)
+        if entry.kind in ("missing", "fallthrough", "ambiguous"):
+            name = getattr(parsed, "name", parsed)
+            raise NoKernelError(f"operator {self.name} has no kernel to call for {name}: it is {entry.kind}")
+        return BoundKernel(self, parsed, entry)
+
+    def call_for_key(self, key: KeyName, *args: Any, **kwargs: Any) -> Any:
+        """Call the operator with the kernel that serves a key, whatever the keys of the arguments.
+
+        Args:
+            key: a dispatch key, or an alias key.
+            args, kwargs: the call's arguments.
+
+        Raises:
+            ValueArgumentError: no such key.
+            NoKernelError: nothing serves it.
+
+        >>> import tandem as td
+        >>> td.ops.td.add.Tensor.call_for_key("CPU", td.asarray([1.0]), 2).tolist()
+        [3.0]
+        """
+        return self.get_kernel(key)(*args, **kwargs)
 
     def __repr__(self) -> str:
         return f"<operator {self.schema}>"
@@ -273,10 +346,38 @@ class Operator:
         return (find, (self.name,))
 
 
+class BoundKernel(NamedTuple):
+    """One kernel of an operator, to call by itself; made by :meth:`Operator.get_kernel`.
+
+    Attributes:
+        operator: the operator.
+        key: the key or alias that the kernel serves.
+        entry: the slot of the dispatch table as it was.
+    """
+
+    operator: Operator
+    key: KeyName
+    entry: Entry
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the kernel on the arguments of a call, with the keys up to its own."""
+        operator, entry = self.operator, self.entry
+        args, kwargs = operator.binder.bind(args, kwargs)
+        if not entry.boxed:
+            return entry.fn(*args, **kwargs)
+        bits = operator.keyset(args, kwargs)
+        if isinstance(self.key, DispatchKey):
+            bits = bits & below(self.key) | 1 << self.key
+        return entry.fn(operator, bits, args, kwargs)
+
+
 def _filled(kind: str, registration: Registration) -> Entry:
-    if registration.fn is fallthrough:
+    fn = registration.fn
+    if fn is fallthrough:
         return Entry("fallthrough", registration, fallthrough)
-    return Entry(kind, registration, registration.fn, registration.boxed)
+    if registration.with_keyset:
+        return Entry(kind, registration, lambda op, bits, args, kwargs: fn(bits, *args, **kwargs), True)
+    return Entry(kind, registration, fn, registration.boxed)
 
 
 def find(full_name: str) -> Operator:
