@@ -13,10 +13,12 @@ _gc.disable()
 from . import config as config
 from . import errors as errors
 from . import lazy as _lazy
+from . import profiler as profiler
 from . import pytree as pytree
 from .backends.cpu import kernels as _cpu_kernels
 from .eager import autograd as autograd
 from .eager import levels as _levels
+from .eager import meta_kernel as _meta_kernel
 from .eager import methods as _methods
 from .eager import printing as _printing
 from .eager import record as _record
@@ -26,6 +28,7 @@ from .eager.modes import enable_grad as enable_grad
 from .eager.modes import is_grad_enabled as is_grad_enabled
 from .eager.modes import no_grad as no_grad
 from .eager.public import public_functions as _public_functions
+from .eager.synchronize import synchronize as synchronize
 from .eager.tensor import Tensor as Tensor
 from .jit import jit as jit
 from .operators import random as random

@@ -51,6 +51,10 @@ class BackendUnavailableError(DeviceError, RuntimeError):
     """The backend is known, and cannot be used on this machine."""
 
 
+class ProfilerError(TandemError, RuntimeError):
+    """A profiler was started while another one runs."""
+
+
 class SchemaError(TandemError, ValueError):
     """A schema does not parse, or does not allow what was asked of it.
 

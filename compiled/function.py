@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from .. import config
 from ..registry.native_type import NativeCallable, accept_entries
+from ..registry.observe import observed, unobserved
 from ..registry.state import state
 from ..tracer.trace import current_trace
 from .arguments import Arguments, Bound, as_names, as_numbers
@@ -65,6 +66,10 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if current_trace() is not None:
             return self._fn(*args, **kwargs)
+        observer = observed()
+        if observer is not None:  # the compiled code runs as it does when nobody watches
+            name, inputs = f"jit {self._arguments.name}", (*args, *kwargs.values())
+            return unobserved(lambda: observer.span(name, "jit", lambda: self(*args, **kwargs), inputs))
         bound = self._arguments.bind(args, kwargs)
         keys = self._keys(bound)
         found, scalars = self._find(bound, keys)

@@ -3,7 +3,8 @@
 from typing import Any
 
 from .. import lazy
-from .report import count, duration
+from ..units import duration
+from .report import count
 from .results import Comparison, Report, Split
 
 COLORS = {

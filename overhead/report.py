@@ -3,16 +3,9 @@
 from typing import Any
 
 from .. import lazy
+from ..units import duration
 from .measure import Timing
 from .results import Comparison, Report, Split
-
-
-def duration(ns: float) -> str:
-    """A time in three digits and its unit."""
-    for unit, size in (("ns", 1.0), ("us", 1e3), ("ms", 1e6)):
-        if ns < 999.5 * size:
-            return f"{ns / size:.3g} {unit}"
-    return f"{ns / 1e9:.3g} s"
 
 
 def count(elements: int) -> str:

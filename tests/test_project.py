@@ -23,11 +23,13 @@ README = (ROOT / "README.md").read_text()
 RANK = {
     "errors": 0,
     "lazy": 0,
+    "units": 0,
     "config": 1,
     "pytree": 1,
     "registry": 2,
     "operators": 3,
     "eager": 4,
+    "profiler": 5,
     "tracer": 5,
     "lowering": 6,
     "backends": 7,

@@ -1,0 +1,32 @@
+"""The profiler: where the time and the memory of a program go, operator by operator. Loaded at its first use.
+
+>>> import tandem as td
+>>> with td.profiler.profile() as prof:
+...     _ = td.exp(td.asarray([1.0, 2.0]))
+>>> prof.key_averages()[0].name, prof.key_averages()[0].count
+('td::exp', 1)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .. import lazy
+
+if TYPE_CHECKING:
+    from .events import Event as Event
+    from .session import profile as profile
+    from .session import record_function as record_function
+
+__all__ = ["Event", "profile", "record_function"]
+
+
+def __getattr__(name: str) -> Any:
+    """The public names, from where they are defined."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(lazy.module(f"{__name__}.{'events' if name == 'Event' else 'session'}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

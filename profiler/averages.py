@@ -1,0 +1,180 @@
+"""Events summed by name, and the table of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from .. import lazy
+from ..errors import ValueArgumentError
+from ..units import duration, size
+from .events import Event
+
+
+class Row(NamedTuple):
+    """The events of one name.
+
+    Attributes:
+        name: the operator, or the span.
+        count: number of calls.
+        self_ns: nanoseconds in the calls themselves, without what ran inside them.
+        total_ns: nanoseconds in the calls; a call inside one of the same name is not counted again.
+        self_bytes: bytes that the calls themselves brought about.
+        total_bytes: with what ran inside them.
+        shapes: of the arguments, where rows were grouped by them.
+        stack: where they were called, where rows were grouped by it.
+    """
+
+    name: str
+    count: int
+    self_ns: int
+    total_ns: int
+    self_bytes: int
+    total_bytes: int
+    shapes: tuple[tuple[int, ...], ...] = ()
+    stack: tuple[str, ...] = ()
+
+    @property
+    def average_ns(self) -> float:
+        """Nanoseconds a call."""
+        return self.total_ns / self.count
+
+
+SORTS: dict[str, Callable[[Row], Any]] = {
+    "total_time": lambda row: row.total_ns,
+    "self_time": lambda row: row.self_ns,
+    "average_time": lambda row: row.average_ns,
+    "count": lambda row: row.count,
+    "total_memory": lambda row: row.total_bytes,
+    "self_memory": lambda row: row.self_bytes,
+    "name": lambda row: row.name,
+}
+# PyTorch's names, for those who know them.
+_OTHER_NAMES = {
+    "cpu_time_total": "total_time",
+    "self_cpu_time_total": "self_time",
+    "cpu_time": "average_time",
+    "cpu_memory_usage": "total_memory",
+    "self_cpu_memory_usage": "self_memory",
+}
+
+
+class Averages(list[Row]):
+    """Rows of sums, in the order in which the names were first seen; ``table()`` prints them.
+
+    Attributes:
+        peak: the most bytes that lived at once, or None where memory was not profiled.
+    """
+
+    def __init__(self, rows: Iterable[Row], peak: int | None = None):
+        super().__init__(rows)
+        self.peak = peak
+
+    @property
+    def self_ns(self) -> int:
+        """Nanoseconds in all calls."""
+        return sum(row.self_ns for row in self)
+
+    def table(self, sort_by: str = "self_time", row_limit: int = 100) -> str:
+        """The rows as a table.
+
+        Args:
+            sort_by: ``"total_time" "self_time" "average_time" "count" "total_memory" "self_memory"``, largest first,
+                or ``"name"``; PyTorch's names (``"self_cpu_time_total"``, ...) work as well.
+            row_limit: the most rows.
+
+        Returns:
+            A text of fixed width; percentages are of the time in all calls.
+
+        Raises:
+            ValueArgumentError: there is no such order.
+        """
+        key = _OTHER_NAMES.get(sort_by, sort_by)
+        if key not in SORTS:
+            raise ValueArgumentError(f"sort_by={sort_by!r}; the orders are {', '.join(SORTS)}")
+        rows = sorted(self, key=SORTS[key], reverse=key != "name")
+        return _render(self, rows[:row_limit], len(rows))
+
+    def __str__(self) -> str:
+        return self.table()
+
+
+def averages_of(
+    events: Iterable[Event], by_shape: bool = False, frames: int = 0, peak: int | None = None
+) -> Averages:
+    """Sum events by name, and by shapes and places where asked for."""
+    groups: dict[tuple[Any, ...], list[Event]] = {}
+    for event in events:
+        key = (event.name, event.shapes if by_shape else (), event.stack[:frames])
+        groups.setdefault(key, []).append(event)
+    return Averages((_sum(key, held) for key, held in groups.items()), peak)
+
+
+def _sum(key: tuple[Any, ...], events: list[Event]) -> Row:
+    outer = [event for event in events if not _is_inside_same(event)]
+    return Row(
+        key[0],
+        len(events),
+        sum(event.own for event in events),
+        sum(event.total for event in outer),
+        sum(event.allocated - event.allocated_inside for event in events),
+        sum(event.allocated for event in outer),
+        key[1],
+        key[2],
+    )
+
+
+def _is_inside_same(event: Event) -> bool:
+    parent = event.parent
+    while parent is not None and parent.name != event.name:
+        parent = parent.parent
+    return parent is not None
+
+
+# -- the table ---------------------------------------------------------------------------------------------------------
+def _render(averages: Averages, rows: list[Row], count: int) -> str:
+    whole = averages.self_ns or 1
+    shapes, stacks = any(row.shapes for row in rows), any(row.stack for row in rows)
+    heads = ["name", "self %", "self", "total %", "total", "average", "calls"]
+    heads += (
+        ["memory", "self memory"] * (averages.peak is not None)
+        + ["shapes"] * shapes
+        + ["called from"] * stacks
+    )
+    table = lazy.rich_table().Table(title="tandem profile")
+    for head in heads:
+        text = head in ("name", "shapes", "called from")
+        table.add_column(head, justify="left" if text else "right", overflow="fold", no_wrap=not text)
+    for row in rows:
+        cells = [_plain(row.name), _percent(row.self_ns, whole), duration(row.self_ns)]
+        cells += [
+            _percent(row.total_ns, whole),
+            duration(row.total_ns),
+            duration(row.average_ns),
+            str(row.count),
+        ]
+        cells += [size(row.total_bytes), size(row.self_bytes)] * (averages.peak is not None)
+        cells += [_plain(", ".join(map(str, map(list, row.shapes))))] * shapes + [
+            _plain("\n".join(row.stack))
+        ] * stacks
+        table.add_row(*cells)
+    console = lazy.rich_console().Console(
+        width=_WIDTH + 40 * (shapes + stacks), file=lazy.module("io").StringIO()
+    )
+    console.print(table)
+    last = [f"all calls: {duration(averages.self_ns)}"]
+    last += [f"{count - len(rows)} more rows"] * (count > len(rows))
+    last += [f"peak memory of results: {size(averages.peak)}"] if averages.peak is not None else []
+    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
+    return "\n".join([*lines, "; ".join(last)])
+
+
+_WIDTH = 120
+
+
+def _plain(text: str) -> str:
+    return text.replace("[", "\\[")  # a bracket is markup to rich
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f}"

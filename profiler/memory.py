@@ -1,0 +1,53 @@
+"""How much memory the results of calls hold, and when it is let go."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from typing import Any
+
+from ..eager.storage import owner_of
+from ..eager.tensor import Tensor
+from .events import tensors_in
+
+
+class Memory:
+    """Counts the bytes of arrays that come into being while it watches.
+
+    Attributes:
+        live: bytes held now.
+        peak: the most that were held at once.
+        steps: ``(time in ns, live bytes)`` at each change.
+    """
+
+    def __init__(self) -> None:
+        self.live = self.peak = 0
+        self.steps: list[tuple[int, int]] = []
+        self._known: dict[int, weakref.ref[Any]] = {}
+
+    def take(self, given: tuple[Any, ...], results: tuple[Any, ...]) -> int:
+        """The bytes that arrays new among the results hold; each is counted once, until it is let go."""
+        old = {id(array) for array in _arrays(given)}
+        taken = 0
+        for array in _arrays(results):
+            key, size = id(array), int(array.nbytes)
+            if key not in old and key not in self._known:
+                self._known[key] = weakref.ref(array, lambda _, key=key, size=size: self._drop(key, size))  # type: ignore[misc]
+                taken += size
+        if taken:
+            self._change(taken)
+        return taken
+
+    def _drop(self, key: int, size: int) -> None:
+        if self._known.pop(key, None) is not None:
+            self._change(-size)
+
+    def _change(self, size: int) -> None:
+        self.live += size
+        self.peak = max(self.peak, self.live)
+        self.steps.append((time.perf_counter_ns(), self.live))
+
+
+def _arrays(values: tuple[Any, ...]) -> list[Any]:
+    """The arrays that own the memory of dense tensors; others have none that could be counted."""
+    return [owner_of(tensor._array) for tensor in tensors_in(values) if type(tensor) is Tensor]

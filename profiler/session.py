@@ -1,0 +1,211 @@
+"""The Profiler key's kernel, and :class:`profile`, which switches it on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from ..errors import ArgumentError, ProfilerError
+from ..operators.declare import LIBRARY
+from ..registry.function import functions
+from ..registry.keys import AUTOGRAD, DispatchKey, below
+from ..registry.observe import PROFILER, observed, unobserved, watch
+from ..registry.operator import Operator
+from ..registry.state import set_keys, state
+from .averages import Averages, averages_of
+from .chrome import chrome_trace
+from .events import Event, tensors_in, user_frames
+from .memory import Memory
+
+BELOW = below(DispatchKey.Profiler)
+_starting = threading.Lock()
+
+
+class _Open(threading.local):
+    """The events that have begun in this thread and not ended, outermost first."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+
+class profile:
+    """Context manager that notes every operator call, jitted call and backward step of this thread.
+
+    Times are those of the calls as they run without a profiler (a call that machine code answers is answered by it
+    here too); what noting them costs lies between the events, and so in the time of their parents. Other threads are
+    noted where they enter a :func:`tandem.dispatch_state` taken inside the block.
+
+    Args:
+        record_shapes: note shapes and dtypes of the tensor arguments.
+        with_stack: note the user's frames at each call.
+        profile_memory: count the bytes of the tensors that calls bring about, and the most that live at once.
+
+    Raises:
+        ProfilerError: another profiler is running.
+
+    Source: ``torch.profiler.profile``.
+
+    >>> import tandem as td
+    >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]])
+    >>> with td.profiler.profile(record_shapes=True) as prof:
+    ...     y = td.exp(x) @ x
+    >>> [event.name for event in prof.events()]
+    ['td::exp', 'td::matmul']
+    >>> prof.events()[1].shapes
+    ((2, 2), (2, 2))
+    """
+
+    def __init__(
+        self, *, record_shapes: bool = False, with_stack: bool = False, profile_memory: bool = False
+    ):
+        self.record_shapes, self.with_stack = record_shapes, with_stack
+        self.memory = Memory() if profile_memory else None
+        self._events: list[Event] = []
+        self._open = _Open()
+        self._before = (0, 0)
+        self.start = self.end = 0
+
+    # -- on and off ------------------------------------------------------------------------------------------------
+    def __enter__(self) -> profile:
+        with _starting:
+            if watch.observer is not None:
+                raise ProfilerError("a profiler is running already; profilers do not nest")
+            watch.observer = self
+        self.start = time.perf_counter_ns()
+        self._before = set_keys(state.include | PROFILER, state.exclude & ~PROFILER)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None
+    ) -> None:
+        set_keys(*self._before)
+        self.end = time.perf_counter_ns()
+        watch.observer = None
+
+    # -- noting ----------------------------------------------------------------------------------------------------
+    def span(self, name: str, kind: str, run: Callable[[], Any], inputs: tuple[Any, ...] = ()) -> Any:
+        """Run something and note it as an event."""
+        event = self._begin(name, kind, inputs)
+        results: tuple[Any, ...] = ()
+        event.start = time.perf_counter_ns()
+        try:
+            out = run()
+            event.end = time.perf_counter_ns()
+            results = out if isinstance(out, tuple) else (out,)
+            return out
+        except BaseException:
+            event.failed = True
+            raise
+        finally:
+            self._finish(event, inputs, results)
+
+    def _begin(self, name: str, kind: str, inputs: tuple[Any, ...]) -> Event:
+        open_events = self._open.events
+        event = Event(name, kind, threading.get_ident(), open_events[-1] if open_events else None)
+        if self.record_shapes:
+            tensors = tensors_in(inputs)
+            event.shapes = tuple(tuple(tensor.shape) for tensor in tensors)
+            event.dtypes = tuple(str(tensor.dtype.name) for tensor in tensors)
+        if self.with_stack:
+            event.stack = user_frames()
+        self._events.append(event)
+        open_events.append(event)
+        return event
+
+    def _finish(self, event: Event, inputs: tuple[Any, ...], results: tuple[Any, ...]) -> None:
+        event.end = event.end or time.perf_counter_ns()
+        self._open.events.pop()
+        if self.memory is not None:
+            event.allocated = self.memory.take(inputs, results) + event.allocated_inside
+        if event.parent is not None:
+            event.parent.inside += event.total
+            event.parent.allocated_inside += event.allocated
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+    def events(self) -> list[Event]:
+        """All events, in the order in which they began."""
+        return list(self._events)
+
+    def key_averages(self, *, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> Averages:
+        """The events by name, with sums and averages; ``print(prof.key_averages().table())``.
+
+        Args:
+            group_by_input_shape: the same operator on other shapes is another row.
+            group_by_stack_n: the same operator called from other places is another row: this many frames count.
+
+        Returns:
+            A list of rows that has ``table()``.
+        """
+        peak = None if self.memory is None else self.memory.peak
+        return averages_of(self.events(), group_by_input_shape, group_by_stack_n, peak)
+
+    def export_chrome_trace(self, path: str | Path) -> None:
+        """Write the events as a JSON file that Perfetto (ui.perfetto.dev) and chrome://tracing open.
+
+        Args:
+            path: the file; it is overwritten.
+        """
+        steps = () if self.memory is None else self.memory.steps
+        Path(path).write_text(chrome_trace(self.events(), steps, self.start))
+
+
+def profiler_kernel(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Note a call and run what lies below; the fallback of the Profiler key."""
+    observer = observed()
+    if observer is None:
+        return op.dispatch(keyset & BELOW, args, kwargs)
+    inputs = (*args, *kwargs.values())
+    if _is_leaf(op):  # through the native entry, if that is what answers when nobody watches
+        function = functions[op.name]
+        return unobserved(
+            lambda: observer.span(op.name, "operator", lambda: function(*args, **kwargs), inputs)
+        )
+    return observer.span(op.name, "operator", lambda: op.dispatch(keyset & BELOW, args, kwargs), inputs)
+
+
+def _is_leaf(op: Operator) -> bool:
+    """Whether no operator calls nest in this one, and this thread dispatches as usual but for the profiler."""
+    decl = op.decl
+    usual = state.include == PROFILER and not state.exclude & ~AUTOGRAD
+    return usual and op.name in functions and decl is not None and decl.kind not in ("composite", "custom")
+
+
+@contextmanager
+def record_function(name: str) -> Iterator[None]:
+    """Context manager that notes a part of the program under a name of its own, while a profiler is running.
+
+    Args:
+        name: what the part is called.
+
+    Raises:
+        ArgumentError: the name is no string.
+
+    >>> import tandem as td
+    >>> with td.profiler.profile() as prof, td.profiler.record_function("the sum"):
+    ...     _ = td.sum(td.asarray([1.0, 2.0]))
+    >>> [(event.name, event.parent and event.parent.name) for event in prof.events()]
+    [('the sum', None), ('td::sum', 'the sum')]
+    """
+    if not isinstance(name, str):
+        raise ArgumentError(f"record_function takes a name, not {name!r}")
+    observer = observed()
+    if not isinstance(observer, profile):
+        yield
+        return
+    event = observer._begin(name, "user", ())
+    event.start = time.perf_counter_ns()
+    try:
+        yield
+    except BaseException:
+        event.failed = True
+        raise
+    finally:
+        observer._finish(event, (), ())
+
+
+LIBRARY.fallback(profiler_kernel, DispatchKey.Profiler)
