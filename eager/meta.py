@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import DTypeError, UnsupportedError
-from ..registry.keys import CPU_KEYS, DispatchKey
+from ..registry.keys import AUTOGRAD, CPU_KEYS, DispatchKey
 from ..registry.state import state
-from .tensor import Tensor, require_grad
+from .tensor import EAGER, Tensor, require_grad
 
 TRACING = 1 << DispatchKey.Tracer
 
@@ -47,7 +47,7 @@ def leaf(tensor: Tensor) -> Tensor:
         raise DTypeError(
             f"only floating-point and complex tensors have gradients; this one is {tensor.dtype}"
         )
-    if type(tensor) is not Tensor or state.include & TRACING:
+    if type(tensor) not in EAGER or state.include & TRACING:
         raise UnsupportedError(
             "requires_grad works on eager tensors; inside jit and inside td.grad use td.grad or td.value_and_grad of a "
             "function that takes the tensor as an argument"
@@ -70,7 +70,7 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
         )
     if self._meta is not None:
         self._meta.requires_grad = False
-        self._keys = CPU_KEYS
+        self._keys = CPU_KEYS if type(self) is Tensor else self._keys & ~AUTOGRAD
         if self._meta.grad is None:
             self._meta = None
     return self

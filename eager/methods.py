@@ -80,9 +80,7 @@ def transpose_matrices(self: Tensor) -> Any:
 
 def detach(self: Tensor) -> Any:
     """The same elements in the same memory, without history: no gradient flows through it."""
-    if type(self) is not Tensor:
-        return self._without_history()
-    return wrap_view(self._array, self)
+    return wrap_view(self._array, self) if type(self) is Tensor else self._without_history()
 
 
 def without_history(self: Tensor) -> Any:

@@ -150,6 +150,10 @@ class Tensor(Base):
             )
         self._meta.grad = value
 
+    def _alias(self) -> Tensor:
+        """The same elements in the same memory as another tensor object, without history."""
+        return wrap_view(self._array, self)
+
     # -- its data as Python's and NumPy's --------------------------------------------------------------------------
     def _host(self, what: str) -> Any:
         """The ndarray, for ``what``; classes that have none, or must not give it, raise."""
@@ -246,6 +250,10 @@ class Tensor(Base):
 
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if spec and not self.shape else str(self)
+
+
+# The classes whose tensors autograd records in their own ``_meta``; those of traced values and of levels are not here.
+EAGER: set[type] = {Tensor}
 
 
 def wrap(array: Any) -> Tensor:

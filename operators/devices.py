@@ -19,7 +19,7 @@ def unavailable(name: str, device: str) -> Exception:
             f"{name}: device {device!r} needs a CUDA backend, and none is loaded; on a machine with an NVIDIA GPU: "
             f"{INSTALL}; without one use device='cpu'"
         )
-    return UnsupportedError(f"{name}: there are no tensors on device {device!r} yet; use device='cpu'")
+    return UnsupportedError(f"{name}: no backend for the device {device!r} is loaded; use device='cpu'")
 
 
 def check_device(name: str, device: str | None) -> str:
@@ -27,15 +27,14 @@ def check_device(name: str, device: str | None) -> str:
 
     Raises:
         BackendUnavailableError: ``"cuda"``, and no CUDA backend is loaded.
-        UnsupportedError: ``"meta"``.
         DeviceError: a CPU other than the one there is.
     """
     kind, _, index = (device or "cpu").partition(":")
-    if kind != "cpu":
+    if kind not in ("cpu", "meta"):
         raise unavailable(name, device or "")
     if index not in ("", "0"):
-        raise DeviceError(f"{name}: there is one CPU device, not {device!r}")
-    return "cpu"
+        raise DeviceError(f"{name}: there is one {kind} device, not {device!r}")
+    return kind
 
 
 def _no_backend(device: str) -> Any:
@@ -49,5 +48,4 @@ def _no_backend(device: str) -> Any:
 # What operators without a kernel for these keys do; a backend that is loaded removes its handle.
 NO_BACKEND = {
     "cuda": LIBRARY.fallback(_no_backend("cuda"), DispatchKey.CUDA),
-    "meta": LIBRARY.fallback(_no_backend("meta"), DispatchKey.Meta),
 }
