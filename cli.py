@@ -1,19 +1,25 @@
-"""The command line: ``tandem overhead`` and ``tandem doctor``."""
+"""The command line: ``tandem overhead``, ``tandem doctor``, ``tandem trace`` and ``tandem ops``."""
 
 import json
+import runpy
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
+from . import catalogue, lazy
 from . import doctor as examination
-from . import lazy
+from .errors import UnknownOperatorError
 from .overhead import peers as rivals
 from .overhead import report as reports
 from .overhead.picture import draw
 from .overhead.results import Report
 from .overhead.run import QUICK, Settings, run
+from .registry.operator import operators
+from .registry.trace import show_dispatch_trace
 
 WIDTH = 150  # of what is written to a file or a pipe
 
@@ -109,3 +115,59 @@ def doctor(as_json: bool) -> None:
         sys.stdout.write("\n")
     else:
         examination.show(findings, _console())
+
+
+@main.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option(
+    "-o",
+    "--output",
+    type=click.File("w"),
+    help="Write the trace here instead of to standard error.",
+)
+@click.option("--limit", type=click.IntRange(min=1), help="Stop printing after so many lines.")
+@click.argument("script", type=click.Path(exists=True, dir_okay=False))
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def trace(output: Any, limit: int | None, script: str, arguments: tuple[str, ...]) -> None:
+    """Run a Python SCRIPT with its ARGUMENTS and print every call and redispatch, nested."""
+    printed = 0
+
+    def write(line: str) -> None:
+        nonlocal printed
+        printed += 1
+        if limit is None or printed <= limit:
+            click.echo(line, file=output, err=output is None)
+
+    with _program(script, arguments), show_dispatch_trace(write):
+        runpy.run_path(script, run_name="__main__")
+    if limit is not None and printed > limit:
+        click.echo(f"... and {printed - limit} more lines", file=output, err=output is None)
+
+
+@contextmanager
+def _program(script: str, arguments: tuple[str, ...]) -> Iterator[None]:
+    """What a script sees of its command line and where it finds its modules, as ``python script`` sets them."""
+    argv, path = sys.argv, sys.path
+    sys.argv, sys.path = [script, *arguments], [str(Path(script).resolve().parent), *path]
+    try:
+        yield
+    finally:
+        sys.argv, sys.path = argv, path
+
+
+@main.command()
+@click.argument("name", required=False)
+@click.option("--namespace", default="", help="List the operators of one namespace only.")
+def ops(name: str | None, namespace: str) -> None:
+    """List the operators; or, with a NAME such as add or add.Tensor, say all that is known about one."""
+    if name is None:
+        known = sorted({op.schema.namespace for op in operators.values()})
+        if namespace not in ("", *known):
+            raise click.BadParameter(f"no namespace {namespace!r}; there are {', '.join(known)}")
+        catalogue.list_operators(namespace, _console())
+        return
+    try:
+        found = catalogue.matching(name)
+    except UnknownOperatorError as fault:
+        raise click.BadParameter(str(fault)) from None
+    for op in found:
+        catalogue.show_operator(op, _console())

@@ -39,8 +39,9 @@ RANK = {
     "__init__": 9,
     "overhead": 10,
     "doctor": 10,
-    "cli": 11,
-    "__main__": 12,
+    "catalogue": 11,
+    "cli": 12,
+    "__main__": 13,
 }
 HEAVY = {"llvmlite", "scipy", "networkx", "cupy", "matplotlib", "rich", "sklearn", "torch", "jax", "numba"}
 
