@@ -1,11 +1,12 @@
 """Every promise about speed as one table: what was measured, the bound, and whether it is kept.
 
-python benchmarks/must_show.py [--seconds 2] [--only calls,kernels,starts]
+python benchmarks/must_show.py [--seconds 2] [--only calls,kernels,starts,dispatcher]
 """
 
 import argparse
 
 import calls
+import dispatcher
 import kernels
 import starts
 from rich.console import Console
@@ -14,7 +15,7 @@ from rich.table import Table
 from rows import Finding, Row
 from tandem.overhead import machine
 
-GROUPS = {"starts": starts.ROWS, "calls": calls.ROWS, "kernels": kernels.ROWS}
+GROUPS = {"starts": starts.ROWS, "calls": calls.ROWS, "kernels": kernels.ROWS, "dispatcher": dispatcher.ROWS}
 VERDICTS = {True: "[green]kept[/green]", False: "[red]broken[/red]", None: "not measured"}
 
 
