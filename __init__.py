@@ -22,6 +22,8 @@ from .eager import meta_kernel as _meta_kernel
 from .eager import methods as _methods
 from .eager import printing as _printing
 from .eager import record as _record
+from .eager.autocast import autocast as autocast
+from .eager.autocast import is_autocast_enabled as is_autocast_enabled
 from .eager.construct import asarray as asarray
 from .eager.construct import tensor as tensor
 from .eager.modes import enable_grad as enable_grad

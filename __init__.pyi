@@ -8,13 +8,17 @@ import numpy as _np
 
 from . import config as config
 from . import errors as errors
+from . import profiler as profiler
 from . import pytree as pytree
 from .eager import autograd as autograd
+from .eager.autocast import autocast as autocast
+from .eager.autocast import is_autocast_enabled as is_autocast_enabled
 from .eager.construct import asarray as asarray
 from .eager.construct import tensor as tensor
 from .eager.modes import enable_grad as enable_grad
 from .eager.modes import is_grad_enabled as is_grad_enabled
 from .eager.modes import no_grad as no_grad
+from .eager.synchronize import synchronize as synchronize
 from .eager.tensor import Tensor as Tensor
 from .jit import jit as jit
 from .operators import random as random

@@ -9,6 +9,7 @@ from types import MethodType
 from typing import Any, NamedTuple
 
 from .. import config
+from ..eager.autocast import context_key
 from ..registry.native_type import NativeCallable, accept_entries
 from ..registry.observe import observed, unobserved
 from ..registry.state import state
@@ -194,4 +195,4 @@ def _form(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, tuple[str
 
 
 def _cache_key(bound: Bound, keys: Keys) -> Any:
-    return bound.treedef, keys, bound.static_keys, state.include, state.exclude
+    return bound.treedef, keys, bound.static_keys, state.include, state.exclude, context_key()

@@ -34,6 +34,7 @@ from .tensor import Tensor
 from .views import View, check_unshared, rebase, root_of, shares, track
 
 LEVEL = 1 << DispatchKey.Level
+AUTOCAST = 1 << DispatchKey.Autocast
 BELOW_MODES = below(DispatchKey.Mode)
 
 
@@ -200,6 +201,8 @@ def check_open(value: LevelTensor) -> None:
 # -- the kernel --------------------------------------------------------------------------------------------------------
 def level_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
     """Run an operator on values of levels; the fallback of the Level key."""
+    if keyset & AUTOCAST and op.table[DispatchKey.Autocast].kind != "fallthrough":
+        return op.dispatch(keyset & ~LEVEL, args, kwargs)  # what is recorded is the casts and the cast call
     plan = plan_of(op)
     if plan.decompose is not None:
         return plan.decompose(*args, **kwargs)
