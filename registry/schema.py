@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ..errors import SchemaError
+from .schema_compatibility import incompatibilities
+
 
 class _Missing:
     """The default of an argument that has none."""
@@ -17,6 +20,9 @@ class _Missing:
 
 
 MISSING: Any = _Missing()
+_INPLACE_DUNDERS = frozenset(
+    "add sub mul div truediv floordiv mod pow matmul and or xor lshift rshift".split()
+)
 
 
 class Alias(NamedTuple):
@@ -77,6 +83,11 @@ class Argument(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.type} {self.name}" + (f"={self.default_text}" if self.default_text else "")
+
+    @property
+    def has_default(self) -> bool:
+        """Whether the argument may be left out."""
+        return self.default is not MISSING
 
     @property
     def is_write(self) -> bool:
@@ -148,3 +159,92 @@ class Schema(NamedTuple):
     def is_view(self) -> bool:
         """Whether a result shares storage with an argument that is not written."""
         return not self.is_mutable and any(result.type.aliases() for result in self.returns)
+
+    @property
+    def is_inplace_name(self) -> bool:
+        """Whether the name is that of an operator that writes into its first argument (``add_``, ``__iadd__``)."""
+        if self.name.startswith("__") and self.name.endswith("__"):
+            return self.name[2:3] == "i" and self.name[3:-2] in _INPLACE_DUNDERS
+        return self.name.endswith("_") and not self.name.endswith("__")
+
+    @property
+    def kind(self) -> str:
+        """``"functional"``, ``"inplace"``, ``"out"`` or ``"mutable"``, as in ``torchgen.model.SchemaKind``.
+
+        An operator that writes nothing is functional; one whose name ends in ``_`` and that writes its first argument
+        is inplace; one that writes keyword-only arguments is out; any other that writes is mutable.
+
+        >>> from tandem.registry.schema_parser import parse_schema
+        >>> [parse_schema(text).kind for text in (
+        ...     "f(Tensor x) -> Tensor", "f_(Tensor(a!) x) -> Tensor(a!)",
+        ...     "f.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)", "f(Tensor(a!) x) -> ()")]
+        ['functional', 'inplace', 'out', 'mutable']
+        """
+        if not self.is_mutable:
+            return "functional"
+        if self.is_inplace_name and self.arguments[0].is_write:
+            return "inplace"
+        if any(argument.is_write and argument.kwarg_only for argument in self.arguments):
+            return "out"
+        return "mutable"
+
+    def may_alias(self, one: str | Argument | Return, other: str | Argument | Return) -> bool:
+        """Whether tensors of two arguments or results may share storage, as far as the schema says.
+
+        Two of them may if their alias annotations have a set in common after the call, or if one is in the wildcard
+        set ``*`` and the other is annotated or a list. Nothing is said of values without annotation.
+
+        Args:
+            one: an argument or a result, or its name.
+            other: another one.
+
+        Raises:
+            SchemaError: there is none of that name.
+
+        >>> from tandem.registry.schema_parser import parse_schema
+        >>> s = parse_schema("split(Tensor(a -> *) self, Tensor by) -> Tensor(a)[]")
+        >>> s.may_alias("self", s.returns[0]), s.may_alias("by", s.returns[0])
+        (True, False)
+        """
+        mine, theirs = self._alias_sets(one), self._alias_sets(other)
+        if "*" in mine | theirs:
+            return bool(mine and theirs)
+        return bool(mine & theirs)
+
+    def _alias_sets(self, of: str | Argument | Return) -> set[str]:
+        """The alias sets that an argument or a result is in, before or after a call."""
+        if isinstance(of, str):
+            of = self._named(of)
+        return {name for alias in of.type.aliases() for name in (*alias.before, *(alias.after or ()))}
+
+    def _named(self, name: str) -> Argument | Return:
+        for place in (*self.arguments, *self.returns):
+            if place.name == name:
+                return place
+        raise SchemaError(f"{self.full_name} has no argument and no result {name!r}\n  schema: {self}")
+
+    def is_backward_compatible_with(self, old: Schema) -> bool:
+        """Whether all calls that fit an older schema fit this one too, and give what they gave.
+
+        See :meth:`incompatibilities` for the rules.
+        """
+        return not self.incompatibilities(old)
+
+    def incompatibilities(self, old: Schema) -> list[str]:
+        """Why callers of an older schema would break with this one; empty if none would.
+
+        Arguments may be added if they have a default and come after the older ones of their kind; types of arguments
+        may widen (``Tensor`` to ``Tensor?``, ``int`` to ``Scalar``) and those of results narrow; names, defaults that
+        were there, list sizes and alias annotations stay. Source: ``c10::FunctionSchema::isBackwardCompatibleWith``.
+
+        Args:
+            old: the older schema.
+
+        >>> from tandem.registry.schema_parser import parse_schema
+        >>> old = parse_schema("f(Tensor x) -> Tensor")
+        >>> parse_schema("f(Tensor? x, int k=1) -> Tensor").incompatibilities(old)
+        []
+        >>> parse_schema("f(Tensor x, int k) -> Tensor").incompatibilities(old)
+        ["the new argument 'k' has no default"]
+        """
+        return incompatibilities(old, self)

@@ -8,17 +8,22 @@ from typing import Any
 
 from ..errors import SchemaError
 from .schema import MISSING, Alias, Argument, Return, Schema, Type
+from .schema_defaults import fits, read_number, read_string, resolve
 
 BASE_TYPES = frozenset(
-    "Tensor int SymInt float bool str Scalar ScalarType Device Layout MemoryFormat Generator Dimname complex "
-    "Storage Stream QScheme DeviceIndex Any".split()
+    "Tensor int SymInt SymBool float bool str Scalar ScalarType Device DeviceIndex Layout MemoryFormat Generator "
+    "Dimname DimVector complex Storage Stream QScheme ConstQuantizerPtr GraphModule Any".split()
 )
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|inf|nan)(?:j)?")
-_STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
-_WORDS: dict[str, Any] = {"None": None, "True": True, "False": False}
+# Words of the schema language's tokenizer in PyTorch, which cannot be names.
+_RESERVED = frozenset(
+    "False None True and as assert break class continue def del elif else for global if import in is not or pass "
+    "raise return while with".split()
+)
 _BLANKS = (" ", "\t", "\n")
 _SPACE = re.compile(r"[ \t\n]*")
+_SIZE = re.compile(r"\d+")
+_WITH_STORAGE = frozenset(("Tensor", "Storage", "Any"))
 # What follows the name in the schemas read so far: most operators share a few signatures.
 _signatures: dict[str, tuple[Any, ...]] = {}
 
@@ -54,7 +59,8 @@ class _Parser:
         self.text, self.at = text, 0
 
     # -- the reader ------------------------------------------------------------------------------------------------
-    def fail(self, expected: str) -> SchemaError:
+    def fail(self, expected: str, at: int | None = None) -> SchemaError:
+        self.at = self.at if at is None else at
         found = repr(self.text[self.at : self.at + 12]) if self.at < len(self.text) else "the end"
         return SchemaError(
             f"schema {self.text!r}, column {self.at}: expected {expected}, found {found}\n"
@@ -97,18 +103,36 @@ class _Parser:
 
     # -- the grammar -----------------------------------------------------------------------------------------------
     def schema(self) -> Schema:
-        namespace, name = "", self.match(_NAME, "an operator name")
+        namespace, name = "", self.name("an operator name")
         if self.take("::"):
-            namespace, name = name, self.match(_NAME, "an operator name")
-        overload = self.match(_NAME, "an overload name") if self.take(".") else ""
+            namespace, name = name, self.name("an operator name")
+        overload = self.overload() if self.take(".") else ""
         rest = self.text[self.at :]
         if rest not in _signatures:
             arguments, varargs = self.arguments()
             self.expect("->")
-            returns, bare, varrets = self.returns()
+            returns, bare, varrets = self.returns(_alias_sets(arguments))
             self.end()
             _signatures[rest] = (arguments, returns, bare, varargs, varrets)
         return Schema(namespace, name, overload, *_signatures[rest])
+
+    def name(self, expected: str) -> str:
+        self.space()
+        start = self.at
+        name = self.match(_NAME, expected)
+        if name in _RESERVED:
+            raise self.fail(f"{expected}, which {name!r} cannot be", start)
+        return name
+
+    def overload(self) -> str:
+        self.space()
+        start = self.at
+        name = self.name("an overload name")
+        if name == "default" or name.startswith("__"):
+            raise self.fail(
+                f"an overload name other than {name!r}: 'default' and names with '__' are taken", start
+            )
+        return name
 
     def arguments(self) -> tuple[tuple[Argument, ...], bool]:
         found: list[Argument] = []
@@ -132,19 +156,19 @@ class _Parser:
         kind = self.type()
         self.space()
         start = self.at
-        name = self.match(_NAME, "an argument name")
+        name = self.name("an argument name")
         if any(argument.name == name for argument in found):
-            self.at = start
-            raise self.fail(f"an argument name other than {name!r}, which is taken")
+            raise self.fail(f"an argument name other than {name!r}, which is taken", start)
         default, text = self.default(kind) if self.take("=") else (MISSING, "")
         if default is MISSING and not starred and found and found[-1].default is not MISSING:
-            self.at = start
-            raise self.fail("a default: the argument follows one that has a default")
+            raise self.fail("a default: the argument follows one that has a default", start)
         found.append(Argument(name, kind, default, text, starred))
 
-    def returns(self) -> tuple[tuple[Return, ...], bool, bool]:
+    def returns(self, sets: dict[str, bool]) -> tuple[tuple[Return, ...], bool, bool]:
+        if self.take("..."):
+            return (), True, True
         if not self.take("("):
-            return (self.result(),), True, False
+            return (self.result(sets, []),), True, False
         found: list[Return] = []
         if self.take(")"):
             return (), False, False
@@ -152,42 +176,59 @@ class _Parser:
             if self.take("..."):
                 self.expect(")")
                 return tuple(found), False, True
-            found.append(self.result())
+            found.append(self.result(sets, found))
             if self.take(")"):
                 return tuple(found), False, False
             self.expect(",")
 
-    def result(self) -> Return:
-        kind = self.type()
+    def result(self, sets: dict[str, bool], before: list[Return]) -> Return:
         self.space()
+        start = self.at
+        kind = self.type()
+        for alias in kind.aliases():
+            self.check_alias(alias, sets, start)
+        self.space()
+        start = self.at
         named = _NAME.match(self.text, self.at) is not None
-        return Return(kind, self.match(_NAME, "a name") if named else "")
+        name = self.name("a name") if named else ""
+        if name and any(result.name == name for result in before):
+            raise self.fail(f"a name of a result other than {name!r}, which is taken", start)
+        return Return(kind, name)
+
+    def check_alias(self, alias: Alias, sets: dict[str, bool], start: int) -> None:
+        """A result can only be in the alias sets of arguments, and written only if they are."""
+        for name in {*alias.before, *(alias.after or ())} - {"*"}:
+            if name not in sets:
+                raise self.fail(f"an alias set of an argument, not {name!r}, which no argument is in", start)
+            if alias.is_write and not sets[name]:
+                raise self.fail(f"a result that is not written: no argument of set {name!r} is", start)
 
     def type(self) -> Type:
         self.space()
         start = self.at
         base = self.match(_NAME, "a type")
         if base not in BASE_TYPES:
-            self.at = start
-            raise self.fail(f"a type ({', '.join(sorted(BASE_TYPES))})")
-        kind = Type(base, alias=self.alias())
+            raise self.fail(f"a type ({', '.join(sorted(BASE_TYPES))})", start)
+        kind = Type(base, alias=self.alias(base))
         while True:
             if self.take("["):
                 size = None if self.peek("]") else self.size()
                 self.expect("]")
-                kind = Type(element=kind, form="list", size=size, alias=self.alias())
+                kind = Type(element=kind, form="list", size=size, alias=self.alias(base))
             elif self.take("?"):
-                kind = Type(element=kind, form="optional", alias=self.alias())
+                kind = Type(element=kind, form="optional")
             else:
                 return kind
 
     def size(self) -> int:
-        return int(self.match(re.compile(r"\d+"), "a list size"))
+        return int(self.match(_SIZE, "a list size"))
 
-    def alias(self) -> Alias | None:
-        if not self.text.startswith("(", self.at):
+    def alias(self, base: str) -> Alias | None:
+        if not self.peek("("):
             return None
-        self.at += 1
+        if base not in _WITH_STORAGE:
+            raise self.fail(f"no alias annotation: a value of type {base} shares no storage")
+        self.expect("(")
         before = self.alias_set()
         is_write = self.take("!")
         after = self.alias_set() if self.take("->") else None
@@ -201,70 +242,44 @@ class _Parser:
         return tuple(names)
 
     def alias_name(self) -> str:
-        return "*" if self.take("*") else self.match(_NAME, "an alias set such as 'a'")
+        return "*" if self.take("*") else self.name("an alias set such as 'a'")
 
     # -- defaults --------------------------------------------------------------------------------------------------
     def default(self, kind: Type) -> tuple[Any, str]:
         self.space()
         start = self.at
-        value = self.value()
-        self.check_default(kind, value, start)
+        value = self.value(kind)
+        if not fits(kind, value):
+            raise self.fail(f"a default of type {kind}", start)
         return value, self.text[start : self.at]
 
-    def value(self) -> Any:
+    def value(self, kind: Type) -> Any:
         if self.take("["):
             items: list[Any] = []
             while not self.take("]"):
                 if items:
                     self.expect(",")
-                items.append(self.value())
+                items.append(self.value(kind))
             return tuple(items)
         self.space()
-        if self.text[self.at : self.at + 1] in ("'", '"'):
-            return self.match(_STRING, "a string")[1:-1]
-        number = _NUMBER.match(self.text, self.at)
-        if number is not None:
-            self.at = number.end()
-            return _number(number.group())
-        word = self.match(_NAME, "a default value")
-        return _WORDS.get(word, word)
-
-    def check_default(self, kind: Type, value: Any, start: int) -> None:
-        if not _fits(kind, value):
-            self.at = start
-            raise self.fail(f"a default of type {kind}")
+        start = self.at
+        read = read_string if self.text[start : start + 1] in ("'", '"') else read_number
+        found = read(self.text, start)
+        if found is not None:
+            value, self.at = found
+            return value
+        word = self.match(_NAME, "a default value" if read is read_number else "a string")
+        known, value = resolve(kind, word)
+        if not known:
+            raise self.fail(f"a default of type {kind}", start)
+        return value
 
 
-def _number(text: str) -> Any:
-    if text.endswith("j"):
-        return complex(text)
-    try:
-        return int(text)
-    except ValueError:
-        return float(text)
-
-
-_FITS: dict[str, tuple[type, ...]] = {
-    "int": (int, str),
-    "SymInt": (int, str),
-    "float": (int, float),
-    "bool": (bool,),
-    "str": (str,),
-    "Scalar": (bool, int, float, complex),
-    "complex": (int, float, complex),
-    "Tensor": (),
-    "Generator": (),
-}
-
-
-def _fits(kind: Type, value: Any) -> bool:
-    if kind.form == "optional" and kind.element is not None:
-        return value is None or _fits(kind.element, value)
-    if kind.form == "list" and kind.element is not None:
-        if isinstance(value, tuple):
-            return all(_fits(kind.element, item) for item in value)
-        return kind.size is not None and _fits(kind.element, value)
-    accepted = _FITS.get(kind.base, (str, int, float))
-    if isinstance(value, bool) and bool not in accepted:
-        return False
-    return isinstance(value, accepted)
+def _alias_sets(arguments: tuple[Argument, ...]) -> dict[str, bool]:
+    """The alias sets that arguments are in, before or after the call, and whether they are written."""
+    found: dict[str, bool] = {}
+    for argument in arguments:
+        for alias in argument.type.aliases():
+            for name in (*alias.before, *(alias.after or ())):
+                found[name] = found.get(name, False) or alias.is_write
+    return found

@@ -1,5 +1,7 @@
 """The schema language: what is parsed is printed back, and what is wrong is said with its column."""
 
+import keyword
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -65,24 +67,55 @@ def test_what_a_schema_says():
     assert parse_schema("t(Tensor(a) self) -> Tensor(a)").is_view
 
 
-names = st.from_regex(r"[a-z][a-z0-9_]{0,6}", fullmatch=True)
-aliases = st.sampled_from(["", "(a)", "(a!)", "(a -> *)", "(a|b)"])
+names = st.from_regex(r"[a-z][a-z0-9_]{0,6}", fullmatch=True).filter(lambda name: not keyword.iskeyword(name))
+FORMS = ["", "?", "[]", "[2]", "[]?", "?[]", "[2]?"]
+DEFAULTS = {
+    "int": ["0", "-3", "7"],
+    "SymInt": ["1", "-1"],
+    "float": ["0.5", "1e-05", "inf", "-2", "nan"],
+    "bool": ["True", "False"],
+    "str": ["'mean'", '"x"', "''", r"'it\'s'"],
+    "Scalar": ["1", "0.5", "True", "2j"],
+    "complex": ["1j", "0"],
+    "ScalarType": ["float", "long", "int8"],
+    "Layout": ["strided"],
+    "MemoryFormat": ["contiguous_format"],
+    "Device": ["'cpu'"],
+    "Dimname": ["'N'"],
+}
 
 
 @st.composite
-def types(draw):
-    text = draw(st.sampled_from(sorted(BASE_TYPES)))
-    text += draw(aliases) if text == "Tensor" else ""
-    return text + draw(st.sampled_from(["", "?", "[]", "[2]", "[]?", "?[]"]))
+def types(draw, aliases):
+    base = draw(st.sampled_from(sorted(BASE_TYPES)))
+    form = draw(st.sampled_from(FORMS))
+    return base, base + (draw(st.sampled_from(aliases)) if base == "Tensor" else "") + form, form
+
+
+@st.composite
+def arguments_of(draw, name, with_default):
+    base, text, form = draw(types(["", "(a)", "(a!)", "(b -> *)", "(b|a)"]))
+    if not with_default:
+        return f"{text} {name}"
+    choices = list(DEFAULTS.get(base, []))
+    if "[" in form:
+        one = draw(st.lists(st.sampled_from(choices), max_size=3)) if choices else []
+        choices = [f"[{', '.join(one)}]"] if base in DEFAULTS else []
+    if form.endswith("?"):
+        choices.append("None")
+    return f"{text} {name}={draw(st.sampled_from(choices))}" if choices else f"int[2] {name}=[1, 2]"
 
 
 @st.composite
 def schemas(draw):
-    arguments = draw(st.lists(names, unique=True, max_size=5))
-    parts = [f"{draw(types())} {name}" for name in arguments]
-    if parts:
-        parts.insert(draw(st.integers(0, len(parts) - 1)), draw(st.sampled_from(["", "*"])))
-    returns = draw(st.lists(types(), max_size=3))
+    """A schema: first what every call gives, then what has a default, then the keyword-only arguments."""
+    found = draw(st.lists(names, unique=True, max_size=6))
+    first, last = sorted(draw(st.tuples(*[st.integers(0, len(found))] * 2)))
+    parts = ["Tensor(a!) Self", "Tensor(b) Other"]
+    parts += [draw(arguments_of(name, index >= first)) for index, name in enumerate(found[:last])]
+    if found[last:]:
+        parts += ["*", *[draw(arguments_of(name, draw(st.booleans()))) for name in found[last:]]]
+    returns = [draw(types(["", "(a)", "(a!)", "(b)", "(b|a)"]))[1] for _ in range(draw(st.integers(0, 3)))]
     result = returns[0] if len(returns) == 1 else f"({', '.join(returns)})"
     return f"{draw(names)}({', '.join(part for part in parts if part)}) -> {result}"
 

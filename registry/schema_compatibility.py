@@ -1,0 +1,108 @@
+"""Whether a newer schema of an operator still serves the callers of an older one.
+
+Source: ``c10::FunctionSchema::isBackwardCompatibleWith``. Two things differ. Keyword-only arguments are matched by
+name, for their order means nothing to a caller in Python; and a new argument ``out`` needs a default like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .schema import Argument, Return, Schema, Type
+
+_SAME = {"SymInt": "int", "DeviceIndex": "int"}  # types of the same values
+_SCALARS = frozenset(("int", "float", "complex"))
+
+
+def incompatibilities(old: Schema, new: Schema) -> list[str]:
+    """The reasons why callers of ``old`` would break with ``new``."""
+    return [*_head_faults(old, new), *_argument_faults(old, new), *_return_faults(old, new)]
+
+
+def _head_faults(old: Schema, new: Schema) -> Iterator[str]:
+    if old.full_name != new.full_name:
+        yield f"the name is {new.full_name}, it was {old.full_name}"
+    if (old.varargs, old.varrets) != (new.varargs, new.varrets):
+        yield "'...' has come or gone"
+
+
+def _argument_faults(old: Schema, new: Schema) -> Iterator[str]:
+    by_name = {argument.name: argument for argument in new.arguments}
+    for index, before in enumerate(old.arguments):
+        after = by_name.get(before.name)
+        if after is None:
+            yield f"the argument {before.name!r} is gone"
+        elif not before.kwarg_only and new.arguments.index(after) != index:
+            yield f"the argument {before.name!r} has moved"
+        else:
+            yield from _changes(before, after)
+    known = {argument.name for argument in old.arguments}
+    for argument in new.arguments:
+        if argument.name not in known and not argument.has_default:
+            yield f"the new argument {argument.name!r} has no default"
+
+
+def _changes(before: Argument, after: Argument) -> Iterator[str]:
+    what = f"the argument {before.name!r}"
+    if after.kwarg_only and not before.kwarg_only:
+        yield f"{what} has become keyword-only"
+    if not _takes(after.type, before.type):
+        yield f"{what} takes {_plain(after.type)}, which is not all of {_plain(before.type)}"
+    if before.type.aliases() != after.type.aliases():
+        yield f"{what} has the type {after.type}, it was {before.type}: the alias annotation differs"
+    if before.has_default and (
+        not after.has_default
+        or type(before.default) is not type(after.default)
+        or before.default != after.default
+    ):
+        now = after.default_text if after.has_default else "gone"
+        yield f"the default of {before.name!r} is {now}, it was {before.default_text}"
+
+
+def _return_faults(old: Schema, new: Schema) -> Iterator[str]:
+    if len(old.returns) != len(new.returns):
+        yield f"there are {len(new.returns)} results, there were {len(old.returns)}"
+        return
+    for index, (before, after) in enumerate(zip(old.returns, new.returns)):
+        yield from _return_changes(f"result {index}", before, after)
+
+
+def _return_changes(what: str, before: Return, after: Return) -> Iterator[str]:
+    if before.name != after.name:
+        yield f"{what} is named {after.name!r}, it was {before.name!r}"
+    if not _takes(before.type, after.type):
+        yield f"{what} is {_plain(after.type)}, which is not always {_plain(before.type)}"
+    if before.type.aliases() != after.type.aliases():
+        yield f"{what} has the type {after.type}, it was {before.type}: the alias annotation differs"
+
+
+def _plain(kind: Type) -> str:
+    """The text of a type without its alias annotations."""
+    if kind.element is None:
+        return kind.base
+    return _plain(kind.element) + (
+        "?" if kind.form == "optional" else f"[{'' if kind.size is None else kind.size}]"
+    )
+
+
+def _takes(wide: Type, narrow: Type) -> bool:
+    """Whether all values of one type are values of another."""
+    if wide.form == "base" and wide.base == "Any":
+        return True
+    if wide.form == "optional" and wide.element is not None:
+        inner = narrow.element if narrow.form == "optional" and narrow.element is not None else narrow
+        return _takes(wide.element, inner)
+    if wide.form != narrow.form:
+        return False
+    if (
+        wide.element is not None and narrow.element is not None
+    ):  # lists are mutable: their elements stay as they are
+        return (
+            wide.size == narrow.size
+            and _takes(wide.element, narrow.element)
+            and _takes(narrow.element, wide.element)
+        )
+    one, other = _SAME.get(wide.base, wide.base), _SAME.get(narrow.base, narrow.base)
+    return one == other or (one == "Scalar" and other in _SCALARS)
