@@ -15,6 +15,7 @@ from .eager.autocast import autocast as autocast
 from .eager.autocast import is_autocast_enabled as is_autocast_enabled
 from .eager.construct import asarray as asarray
 from .eager.construct import tensor as tensor
+from .eager.meta_memory import meta_memory as meta_memory
 from .eager.modes import enable_grad as enable_grad
 from .eager.modes import is_grad_enabled as is_grad_enabled
 from .eager.modes import no_grad as no_grad

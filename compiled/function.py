@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from .. import config
 from ..eager.autocast import context_key
+from ..eager.meta_tensor import MetaTensor
 from ..registry.native_type import NativeCallable, accept_entries
 from ..registry.observe import observed, unobserved
 from ..registry.state import state
@@ -72,6 +73,8 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
             name, inputs = f"jit {self._arguments.name}", (*args, *kwargs.values())
             return unobserved(lambda: observer.span(name, "jit", lambda: self(*args, **kwargs), inputs))
         bound = self._arguments.bind(args, kwargs)
+        if any(type(leaf) is MetaTensor for leaf in bound.leaves):
+            return self._fn(*args, **kwargs)  # without data there is nothing to compile for
         keys = self._keys(bound)
         found, scalars = self._find(bound, keys)
         if found is None:

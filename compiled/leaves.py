@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..eager.meta_tensor import MetaTensor
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError, AutogradError, UnsupportedError
 from ..registry.dtypes import DType, as_dtype
@@ -133,6 +134,8 @@ def _array_key(value: Any) -> tuple[Any, ...]:
 
 _KEYS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
     Tensor: _tensor_key,
+    # to trace and to lower a function without data; a call on such tensors is not compiled
+    MetaTensor: lambda x: (Tensor, x.dtype.np, x.shape, x.is_contiguous(), CPU_KEYS),
     np.ndarray: _array_key,
     LeftOut: lambda leaf: ("fixed", type(leaf.value), leaf.value),
     **{kind: (lambda value, key=(kind,): key) for kind in SCALARS},  # type: ignore[misc]

@@ -20,7 +20,7 @@ from .dunders import by_name
 from .engine import Pass, own
 from .meta import TRACING, AutogradMeta
 from .modes import enable_grad, no_grad
-from .tensor import Tensor
+from .tensor import EAGER, Tensor
 
 
 def backward(
@@ -77,7 +77,7 @@ def check_may_run(x: Any) -> None:
             "backward() cannot run inside a jitted function: use td.grad or td.value_and_grad there, or call backward "
             "outside on the eager function"
         )
-    if type(x) is not Tensor:
+    if type(x) not in EAGER:
         raise UnsupportedError(
             "backward() works on eager tensors; inside td.grad, td.grad itself takes the gradient"
         )
@@ -107,7 +107,7 @@ def _start(x: Tensor, gradient: Any) -> Any:
                 f"backward: the tensor has shape {x.shape}; reduce it to one element, for example with .sum() or "
                 ".mean(), or pass gradient=, a tensor of that shape"
             )
-        return by_name("full")(x.shape, 1, dtype=x.dtype)
+        return by_name("full")(x.shape, 1, dtype=x.dtype, device=x.device)
     if not isinstance(gradient, Tensor) or gradient.shape != x.shape:
         raise ShapeError(f"backward: gradient must be a tensor of shape {x.shape}, not {describe(gradient)}")
     if not gradient.dtype.is_inexact:
@@ -171,7 +171,7 @@ def _tensors(name: str, given: Any) -> tuple[Any, ...]:
 
 
 def _input_meta(x: Any) -> AutogradMeta:
-    if not isinstance(x, Tensor) or not x.requires_grad or type(x) is not Tensor:
+    if not isinstance(x, Tensor) or not x.requires_grad or type(x) not in EAGER:
         raise AutogradError(f"grad: an input must be a tensor with requires_grad, not {describe(x)}")
     meta: AutogradMeta = x._meta
     return meta

@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import (
     ArgumentError,
     BackendUnavailableError,
+    DeviceError,
     DTypeError,
     ScalarOverflowError,
     ShapeError,
@@ -21,7 +22,8 @@ from ..registry.dtypes import DEFAULT_COMPLEX, DEFAULT_FLOAT, DType, as_dtype, u
 from ..registry.function import functions
 from ..registry.values import SCALARS, describe, number_stand_ins
 from .meta import leaf
-from .tensor import Tensor, wrap
+from .meta_tensor import without_data
+from .tensor import EAGER, Tensor, wrap
 
 
 def asarray(
@@ -38,7 +40,7 @@ def asarray(
         obj: a number, nested lists of numbers or tensors, an ndarray, a tensor, or an object with ``__dlpack__`` or
             ``__array__``. Python floats make float32, Python ints int64; arrays and NumPy scalars keep their dtype.
         dtype: the dtype wanted; None takes that of ``obj``.
-        device: ``"cpu"`` or None.
+        device: ``"cpu"``, ``"meta"`` (shape and dtype of ``obj``, without its elements), or None: that of ``obj``.
         copy: True copies, False never does (and raises if it had to), None copies where needed. An ndarray of a known
             dtype is not copied: tensor and ndarray then share memory, and each sees what is written through the other.
         requires_grad: whether operations on the tensor are recorded for ``backward``.
@@ -51,34 +53,55 @@ def asarray(
         ShapeError: lists of unequal lengths.
         ScalarOverflowError: an integer does not fit the dtype.
         DeviceError: the device is unknown or not there.
+        UnsupportedError: ``obj`` is on ``"meta"`` and ``device`` is not.
         ValueArgumentError: ``copy=False``, and a copy is needed.
 
     >>> import tandem as td
     >>> td.asarray([1, 2.5])
     tensor([1. , 2.5])
     """
-    check_device(device)
+    device = check_device(device)
     wanted = None if dtype is None else as_dtype(dtype)
     tensor = _of_tensor(obj, wanted, copy) if isinstance(obj, Tensor) else _of_other(obj, wanted, copy)
+    tensor = moved(tensor, device)
     return leaf(tensor.detach() if tensor is obj else tensor) if requires_grad else tensor
 
 
 tensor = asarray
 
 
-def check_device(device: str | None) -> None:
-    """Refuse devices that are unknown, or not there."""
+def check_device(device: str | None) -> str | None:
+    """The device without its index; refuses those that are unknown, or not there."""
     if device is None or device == "cpu":
-        return
+        return device
     name = device_name(device)
-    if name.startswith("cuda"):
+    kind, _, index = name.partition(":")
+    if kind == "cuda":
         raise BackendUnavailableError(
             f"device {name!r}: tandem has no CUDA backend on this machine; 'cpu' works"
         )
-    if name != "cpu":
+    if index not in ("", "0"):
+        raise DeviceError(f"device {name!r}: there is one {kind} device")
+    return kind
+
+
+def moved(x: Tensor, device: str | None) -> Tensor:
+    """The tensor on a device; itself if it lies there.
+
+    Raises:
+        UnsupportedError: it has no elements to bring along, or is a value of a transform.
+    """
+    if device is None or device == x.device:
+        return x
+    if type(x) not in EAGER:
+        raise UnsupportedError(f"{x!r} cannot go to {device!r}: values of a transform stay on their device")
+    if device != "meta":
         raise UnsupportedError(
-            f"device {name!r} holds no data, so a tensor of values cannot lie there; 'cpu' works"
+            f"a tensor on the device 'meta' has no elements to bring to {device!r}; make one there: "
+            f"td.empty({x.shape}, dtype=td.{x.dtype.name}), or td.empty_like(x, device={device!r})"
         )
+    found = without_data(x)
+    return leaf(found) if x.requires_grad else found
 
 
 def _of_tensor(x: Tensor, wanted: DType | None, copy: bool | None) -> Tensor:

@@ -47,20 +47,18 @@ def meta_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
 
 def _placed(op: Operator) -> Callable[[Any], Any]:
     """What stands for an argument: its spec on ``meta``."""
-    scalars = bool(op.decl.is_elementwise)
+    is_elementwise, is_indexing = op.decl.is_elementwise, op.decl.kind in ("gather", "scatter")
 
     def place(value: Any) -> Any:
         if type(value) is tuple:
             return tuple(map(place, value))
-        if not isinstance(value, TensorBase) or type(value) is MetaTensor:
+        if not isinstance(value, TensorBase):
             return value
         spec = spec_of(value)
-        if spec.device == "meta":
-            return value
-        if scalars and not spec.shape and not getattr(value, "requires_grad", False):
-            return spec._replace(
-                device="meta"
-            )  # a constant, as useful beside a meta tensor as a Python number
+        # A constant is as useful beside meta tensors as a Python number; positions are often written as a list.
+        is_constant = is_elementwise and not spec.shape and not getattr(value, "requires_grad", False)
+        if spec.device == "meta" or is_constant or (is_indexing and spec.dtype.is_integer):
+            return spec._replace(device="meta")
         raise DeviceError(
             f"{op.schema.name}: {describe(value)} lies on {spec.device} and another argument on meta, which has no "
             f"elements; move it with .to('meta'), or make both on {spec.device}"

@@ -173,6 +173,15 @@ def meta_tensor(spec: TensorSpec) -> MetaTensor:
     return _made(TensorSpec(spec.shape, spec.dtype, "meta"), row_major(spec.shape), 0, storage)
 
 
+def without_data(x: Any) -> MetaTensor:
+    """A tensor like another, without its elements: its axes lie in memory in the same order, without gaps."""
+    made = meta_tensor(x.spec)
+    order = sorted(range(len(x.shape)), key=lambda axis: -abs(x.strides[axis]))
+    strides = dict(zip(order, row_major(tuple(x.shape[axis] for axis in order))))
+    made._strides = tuple(strides[axis] for axis in range(len(x.shape)))
+    return made
+
+
 def meta_view(of: MetaTensor, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> MetaTensor:
     """A view of another meta tensor; both share one storage."""
     return _made(TensorSpec(shape, of._spec.dtype, "meta"), strides, offset, of._storage)

@@ -19,7 +19,7 @@ from ..registry.function import functions
 from . import dunders, inplace
 from .at import At
 from .backward import backward
-from .construct import asarray, check_device
+from .construct import asarray, check_device, moved
 from .dunders import by_name, is_operand
 from .meta import requires_grad_
 from .tensor import Tensor, wrap, wrap_view
@@ -97,19 +97,23 @@ def to(self: Tensor, *target: Any, dtype: Any = None, device: str | None = None,
         device: the device, by keyword.
         copy: copy even where nothing changes.
 
+    On ``"meta"`` there are no elements: the result has the shape, the dtype and the order of the axes in memory. It
+    requires a gradient where the tensor does, as a leaf: no gradient flows from there to here.
+
     Raises:
         DeviceError: the device is unknown or not there.
+        UnsupportedError: from ``"meta"``, which has no elements, to another device.
     """
     for item in target:
         if isinstance(item, str) and item.partition(":")[0] in ("cpu", "cuda", "meta"):
             device = device_name(item)
         else:
             dtype = as_dtype(item)
-    check_device(device)
+    there = check_device(device)
     wanted = self.dtype if dtype is None else as_dtype(dtype)
-    if wanted is not self.dtype:
-        return by_name("astype")(self, wanted)
-    return by_name("clone")(self) if copy else self
+    found = self if wanted is self.dtype else by_name("astype")(self, wanted)
+    found = moved(found, there)
+    return by_name("clone")(found) if copy and found is self else found
 
 
 # -- in place ----------------------------------------------------------------------------------------------------------

@@ -137,7 +137,7 @@ class Node:
             return tuple(self._revive(item, known, i) for i, (item, known) in enumerate(zip(value, version)))
         if type(version) is not Hold or not value.dtype.is_inexact:
             return value
-        return require_grad(wrap(value._array), AutogradMeta(self, index))
+        return require_grad(_bare(value), AutogradMeta(self, index))
 
     # -- the derivative --------------------------------------------------------------------------------------------
     def gradients(self, given: dict[int, Any]) -> list[Any]:
@@ -206,4 +206,9 @@ def _alias(out: Any) -> tuple[Any, Any]:
     if isinstance(out, tuple):
         pairs = [_alias(item) for item in out]
         return tuple(alias for alias, _ in pairs), [version for _, version in pairs]
-    return wrap(out._array), Hold(storage_of(out))
+    return _bare(out), Hold(storage_of(out))
+
+
+def _bare(x: Any) -> Any:
+    """The same elements as another object, which does not count as one that shares the storage."""
+    return wrap(x._array) if type(x) is Tensor else x._alias()

@@ -19,7 +19,7 @@ from .dunders import by_name
 from .meta import AutogradMeta
 from .node import Node
 from .plans import ARGUMENT, Plan, Tracked, plan_of
-from .tensor import Tensor, require_grad, wrap_view
+from .tensor import EAGER, Tensor, require_grad
 from .views import View, check_unshared, rebase, root_of, shares, track
 
 BELOW = below(DispatchKey.AutogradOther)
@@ -112,12 +112,12 @@ def _fresh(out: Any, args: Args) -> Any:
     """The result as an object of its own, where the kernel has given back an argument."""
     if isinstance(out, tuple):
         return tuple(_fresh(item, args) for item in out)
-    return wrap_view(out._array, out) if any(out is arg for arg in args) else out
+    return out._alias() if any(out is arg for arg in args) else out
 
 
 def _attach(node: Node, out: Any) -> Any:
     for index, item in enumerate(out if isinstance(out, tuple) else (out,)):
-        if type(item) is Tensor:
+        if type(item) in EAGER:
             dtype = item.dtype
             if dtype.is_inexact:
                 require_grad(item, AutogradMeta(node, index))

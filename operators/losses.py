@@ -40,7 +40,9 @@ def reduced(losses: Any, reduction: str) -> Any:
 def is_class(target: Any, count: int, axis: int) -> Any:
     """A mask with a new axis of ``count`` classes: whether the target is that class."""
     rank = len(spec_of(target).shape) + 1
-    classes = reshape(arange(count), [count if at == axis else 1 for at in range(rank)])
+    classes = reshape(
+        arange(count, device=spec_of(target).device), [count if at == axis else 1 for at in range(rank)]
+    )
     return eq(expand_dims(astype(target, int64, copy=False), axis), classes)
 
 

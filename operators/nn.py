@@ -136,7 +136,7 @@ def scaled_dot_product_attention(
     factor = 1 / math.sqrt(query.shape[-1] or 1) if scale is None else scale
     scores = matmul(widened(query, dtype) * factor, matrix_transpose(widened(key, dtype)))
     if is_causal:
-        rows, columns = (arange(size) for size in scores.shape[-2:])
+        rows, columns = (arange(size, device=scores.device) for size in scores.shape[-2:])
         scores = _masked(scores, ge(reshape(rows, (*rows.shape, 1)), columns))
     if attn_mask is not None:
         scores = _masked(scores, attn_mask)

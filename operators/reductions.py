@@ -11,6 +11,7 @@ from typing import Any
 
 from ..registry.dtypes import ALL, DEFAULT_INT, REAL, DType, bool_, uint64
 from .comparison import eq
+from .creation import full
 from .derivatives import Linear, NotDifferentiable, Rule
 from .kinds import reduction, reduction_meta
 from .rules import normalize_axes
@@ -63,7 +64,7 @@ def product_of_others(x: Any) -> Any:
             found = block if found is None else found * _rolled(block, covered)
             covered += width
         block, width, remaining = block * _rolled(block, width), 2 * width, remaining >> 1
-    return broadcast_to(1.0, x.shape) if found is None else found
+    return broadcast_to(full((), 1.0, device=x.device), x.shape) if found is None else found
 
 
 def _prod_slope(self: Any, axis: Any) -> Any:

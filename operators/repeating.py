@@ -212,8 +212,7 @@ def _widths(width: Any, rank: int) -> list[tuple[int, int]]:
 def pad(self: Any, width: Any, *, value: Any) -> Any:
     spec = spec_of(self)
     widths = _widths(width, len(spec.shape))
-    around = full(
-        [before + size + after for size, (before, after) in zip(spec.shape, widths)], value, dtype=spec.dtype
-    )
+    shape = [before + size + after for size, (before, after) in zip(spec.shape, widths)]
+    around = full(shape, value, dtype=spec.dtype, device=spec.device)
     plan = tuple((before, size, 1) if size else (0, 0, 1) for size, (before, _) in zip(spec.shape, widths))
     return basic_put(around, self, plan)

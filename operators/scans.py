@@ -9,11 +9,12 @@ from typing import Any
 
 from ..registry.dtypes import ALL
 from .comparison import eq
+from .creation import arange
 from .derivatives import Linear, Rule
 from .kinds import scan
 from .reductions import accumulated
 from .selection import where
-from .views import broadcast_to, reshape
+from .views import reshape
 
 
 def _flattened(x: Any, axis: Any) -> tuple[Any, int]:
@@ -43,7 +44,7 @@ def _first(x: Any, axis: int) -> Any:
     """A bool tensor, true for the first index along an axis."""
     size = x.shape[axis]
     column = (size,) + (1,) * (len(x.shape) - axis - 1)
-    return reshape(eq(cumsum(broadcast_to(1, (size,)), 0), 1), column)
+    return reshape(eq(arange(size, device=x.device), 0), column)
 
 
 def _recurrence(factor: Any, term: Any, axis: int) -> Any:

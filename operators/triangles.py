@@ -47,7 +47,7 @@ def _kept(name: str, self: Any, k: int, compare: Any) -> Any:
     shape = spec_of(self).shape
     if len(shape) < 2:
         raise ShapeError(f"{name}: needs at least two axes, not shape {shape}")
-    rows, columns = arange(shape[-2]), arange(shape[-1])
+    rows, columns = (arange(size, device=spec_of(self).device) for size in shape[-2:])
     zero = False if spec_of(self).dtype.kind == "b" else 0
     return where(compare(columns - k, reshape(rows, (shape[-2], 1))), self, zero)
 
