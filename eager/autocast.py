@@ -21,15 +21,16 @@ from ..errors import ArgumentError, DTypeError, ValueArgumentError
 from ..operators.declare import LIBRARY, Declaration
 from ..registry.binding import device_name
 from ..registry.dtypes import DType, as_dtype, bfloat16, float16, float32, float64
-from ..registry.function import OperatorFunction
+from ..registry.function import OperatorFunction, functions
 from ..registry.keys import AUTOGRAD, DispatchKey, below
 from ..registry.operator import Operator
-from ..registry.state import adjusted, set_keys, state
+from ..registry.state import set_keys, state
 from ..registry.values import describe
 from .dunders import by_name
 from .tensor import Tensor
 
 AUTOCAST = 1 << DispatchKey.Autocast
+LEVEL = 1 << DispatchKey.Level
 BELOW_MODES = below(DispatchKey.Mode)
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -124,14 +125,14 @@ def promote_type(lower: DType, *values: Any) -> DType:
     """The dtype that operators with the policy ``"promote"`` run in: the widest among the arguments.
 
     Args:
-        lower: the lower-precision dtype.
+        lower: the dtype where no argument counts.
         values: arguments; those that autocast leaves alone do not count.
 
     Returns:
-        ``lower`` if all tensors that count have it, else float32.
+        The dtype of those that count if it is the same for all, else float32.
     """
-    counted = [value for value in values if lower_dtype(value) is not None]
-    return lower if all(value.dtype is lower for value in counted) else float32
+    dtypes = {value.dtype for value in values if lower_dtype(value) is not None}
+    return lower if not dtypes else dtypes.pop() if len(dtypes) == 1 else float32
 
 
 def _flat(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
@@ -203,13 +204,26 @@ def set_policy(op: Any, policy: str) -> None:
 def autocast_kernel(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Cast the arguments by the operator's policy and run it without autocast; the fallback of the Autocast key."""
     policy = policy_of(op)
-    dtype = _target(policy, args, kwargs) if policy else None
-    if dtype is None:
-        return op.dispatch(op.keyset(args, kwargs) & BELOW_MODES & ~AUTOCAST, args, kwargs)
-    with adjusted(exclude=AUTOCAST):
-        args = tuple([_cast_deep(dtype, value) for value in args])
-        kwargs = {name: _cast_deep(dtype, value) for name, value in kwargs.items()}
-        return op.dispatch(op.keyset(args, kwargs) & BELOW_MODES, args, kwargs)
+    if not policy and _has_parts(op):
+        bits = op.keyset(args, kwargs) & (keyset | LEVEL) & BELOW_MODES
+        return op.dispatch(bits & ~AUTOCAST, args, kwargs)
+    before = set_keys(state.include & ~AUTOCAST, state.exclude)
+    try:
+        dtype = _target(policy, args, kwargs) if policy else None
+        if dtype is not None:
+            args = tuple([_cast_deep(dtype, value) for value in args])
+            kwargs = {name: _cast_deep(dtype, value) for name, value in kwargs.items()}
+        bits = op.keyset(args, kwargs)
+        if bits == keyset & ~AUTOCAST and not (state.include or state.exclude):
+            return functions.get(op.name, op)(*args, **kwargs)  # its native entry, if it has one
+        return op.dispatch(bits & (keyset | LEVEL) & BELOW_MODES, args, kwargs)
+    finally:
+        set_keys(*before)
+
+
+def _has_parts(op: Operator) -> bool:
+    """Whether the kernels below may call operators, each of which has a policy of its own."""
+    return not isinstance(op.decl, Declaration) or op.decl.kind in ("composite", "custom")
 
 
 # -- switching it on and off -------------------------------------------------------------------------------------------

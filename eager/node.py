@@ -19,7 +19,7 @@ from .plans import ARGUMENT, ARGUMENT_SPEC, GRADIENT, KEYWORD, KEYWORD_SPEC, RES
 from .storage import Hold
 from .tensor import Tensor, require_grad, storage_of, wrap
 
-_sequence = itertools.count()
+sequence = itertools.count()  # numbers the nodes; native code counts on with it
 
 # Where a gradient goes: a node or a leaf's meta, which result of it, and the shape and dtype that it must have.
 Edge = tuple[Any, int, tuple[int, ...], DType]
@@ -52,8 +52,8 @@ class Node:
     )
 
     def __init__(self, op: Operator, active: Active | None, edges: list[Any], reason: str = ""):
-        self.op, self.active, self.edges, self.reason = op, active, edges, reason
-        self.sequence = next(_sequence)
+        self.op, self.active, self.edges, self.reason = op, active, tuple(edges), reason
+        self.sequence = next(sequence)
         self.saved: tuple[Any, ...] | None = ()
         self.versions: tuple[Any, ...] = ()
         self.results: tuple[TensorSpec, ...] | None = None
@@ -64,8 +64,9 @@ class Node:
         return self.op.schema.name
 
     def free(self) -> None:
-        """Let go of the saved values."""
-        self.saved, self.versions = None, ()
+        """Let go of the saved values; a node that has saved no tensor may run again (the cast of a shared weight)."""
+        if any(version is not None for version in self.versions):
+            self.saved, self.versions = None, ()
 
     # -- saving ----------------------------------------------------------------------------------------------------
     def save(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, is_alias: bool) -> None:

@@ -142,6 +142,7 @@ pow = binary(
     ],
     derivative=Partials({"self": _pow_by_self, "other": _pow_by_other}),
     inplace=True,
+    autocast="float32",
 )
 
 hypot = binary(

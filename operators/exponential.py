@@ -24,6 +24,7 @@ exp = unary(
     result="float",
     derivative=Partials({"self": lambda out: out}),
     inplace=True,
+    autocast="float32",
 )
 exp2 = unary(
     "exp2",
@@ -35,6 +36,7 @@ exp2 = unary(
     result="float",
     derivative=Partials({"self": lambda out: out * math.log(2)}),
     inplace=True,
+    autocast="float32",
 )
 expm1 = unary(
     "expm1",
@@ -47,6 +49,7 @@ expm1 = unary(
     special=_TINY,
     derivative=Partials({"self": lambda out: out + 1}),
     inplace=True,
+    autocast="float32",
 )
 log = unary(
     "log",
@@ -59,6 +62,7 @@ log = unary(
     domain=(0.1, 5.0),
     derivative=Partials({"self": lambda self: 1 / self}),
     inplace=True,
+    autocast="float32",
 )
 log2 = unary(
     "log2",
@@ -71,6 +75,7 @@ log2 = unary(
     domain=(0.1, 5.0),
     derivative=Partials({"self": lambda self: 1 / (self * math.log(2))}),
     inplace=True,
+    autocast="float32",
 )
 log10 = unary(
     "log10",
@@ -83,6 +88,7 @@ log10 = unary(
     domain=(0.1, 5.0),
     derivative=Partials({"self": lambda self: 1 / (self * math.log(10))}),
     inplace=True,
+    autocast="float32",
 )
 log1p = unary(
     "log1p",
@@ -96,6 +102,7 @@ log1p = unary(
     special=_TINY,
     derivative=Partials({"self": lambda self: 1 / (self + 1)}),
     inplace=True,
+    autocast="float32",
 )
 sqrt = unary(
     "sqrt",
@@ -120,6 +127,7 @@ rsqrt = unary(
     domain=(0.1, 5.0),
     derivative=Partials({"self": lambda self, out: -0.5 * out / self}),
     inplace=True,
+    autocast="float32",
 )
 erf = unary(
     "erf",
@@ -131,6 +139,7 @@ erf = unary(
     result="float",
     derivative=Partials({"self": lambda self: exp(-(self * self)) * (2 / math.sqrt(math.pi))}),
     inplace=True,
+    autocast="float32",
 )
 erfc = unary(
     "erfc",
@@ -143,4 +152,5 @@ erfc = unary(
     special=((5.0,), (8.0,)),
     derivative=Partials({"self": lambda self: exp(-(self * self)) * (-2 / math.sqrt(math.pi))}),
     inplace=True,
+    autocast="float32",
 )

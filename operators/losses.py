@@ -149,6 +149,7 @@ def _cross_entropy_errors() -> Iterable[Bad]:
     dtypes=FLOATS,
     tolerance={"float32": 1e-5, "float64": 1e-13},
     method=False,
+    autocast="float32",
 )
 def cross_entropy(self: Any, target: Any, *, axis: int, reduction: str, label_smoothing: float) -> Any:
     spec, wanted = spec_of(self), spec_of(target)
@@ -220,6 +221,7 @@ def _check_cross_entropy(spec: Any, target: Any, axis: int, reduction: str, labe
     dtypes=FLOATS,
     tolerance={"float32": 4e-6, "float64": 4e-14},
     method=False,
+    autocast="float32",
 )
 def mse_loss(self: Any, target: Any, *, reduction: str) -> Any:
     check_reduction("mse_loss", reduction)

@@ -127,6 +127,7 @@ def _masked(scores: Any, mask: Any) -> Any:
     dtypes=FLOATS,
     tolerance={"float16": 4e-3, "bfloat16": 3e-2, "float32": 1e-5, "float64": 1e-13},
     method=False,
+    autocast="lower",
 )
 def scaled_dot_product_attention(
     query: Any, key: Any, value: Any, attn_mask: Any, *, is_causal: bool, scale: float | None

@@ -120,6 +120,7 @@ _TOLERANCE = {"float32": 4e-6, "float64": 4e-14}
     errors=_softmax_errors,
     dtypes=REAL,
     tolerance=_TOLERANCE,
+    autocast="float32",
 )
 def softmax(self: Any, axis: int) -> Any:
     dtype = float_result("softmax", self)
@@ -138,6 +139,7 @@ def softmax(self: Any, axis: int) -> Any:
     errors=_softmax_errors,
     dtypes=REAL,
     tolerance=_TOLERANCE,
+    autocast="float32",
 )
 def log_softmax(self: Any, axis: int) -> Any:
     dtype = float_result("log_softmax", self)
@@ -183,6 +185,7 @@ def log_softmax(self: Any, axis: int) -> Any:
     ],
     dtypes=REAL,
     tolerance=_TOLERANCE,
+    autocast="float32",
 )
 def logsumexp(self: Any, axis: tuple[int, ...] | None, *, keepdims: bool) -> Any:
     dtype = float_result("logsumexp", self)
@@ -242,6 +245,7 @@ def _check_normalized(self: Any, sizes: tuple[int, ...], parameters: Sequence[An
     ],
     dtypes=REAL,
     tolerance={"float32": 1e-5, "float64": 1e-13},
+    autocast="float32",
 )
 def layer_norm(self: Any, normalized_shape: tuple[int, ...], weight: Any, bias: Any, eps: float) -> Any:
     parameters = [one for one in (weight, bias) if one is not None]

@@ -39,6 +39,7 @@ sum = reduction(
     derivative=Linear(
         {"self": lambda g, self_spec, axis, keepdims: expand_reduced(g, self_spec.shape, axis, keepdims)}
     ),
+    autocast="float32",
 )
 
 
@@ -97,6 +98,7 @@ prod = reduction(
             "self": lambda t, self, axis, keepdims: sum(t * _prod_slope(self, axis), axis, keepdims=keepdims)
         },
     ),
+    autocast="float32",
 )
 
 

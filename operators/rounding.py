@@ -93,6 +93,7 @@ reciprocal = unary(
     domain=(0.3, 3.0),
     derivative=Partials({"self": lambda out: -(out * out)}),
     inplace=True,
+    autocast="float32",
 )
 floor = unary(
     "floor",

@@ -36,6 +36,7 @@ cumsum = scan(
     dtypes=ALL,
     dtype_of=accumulated,
     derivative=Linear({"self": _cumsum_transpose}),
+    autocast="float32",
 )
 
 
@@ -82,4 +83,5 @@ cumprod = scan(
     dtypes=ALL,
     dtype_of=accumulated,
     derivative=Rule(vjp={"self": _cumprod_vjp}, jvp={"self": _cumprod_jvp}),
+    autocast="float32",
 )

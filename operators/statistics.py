@@ -58,6 +58,7 @@ def _narrow(result: Any, self: Any) -> Any:
     dtypes=ALL[1:],
     samples=reduction_samples,
     errors=reduction_errors,
+    autocast="float32",
 )
 def mean(self: Any, axis: Any, *, keepdims: bool) -> Any:
     return _narrow(sum(_wide(self), axis, keepdims=keepdims) / _count(self, axis), self)
@@ -80,6 +81,7 @@ def _variance(wide: Any, axis: Any, correction: float, keepdims: bool) -> Any:
     dtypes=REAL,
     samples=reduction_samples,
     errors=reduction_errors,
+    autocast="float32",
 )
 def var(self: Any, axis: Any, *, correction: float, keepdims: bool) -> Any:
     return _narrow(_variance(_wide(self), axis, correction, keepdims), self)
@@ -103,6 +105,7 @@ def _uneven_samples(dtype: DType) -> Iterable[Sample]:
     dtypes=REAL,
     samples=_uneven_samples,
     errors=reduction_errors,
+    autocast="float32",
 )
 def std(self: Any, axis: Any, *, correction: float, keepdims: bool) -> Any:
     return _narrow(sqrt(_variance(_wide(self), axis, correction, keepdims)), self)

@@ -43,6 +43,7 @@ tan = unary(
     domain=(-1.3, 1.3),
     derivative=Partials({"self": lambda out: 1 + out * out}),
     inplace=True,
+    autocast="float32",
 )
 asin = unary(
     "asin",
@@ -55,6 +56,7 @@ asin = unary(
     domain=(-0.9, 0.9),
     derivative=Partials({"self": lambda self: rsqrt(1 - self * self)}),
     inplace=True,
+    autocast="float32",
 )
 acos = unary(
     "acos",
@@ -67,6 +69,7 @@ acos = unary(
     domain=(-0.9, 0.9),
     derivative=Partials({"self": lambda self: -rsqrt(1 - self * self)}),
     inplace=True,
+    autocast="float32",
 )
 atan = unary(
     "atan",
@@ -95,6 +98,7 @@ atan2 = binary(
         }
     ),
     inplace=True,
+    autocast="promote",
 )
 sinh = unary(
     "sinh",
@@ -106,6 +110,7 @@ sinh = unary(
     result="float",
     derivative=Partials({"self": lambda self: cosh(self)}),
     inplace=True,
+    autocast="float32",
 )
 cosh: Any = unary(
     "cosh",
@@ -117,6 +122,7 @@ cosh: Any = unary(
     result="float",
     derivative=Partials({"self": lambda self: sinh(self)}),
     inplace=True,
+    autocast="float32",
 )
 tanh = unary(
     "tanh",
