@@ -248,6 +248,7 @@ def composite(
     tolerance: Mapping[str, float] | None = None,
     errors: Callable[[], Iterable[Bad]] | None = None,
     method: bool = True,
+    autocast: str = "",
 ) -> Callable[[Callable[..., Any]], Any]:
     """Declare an operator whose body, the decorated function, is written with other operators."""
 
@@ -267,6 +268,7 @@ def composite(
                 tolerance=tolerance or {},
                 errors=errors,
                 method=method,
+                autocast=autocast,
             )
         )
 
