@@ -112,41 +112,6 @@ def _read_errors() -> Iterable[Bad]:
 
 
 index: Any = library(
-def _with_examples(info: BatchInfo, x: Any, dims: Dims, indices: Indices) -> tuple[Any, ...]:
-    """Index tensors for the batch axis and those behind it: the number of the example goes in front."""
-    rank = max(len(logical_shape(one, dim)) for one, dim in zip(indices, dims))
-    examples = reshape(arange(info.batch_size, device=x.device), (info.batch_size, *(1,) * rank))
-    return (examples, *[at_rank(one, dim, rank) for one, dim in zip(indices, dims)])
-
-
-def _front(axis: int, count: int, rank: int) -> tuple[int, ...]:
-    """The permutation of a batch that has ``count`` axes of the examples, from ``axis`` on, right behind the batch."""
-    moved = range(axis + 1, axis + 1 + count)
-    return (0, *moved, *[at for at in range(1, rank) if at not in moved])
-
-
-def _read_batched(info: BatchInfo, in_dims: Dims, x: Any, indices: Indices, axis: int) -> Batched:
-    own = logical_shape(x, in_dims[0])
-    index_shape("index", own, indices_of_examples(indices, in_dims[1]), axis)
-    start = normalize_axis("index", axis, len(own))
-    if all(dim is None for dim in in_dims[1]):
-        return info.call(x, indices, start + 1), 0
-    if in_dims[0] is None:
-        rank = max(len(logical_shape(one, dim)) for one, dim in zip(indices, in_dims[1]))
-        return info.call(x, tuple(at_rank(i, dim, rank) for i, dim in zip(indices, in_dims[1])), start), start
-    places = _with_examples(info, x, in_dims[1], indices)
-    order = _front(start, len(indices), len(x.shape))
-    found = info.call(permute(x, order) if start else x, places, 0)
-    back = _front(start, len(places[0].shape) - 1, len(found.shape))
-    return (permute(found, inverse_permutation(back)) if start else found), 0
-
-
-def indices_of_examples(indices: Indices, dims: Dims) -> list[TensorSpec]:
-    """The specs that index tensors have for one example."""
-    specs = [spec_of(one) for one in indices]
-    return [spec._replace(shape=logical_shape(i, dim)) for spec, i, dim in zip(specs, indices, dims)]
-
-
     "gather",
     "index(Tensor self, Tensor[] indices, int axis=0) -> Tensor",
     _read_meta,

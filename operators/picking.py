@@ -9,10 +9,7 @@ from ..errors import ShapeError, UnsupportedError
 from ..registry.dtypes import ALL, DEFAULT_INT, int64
 from ..registry.values import TensorSpec
 from . import references
-from .batching import Batched, BatchInfo, Dims, flat_examples
-from .casting import cast
-from .comparison import eq, le, logical_and
-from .creation import arange, full
+from .creation import arange
 from .declare import Bad, Draw, Sample
 from .derivatives import NotDifferentiable
 from .gathering import index
@@ -150,33 +147,6 @@ def _nonzero_kernel(xp: Any, self: Any, *, size: int | None, fill_value: int) ->
 nonzero = library(
     "gather",
     "nonzero(Tensor self, *, int? size=None, int fill_value=0) -> Tensor[]",
-def _nonzero_batched(
-    info: BatchInfo, in_dims: Dims, self: Any, *, size: int | None, fill_value: int
-) -> Batched:
-    """Each example's places, by the number of true elements up to each; what is too much goes into one more slot."""
-    if size is None:
-        raise UnsupportedError(
-            f"nonzero inside {info.name}: how many positions there are differs from example to example. Use "
-            "where(mask, x, other) in the place of x[mask], or nonzero(mask, size=n) for at most n positions"
-        )
-    shape = self.shape[1:]
-    if not shape or size < 0:
-        _nonzero_meta(TensorSpec(shape, self.dtype), size=size)  # which raises
-    mask = cast(flat_examples(self), bool_)
-    count, length = mask.shape
-    order = cumsum(mask, 1)
-    slot = where(logical_and(mask, le(order, size)), order - 1, size)
-    examples, places = (arange(n, device=self.device) for n in (count, length))
-    empty = full((count, size + 1), length, dtype=DEFAULT_INT, device=self.device)
-    filled = index_put(empty, (reshape(examples, (count, 1)), slot), places)
-    flat = basic_index(filled, ((0, count, 1), (0, size, 1)))
-    found, step = [], length
-    for n in shape:
-        step //= n or 1
-        found.append(where(eq(flat, length), fill_value, flat // (step or 1) % (n or 1)))
-    return tuple(found), 0
-
-
     _nonzero_meta,
     _nonzero_kernel,
     doc="""The positions of the elements that are not zero.
