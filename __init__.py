@@ -24,6 +24,7 @@ from .eager import printing as _printing
 from .eager import record as _record
 from .eager.autocast import autocast as autocast
 from .eager.autocast import is_autocast_enabled as is_autocast_enabled
+from .eager.batched import kernel as _batched
 from .eager.construct import asarray as asarray
 from .eager.construct import tensor as tensor
 from .eager.meta_memory import meta_memory as meta_memory
@@ -70,6 +71,7 @@ from .registry.trace import show_dispatch_trace as show_dispatch_trace
 from .transforms import grad as grad
 from .transforms import stop_gradient as stop_gradient
 from .transforms import value_and_grad as value_and_grad
+from .vmap import vmap as vmap
 
 __version__ = "0.1.0"
 

@@ -262,3 +262,38 @@ def difference(one: TreeDef, two: TreeDef, path: str = "") -> str:
         return f" at {path or 'the root'}: {one.static} and {two.static}"
     pairs = zip(one.children, two.children, one.labels)
     return next((d for a, b, label in pairs if (d := difference(a, b, path + label))), "")
+
+
+def spread_prefix(prefix: Any, tree: Any, path: str = "") -> list[Any]:
+    """One value for each leaf of a tree, from a tree that begins as it does.
+
+    Args:
+        prefix: a tree of the same containers down to some depth; what is no container there, or None, stands for all
+            leaves below it.
+        tree: the tree.
+        path: the key path of both, for messages.
+
+    Raises:
+        ArgumentError: the containers differ; the message names the key path.
+
+    >>> from tandem import pytree
+    >>> pytree.spread_prefix({"w": 0, "b": None}, {"w": [1, 2], "b": 3})
+    [0, 0, None]
+    """
+    node = None if prefix is None else _node_of(type(prefix))
+    if node is None:
+        return [prefix] * flatten(tree)[1].leaf_count
+    kind, there = type(prefix), type(tree)
+    if kind is not there:
+        names = kind.__name__, there.__name__
+        raise ArgumentError(f"{path or 'the root'} is a {names[0]} in it and a {names[1]} in the value")
+    values, labels, _ = node.take_apart(prefix)
+    children, wanted, _ = node.take_apart(tree)
+    if sorted(labels) != sorted(wanted):
+        raise ArgumentError(
+            f"{path or 'the root'} has {', '.join(labels) or 'nothing'} in it and {', '.join(wanted) or 'nothing'} in "
+            "the value"
+        )
+    given = dict(zip(labels, values))
+    pairs = zip(children, wanted)
+    return [found for child, label in pairs for found in spread_prefix(given[label], child, path + label)]

@@ -34,6 +34,7 @@ from .tensor import Tensor
 from .views import View, check_unshared, rebase, root_of, shares, track
 
 LEVEL = 1 << DispatchKey.Level
+BATCHED = 1 << DispatchKey.Batched
 AUTOCAST = 1 << DispatchKey.Autocast
 BELOW_MODES = below(DispatchKey.Mode)
 
@@ -47,12 +48,15 @@ class Level:
         origin: ``file:line`` of the call that opened it.
         is_open: whether it still runs.
         outer_exclude: the autograd keys that were excluded when it was opened: they stay so for the levels below.
+        batch_size: for a level of ``vmap`` the length of the batch axis; None for one of ``grad``.
+        infos: for a level of ``vmap``, by operator, what batching rules are told.
     """
 
-    __slots__ = ("depth", "is_open", "name", "origin", "outer_exclude")
+    __slots__ = ("batch_size", "depth", "infos", "is_open", "name", "origin", "outer_exclude")
 
-    def __init__(self, depth: int, name: str, origin: str, outer_exclude: int):
+    def __init__(self, depth: int, name: str, origin: str, outer_exclude: int, batch_size: int | None = None):
         self.depth, self.name, self.origin, self.outer_exclude = depth, name, origin, outer_exclude
+        self.batch_size, self.infos = batch_size, {}  # type: int | None, dict[Operator, Any]
         self.is_open = True
 
 
@@ -67,11 +71,11 @@ stack = _Stack()
 
 
 @contextmanager
-def open_level(name: str, origin: str) -> Iterator[Level]:
-    """Open a level for a ``with`` block; recording is on inside, whatever it was outside."""
-    level = Level(len(stack.levels) + 1, name, origin, state.exclude & AUTOGRAD)
+def open_level(name: str, origin: str, batch_size: int | None = None) -> Iterator[Level]:
+    """Open a level for a ``with`` block; inside one of ``grad`` recording is on, whatever it was outside."""
+    level = Level(len(stack.levels) + 1, name, origin, state.exclude & AUTOGRAD, batch_size)
     stack.levels.append(level)
-    before = set_keys(state.include, state.exclude & ~AUTOGRAD)
+    before = set_keys(state.include, state.exclude & ~(AUTOGRAD if batch_size is None else 0))
     try:
         yield level
     finally:
@@ -188,14 +192,20 @@ def unwrap(level: Level, value: Any) -> Any:
 def check_open(value: LevelTensor) -> None:
     """Raise LeakedTracerError for a value whose level has ended."""
     level = value._level
-    if not level.is_open:
-        node = None if value._meta is None else value._meta.node
-        made = "an argument" if node is None else f"the result of {node.op.schema.name}"
+    if level.is_open:
+        return
+    if level.batch_size is not None:
         raise LeakedTracerError(
-            f"a value of {level.name} is used after it has ended: {describe(value)}, {made}, made inside the call at "
-            f"{level.origin}; return it from the function (has_aux=True of td.value_and_grad returns more than the "
-            "loss), or store x.detach()"
+            f"a value of {level.name} is used after it has ended: {describe(value)}, one example of a batch of "
+            f"{level.batch_size}, made inside the call at {level.origin}; return it from the function"
         )
+    node = None if value._meta is None else value._meta.node
+    made = "an argument" if node is None else f"the result of {node.op.schema.name}"
+    raise LeakedTracerError(
+        f"a value of {level.name} is used after it has ended: {describe(value)}, {made}, made inside the call at "
+        f"{level.origin}; return it from the function (has_aux=True of td.value_and_grad returns more than the "
+        "loss), or store x.detach()"
+    )
 
 
 # -- the kernel --------------------------------------------------------------------------------------------------------
@@ -203,10 +213,12 @@ def level_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
     """Run an operator on values of levels; the fallback of the Level key."""
     if keyset & AUTOCAST and op.table[DispatchKey.Autocast].kind != "fallthrough":
         return op.dispatch(keyset & ~LEVEL, args, kwargs)  # what is recorded is the casts and the cast call
+    level = highest_level(op, args, kwargs)
+    if level.batch_size is not None:
+        return op.dispatch(BATCHED, args, kwargs)
     plan = plan_of(op)
     if plan.decompose is not None:
         return plan.decompose(*args, **kwargs)
-    level = _highest(op, args, kwargs)
     if plan.written:
         return _write(plan, level, args, kwargs)
     raw_args = tuple([_unwrap_deep(level, arg) for arg in args])
@@ -223,14 +235,21 @@ def level_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
     return result
 
 
-def _highest(op: Operator, args: Args, kwargs: Kwargs) -> Level:
+def highest_level(op: Operator, args: Args, kwargs: Kwargs) -> Level:
+    """The innermost level among the arguments of a call.
+
+    Raises:
+        LeakedTracerError: one of the values belongs to a level that has ended.
+    """
     found: Level | None = None
-    for value in (*args, *kwargs.values()):
+    for value in (*args, *kwargs.values()) if kwargs else args:
         for item in value if type(value) is tuple else (value,):
-            if type(item) is LevelTensor:
-                check_open(item)
-                if found is None or item._level.depth > found.depth:
-                    found = item._level
+            if isinstance(item, LevelTensor):
+                level = item._level
+                if not level.is_open:
+                    check_open(item)
+                if found is None or level.depth > found.depth:
+                    found = level
     if found is None:
         raise LeakedTracerError(f"{op.name} reached the Level key without a value of any level")
     return found

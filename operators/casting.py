@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import DTypeError
 from ..registry.dtypes import ALL, DType, as_dtype, bfloat16
 from ..registry.values import TensorSpec
-from . import references
+from . import batching, references
 from . import scalar as s
 from .declare import Bad, Draw, Sample
 from .derivatives import Linear, Rule
@@ -77,6 +77,7 @@ cast: Any = library(
     reference=references.cast,
     dtypes=ALL,
     derivative=Linear({"self": lambda g, self_spec: cast(g, self_spec.dtype)}),
+    batching=batching.pointwise,
     samples=_cast_samples,
     errors=lambda: _ERRORS,
     method=False,
@@ -144,6 +145,7 @@ clone = library(
     reference=references.identity,
     dtypes=ALL,
     derivative=Linear({"self": lambda g: g}),
+    batching=batching.pointwise,
     samples=_layout_samples,
     errors=lambda: [Bad((None,), TypeError, "Tensor")],
 )
@@ -167,6 +169,7 @@ contiguous = library(
     reference=references.identity,
     dtypes=ALL,
     derivative=Linear({"self": lambda g: g}),
+    batching=batching.pointwise,
     samples=_layout_samples,
     errors=lambda: [Bad((None,), TypeError, "Tensor")],
 )
@@ -190,6 +193,7 @@ stop_gradient = library(
     reference=references.identity,
     dtypes=ALL,
     derivative=Rule(vjp={}),
+    batching=batching.pointwise,
     samples=_layout_samples,
     errors=lambda: [Bad((None,), TypeError, "Tensor")],
     method=False,

@@ -20,6 +20,7 @@ from ..registry.dtypes import (
 )
 from ..registry.values import TensorSpec
 from . import references
+from .batching import Batched, BatchInfo, Dims, at_rank, logical_shape
 from .declare import Bad, Draw, Sample
 from .derivatives import Rule
 from .kinds import LAYOUTS, composite, library
@@ -94,6 +95,22 @@ def _by_other(g: Any, self: Any, other_spec: TensorSpec) -> Any:
     return reshape(sum_to(found, shape if len(shape) > 1 else (*shape, 1)), shape)
 
 
+# -- batches -----------------------------------------------------------------------------------------------------------
+def _batched(info: BatchInfo, in_dims: Dims, self: Any, other: Any) -> Batched:
+    """Vectors against one matrix are one product of matrices; all else becomes a stack of products."""
+    x, y = (logical_shape(one, dim) for one, dim in zip((self, other), in_dims))
+    shape = (info.batch_size, *matmul_shape(x, y))
+    if in_dims[1] is None and len(y) < 3:
+        return info.call(self, other), 0
+    if in_dims[0] is None and len(x) < 3 and len(y) == 1:
+        return info.call(other, matrix_transpose(self) if len(x) == 2 else self), 0
+    rank = max(len(x), len(y), 2)
+    rows = self if len(x) > 1 else reshape(self, (*self.shape[:-1], 1, *x))
+    columns = other if len(y) > 1 else reshape(other, (*other.shape, 1))
+    found = info.call(at_rank(rows, in_dims[0], rank), at_rank(columns, in_dims[1], rank))
+    return (found if found.shape == shape else reshape(found, shape)), 0
+
+
 # -- matmul ------------------------------------------------------------------------------------------------------------
 _MATRICES = (
     ((3, 4), (4, 5)),
@@ -160,9 +177,11 @@ matmul: Any = library(
         vjp={"self": _by_self, "other": _by_other},
         jvp={"self": lambda t, other: matmul(t, other), "other": lambda t, self: matmul(self, t)},
     ),
+    batching=_batched,
     samples=_samples,
     errors=_errors,
     tolerance=SUMS,
+    autocast="lower",
 )
 
 
@@ -227,6 +246,7 @@ def outer(self: Any, other: Any) -> Any:
     ],
     dtypes=REAL,
     tolerance=SUMS,
+    autocast="lower",
 )
 def vecdot(self: Any, other: Any, *, axis: int) -> Any:
     dtype = compute_dtype("vecdot", "same", REAL, (self, other))
@@ -269,6 +289,7 @@ def vecdot(self: Any, other: Any, *, axis: int) -> Any:
     ],
     dtypes=NUMERIC,
     tolerance=SUMS,
+    autocast="lower",
 )
 def tensordot(self: Any, other: Any, axes: Any) -> Any:
     summed, against = _axis_pairs(self, other, axes)

@@ -21,6 +21,7 @@ from ..registry.dtypes import (
 )
 from ..registry.values import SCALARS, TensorSpec
 from . import references
+from .batching import Batched, BatchInfo, Dims, at_rank, operator
 from .declare import Bad, Sample
 from .derivatives import Linear, NotDifferentiable
 from .devices import check_device
@@ -99,6 +100,16 @@ def _full_samples(dtype: DType) -> Iterable[Sample]:
     yield Sample(((2,), 3j))
 
 
+def _full_batched(
+    info: BatchInfo, in_dims: Dims, shape: Any, fill_value: Any, *, dtype: DType | None, device: str | None
+) -> Batched:
+    """One value for each example; in memory of its own, since what ``full`` gives may be written."""
+    spec = _full_meta(shape, TensorSpec(fill_value.shape[1:], fill_value.dtype), dtype=dtype, device=device)
+    values = operator("cast")(fill_value, spec.dtype)
+    wide = operator("broadcast_to")(at_rank(values, 0, len(spec.shape)), (info.batch_size, *spec.shape))
+    return operator("clone")(wide), 0
+
+
 full = library(
     "creation",
     "full(SymInt[] shape, Tensor fill_value, *, ScalarType? dtype=None, Device? device=None) -> Tensor",
@@ -126,6 +137,7 @@ full = library(
     reference=references.full,
     dtypes=ALL,
     derivative=Linear({"fill_value": lambda g: g.sum()}),
+    batching=_full_batched,
     samples=_full_samples,
     errors=lambda: [*shape_errors(1.0), Bad(((2,), 300), OverflowError, "fit", {"dtype": "int8"})],
     method=False,

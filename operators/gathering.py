@@ -12,6 +12,7 @@ from ..errors import ArgumentError, IndexArgumentError, OutOfBoundsError
 from ..registry.dtypes import ALL, DEFAULT_INT, DType, int32, int64, uint8
 from ..registry.values import TensorSpec
 from . import references
+from .batching import Batched, BatchInfo, Dims, at_rank, logical_shape, with_batch
 from .comparison import eq
 from .creation import arange
 from .declare import Bad, Draw, Sample
@@ -21,7 +22,7 @@ from .kinds import LAYOUTS, library
 from .rules import broadcast_shapes, normalize_axis, spec_of
 from .selection import where
 from .slicing import check_stored
-from .views import reshape, sum_to
+from .views import inverse_permutation, permute, reshape, sum_to
 
 Indices = Sequence[Any]
 
@@ -111,6 +112,41 @@ def _read_errors() -> Iterable[Bad]:
     yield Bad((Draw((3, 3)), (one, Draw((3,), dtype=int64))), ValueError, "broadcast")
 
 
+def _with_examples(info: BatchInfo, x: Any, dims: Dims, indices: Indices) -> tuple[Any, ...]:
+    """Index tensors for the batch axis and those behind it: the number of the example goes in front."""
+    rank = max(len(logical_shape(one, dim)) for one, dim in zip(indices, dims))
+    examples = reshape(arange(info.batch_size, device=x.device), (info.batch_size, *(1,) * rank))
+    return (examples, *[at_rank(one, dim, rank) for one, dim in zip(indices, dims)])
+
+
+def _front(axis: int, count: int, rank: int) -> tuple[int, ...]:
+    """The permutation of a batch that has ``count`` axes of the examples, from ``axis`` on, right behind the batch."""
+    moved = range(axis + 1, axis + 1 + count)
+    return (0, *moved, *[at for at in range(1, rank) if at not in moved])
+
+
+def _read_batched(info: BatchInfo, in_dims: Dims, x: Any, indices: Indices, axis: int) -> Batched:
+    own = logical_shape(x, in_dims[0])
+    index_shape("index", own, indices_of_examples(indices, in_dims[1]), axis)
+    start = normalize_axis("index", axis, len(own))
+    if all(dim is None for dim in in_dims[1]):
+        return info.call(x, indices, start + 1), 0
+    if in_dims[0] is None:
+        rank = max(len(logical_shape(one, dim)) for one, dim in zip(indices, in_dims[1]))
+        return info.call(x, tuple(at_rank(i, dim, rank) for i, dim in zip(indices, in_dims[1])), start), start
+    places = _with_examples(info, x, in_dims[1], indices)
+    order = _front(start, len(indices), len(x.shape))
+    found = info.call(permute(x, order) if start else x, places, 0)
+    back = _front(start, len(places[0].shape) - 1, len(found.shape))
+    return (permute(found, inverse_permutation(back)) if start else found), 0
+
+
+def indices_of_examples(indices: Indices, dims: Dims) -> list[TensorSpec]:
+    """The specs that index tensors have for one example."""
+    specs = [spec_of(one) for one in indices]
+    return [spec._replace(shape=logical_shape(i, dim)) for spec, i, dim in zip(specs, indices, dims)]
+
+
 index: Any = library(
     "gather",
     "index(Tensor self, Tensor[] indices, int axis=0) -> Tensor",
@@ -140,6 +176,7 @@ index: Any = library(
         vjp={"self": lambda g, indices, axis, self_spec: add_into_zeros(g, indices, axis, self_spec)},
         jvp={"self": lambda t, indices, axis: index(t, indices, axis)},
     ),
+    batching=_read_batched,
     samples=_read_samples,
     errors=_read_errors,
     method=False,
@@ -218,6 +255,27 @@ def _by_value(
     return sum_to(kept, value_spec.shape)
 
 
+def _write_batched(
+    info: BatchInfo, in_dims: Dims, x: Any, indices: Indices, value: Any, axis: int, *, accumulate: bool
+) -> Batched:
+    own = logical_shape(x, in_dims[0])
+    selected = index_shape("index_put", own, indices_of_examples(indices, in_dims[1]), axis)
+    start = normalize_axis("index_put", axis, len(own))
+    x = with_batch(x, in_dims[0], info.batch_size)
+    value = at_rank(value, in_dims[2], len(selected))
+    if all(dim is None for dim in in_dims[1]):
+        return info.call(x, indices, value, start + 1, accumulate=accumulate), 0
+    places = _with_examples(info, x, in_dims[1], indices)
+    if not start:
+        return info.call(x, places, value, 0, accumulate=accumulate), 0
+    order = _front(start, len(indices), len(x.shape))
+    if spec_of(value).shape:
+        value = at_rank(with_batch(value, in_dims[2], info.batch_size), 0, len(selected))
+        value = permute(value, _front(start, len(places[0].shape) - 1, len(value.shape)))
+    found = info.call(permute(x, order), places, value, 0, accumulate=accumulate)
+    return permute(found, inverse_permutation(order)), 0
+
+
 index_put: Any = library(
     "scatter",
     "index_put(Tensor self, Tensor[] indices, Tensor value, int axis=0, *, bool accumulate=False) -> Tensor",
@@ -262,9 +320,11 @@ index_put: Any = library(
             ),
         },
     ),
+    batching=_write_batched,
     samples=_write_samples,
     errors=_write_errors,
     method=False,
+    autocast="promote",
 )
 
 

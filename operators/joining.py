@@ -9,11 +9,13 @@ from ..errors import ShapeError, ValueArgumentError
 from ..registry.dtypes import ALL, DType, as_dtype
 from ..registry.values import TensorSpec
 from . import references
+from .batching import Batched, BatchInfo, Dims, flat_examples, with_batch
+from .creation import full
 from .declare import Bad, Draw, Sample
 from .derivatives import Linear
 from .kinds import LAYOUTS, composite, library
 from .rearrange import expand_dims, whole
-from .rules import common_device, normalize_axis, promoted_dtype, spec_of
+from .rules import common_device, is_tensor, normalize_axis, promoted_dtype, spec_of
 from .slicing import basic_index
 from .views import reshape
 
@@ -82,6 +84,16 @@ def _parts(g: Any, tensors_spec: Sequence[TensorSpec], axis: int | None) -> tupl
     return tuple(found)
 
 
+def _concat_batched(info: BatchInfo, in_dims: Dims, tensors: Sequence[Any], axis: int | None) -> Batched:
+    dtype = promoted_dtype("concat", tensors)
+    given = [one if is_tensor(one) else full((), one, dtype=dtype) for one in tensors]
+    whole_batch = [with_batch(one, dim, info.batch_size) for one, dim in zip(given, in_dims[0])]
+    if axis is None:
+        return info.call([flat_examples(one) for one in whole_batch], 1), 0
+    _, along = _concat_axis([TensorSpec(one.shape[1:], one.dtype) for one in whole_batch], axis)
+    return info.call(whole_batch, along + 1), 0
+
+
 concat = library(
     "join",
     "concat(Tensor[] tensors, int? axis=0) -> Tensor",
@@ -107,9 +119,11 @@ concat = library(
     reference="numpy.concatenate",
     dtypes=ALL,
     derivative=Linear({"tensors": lambda g, tensors_spec, axis: _parts(g, tensors_spec, axis)}),
+    batching=_concat_batched,
     samples=_concat_samples,
     errors=_concat_errors,
     method=False,
+    autocast="promote",
 )
 
 
@@ -147,6 +161,7 @@ concat = library(
     ],
     dtypes=ALL,
     method=False,
+    autocast="promote",
 )
 def stack(tensors: Sequence[Any], axis: int) -> Any:
     shapes = [spec_of(one).shape for one in tensors]

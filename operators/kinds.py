@@ -12,6 +12,7 @@ from ..errors import ShapeError
 from ..registry.dtypes import DType
 from ..registry.schema_parser import parse_schema
 from ..registry.values import TensorSpec
+from . import batching
 from .declare import Bad, Declaration, Sample, declare
 from .derivatives import Derivative, NotDifferentiable
 from .documents import documented, elementwise_doc, reduction_doc, scan_doc
@@ -84,6 +85,7 @@ def elementwise(
     if result == "bool":
         fields.setdefault("derivative", NotDifferentiable(f"{parsed.name} gives booleans"))
     fields.setdefault("meta", elementwise_meta(parsed.name, result, dtypes))
+    fields.setdefault("batching", batching.elementwise)
     fields.setdefault("errors", lambda: elementwise_errors(len(parsed.arguments), dtypes))
     words = documented(doc, text or elementwise_doc(parsed, dtypes, result), example)
     return declare(
@@ -181,6 +183,7 @@ def reduction(
     schema = fields.pop("schema", f"{name}(Tensor self, int[]? axis=None, *, bool keepdims=False) -> Tensor")
     words = documented(doc, reduction_doc(parse_schema(schema), dtypes), example)
     fields.setdefault("meta", reduction_meta(name, dtype_of, dtypes))
+    fields.setdefault("batching", batching.reduction if "int[]" in schema else batching.index_reduction)
     fields.setdefault("samples", reduction_samples if fold in NEEDS_ELEMENTS else folding_samples)
     fields.setdefault("errors", lambda: fold_errors(name, "int[]" in schema))
     return declare(
@@ -217,6 +220,7 @@ def scan(
     """Declare a scan: a fold that keeps what it had at each element; the arguments are those of :func:`reduction`."""
     schema = f"{name}(Tensor self, int? axis=None, *, ScalarType? dtype=None) -> Tensor"
     fields.setdefault("meta", scan_meta(name, dtype_of, dtypes))
+    fields.setdefault("batching", batching.scan)
     fields.setdefault("samples", scan_samples)
     fields.setdefault("errors", reduction_errors)
     words = documented(doc, scan_doc(dtypes), example)

@@ -6,15 +6,21 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..errors import ShapeError, UnsupportedError
-from ..registry.dtypes import ALL, DEFAULT_INT, int64
+from ..registry.dtypes import ALL, DEFAULT_INT, bool_, int64
 from ..registry.values import TensorSpec
 from . import references
-from .creation import arange
+from .batching import Batched, BatchInfo, Dims, flat_examples
+from .casting import cast
+from .comparison import eq, le, logical_and
+from .creation import arange, full
 from .declare import Bad, Draw, Sample
 from .derivatives import NotDifferentiable
-from .gathering import index
+from .gathering import index, index_put
 from .kinds import LAYOUTS, composite, library
 from .rules import check_shape, normalize_axis, spec_of
+from .scans import cumsum
+from .selection import where
+from .slicing import basic_index
 from .views import reshape
 
 
@@ -144,6 +150,33 @@ def _nonzero_kernel(xp: Any, self: Any, *, size: int | None, fill_value: int) ->
     return tuple(padded)
 
 
+def _nonzero_batched(
+    info: BatchInfo, in_dims: Dims, self: Any, *, size: int | None, fill_value: int
+) -> Batched:
+    """Each example's places, by the number of true elements up to each; what is too much goes into one more slot."""
+    if size is None:
+        raise UnsupportedError(
+            f"nonzero inside {info.name}: how many positions there are differs from example to example. Use "
+            "where(mask, x, other) in the place of x[mask], or nonzero(mask, size=n) for at most n positions"
+        )
+    shape = self.shape[1:]
+    if not shape or size < 0:
+        _nonzero_meta(TensorSpec(shape, self.dtype), size=size)  # which raises
+    mask = cast(flat_examples(self), bool_)
+    count, length = mask.shape
+    order = cumsum(mask, 1)
+    slot = where(logical_and(mask, le(order, size)), order - 1, size)
+    examples, places = (arange(n, device=self.device) for n in (count, length))
+    empty = full((count, size + 1), length, dtype=DEFAULT_INT, device=self.device)
+    filled = index_put(empty, (reshape(examples, (count, 1)), slot), places)
+    flat = basic_index(filled, ((0, count, 1), (0, size, 1)))
+    found, step = [], length
+    for n in shape:
+        step //= n or 1
+        found.append(where(eq(flat, length), fill_value, flat // (step or 1) % (n or 1)))
+    return tuple(found), 0
+
+
 nonzero = library(
     "gather",
     "nonzero(Tensor self, *, int? size=None, int fill_value=0) -> Tensor[]",
@@ -170,6 +203,7 @@ nonzero = library(
     reference=references.nonzero,
     dtypes=ALL,
     derivative=NotDifferentiable("nonzero gives integers"),
+    batching=_nonzero_batched,
     samples=lambda dtype: [
         *(Sample((Draw((3, 4), layout=layout),)) for layout in LAYOUTS),
         Sample((Draw((0,)),)),

@@ -9,7 +9,9 @@ from typing import Any
 from ..errors import DTypeError, ShapeError, ValueArgumentError
 from ..registry.dtypes import INTEGERS, DType, float32, int64, uint32, uint64
 from ..registry.values import TensorSpec
+from . import batching
 from . import references_random as references
+from .batching import Batched, BatchInfo, Dims, at_rank, logical_shape
 from .creation import allocate
 from .declare import Bad, Draw, Sample
 from .derivatives import NotDifferentiable
@@ -86,6 +88,7 @@ key = library(
     reference=references.random_key,
     dtypes=INTEGERS,
     derivative=INTEGRAL,
+    batching=batching.leading,
     samples=lambda dtype: [
         Sample((Draw((), 0, 100),)),
         Sample((Draw((3,), 0, 100),)),
@@ -150,6 +153,7 @@ random_bits = library(
     reference=references.random_bits,
     dtypes=(uint32,),
     derivative=INTEGRAL,
+    batching=batching.leading,
     samples=_bits_samples,
     errors=lambda: [
         *key_errors(3),
@@ -196,6 +200,7 @@ split = library(
     reference=references.random_split,
     dtypes=(uint32,),
     derivative=INTEGRAL,
+    batching=batching.leading,
     samples=lambda dtype: [Sample((KEY,)), Sample((KEY, 5)), Sample((KEY, 0)), Sample((KEYS, 3))],
     errors=lambda: [*key_errors(), Bad((KEY, -1), ValueError, "negative"), Bad((KEY, 0.5), TypeError, "n")],
     method=False,
@@ -214,6 +219,12 @@ def _fold_meta(key: Any, data: Any) -> TensorSpec:
 def _fold_kernel(xp: Any, key: Any, data: Any) -> Any:
     number = xp.asarray(data % 2**64 if isinstance(data, int) else data).astype(xp.uint64)
     return blocks(xp, key, number, FOLD)
+
+
+def _fold_batched(info: BatchInfo, in_dims: Dims, key: Any, data: Any) -> Batched:
+    lead = [len(shape) for shape in (logical_shape(key, in_dims[0])[:-1], logical_shape(data, in_dims[1]))]
+    rank = max(lead)
+    return info.call(at_rank(key, in_dims[0], rank + 1), at_rank(data, in_dims[1], rank)), 0
 
 
 fold_in = library(
@@ -239,6 +250,7 @@ fold_in = library(
     reference=references.random_fold_in,
     dtypes=(uint32,),
     derivative=INTEGRAL,
+    batching=_fold_batched,
     samples=lambda dtype: [
         *(Sample((KEY, data)) for data in (0, 1, -1, 2**40)),
         Sample((KEY, Draw((3,), 0, 9, dtype=int64))),

@@ -28,6 +28,7 @@ from ..registry.dtypes import (
 from ..registry.values import TensorSpec
 from . import references_random as references
 from .arithmetic import remainder
+from .batching import leading
 from .bitwise import bitwise_right_shift
 from .casting import astype, cast
 from .comparison import lt
@@ -269,6 +270,7 @@ order = library(
     reference=references.random_order,
     dtypes=(uint32,),
     derivative=INTEGRAL,
+    batching=leading,
     samples=lambda dtype: [Sample((KEY, n)) for n in (0, 1, 2, 9)] + [Sample((KEYS, 5))],
     errors=lambda: [*key_errors(3), Bad((KEY, -1), ValueError, "negative")],
     method=False,

@@ -14,6 +14,7 @@ from ..errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeError
 from ..registry.dtypes import ALL, DType, check_range
 from ..registry.values import TensorSpec
 from . import references
+from .batching import Batched, BatchInfo, Dims, at_rank, with_batch
 from .declare import Bad, Draw, Sample
 from .derivatives import Linear, Rule
 from .filled import zeros
@@ -93,6 +94,15 @@ def _read_errors() -> Iterable[Bad]:
     yield Bad((Draw((3,)), (slice(1),)), TypeError, "neither")
 
 
+def _of_batch(plan: Plan, size: int) -> Plan:
+    """The plan for a whole batch."""
+    return (0, size, 1), *plan
+
+
+def _read_batched(info: BatchInfo, in_dims: Dims, x: Any, plan: Plan) -> Batched:
+    return info.call(x, _of_batch(plan, info.batch_size)), 0
+
+
 basic_index = library(
     "view",
     "basic_index(Tensor(a) self, Any plan) -> Tensor(a)",
@@ -117,6 +127,7 @@ basic_index = library(
     reference=references.basic_index,
     dtypes=ALL,
     derivative=Linear({"self": lambda g, plan, self_spec: into_zeros(g, plan, self_spec)}),
+    batching=_read_batched,
     samples=_read_samples,
     errors=_read_errors,
     method=False,
@@ -170,6 +181,14 @@ def _write_samples(dtype: DType) -> Iterable[Sample]:
         yield Sample((Draw((5,)), dtype.kind == "b" or 1, ((0, 3, 2),)), {"accumulate": accumulate})
 
 
+def _write_batched(
+    info: BatchInfo, in_dims: Dims, x: Any, value: Any, plan: Plan, *, accumulate: bool
+) -> Batched:
+    x = with_batch(x, in_dims[0], info.batch_size)
+    value = at_rank(value, in_dims[1], len(plan_shape(plan)))
+    return info.call(x, value, _of_batch(plan, info.batch_size), accumulate=accumulate), 0
+
+
 basic_put: Any = library(
     "scatter",
     "basic_put(Tensor self, Tensor value, Any plan, *, bool accumulate=False) -> Tensor",
@@ -206,6 +225,7 @@ basic_put: Any = library(
             "value": lambda t, plan, self_spec: into_zeros(t, plan, self_spec),
         },
     ),
+    batching=_write_batched,
     samples=_write_samples,
     errors=lambda: [
         Bad((Draw((3,)), Draw((2,)), ((0, 3, 1),)), ValueError, "broadcast"),

@@ -12,6 +12,7 @@ from typing import Any
 from ..errors import ShapeError
 from ..registry.dtypes import ALL, DType
 from ..registry.values import TensorSpec
+from .batching import Batched, BatchInfo, Dims, at_rank
 from .declare import Bad, Draw, Sample
 from .derivatives import Linear
 from .kinds import LAYOUTS, library
@@ -59,6 +60,10 @@ def _reshape_errors() -> Iterable[Bad]:
     yield Bad((Draw((3, 4)), (12.0,)), TypeError, "shape")
 
 
+def _reshape_batched(info: BatchInfo, in_dims: Dims, x: Any, shape: tuple[int, ...]) -> Batched:
+    return info.call(x, (info.batch_size, *reshape_shape(x.shape[1:], shape))), 0
+
+
 reshape: Any = library(
     "view",
     "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)",
@@ -82,6 +87,7 @@ reshape: Any = library(
     reference="numpy.reshape",
     dtypes=ALL,
     derivative=Linear({"self": lambda g, self_spec: reshape(g, self_spec.shape)}),
+    batching=_reshape_batched,
     samples=_reshape_samples,
     errors=_reshape_errors,
 )
@@ -127,6 +133,11 @@ def _permute_errors() -> Iterable[Bad]:
     yield Bad((Draw((3, 4)), (0, 2)), IndexError, "out of bounds")
 
 
+def _permute_batched(info: BatchInfo, in_dims: Dims, x: Any, axes: tuple[int, ...]) -> Batched:
+    order = normalize_permutation("permute", axes, len(x.shape) - 1)
+    return info.call(x, (0, *[axis + 1 for axis in order])), 0
+
+
 permute: Any = library(
     "view",
     "permute(Tensor(a) self, int[] axes) -> Tensor(a)",
@@ -151,6 +162,7 @@ permute: Any = library(
     reference="numpy.transpose",
     dtypes=ALL,
     derivative=Linear({"self": lambda g, axes: permute(g, inverse_permutation(axes))}),
+    batching=_permute_batched,
     samples=_permute_samples,
     errors=_permute_errors,
 )
@@ -172,6 +184,13 @@ def _broadcast_samples(dtype: DType) -> Iterable[Sample]:
     yield Sample((Draw(()), (2,)))
     yield Sample((Draw((1, 0)), (2, 0)))
     yield Sample((Draw((3, 1)), (3, 0)))
+
+
+def _broadcast_batched(info: BatchInfo, in_dims: Dims, x: Any, shape: tuple[int, ...]) -> Batched:
+    _broadcast_meta(
+        TensorSpec(x.shape[1:], x.dtype, x.device), shape
+    )  # longer shapes must not reach the batch axis
+    return info.call(at_rank(x, 0, len(shape)), (info.batch_size, *shape)), 0
 
 
 broadcast_to = library(
@@ -197,6 +216,7 @@ broadcast_to = library(
     reference="numpy.broadcast_to",
     dtypes=ALL,
     derivative=Linear({"self": lambda g, self_spec: sum_to(g, self_spec.shape)}),
+    batching=_broadcast_batched,
     samples=_broadcast_samples,
     errors=lambda: [
         Bad((Draw((3,)), (2,)), ValueError, "broadcast"),

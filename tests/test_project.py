@@ -36,6 +36,7 @@ RANK = {
     "compiled": 8,
     "jit": 8,
     "transforms": 8,
+    "vmap": 8,
     "__init__": 9,
     "overhead": 10,
     "doctor": 10,

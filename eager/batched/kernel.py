@@ -1,0 +1,158 @@
+"""The Batched key's kernel: one boxed kernel that runs every operator on what the values of a ``vmap`` wrap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import ShapeError, TandemError, UnsupportedError, ValueArgumentError
+from ...operators.batching import BatchInfo, one_to_front
+from ...operators.declare import LIBRARY
+from ...registry.function import functions
+from ...registry.keys import DispatchKey, below
+from ...registry.operator import Operator
+from ...registry.state import adjusted, state
+from ...registry.values import TensorBase, TensorSpec, describe
+from ..inplace import check_fits
+from ..levels import Level, highest_level
+from ..record import Args, Kwargs
+from .loop import loop
+from .rules import Way, way_of
+from .tensor import BatchedTensor, wrap_batched
+
+MODES = ~below(DispatchKey.Mode)
+
+
+def batched(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
+    """Run an operator on a batch; the fallback of the Batched key. The innermost level among the arguments is meant."""
+    way = way_of(op)
+    if way.decompose is not None:
+        return way.decompose(*args, **kwargs)
+    level = highest_level(op, args, kwargs)
+    if (state.include | op.extra_keys) & MODES:  # modes have seen the call; what it consists of is not theirs
+        with adjusted(exclude=MODES):
+            return _run(op, way, level, args, kwargs)
+    return _run(op, way, level, args, kwargs)
+
+
+def _run(op: Operator, way: Way, level: Level, args: Args, kwargs: Kwargs) -> Any:
+    rule = way.rule
+    if rule is None or (kwargs and _any_batched(level, kwargs.values())):
+        return loop(op, level, args, kwargs)
+    if way.writes:
+        _check_target(op, level, way, args)
+    info = level.infos.get(op)
+    if info is None:
+        info = level.infos[op] = BatchInfo(level.batch_size or 0, level.name, functions.get(op.name, op))
+    raw, dims = _unwrap_all(level, way, args)
+    try:
+        out, out_dims = rule(info, dims, *raw, **kwargs)
+    except TandemError:
+        _check_example(op, way, args, kwargs)
+        raise
+    if way.inner is not None:
+        return args[0]
+    if way.checked:
+        _check_result(op, level, out, out_dims)
+    if type(out) is tuple or type(out) is list:
+        each = out_dims if isinstance(out_dims, tuple | list) else (out_dims,) * len(out)
+        return tuple([_wrap(level, item, dim) for item, dim in zip(out, each)])
+    return _wrap(level, out, out_dims)
+
+
+def _wrap(level: Level, payload: Any, dim: int | None) -> Any:
+    if dim is None:
+        return payload
+    return wrap_batched(level, one_to_front(payload, dim % len(payload.shape)) if dim else payload)
+
+
+def _unwrap_all(level: Level, way: Way, args: Args) -> tuple[list[Any], tuple[Any, ...]]:
+    """What the arguments wrap, and where the batch axis of each is."""
+    raw: list[Any] = []
+    dims: list[Any] = []
+    for place, value in enumerate(args):
+        if type(value) is BatchedTensor and value._level is level:
+            raw.append(value._payload)
+            dims.append(0)
+        elif place in way.lists and value is not None:
+            items = [_unwrap(level, item) for item in value]
+            raw.append(tuple([item for item, _ in items]))
+            dims.append(tuple([dim for _, dim in items]))
+        else:
+            raw.append(value)
+            dims.append(None)
+    return raw, tuple(dims)
+
+
+def _unwrap(level: Level, value: Any) -> tuple[Any, int | None]:
+    own = type(value) is BatchedTensor and value._level is level
+    return (value._payload, 0) if own else (value, None)
+
+
+def _any_batched(level: Level, values: Any) -> bool:
+    return any(type(value) is BatchedTensor and value._level is level for value in values)
+
+
+# -- checks ------------------------------------------------------------------------------------------------------------
+def _check_target(op: Operator, level: Level, way: Way, args: Args) -> None:
+    """Refuse to write a batch into what is one tensor for all examples."""
+    target = args[0]
+    if way.inner is None or (type(target) is BatchedTensor and target._level is level):
+        if way.inner is not None and way.inner.decl.is_elementwise:
+            _check_ranks(op, target, args)
+        return
+    raise UnsupportedError(
+        f"{op.name} would write a value of {level.name}, which differs from example to example, into "
+        f"{describe(target)}, which is the same for all of them; make a new tensor: x = x.at[index].set(value), "
+        "x = x + y"
+    )
+
+
+def _check_ranks(op: Operator, target: Any, args: Args) -> None:
+    rank = len(target.shape)
+    for other in args[1:]:
+        if isinstance(other, TensorBase) and len(other.shape) > rank:  # type: ignore[attr-defined]
+            raise ShapeError(f"{op.schema.name}: {describe(other)} does not fit into {describe(target)}")
+
+
+def _check_example(op: Operator, way: Way, args: Args, kwargs: Kwargs) -> None:
+    """After an error: raise that of one example's shapes instead, if there is one."""
+    inner = way.inner or op
+    meta = getattr(inner.decl, "meta", None)
+    if meta is None:
+        return
+    specs = tuple([_spec(arg) for arg in args])
+    try:
+        result = meta(*specs, **{name: _spec(arg) for name, arg in kwargs.items()})
+        if way.inner is not None:
+            check_fits(op.schema.name, args[0], result)
+    except TandemError as fault:
+        raise fault from None
+
+
+def _spec(value: Any) -> Any:
+    if isinstance(value, TensorBase):
+        return TensorSpec(value.shape, value.dtype, value.device)  # type: ignore[attr-defined]
+    return tuple([_spec(item) for item in value]) if type(value) is tuple else value
+
+
+def _check_result(op: Operator, level: Level, out: Any, out_dims: Any) -> None:
+    """Refuse what a rule from outside must not return."""
+    several = isinstance(out, tuple | list)
+    items = out if several else (out,)
+    dims = out_dims if isinstance(out_dims, tuple | list) else (out_dims,) * len(items)
+    if len(items) != len(dims):
+        raise ValueArgumentError(
+            f"the batching rule of {op.name} gives {len(items)} results and {len(dims)} out_dims"
+        )
+    for item, dim in zip(items, dims):
+        if dim is None:
+            continue
+        shape = item.shape if isinstance(item, TensorBase) else ()  # type: ignore[attr-defined]
+        if type(dim) is not int or not -len(shape) <= dim < len(shape) or shape[dim] != level.batch_size:
+            raise ShapeError(
+                f"the batching rule of {op.name} gives {describe(item)} and says that axis {dim!r} is the batch of "
+                f"{level.batch_size}"
+            )
+
+
+LIBRARY.fallback(batched, DispatchKey.Batched)
