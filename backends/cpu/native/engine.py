@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from .... import lazy
+from ..emit.text import NEXT_MODULE
 from . import cache
 
 _lock = threading.RLock()
@@ -97,7 +98,9 @@ def fingerprint(*parts: str | bytes) -> str:
 def _object(ir: str, level: int) -> bytes:
     """Optimise a module and emit its object code."""
     binding, machine = lazy.llvmlite_binding(), _machine()
-    module = binding.parse_assembly(ir)
+    module, *others = map(binding.parse_assembly, ir.split(NEXT_MODULE))
+    for other in others:
+        module.link_in(other)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
     module.verify()

@@ -115,17 +115,26 @@ def check() -> str:
     return next((fault for fault in map(_array_fault, samples) if fault), "")
 
 
-def slot_constants(cls: Any, prefix: str, names: tuple[str, ...]) -> dict[str, int]:
+def slot_constants(cls: Any, prefix: str, names: tuple[str, ...], probe: Any = None) -> dict[str, int]:
     """Slot offsets of a class as compile-time constants of native functions, such as `T_ARRAY`.
+
+    Args:
+        cls: the class.
+        prefix: of the constants' names.
+        names: of the slots.
+        probe: an instance with all slots filled; None to make one whose slots may be filled with anything.
 
     Raises:
         RuntimeError: a slot is not where its descriptor says.
     """
-    probe, marker, found = cls.__new__(cls), object(), {}
+    found = {}
+    if probe is None:
+        probe = cls.__new__(cls)
+        for name in names:
+            setattr(probe, name, object())
     for name in names:
         offset = found[prefix + name.strip("_").upper()] = slot_offset(cls, name)
-        setattr(probe, name, marker)
-        if read_i64(id(probe) + offset) != id(marker):
+        if read_i64(id(probe) + offset) != id(getattr(probe, name)):
             raise RuntimeError(f"slot {name} of {cls.__name__} is not at offset {offset}")
     return found
 
@@ -133,4 +142,4 @@ def slot_constants(cls: Any, prefix: str, names: tuple[str, ...]) -> dict[str, i
 def class_constants(tensor: type, storage: type) -> dict[str, int]:
     """Slot offsets of the classes that native functions make."""
     slots = slot_constants(tensor, "T_", ("_array", "_keys", "_meta", "_storage"))
-    return slots | slot_constants(storage, "S_", ("owner", "version"))
+    return slots | slot_constants(storage, "S_", ("owner", "version", "saved"))

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....eager.storage import Storage
+from ....eager.meta import AutogradMeta
+from ....eager.node import Node, sequence
+from ....eager.storage import Hold, Storage
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType
 from ....registry.keys import CPU_KEYS, GRAD_CPU_KEYS
+from ....registry.values import TensorSpec
 from . import rt_base as rt
 from . import rt_elementwise as ew
 from . import rt_memory
@@ -51,6 +54,12 @@ class Record:
         """Store the address of another record and keep it."""
         self.kept.append(other)
         self.set(offset, other.address)
+
+    def replace(self, offset: int, value: Any, address: int) -> None:
+        """Store the address of what may come and go, and keep it: once, however often it comes."""
+        if all(value is not known for known in self.kept):
+            self.kept.append(value)
+        self.set(offset, address)
 
 
 def dtype_map() -> Record:
@@ -94,7 +103,31 @@ def process_record(tensor: type) -> Record:
     found.point(rt.G_TYPES, table_of(CODES))
     found.point(rt.G_DESCRS, table_of(dtype.np for dtype in CODES))
     found.set(rt.G_BFLOAT16, dt.bfloat16.np.num)
+    for offset, value in {
+        rt.G_NODE: Node,
+        rt.G_META: AutogradMeta,
+        rt.G_HOLD: Hold,
+        rt.G_SPEC: TensorSpec,
+        rt.G_SEQUENCE: sequence,
+        rt.G_EMPTY: (),
+        rt.G_NOTHING: "",
+        rt.G_ONE: 1,
+        rt.G_CPU: "cpu",
+    }.items():
+        found.refer(offset, value)
     return found
+
+
+class Recorder(NamedTuple):
+    """What records calls with history.
+
+    Attributes:
+        call: the Python function, of the arguments and the result.
+        plan: how machine code does it; None where it cannot.
+    """
+
+    call: Callable[..., Any]
+    plan: Record | None
 
 
 class OperatorRecord(Record):
@@ -121,12 +154,14 @@ class OperatorRecord(Record):
         """Calls answered natively."""
         return self.get(rt.D_CALLS)
 
-    def set_recorder(self, recorder: Any) -> None:
+    def set_recorder(self, recorder: Recorder | None) -> None:
         """What records a call on tensors with history; None sends such calls to Python."""
-        if recorder is None:
-            self.set(rt.D_RECORD, 0)
-        else:
-            self.refer(rt.D_RECORD, recorder)
+        self.set(rt.D_RECORDS, 0)
+        if recorder is not None:
+            self.replace(rt.D_RECORD, recorder.call, id(recorder.call))
+            if recorder.plan is not None:
+                self.replace(rt.D_PLAN, recorder.plan, recorder.plan.address)
+            self.set(rt.D_RECORDS, 1)
 
     def add(self, variant: Record) -> None:
         """Make a variant reachable. The old table stays: a thread may be reading it."""

@@ -66,15 +66,20 @@ G_BFLOAT16 = 64  # NumPy's type number of bfloat16, which is given out at import
 G_STORAGE, G_ZERO = 72, 80  # class Storage; the int 0
 G_TYPES = 88  # the DType objects by their codes
 G_DESCRS = 96  # their NumPy descriptors
-G_SIZE = 104
+G_NODE, G_META, G_HOLD, G_SPEC = 104, 112, 120, 128  # classes Node, AutogradMeta, Hold, TensorSpec
+G_SEQUENCE = 136  # the iterator that numbers nodes
+G_EMPTY, G_NOTHING, G_ONE, G_CPU = 144, 152, 160, 168  # the objects (), "", 1 and "cpu"
+G_SIZE = 176
 
 # The operator record ------------------------------------------------------------------------------------------------
 D_GLOBALS = 0  # process record
 D_SLOW, D_MISS = 8, 16  # what to call on a failed guard, and on unknown operand types
 D_TABLE = 24  # hash table of variants: its size - 1, then pointers (NULL is free)
 D_CALLS, D_NAMES = 40, 48  # calls answered natively; tuple of keyword names
-D_RECORD = 56  # what records a call for autograd, or NULL
-D_SIZE = 64
+D_RECORD = 56  # what records a call for autograd
+D_RECORDS = 64  # 0: calls with history are not for this entry; D_RECORD stays, for a call may be inside
+D_PLAN = 72  # how such a call is recorded without Python, or NULL
+D_SIZE = 80
 
 # Thread flags
 PLAIN, NO_GRAD, ELSEWHERE = 0, 1, 2
@@ -163,20 +168,9 @@ def call_miss(desc: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
 
 @native
-def record_call(desc: ptr, values: ptr, count: i64, tensor: ptr) -> ptr:
-    """Give arguments and result (whose reference is taken) to autograd, which gives back the result."""
-    if unlikely(tensor == NULL):
-        return NULL
-    store_ptr(values, count * 8, tensor)
-    recorded = PyObject_Vectorcall(load_ptr(desc, D_RECORD), values, count + 1, NULL)
-    decref(tensor)
-    return recorded
-
-
-@native
 def allowed(desc: ptr, flags: i64) -> i64:
     """Which tensors an entry takes: also those that require gradients, if it can record or need not."""
-    return RECORD if flags == PLAIN and load_ptr(desc, D_RECORD) != NULL else flags
+    return RECORD if flags == PLAIN and load_i64(desc, D_RECORDS) != 0 else flags
 
 
 @native

@@ -19,12 +19,12 @@ from .rt_base import (
     has_history,
     incref,
     make_tensor,
-    record_call,
     slow,
     thread_flags,
 )
 from .rt_elementwise import V_LOOP, compute, find_variant
 from .rt_operands import CODE_BITS, operand_code
+from .rt_record import record_call
 from .rt_reduce import BAD, COPY_NAME
 
 HAS_COPY: i64 = 0  # 1: `astype`, which takes `copy`

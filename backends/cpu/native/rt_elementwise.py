@@ -35,12 +35,12 @@ from .rt_base import (
     entry_data,
     has_history,
     make_tensor,
-    record_call,
     slow,
     thread_flags,
 )
 from .rt_memory import new_array
 from .rt_operands import CODE_BITS, operand_code, write_scalar
+from .rt_record import record_call
 
 NIN: i64 = 2  # number of operands; a compile-time constant of each instance of the entry
 NARGS: i64 = 3  # operands and result

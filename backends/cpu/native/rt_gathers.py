@@ -52,7 +52,6 @@ from .rt_base import (
     entry_data,
     has_history,
     make_tensor,
-    record_call,
     slow,
     thread_flags,
     type_of,
@@ -61,6 +60,7 @@ from .rt_copies import COPY, item_size
 from .rt_elementwise import MAX_RANK, coalesce, run_nest
 from .rt_memory import new_array
 from .rt_operands import INT8, INT16, INT32, INT64, UINT16, UINT32, UINT64, operand_code, plain_array
+from .rt_record import record_call
 from .rt_reduce import BAD, axis_number
 
 TAKE: i64 = 0  # 1: `take`, whose index is a tensor and not a list of them, and whose axis may be None

@@ -61,7 +61,7 @@ from .rt_elementwise import (
     same_shape,
 )
 from .rt_operands import CODE_BITS, operand_code
-from .rt_views import S_VERSION, shared_storage
+from .rt_storage import S_VERSION, shared_storage
 
 PyLong_FromLongLong = extern("PyLong_FromLongLong", "ptr(i64)")
 PyLong_AsLongLong = extern("PyLong_AsLongLong", "i64(ptr)")

@@ -42,7 +42,6 @@ from .rt_base import (
     entry_data,
     has_history,
     make_tensor,
-    record_call,
     slow,
     thread_flags,
     type_of,
@@ -51,6 +50,7 @@ from .rt_copies import COPY, item_size
 from .rt_elementwise import MAX_RANK, coalesce, operand_strides, run_nest
 from .rt_memory import new_array
 from .rt_operands import plain_array
+from .rt_record import record_call
 from .rt_reduce import BAD, axis_number
 
 STACK: i64 = 0  # 1: along a new axis

@@ -36,7 +36,6 @@ from .rt_base import (
     has_history,
     incref,
     make_tensor,
-    record_call,
     slow,
     thread_flags,
 )
@@ -45,6 +44,7 @@ from .rt_elementwise import MAX_RANK, V_DESCR, V_ITEMSIZE, V_LOOP, V_TO, advance
 from .rt_memory import new_array
 from .rt_operands import CODE_BITS, operand_code
 from .rt_products import P_K, P_M, P_N, S_AK, S_AM, S_BK, S_BN, S_CM
+from .rt_record import record_call
 
 PyEval_SaveThread = extern("PyEval_SaveThread", "ptr()")
 PyEval_RestoreThread = extern("PyEval_RestoreThread", "None(ptr)")

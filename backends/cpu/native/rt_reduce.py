@@ -41,7 +41,6 @@ from .rt_base import (
     entry_data,
     has_history,
     make_tensor,
-    record_call,
     slow,
     thread_flags,
     type_of,
@@ -49,6 +48,7 @@ from .rt_base import (
 from .rt_elementwise import MAX_RANK, V_DESCR, V_ITEMSIZE, V_LOOP, V_TO, find_variant
 from .rt_memory import new_array
 from .rt_operands import operand_code
+from .rt_record import record_call
 
 # The names of the keywords, at these places of D_NAMES
 AXIS, KEEPDIMS, COPY_NAME, DTYPE_NAME = 0, 1, 2, 3

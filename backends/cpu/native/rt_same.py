@@ -13,13 +13,13 @@ from .rt_base import (
     entry_data,
     has_history,
     make_tensor,
-    record_call,
     slow,
     thread_flags,
 )
 from .rt_copies import copied
 from .rt_elementwise import MAX_RANK
 from .rt_operands import plain_array
+from .rt_record import record_call
 from .rt_views import make_view
 
 # What an instance of the entry gives: a copy, a view of what lies contiguous and else a copy, a view.

@@ -37,7 +37,6 @@ from .rt_base import (
     entry_data,
     has_history,
     make_tensor,
-    record_call,
     slow,
     thread_flags,
 )
@@ -46,6 +45,7 @@ from .rt_elementwise import MAX_RANK, V_DESCR, V_ITEMSIZE, V_LOOP, find_variant,
 from .rt_folds import FOLD, PROD, element, put
 from .rt_memory import new_array
 from .rt_operands import operand_code
+from .rt_record import record_call
 from .rt_reduce import BAD, axis_number
 
 A: TypeAlias = int

@@ -39,7 +39,6 @@ from .rt_base import (
     entry_data,
     has_history,
     make_tensor,
-    record_call,
     slow,
     thread_flags,
     type_of,
@@ -47,6 +46,7 @@ from .rt_base import (
 from .rt_elementwise import MAX_RANK
 from .rt_gathers import gathered
 from .rt_operands import plain_array
+from .rt_record import record_call
 from .rt_views import make_view_at
 
 PySlice_Type = extern_object("PySlice_Type")

@@ -8,9 +8,6 @@ from __future__ import annotations
 from .dsl import (
     NULL,
     apart,
-    cstr,
-    extern,
-    extern_object,
     i32,
     i64,
     likely,
@@ -26,7 +23,6 @@ from .dsl import (
 )
 from .layout import (
     LIST_ITEMS,
-    ND_BASE,
     ND_DATA,
     ND_DESCR,
     ND_DIMS,
@@ -42,8 +38,6 @@ from .rt_base import (
     D_CALLS,
     D_GLOBALS,
     ELSEWHERE,
-    G_STORAGE,
-    G_ZERO,
     T_STORAGE,
     Py_None,
     PyArray_NewFromDescr,
@@ -55,14 +49,12 @@ from .rt_base import (
     PyLong_AsLongLongAndOverflow,
     PyLong_Type,
     PyTuple_Type,
-    PyType_GenericAlloc,
     allowed,
     decref,
     entry_data,
     has_history,
     incref,
     make_tensor,
-    record_call,
     slow,
     thread_flags,
     type_of,
@@ -70,14 +62,9 @@ from .rt_base import (
 from .rt_copies import copied
 from .rt_elementwise import MAX_RANK
 from .rt_operands import plain_array
+from .rt_record import record_call
 from .rt_reshape import MOVED, REFUSED, VIEWED, reshaped
-
-PyErr_SetString = extern("PyErr_SetString", "None(ptr, ptr)")
-PyExc_TypeError = extern_object("PyExc_TypeError")
-
-# Slots of a Storage; `runtime` supplies them.
-S_OWNER: i64 = 0
-S_VERSION: i64 = 0
+from .rt_storage import shared_storage
 
 VIEW: i64 = 0  # which view this instance of the entry is
 RESHAPE, PERMUTE, BROADCAST = 0, 1, 2
@@ -252,35 +239,4 @@ def view_array(array: ptr, rank: i64, dims: ptr, strides: ptr, data: ptr) -> ptr
     if unlikely(PyArray_SetBaseObject(made, array) < 0):
         decref(made)
         return NULL
-    return made
-
-
-@native
-def shared_storage(g: ptr, source: ptr, array: ptr) -> ptr:
-    """The storage of a tensor, a new reference; made and remembered if there was none. NULL with an exception set."""
-    known = load_ptr(source, T_STORAGE)
-    if likely(known != Py_None):
-        if unlikely(known == NULL or type_of(known) != load_ptr(g, G_STORAGE)):
-            PyErr_SetString(load_ptr(PyExc_TypeError, 0), cstr("a tensor's _storage was replaced or deleted"))
-            return NULL
-        incref(known)
-        return known
-    made = PyType_GenericAlloc(load_ptr(g, G_STORAGE), 0)
-    if unlikely(made == NULL):
-        return NULL
-    root: ptr = array
-    while load_ptr(root, ND_BASE) != NULL and type_of(load_ptr(root, ND_BASE)) == PyArray_Type:
-        root = load_ptr(root, ND_BASE)
-    zero = load_ptr(g, G_ZERO)
-    incref(root)
-    incref(zero)
-    store_ptr(made, S_OWNER, root)
-    store_ptr(made, S_VERSION, zero)
-    known = load_ptr(source, T_STORAGE)  # making an object may have run Python code that made one
-    if unlikely(known != Py_None):
-        decref(made)
-        return shared_storage(g, source, array)
-    incref(made)
-    store_ptr(source, T_STORAGE, made)
-    decref(Py_None)
     return made

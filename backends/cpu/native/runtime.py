@@ -19,6 +19,7 @@ from . import (
     lang,
     lang_expr,
     layout,
+    recording,
     rt_arguments,
     rt_assign,
     rt_base,
@@ -36,10 +37,13 @@ from . import (
     rt_memory,
     rt_operands,
     rt_products,
+    rt_record,
     rt_reduce,
     rt_reshape,
     rt_same,
+    rt_saved,
     rt_scans,
+    rt_storage,
     rt_subscript,
     rt_views,
 )
@@ -49,6 +53,7 @@ from .threads import ThreadMirror
 _SOURCES: tuple[ModuleType, ...] = (
     *(dsl, lang, lang_expr, layout, rt_base, rt_operands),
     *(rt_memory, rt_elementwise, rt_reduce, rt_copies, rt_reshape, rt_views, rt_same, rt_subscript),
+    *(rt_storage, rt_saved, rt_record),
     *(
         rt_arguments,
         rt_fills,
@@ -119,7 +124,7 @@ class Runtime:
     """
 
     def __init__(self, tensor: type) -> None:
-        self.constants = layout.class_constants(tensor, Storage)
+        self.constants = layout.class_constants(tensor, Storage) | recording.class_constants()
         self.process: Record = process_record(tensor)
         self.threads = ThreadMirror(self.process)
         self.codes: dict[str, engine.Code] = {}
