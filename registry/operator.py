@@ -110,11 +110,13 @@ class Operator:
         extra_keys: key set added to that of every call, before the thread's excluded keys are taken out: 0, except
             while a mode is interested in this operator.
         decl: its declaration (:class:`tandem.operators.declare.Declaration`), or None for one defined without.
+        plan: how autograd treats it (:class:`tandem.eager.plans.Plan`), or None as long as nobody has asked.
         version: rises with each change of the table.
     """
 
     __slots__ = (
-        "__weakref__", "_binder", "_published", "decl", "extra_keys", "kernels", "name", "schema", "version"
+        "__weakref__", "_binder", "_published", "decl", "extra_keys", "kernels", "name", "plan", "schema",
+        "version"
     )  # fmt: skip
 
     def __init__(self, schema: Schema, decl: Any = None):
@@ -125,6 +127,7 @@ class Operator:
         self.kernels: dict[KeyName, list[Registration]] = {}
         self.version = 0
         self.extra_keys = 0
+        self.plan: Any = None
         self._published: tuple[tuple[Entry, ...], int] | None = None
 
     @property
