@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
@@ -197,7 +198,8 @@ class Binder:
         self.keyword = tuple(argument for argument in schema.arguments if argument.kwarg_only)
         self.converters = {argument.name: converter(argument.type) for argument in schema.arguments}
         self.converters |= _special_converters(schema)
-        self.names = frozenset(argument.name for argument in schema.arguments)
+        self._arguments = {argument.name: argument for argument in schema.arguments}
+        self.names = frozenset(self._arguments)
         self.device_argument = next((a.name for a in schema.arguments if a.type.core == "Device"), None)
         self.tensor_positions = tuple(
             (index, argument.type.is_list)
@@ -243,6 +245,21 @@ class Binder:
         if given < self._required or self._keywords_needed:
             self._check_complete(bound, keywords)
         return tuple(bound), keywords
+
+    def argument(self, name: str) -> Argument:
+        """The argument of a name."""
+        return self._arguments[name]
+
+    def fits(self, given: int, kwargs: AbstractSet[str]) -> bool:
+        """Whether a call may have so many positional arguments and these keywords, whatever their values."""
+        if given > len(self.positional) or not kwargs <= self.names:
+            return False
+        if any(self._places.get(name, given) < given for name in kwargs):
+            return False
+        return all(
+            argument.default is not MISSING or argument.name in kwargs
+            for argument in (*self.positional[given:], *self.keyword)
+        )
 
     def _bind_keyword(
         self, name: str, value: Any, given: int, bound: list[Any], keywords: dict[str, Any]

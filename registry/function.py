@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import lazy
 from .native_type import NativeCallable, accept_entries
-from .operator import Operator, lock
+from .operator import Operator, definition_listeners, lock
 from .schema import MISSING, Schema
 
 # Run once, before the first operator call of the process: parts that the import need not wait for.
@@ -29,6 +29,9 @@ class OperatorFunction(NativeCallable):  # type: ignore[misc]
     Attributes:
         operator: the :class:`Operator` that it calls.
         target: what a call runs while there is no native entry: the operator, or what counts calls on its way there.
+        followers: callables that share the native entry.
+
+    What it has not itself it takes from its operator: ``schema``, ``redispatch``, ``call_for_key``, ``get_kernel``, ...
     """
 
     operator: Operator
@@ -36,6 +39,7 @@ class OperatorFunction(NativeCallable):  # type: ignore[misc]
 
     def __init__(self, operator: Operator, doc: str = ""):
         self.operator = operator
+        self.followers: list[Any] = []
         self.target = operator if _state.awake else self._first_call
         self.__wrapped__ = operator.__call__
         dress(self, operator, doc)
@@ -43,6 +47,29 @@ class OperatorFunction(NativeCallable):  # type: ignore[misc]
     @property
     def __signature__(self) -> Any:
         return signature(self.operator.schema)
+
+    @property
+    def decl(self) -> Any:
+        """The operator's declaration."""
+        return self.operator.decl
+
+    @decl.setter
+    def decl(self, declaration: Any) -> None:
+        self.operator.decl = declaration
+
+    @property
+    def extra_keys(self) -> int:
+        """The key set that the operator adds to that of every call."""
+        return self.operator.extra_keys
+
+    @extra_keys.setter
+    def extra_keys(self, bits: int) -> None:
+        self.operator.extra_keys = bits
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "operator":
+            raise AttributeError(name)
+        return getattr(self.operator, name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.target(*args, **kwargs)
@@ -56,7 +83,8 @@ class OperatorFunction(NativeCallable):  # type: ignore[misc]
         return self if instance is None else MethodType(self, instance)
 
     def __repr__(self) -> str:
-        return f"<function td.{self.operator.schema.name}>"
+        schema = self.operator.schema
+        return f"<function {schema.namespace}.{schema.name}{'.' * bool(schema.overload)}{schema.overload}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_function_of, (self.operator.name,))
@@ -78,9 +106,21 @@ def awaken() -> None:
 
 def make_function(operator: Operator, doc: str = "") -> Any:
     """The one function object of an operator, made at the first request."""
-    if operator.name not in functions:
-        functions[operator.name] = OperatorFunction(operator, doc)
-    return functions[operator.name]
+    with lock:
+        found = functions.get(operator.name)
+        if found is None or found.operator is not operator:
+            found = functions[operator.name] = OperatorFunction(operator, doc)
+        return found
+
+
+def _forget(operator: Operator, defined: bool) -> None:
+    """Drop the function of an operator that is undefined; who holds it keeps it."""
+    held = functions.get(operator.name)
+    if not defined and held is not None and held.operator is operator:
+        del functions[operator.name]
+
+
+definition_listeners.append(_forget)
 
 
 def _function_of(name: str) -> Any:

@@ -108,9 +108,30 @@ def set_entry(function: Any, entry: int, data: int = 0) -> None:
     """
     if fault:
         raise RuntimeError(f"native code is off: {fault}")
+    for callable_ in (function, *getattr(function, "followers", ())):
+        if entry:
+            ctypes.c_void_p.from_address(id(callable_) + DATA).value = data
+        ctypes.c_void_p.from_address(id(callable_) + ENTRY).value = entry or None
+
+
+def follow(follower: Any, function: Any) -> None:
+    """Let a callable share the native entry of another, now and whenever that changes.
+
+    The follower keeps the other one alive. Callers hold the registry's lock, as those of ``set_entry`` do.
+    """
+    function.followers.append(follower)
+    entry = entry_of(function)
     if entry:
-        ctypes.c_void_p.from_address(id(function) + DATA).value = data
-    ctypes.c_void_p.from_address(id(function) + ENTRY).value = entry or None
+        set_entry(follower, entry, ctypes.c_void_p.from_address(id(function) + DATA).value or 0)
+
+
+def unfollow(follower: Any, function: Any) -> None:
+    """Take the shared entry away again; nothing happens if there was none."""
+    followers = getattr(function, "followers", [])
+    if follower in followers:
+        followers.remove(follower)
+        if not fault:
+            set_entry(follower, 0)
 
 
 def entry_of(function: Any) -> int:

@@ -218,7 +218,8 @@ class Schema(NamedTuple):
         return {name for alias in of.type.aliases() for name in (*alias.before, *(alias.after or ()))}
 
     def _named(self, name: str) -> Argument | Return:
-        for place in (*self.arguments, *self.returns):
+        places: tuple[Argument | Return, ...] = (*self.arguments, *self.returns)
+        for place in places:
             if place.name == name:
                 return place
         raise SchemaError(f"{self.full_name} has no argument and no result {name!r}\n  schema: {self}")

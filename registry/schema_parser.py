@@ -49,6 +49,20 @@ def parse_schema(text: str) -> Schema:
     return _parse(text)
 
 
+def parse_name(text: str) -> tuple[str, str, str]:
+    """Namespace, name and overload of an operator's full name, such as ``"ns::add.Tensor"``.
+
+    Raises:
+        SchemaError: the text is no such name; the message names the column.
+    """
+    if not isinstance(text, str):
+        raise SchemaError(f"an operator's name is a string, not {text!r}")
+    parser = _Parser(text)
+    found = parser.full_name()
+    parser.end()
+    return found
+
+
 @cache
 def _parse(text: str) -> Schema:
     return _Parser(text).schema()
@@ -103,10 +117,7 @@ class _Parser:
 
     # -- the grammar -----------------------------------------------------------------------------------------------
     def schema(self) -> Schema:
-        namespace, name = "", self.name("an operator name")
-        if self.take("::"):
-            namespace, name = name, self.name("an operator name")
-        overload = self.overload() if self.take(".") else ""
+        namespace, name, overload = self.full_name()
         rest = self.text[self.at :]
         if rest not in _signatures:
             arguments, varargs = self.arguments()
@@ -115,6 +126,12 @@ class _Parser:
             self.end()
             _signatures[rest] = (arguments, returns, bare, varargs, varrets)
         return Schema(namespace, name, overload, *_signatures[rest])
+
+    def full_name(self) -> tuple[str, str, str]:
+        namespace, name = "", self.name("an operator name")
+        if self.take("::"):
+            namespace, name = name, self.name("an operator name")
+        return namespace, name, self.overload() if self.take(".") else ""
 
     def name(self, expected: str) -> str:
         self.space()
