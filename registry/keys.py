@@ -81,16 +81,25 @@ BACKENDS = DENSE | keyset(
     K.SparseCPU, K.SparseCUDA, K.SparseMeta, K.QuantizedCPU, K.QuantizedCUDA, K.QuantizedMeta
 )
 AUTOGRAD = keyset(K.AutogradOther, K.AutogradCPU, K.AutogradCUDA, K.AutogradMeta, K.AutogradPrivateUse1)
+SPARSE = keyset(K.SparseCPU, K.SparseCUDA, K.SparseMeta)
+QUANTIZED = keyset(K.QuantizedCPU, K.QuantizedCUDA, K.QuantizedMeta)
 # What a composite kernel may stand in for: every key that a body written with operators passes through unharmed.
 COMPOSITE_EXPLICIT = BACKENDS
-COMPOSITE_IMPLICIT = (
-    BACKENDS | AUTOGRAD | keyset(K.Tracer, K.Functionalize, K.ADInplaceOrView, K.Batched, K.Level)
-)
+COMPOSITE_IMPLICIT = BACKENDS | AUTOGRAD | keyset(K.Tracer, K.Batched, K.Level)
 
+# The groups are of one layout each; a kernel for one serves the group's keys that have none of their own.
+GROUPS: dict[str, int] = {"Dense": DENSE, "Sparse": SPARSE, "Quantized": QUANTIZED}
 ALIASES: dict[str, int] = {
     "Autograd": AUTOGRAD,
     "CompositeExplicit": COMPOSITE_EXPLICIT,
+    "CompositeExplicitNonFunctional": BACKENDS & ~SPARSE,
     "CompositeImplicit": COMPOSITE_IMPLICIT,
+    **GROUPS,
+}
+SYNONYMS = {  # PyTorch's names
+    "CompositeExplicitAutograd": "CompositeExplicit",
+    "CompositeExplicitAutogradNonFunctional": "CompositeExplicitNonFunctional",
+    "CompositeImplicitAutograd": "CompositeImplicit",
 }
 
 BACKEND_OF_DEVICE: dict[str, DispatchKey] = {"cpu": K.CPU, "cuda": K.CUDA, "meta": K.Meta}
@@ -106,6 +115,16 @@ AUTOGRAD_OF_BACKEND: dict[DispatchKey, DispatchKey] = {
     K.QuantizedMeta: K.AutogradMeta,
     K.PrivateUse1: K.AutogradPrivateUse1,
     K.PrivateUse2: K.AutogradOther,
+}
+
+# The backends whose own kernels keep a CompositeImplicit body out of an autograd key, as in PyTorch: sparse and
+# quantized ones count for AutogradOther alone, although their tensors carry the autograd key of their device.
+BEHIND: dict[DispatchKey, int] = {
+    K.AutogradCPU: keyset(K.CPU),
+    K.AutogradCUDA: keyset(K.CUDA),
+    K.AutogradMeta: keyset(K.Meta),
+    K.AutogradPrivateUse1: keyset(K.PrivateUse1),
+    K.AutogradOther: keyset(K.PrivateUse2) | SPARSE | QUANTIZED,
 }
 
 # One object each, so that native guards compare a pointer.
@@ -129,6 +148,7 @@ def parse_key(name: str | DispatchKey) -> DispatchKey | str:
         return name
     if not isinstance(name, str):
         raise ArgumentError(f"a dispatch key is a DispatchKey or a name, such as 'CPU', not {name!r}")
+    name = SYNONYMS.get(name, name)
     if name in ALIASES:
         return name
     try:

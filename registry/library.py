@@ -6,52 +6,34 @@ registered gives a handle that takes it back and restores what it had shadowed.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
+import weakref
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Any
 
 from ..errors import ArgumentError, RegistrationError, UnknownOperatorError
-from .keys import DispatchKey, parse_key
+from .conflicts import check_definition, check_kernel_is_new, check_only_definer
+from .dtypes import DType, as_dtype
+from .handle import Handle as Handle
+from .handle import remove_all
+from .inventory import implementations, tell
+from .keys import BACKENDS, DispatchKey, parse_key
 from .operator import (
     Kernel,
     KeyName,
     Operator,
-    Registration,
     definition_listeners,
     fallbacks,
     lock,
     operators,
     recompute_all,
 )
+from .registration import Place, Registration, caller
 from .schema import Schema
 from .schema_parser import parse_schema
 
-# Implementations whose operator is not defined yet, by the operator's full name.
-_waiting: dict[str, list[Registration]] = {}
-
-
-class Handle:
-    """What a registration returns: ``remove()`` takes it back; as a context manager, at the end of the block."""
-
-    __slots__ = ("_undo",)
-
-    def __init__(self, undo: Callable[[], None]):
-        self._undo: Callable[[], None] | None = undo
-
-    def remove(self) -> None:
-        """Take the registration back; a second call does nothing."""
-        undo, self._undo = self._undo, None
-        if undo is not None:
-            undo()
-
-    def __enter__(self) -> Handle:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None
-    ) -> None:
-        self.remove()
+# The "DEF" library of each namespace that has one.
+_definers: dict[str, weakref.ref[Library]] = {}
 
 
 class Library:
@@ -59,10 +41,14 @@ class Library:
 
     Args:
         namespace: such as ``"myns"``; tandem's own is ``"td"``.
-        kind: ``"DEF"`` (defines the namespace), ``"FRAGMENT"`` (adds to it) or ``"IMPL"`` (only implements).
+        kind: ``"DEF"`` (defines the namespace; there is one at a time), ``"FRAGMENT"`` (adds to it) or ``"IMPL"`` (only
+            implements).
+
+    A library that is closed, left as a context manager or garbage-collected takes back all that was registered through
+    it; so keep it as long as that is needed.
 
     Raises:
-        RegistrationError: an unknown kind, or a definition through an ``"IMPL"`` library.
+        RegistrationError: an unknown kind, a second ``"DEF"`` of a namespace, or a definition through ``"IMPL"``.
 
     >>> import tandem as td
     >>> with td.Library("doc", "DEF") as lib:
@@ -75,8 +61,19 @@ class Library:
     def __init__(self, namespace: str, kind: str = "FRAGMENT"):
         if kind not in ("DEF", "FRAGMENT", "IMPL"):
             raise RegistrationError(f"Library kind {kind!r}: expected 'DEF', 'FRAGMENT' or 'IMPL'")
-        self.namespace, self.kind = namespace, kind
-        self._handles: list[Handle] = []
+        if not isinstance(namespace, str):
+            raise ArgumentError(f"Library takes the name of a namespace, such as 'myns', not {namespace!r}")
+        self.namespace, self.kind, self.place = namespace, kind, caller(namespace)
+        self._handles: dict[Handle, None] = {}
+        if kind == "DEF":
+            with lock:
+                former = _definers.get(namespace, _nobody)()
+                if former is not None:
+                    check_only_definer(namespace, former.place, self.place)
+                    former.close()
+                _definers[namespace] = weakref.ref(self)
+        handles = self._handles
+        weakref.finalize(self, lambda: lock.later(lambda: remove_all(handles))).atexit = False
 
     def define(self, schema: str | Schema, decl: Any = None) -> Handle:
         """Define an operator.
@@ -97,18 +94,11 @@ class Library:
                 f"Library({self.namespace!r}, 'IMPL') defines nothing; use 'DEF' or 'FRAGMENT'"
             )
         parsed = schema if isinstance(schema, Schema) else parse_schema(schema)
-        operator = Operator(self._qualified(parsed), decl)
+        operator = Operator(self._qualified(parsed), decl, caller(self.namespace))
         with lock:
-            if operator.name in operators:
-                there = operators[operator.name].schema
-                raise RegistrationError(
-                    f"{operator.name} is defined already:\n  there: {there}\n  new:   {operator.schema}"
-                )
-            operators[operator.name] = operator
-            for registration in _waiting.get(operator.name, ()):
-                operator.add(registration)
-            _tell(operator, True)
-        return self._keep(lambda: self._undefine(operator))
+            operator = _define(operator)
+        place = operator.place
+        return Handle(lambda: _undefine(operator, place), self._handles)
 
     def impl(
         self,
@@ -118,6 +108,8 @@ class Library:
         *,
         boxed: bool = False,
         with_keyset: bool = False,
+        dtypes: Iterable[DType | str] | None = None,
+        allow_override: bool = False,
     ) -> Any:
         """Register a kernel; also a decorator: ``@lib.impl("name", "CPU")``.
 
@@ -127,12 +119,20 @@ class Library:
             key: a dispatch key or an alias key; by default ``"CompositeImplicit"``.
             boxed: whether ``fn`` is boxed.
             with_keyset: whether ``fn`` takes the call's key set as its first argument: ``fn(keyset, *args, **kwargs)``.
+            dtypes: what the kernel is specialised for, under the key of a backend: it serves calls whose tensors of the
+                highest kind (complex, floating-point, integers, booleans) all have one of these dtypes. None: all calls
+                that no specialised kernel serves.
+            allow_override: whether the kernel may shadow one that somebody else has registered for the same key and
+                dtypes. Tandem's own kernels may be shadowed without it. A module or a notebook cell that is run again
+                replaces what it had registered.
 
         Returns:
             A handle; as a decorator, the function.
 
         Raises:
             ArgumentError: the name is no string, or the kernel is not callable, or it is to be called in two ways.
+            RegistrationError: there is such a kernel from another place, or the key is none of a backend's and has
+                ``dtypes``.
             ValueArgumentError: no such key.
         """
         if not isinstance(name, str):
@@ -143,27 +143,35 @@ class Library:
         if fn is None:
 
             def decorate(function: Kernel) -> Kernel:
-                self.impl(name, function, parsed, boxed=boxed, with_keyset=with_keyset)
+                options: Any = {"boxed": boxed, "with_keyset": with_keyset, "dtypes": dtypes}
+                self.impl(name, function, parsed, allow_override=allow_override, **options)
                 return function
 
             return decorate
         _check_kernel(fn)
         if boxed and with_keyset:
             raise ArgumentError("a boxed kernel takes the key set anyway: leave out with_keyset")
-        registration = Registration(fn, parsed, boxed, _caller(), with_keyset)  # type: ignore[arg-type]
-        full_name = f"{self.namespace}::{name}"
+        registration = Registration(
+            f"{self.namespace}::{name}",
+            fn,  # type: ignore[arg-type]
+            parsed,
+            caller(self.namespace),
+            f"{self.kind} {self.namespace}",
+            boxed=boxed,
+            with_keyset=with_keyset,
+            dtypes=_dtypes(dtypes, parsed),
+        )
         with lock:
-            _waiting.setdefault(full_name, []).append(registration)
-            if full_name in operators:
-                operators[full_name].add(registration)
-        return self._keep(lambda: _withdraw(full_name, registration))
+            _enter(registration, allow_override)
+        return Handle(lambda: _withdraw(registration), self._handles)
 
-    def fallback(self, fn: Kernel, key: KeyName) -> Handle:
+    def fallback(self, fn: Kernel, key: KeyName, *, allow_override: bool = False) -> Handle:
         """Register one boxed kernel for every operator that has none of its own at a key.
 
         Args:
             fn: the kernel, ``fn(op, keyset, args, kwargs)``; or :func:`fallthrough`, which lets calls pass.
             key: one dispatch key.
+            allow_override: whether the kernel may shadow a fallback that somebody else has registered.
 
         Returns:
             A handle whose ``remove()`` takes the kernel away.
@@ -171,7 +179,7 @@ class Library:
         Raises:
             ArgumentError: the kernel is not callable.
             ValueArgumentError: no such key.
-            RegistrationError: the key is an alias, which stands for several.
+            RegistrationError: the key is an alias, which stands for several; or it has a fallback from another place.
 
         >>> import tandem as td
         >>> def announce(op, keyset, args, kwargs):
@@ -187,16 +195,23 @@ class Library:
         _check_kernel(fn)
         if not isinstance(parsed, DispatchKey):
             raise RegistrationError(f"a fallback takes one dispatch key, not the alias {parsed!r}")
-        registration = Registration(fn, parsed, True, _caller())
+        registration = Registration(
+            "*", fn, parsed, caller(self.namespace), f"{self.kind} {self.namespace}", boxed=True
+        )
         with lock:
-            fallbacks.setdefault(parsed, []).append(registration)
+            held = fallbacks.setdefault(parsed, [])
+            former = check_kernel_is_new(registration, held, allow_override)
+            _put(held, registration, former)
             recompute_all()
-        return self._keep(lambda: _drop_fallback(parsed, registration))
+            _announce(registration, former)
+        return Handle(lambda: _drop_fallback(parsed, registration), self._handles)
 
     def close(self) -> None:
         """Take back everything that was registered through this library, newest first."""
-        while self._handles:
-            self._handles.pop().remove()
+        remove_all(self._handles)
+        with lock:
+            if _definers.get(self.namespace, _nobody)() is self:
+                del _definers[self.namespace]
 
     def __enter__(self) -> Library:
         return self
@@ -211,22 +226,41 @@ class Library:
             raise RegistrationError(f"Library {self.namespace!r} cannot define {schema.full_name!r}")
         return schema._replace(namespace=self.namespace)
 
-    def _keep(self, undo: Callable[[], None]) -> Handle:
-        handle = Handle(undo)
-        self._handles.append(handle)
-        return handle
 
-    @staticmethod
-    def _undefine(operator: Operator) -> None:
-        with lock:
-            if operators.get(operator.name) is operator:
-                del operators[operator.name]
-                _tell(operator, False)
+def _nobody() -> None:
+    return None
 
 
-def _tell(operator: Operator, defined: bool) -> None:
+def _define(operator: Operator) -> Operator:
+    """Enter an operator (the lock is held); the one that it defines anew, if it was defined alike by the same lines."""
+    there = operators.get(operator.name)
+    if there is not None:
+        check_definition(there, operator)
+        if there.schema == operator.schema:
+            there.decl, there.place = operator.decl, operator.place
+            there.recompute()
+            return there
+        _undefine(there, there.place)
+    for registration in implementations.get(operator.name, ()):
+        operator.add(registration)
+    operators[operator.name] = operator
+    _tell_defined(operator, True)
+    return operator
+
+
+def _undefine(operator: Operator, place: Place) -> None:
+    """Take a definition back, unless it has been replaced since."""
+    with lock:
+        if operators.get(operator.name) is operator and operator.place is place:
+            del operators[operator.name]
+            operator.retire()
+            _tell_defined(operator, False)
+
+
+def _tell_defined(operator: Operator, defined: bool) -> None:
     for listener in definition_listeners:
         listener(operator, defined)
+    tell("define" if defined else "undefine", operator.name)
 
 
 def _check_kernel(fn: Any) -> None:
@@ -234,25 +268,69 @@ def _check_kernel(fn: Any) -> None:
         raise ArgumentError(f"a kernel is a function, not {fn!r}")
 
 
-def _withdraw(full_name: str, registration: Registration) -> None:
+def _dtypes(given: Iterable[DType | str] | None, key: KeyName) -> frozenset[DType] | None:
+    if given is None:
+        return None
+    if not isinstance(key, DispatchKey) or not 1 << key & BACKENDS:
+        name = getattr(key, "name", key)
+        raise RegistrationError(
+            f"a kernel for some dtypes takes the key of a backend, such as 'CPU', not {name!r}"
+        )
+    if isinstance(given, (str, DType)):
+        raise ArgumentError(f"dtypes is a sequence of dtypes, such as [td.float32], not {given!r}")
+    found = frozenset(map(as_dtype, given))
+    if not found:
+        raise ArgumentError("dtypes is empty: such a kernel would serve nothing; None means every dtype")
+    return found
+
+
+def _put(held: list[Registration], registration: Registration, former: Registration | None) -> None:
+    if former is None:
+        held.append(registration)
+    else:
+        held[held.index(former)] = registration
+        former.alive = False
+
+
+def _announce(registration: Registration, former: Registration | None) -> None:
+    if former is not None:
+        tell("remove", former.operator, former)
+    tell("impl", registration.operator, registration)
+
+
+def _enter(registration: Registration, allow_override: bool) -> None:
+    """Add a kernel (the lock is held)."""
+    name = registration.operator
+    former = check_kernel_is_new(registration, implementations.get(name, ()), allow_override)
+    _put(implementations.setdefault(name, []), registration, former)
+    if name in operators:
+        operators[name].add(registration, former)
+    _announce(registration, former)
+
+
+def _withdraw(registration: Registration) -> None:
+    """Take a kernel back, unless it has been replaced since."""
+    name = registration.operator
     with lock:
-        _waiting[full_name].remove(registration)
-        if full_name in operators:
-            operators[full_name].discard(registration)
+        held = implementations.get(name, [])
+        if registration not in held:
+            return
+        held.remove(registration)
+        if not held:
+            del implementations[name]
+        registration.alive = False
+        if name in operators:
+            operators[name].discard(registration)
+        tell("remove", name, registration)
 
 
 def _drop_fallback(key: DispatchKey, registration: Registration) -> None:
     with lock:
-        fallbacks[key].remove(registration)
-        recompute_all()
-
-
-def _caller() -> str:
-    """``file:line`` of the nearest frame outside of this module."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename == __file__:
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        if registration in fallbacks.get(key, ()):
+            fallbacks[key].remove(registration)
+            registration.alive = False
+            recompute_all()
+            tell("remove", "*", registration)
 
 
 def find_overloads(namespace: str, name: str) -> list[Operator]:

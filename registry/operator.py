@@ -1,12 +1,10 @@
 """Operators: a schema, kernels by dispatch key, and the dispatch table computed from them ahead of any call.
 
-Source: ``c10::OperatorHandle`` and ``c10::impl::OperatorEntry`` of PyTorch. The precedence in a slot is PyTorch's:
-the key's own kernel > CompositeExplicit > CompositeImplicit > the Autograd alias > the key's fallback > missing.
+Source: ``c10::OperatorHandle`` and ``c10::impl::OperatorEntry`` of PyTorch; :mod:`.precedence` says what fills a slot.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -14,92 +12,35 @@ from ..errors import AllocationError, ArgumentError, NoKernelError, ScalarOverfl
 from . import trace
 from .binding import Binder
 from .keys import (
-    ALIASES,
-    AUTOGRAD,
-    AUTOGRAD_OF_BACKEND,
     BACKEND_OF_DEVICE,
     BACKENDS,
-    COMPOSITE_IMPLICIT,
     KEY_COUNT,
     DispatchKey,
     DispatchKeySet,
     below,
-    from_bits,
     parse_key,
 )
+from .lock import lock as lock
+from .precedence import Entry as Entry
+from .precedence import Table, chosen, compute, fallback_row, filled, in_force, run_entry
+from .precedence import fallbacks as fallbacks
+from .registration import Kernel as Kernel
+from .registration import KeyName as KeyName
+from .registration import Place
+from .registration import Registration as Registration
+from .registration import fallthrough as fallthrough
 from .schema import Schema
+from .shortage import no_key_left, retired
 from .state import state
 from .values import TensorBase, describe
 
-Kernel = Callable[..., Any]
-KeyName = DispatchKey | str
-
-lock = threading.RLock()  # taken by registration, never by a call
-
-
-def fallthrough(*args: Any, **kwargs: Any) -> Any:
-    """The kernel that means "not here": the dispatcher passes on to the next lower key.
-
-    Raises:
-        NoKernelError: it is called, instead of registered.
-
-    >>> import tandem as td
-    >>> with td.Library("td", "IMPL") as lib:
-    ...     _ = lib.impl("exp", td.fallthrough, "Mode")
-    ...     td.dispatch_table("exp")["Mode"].kind
-    'fallthrough'
-    """
-    raise NoKernelError("fallthrough is a mark for registration, not a kernel to call")
-
-
-class Registration(NamedTuple):
-    """One kernel as it was registered: the function, its key or alias, and where it came from."""
-
-    fn: Kernel
-    key: KeyName
-    boxed: bool = False
-    origin: str = ""
-    with_keyset: bool = False
-
-    @property
-    def name(self) -> str:
-        """The kernel's name for people."""
-        return getattr(self.fn, "__qualname__", repr(self.fn))
-
-    @property
-    def key_name(self) -> str:
-        """The name of the key or alias."""
-        return self.key if isinstance(self.key, str) else self.key.name
-
-    # the same function registered twice is two registrations
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __hash__(self) -> int:
-        return id(self)
-
-
-class Entry(NamedTuple):
-    """One slot of a dispatch table.
-
-    Attributes:
-        kind: ``"kernel"``, ``"composite_explicit"``, ``"composite_implicit"``, ``"fallback"``, ``"fallthrough"`` or
-            ``"missing"``.
-        registration: what fills the slot, or None where it is missing.
-    """
-
-    kind: str
-    registration: Registration | None
-    fn: Kernel
-    boxed: bool = False
-
-
-# Backend fallbacks, newest last. Layers that nobody has registered let calls fall through.
-fallbacks: dict[DispatchKey, list[Registration]] = {}
 operators: dict[str, Operator] = {}
+# Told of each operator whose kernels, fallbacks or declaration have changed, while the lock is held.
 change_listeners: list[Callable[[Operator], None]] = []
 # Told of each operator that is defined (True) or undefined (False).
 definition_listeners: list[Callable[[Operator, bool], None]] = []
+
+_RETIRED = (Entry("missing", None, retired, True),) * KEY_COUNT, (1 << KEY_COUNT) - 1
 
 
 class Operator:
@@ -109,26 +50,33 @@ class Operator:
         schema: its parsed schema.
         extra_keys: key set added to that of every call, before the thread's excluded keys are taken out: 0, except
             while a mode is interested in this operator.
+        layer_keys: key set that its schema asks for: ADInplaceOrView where it writes or gives a view.
         decl: its declaration (:class:`tandem.operators.declare.Declaration`), or None for one defined without.
         plan: how autograd treats it (:class:`tandem.eager.plans.Plan`), or None as long as nobody has asked.
-        version: rises with each change of the table.
+        version: rises with each change.
+        changed: key set of the slots that the last change has filled otherwise, as far as a table had been in use.
+        kernels: its registrations by key, the newest last; replaced as a whole when they change.
+        place: where it was defined.
     """
 
     __slots__ = (
-        "__weakref__", "_binder", "_published", "decl", "extra_keys", "kernels", "name", "plan", "schema",
-        "version"
+        "__weakref__", "_binder", "_published", "changed", "decl", "extra_keys", "kernels", "layer_keys", "name",
+        "place", "plan", "schema", "version"
     )  # fmt: skip
 
-    def __init__(self, schema: Schema, decl: Any = None):
+    def __init__(self, schema: Schema, decl: Any = None, place: Place | None = None):
         self.schema = schema
         self.decl = decl
+        self.place = place or Place("")
         self.name = schema.full_name
         self._binder: Binder | None = None
         self.kernels: dict[KeyName, list[Registration]] = {}
-        self.version = 0
+        self.version = self.changed = 0
         self.extra_keys = 0
+        writes_or_views = schema.is_mutable or schema.is_view
+        self.layer_keys = 1 << DispatchKey.ADInplaceOrView if writes_or_views else 0
         self.plan: Any = None
-        self._published: tuple[tuple[Entry, ...], int] | None = None
+        self._published: tuple[Table, int] | None = None
 
     @property
     def binder(self) -> Binder:
@@ -138,86 +86,86 @@ class Operator:
         return self._binder
 
     # -- the table -------------------------------------------------------------------------------------------------
-    def add(self, registration: Registration) -> None:
-        """Add a kernel; the newest for a key is the one in force."""
+    def add(self, registration: Registration, instead: Registration | None = None) -> None:
+        """Add a kernel; the newest for a key is the one in force.
+
+        Args:
+            registration: the kernel.
+            instead: a registration whose place it takes.
+        """
         with lock:
-            self.kernels.setdefault(registration.key, []).append(registration)
+            held = list(self.kernels.get(registration.key, ()))
+            if instead in held:
+                held[held.index(instead)] = registration
+            else:
+                held.append(registration)
+            self.kernels = {**self.kernels, registration.key: held}
             self.recompute()
 
     def discard(self, registration: Registration) -> None:
         """Take a kernel away; an older one for the same key is in force again."""
         with lock:
-            held = self.kernels.get(registration.key, [])
-            if registration in held:
-                held.remove(registration)
-                if not held:
-                    del self.kernels[registration.key]
+            held = [other for other in self.kernels.get(registration.key, ()) if other is not registration]
+            if len(held) < len(self.kernels.get(registration.key, ())):
+                rest = {key: value for key, value in self.kernels.items() if key != registration.key}
+                self.kernels = {**rest, registration.key: held} if held else rest
                 self.recompute()
 
     def recompute(self) -> None:
-        """Withdraw the table, since a kernel or a fallback has changed; the next use publishes a new one."""
+        """Something has changed (a kernel, the declaration): bring the table up to date and tell the listeners."""
         with lock:
-            self._published, self.version = None, self.version + 1
+            self._renew()
+            self._tell()
+
+    def follow_fallbacks(self) -> None:
+        """Bring the table up to date after a change of the fallbacks, and tell the listeners if it differs."""
+        with lock:
+            if self._published is not None:
+                self._renew()
+                if self.changed:
+                    self._tell()
+
+    def retire(self) -> None:
+        """The definition has been removed: whoever still holds the operator gets an error instead of a kernel."""
+        with lock:
+            self.kernels = {}
+            self._published, self.changed = _RETIRED, (1 << KEY_COUNT) - 1
+            self._tell()
+
+    def _renew(self) -> None:
+        # A table that has been in use is replaced at once, so that calls never find none and never wait for the lock.
+        before = self._published
+        if before is None or before is _RETIRED:
+            self.changed = 0
+            return
+        self._published = after = compute(self.kernels, fallback_row())
+        self.changed = sum(1 << i for i, (old, new) in enumerate(zip(before[0], after[0])) if old != new)
+
+    def _tell(self) -> None:
+        self.version += 1
         for listener in change_listeners:
             listener(self)
 
-    def _publish(self) -> tuple[tuple[Entry, ...], int]:
+    def _publish(self) -> tuple[Table, int]:
+        """The table, at its first use."""
         with lock:
-            table = tuple(self._entry(key) for key in DispatchKey)
-            mask = sum(1 << key for key, entry in zip(DispatchKey, table) if entry.kind != "fallthrough")
-            self._published = table, mask
+            if self._published is None:
+                self._published = compute(self.kernels, fallback_row())
             return self._published
 
     @property
-    def table(self) -> tuple[Entry, ...]:
+    def table(self) -> Table:
         """One :class:`Entry` per dispatch key, computed ahead of the calls."""
         return (self._published or self._publish())[0]
 
+    @property
+    def in_use(self) -> bool:
+        """Whether anyone has looked at the table yet."""
+        return self._published is not None
+
     def registered(self, key: KeyName) -> Registration | None:
-        """The registration in force for a key or an alias, or None."""
-        held = self.kernels.get(key)
-        return held[-1] if held else None
-
-    def _entry(self, key: DispatchKey) -> Entry:
-        bit = 1 << key
-        own = self.registered(key)
-        if own is not None:
-            return _filled("kernel", own)
-        explicit = self.registered("CompositeExplicit")
-        if explicit is not None and bit & BACKENDS:
-            return _filled("composite_explicit", explicit)
-        implicit = self.registered("CompositeImplicit")
-        if implicit is not None and bit & COMPOSITE_IMPLICIT and not self._has_backend_kernel(key):
-            return _filled("composite_implicit", implicit)
-        alias = self.registered("Autograd")
-        if alias is not None and bit & AUTOGRAD:
-            return _filled("kernel", alias)
-        return self._fallback_entry(key)
-
-    def _has_backend_kernel(self, key: DispatchKey) -> bool:
-        """Whether an autograd key's backend has a kernel of its own, which a composite must not bypass."""
-        behind = [backend for backend, autograd in AUTOGRAD_OF_BACKEND.items() if autograd is key]
-        return any(self.registered(backend) for backend in behind) or (
-            bool(behind) and self.registered("CompositeExplicit") is not None
-        )
-
-    def _fallback_entry(self, key: DispatchKey) -> Entry:
-        held = fallbacks.get(key)
-        if held:
-            return _filled("fallback", held[-1])
-        if not 1 << key & BACKENDS:
-            return Entry("fallthrough", None, fallthrough)
-        return Entry("missing", None, lambda *args, **kwargs: self._no_kernel(key, args, kwargs))
-
-    def _no_kernel(self, key: DispatchKey, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        there = [str(getattr(k, "name", k)) for k in self.kernels] or ["none"]
-        raise NoKernelError(
-            f"operator {self.name} has no kernel for the dispatch key {key.name}\n"
-            f"  called with: {', '.join(map(describe, args))}\n"
-            f"  registered:  {', '.join(there)}\n"
-            f'  to add one:  Library("{self.schema.namespace}", "IMPL")'
-            f'.impl("{self.schema.name}", kernel, "{key.name}")'
-        )
+        """The registration in force for a key or an alias and every dtype, or None."""
+        return in_force(self.kernels, key)
 
     # -- calls -----------------------------------------------------------------------------------------------------
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -242,7 +190,7 @@ class Operator:
                 if isinstance(value, TensorBase):
                     bits |= value._keys
             if bits & BACKENDS:
-                return (bits | state.include | self.extra_keys) & ~state.exclude
+                return (bits | state.include | self.extra_keys | self.layer_keys) & ~state.exclude
         for index, is_list in self.binder.tensor_positions:
             value = args[index]
             if is_list:
@@ -256,7 +204,7 @@ class Operator:
                 bits |= kwargs[name]._keys
         if not bits & BACKENDS:
             bits |= self._default_backend(args, kwargs)
-        return (bits | state.include | self.extra_keys) & ~state.exclude
+        return (bits | state.include | self.extra_keys | self.layer_keys) & ~state.exclude
 
     def _default_backend(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
         device = kwargs.get(self.binder.device_argument or "") or "cpu"
@@ -267,7 +215,7 @@ class Operator:
         table, mask = self._published or self._publish()
         bits = keyset & mask
         if not bits:
-            raise NoKernelError(f"operator {self.name}: no key left to dispatch to in {from_bits(keyset)}")
+            raise no_key_left(self, keyset)
         entry = table[bits.bit_length() - 1]
         if trace.active:
             return trace.run(self, bits, entry, args, kwargs)
@@ -293,7 +241,7 @@ class Operator:
         bits = keyset.bits if isinstance(keyset, DispatchKeySet) else keyset
         if type(bits) is not int or bits < 0 or bits >> KEY_COUNT:
             raise ArgumentError(
-                f"redispatch takes a key set first, such as DispatchKeySet('CPU'), not {keyset!r}"
+                f"redispatch takes a key set first, such as DispatchKeySet('CPU'), not {describe(keyset)}"
             )
         return self.dispatch(bits, *self.binder.bind(args, kwargs))
 
@@ -315,11 +263,11 @@ class Operator:
         [1.0]
         """
         parsed = parse_key(key)
+        held = None if isinstance(parsed, DispatchKey) else self.registered(parsed)
         if isinstance(parsed, DispatchKey):
             entry = self.table[parsed]
         else:
-            held = self.registered(parsed)
-            entry = Entry("missing", None, fallthrough) if held is None else _filled("kernel", held)
+            entry = Entry("missing", None, fallthrough) if held is None else filled("kernel", held)
         if entry.kind in ("missing", "fallthrough", "ambiguous"):
             name = getattr(parsed, "name", parsed)
             raise NoKernelError(f"operator {self.name} has no kernel to call for {name}: it is {entry.kind}")
@@ -363,24 +311,22 @@ class BoundKernel(NamedTuple):
     entry: Entry
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the kernel on the arguments of a call, with the keys up to its own."""
+        """Run the kernel on the arguments of a call, with the keys up to its own.
+
+        Raises:
+            NoKernelError: the kernel has been removed since.
+        """
         operator, entry = self.operator, self.entry
         args, kwargs = operator.binder.bind(args, kwargs)
-        if not entry.boxed:
-            return entry.fn(*args, **kwargs)
+        entry = chosen(entry, operator, args, kwargs)
+        if entry.registration is not None and not entry.registration.alive:
+            raise NoKernelError(f"this kernel of {operator.name} has been removed: {entry.registration!r}")
         bits = operator.keyset(args, kwargs)
         if isinstance(self.key, DispatchKey):
             bits = bits & below(self.key) | 1 << self.key
-        return entry.fn(operator, bits, args, kwargs)
-
-
-def _filled(kind: str, registration: Registration) -> Entry:
-    fn = registration.fn
-    if fn is fallthrough:
-        return Entry("fallthrough", registration, fallthrough)
-    if registration.with_keyset:
-        return Entry(kind, registration, lambda op, bits, args, kwargs: fn(bits, *args, **kwargs), True)
-    return Entry(kind, registration, fn, registration.boxed)
+        if trace.active:
+            return trace.run(operator, bits, entry, args, kwargs, "callForKey")
+        return run_entry(entry, operator, bits, args, kwargs)
 
 
 def find(full_name: str) -> Operator:
@@ -389,11 +335,6 @@ def find(full_name: str) -> Operator:
 
 
 def recompute_all() -> None:
-    """Publish new tables everywhere; a fallback has changed."""
+    """Bring all tables up to date; a fallback has changed."""
     for operator in list(operators.values()):
-        operator.recompute()
-
-
-def is_alias(key: KeyName) -> bool:
-    """Whether a key names several."""
-    return isinstance(key, str) and key in ALIASES
+        operator.follow_fallbacks()

@@ -1,6 +1,6 @@
 """Dispatch tables to look at: which kernel serves which key, from which registration.
 
-Source: PyTorch's ``torch._C._dispatch_dump_table``.
+Source: PyTorch's ``torch._C._dispatch_dump_table`` (the computed table) and ``_dispatch_dump`` (the registrations).
 """
 
 from __future__ import annotations
@@ -8,18 +8,32 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ..errors import ArgumentError, UnknownKeyError, UnknownOperatorError
-from .keys import DispatchKey
+from .dtypes import DType
+from .keys import ALIASES, DispatchKey
 from .library import find_overloads
-from .operator import Entry, Operator
+from .lock import lock
+from .operator import Operator
+from .precedence import Entry
+from .registration import KeyName, Registration
 from .values import describe
 
 
 class DispatchTable(Mapping[str, Entry]):
-    """The table of one operator: key name to :class:`Entry`; prints as one line a key, highest key first."""
+    """The table of one operator: key name to :class:`Entry`; prints as one line a key, highest key first.
+
+    Attributes:
+        operator: the operator.
+        registrations: its kernels as they were registered, newest first under each key; what a newer one shadows, too.
+    """
 
     def __init__(self, operator: Operator):
         self.operator = operator
-        self._entries = dict(zip((key.name for key in DispatchKey), operator.table))
+        with lock:
+            self._entries = dict(zip((key.name for key in DispatchKey), operator.table))
+            held = operator.kernels
+        self.registrations: tuple[Registration, ...] = tuple(
+            registration for key in sorted(held, key=_order) for registration in reversed(held[key])
+        )
 
     def __getitem__(self, key: str) -> Entry:
         if not isinstance(key, str) or key not in self._entries:
@@ -33,16 +47,45 @@ class DispatchTable(Mapping[str, Entry]):
         return len(self._entries)
 
     def __repr__(self) -> str:
-        lines = [str(self.operator.schema)]
+        operator = self.operator
+        lines = [str(operator.schema)]
+        if operator.place.origin:
+            lines.append(f"defined at {operator.place.origin}")
         for name, entry in reversed(self._entries.items()):
-            registration = entry.registration
-            what = (
-                ""
-                if registration is None
-                else f"{registration.name}  [{registration.key_name}] {registration.origin}"
-            )
-            lines.append(f"  {name:<16} {entry.kind:<19} {what}".rstrip())
+            lines.append(_line(name, entry))
+            lines += [_line(f"  {dtype}", special) for dtype, special in entry.dtypes.items()]
+        lines.append("registrations:" if self.registrations else "no registrations")
+        seen: set[tuple[str, frozenset[DType]]] = set()
+        for registration in self.registrations:
+            lines.append(_registration_line(registration, seen))
         return "\n".join(lines)
+
+
+def _order(key: KeyName) -> tuple[bool, int]:
+    """Keys before aliases, the highest first."""
+    return (True, list(ALIASES).index(key)) if isinstance(key, str) else (False, -key)
+
+
+def _line(name: str, entry: Entry) -> str:
+    what = "" if entry.registration is None else _source(entry.registration)
+    return f"  {name:<20} {entry.kind:<19} {what}".rstrip()
+
+
+def _source(registration: Registration) -> str:
+    return f"{registration.name}  [{registration.key_name}, {registration.library}] {registration.origin}"
+
+
+def _registration_line(registration: Registration, seen: set[tuple[str, frozenset[DType]]]) -> str:
+    """One registration; those met before (newer ones, of the same key) may shadow it."""
+    key, dtypes = registration.key_name, registration.dtypes or frozenset()
+    above = {dtype for other, those in seen if other == key for dtype in those}
+    shadowed = dtypes <= above if dtypes else (key, dtypes) in seen
+    seen.add((key, dtypes))
+    notes = [f"for {', '.join(sorted(d.name for d in dtypes))}"] if dtypes else []
+    notes += ["alias"] * isinstance(registration.key, str) + ["boxed"] * registration.boxed
+    notes += ["takes the key set"] * registration.with_keyset + ["shadowed"] * shadowed
+    text = f"  {key:<20} {registration.name}  [{registration.library}] {registration.origin}"
+    return text + (f"  ({'; '.join(notes)})" if notes else "")
 
 
 def dispatch_table(name: str) -> DispatchTable:

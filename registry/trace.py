@@ -8,16 +8,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 from ..config import flags
 from ..errors import ArgumentError
-from .keys import DispatchKey
+from .keys import keys_of
+from .lock import lock
+from .precedence import Entry, chosen, run_entry
 from .state import state
 from .values import describe
 
 Line = Callable[[str], Any]
-active: bool = flags.show_dispatch_trace
+_always: bool = flags.show_dispatch_trace
+active: bool = _always
 _writers: list[Line] = []
 
 
@@ -25,20 +29,37 @@ def _to_stderr(line: str) -> None:
     print(line, file=sys.stderr)
 
 
-def run(operator: Any, bits: int, entry: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Print one line and run the kernel."""
-    verb = "call" if state.depth == 0 else "redispatch"
+def run(
+    operator: Any, bits: int, entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any], verb: str = ""
+) -> Any:
+    """Print one line and run what fills a slot.
+
+    The line says how the dispatcher was entered: ``call`` (the operator was called), ``redispatch`` (a kernel passes on
+    to a lower key) or ``callForKey``; with ``Boxed`` where the kernel is boxed.
+    """
+    entry = chosen(entry, operator, args, kwargs)
+    verb = (verb or _verb(sys._getframe(2))) + ("Boxed" if entry.boxed else "")
     given = ", ".join([describe(a) for a in args] + [f"{k}={describe(v)}" for k, v in kwargs.items()])
-    key = DispatchKey(bits.bit_length() - 1).name
+    key, *rest = [key.name for key in keys_of(bits)]
     name = entry.registration.name if entry.registration is not None else entry.kind
+    below = f" below={{{', '.join(rest)}}}" if rest else ""
     (_writers[-1] if _writers else _to_stderr)(
-        f"{'  ' * state.depth}[{verb}] {operator.name}({given}) key={key} kernel={name} ({entry.kind})"
+        f"{'  ' * state.depth}[{verb}] {operator.name}({given}) key={key} kernel={name} ({entry.kind}){below}"
     )
     state.depth += 1
     try:
-        return entry.fn(operator, bits, args, kwargs) if entry.boxed else entry.fn(*args, **kwargs)
+        return run_entry(entry, operator, bits, args, kwargs)
     finally:
         state.depth -= 1
+
+
+def _verb(frame: FrameType) -> str:
+    """How the dispatcher was entered, by the function that did so: costs nothing as long as nobody traces."""
+    called = frame.f_code.co_name == "__call__" and frame.f_globals.get("__name__") == _OPERATOR
+    return "call" if called else "redispatch"
+
+
+_OPERATOR = __name__.rpartition(".")[0] + ".operator"
 
 
 @contextmanager
@@ -66,16 +87,18 @@ def show_dispatch_trace(write: Line | None = None) -> Iterator[None]:
         raise ArgumentError(
             f"show_dispatch_trace takes a function that is called with each line, not {write!r}"
         )
-    before = active
-    _writers.append(write or _to_stderr)
-    active = True
-    state_changed()
+    writer = write or _to_stderr
+    with lock:
+        _writers.append(writer)
+        active = True
+        state_changed()
     try:
         yield
     finally:
-        _writers.pop()
-        active = before
-        state_changed()
+        with lock:  # blocks of several threads may end in any order
+            _writers.remove(writer)
+            active = _always or bool(_writers)
+            state_changed()
 
 
 # Native entries do not print: whoever keeps some adds a function here and sends calls to Python while ``active``.

@@ -47,7 +47,7 @@ def test_implementation_may_precede_definition(lib):
 def test_newest_kernel_wins_and_the_older_returns(lib):
     lib.define("which(Tensor x) -> int")
     lib.impl("which", lambda x: 1, "CPU")
-    with lib.impl("which", lambda x: 2, "CPU"):
+    with lib.impl("which", lambda x: 2, "CPU", allow_override=True):
         assert td.ops.tests.which(td.asarray(X)) == 2
     assert td.ops.tests.which(td.asarray(X)) == 1
 
@@ -92,7 +92,7 @@ def test_fallthrough_passes_on(lib):
     x = td.asarray(X)
     with td.include_keys("Mode"):
         assert td.ops.tests.f(x) == "mode"
-        with lib.impl("f", fallthrough, "Mode"):
+        with lib.impl("f", fallthrough, "Mode", allow_override=True):
             assert td.ops.tests.f(x) == "cpu"
         with td.exclude_keys("Mode"):
             assert td.ops.tests.f(x) == "cpu"

@@ -1,0 +1,125 @@
+"""What is said when no kernel can run: the arguments, the key set, the kernels that there are, and the line to add."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from ..errors import NoKernelError, UnknownOperatorError
+from .keys import BACKENDS, BEHIND, GROUPS, DispatchKey, keys_of
+from .registration import Registration
+from .values import TensorBase, describe
+
+_SHOWN = 6
+
+
+def missing(op: Any, bits: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoReturn:
+    """The kernel of an empty slot.
+
+    Raises:
+        NoKernelError: always.
+    """
+    key = DispatchKey(bits.bit_length() - 1)
+    special = [r for r in op.kernels.get(key, ()) if r.dtypes]
+    for_dtypes = sorted({d.name for r in special for d in r.dtypes})
+    served = f" and these dtypes (it has one for {', '.join(for_dtypes)})" if for_dtypes else ""
+    raise NoKernelError(
+        f"operator {op.name} has no kernel for the dispatch key {key.name}{served}\n"
+        f"{_call(bits, args, kwargs)}\n"
+        f"  registered:  {_nearest(op, key)}\n"
+        f"  to add one:  {line_to_add(op, key.name)}"
+    )
+
+
+def ambiguous(op: Any, bits: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoReturn:
+    """The kernel of a slot for which two registrations stand up with the same right.
+
+    Raises:
+        NoKernelError: always.
+    """
+    key = DispatchKey(bits.bit_length() - 1)
+    behind = [k for k in op.kernels if _serves(k, BEHIND[key])]
+    raise NoKernelError(
+        f"operator {op.name} is ambiguous at the dispatch key {key.name}: its CompositeImplicit kernel would stand in, "
+        f"and would bypass the kernels of backends that share this key\n"
+        f"{_call(bits, args, kwargs)}\n"
+        f"  composite:   {_shown(op.registered('CompositeImplicit'))}\n"
+        f"  backends:    {_lines([_shown(op.kernels[k][-1]) for k in behind])}\n"
+        f"  to decide:   {line_to_add(op, key.name)}\n"
+        f"               or remove the CompositeImplicit kernel, or use a backend with an autograd key of its own"
+    )
+
+
+def retired(op: Any, bits: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoReturn:
+    """The kernel in every slot of an operator whose definition has been removed.
+
+    Raises:
+        UnknownOperatorError: always.
+    """
+    raise UnknownOperatorError(
+        f"operator {op.name} is no longer defined: its definition has been removed; "
+        f"if it was defined anew, look it up again: {lookup(op)}"
+    )
+
+
+def no_key_left(op: Any, keyset: int) -> NoKernelError:
+    """The error of a call whose keys all let it fall through, or that has none."""
+    names = ", ".join(key.name for key in keys_of(keyset)) or "none"
+    passed = " (each lets calls of it fall through)" if keyset else ""
+    return NoKernelError(
+        f"operator {op.name}: no key left to dispatch to\n  key set:     {names}{passed}\n"
+        f"  registered:  {_nearest(op, DispatchKey.CPU)}\n"
+        f"  to add one:  {line_to_add(op, 'CPU')}"
+    )
+
+
+def lookup(op: Any) -> str:
+    """The expression that gives an operator."""
+    return f"td.ops.{op.schema.namespace}.{op.schema.name}.{op.schema.overload or 'default'}"
+
+
+def line_to_add(op: Any, key: str) -> str:
+    """The line that registers a kernel."""
+    name = op.name.partition("::")[2]
+    return f'lib = td.Library("{op.schema.namespace}", "IMPL"); lib.impl("{name}", kernel, "{key}")'
+
+
+def _call(bits: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    given = [_argument(value) for value in args]
+    given += [f"{name}={_argument(value)}" for name, value in kwargs.items()]
+    keys = ", ".join(key.name for key in keys_of(bits))
+    return f"  called with: {', '.join(given) or 'no arguments'}\n  key set:     {keys}"
+
+
+def _argument(value: Any) -> str:
+    if not isinstance(value, TensorBase):
+        return describe(value)
+    keys = ", ".join(key.name for key in keys_of(value._keys))
+    return f"{describe(value)} on {getattr(value, 'device', '?')} ({keys})"
+
+
+def _serves(key: DispatchKey | str, bits: int) -> bool:
+    return bool(GROUPS.get(key, 0) & bits) if isinstance(key, str) else bool(1 << key & bits)
+
+
+def _shown(registration: Registration | None) -> str:
+    return "none" if registration is None else (
+        f"{registration.key_name}: {registration.name}, {registration.origin}"
+    )  # fmt: skip
+
+
+def _lines(items: list[str]) -> str:
+    rest = [f"and {len(items) - _SHOWN} more"] if len(items) > _SHOWN else []
+    return ("\n" + " " * 15).join(items[:_SHOWN] + rest) or "none"
+
+
+def _nearest(op: Any, key: DispatchKey) -> str:
+    """The operator's kernels, those of keys most like the one reached first."""
+
+    def distance(registration: Registration) -> tuple[bool, int]:
+        other = registration.key
+        if isinstance(other, str):
+            return True, 0
+        return bool(1 << other & BACKENDS) != bool(1 << key & BACKENDS), abs(other - key)
+
+    held = [r for registered in op.kernels.values() for r in registered[-1:]]
+    return _lines([_shown(r) for r in sorted(held, key=distance)])
