@@ -48,11 +48,22 @@ def literal(value: Any, dtype: DType) -> str:
     return str(int(value))
 
 
+NEXT_MODULE = "\n; ---- linked with ----\n"
+"""What separates the texts of modules that are compiled as one."""
+
+
 class Module:
-    """Declarations and helper functions that functions of one module share, each written once."""
+    """Declarations and helper functions that functions of one module share, each written once.
+
+    Attributes:
+        imports: addresses of users' functions that the code calls.
+        linked: texts of modules that define users' functions, by the function's name.
+    """
 
     def __init__(self) -> None:
         self.parts: dict[str, str] = {}
+        self.imports: dict[str, int] = {}
+        self.linked: dict[str, str] = {}
 
     def declare(self, name: str, result: str, *params: str, pure: bool = True) -> None:
         """Declare an external function or intrinsic."""
@@ -65,7 +76,8 @@ class Module:
         self.parts.setdefault(name, text)
 
     def __str__(self) -> str:
-        return "\n".join(self.parts.values()) + "\n" + ATTRIBUTES
+        text = "\n".join(self.parts.values()) + "\n" + ATTRIBUTES
+        return NEXT_MODULE.join([text, *self.linked.values()])
 
 
 # 512-bit registers stay legal, and arguments of vector functions stay in them, where LLVM prefers 256 bits
