@@ -22,11 +22,14 @@ from .eager import meta_kernel as _meta_kernel
 from .eager import methods as _methods
 from .eager import printing as _printing
 from .eager import record as _record
+from .eager import subclass as _subclass
 from .eager.autocast import autocast as autocast
 from .eager.autocast import is_autocast_enabled as is_autocast_enabled
 from .eager.batched import kernel as _batched
 from .eager.construct import asarray as asarray
 from .eager.construct import tensor as tensor
+from .eager.dispatch_mode import DispatchMode as DispatchMode
+from .eager.dispatch_mode import no_dispatch as no_dispatch
 from .eager.meta_memory import meta_memory as meta_memory
 from .eager.modes import enable_grad as enable_grad
 from .eager.modes import is_grad_enabled as is_grad_enabled

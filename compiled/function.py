@@ -9,6 +9,7 @@ from types import MethodType
 from typing import Any, NamedTuple
 
 from .. import config
+from ..eager import dispatch_mode as modes
 from ..eager.autocast import context_key
 from ..eager.meta_tensor import MetaTensor
 from ..registry.native_type import NativeCallable, accept_entries
@@ -66,7 +67,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         self._forget()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if current_trace() is not None:
+        if current_trace() is not None or modes.active():  # what is open sees every call
             return self._fn(*args, **kwargs)
         observer = observed()
         if observer is not None:  # the compiled code runs as it does when nobody watches
@@ -82,7 +83,10 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
             scalars = found.scalars(bound.leaves)
         else:
             found.hits += 1
-        self._native.link(found, self._arguments, _form(args, kwargs))
+        if not modes.watching():
+            self._native.link(found, self._arguments, _form(args, kwargs))
+            if modes.watching():  # opened in another thread meanwhile: the link may have come after
+                self._native.unlink()
         return found.run(bound.leaves, scalars or ())
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:

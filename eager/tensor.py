@@ -53,9 +53,10 @@ class Tensor(Base):
     _storage: Storage | None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise ArgumentError(
-            "tensors are made by td.asarray(data), td.zeros(shape) and the like, not by Tensor(...)"
-        )
+        if not hasattr(self, "_keys"):  # a subclass has made it in its __new__
+            raise ArgumentError(
+                "tensors are made by td.asarray(data), td.zeros(shape) and the like, not by Tensor(...)"
+            )
 
     # -- what it is ------------------------------------------------------------------------------------------------
     @property

@@ -100,8 +100,9 @@ class Stub:
 
     @property
     def usable(self) -> bool:
-        """Whether the CPU kernels are still those that the declarations stand for."""
-        return not self.failure and self._kernels() == self.kernels
+        """Whether the CPU kernels are still those that the declarations stand for, and no mode wants the calls."""
+        watched = self.operator.extra_keys | self.base.extra_keys
+        return not (self.failure or watched) and self._kernels() == self.kernels
 
     def _kernels(self) -> list[Any]:
         return [op.table[DispatchKey.CPU].fn for op in (self.operator, self.base)]

@@ -50,8 +50,8 @@ class SubscriptMethod(native_type.NativeCallable):  # type: ignore[misc]
 
     @property
     def usable(self) -> bool:
-        """Whether the kernels are those that the entry stands for."""
-        return self._kernels() == self.kernels
+        """Whether the kernels are those that the entry stands for, and no mode wants the calls."""
+        return not any(op.extra_keys for op in self.operators) and self._kernels() == self.kernels
 
     def _kernels(self) -> list[Any]:
         return [op.table[DispatchKey.CPU].fn for op in self.operators]

@@ -1,0 +1,246 @@
+"""Tensor subclasses that handle operators themselves, and the kernel of the Python key.
+
+Such a class has a method ``__tandem_dispatch__`` and makes its tensors with ``Tensor._make_wrapper``: they have a
+shape, a dtype and a device and no memory of their own; what they stand for is in their attributes. Every operator
+call on one reaches the class below autograd and autocast, so gradients are recorded above it.
+
+Source: ``__torch_dispatch__`` and ``Tensor._make_wrapper_subclass`` of PyTorch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..errors import ArgumentError, DTypeError, ShapeError, UnsupportedError
+from ..operators.declare import LIBRARY
+from ..registry.binding import device_name
+from ..registry.dtypes import as_dtype, float32
+from ..registry.keys import AUTOGRAD, BACKEND_OF_DEVICE, BACKENDS, DispatchKey, below
+from ..registry.operator import Operator
+from ..registry.state import adjusted
+from .dispatch_mode import PYTHON, handle, innermost, overriding
+from .meta import leaf
+from .tensor import EAGER, Tensor, storage_of
+
+BELOW = below(DispatchKey.Python)
+# What a mode below autograd calls is not recorded, or cast, a second time.
+ABOVE = AUTOGRAD | 1 << DispatchKey.ADInplaceOrView | 1 << DispatchKey.Autocast
+Args = tuple[Any, ...]
+Kwargs = dict[str, Any]
+
+
+# -- the kernel --------------------------------------------------------------------------------------------------------
+def python_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
+    """Give a call to a mode opened below autograd, then to the classes of its tensors; the fallback of the Python key.
+
+    Composites are taken apart first, so that handlers see the same operators whether gradients are recorded or not.
+    """
+    if _is_taken_apart(op, keyset):
+        return op.dispatch(keyset & BELOW, args, kwargs)
+    place = innermost(op, PYTHON)
+    if place is not None:
+        with adjusted(exclude=ABOVE):
+            return handle(place, PYTHON, op, args, kwargs)
+    types = overriding(args, kwargs)
+    if not types:
+        return op.dispatch(keyset & BELOW, args, kwargs)
+    return _by_class(op, types, args, kwargs)
+
+
+def _is_taken_apart(op: Operator, keyset: int) -> bool:
+    """Whether what serves the call below is a composite's body."""
+    if op.registered("CompositeImplicit") is None:
+        return False
+    bits = keyset & BACKENDS
+    return bool(bits) and op.table[bits.bit_length() - 1].kind == "composite_implicit"
+
+
+def _by_class(op: Operator, types: tuple[type, ...], args: Args, kwargs: Kwargs) -> Any:
+    for kind in types:
+        handler = getattr(kind, "__tandem_dispatch__", None)
+        if handler is None:
+            raise UnsupportedError(
+                f"{op.name} was called with a {kind.__name__}, and that class has no __tandem_dispatch__; add "
+                "@classmethod def __tandem_dispatch__(cls, op, types, args, kwargs)"
+            )
+        result = handler(op, types, args, kwargs)
+        if result is not NotImplemented:
+            _count_writes(op, args)
+            return result
+    names = ", ".join(kind.__name__ for kind in types)
+    raise ArgumentError(
+        f"{op.name}: no class among the arguments handles the call; __tandem_dispatch__ of {names} gave NotImplemented"
+    )
+
+
+def _count_writes(op: Operator, args: Args) -> None:
+    """An operator that has written into a tensor without memory: whoever has saved that tensor notices."""
+    if op.schema.is_mutable:
+        for argument, value in zip(op.schema.positional, args):
+            if argument.is_write and isinstance(value, Tensor) and type(value._array) is Outline:
+                storage_of(value).version += 1
+
+
+# -- tensors without memory --------------------------------------------------------------------------------------------
+class _Flags:
+    c_contiguous = writeable = True
+
+
+class Outline:
+    """Stands where a tensor has its ndarray: says shape and dtype, and refuses to give elements."""
+
+    __slots__ = ("device", "dtype", "of", "shape")
+    base = None
+    flags = _Flags
+
+    def __init__(self, of: type, shape: tuple[int, ...], dtype: Any, device: str):
+        self.of, self.shape, self.dtype, self.device = of, shape, dtype, device
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes per element."""
+        return int(self.dtype.itemsize)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the elements would take."""
+        return math.prod(self.shape) * self.itemsize
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes to step over, in row-major order."""
+        sizes = [max(size, 1) for size in self.shape]
+        return tuple(math.prod(sizes[i + 1 :]) * self.itemsize for i in range(len(sizes)))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self.refuse(f"the array's {name}")
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        self.refuse("the elements")
+
+    def refuse(self, what: str) -> NoReturn:
+        """Raise the error for code that asks for memory that there is not."""
+        raise UnsupportedError(
+            f"{what}: a {self.of.__name__} has no memory of its own; take what it stands for from its attributes, or "
+            f"handle the operator in {self.of.__name__}.__tandem_dispatch__"
+        )
+
+
+# What a class gets that does not say it itself: the Tensor's own would look for memory.
+def _device(self: Any) -> Any:
+    """Where the tensor is said to lie."""
+    return self._array.device
+
+
+def _host(self: Any, what: str) -> Any:
+    return self._array.refuse(what)
+
+
+def _describe(self: Any) -> str:
+    grad = ", requires_grad=True" if self.requires_grad else ""
+    return f"<{type(self).__name__} {self.spec}{grad}>"
+
+
+def _alias(self: Any) -> Any:
+    """Another object with the same attributes, without history."""
+    made = object.__new__(type(self))
+    for name in _slots_of(type(self)):
+        if hasattr(self, name):
+            setattr(made, name, getattr(self, name))
+    if hasattr(made, "__dict__"):
+        made.__dict__.update(self.__dict__)
+    made._storage = storage_of(self)
+    made._meta, made._keys = None, self._keys & ~AUTOGRAD
+    return made
+
+
+def _slots_of(kind: type) -> list[str]:
+    """The names of all slots of a class."""
+    found: list[str] = []
+    for base in kind.__mro__:
+        slots: str | Sequence[str] = base.__dict__.get("__slots__", ())
+        found += (slots,) if isinstance(slots, str) else slots
+    return [name for name in found if not name.startswith("__")]
+
+
+_OWN: dict[str, Any] = {
+    "device": property(_device),
+    "_host": _host,
+    "_alias": _alias,
+    "_without_history": _alias,
+    "__repr__": _describe,
+    "__str__": _describe,
+}
+
+
+def _prepare(kind: Any) -> None:
+    """Check a class at its first tensor, and give it what a tensor without memory needs."""
+    if not isinstance(kind, type) or not issubclass(kind, Tensor) or kind is Tensor:
+        raise ArgumentError(f"_make_wrapper takes a class derived from Tensor, not {kind!r}")
+    if not callable(getattr(kind, "__tandem_dispatch__", None)):
+        raise ArgumentError(
+            f"_make_wrapper: {kind.__name__} needs @classmethod def __tandem_dispatch__(cls, op, types, args, kwargs)"
+        )
+    for name, value in _OWN.items():
+        if getattr(kind, name) is getattr(Tensor, name):
+            setattr(kind, name, value)
+    EAGER.add(kind)
+
+
+def make_wrapper(
+    cls: Any, shape: Sequence[int], dtype: Any = float32, device: str = "cpu", *, requires_grad: bool = False
+) -> Any:
+    """A tensor of a class that handles operators itself: a shape, a dtype and a device, without memory.
+
+    What it stands for goes into its attributes. Called from the ``__new__`` of the class.
+
+    Args:
+        cls: the class; it is derived from Tensor and has ``__tandem_dispatch__``.
+        shape: the shape that it shows.
+        dtype: the dtype that it shows.
+        device: the device that it shows.
+        requires_grad: whether operations on it are recorded, above the class.
+
+    Returns:
+        The tensor.
+
+    Raises:
+        ArgumentError: the class is no such class.
+        ShapeError: a size is negative.
+        DTypeError: gradients are wanted of a dtype that has none.
+
+    >>> import tandem as td
+    >>> class Doubled(td.Tensor):
+    ...     def __new__(cls, half):
+    ...         self = td.Tensor._make_wrapper(cls, half.shape, half.dtype)
+    ...         self.half = half
+    ...         return self
+    ...     @classmethod
+    ...     def __tandem_dispatch__(cls, op, types, args, kwargs):
+    ...         return op(*[x.half * 2 if isinstance(x, cls) else x for x in args], **kwargs)
+    >>> Doubled(td.asarray([1.0, 2.0])) + 1
+    tensor([3., 5.])
+    """
+    if cls not in EAGER or cls is Tensor:
+        _prepare(cls)
+    sizes = tuple(int(size) for size in shape)
+    if any(size < 0 for size in sizes):
+        raise ShapeError(f"_make_wrapper: sizes are not negative, and the shape is {sizes}")
+    kind, name = as_dtype(dtype), device_name(device)
+    if requires_grad and not kind.is_inexact:
+        raise DTypeError(f"_make_wrapper: {kind} has no gradient")
+    made = object.__new__(cls)
+    made._array = Outline(cls, sizes, np.dtype(kind.np), name)
+    made._keys = PYTHON | 1 << BACKEND_OF_DEVICE[name.partition(":")[0]]
+    made._meta = made._storage = None
+    return leaf(made) if requires_grad else made
+
+
+Tensor._make_wrapper = staticmethod(make_wrapper)  # type: ignore[attr-defined]
+LIBRARY.fallback(python_kernel, DispatchKey.Python)
