@@ -46,8 +46,35 @@ def native_layer() -> ModuleType:
     return module(f"{__package__}.backends.cpu.native")
 
 
+def custom_machinery() -> ModuleType:
+    """What makes operators of users' functions."""
+    return module(f"{__package__}.custom.define")
+
+
+def user_kernels() -> ModuleType:
+    """Kernels in other languages."""
+    return module(f"{__package__}.custom.kernels")
+
+
+def op_checker() -> ModuleType:
+    """``opcheck``."""
+    return module(f"{__package__}.custom.opcheck")
+
+
 def llvmlite_binding() -> ModuleType:
     return module("llvmlite.binding")
+
+
+def llvmlite_ir() -> ModuleType:
+    return module("llvmlite.ir")
+
+
+def cffi_backend() -> ModuleType:
+    return module("_cffi_backend")
+
+
+def nvrtc() -> ModuleType:
+    return module("cupy.cuda.nvrtc")
 
 
 def networkx() -> ModuleType:

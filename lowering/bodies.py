@@ -7,6 +7,7 @@ from typing import Any
 from ..operators.expr import Expr, cast, const, order, substitute
 from ..operators.rules import operand_dtypes
 from ..operators.scalar import instantiate
+from ..operators.user_functions import user_function
 from ..registry import dtypes as dt
 from ..registry.dtypes import DType
 from ..tracer.graph import Node, Value
@@ -38,7 +39,7 @@ def number(value: bool | int | float, dtype: DType) -> Expr:
 def operands_of(node: Node) -> tuple[Any, ...]:
     """The arguments of a fused node that its expression reads: Values and Python numbers."""
     decl = node.op.decl
-    if decl.is_elementwise:
+    if decl.is_elementwise or decl.kind == "custom":
         return node.args
     return node.args[1:2] if decl.kind == "creation" else node.args[:1]
 
@@ -46,6 +47,9 @@ def operands_of(node: Node) -> tuple[Any, ...]:
 def operand_types(node: Node) -> tuple[DType, ...]:
     """The dtype that each operand of a node's body has; a filled tensor's and a cast's are converted at the end."""
     decl = node.op.decl
+    if decl.kind == "custom":
+        params: tuple[DType, ...] = _function(node).params
+        return params
     if decl.is_elementwise:
         return operand_dtypes(decl, body_dtype(node), len(node.args))
     return tuple(_own_type(a) for a in operands_of(node))
@@ -57,12 +61,21 @@ def _own_type(argument: Any) -> DType:
     return dt.bool_ if isinstance(argument, bool) else dt.int64 if isinstance(argument, int) else dt.float64
 
 
+def _function(node: Node) -> Any:
+    """The scalar function of a node that has been fused for it."""
+    return user_function(node)
+
+
 def node_expr(node: Node, operands: list[Expr]) -> Expr:
     """What a fused node computes of its operands: its body, or the operand itself in the type of the result."""
     out = node.outputs[0].spec.dtype
+    dtypes = operand_types(node)
+    if node.op.decl.kind == "custom":
+        function = _function(node)
+        given = tuple(cast(x, dtype) for x, dtype in zip(operands, dtypes, strict=True))
+        return Expr("call", given, function.result, function)
     if not node.op.decl.is_elementwise:
         return cast(operands[0], out)
-    dtypes = operand_types(node)
     body = instantiate(node.op.decl.body, dtypes, out)
     return substitute(body, [cast(x, dtype) for x, dtype in zip(operands, dtypes, strict=True)])
 

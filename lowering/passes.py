@@ -96,7 +96,7 @@ def _foldable(node: Node) -> bool:
     decl = node.op.decl
     return (
         decl is not None
-        and decl.kind != "random"
+        and decl.kind not in ("random", "custom")
         and uniform_constant(node) is None
         and all(
             o.spec.size <= FOLDED_SIZE and o.weak is None and o.spec.device == "cpu" for o in node.outputs

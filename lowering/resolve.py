@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..operators.rules import compute_dtype, normalize_axes
+from ..operators.user_functions import ScalarFunction, scalar_reason, user_function
 from ..registry.dtypes import DType
 from ..tracer.graph import Graph, Node, Value
 from ..tracer.infer import stand_in
@@ -25,8 +26,8 @@ class Choice(NamedTuple):
     """How a node is computed.
 
     Attributes:
-        kind: ``"fused"``, ``"reduction"``, ``"copy"``, ``"constant"``, ``"view"``, ``"pieces"``, ``"blas"`` or
-            ``"callback"``.
+        kind: ``"fused"``, ``"reduction"``, ``"copy"``, ``"constant"``, ``"view"``, ``"pieces"``, ``"blas"``,
+            ``"native"`` (a C function of the user's) or ``"callback"``.
         why: the reason, for people.
     """
 
@@ -40,10 +41,12 @@ class Target(NamedTuple):
     Attributes:
         emits: whether it emits code for a dtype.
         library: the reason why a node is served by a library kernel of it, or None.
+        native: the reason why a node is served by a C function that the user has registered, or None.
     """
 
     emits: Callable[[DType], bool]
     library: Callable[[Node], str | None]
+    native: Callable[[Node], str | None] = lambda node: None
 
 
 class Resolution:
@@ -85,9 +88,29 @@ class Resolution:
             return Choice("blas", library)
         if unable is not None:
             return Choice("callback", f"{unable.name} is not emitted")
+        if decl.kind == "custom":
+            return self._custom(node)
         if self.pieces(node):
             return Choice("pieces", "each part is written where it belongs")
         return _fusable(node)
+
+    def _custom(self, node: Node) -> Choice:
+        """An operator from outside: by its kernel's language."""
+        native = self.target.native(node)
+        if native is not None:
+            return Choice("native", native)
+        function = user_function(node)
+        if function is None:
+            return Choice("callback", "its kernel is a Python function")
+        if not isinstance(function, ScalarFunction):
+            return Choice(
+                "callback", f"the C function {function.signature} cannot be called from compiled code here"
+            )
+        specs = [stand_in(a) if isinstance(a, Value) else a for a in node.args]
+        why = scalar_reason(function, specs, node.outputs[0].spec)
+        if why:
+            return Choice("callback", f"its {function.language} function does not fit: {why}")
+        return Choice("fused", f"a scalar function in {function.language}")
 
     def _view(self, node: Node) -> Choice | None:
         source, out = node.args[0], node.outputs[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,10 +32,10 @@ class KernelStep:
 
 @dataclass(frozen=True)
 class NodeStep:
-    """A node computed whole: by a library kernel (``"blas"``) or by a callback to its eager kernel.
+    """A node computed whole: by a library kernel, by a C function of the user's, or by a callback to its eager kernel.
 
     Attributes:
-        kind: ``"blas"`` or ``"callback"``.
+        kind: ``"blas"``, ``"native"`` or ``"callback"``.
         operands: for each Value among its arguments, in order, the value whose buffer holds it and its layout there.
     """
 
@@ -132,15 +133,15 @@ def _node_steps(name: str, node: Node, around: Surroundings) -> list[Step]:
     if kind == "pieces":
         return _piece_steps(name, node, around)
     operands = [around.resolution.root(value) for value in node.inputs]
-    if kind != "blas":
+    if kind not in LIES:
         return [NodeStep("callback", node, tuple(operands))]
     steps: list[Step] = []
     for place, (root, layout) in enumerate(operands):
-        if not is_matrix(layout):
+        if root.weak is None and not LIES[kind](layout):
             copy = copy_step(f"{name}_copy{place}", root, layout)
             steps.append(copy)
             operands[place] = (copy.params[1], contiguous(layout.shape))
-    return [*steps, NodeStep("blas", node, tuple(operands))]
+    return [*steps, NodeStep(kind, node, tuple(operands))]
 
 
 def _piece_steps(name: str, node: Node, around: Surroundings) -> list[Step]:
@@ -162,6 +163,10 @@ def is_matrix(layout: Layout) -> bool:
     rows = (t == 1 or n == 1) and (s >= n or m == 1)
     columns = (s == 1 or m == 1) and (t >= m or n == 1)
     return rows or columns
+
+
+# How operands have to lie; others are copied.
+LIES: dict[str, Callable[[Layout], bool]] = {"blas": is_matrix, "native": lambda layout: layout.is_contiguous}
 
 
 def copy_step(name: str, root: Value, layout: Layout) -> KernelStep:

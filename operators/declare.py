@@ -136,5 +136,9 @@ def declare(declaration: Declaration) -> Any:
 
 
 def declared() -> list[Operator]:
-    """All operators that have a declaration, in order of declaration."""
-    return [operator for operator in list(operators.values()) if isinstance(operator.decl, Declaration)]
+    """All operators of tandem's own that have a declaration, in order of declaration."""
+    return [
+        operator
+        for operator in list(operators.values())
+        if isinstance(operator.decl, Declaration) and operator.schema.namespace == "td"
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from ..errors import BackendUnavailableError, DeviceError, UnsupportedError
+from ..registry.devices import is_outside
 from ..registry.keys import DispatchKey
 from ..registry.operator import Operator
 from .declare import LIBRARY
@@ -30,6 +31,8 @@ def check_device(name: str, device: str | None) -> str:
         DeviceError: a CPU other than the one there is.
     """
     kind, _, index = (device or "cpu").partition(":")
+    if is_outside(kind):
+        return device or ""
     if kind not in ("cpu", "meta"):
         raise unavailable(name, device or "")
     if index not in ("", "0"):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..eager.meta_tensor import META_KEYS, meta_tensor
 from ..errors import TandemError, UnsupportedError
 from ..registry.keys import DispatchKey
 from ..registry.operator import Operator
-from ..registry.values import TensorSpec
+from ..registry.state import set_keys
+from ..registry.values import TensorBase, TensorSpec, describe
 from .graph import Value, map_values
 
 # A Python scalar is weak: rules look at its type alone, so any value of the type that fits everywhere stands for it.
@@ -30,7 +32,7 @@ def stand_in(value: Value) -> Any:
 
 
 def infer(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The spec of an operator's result, or a tuple of them, as its meta rule gives it.
+    """The spec of an operator's result, or a tuple of them, as its meta rule gives it; None for no result.
 
     Args:
         op: the operator.
@@ -40,12 +42,53 @@ def infer(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         UnsupportedError: the operator has no rule: its result's shape follows from data, or nobody has declared it.
     """
     meta = getattr(op.decl, "meta", None)
-    if meta is None:
-        fake = op.registered(DispatchKey.Meta)
-        if fake is None or fake.boxed:
-            raise _no_rule(op)
-        meta = fake.fn
-    return meta(*args, **kwargs)
+    if meta is not None:
+        return meta(*args, **kwargs)
+    fake = op.registered(DispatchKey.Meta)
+    if fake is None or fake.boxed:
+        raise _no_rule(op)
+    return _by_fake(op, args, kwargs)
+
+
+def _by_fake(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What the kernel of the Meta key gives on tensors without data; results lie where the arguments do."""
+    devices = [spec.device for spec in _specs_in((*args, *kwargs.values()))]
+    before = set_keys(0, 0)  # a rule written with operators is not part of the trace
+    try:
+        found = op.dispatch(META_KEYS, _emptied(args), {name: _emptied(arg) for name, arg in kwargs.items()})
+    finally:
+        set_keys(*before)
+    return _promised(op, found, devices[0] if devices else "cpu")
+
+
+def _specs_in(args: tuple[Any, ...]) -> list[TensorSpec]:
+    found = []
+    for arg in args:
+        if isinstance(arg, TensorSpec):
+            found.append(arg)
+        elif type(arg) is tuple:
+            found += _specs_in(arg)
+    return found
+
+
+def _emptied(tree: Any) -> Any:
+    """Specs turned into tensors without data."""
+    if isinstance(tree, TensorSpec):
+        return meta_tensor(tree)
+    return tuple(map(_emptied, tree)) if type(tree) is tuple else tree
+
+
+def _promised(op: Operator, found: Any, device: str) -> Any:
+    if found is None:
+        return None
+    if isinstance(found, (TensorBase, TensorSpec)):
+        return TensorSpec(tuple(found.shape), found.dtype, device)  # type: ignore[union-attr]
+    if isinstance(found, (tuple, list)) and all(isinstance(one, (TensorBase, TensorSpec)) for one in found):
+        return tuple(_promised(op, one, device) for one in found)
+    raise UnsupportedError(
+        f"the fake kernel of {op.name} (its Meta kernel) gave {describe(found)}; it gives a tensor for each result, "
+        "such as td.empty_like(x), or a tuple of them"
+    )
 
 
 def depends_on(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], value: Value) -> bool:
@@ -80,7 +123,7 @@ def specs_of(result: Any) -> tuple[TensorSpec, ...]:
 
 
 def _no_rule(op: Operator) -> UnsupportedError:
-    instead = _INSTEAD.get(op.schema.name)
+    instead = _INSTEAD.get(op.schema.name) if op.schema.namespace == "td" else None
     advice = (
         f"use {instead}"
         if instead

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..errors import ArgumentError, ShapeError, UnsupportedError
@@ -12,6 +13,7 @@ from .graph import Value
 from .lifting import add_node, lift
 from .tensor import TracerTensor
 from .trace import Trace, check_alive
+from .writes import functional_forms, record_functional
 
 
 def functional_of(op: Operator) -> Operator | None:
@@ -41,6 +43,10 @@ def record_write(trace: Trace, op: Operator, args: tuple[Any, ...], kwargs: dict
         UnsupportedError: the write would be seen outside of the trace, or through another view; the message names what
             works.
     """
+    if op in functional_forms:
+        return record_functional(
+            trace, op, args, kwargs, lambda target: _check_private(trace, op, target), _caller(trace)
+        )
     target = args[0]
     check_alive(target)
     functional = functional_of(op)
@@ -53,12 +59,17 @@ def record_write(trace: Trace, op: Operator, args: tuple[Any, ...], kwargs: dict
         trace, functional, lifted, {name: lift(trace, value) for name, value in kwargs.items()}
     )
     _check_fits(op, target, node.outputs[0].spec)
+    write(target, node.outputs[0], _caller(trace))
+    return target
+
+
+def _caller(trace: Trace) -> Callable[[Operator, tuple[Any, ...]], Value]:
+    """What records calls on Values in a trace."""
 
     def call(called: Operator, values: tuple[Any, ...]) -> Value:
         return add_node(trace, called, *_filled(called, values))[0].outputs[0]
 
-    write(target, node.outputs[0], call)
-    return target
+    return call
 
 
 def _filled(op: Operator, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -66,7 +66,7 @@ def record(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, A
     if traits.is_view and type(args[0]) is TracerTensor:
         for tensor in tensors:
             share(args[0], tensor, op, lifted, named)
-    return tensors[0] if isinstance(result, TensorSpec) else tensors
+    return tensors[0] if isinstance(result, TensorSpec) else None if result is None else tensors
 
 
 def _stray(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> LeakedTracerError:

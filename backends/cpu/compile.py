@@ -23,6 +23,7 @@ from .emit.host import host
 from .emit.text import Module
 from .executable import CallPlan, CpuExecutable, Parameter
 from .native import engine
+from .user_calls import NativeCall, native_reason
 
 MAIN = "tandem_main"
 _CALLBACKS = """
@@ -76,7 +77,8 @@ class MainWriter:
         """The whole module."""
         for number, step in enumerate(self.lowered.steps):
             if isinstance(step, NodeStep):
-                (self._gemm if step.kind == "blas" else self._callback)(step, number)
+                writers = {"blas": self._gemm, "native": self._native, "callback": self._callback}
+                writers[step.kind](step, number)
             elif not is_empty(step):
                 self._kernel(step, number)
         main = [f"define i32 @{MAIN}(ptr %buffers, ptr %scalars) {{", "entry:", *self.lines]
@@ -135,6 +137,12 @@ class MainWriter:
         places.append(f"ptr {self.pointer(step.node.outputs[0])}")
         self.lines.append(f"  call void @{gemm.name}({', '.join(places)})")
 
+    def _native(self, step: NodeStep, number: int) -> None:
+        call = NativeCall(self, step, number)
+        self.extra.append(call.declaration)
+        self.module.imports[call.symbol] = call.address
+        self.lines += call.lines
+
     def _callback(self, step: NodeStep, number: int) -> None:
         values = [root for root, _ in step.operands]
         table = self._table([*values, *step.node.outputs], number)
@@ -189,8 +197,8 @@ def compile_lowered(lowered: Lowered) -> CpuExecutable:
         [tensor for _, tensor in lowered.folded], [make_callback(step) for step in writer.callbacks]
     )
     blas = any(isinstance(s, NodeStep) and s.kind == "blas" for s in lowered.steps)
-    if tables.arrays or tables.callables:
-        code = _link(text, blas, tables.imports())
+    if tables.arrays or tables.callables or writer.module.imports:
+        code = _link(text, blas, {**tables.imports(), **writer.module.imports})
     else:
         code = _self_contained(text, blas)
     return CpuExecutable(lowered, call_plan(lowered, code[MAIN], tables), (code, tables))
@@ -241,4 +249,6 @@ def _met(node: Node) -> DType:
     )
 
 
-register_backend("cpu", Backend(lambda: Target(emits, library_reason), compile_lowered, llvm_ir))
+register_backend(
+    "cpu", Backend(lambda: Target(emits, library_reason, native_reason), compile_lowered, llvm_ir)
+)

@@ -11,6 +11,7 @@ from ....registry.dtypes import DType
 from . import integers, libm, polynomials, remainders
 from .casts import emit_cast
 from .text import REGISTER, Function
+from .user import call_user
 
 Emit = Callable[..., str]  # (function, dtype of the operands, *operands) -> result
 
@@ -159,6 +160,8 @@ def emit_node(f: Function, expr: Expr, values: list[str]) -> str:
         return emit_cast(f, values[0], expr.args[0].dtype, expr.dtype)
     if expr.op == "select":
         return _select(f, expr, values)
+    if expr.op == "call":
+        return call_user(f, expr.payload, values)
     operand = expr.args[0].dtype
     if operand in (dt.float16, dt.bfloat16):
         raise UnsupportedError(

@@ -1,0 +1,137 @@
+"""Calls of users' C functions from emitted code: a call instruction in ``main``, no Python in between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...lowering.steps import NodeStep
+from ...operators.user_functions import BufferFunction, Passed, ScalarFunction, user_function
+from ...registry import dtypes as dt
+from ...registry.dtypes import DType
+from ...tracer.graph import Node, Value
+from .emit.text import REGISTER, literal
+from .user_kernels import measure
+
+_WEAK = {bool: dt.bool_, int: dt.int64, float: dt.float64}
+
+
+def native_reason(node: Node) -> str | None:
+    """Why a node is served by a C function of a user's, or None if it is not."""
+    function = user_function(node)
+    if not isinstance(function, BufferFunction) or _fault(node, function):
+        return None
+    return f"the C function {function.signature}"
+
+
+def refusal(node: Node) -> str:
+    """Why a node that has a kernel in another language is not served by it from compiled code; empty if it has none."""
+    function = user_function(node)
+    if isinstance(function, BufferFunction):
+        return _fault(node, function)
+    return "" if function is None else "its scalar function does not fit"
+
+
+def _fault(node: Node, function: BufferFunction) -> str:
+    for one in function.passed:
+        value = one.of(node.args, node.kwargs, node.outputs)
+        if one.param.is_pointer:
+            known = value is None or (isinstance(value, Value) and value.weak is None)
+            if not known:
+                return f"{one.param} gets {value!r}, which has no memory"
+            if value is not None and value.spec.dtype is not one.param.dtype:
+                return f"{one.param} gets {value.spec.dtype.name}"
+        elif not one.param.what and not _fits(value, one.param.dtype):
+            return f"{one.param} gets {value!r}"
+        elif one.param.what and not isinstance(value, Value):
+            return f"{one.param}: {value!r} has no shape"
+    return ""
+
+
+def _fits(value: Any, dtype: DType) -> bool:
+    """Whether a number goes into a parameter without a check at run time."""
+    if isinstance(value, Value):
+        exact = value.weak is not None and _WEAK.get(value.weak) is dtype
+        return exact or bool(dtype.is_inexact and value.weak in (int, float))
+    if isinstance(value, bool):
+        return dtype is dt.bool_
+    if isinstance(value, int):
+        return dtype.is_inexact or (dtype.is_integer and _within(value, dtype))
+    return isinstance(value, float) and dtype.is_inexact
+
+
+def _within(value: int, dtype: DType) -> bool:
+    low = -(2 ** (dtype.bits - 1)) if dtype.kind == "i" else 0
+    return low <= value < low + 2**dtype.bits
+
+
+class NativeCall:
+    """The text of one call.
+
+    Attributes:
+        lines: instructions for ``main``.
+        declaration: of the function.
+        symbol, address: to link.
+    """
+
+    def __init__(self, writer: Any, step: NodeStep, number: int):
+        function: Any = user_function(step.node)
+        self.writer, self.step, self.number = writer, step, number
+        self.symbol, self.address = function.symbol, function.address
+        self.lines: list[str] = []
+        self.operands = dict(zip(step.node.inputs, step.operands, strict=True))
+        passed = [self._passed(one, place) for place, one in enumerate(function.passed)]
+        kinds = [self._type(one.param) for one in function.passed]
+        self.declaration = f"declare void @{self.symbol}({', '.join(kinds)})"
+        given = ", ".join(f"{kind} {value}" for kind, value in zip(kinds, passed, strict=True))
+        self.lines.append(f"  call void @{self.symbol}({given})")
+
+    def _type(self, param: Any) -> str:
+        if param.is_pointer:
+            return "ptr"
+        small = param.dtype.kind in "biu" and param.dtype.itemsize < 4
+        widened = " signext" if small and param.dtype.kind == "i" else " zeroext" if small else ""
+        return REGISTER[param.dtype] + widened
+
+    def _passed(self, one: Passed, place: int) -> str:
+        node = self.step.node
+        value = one.of(node.args, node.kwargs, node.outputs)
+        if one.param.is_pointer:
+            return self._pointer(value, place)
+        if one.param.what:
+            return literal(measure(one, tuple(value.shape)), one.param.dtype)
+        if isinstance(value, Value):
+            return self._scalar(value, one.param.dtype, place)
+        return literal(value, one.param.dtype)
+
+    def _pointer(self, value: Value | None, place: int) -> str:
+        if value is None:
+            return "null"
+        if value not in self.operands:
+            return str(self.writer.pointer(value))
+        root, layout = self.operands[value]
+        register = f"%u{self.number}_{place}"
+        offset = layout.offset * value.spec.dtype.itemsize
+        self.lines.append(f"  {register} = getelementptr i8, ptr {self.writer.pointer(root)}, i64 {offset}")
+        return register
+
+    def _scalar(self, value: Value, dtype: DType, place: int) -> str:
+        """A number passed at run time, from its eight bytes."""
+        register, source = f"%u{self.number}_{place}", _WEAK[value.weak or float]
+        memory = "i8" if source is dt.bool_ else REGISTER[source]
+        pointer = self.writer.pointer(value)
+        self.lines.append(f"  {register}m = load {memory}, ptr {pointer}")
+        if source is dt.bool_:
+            convert = f"icmp ne i8 {register}m, 0"
+        elif source is dtype:
+            return f"{register}m"
+        elif source is dt.int64:
+            convert = f"sitofp i64 {register}m to {REGISTER[dtype]}"
+        else:
+            convert = f"fptrunc double {register}m to {REGISTER[dtype]}"
+        self.lines.append(f"  {register} = {convert}")
+        return register
+
+
+def is_scalar(node: Node) -> bool:
+    """Whether the node's kernel is a scalar function."""
+    return isinstance(user_function(node), ScalarFunction)

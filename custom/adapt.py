@@ -1,0 +1,78 @@
+"""Python functions as kernels: what is written is counted, and several results are a tuple."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..eager.inplace import check_writable
+from ..eager.tensor import Tensor
+from ..errors import ArgumentError
+from ..registry.schema import Schema
+from ..registry.values import describe
+
+Kernel = Callable[..., Any]
+
+
+def adapted(schema: Schema, fn: Kernel) -> Kernel:
+    """The kernel of a function: itself, where it gives one tensor and writes nothing."""
+    single = len(schema.returns) == 1 and schema.returns[0].type.form == "base"
+    if single and not schema.is_mutable:
+        return fn
+    kernel = _shaped(schema, fn) if not single else fn
+    if schema.is_mutable:
+        kernel = _counted(schema, kernel)
+    kernel.__qualname__ = getattr(fn, "__qualname__", repr(fn))
+    return kernel
+
+
+def _shaped(schema: Schema, fn: Kernel) -> Kernel:
+    """Results as the schema has them: none, or a tuple of the right length."""
+    count = len(schema.returns)
+    listed = count == 1
+
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        found = fn(*args, **kwargs)
+        if not count:
+            return None
+        if isinstance(found, (tuple, list)) and (listed or len(found) == count):
+            return tuple(found)
+        wanted = "a list of tensors" if listed else f"{count} results"
+        raise ArgumentError(
+            f"{schema.full_name}: its kernel gives {wanted} by the schema, not {_seen(found)}"
+        )
+
+    return kernel
+
+
+def _seen(found: Any) -> str:
+    return f"{len(found)}" if isinstance(found, (tuple, list)) else describe(found)
+
+
+def _counted(schema: Schema, fn: Kernel) -> Kernel:
+    """A kernel that writes: the memory has to be writable, and its version rises."""
+    places = [(place, a.name) for place, a in enumerate(schema.positional) if a.is_write]
+    keywords = [a.name for a in schema.arguments if a.is_write and a.kwarg_only]
+
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        targets = [*_tensors([args[place] for place, _ in places]), *_tensors([kwargs[n] for n in keywords])]
+        for target in targets:
+            if type(target) is Tensor:
+                check_writable(schema.full_name, target)
+        try:
+            return fn(*args, **kwargs)
+        finally:  # also where it has failed half-way
+            for target in targets:
+                target.storage().version += 1
+
+    return kernel
+
+
+def _tensors(values: list[Any]) -> list[Tensor]:
+    found: list[Tensor] = []
+    for value in values:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, tuple):
+            found += _tensors(list(value))
+    return found

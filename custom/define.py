@@ -1,0 +1,193 @@
+"""Definitions of operators from outside: from a function, from a scalar body, from a body written with operators."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from .. import lazy
+from ..backends.cpu.elementwise import elementwise_kernel
+from ..errors import ArgumentError, RegistrationError, SchemaError, ValueArgumentError
+from ..operators.declare import Declaration
+from ..operators.derivatives import NotDifferentiable, Partials
+from ..operators.kinds import elementwise_meta
+from ..registry.dtypes import REAL, as_dtype
+from ..registry.function import before_first_call, functions
+from ..registry.keys import DispatchKey
+from ..registry.library import Library
+from ..registry.operator import lock, operators
+from ..registry.schema import Schema
+from ..registry.schema_inference import infer_schema
+from ..registry.schema_parser import parse_schema
+from .adapt import adapted
+from .functional import define_functional
+from .op import CustomOp, declaration, default_fake, keys_of_devices
+
+KINDS = {1: "unary", 2: "binary", 3: "ternary"}
+
+
+def define(
+    name: str, fn: Any, mutates_args: Any, device_types: Any, schema: str | None
+) -> CustomOp | Callable[[Any], CustomOp]:
+    """See :func:`tandem.custom_op`."""
+    namespace, stem = _split(name, "custom_op")
+    if fn is None:
+        return lambda function: define(name, function, mutates_args, device_types, schema)  # type: ignore[return-value]
+    _check_function(fn, "custom_op")
+    parsed = _schema(stem, fn, mutates_args, schema)._replace(namespace=namespace, overload="")
+    keys = keys_of_devices(device_types)
+    effects = frozenset() if parsed.returns or parsed.is_mutable else frozenset({"callback"})
+    decl = declaration(str(parsed), name, inspect.getdoc(fn) or "", effects)
+    made = _made(parsed, decl, fn)
+    made._impl(default_fake(made), DispatchKey.Meta)
+    for key in keys:
+        made._impl(adapted(parsed, fn), key)
+    if parsed.is_mutable:
+        define_functional(made)
+    return made
+
+
+def _schema(stem: str, fn: Any, mutates_args: Any, text: str | None) -> Schema:
+    """The schema of a function, by its annotations or as it is given."""
+    if text is None:
+        parsed = infer_schema(fn, mutates_args)._replace(name=stem)
+    else:
+        parsed = _given(stem, text, mutates_args)
+    if any(result.type.aliases() for result in parsed.returns):
+        raise SchemaError(
+            f"{parsed}: the results of a custom op are new tensors, so none can alias an argument; return nothing and "
+            "list what is written in mutates_args, or define views through td.Library"
+        )
+    return parsed
+
+
+def _given(stem: str, text: str, mutates_args: Any) -> Schema:
+    if not isinstance(text, str):
+        raise ArgumentError(f"a schema is a string, such as '(Tensor x) -> Tensor', not {text!r}")
+    parsed = parse_schema(stem + text if text.lstrip().startswith("(") else text)
+    written = {argument.name for argument in parsed.arguments if argument.is_write}
+    named = {mutates_args} if isinstance(mutates_args, str) else set(mutates_args)
+    if named and named != written:
+        raise SchemaError(
+            f"{parsed} says that {_listed(written)} is written, and mutates_args says {_listed(named)}; write "
+            "Tensor(a!) for each argument that is written"
+        )
+    return parsed._replace(name=stem)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "nothing"
+
+
+def _split(name: Any, what: str) -> tuple[str, str]:
+    """Namespace and name."""
+    if not isinstance(name, str):
+        raise ArgumentError(f"{what} takes a name such as 'myns::mysin', not {name!r}")
+    namespace, colons, stem = name.partition("::")
+    if not colons or not namespace.isidentifier() or not stem.isidentifier():
+        raise ValueArgumentError(f"{what}: {name!r} is not of the form 'namespace::name'")
+    if namespace == "td":
+        raise ValueArgumentError(f"{what}: the namespace td is tandem's own; take another one for {stem!r}")
+    return namespace, stem
+
+
+def _check_function(fn: Any, what: str) -> None:
+    if not callable(fn):
+        raise ArgumentError(f"{what} takes a function, not {fn!r}")
+
+
+def _made(schema: Schema, decl: Declaration, fn: Any) -> CustomOp:
+    """A new operator; one that was defined so under the same name goes."""
+    with lock:
+        former = functions.get(schema.full_name)
+        if isinstance(former, CustomOp):
+            former.remove()
+        if schema.full_name in operators:
+            raise RegistrationError(
+                f"{schema.full_name} is defined already, through a Library: {operators[schema.full_name].schema}"
+            )
+        library = Library(schema.namespace, "FRAGMENT")
+        library.define(schema, decl)
+        return CustomOp(operators[schema.full_name], library, fn, decl.doc)
+
+
+# -- operators with a body ---------------------------------------------------------------------------------------------
+def define_elementwise(
+    name: str,
+    body: Any,
+    derivative: Mapping[str, Any] | None,
+    dtypes: Sequence[Any] | None,
+    result: str,
+    doc: str,
+) -> CustomOp | Callable[[Any], CustomOp]:
+    """See :func:`tandem.elementwise_op`."""
+    _, stem = _split(name, "elementwise_op")
+    if body is None:
+        return lambda function: define_elementwise(name, function, derivative, dtypes, result, doc)  # type: ignore[return-value]
+    _check_function(body, "elementwise_op")
+    names = list(inspect.signature(body).parameters)
+    if len(names) not in KINDS:
+        raise ValueArgumentError(
+            f"elementwise_op: {name} has a body of {len(names)} scalars; one to three work"
+        )
+    if result not in ("same", "float", "bool"):
+        raise ValueArgumentError(f"elementwise_op: result is 'same', 'float' or 'bool', not {result!r}")
+    accepted = [as_dtype(one) for one in dtypes] if dtypes is not None else list(_REAL_FLOATS)
+    schema = parse_schema(f"{name}({', '.join(f'Tensor {one}' for one in names)}) -> Tensor")
+    decl = Declaration(
+        schema=str(schema),
+        kind="comparison" if result == "bool" and len(names) == 2 else KINDS[len(names)],
+        doc=doc or inspect.getdoc(body) or "",
+        body=body,
+        meta=elementwise_meta(stem, result, accepted),
+        dtypes=accepted,
+        result=result,
+        derivative=_partials(name, names, derivative, result),
+    )
+    made = _made(schema, decl, body)
+    kernel = elementwise_kernel(made.operator)
+    kernel.__qualname__ = f"numpy_{stem}"
+    made._impl(kernel, DispatchKey.CPU)
+    _offer_stub()
+    return made
+
+
+_REAL_FLOATS = [dtype for dtype in REAL if dtype.is_inexact]
+
+
+def _partials(
+    name: str, names: list[str], derivative: Mapping[str, Any] | None, result: str
+) -> Partials | NotDifferentiable:
+    if derivative is None:
+        reason = (
+            f"{name} gives booleans"
+            if result == "bool"
+            else f"none is declared: elementwise_op({name!r}, derivative=...)"
+        )
+        return NotDifferentiable(reason)
+    if set(derivative) != set(names):
+        raise ValueArgumentError(
+            f"elementwise_op: the derivative of {name} names {', '.join(derivative) or 'nothing'}; it takes one entry "
+            f"for each of {', '.join(names)}, 0 where nothing flows"
+        )
+    return Partials(dict(derivative))
+
+
+def _offer_stub() -> None:
+    """Let the native layer look at what is new, if it is there already."""
+    if not before_first_call:
+        lazy.native_layer().install()
+
+
+def define_composite(schema: str, body: Any, doc: str) -> CustomOp | Callable[[Any], CustomOp]:
+    """See :func:`tandem.composite_op`."""
+    parsed = parse_schema(schema)
+    _split(f"{parsed.namespace}::{parsed.name}" if parsed.namespace else parsed.name, "composite_op")
+    if body is None:
+        return lambda function: define_composite(schema, function, doc)  # type: ignore[return-value]
+    _check_function(body, "composite_op")
+    decl = Declaration(schema=str(parsed), kind="composite", doc=doc or inspect.getdoc(body) or "", body=body)
+    made = _made(parsed, decl, body)
+    made._impl(body, "CompositeImplicit")
+    return made

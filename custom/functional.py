@@ -1,0 +1,69 @@
+"""The functional form of an operator that writes: it returns what would have been written, for compiled code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..eager.dunders import by_name
+from ..operators.declare import Declaration
+from ..operators.derivatives import NotDifferentiable
+from ..operators.rules import spec_of
+from ..registry.operator import Operator, operators
+from ..registry.schema import Argument, Return, Schema, Type
+from ..tracer.infer import infer, specs_of
+from ..tracer.writes import functional_forms, written_values
+from .op import ALL_DEVICES, CustomOp
+
+
+def define_functional(function: CustomOp) -> None:
+    """Define the functional form of an operator, beside it; none where lists of tensors are written."""
+    op = function.operator
+    if any(a.is_write and a.type.form != "base" for a in op.schema.arguments):
+        return
+    schema = functional_schema(op.schema)
+    decl = Declaration(
+        schema=str(schema),
+        kind="custom",
+        doc=f"What {op.name} returns and writes, as new tensors.",
+        meta=lambda *args, **kwargs: promised(op, args, kwargs),
+        derivative=NotDifferentiable(f"{op.name} writes into its arguments"),
+    )
+    function.library.define(schema, decl)
+    twin = operators[schema.full_name]
+    function.library.impl(schema.name, _kernel(op), ALL_DEVICES)
+    functional_forms[op] = twin
+
+
+def functional_schema(schema: Schema) -> Schema:
+    """``f(Tensor(a!) x, int n) -> Tensor`` to ``f_functional(Tensor x, int n) -> (Tensor, Tensor)``."""
+    tensor = Type("Tensor")
+    arguments = tuple(
+        Argument(a.name, tensor, a.default, a.default_text, a.kwarg_only) if a.is_write else a
+        for a in schema.arguments
+    )
+    returns = (*schema.returns, *(Return(tensor) for a in schema.arguments if a.is_write))
+    return schema._replace(
+        name=f"{schema.name}_functional", arguments=arguments, returns=returns, bare_return=len(returns) == 1
+    )
+
+
+def promised(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """The specs of the results: those of the operator's own, and those of what it writes."""
+    own = specs_of(infer(op, args, kwargs))
+    return (*own, *(spec_of(value) for value in written_values(op, args, kwargs)))
+
+
+def _kernel(op: Operator) -> Any:
+    places = [(place, a.is_write) for place, a in enumerate(op.schema.positional)]
+    keywords = [a.name for a in op.schema.arguments if a.is_write and a.kwarg_only]
+
+    def functional(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        copy = by_name("clone")
+        args = tuple([copy(args[place]) if written else args[place] for place, written in places])
+        kwargs = kwargs | {name: copy(kwargs[name]) for name in keywords}
+        out = op(*args, **kwargs)
+        results = out if isinstance(out, tuple) else () if out is None else (out,)
+        return (*results, *written_values(op, args, kwargs))
+
+    functional.__qualname__ = f"functional_{op.schema.name}"
+    return functional

@@ -1,0 +1,276 @@
+"""The object that :func:`tandem.custom_op` gives: the operator's function, with which more is registered for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from ..eager.meta_tensor import meta_tensor
+from ..errors import ArgumentError, UnsupportedError
+from ..operators.declare import Declaration
+from ..operators.derivatives import Custom, NotDifferentiable
+from ..registry.function import OperatorFunction, functions
+from ..registry.keys import BACKEND_OF_DEVICE, DispatchKey, parse_key
+from ..registry.library import Handle, Library
+from ..registry.native_type import accept_entries
+from ..registry.operator import Operator
+from ..registry.values import TensorSpec
+from .adapt import adapted
+from .casting import autocast_kernel
+
+ALL_DEVICES = "CompositeExplicit"
+
+
+@accept_entries
+class CustomOp(OperatorFunction):
+    """An operator from outside. It is called like any operator; its methods register what belongs to it.
+
+    Each ``register_...`` is a decorator when it is given no function; with one it returns a handle, whose ``remove()``
+    takes the registration back.
+
+    Attributes:
+        function: the function or body that it was defined with.
+        library: where everything about it is registered.
+        named: shapes and dtypes of the results as the kernels themselves know them, where no fake is registered.
+    """
+
+    function: Callable[..., Any] | None
+    library: Library
+    named: Callable[..., Any] | None
+
+    def __init__(self, operator: Operator, library: Library, function: Any, doc: str = ""):
+        super().__init__(operator, doc)
+        self.library, self.function, self.named = library, function, None
+        self.__module__ = getattr(function, "__module__", "") or "tandem"
+        functions[operator.name] = self
+
+    @property
+    def op(self) -> Operator:
+        """The operator: its schema, its kernels, its dispatch table."""
+        return self.operator
+
+    def __repr__(self) -> str:
+        return f"<custom op {self.operator.schema}>"
+
+    # -- kernels ---------------------------------------------------------------------------------------------------
+    def register_kernel(
+        self, device_types: Any = None, fn: Any = None, *, dtypes: Sequence[Any] | None = None
+    ) -> Any:
+        """Register a kernel.
+
+        Args:
+            device_types: a device type such as ``"cpu"``, a dispatch key such as ``"SparseCPU"``, or a sequence of
+                these; None: every device that has no kernel of its own.
+            fn: a function of tensors, or what :func:`tandem.numpy_kernel`, ``c_kernel``, ``llvm_kernel`` and
+                ``cuda_kernel`` give; None to use it as a decorator.
+            dtypes: dtypes of the first tensor that the kernel serves; None: all.
+
+        Returns:
+            A handle; as a decorator, the function.
+
+        Raises:
+            ArgumentError: ``fn`` is not callable.
+            ValueArgumentError: there is no such device or key.
+
+        >>> import tandem as td
+        >>> @td.custom_op("docs::twice", device_types="cpu")
+        ... def twice(x: td.Tensor) -> td.Tensor:
+        ...     return x + x
+        >>> handle = twice.register_kernel("meta", lambda x: td.empty_like(x))
+        >>> twice(td.zeros(3, device="meta")).shape
+        (3,)
+        >>> twice.remove()
+        """
+        keys = keys_of_devices(device_types)
+        if fn is None:
+            return lambda function: (
+                self.register_kernel(device_types, function, dtypes=dtypes),
+                function,
+            )[1]
+        options = {} if dtypes is None else {"dtypes": dtypes}
+        kernel = fn.bind(self) if hasattr(fn, "bind") else adapted(self.operator.schema, _callable(fn))
+        handles = [self._impl(kernel, key, **options) for key in keys]
+        return handles[0] if len(handles) == 1 else Handle(partial(_remove_all, handles))
+
+    def _impl(self, fn: Callable[..., Any], key: Any, **options: Any) -> Handle:
+        name = self.operator.name.partition("::")[2]
+        handle: Handle = self.library.impl(name, fn, key, allow_override=True, **options)
+        return handle
+
+    # -- what else belongs to it -----------------------------------------------------------------------------------
+    def register_fake(self, fn: Callable[..., Any] | None = None) -> Any:
+        """Register what the results look like: the kernel of meta tensors, and the shape rule of ``jit``.
+
+        Args:
+            fn: takes tensors without data, and gives a tensor without data for each result, ``td.empty_like(x)``; or
+                their :class:`TensorSpec`. None to use it as a decorator.
+
+        Returns:
+            A handle; as a decorator, the function.
+        """
+        if fn is None:
+            return lambda function: (self.register_fake(function), function)[1]
+        return self._impl(_emptied(_callable(fn)), DispatchKey.Meta)
+
+    def register_autograd(
+        self, backward: Callable[..., Any] | None = None, setup_context: Callable[..., Any] | None = None
+    ) -> Any:
+        """Register the derivative.
+
+        Args:
+            backward: ``backward(ctx, *grads)``: from a gradient for each result to one for each argument, None for
+                those that have none. Written with operators it can be differentiated again.
+            setup_context: ``setup_context(ctx, inputs, output)``: keeps what ``backward`` needs, by
+                ``ctx.save_for_backward(*tensors)`` and as attributes of ``ctx``.
+
+        Returns:
+            A handle; as a decorator, the function.
+
+        >>> import tandem as td
+        >>> @td.custom_op("docs::squared")
+        ... def squared(x: td.Tensor) -> td.Tensor:
+        ...     return x * x
+        >>> _ = squared.register_autograd(
+        ...     lambda ctx, g: 2 * g * ctx.saved_tensors[0],
+        ...     lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+        ... )
+        >>> td.grad(lambda x: squared(x).sum())(td.asarray([3.0])).tolist()
+        [6.0]
+        >>> squared.remove()
+        """
+        if backward is None:
+            return lambda function: (self.register_autograd(function, setup_context), function)[1]
+        _callable(backward)
+        if setup_context is not None:
+            _callable(setup_context)
+        return self._declare(derivative=Custom(backward, setup_context))
+
+    def register_vmap(self, fn: Callable[..., Any] | None = None) -> Any:
+        """Register how the operator runs on a batch; without it a loop runs it on one example after the other.
+
+        Args:
+            fn: ``rule(info, in_dims, *args) -> (result, out_dims)``: ``in_dims`` holds for each argument the place of
+                the batch axis or None, ``info.batch_size`` its length. None to use it as a decorator.
+
+        Returns:
+            A handle; as a decorator, the function.
+        """
+        if fn is None:
+            return lambda function: (self.register_vmap(function), function)[1]
+        return self._declare(batching=_callable(fn))
+
+    def register_autocast(self, device_type: str, dtype: Any) -> Handle:
+        """Let autocast cast the floating-point arguments on a device.
+
+        Args:
+            device_type: the device: ``"cpu"`` or ``"cuda"``.
+            dtype: what they are cast to where autocast is on for that device.
+
+        Returns:
+            A handle.
+
+        Raises:
+            DeviceError: there is no such device.
+            DTypeError: ``dtype`` is no floating-point dtype.
+        """
+        return self._impl(autocast_kernel(device_type, dtype), DispatchKey.Autocast, boxed=True)
+
+    def _declare(self, **fields: Any) -> Handle:
+        """Change fields of the declaration; the handle puts the former values back."""
+        operator = self.operator
+        former = {name: getattr(operator.decl, name) for name in fields}
+
+        def put(values: dict[str, Any]) -> None:
+            operator.decl = replace(operator.decl, **values)
+            operator.recompute()
+
+        put(fields)
+        return Handle(lambda: put(former))
+
+    def remove(self) -> None:
+        """Take the operator and everything that was registered with it out of the registry."""
+        self.library.close()
+        if functions.get(self.operator.name) is self:
+            del functions[self.operator.name]
+
+
+def keys_of_devices(device_types: Any) -> list[Any]:
+    """The dispatch keys of device types and key names."""
+    if device_types is None:
+        return [ALL_DEVICES]
+    names = list(device_types) if isinstance(device_types, (list, tuple, set, frozenset)) else [device_types]
+    return [BACKEND_OF_DEVICE[name] if name in BACKEND_OF_DEVICE else parse_key(name) for name in names]
+
+
+def _remove_all(handles: list[Handle]) -> None:
+    for handle in handles:
+        handle.remove()
+
+
+def _callable(fn: Any) -> Callable[..., Any]:
+    if not callable(fn):
+        raise ArgumentError(f"expected a function, not {fn!r}")
+    return fn  # type: ignore[no-any-return]
+
+
+def _emptied(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A fake as the kernel of the Meta key: specs among its results become tensors without data."""
+
+    def fake(*args: Any, **kwargs: Any) -> Any:
+        return _filled(fn(*args, **kwargs))
+
+    fake.__qualname__ = getattr(fn, "__qualname__", "fake")
+    fake.__wrapped__ = fn  # type: ignore[attr-defined]
+    return fake
+
+
+def _filled(result: Any) -> Any:
+    if isinstance(result, TensorSpec):
+        return meta_tensor(result)
+    return tuple(map(_filled, result)) if isinstance(result, (tuple, list)) else result
+
+
+def default_fake(function: CustomOp) -> Callable[..., Any]:
+    """The kernel of the Meta key where no fake is registered: what a kernel knows by itself, or the error."""
+    schema = function.operator.schema
+
+    def fake(*args: Any, **kwargs: Any) -> Any:
+        if function.named is not None:
+            return _filled(function.named(*args, **kwargs))
+        if not schema.returns:
+            return None
+        raise UnsupportedError(missing_fake(function.operator))
+
+    fake.__qualname__ = "no_fake"
+    return fake
+
+
+def missing_fake(operator: Operator) -> str:
+    """What is said where the shapes of results are needed and nobody has registered them."""
+    name = operator.schema.name
+    given = ", ".join(argument.name for argument in operator.schema.arguments)
+    first = next((a.name for a in operator.schema.arguments if a.type.core == "Tensor"), "")
+    example = f"td.empty_like({first})" if first else "td.empty(shape)"
+    several = len(operator.schema.returns) > 1 or operator.schema.returns[0].type.is_list
+    return (
+        f"{operator.name} has no fake, so the shapes and dtypes of its results are not known before it runs, and jit "
+        f"and meta tensors need them; register one:\n"
+        f"    @{name}.register_fake\n    def _({given}):\n        return {f'{example}, ...' if several else example}"
+    )
+
+
+def not_differentiable(name: str) -> NotDifferentiable:
+    """The derivative of an operator that has none so far."""
+    stem = name.partition("::")[2]
+    return NotDifferentiable(
+        f"none is registered; register one: {stem}.register_autograd(backward, setup_context), or detach the arguments"
+    )
+
+
+def declaration(schema: str, name: str, doc: str, effects: frozenset[str]) -> Declaration:
+    """The declaration of an operator of which nothing is known but its schema."""
+    return Declaration(
+        schema=schema, kind="custom", doc=doc, derivative=not_differentiable(name), effects=effects
+    )

@@ -1,0 +1,109 @@
+"""Devices from outside of the package: a name for a backend key, so that tensors can be asked for there.
+
+Source: ``torch.utils.rename_privateuse1_backend``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..errors import ArgumentError, RegistrationError, ValueArgumentError
+from .keys import BACKEND_OF_DEVICE, DispatchKey, parse_key
+from .library import Handle
+from .operator import lock
+
+OUTSIDE = (DispatchKey.PrivateUse1, DispatchKey.PrivateUse2)
+"""The backend keys that are free for devices from outside."""
+
+# The devices that the package brings; names beside these have been registered.
+BUILT_IN = tuple(BACKEND_OF_DEVICE)
+
+
+class Transfers(NamedTuple):
+    """How elements get to a device and back.
+
+    Attributes:
+        from_cpu: ``from_cpu(tensor, device)``: a tensor on the device with the elements of a CPU tensor.
+        to_cpu: ``to_cpu(tensor)``: a CPU tensor with the elements of one on the device.
+    """
+
+    from_cpu: Callable[[Any, str], Any] | None
+    to_cpu: Callable[[Any], Any] | None
+
+
+transfers: dict[str, Transfers] = {}
+
+
+def register_device(
+    name: str,
+    key: str | DispatchKey = "PrivateUse1",
+    *,
+    from_cpu: Callable[[Any, str], Any] | None = None,
+    to_cpu: Callable[[Any], Any] | None = None,
+) -> Handle:
+    """Give a backend from outside a device name.
+
+    ``"npu"`` and ``"npu:0"`` are then devices: creation functions called with ``device="npu"`` dispatch to the
+    backend's key, and ``x.to("npu")`` moves a tensor there by ``from_cpu``, ``y.to("cpu")`` back by ``to_cpu``.
+
+    Args:
+        name: letters, digits and underscores, such as ``"npu"``.
+        key: ``"PrivateUse1"`` or ``"PrivateUse2"``: the dispatch key of the backend's tensors and kernels.
+        from_cpu: makes a tensor on the device from one on the CPU; called with that tensor and the device's name.
+        to_cpu: makes a CPU tensor from one on the device.
+
+    Returns:
+        A handle; its ``remove()`` takes the name away.
+
+    Raises:
+        ArgumentError: the name or a function is of a wrong type.
+        ValueArgumentError: the name is no word, or the key belongs to no backend from outside.
+        RegistrationError: the name or the key is taken.
+
+    >>> import tandem as td
+    >>> with td.register_device("npu", "PrivateUse1"):
+    ...     td.zeros(2, device="npu")
+    Traceback (most recent call last):
+    tandem.errors.NoKernelError: operator td::full has no kernel for the dispatch key PrivateUse1
+    ...
+    """
+    parsed = _checked(name, key)
+    for function in (from_cpu, to_cpu):
+        if function is not None and not callable(function):
+            raise ArgumentError(f"register_device: a transfer is a function, not {function!r}")
+    with lock:
+        if name in BACKEND_OF_DEVICE:
+            raise RegistrationError(
+                f"there is a device {name!r} already; remove it first, or take another name"
+            )
+        taken = next((device for device, used in BACKEND_OF_DEVICE.items() if used is parsed), None)
+        if taken is not None:
+            raise RegistrationError(f"{parsed.name} is the key of the device {taken!r} already")
+        BACKEND_OF_DEVICE[name] = parsed
+        transfers[name] = Transfers(from_cpu, to_cpu)
+    return Handle(lambda: _forget(name))
+
+
+def _checked(name: str, key: str | DispatchKey) -> DispatchKey:
+    if not isinstance(name, str):
+        raise ArgumentError(f"register_device takes a name, such as 'npu', not {name!r}")
+    if not name.isidentifier():
+        raise ValueArgumentError(f"{name!r} cannot name a device; a name is one word, such as 'npu'")
+    parsed = parse_key(key)
+    if parsed not in OUTSIDE or not isinstance(parsed, DispatchKey):
+        raise ValueArgumentError(
+            f"{key} is not for devices from outside; {' and '.join(k.name for k in OUTSIDE)} are"
+        )
+    return parsed
+
+
+def _forget(name: str) -> None:
+    with lock:
+        BACKEND_OF_DEVICE.pop(name, None)
+        transfers.pop(name, None)
+
+
+def is_outside(device: str) -> bool:
+    """Whether a device has been registered from outside."""
+    return device.partition(":")[0] in transfers

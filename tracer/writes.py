@@ -1,0 +1,84 @@
+"""Operators of users that write into arguments, under a trace.
+
+Such an operator has a functional form: it returns its results and then the new contents of each argument that it
+writes. That is recorded, and the written tensors stand for the new contents from there on.
+
+Source: the ``auto_functionalized`` operator of PyTorch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from ..errors import UnsupportedError
+from ..registry.operator import Operator
+from ..registry.values import describe
+from .aliases import write
+from .graph import Value
+from .lifting import add_node, lift
+from .tensor import make_tracer
+from .trace import Trace
+
+# operator that writes -> its functional form
+functional_forms: WeakKeyDictionary[Operator, Operator] = WeakKeyDictionary()
+
+
+def written_values(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    """The arguments of a bound call that the operator writes, in the order of the schema."""
+    positions = {argument.name: place for place, argument in enumerate(op.schema.positional)}
+    return [
+        kwargs[a.name] if a.kwarg_only else args[positions[a.name]] for a in op.schema.arguments if a.is_write
+    ]
+
+
+def record_functional(
+    trace: Trace,
+    op: Operator,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    check: Callable[[Any], None],
+    call: Callable[[Operator, tuple[Any, ...]], Value],
+) -> Any:
+    """Record the functional form of a call.
+
+    Args:
+        trace: the trace.
+        op: an operator of ``functional_forms``.
+        args, kwargs: the bound call.
+        check: refuses a tensor that must not be written.
+        call: records a call on Values, for views that have to be taken anew.
+
+    Returns:
+        What the operator returns.
+
+    Raises:
+        UnsupportedError: two of the written arguments share memory.
+    """
+    targets = written_values(op, args, kwargs)
+    for target in targets:
+        check(target)
+    _check_apart(op, targets)
+    named = {name: lift(trace, value) for name, value in kwargs.items()}
+    node, _ = add_node(trace, functional_forms[op], tuple([lift(trace, arg) for arg in args]), named)
+    count = len(node.outputs) - len(targets)
+    for target, value in zip(targets, node.outputs[count:], strict=True):
+        write(target, value, call)
+    results = tuple([make_tracer(trace, value) for value in node.outputs[:count]])
+    if not op.schema.returns:
+        return None
+    single = len(op.schema.returns) == 1 and not op.schema.returns[0].type.is_list
+    return results[0] if single else results
+
+
+def _check_apart(op: Operator, targets: list[Any]) -> None:
+    seen: set[int] = set()
+    for target in targets:
+        key = id(target if target._aliases is None else target._aliases)
+        if key in seen:
+            raise UnsupportedError(
+                f"{op.name} writes into {describe(target)}, which shares memory with another argument that it writes; "
+                "pass x.clone() for one of them"
+            )
+        seen.add(key)
