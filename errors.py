@@ -117,5 +117,17 @@ class LoweringError(TandemError, RuntimeError):
     """A graph cannot be lowered to an executable."""
 
 
+class OpCheckError(TandemError, AssertionError):
+    """An operator does not do what its registrations promise; says which test has failed, and what to fix.
+
+    Attributes:
+        failures: the message of each test that has failed.
+    """
+
+    def __init__(self, message: str, failures: dict[str, str] | None = None):
+        super().__init__(message)
+        self.failures = failures or {}
+
+
 class UnsupportedError(TandemError, NotImplementedError):
     """Something that tandem does not do yet; the message says what does work."""

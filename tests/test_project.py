@@ -34,6 +34,7 @@ RANK = {
     "lowering": 6,
     "backends": 7,
     "compiled": 8,
+    "custom": 8,
     "jit": 8,
     "transforms": 8,
     "vmap": 8,
