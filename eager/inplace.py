@@ -70,7 +70,7 @@ def _writer(op: Operator, inner: Operator) -> Callable[..., Tensor]:
 
     def kernel(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         check_writable(op.schema.name, self)
-        if not state.include and self._keys is CPU_KEYS:  # the native entry, if there is one
+        if not (state.include or inner.extra_keys) and self._keys is CPU_KEYS:  # the native entry, if any
             result = function(self, *args, **kwargs)
         else:
             result = inner.dispatch(CPU_KEYS, (self, *args), kwargs)
