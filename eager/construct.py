@@ -18,12 +18,14 @@ from ..errors import (
     ValueArgumentError,
 )
 from ..registry.binding import device_name
+from ..registry.devices import is_outside
 from ..registry.dtypes import DEFAULT_COMPLEX, DEFAULT_FLOAT, DType, as_dtype, uint64
 from ..registry.function import functions
 from ..registry.values import SCALARS, describe, number_stand_ins
 from .meta import leaf
 from .meta_tensor import without_data
 from .tensor import EAGER, Tensor, wrap
+from .transfer import to_device
 
 
 def asarray(
@@ -80,6 +82,8 @@ def check_device(device: str | None) -> str | None:
         raise BackendUnavailableError(
             f"device {name!r}: tandem has no CUDA backend on this machine; 'cpu' works"
         )
+    if is_outside(kind):
+        return name
     if index not in ("", "0"):
         raise DeviceError(f"device {name!r}: there is one {kind} device")
     return kind
@@ -93,6 +97,9 @@ def moved(x: Tensor, device: str | None) -> Tensor:
     """
     if device is None or device == x.device:
         return x
+    if is_outside(device) or is_outside(x.device):
+        found: Tensor = to_device(x, device)
+        return found
     if type(x) not in EAGER:
         raise UnsupportedError(f"{x!r} cannot go to {device!r}: values of a transform stay on their device")
     if device != "meta":
@@ -100,8 +107,8 @@ def moved(x: Tensor, device: str | None) -> Tensor:
             f"a tensor on the device 'meta' has no elements to bring to {device!r}; make one there: "
             f"td.empty({x.shape}, dtype=td.{x.dtype.name}), or td.empty_like(x, device={device!r})"
         )
-    found = without_data(x)
-    return leaf(found) if x.requires_grad else found
+    bare = without_data(x)
+    return leaf(bare) if x.requires_grad else bare
 
 
 def _of_tensor(x: Tensor, wanted: DType | None, copy: bool | None) -> Tensor:

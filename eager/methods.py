@@ -16,6 +16,7 @@ from ..operators.views import permute
 from ..registry.binding import device_name
 from ..registry.dtypes import as_dtype
 from ..registry.function import functions
+from ..registry.keys import BACKEND_OF_DEVICE
 from . import dunders, inplace
 from .at import At
 from .backward import backward
@@ -105,7 +106,7 @@ def to(self: Tensor, *target: Any, dtype: Any = None, device: str | None = None,
         UnsupportedError: from ``"meta"``, which has no elements, to another device.
     """
     for item in target:
-        if isinstance(item, str) and item.partition(":")[0] in ("cpu", "cuda", "meta"):
+        if isinstance(item, str) and item.partition(":")[0] in BACKEND_OF_DEVICE:
             device = device_name(item)
         else:
             dtype = as_dtype(item)

@@ -12,6 +12,7 @@ from ..errors import ArgumentError, RegistrationError, ValueArgumentError
 from .keys import BACKEND_OF_DEVICE, DispatchKey, parse_key
 from .library import Handle
 from .operator import lock
+from .values import TensorBase
 
 OUTSIDE = (DispatchKey.PrivateUse1, DispatchKey.PrivateUse2)
 """The backend keys that are free for devices from outside."""
@@ -26,13 +27,17 @@ class Transfers(NamedTuple):
     Attributes:
         from_cpu: ``from_cpu(tensor, device)``: a tensor on the device with the elements of a CPU tensor.
         to_cpu: ``to_cpu(tensor)``: a CPU tensor with the elements of one on the device.
+        tensor_class: the class of its tensors.
     """
 
     from_cpu: Callable[[Any, str], Any] | None
     to_cpu: Callable[[Any], Any] | None
+    tensor_class: type | None = None
 
 
 transfers: dict[str, Transfers] = {}
+# Told of each device that is registered (True) or removed (False).
+device_listeners: list[Callable[[str, Transfers, bool], None]] = []
 
 
 def register_device(
@@ -41,6 +46,7 @@ def register_device(
     *,
     from_cpu: Callable[[Any, str], Any] | None = None,
     to_cpu: Callable[[Any], Any] | None = None,
+    tensor_class: type | None = None,
 ) -> Handle:
     """Give a backend from outside a device name.
 
@@ -52,6 +58,7 @@ def register_device(
         key: ``"PrivateUse1"`` or ``"PrivateUse2"``: the dispatch key of the backend's tensors and kernels.
         from_cpu: makes a tensor on the device from one on the CPU; called with that tensor and the device's name.
         to_cpu: makes a CPU tensor from one on the device.
+        tensor_class: the subclass of Tensor that stands for its tensors; autograd records those.
 
     Returns:
         A handle; its ``remove()`` takes the name away.
@@ -72,6 +79,10 @@ def register_device(
     for function in (from_cpu, to_cpu):
         if function is not None and not callable(function):
             raise ArgumentError(f"register_device: a transfer is a function, not {function!r}")
+    if tensor_class is not None and not (
+        isinstance(tensor_class, type) and issubclass(tensor_class, TensorBase)
+    ):
+        raise ArgumentError(f"register_device: tensor_class is a subclass of td.Tensor, not {tensor_class!r}")
     with lock:
         if name in BACKEND_OF_DEVICE:
             raise RegistrationError(
@@ -81,7 +92,8 @@ def register_device(
         if taken is not None:
             raise RegistrationError(f"{parsed.name} is the key of the device {taken!r} already")
         BACKEND_OF_DEVICE[name] = parsed
-        transfers[name] = Transfers(from_cpu, to_cpu)
+        transfers[name] = Transfers(from_cpu, to_cpu, tensor_class)
+        _tell(name, True)
     return Handle(lambda: _forget(name))
 
 
@@ -100,8 +112,14 @@ def _checked(name: str, key: str | DispatchKey) -> DispatchKey:
 
 def _forget(name: str) -> None:
     with lock:
-        BACKEND_OF_DEVICE.pop(name, None)
-        transfers.pop(name, None)
+        if name in transfers:
+            _tell(name, False)
+            del BACKEND_OF_DEVICE[name], transfers[name]
+
+
+def _tell(name: str, registered: bool) -> None:
+    for listener in device_listeners:
+        listener(name, transfers[name], registered)
 
 
 def is_outside(device: str) -> bool:
