@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from . import pytree
+from .eager.batched.kernel import open_batch
 from .eager.batched.tensor import BatchedTensor, wrap_batched
 from .eager.construct import asarray
 from .eager.dunders import by_name
-from .eager.levels import Level, open_level
+from .eager.levels import Level
 from .errors import ArgumentError, OutOfBoundsError, ShapeError, TandemError, ValueArgumentError
 from .operators.batching import one_to_front
-from .registry.source import source_line
 from .registry.values import SCALARS, describe
 
 
@@ -54,12 +54,14 @@ def vmap(
     _check_call(fun, in_axes, axis_size)
     name = f"vmap({getattr(fun, '__qualname__', repr(fun))})"
 
+    prepared: dict[int, dict[Any, Any]] = {}
+
     @functools.wraps(fun)
     def on_batches(*args: Any, **kwargs: Any) -> Any:
         leaves, treedef = pytree.flatten((args, kwargs))
         axes = _axes_of_arguments(name, in_axes, args, kwargs)
         batches, size = _batches(name, leaves, axes, treedef, axis_size)
-        with open_level(name, source_line(), size) as level:
+        with open_batch(name, size, prepared.setdefault(size, {})) as level:
             given = [leaf if axis is None else wrap_batched(level, leaf) for leaf, axis in zip(batches, axes)]
             inner_args, inner_kwargs = treedef.unflatten(given)
             result = fun(*inner_args, **inner_kwargs)

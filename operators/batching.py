@@ -98,31 +98,33 @@ def pointwise(info: BatchInfo, in_dims: Dims, *args: Any, **kwargs: Any) -> Batc
     return info.call(*args, **kwargs), 0
 
 
-def reduction(info: BatchInfo, in_dims: Dims, x: Any, axis: Any, *, keepdims: bool, **kwargs: Any) -> Batched:
+def given(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that are not left out: native entries know only calls that leave out what has a default."""
+    return {name: value for name, value in options.items() if value is not None and value is not False}
+
+
+def reduction(info: BatchInfo, in_dims: Dims, x: Any, axis: Any, **options: Any) -> Batched:
     """The axes are counted from behind the batch; without any, all but the batch."""
     rank = len(x.shape) - 1
-    if axis is None or isinstance(axis, tuple):
-        axes = tuple([at + 1 for at in normalize_axes(info.name, axis, rank)])
-        return info.call(x, axes, keepdims=keepdims, **kwargs), 0
-    along = normalize_axis(info.name, axis, rank) + 1
-    return info.call(x, along, keepdims=keepdims, **kwargs), 0
+    axes = normalize_axes(info.name, (axis,) if isinstance(axis, int) else axis, rank)
+    return info.call(x, axes[0] + 1 if len(axes) == 1 else tuple([at + 1 for at in axes]), **given(options)), 0
 
 
 def index_reduction(info: BatchInfo, in_dims: Dims, x: Any, axis: int | None, *, keepdims: bool) -> Batched:
     """As :func:`reduction` for one axis; without one the examples are flattened."""
     if axis is not None:
         return reduction(info, in_dims, x, axis, keepdims=keepdims)
-    found = info.call(flat_examples(x), 1, keepdims=False)
+    found = info.call(flat_examples(x), 1)
     if keepdims:
         found = operator("reshape")(found, (info.batch_size,) + (1,) * (len(x.shape) - 1))
     return found, 0
 
 
-def scan(info: BatchInfo, in_dims: Dims, x: Any, axis: int | None, **kwargs: Any) -> Batched:
+def scan(info: BatchInfo, in_dims: Dims, x: Any, axis: int | None, **options: Any) -> Batched:
     """Along an axis counted from behind the batch; without one, along the flattened examples."""
     if axis is None:
-        return info.call(flat_examples(x), 1, **kwargs), 0
-    return info.call(x, normalize_axis(info.name, axis, len(x.shape) - 1) + 1, **kwargs), 0
+        return info.call(flat_examples(x), 1, **given(options)), 0
+    return info.call(x, normalize_axis(info.name, axis, len(x.shape) - 1) + 1, **given(options)), 0
 
 
 def leading(info: BatchInfo, in_dims: Dims, x: Any, *args: Any, **kwargs: Any) -> Batched:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any
 
 from ...errors import ShapeError, TandemError, UnsupportedError, ValueArgumentError
-from ...operators.batching import BatchInfo, one_to_front
+from ...operators.batching import BatchInfo, elementwise, one_to_front
 from ...operators.declare import LIBRARY
 from ...registry.function import functions
-from ...registry.keys import DispatchKey, below
+from ...registry.keys import AUTOGRAD, DispatchKey, below
 from ...registry.operator import Operator
+from ...registry.source import source_line
 from ...registry.state import adjusted, state
 from ...registry.values import TensorBase, TensorSpec, describe
 from ..inplace import check_fits
-from ..levels import Level, highest_level
+from ..levels import Level, highest_level, pushed, stack
 from ..record import Args, Kwargs
 from .loop import loop
 from .rules import Way, way_of
@@ -24,28 +26,33 @@ MODES = ~below(DispatchKey.Mode)
 
 def batched(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
     """Run an operator on a batch; the fallback of the Batched key. The innermost level among the arguments is meant."""
-    way = way_of(op)
-    if way.decompose is not None:
-        return way.decompose(*args, **kwargs)
-    level = highest_level(op, args, kwargs)
+    return run(highest_level(op, args, kwargs), op, args, kwargs)
+
+
+def run(level: Level, op: Operator, args: Args, kwargs: Kwargs) -> Any:
+    """Run an operator on values of a level."""
+    found = level.prepared.get(op)
+    if found is None or found[0].version != op.version:
+        info = BatchInfo(level.batch_size, level.name, functions.get(op.name, op))
+        found = level.prepared[op] = way_of(op), info
     if (state.include | op.extra_keys) & MODES:  # modes have seen the call; what it consists of is not theirs
         with adjusted(exclude=MODES):
-            return _run(op, way, level, args, kwargs)
-    return _run(op, way, level, args, kwargs)
+            return _run(level, op, *found, args, kwargs)
+    return _run(level, op, *found, args, kwargs)
 
 
-def _run(op: Operator, way: Way, level: Level, args: Args, kwargs: Kwargs) -> Any:
-    rule = way.rule
-    if rule is None or (kwargs and _any_batched(level, kwargs.values())):
+def _run(level: Level, op: Operator, way: Way, info: BatchInfo, args: Args, kwargs: Kwargs) -> Any:
+    if way.decompose is not None:
+        return way.decompose(*args, **kwargs)
+    if way.rule is None or (kwargs and _any_batched(level, kwargs.values())):
         return loop(op, level, args, kwargs)
     if way.writes:
         _check_target(op, level, way, args)
-    info = level.infos.get(op)
-    if info is None:
-        info = level.infos[op] = BatchInfo(level.batch_size or 0, level.name, functions.get(op.name, op))
-    raw, dims = _unwrap_all(level, way, args)
     try:
-        out, out_dims = rule(info, dims, *raw, **kwargs)
+        if way.elementwise:
+            return wrap_batched(level, _elementwise(level, info, args))
+        raw, dims = _unwrap_all(level, way, args)
+        out, out_dims = way.rule(info, dims, *raw, **kwargs)
     except TandemError:
         _check_example(op, way, args, kwargs)
         raise
@@ -57,6 +64,25 @@ def _run(op: Operator, way: Way, level: Level, args: Args, kwargs: Kwargs) -> An
         each = out_dims if isinstance(out_dims, tuple | list) else (out_dims,) * len(out)
         return tuple([_wrap(level, item, dim) for item, dim in zip(out, each)])
     return _wrap(level, out, out_dims)
+
+
+def _elementwise(level: Level, info: BatchInfo, args: Args) -> Any:
+    """What the rule of the elementwise kinds gives; at once where all examples have equally many axes."""
+    raw: list[Any] = []
+    dims: list[int | None] = []
+    rank, is_even = -1, True
+    for value in args:
+        if type(value) is BatchedTensor and value._level is level:
+            value = value._payload
+            own = len(value.shape) - 1
+            dims.append(0)
+        else:
+            own = len(value.shape) if isinstance(value, TensorBase) else rank  # type: ignore[attr-defined]
+            dims.append(None)
+        is_even &= own == rank or rank == -1
+        rank = own
+        raw.append(value)
+    return info.call(*raw) if is_even else elementwise(info, tuple(dims), *raw)[0]
 
 
 def _wrap(level: Level, payload: Any, dim: int | None) -> Any:
@@ -90,6 +116,19 @@ def _unwrap(level: Level, value: Any) -> tuple[Any, int | None]:
 
 def _any_batched(level: Level, values: Any) -> bool:
     return any(type(value) is BatchedTensor and value._level is level for value in values)
+
+
+def open_batch(name: str, size: int, prepared: dict[Operator, Any]) -> AbstractContextManager[Level]:
+    """A level of ``vmap`` for a ``with`` block.
+
+    Args:
+        name: what opens it, for messages.
+        size: the number of examples.
+        prepared: what was prepared for operators by former levels of this name and size, and will be by this one.
+    """
+    level = Level(len(stack.levels) + 1, name, source_line(), state.exclude & AUTOGRAD)
+    level.batch_size, level.run, level.prepared = size, run, prepared
+    return pushed(level)
 
 
 # -- checks ------------------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ def loop(op: Operator, level: Level, args: Args, kwargs: Kwargs) -> Any:
     _say_so(op)
     function = functions.get(op.name, op)
     results = []
-    for example in range(level.batch_size or 0):
+    for example in range(level.batch_size):
         picked = [_pick(level, arg, example) for arg in args]
         results.append(
             function(*picked, **{name: _pick(level, arg, example) for name, arg in kwargs.items()})

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from ...errors import RegistrationError
+from ...operators.batching import elementwise
 from ...operators.declare import Declaration
 from ...registry.function import OperatorFunction
 from ...registry.library import Handle
@@ -27,6 +28,7 @@ class Way(NamedTuple):
         checked: whether the rule is from outside, so that what it returns is looked at.
         lists: places of the arguments that are lists of tensors.
         writes: whether the schema says that an argument is written.
+        elementwise: whether the rule is that of the elementwise kinds.
     """
 
     version: int
@@ -36,6 +38,7 @@ class Way(NamedTuple):
     checked: bool = False
     lists: frozenset[int] = frozenset()
     writes: bool = False
+    elementwise: bool = False
 
 
 _registered: WeakKeyDictionary[Operator, list[Rule]] = WeakKeyDictionary()
@@ -59,7 +62,8 @@ def _find(op: Operator) -> Way:
         return Way(version, held[-1], checked=True, lists=lists, writes=writes)
     decl = op.decl if isinstance(op.decl, Declaration) else None
     if decl is not None and decl.batching is not None:
-        return Way(version, decl.batching, checked=schema.namespace != "td", lists=lists, writes=writes)
+        checked, plain = schema.namespace != "td", decl.batching is elementwise
+        return Way(version, decl.batching, None, None, checked, lists, writes, plain)
     inner = functional.get(op)
     if inner is not None:
         way = way_of(inner)
