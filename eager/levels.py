@@ -18,9 +18,10 @@ from typing import Any
 
 from ..errors import ConcretizationError, LeakedTracerError, UnsupportedError
 from ..operators.declare import LIBRARY
+from ..registry import trace
 from ..registry.dtypes import DType
 from ..registry.function import functions
-from ..registry.keys import AUTOGRAD, BACKENDS, DispatchKey, below
+from ..registry.keys import AUTOGRAD, BACKENDS, DispatchKey, autograd_keys, below
 from ..registry.operator import Operator
 from ..registry.state import adjusted, set_keys, state
 from ..registry.values import TensorSpec, describe
@@ -28,7 +29,7 @@ from .dunders import by_name
 from .meta import AutogradMeta
 from .node import Node
 from .plans import ARGUMENT, Plan, plan_of
-from .record import Args, Kwargs, check_not_leaf, edges_of, make_node
+from .record import Args, Kwargs, autograd, check_not_leaf, edges_of, make_node
 from .storage import Storage
 from .tensor import Tensor
 from .views import View, check_unshared, rebase, root_of, shares, track
@@ -36,7 +37,9 @@ from .views import View, check_unshared, rebase, root_of, shares, track
 LEVEL = 1 << DispatchKey.Level
 BATCHED = 1 << DispatchKey.Batched
 AUTOCAST = 1 << DispatchKey.Autocast
+PYTHON = 1 << DispatchKey.Python
 BELOW_MODES = below(DispatchKey.Mode)
+_AUTOGRAD_KEY: dict[int, int] = {}  # by the key set of the backends
 
 
 class Level:
@@ -48,15 +51,18 @@ class Level:
         origin: ``file:line`` of the call that opened it.
         is_open: whether it still runs.
         outer_exclude: the autograd keys that were excluded when it was opened: they stay so for the levels below.
-        batch_size: for a level of ``vmap`` the length of the batch axis; None for one of ``grad``.
-        infos: for a level of ``vmap``, by operator, what batching rules are told.
+        batch_size: for a level of ``vmap`` the length of the batch axis; 0 for one of ``grad``.
+        run: for a level of ``vmap`` the Batched key's kernel, ``run(level, op, args, kwargs)``; else None.
+        prepared: for a level of ``vmap``, by operator, how it is run and what its rule is told.
     """
 
-    __slots__ = ("batch_size", "depth", "infos", "is_open", "name", "origin", "outer_exclude")
+    __slots__ = ("batch_size", "depth", "is_open", "name", "origin", "outer_exclude", "prepared", "run")
 
-    def __init__(self, depth: int, name: str, origin: str, outer_exclude: int, batch_size: int | None = None):
+    def __init__(self, depth: int, name: str, origin: str, outer_exclude: int):
         self.depth, self.name, self.origin, self.outer_exclude = depth, name, origin, outer_exclude
-        self.batch_size, self.infos = batch_size, {}  # type: int | None, dict[Operator, Any]
+        self.batch_size = 0
+        self.run: Callable[[Level, Operator, Args, Kwargs], Any] | None = None
+        self.prepared: dict[Operator, Any] = {}
         self.is_open = True
 
 
@@ -71,15 +77,23 @@ stack = _Stack()
 
 
 @contextmanager
-def open_level(name: str, origin: str, batch_size: int | None = None) -> Iterator[Level]:
-    """Open a level for a ``with`` block; inside one of ``grad`` recording is on, whatever it was outside."""
-    level = Level(len(stack.levels) + 1, name, origin, state.exclude & AUTOGRAD, batch_size)
+def open_level(name: str, origin: str) -> Iterator[Level]:
+    """Open a level for a ``with`` block; recording is on inside, whatever it was outside."""
+    with pushed(Level(len(stack.levels) + 1, name, origin, state.exclude & AUTOGRAD)) as level:
+        before = set_keys(state.include, state.exclude & ~AUTOGRAD)
+        try:
+            yield level
+        finally:
+            set_keys(*before)
+
+
+@contextmanager
+def pushed(level: Level) -> Iterator[Level]:
+    """Have a level in the stack for a ``with`` block; its values are of no use after that."""
     stack.levels.append(level)
-    before = set_keys(state.include, state.exclude & ~(AUTOGRAD if batch_size is None else 0))
     try:
         yield level
     finally:
-        set_keys(*before)
         stack.levels.remove(level)
         level.is_open = False
 
@@ -194,7 +208,7 @@ def check_open(value: LevelTensor) -> None:
     level = value._level
     if level.is_open:
         return
-    if level.batch_size is not None:
+    if level.run is not None:
         raise LeakedTracerError(
             f"a value of {level.name} is used after it has ended: {describe(value)}, one example of a batch of "
             f"{level.batch_size}, made inside the call at {level.origin}; return it from the function"
@@ -214,8 +228,34 @@ def level_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
     if keyset & AUTOCAST and op.table[DispatchKey.Autocast].kind != "fallthrough":
         return op.dispatch(keyset & ~LEVEL, args, kwargs)  # what is recorded is the casts and the cast call
     level = highest_level(op, args, kwargs)
-    if level.batch_size is not None:
+    if level.run is not None:
+        if op.table[DispatchKey.Batched].kind == "fallback" and not trace.active:
+            return level.run(level, op, args, kwargs)  # the short way: the level is known
         return op.dispatch(BATCHED, args, kwargs)
+    key = _AUTOGRAD_KEY.get(keyset & BACKENDS) or _autograd_key(keyset & BACKENDS)
+    if op.table[key].fn is not autograd and not state.exclude & AUTOGRAD:
+        return op.dispatch(1 << key | PYTHON | op.layer_keys | keyset & BACKENDS, args, kwargs)
+    return record_at(op, level, args, kwargs)
+
+
+def _autograd_key(backends: int) -> int:
+    """The autograd key of the highest backend of a key set."""
+    found = (autograd_keys(backends) or AUTOGRAD).bit_length() - 1
+    return _AUTOGRAD_KEY.setdefault(backends, found)
+
+
+def below_autograd(op: Operator, args: Args, kwargs: Kwargs) -> Any:
+    """Run an operator on what the values of the innermost level wrap, without recording it there.
+
+    This is where a kernel for an Autograd key comes to that passes values of a level on to what lies below itself.
+    """
+    level = highest_level(op, args, kwargs)
+    raw_args = tuple([_unwrap_deep(level, arg) for arg in args])
+    return _run_below(op, level, raw_args, {name: _unwrap_deep(level, arg) for name, arg in kwargs.items()})
+
+
+def record_at(op: Operator, level: Level, args: Args, kwargs: Kwargs) -> Any:
+    """Run an operator below a level of ``grad`` and record it there by its declaration."""
     plan = plan_of(op)
     if plan.decompose is not None:
         return plan.decompose(*args, **kwargs)
@@ -311,7 +351,7 @@ def _write(plan: Plan, level: Level, args: Args, kwargs: Kwargs) -> Any:
     raw_kwargs = {name: _unwrap_deep(level, arg) for name, arg in kwargs.items()}
     _run_below(plan.op, level, tuple(_unwrap_deep(level, arg) for arg in args), raw_kwargs)
     node = make_node(inner, mask, edges, tuple(before), raw_kwargs, target._payload, False)
-    rebase(target, node, _set_meta, partial(_view_node, level))
+    rebase(target, node, set_meta, partial(view_node_at, level))
     return target
 
 
@@ -322,11 +362,11 @@ def _unwritten(target: Any, value: Any) -> Any:
     return by_name("clone")(value) if isinstance(value, Tensor) and shares(target, value) else value
 
 
-def _set_meta(value: Any, meta: AutogradMeta) -> None:
+def set_meta(value: Any, meta: AutogradMeta) -> None:
     value._meta = meta
 
 
-def _view_node(level: Level, view: View, out: Any) -> Node:
+def view_node_at(level: Level, view: View, out: Any) -> Node:
     """The node of a view, to the present history of its base."""
     mask, edges = edges_of(view.plan, view.args, view.kwargs, _meta_at(level))
     return make_node(view.plan, mask, edges, view.args, view.kwargs, out._payload, False)
