@@ -7,7 +7,7 @@ positional ones as a tuple and the keyword-only ones as a dict, defaults filled 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -17,6 +17,7 @@ from ..errors import ArgumentError, DeviceError, TandemError
 from .dtypes import as_dtype, check_range, scalar_dtype, uint64
 from .keys import BACKEND_OF_DEVICE
 from .schema import MISSING, Argument, Schema, Type
+from .schema_defaults import LAYOUTS, MEMORY_FORMATS
 from .values import SCALARS, TensorBase, converters, describe, number_stand_ins
 
 Converter = Callable[[Any], Any]
@@ -76,10 +77,23 @@ def _number(value: Any) -> Any:
         return value.item()
     if isinstance(value, SCALARS):
         return next(kind(value) for kind in SCALARS if isinstance(value, kind))  # type: ignore[arg-type]
+    if isinstance(value, TensorBase):
+        return _item(value)
     raise Refused("a Python number")
 
 
+def _item(value: Any) -> Any:
+    """The number in a 0-d tensor, which stands for it as in PyTorch unless a gradient would be lost."""
+    if getattr(value, "shape", None) != ():
+        raise Refused("a Python number or a 0-d tensor")
+    if getattr(value, "requires_grad", False):
+        raise Refused("a Python number; a tensor that requires gradients would lose them (detach() it)")
+    return value.item()
+
+
 def _float(value: Any) -> Any:
+    if isinstance(value, TensorBase):
+        value = _item(value)
     if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
         return float(value)
     if type(value) in number_stand_ins and value.python_type in (int, float):
@@ -120,6 +134,30 @@ def device_name(value: Any) -> str:
     return name
 
 
+def _one_of(what: str, names: Collection[str]) -> Converter:
+    accepted = f"{what}: {', '.join(map(repr, sorted(names)))}"
+
+    def convert(value: Any) -> str:
+        if isinstance(value, str) and value in names:
+            return value
+        raise Refused(accepted)
+
+    return convert
+
+
+def _generator(value: Any) -> Any:
+    """NumPy's generator; NumPy loads the module of its class when somebody asks for it."""
+    if type(value).__name__ == "Generator" and type(value).__module__.startswith("numpy.random"):
+        return value
+    raise Refused("a numpy.random.Generator")
+
+
+def _dimension_name(value: Any) -> str:
+    if isinstance(value, str) and (value == "*" or value.isidentifier()):
+        return value
+    raise Refused("the name of a dimension: an identifier, or '*'")
+
+
 def _anything(value: Any) -> Any:
     return value
 
@@ -135,6 +173,12 @@ CONVERTERS: dict[str, Converter] = {
     "Scalar": _number,
     "ScalarType": as_dtype,
     "Device": device_name,
+    "DeviceIndex": _integer,
+    "SymBool": _boolean,
+    "Layout": _one_of("a layout", LAYOUTS),
+    "MemoryFormat": _one_of("a memory format", MEMORY_FORMATS),
+    "Generator": _generator,
+    "Dimname": _dimension_name,
 }
 
 

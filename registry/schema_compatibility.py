@@ -90,7 +90,7 @@ def _plain(kind: Type) -> str:
 def _takes(wide: Type, narrow: Type) -> bool:
     """Whether all values of one type are values of another."""
     if wide.form == "base" and wide.base == "Any":
-        return True
+        return not _is_sized(narrow)
     if wide.form == "optional" and wide.element is not None:
         inner = narrow.element if narrow.form == "optional" and narrow.element is not None else narrow
         return _takes(wide.element, inner)
@@ -106,3 +106,8 @@ def _takes(wide: Type, narrow: Type) -> bool:
         )
     one, other = _SAME.get(wide.base, wide.base), _SAME.get(narrow.base, narrow.base)
     return one == other or (one == "Scalar" and other in _SCALARS)
+
+
+def _is_sized(kind: Type) -> bool:
+    """Whether a type is a sized list, for which a call may give one value that is repeated."""
+    return kind.size is not None or (kind.element is not None and _is_sized(kind.element))
