@@ -16,7 +16,9 @@ from . import lazy as _lazy
 from . import profiler as profiler
 from . import pytree as pytree
 from .backends.cpu import kernels as _cpu_kernels
+from .backends.cpu import sparse_kernels as _sparse_kernels
 from .eager import autograd as autograd
+from .eager import layouts as _layouts
 from .eager import levels as _levels
 from .eager import meta_kernel as _meta_kernel
 from .eager import methods as _methods
@@ -30,6 +32,8 @@ from .eager.construct import asarray as asarray
 from .eager.construct import tensor as tensor
 from .eager.dispatch_mode import DispatchMode as DispatchMode
 from .eager.dispatch_mode import no_dispatch as no_dispatch
+from .eager.layouts import sparse_coo_tensor as sparse_coo_tensor
+from .eager.layouts import sparse_csr_tensor as sparse_csr_tensor
 from .eager.meta_memory import meta_memory as meta_memory
 from .eager.modes import enable_grad as enable_grad
 from .eager.modes import is_grad_enabled as is_grad_enabled
@@ -66,6 +70,9 @@ from .registry.inventory import on_registration as on_registration
 from .registry.inventory import registrations as registrations
 from .registry.keys import DispatchKey as DispatchKey
 from .registry.keys import DispatchKeySet as DispatchKeySet
+from .registry.layouts import sparse_coo as sparse_coo
+from .registry.layouts import sparse_csr as sparse_csr
+from .registry.layouts import strided as strided
 from .registry.library import Library as Library
 from .registry.namespace import ops as ops
 from .registry.operator import fallthrough as fallthrough

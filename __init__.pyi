@@ -15,6 +15,8 @@ from .eager.autocast import autocast as autocast
 from .eager.autocast import is_autocast_enabled as is_autocast_enabled
 from .eager.construct import asarray as asarray
 from .eager.construct import tensor as tensor
+from .eager.layouts import sparse_coo_tensor as sparse_coo_tensor
+from .eager.layouts import sparse_csr_tensor as sparse_csr_tensor
 from .eager.meta_memory import meta_memory as meta_memory
 from .eager.modes import enable_grad as enable_grad
 from .eager.modes import is_grad_enabled as is_grad_enabled
@@ -46,6 +48,9 @@ from .registry.dtypes import uint32 as uint32
 from .registry.dtypes import uint64 as uint64
 from .registry.keys import DispatchKey as DispatchKey
 from .registry.keys import DispatchKeySet as DispatchKeySet
+from .registry.layouts import sparse_coo as sparse_coo
+from .registry.layouts import sparse_csr as sparse_csr
+from .registry.layouts import strided as strided
 from .registry.library import Library as Library
 from .registry.namespace import ops as ops
 from .registry.operator import fallthrough as fallthrough

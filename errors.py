@@ -131,3 +131,7 @@ class OpCheckError(TandemError, AssertionError):
 
 class UnsupportedError(TandemError, NotImplementedError):
     """Something that tandem does not do yet; the message says what does work."""
+
+
+class FallbackWarning(UserWarning):
+    """A call is served by a slower general way, since there is no kernel for it; said once per operator."""

@@ -61,6 +61,20 @@ def op_checker() -> ModuleType:
     return module(f"{__package__}.custom.opcheck")
 
 
+def sparse_machinery(part: str) -> ModuleType:
+    """``make`` or ``ops`` of sparse tensors."""
+    return module(f"{__package__}.eager.sparse_{part}")
+
+
+def quantized_machinery(part: str) -> ModuleType:
+    """``make`` or ``ops`` of quantized tensors."""
+    return module(f"{__package__}.eager.quantized_{part}")
+
+
+def scipy_sparse() -> ModuleType:
+    return module("scipy.sparse")
+
+
 def llvmlite_binding() -> ModuleType:
     return module("llvmlite.binding")
 

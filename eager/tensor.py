@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import ArgumentError, DTypeError, OutOfBoundsError, ValueArgumentError
 from ..registry.dtypes import DType, as_dtype
 from ..registry.keys import CPU_KEYS, GRAD_CPU_KEYS, autograd_keys
+from ..registry.layouts import Layout, strided
 from ..registry.values import TensorBase, TensorSpec, converters
 from .storage import Storage, owner_of
 
@@ -73,6 +74,11 @@ class Tensor(Base):
     def device(self) -> str:
         """Where the data lies."""
         return "cpu"
+
+    @property
+    def layout(self) -> Layout:
+        """How the elements are stored: ``td.strided``, ``td.sparse_coo`` or ``td.sparse_csr``."""
+        return strided
 
     @property
     def ndim(self) -> int:

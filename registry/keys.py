@@ -83,6 +83,10 @@ BACKENDS = DENSE | keyset(
 AUTOGRAD = keyset(K.AutogradOther, K.AutogradCPU, K.AutogradCUDA, K.AutogradMeta, K.AutogradPrivateUse1)
 SPARSE = keyset(K.SparseCPU, K.SparseCUDA, K.SparseMeta)
 QUANTIZED = keyset(K.QuantizedCPU, K.QuantizedCUDA, K.QuantizedMeta)
+# Kernels of these keys are written with operators on the parts of their tensors (indices and values, integers and
+# scales): autograd, levels, traces and casts meet the parts, and of the layers above only what observes sees the call.
+COMPOSED = BACKENDS & ~DENSE
+BESIDE_COMPOSED = BACKENDS | keyset(K.Python, K.Mode, K.Profiler)
 # What a composite kernel may stand in for: every key that a body written with operators passes through unharmed.
 COMPOSITE_EXPLICIT = BACKENDS
 COMPOSITE_IMPLICIT = BACKENDS | AUTOGRAD | keyset(K.Tracer, K.Batched, K.Level)

@@ -1,0 +1,297 @@
+"""The kernels of the key SparseCPU: operators on sparse tensors, written with operators on their values."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import lazy
+from ..errors import FallbackWarning, UnsupportedError
+from ..operators import sparse as parts
+from ..operators.rules import is_tensor, normalize_axes, promoted_dtype
+from ..registry.dtypes import float32, is_half
+from ..registry.function import functions
+from ..registry.layouts import sparse_coo
+from ..registry.operator import Operator
+from ..registry.values import TensorSpec, describe
+from .dunders import by_name
+from .sparse_make import coalesce, of_places, pick, rows_of, to_sparse
+from .sparse_tensor import SparseTensor, dense, linear_index, sparse_tensor, with_values
+from .tensor import Tensor, wrap
+
+Kernel = Callable[..., Any]
+
+
+class NotHere(Exception):
+    """A kernel for sparse tensors does not take this call; it is computed dense."""
+
+
+def cast(x: Any, dtype: Any) -> Any:
+    """A tensor of a dtype."""
+    return x if x.dtype is dtype else by_name("astype")(x, dtype)
+
+
+# -- element by element ------------------------------------------------------------------------------------------------
+def on_values(name: str) -> Kernel:
+    """The kernel of an operator that gives zero for zero: it runs on the stored values."""
+
+    def kernel(self: SparseTensor, *args: Any, **kwargs: Any) -> Any:
+        x = coalesce(self)
+        return with_values(x, by_name(name)(x._values, *args, **kwargs))
+
+    return kernel
+
+
+def add(self: Any, other: Any) -> Any:
+    """Sparse and sparse give sparse, with the places of both; sparse and dense give dense."""
+    if not (is_tensor(self) and is_tensor(other)) or self.shape != other.shape:
+        raise NotHere
+    dtype = promoted_dtype("add", (self, other))
+    if not isinstance(self, SparseTensor):
+        self, other = other, self
+    if not isinstance(other, SparseTensor):
+        places = tuple(map(wrap, self._pattern.coordinates()))
+        values = cast(self._values, dtype)
+        return by_name("index_put")(cast(other, dtype), places, values, 0, accumulate=True)
+    one, two = cast(self._values, dtype), cast(other._values, dtype)
+    if self._pattern.same_places(other._pattern):
+        return with_values(self, by_name("add")(one, two))
+    return _joined(self, other, by_name("concat")([one, two]))
+
+
+def _joined(self: SparseTensor, other: SparseTensor, values: Any) -> SparseTensor:
+    """The places of two tensors, one after the other, with values for all; then coalesced."""
+    linear = np.concatenate([self._pattern.linear(), other._pattern.linear()])
+    distinct, group = np.unique(linear, return_inverse=True)
+    zeros = by_name("zeros")((len(distinct),), dtype=values.dtype, device=values.device)
+    summed = by_name("index_put")(zeros, (wrap(group.reshape(-1)),), values, 0, accumulate=True)
+    return of_places(self.layout, self.shape, distinct, summed)
+
+
+def sub(self: Any, other: Any) -> Any:
+    """As :func:`add`, with the second operand negated."""
+    if not (is_tensor(self) and is_tensor(other)):
+        raise NotHere
+    return add(self, by_name("neg")(other))
+
+
+def mul(self: Any, other: Any) -> Any:
+    """Sparse where an operand is sparse: what is not stored stays zero, whatever it is multiplied with."""
+    if not isinstance(self, SparseTensor):
+        self, other = other, self
+    x = coalesce(self)
+    if isinstance(other, SparseTensor):
+        return _common(x, coalesce(other))
+    if is_tensor(other) and len(other.shape):
+        if len(other.shape) > len(x.shape) or any(
+            size not in (1, mine) for size, mine in zip(reversed(other.shape), reversed(x.shape))
+        ):
+            raise NotHere
+        places = tuple(map(wrap, x._pattern.coordinates()))
+        other = by_name("index")(by_name("broadcast_to")(other, x.shape), places, 0)
+    return with_values(x, by_name("mul")(x._values, other))
+
+
+def _common(x: SparseTensor, y: SparseTensor) -> SparseTensor:
+    """The products at the places that both have."""
+    if x.shape != y.shape:
+        raise NotHere
+    if x._pattern.same_places(y._pattern):
+        return with_values(x, by_name("mul")(x._values, y._values))
+    both, one, two = np.intersect1d(
+        x._pattern.linear(), y._pattern.linear(), assume_unique=True, return_indices=True
+    )
+    products = by_name("mul")(pick(x._values, one), pick(y._values, two))
+    return of_places(x.layout, x.shape, both, products)
+
+
+def div(self: Any, other: Any) -> Any:
+    """A sparse tensor divided by a number."""
+    if not isinstance(self, SparseTensor) or (is_tensor(other) and other.shape):
+        raise NotHere
+    return with_values(self, by_name("div")(self._values, other))
+
+
+# -- shape -------------------------------------------------------------------------------------------------------------
+def permute(self: SparseTensor, axes: tuple[int, ...]) -> SparseTensor:
+    """The axes in another order; the layout stays."""
+    order = [axis % len(self.shape) for axis in axes]
+    shape = tuple(self.shape[axis] for axis in order)
+    coordinates = self._pattern.coordinates()
+    return _sorted(self, shape, linear_index(tuple(coordinates[axis] for axis in order), shape))
+
+
+def reshape(self: SparseTensor, shape: Any) -> SparseTensor:
+    """Another shape; a COO tensor."""
+    wanted = by_name("reshape").operator.decl.meta(self, shape).shape
+    if not wanted:
+        raise NotHere
+    x = self if self.layout == sparse_coo or len(wanted) == 2 else to_sparse(self, sparse_coo)
+    return _sorted(x, wanted, x._pattern.linear())
+
+
+def _sorted(x: SparseTensor, shape: tuple[int, ...], linear: Any) -> SparseTensor:
+    """A tensor of the same values at other places, coalesced."""
+    distinct, first, group = np.unique(linear, return_index=True, return_inverse=True)
+    if len(distinct) == len(linear):
+        return of_places(x.layout, shape, distinct, pick(x._values, first))
+    zeros = by_name("zeros")((len(distinct),), dtype=x.dtype, device=x.device)
+    values = by_name("index_put")(zeros, (wrap(group.reshape(-1)),), x._values, 0, accumulate=True)
+    return of_places(x.layout, shape, distinct, values)
+
+
+# -- sums --------------------------------------------------------------------------------------------------------------
+def sum(self: SparseTensor, axis: Any = None, *, keepdims: bool = False, dtype: Any = None) -> Any:
+    """The sum over axes, a dense tensor."""
+    op = by_name("sum").operator
+    spec: TensorSpec = op.decl.meta(self, axis, keepdims=keepdims, dtype=dtype)
+    summed = normalize_axes("sum", axis, len(self.shape))
+    if len(summed) == len(self.shape):
+        return by_name("reshape")(by_name("sum")(self._values, dtype=spec.dtype), spec.shape)
+    kept = [axis for axis in range(len(self.shape)) if axis not in summed]
+    coordinates = self._pattern.coordinates()
+    places = tuple(wrap(coordinates[axis]) for axis in kept)
+    wide = float32 if is_half(spec.dtype.np) else spec.dtype
+    zeros = by_name("zeros")(tuple(self.shape[axis] for axis in kept), dtype=wide, device=self.device)
+    found = by_name("index_put")(zeros, places, cast(self._values, wide), 0, accumulate=True)
+    return by_name("reshape")(cast(found, spec.dtype), spec.shape)
+
+
+# -- products ----------------------------------------------------------------------------------------------------------
+def matmul(self: Any, other: Any) -> Any:
+    """Sparse times dense and dense times sparse give dense, sparse times sparse gives sparse."""
+    spec: TensorSpec = by_name("matmul").operator.decl.meta(self, other)
+    if len(self.shape) > 2 or len(other.shape) > 2:
+        raise NotHere
+    left, right = isinstance(self, SparseTensor), isinstance(other, SparseTensor)
+    if left and right:
+        if len(self.shape) != 2 or len(other.shape) != 2:
+            raise NotHere
+        return _sparse_product(self, other, spec)
+    if left:
+        if len(self.shape) != 2:
+            raise NotHere
+        crow, col, values = rows_of(self)
+        return parts.spmm(crow, col, cast(values, spec.dtype), cast(other, spec.dtype), self.shape[1])
+    if len(other.shape) != 2:
+        raise NotHere
+    crow, col, values = rows_of(other)
+    dense_one, swap = cast(self, spec.dtype), len(self.shape) == 2
+    if swap:
+        dense_one = by_name("permute")(dense_one, (1, 0))
+    found = parts.spmm(crow, col, cast(values, spec.dtype), dense_one, other.shape[1], transpose=True)
+    return by_name("permute")(found, (1, 0)) if swap else found
+
+
+def _sparse_product(self: SparseTensor, other: SparseTensor, spec: TensorSpec) -> SparseTensor:
+    layout = self.layout
+    one, two = coalesce(self), coalesce(other)
+    first, second = cast(one._values, spec.dtype), cast(two._values, spec.dtype)
+    if all(type(v) is Tensor and not v.requires_grad for v in (first, second)) and not is_half(spec.dtype.np):
+        return _by_scipy(sparse_tensor(one._pattern, first), sparse_tensor(two._pattern, second), spec)
+    place, left, right = _pairs(one, two)
+    distinct, group = np.unique(place, return_inverse=True)
+    products = by_name("mul")(pick(first, left), pick(second, right))
+    zeros = by_name("zeros")((len(distinct),), dtype=spec.dtype, device=self.device)
+    summed = by_name("index_put")(zeros, (wrap(group.reshape(-1)),), products, 0, accumulate=True)
+    return of_places(layout, spec.shape, distinct, summed)
+
+
+def _by_scipy(one: SparseTensor, two: SparseTensor, spec: TensorSpec) -> SparseTensor:
+    found = _scipy(one) @ _scipy(two)
+    found.sort_indices()
+    rows = np.repeat(np.arange(spec.shape[0]), np.diff(found.indptr))
+    linear = linear_index((rows, found.indices), spec.shape)
+    return of_places(one.layout, spec.shape, linear, wrap(found.data.astype(spec.dtype.np, copy=False)))
+
+
+def _scipy(x: SparseTensor) -> Any:
+    crow, col, values = rows_of(x)
+    return lazy.scipy_sparse().csr_array((values._array, col._array, crow._array), shape=x.shape)
+
+
+def _pairs(one: SparseTensor, two: SparseTensor) -> tuple[Any, Any, Any]:
+    """(place in the product, entry of one, entry of two) of each product of entries that is summed."""
+    rows, inner = one._pattern.coordinates()
+    crow, col = (part._array for part in rows_of(two)[:2])
+    counts = np.diff(crow)[inner]
+    left = np.repeat(np.arange(len(inner)), counts)
+    offsets = np.arange(len(left)) - np.repeat(np.cumsum(counts) - counts, counts)
+    right = crow[inner][left] + offsets
+    return linear_index((rows[left], col[right]), (one.shape[0], two.shape[1])), left, right
+
+
+# -- the key's kernel --------------------------------------------------------------------------------------------------
+def clone(self: SparseTensor) -> SparseTensor:
+    """A copy whose values have memory of their own."""
+    return with_values(self, by_name("clone")(self._values))
+
+
+def stop_gradient(self: SparseTensor) -> SparseTensor:
+    """The same values as constants."""
+    return with_values(self, by_name("stop_gradient")(self._values))
+
+
+KERNELS: dict[str, Kernel] = {
+    "add": add,
+    "sub": sub,
+    "mul": mul,
+    "div": div,
+    "permute": permute,
+    "reshape": reshape,
+    "sum": sum,
+    "matmul": matmul,
+    "clone": clone,
+    "contiguous": clone,
+    "stop_gradient": stop_gradient,
+}
+
+
+def run(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run an operator that has a kernel for sparse tensors."""
+    kernel = KERNELS.get(op.schema.name)
+    if kernel is None:
+        kernel = KERNELS[op.schema.name] = on_values(op.schema.name)
+    try:
+        return kernel(*args, **kwargs)
+    except NotHere:
+        return fall_back(op, args, kwargs)
+
+
+_warned: set[str] = set()
+
+
+def fall_back(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run an operator on dense copies of its sparse arguments, and say so once.
+
+    Raises:
+        UnsupportedError: it writes into a sparse tensor.
+    """
+    for argument, value in zip(op.schema.positional, args):
+        if argument.is_write and isinstance(value, SparseTensor):
+            raise UnsupportedError(
+                f"{op.name}: a sparse tensor cannot be written in place, {describe(value)} has no element to write at "
+                "most places; make a new one: x = x + y, or write into x.to_dense()"
+            )
+    if op.name not in _warned:
+        _warned.add(op.name)
+        given = ", ".join(_shown(value) for value in (*args, *kwargs.values()))
+        warnings.warn(
+            f"{op.name}({given}) has no kernel for these sparse tensors and is computed on dense copies; x.to_dense() "
+            "says so in the program",
+            FallbackWarning,
+            stacklevel=6,
+        )
+    call = functions.get(op.name, op)
+    return call(*map(_dense, args), **{name: _dense(value) for name, value in kwargs.items()})
+
+
+def _shown(value: Any) -> str:
+    return f"{value.layout} {describe(value)}" if isinstance(value, SparseTensor) else describe(value)
+
+
+def _dense(value: Any) -> Any:
+    return tuple(map(_dense, value)) if type(value) is tuple else dense(value)

@@ -1,0 +1,307 @@
+"""Sparse tensors: a pattern of places and a dense tensor of the values there.
+
+Everything that is computed is computed on the values, with operators; so gradients, transforms and traces need nothing
+of their own: a sparse tensor requires a gradient if its values do, and its gradient is their gradient at the same
+places. It is a pytree with one leaf, the values.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .. import pytree
+from ..errors import ArgumentError, UnsupportedError
+from ..registry.dtypes import DType
+from ..registry.keys import DispatchKey
+from ..registry.layouts import Layout, as_layout, sparse_coo, sparse_csr
+from ..registry.values import TensorSpec
+from .dunders import by_name
+from .meta import leaf
+from .tensor import Tensor, wrap
+
+SPARSE_KEYS = 1 << DispatchKey.SparseCPU
+Indices = Any  # an int64 array that nobody writes
+
+
+def frozen(array: Any) -> Indices:
+    """Positions as an int64 array of their own that cannot be written, so that native code can rely on them."""
+    found = np.array(array, np.int64)
+    found.flags.writeable = False
+    return found
+
+
+class Pattern:
+    """Where a sparse tensor has elements.
+
+    Attributes:
+        layout: ``sparse_coo`` or ``sparse_csr``.
+        shape: the shape of the tensor.
+        indices: in the layout COO one array per axis; in CSR the row starts and the columns.
+        is_coalesced: whether the places are sorted and none occurs twice.
+    """
+
+    __slots__ = ("__weakref__", "_rows", "indices", "is_coalesced", "layout", "shape")
+
+    def __init__(
+        self, layout: Layout, shape: tuple[int, ...], indices: tuple[Indices, ...], is_coalesced: bool
+    ):
+        self.layout, self.shape, self.indices, self.is_coalesced = layout, shape, indices, is_coalesced
+        self._rows: Any = None
+
+    @property
+    def nnz(self) -> int:
+        """The number of stored elements."""
+        return len(self.indices[-1])
+
+    def coordinates(self) -> tuple[Indices, ...]:
+        """For each axis the positions of the stored elements."""
+        if self.layout == sparse_coo:
+            return self.indices
+        if self._rows is None:
+            crow = self.indices[0]
+            self._rows = frozen(np.repeat(np.arange(len(crow) - 1), np.diff(crow)))
+        return self._rows, self.indices[1]
+
+    def linear(self) -> Indices:
+        """The places as numbers in row-major order."""
+        return linear_index(self.coordinates(), self.shape)
+
+    def same_places(self, other: Pattern) -> bool:
+        """Whether another pattern has the same places in the same order."""
+        if self is other:
+            return True
+        if (self.layout, self.shape) != (other.layout, other.shape):
+            return False
+        return all(map(np.array_equal, self.indices, other.indices))
+
+
+def linear_index(coordinates: tuple[Indices, ...], shape: tuple[int, ...]) -> Indices:
+    """Places as numbers in row-major order."""
+    found: Any = 0
+    for positions, size in zip(coordinates, shape):
+        found = found * size + positions
+    return np.asarray(found, np.int64)
+
+
+class SparseTensor(Tensor):
+    """A tensor of which only some elements are stored; the others are zero.
+
+    Made by :func:`tandem.sparse_coo_tensor`, :func:`tandem.sparse_csr_tensor` and ``x.to_sparse()``.
+    """
+
+    __slots__ = ("_pattern", "_values")
+    _pattern: Pattern
+    _values: Tensor
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._pattern.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self._values.dtype
+
+    @property
+    def device(self) -> str:
+        return self._values.device
+
+    @property
+    def spec(self) -> TensorSpec:
+        return TensorSpec(self.shape, self.dtype, self.device)
+
+    @property
+    def layout(self) -> Layout:
+        return self._pattern.layout
+
+    # -- parts -----------------------------------------------------------------------------------------------------
+    @property
+    def nnz(self) -> int:
+        """The number of stored elements; zeros among them count, and places that occur twice count twice."""
+        return self._pattern.nnz
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that indices and values take."""
+        return int(sum(array.nbytes for array in self._pattern.indices) + self._values.nbytes)
+
+    @property
+    def is_coalesced(self) -> bool:
+        """Whether the places are sorted and none occurs twice."""
+        return self._pattern.is_coalesced
+
+    def values(self) -> Tensor:
+        """The stored elements, a 1-d tensor; gradients flow through it."""
+        return self._values
+
+    def indices(self) -> Tensor:
+        """The places of the elements of a COO tensor: int64 of shape ``(ndim, nnz)``."""
+        self._needs(sparse_coo, "indices()")
+        return wrap(frozen(np.stack(self._pattern.indices)))
+
+    def crow_indices(self) -> Tensor:
+        """Where each row of a CSR tensor starts among the values: int64 of shape ``(rows + 1,)``."""
+        self._needs(sparse_csr, "crow_indices()")
+        return wrap(self._pattern.indices[0])
+
+    def col_indices(self) -> Tensor:
+        """The column of each value of a CSR tensor."""
+        self._needs(sparse_csr, "col_indices()")
+        return wrap(self._pattern.indices[1])
+
+    def _needs(self, layout: Layout, what: str) -> None:
+        if self.layout != layout:
+            raise UnsupportedError(
+                f"{what}: the tensor has the layout {self.layout}; to_sparse(layout=td.{layout}) makes one that has it"
+            )
+
+    # -- what autograd knows ---------------------------------------------------------------------------------------
+    @property
+    def requires_grad(self) -> bool:
+        return self._values.requires_grad
+
+    @property
+    def is_leaf(self) -> bool:
+        return self._values.is_leaf
+
+    @property
+    def grad(self) -> Any:
+        """The gradient at the places of the tensor, a sparse tensor, or None."""
+        found = self._values.grad
+        return None if found is None else with_values(self, found)
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is not None:
+            if not isinstance(value, SparseTensor) or not self._pattern.same_places(value._pattern):
+                raise ArgumentError(
+                    "the gradient of a sparse tensor is None or a sparse tensor of the same layout, shape and places"
+                )
+            value = value._values
+        self._values.grad = value
+
+    def requires_grad_(self, requires_grad: bool = True) -> SparseTensor:
+        """Record operations on the values from now on, or stop recording; returns the tensor."""
+        if requires_grad and not self.requires_grad:
+            self._values = leaf(self._values.detach())
+        elif not requires_grad:
+            self._values = self._values.requires_grad_(False)
+        return self
+
+    def backward(
+        self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False
+    ) -> None:
+        """Gradients of this tensor; ``gradient`` is a sparse tensor of the same places."""
+        if gradient is not None:
+            if not isinstance(gradient, SparseTensor) or not self._pattern.same_places(gradient._pattern):
+                raise ArgumentError("backward: gradient must be a sparse tensor of the same places")
+            gradient = gradient._values
+        self._values.backward(gradient, retain_graph, create_graph)
+
+    def _without_history(self) -> SparseTensor:
+        return with_values(self, self._values.detach())
+
+    # -- what it has not -------------------------------------------------------------------------------------------
+    @property
+    def _array(self) -> Any:
+        self._host("reading its memory")
+
+    def _host(self, what: str) -> NoReturn:
+        raise UnsupportedError(
+            f"{what}: a {self.layout} tensor has no dense memory; use x.to_dense(), or x.values()"
+        )
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        self._host("strides")
+
+    @property
+    def storage_offset(self) -> int:
+        self._host("storage_offset")
+
+    def storage(self) -> Any:
+        self._host("storage()")
+
+    def is_contiguous(self) -> bool:
+        return False
+
+    def __dlpack_device__(self) -> NoReturn:
+        self._host("DLPack export")
+
+    # -- copies and text -------------------------------------------------------------------------------------------
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        pattern = self._pattern
+        arguments = (str(pattern.layout), pattern.shape, pattern.indices, pattern.is_coalesced)
+        return _rebuild, (*arguments, self._values)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        memo[id(self)] = made = with_values(self, self._values.__deepcopy__(memo))
+        return made
+
+    def __copy__(self) -> Any:
+        return self.__deepcopy__({})
+
+    def __repr__(self) -> str:
+        names = {sparse_coo: ("indices",), sparse_csr: ("crow_indices", "col_indices")}[self.layout]
+        parts = [f"{name}={_short(getattr(self, name)())}" for name in names]
+        parts += [f"values={_short(self._values)}", f"shape={self.shape}", f"nnz={self.nnz}"]
+        if str(self.dtype) != "float32":
+            parts.append(f"dtype={self.dtype}")
+        parts.append(f"layout={self.layout}")
+        if self.requires_grad:
+            parts.append("requires_grad=True")
+        return f"tensor({', '.join(parts)})"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return format(repr(self), spec)
+
+
+def _short(x: Tensor) -> str:
+    """The elements of a part, on one line, the middle left out where there are many."""
+    if type(x) is not Tensor:
+        return repr(x)
+    array: Any = x._array
+    if x.dtype.name == "bfloat16":
+        array = array.astype(np.float32)
+    return np.array2string(array, separator=", ", threshold=12, edgeitems=3).replace("\n", "")
+
+
+def _rebuild(
+    layout: str, shape: tuple[int, ...], indices: tuple[Any, ...], is_coalesced: bool, values: Tensor
+) -> Tensor:
+    made = Pattern(as_layout(layout), shape, tuple(map(frozen, indices)), is_coalesced)
+    return sparse_tensor(made, values)
+
+
+def sparse_tensor(pattern: Pattern, values: Tensor) -> SparseTensor:
+    """A sparse tensor of checked parts."""
+    made = SparseTensor.__new__(SparseTensor)
+    made._pattern, made._values = pattern, values
+    made._keys, made._meta, made._storage = SPARSE_KEYS, None, None
+    return made
+
+
+def with_values(x: SparseTensor, values: Tensor) -> SparseTensor:
+    """A sparse tensor of the same places."""
+    return sparse_tensor(x._pattern, values)
+
+
+def dense(x: Any) -> Any:
+    """A sparse tensor as a dense one; anything else as it is."""
+    if not isinstance(x, SparseTensor):
+        return x
+    pattern, values = x._pattern, x._values
+    zeros = by_name("zeros")(pattern.shape, dtype=values.dtype, device=values.device)
+    places = tuple(map(wrap, pattern.coordinates()))
+    adds = not pattern.is_coalesced or values.requires_grad
+    return by_name("index_put")(zeros, places, values, 0, accumulate=adds)
+
+
+pytree.register_pytree_node(
+    SparseTensor,
+    lambda x: ((x._values,), x._pattern),
+    lambda pattern, values: sparse_tensor(pattern, values[0]),
+)

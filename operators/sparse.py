@@ -1,0 +1,173 @@
+"""Products of sparse matrices with dense ones, on the parts of a sparse matrix: row starts, columns and values.
+
+The parts are dense tensors, so these operators differentiate, trace and batch as any others do; what has a layout is
+built of them (:mod:`tandem.eager.sparse_ops`). Both are linear in each of their float arguments and each is the
+derivative of the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import lazy
+from ..errors import DTypeError, OutOfBoundsError, ShapeError
+from ..registry.dtypes import NUMERIC, is_half
+from ..registry.library import Library
+from ..registry.operator import operators
+from ..registry.values import TensorSpec
+from .declare import Declaration
+from .derivatives import Rule
+from .rules import common_device, compute_dtype, spec_of
+
+LIBRARY = Library("sparse", "DEF")
+CHUNK = 1 << 20  # products that are held at a time
+
+
+def _check_parts(name: str, crow: TensorSpec, col: TensorSpec) -> None:
+    if len(crow.shape) != 1 or len(col.shape) != 1 or not crow.shape[0]:
+        raise ShapeError(f"{name}: row starts and columns are 1-d, not {crow} and {col}")
+    if not (crow.dtype.is_integer and col.dtype.is_integer):
+        raise DTypeError(f"{name}: row starts and columns are integers, not {crow.dtype} and {col.dtype}")
+
+
+def check_pattern(name: str, crow: Any, col: Any, columns: int) -> None:
+    """Refuse row starts and columns that lead outside of the matrix, before native code follows them."""
+    count = len(col)
+    rises = bool((crow[1:] >= crow[:-1]).all())
+    if crow[0] != 0 or crow[-1] != count or not rises:
+        raise OutOfBoundsError(
+            f"{name}: row starts rise from 0 to the number of values, {count}; these do not"
+        )
+    if count and not (col.min() >= 0 and col.max() < columns):
+        raise OutOfBoundsError(f"{name}: columns from {col.min()} to {col.max()}, and there are {columns}")
+
+
+# -- sparse times dense ------------------------------------------------------------------------------------------------
+def _spmm_meta(
+    crow_indices: Any, col_indices: Any, values: Any, other: Any, columns: int, *, transpose: bool = False
+) -> TensorSpec:
+    crow, col, held, dense = map(spec_of, (crow_indices, col_indices, values, other))
+    _check_parts("spmm", crow, col)
+    if held.shape != col.shape:
+        raise ShapeError(f"spmm: {held.shape} values for {col.shape} columns")
+    rows = crow.shape[0] - 1
+    inner, outer = (rows, columns) if transpose else (columns, rows)
+    if len(dense.shape) not in (1, 2) or dense.shape[0] != inner:
+        raise ShapeError(f"spmm: the dense operand has {inner} rows and 1 or 2 axes, not shape {dense.shape}")
+    dtype = compute_dtype("spmm", "same", NUMERIC, (held, dense))
+    return TensorSpec((outer, *dense.shape[1:]), dtype, common_device("spmm", (crow, col, held, dense)))
+
+
+def _spmm_kernel(
+    xp: Any, crow_indices: Any, col_indices: Any, values: Any, other: Any, columns: int, *, transpose: bool
+) -> Any:
+    check_pattern("spmm", crow_indices, col_indices, columns)
+    dtype = (values[:0] * other.reshape(-1)[:0]).dtype
+    wide = xp.dtype(xp.float32) if is_half(dtype) else dtype
+    matrix = lazy.scipy_sparse().csr_array(
+        (values.astype(wide, copy=False), col_indices, crow_indices), shape=(len(crow_indices) - 1, columns)
+    )
+    with xp.errstate(all="ignore"):
+        return xp.asarray((matrix.T if transpose else matrix) @ other.astype(wide, copy=False)).astype(dtype)
+
+
+def spmm(*args: Any, **kwargs: Any) -> Any:
+    """A sparse matrix, or its transpose, times a dense one."""
+    return operators["sparse::spmm"](*args, **kwargs)
+
+
+def sddmm(*args: Any) -> Any:
+    """Elements of ``one @ two.T`` at the places of a sparse matrix."""
+    return operators["sparse::sddmm"](*args)
+
+
+def _by_values(g: Any, crow_indices: Any, col_indices: Any, other: Any, transpose: bool) -> Any:
+    return sddmm(crow_indices, col_indices, *((other, g) if transpose else (g, other)))
+
+
+def _by_dense(g: Any, crow_indices: Any, col_indices: Any, values: Any, columns: int, transpose: bool) -> Any:
+    return spmm(crow_indices, col_indices, values, g, columns, transpose=not transpose)
+
+
+# -- dense times dense, where a sparse matrix has elements -------------------------------------------------------------
+def _sddmm_meta(crow_indices: Any, col_indices: Any, one: Any, two: Any) -> TensorSpec:
+    crow, col, first, second = map(spec_of, (crow_indices, col_indices, one, two))
+    _check_parts("sddmm", crow, col)
+    if len(first.shape) not in (1, 2) or first.shape[1:] != second.shape[1:] or len(second.shape) == 0:
+        raise ShapeError(f"sddmm: operands of shapes {first.shape} and {second.shape} do not fit each other")
+    if first.shape[0] != crow.shape[0] - 1:
+        raise ShapeError(f"sddmm: {crow.shape[0] - 1} rows, and the first operand has shape {first.shape}")
+    dtype = compute_dtype("sddmm", "same", NUMERIC, (first, second))
+    return TensorSpec(col.shape, dtype, common_device("sddmm", (crow, col, first, second)))
+
+
+def _sddmm_kernel(xp: Any, crow_indices: Any, col_indices: Any, one: Any, two: Any) -> Any:
+    check_pattern("sddmm", crow_indices, col_indices, len(two))
+    dtype = (one.reshape(-1)[:0] * two.reshape(-1)[:0]).dtype
+    wide = xp.dtype(xp.float32) if is_half(dtype) else dtype
+    one, two = (x.astype(wide, copy=False).reshape(len(x), -1) for x in (one, two))
+    rows = xp.repeat(xp.arange(len(crow_indices) - 1), xp.diff(crow_indices))
+    found = xp.empty(len(col_indices), wide)
+    step = max(1, CHUNK // max(1, one.shape[1]))
+    with xp.errstate(all="ignore"):
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
+            found[part] = xp.einsum("kj,kj->k", one[rows[part]], two[col_indices[part]])
+    return found.astype(dtype)
+
+
+def _declare() -> None:
+    """Define the operators."""
+    LIBRARY.define(
+        "spmm(Tensor crow_indices, Tensor col_indices, Tensor values, Tensor other, int columns, *, "
+        "bool transpose=False) -> Tensor",
+        Declaration(
+            "spmm",
+            "sparse",
+            "A sparse matrix in compressed rows, or its transpose, times a dense matrix or vector.",
+            meta=_spmm_meta,
+            kernel=_spmm_kernel,
+            derivative=Rule(
+                vjp={"values": _by_values, "other": _by_dense},
+                jvp={
+                    "values": lambda t, crow_indices, col_indices, other, columns, transpose: spmm(
+                        crow_indices, col_indices, t, other, columns, transpose=transpose
+                    ),
+                    "other": lambda t, crow_indices, col_indices, values, columns, transpose: spmm(
+                        crow_indices, col_indices, values, t, columns, transpose=transpose
+                    ),
+                },
+            ),
+            dtypes=NUMERIC,
+            method=False,
+        ),
+    )
+    LIBRARY.define(
+        "sddmm(Tensor crow_indices, Tensor col_indices, Tensor one, Tensor two) -> Tensor",
+        Declaration(
+            "sddmm",
+            "sparse",
+            "The elements of ``one @ two.T`` at the places that a sparse matrix in compressed rows has.",
+            meta=_sddmm_meta,
+            kernel=_sddmm_kernel,
+            derivative=Rule(
+                vjp={
+                    "one": lambda g, crow_indices, col_indices, two: spmm(
+                        crow_indices, col_indices, g, two, two.shape[0]
+                    ),
+                    "two": lambda g, crow_indices, col_indices, one, two_spec: spmm(
+                        crow_indices, col_indices, g, one, two_spec.shape[0], transpose=True
+                    ),
+                },
+                jvp={
+                    "one": lambda t, crow_indices, col_indices, two: sddmm(crow_indices, col_indices, t, two),
+                    "two": lambda t, crow_indices, col_indices, one: sddmm(crow_indices, col_indices, one, t),
+                },
+            ),
+            dtypes=NUMERIC,
+            method=False,
+        ),
+    )
+
+
+_declare()
