@@ -1,7 +1,7 @@
 """In-place operators, made from the declarations that ask for one: ``add_`` from ``add``.
 
-The functional operator computes, its result is written into the memory of the first argument, and the version of that
-memory rises. What autograd does about it is in :mod:`.record`.
+The functional operator computes, and its result is written into the memory of the first argument. That the version of
+that memory rises is the business of :mod:`.adinplace`, and what autograd does about it of :mod:`.record`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..registry.operator import Operator, operators
 from ..registry.schema import Alias, Argument, Return, Schema
 from ..registry.state import state
 from ..registry.values import TensorSpec, describe
-from .tensor import Tensor, storage_of
+from .tensor import Tensor
 
 # in-place operator -> the operator whose result it writes
 functional: dict[Operator, Operator] = {}
@@ -78,7 +78,6 @@ def _writer(op: Operator, inner: Operator) -> Callable[..., Tensor]:
         if made.dtype != place.dtype or made.shape != place.shape:
             check_fits(op.schema.name, self, result.spec)
         np.copyto(place, made)
-        storage_of(self).version += 1
         return self
 
     return kernel
@@ -91,7 +90,6 @@ def _put_writer(self: Tensor, value: Any, plan: Any, *, accumulate: bool) -> Ten
     place = self._array[numpy_index(plan)]
     given = _data(value)
     place[...] = place + given if accumulate else given
-    storage_of(self).version += 1
     return self
 
 
@@ -109,7 +107,6 @@ def _index_writer(self: Tensor, indices: Any, value: Any, axis: int, *, accumula
             self._array[place] = given
     except IndexError as fault:
         raise OutOfBoundsError(f"setitem: {fault} (shape {self.shape})") from None
-    storage_of(self).version += 1
     return self
 
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 from ..operators.declare import Declaration
-from ..operators.derivatives import NotDifferentiable, Partials, names_of, reverse_rules
+from ..operators.derivatives import Custom, NotDifferentiable, Partials, names_of, reverse_rules
 from ..registry.operator import Operator
 from .inplace import functional
 
@@ -59,8 +58,10 @@ class Plan:
 
     Attributes:
         op: the operator.
+        decl: the declaration that the plan was read off.
         arguments: its tensor arguments; only those with a rule, unless there is no derivative at all.
         reason: why there is no derivative; None where there is one.
+        custom: the derivative, where it is written by hand for the whole call.
         decompose: for composites without a derivative of their own: the body, which is differentiated instead.
         inner: for an in-place operator: the functional one.
         isolate: whether the kernels below may call operators themselves, which must not be recorded again.
@@ -71,6 +72,8 @@ class Plan:
     __slots__ = (
         "_active",
         "arguments",
+        "custom",
+        "decl",
         "decompose",
         "inner",
         "is_view",
@@ -83,16 +86,19 @@ class Plan:
 
     def __init__(self, op: Operator):
         decl = op.decl if isinstance(op.decl, Declaration) else None
+        self.decl: Any = op.decl
         self.op, self.inner = op, functional.get(op)
         self.is_view = op.schema.is_view and len(op.schema.returns) == 1
         self.written = tuple(a.name for a in op.schema.arguments if a.is_write)
         composite = decl is not None and decl.kind == "composite"
         self.decompose = decl.body if decl is not None and composite and decl.derivative is None else None
-        self.isolate = decl is None or composite
-        self.reason = _reason(decl) if self.decompose is None else None
+        self.reason = _reason(decl, self.written) if self.decompose is None else None
+        derivative = None if decl is None else decl.derivative
+        self.custom = derivative if isinstance(derivative, Custom) and self.reason is None else None
+        self.isolate = decl is None or composite or decl.kind == "custom" or self.custom is not None
         self.rules = {} if decl is None else dict(reverse_rules(decl.derivative))
         self.arguments = tuple(
-            found for found in _tensor_arguments(op) if self.reason or found.name in self.rules
+            found for found in _tensor_arguments(op) if self.reason or self.custom or found.name in self.rules
         )
         self._active: dict[int, Active] = {}
 
@@ -133,9 +139,13 @@ class Plan:
         raise ValueError(f"the derivative of {self.op.name} names {name!r}, which is no value of a call")
 
 
-def _reason(decl: Declaration | None) -> str | None:
+def _reason(decl: Declaration | None, written: tuple[str, ...]) -> str | None:
     if decl is None:
         return "it was defined without a derivative"
+    if isinstance(decl.derivative, Custom) and written:
+        return f"it writes {', '.join(written)}, and a derivative can be registered for operators that write nothing"
+    if decl.kind == "custom" and decl.derivative is None:
+        return "no derivative is registered for it"
     if isinstance(decl.derivative, NotDifferentiable):
         return decl.derivative.reason
     return None if decl.derivative is not None else "its declaration has none"
@@ -148,12 +158,9 @@ def _tensor_arguments(op: Operator) -> list[Tracked]:
     return found + [Tracked(a.name, None, a.type.is_list) for a in keyword]
 
 
-_plans: WeakKeyDictionary[Operator, Plan] = WeakKeyDictionary()
-
-
 def plan_of(op: Operator) -> Plan:
-    """The plan of an operator, made at its first use."""
-    plan = _plans.get(op)
-    if plan is None:
-        plan = _plans[op] = Plan(op)
+    """The plan of an operator, made at its first use, and again when its declaration has been replaced."""
+    plan: Plan | None = op.plan
+    if plan is None or plan.decl is not op.decl:
+        plan = op.plan = Plan(op)
     return plan

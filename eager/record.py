@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import AutogradError, NotDifferentiableError
+from ..errors import AutogradError, UnsupportedError
 from ..operators.declare import LIBRARY
+from ..operators.derivatives import Custom
 from ..registry.keys import AUTOGRAD, DispatchKey, below, keys_of
 from ..registry.operator import Operator
 from ..registry.state import adjusted
 from ..registry.values import describe
+from .context import Context, ContextNode, Input
 from .dunders import by_name
 from .meta import AutogradMeta
 from .node import Node
 from .plans import ARGUMENT, Plan, Tracked, plan_of
+from .results import flat, map_results
 from .tensor import EAGER, Tensor, require_grad
 from .views import View, check_unshared, rebase, root_of, shares, track
 
@@ -70,11 +73,49 @@ def make_node(
     """The node of a call. ``args`` and ``out`` are what is saved."""
     if plan.reason is not None:
         return Node(plan.op, None, edges, plan.reason)
+    if plan.custom is not None:
+        return _context_node(plan, plan.custom, mask, edges, args, kwargs, out, is_alias)
     node = Node(plan.op, plan.active(mask), edges)
     if node.active is not None and node.active.savers:
         node.save(args, kwargs, out, is_alias)
     if isinstance(out, tuple):
         node.results = tuple(item.spec for item in out)
+    return node
+
+
+def _context_node(
+    plan: Plan,
+    custom: Custom,
+    mask: int,
+    edges: list[Any],
+    args: Args,
+    kwargs: Kwargs,
+    out: Any,
+    is_alias: bool,
+) -> Node:
+    """The node of an operator whose derivative is written by hand."""
+    tracked = [argument for bit, argument in enumerate(plan.arguments) if mask >> bit & 1]
+    inputs = [Input(a.name, a.type.core == "Tensor", a.type.is_list) for a in plan.op.schema.positional]
+    needs: list[Any] = [
+        (False,) * len(value) if item.is_list and isinstance(value, tuple) and item.is_tensor else False
+        for item, value in zip(inputs, args)
+    ]
+    for argument, edge in zip(tracked, edges):
+        if argument.position is None:
+            raise UnsupportedError(
+                f"{plan.op.name}: {argument.name!r} requires a gradient and is keyword-only, and a registered "
+                "derivative gives gradients of positional arguments; pass x.detach(), or define it as positional"
+            )
+        needs[argument.position] = tuple(to is not None for to in edge) if argument.is_list else True
+    node = ContextNode(plan.op, edges, custom.backward, inputs, [a.position or 0 for a in tracked])
+    context = Context(tuple(needs))
+    if custom.setup_context is not None:
+        keywords = (
+            {"keyword_only_inputs": kwargs} if any(a.kwarg_only for a in plan.op.schema.arguments) else {}
+        )
+        with adjusted(exclude=AUTOGRAD if is_alias else 0):
+            custom.setup_context(context, args, output=out, **keywords)
+    node.keep(context, out, is_alias)
     return node
 
 
@@ -94,7 +135,7 @@ def record_call(plan: Plan, args: Args, kwargs: Kwargs, out: Any) -> Any:
     if not mask:
         return out
     out = _fresh(out, args)
-    _attach(make_node(plan, mask, edges, args, kwargs, out, True), out)
+    attach(make_node(plan, mask, edges, args, kwargs, out, True), out)
     if plan.is_view:
         track(plan, args, kwargs, out)
     return out
@@ -110,19 +151,21 @@ def run_below(plan: Plan, keyset: int, args: Args, kwargs: Kwargs) -> Any:
 
 def _fresh(out: Any, args: Args) -> Any:
     """The result as an object of its own, where the kernel has given back an argument."""
-    if isinstance(out, tuple):
-        return tuple(_fresh(item, args) for item in out)
-    return out._alias() if any(out is arg for arg in args) else out
+    given = {id(item) for item in flat(args)}
+    return map_results(lambda item, _: item._alias() if id(item) in given else item, out)
 
 
-def _attach(node: Node, out: Any) -> Any:
-    for index, item in enumerate(out if isinstance(out, tuple) else (out,)):
-        if type(item) in EAGER:
-            dtype = item.dtype
-            if dtype.is_inexact:
-                require_grad(item, AutogradMeta(node, index))
-            elif dtype.is_integer:  # booleans are masks, and there are many; they stay plain tensors
-                item._meta = AutogradMeta(None, 0, False, node.op.name)
+def attach(node: Node, out: Any, written: Args = ()) -> Any:
+    """Give the results their history; those that were written have got theirs."""
+    constant = node.constant if isinstance(node, ContextNode) else ()
+    for index, item in enumerate(flat(out)):
+        if type(item) not in EAGER or any(item is target for target in written):
+            continue
+        dtype = item.dtype
+        if dtype.is_inexact and index not in constant:
+            require_grad(item, AutogradMeta(node, index))
+        elif dtype.is_integer or index in constant:  # booleans are masks, and there are many; they stay plain
+            item._meta = AutogradMeta(None, 0, False, node.op.name)
     return out
 
 
@@ -130,29 +173,51 @@ def _attach(node: Node, out: Any) -> Any:
 def write(plan: Plan, args: Args, kwargs: Kwargs, run: Callable[[], Any]) -> Any:
     """Run an in-place operator; the tensor written gets the history of the functional operator.
 
+    Where that has no derivative the tensors written get a history that raises in ``backward``, naming the operator.
+
     Raises:
-        AutogradError: the tensor is a leaf.
-        NotDifferentiableError: the operator has no derivative.
+        AutogradError: a tensor that is written is a leaf, or a view of one.
         UnsupportedError: other tensors share the memory, and would keep a history that is no longer true.
     """
-    target = args[0]
     inner = plan_of(plan.inner) if plan.inner is not None else None
-    check_not_leaf(plan.op, target, eager_meta(root_of(target)))
+    targets = written_values(plan, args, kwargs)
+    for target in targets:
+        check_not_leaf(plan.op, target, eager_meta(root_of(target)))
     mask, edges = edges_of(inner or plan, args, kwargs, eager_meta)
     if not mask:
         return run()
+    for target in targets:
+        check_unshared(plan.op, target)
     if inner is None or inner.reason is not None or inner.decompose is not None:
-        raise NotDifferentiableError(
-            f"{plan.op.name} writes into {describe(target)} and its gradient is not known; use the functional operator"
-        )
-    check_unshared(plan.op, target)
+        return _write_unknown(plan, inner, edges, targets, run)
+    target = args[0]
     args = tuple(_before(target, args, inner, mask))
     run()
-    rebase(target, make_node(inner, mask, edges, args, kwargs, target, True), require_grad, _view_node)
+    rebase(target, make_node(inner, mask, edges, args, kwargs, target, True), require_grad, view_node)
     return target
 
 
-def _view_node(view: View, out: Any) -> Node:
+def written_values(plan: Plan, args: Args, kwargs: Kwargs) -> Args:
+    """The tensors that a call writes."""
+    names = [argument.name for argument in plan.op.schema.positional]
+    given = {**dict(zip(names, args)), **kwargs}
+    return tuple(item for name in plan.written for item in flat(given[name]) if isinstance(item, Tensor))
+
+
+def _write_unknown(
+    plan: Plan, inner: Plan | None, edges: list[Any], targets: Args, run: Callable[[], Any]
+) -> Any:
+    """Run an operator that writes in a way that has no derivative; whoever asks for one gets an error."""
+    reason = plan.reason or "it writes in place" if inner is None or inner.reason is None else inner.reason
+    out = run()
+    node = Node(plan.op, None, edges, reason)
+    for target in targets:
+        if target.dtype.is_inexact:
+            rebase(target, node, require_grad, view_node)
+    return attach(node, out, targets)
+
+
+def view_node(view: View, out: Any) -> Node:
     """The node of a view, to the present history of its base."""
     mask, edges = edges_of(view.plan, view.args, view.kwargs, eager_meta)
     return make_node(view.plan, mask, edges, view.args, view.kwargs, out, True)

@@ -23,7 +23,9 @@ from ..registry.keys import AUTOGRAD, BACKEND_OF_DEVICE, BACKENDS, DispatchKey, 
 from ..registry.operator import Operator
 from ..registry.state import adjusted
 from .dispatch_mode import PYTHON, handle, innermost, overriding
+from .levels import LevelTensor, below_autograd
 from .meta import leaf
+from .results import flat
 from .tensor import EAGER, Tensor, storage_of
 
 BELOW = below(DispatchKey.Python)
@@ -45,6 +47,8 @@ def python_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
     if place is not None:
         with adjusted(exclude=ABOVE):
             return handle(place, PYTHON, op, args, kwargs)
+    if any(isinstance(item, LevelTensor) for item in flat((args, tuple(kwargs.values())))):
+        return below_autograd(op, args, kwargs)
     types = overriding(args, kwargs)
     if not types:
         return op.dispatch(keyset & BELOW, args, kwargs)

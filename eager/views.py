@@ -26,7 +26,7 @@ from .meta import AutogradMeta
 from .node import Node
 from .plans import Active, Plan, Rule
 from .storage import Storage, saved_count
-from .tensor import wrap
+from .tensor import EAGER, storage_of, wrap
 
 Attach = Callable[[Any, AutogradMeta], Any]
 Record = Callable[["View", Any], Node]
@@ -81,6 +81,12 @@ def bottom(value: Any) -> Any:
     while hasattr(value, "_payload"):
         value = value._payload
     return value
+
+
+def raise_version(tensor: Any) -> None:
+    """Count a write into a tensor's memory, so that a history that has saved it notices."""
+    if type(tensor) in EAGER:
+        storage_of(tensor).version += 1
 
 
 def shares(one: Any, two: Any) -> bool:
@@ -143,7 +149,7 @@ def check_unshared(op: Operator, target: Any) -> None:
         )
 
 
-def rebase(target: Any, node: Node, attach: Attach, record: Record) -> None:
+def rebase(target: Any, node: Node, attach: Attach, record: Record, index: int = 0) -> None:
     """Give a tensor that was written its new history, and with it all its family.
 
     Args:
@@ -151,10 +157,14 @@ def rebase(target: Any, node: Node, attach: Attach, record: Record) -> None:
         node: what its elements are now.
         attach: sets the meta of a tensor.
         record: the node of a view, to the present history of its base.
+        index: which result of ``node``.
     """
     family = None if target._meta is None else target._meta.family
     root = root_of(target)
-    meta = AutogradMeta(node if root is target else _replace_part(root, target, node, record))
+    whole = root is target
+    meta = AutogradMeta(
+        node if whole else _replace_part(root, target, node, index, record), index if whole else 0
+    )
     meta.family = family
     attach(root, meta)
     for member in family.live() if family is not None else ():
@@ -165,7 +175,7 @@ def rebase(target: Any, node: Node, attach: Attach, record: Record) -> None:
             attach(member, renewed)
 
 
-def _replace_part(root: Any, target: Any, node: Node, record: Record) -> Node:
+def _replace_part(root: Any, target: Any, node: Node, index: int, record: Record) -> Node:
     """The history of the root after a part of it was replaced."""
     chain: list[tuple[Part, Node]] = []
     part = target
@@ -176,7 +186,7 @@ def _replace_part(root: Any, target: Any, node: Node, record: Record) -> Node:
     before = root._meta
     edges = [
         (before.node or before, before.index, root.shape, root.dtype),
-        (node, 0, target.shape, target.dtype),
+        (node, index, target.shape, target.dtype),
     ]
     return PartNode(node.op, edges, chain)
 

@@ -39,13 +39,26 @@ class Rule(NamedTuple):
     jvp: Mapping[str, Callable[..., Any]] = {}
 
 
+class Custom(NamedTuple):
+    """Written by hand for the whole call, as those who add an operator from outside do.
+
+    Attributes:
+        backward: ``backward(ctx, *grads)``: from the gradient of each result to that of each positional argument.
+        setup_context: ``setup_context(ctx, inputs, output)``: notes on the context what ``backward`` needs; where the
+            operator has keyword-only arguments it also takes them, as ``keyword_only_inputs``. None: nothing is needed.
+    """
+
+    backward: Callable[..., Any]
+    setup_context: Callable[..., Any] | None = None
+
+
 class NotDifferentiable(NamedTuple):
     """Said aloud: there is no derivative, and why."""
 
     reason: str
 
 
-Derivative = Partials | Linear | Rule | NotDifferentiable
+Derivative = Partials | Linear | Rule | Custom | NotDifferentiable
 
 
 def names_of(rule: RuleFn) -> tuple[str, ...]:

@@ -140,6 +140,8 @@ def _lay_implicit(
             served |= bits
     if "CompositeExplicit" not in newest:
         stopped = sum(1 << key for key, backends in BEHIND.items() if served & backends)
+        if any(isinstance(key, DispatchKey) and AUTOGRAD >> key & 1 for key in newest):
+            stopped |= 1 << DispatchKey.Level  # a level of grad asks the autograd key's kernel
         lay("composite_implicit", "CompositeImplicit", ALIASES["CompositeImplicit"] & ~stopped)
     if served & BEHIND[DispatchKey.AutogradOther]:
         table[DispatchKey.AutogradOther] = AMBIGUOUS

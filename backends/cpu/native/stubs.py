@@ -105,7 +105,8 @@ class Stub:
         return not (self.failure or watched) and self._kernels() == self.kernels
 
     def _kernels(self) -> list[Any]:
-        return [op.table[DispatchKey.CPU].fn for op in (self.operator, self.base)]
+        keys = (DispatchKey.CPU, DispatchKey.ADInplaceOrView)
+        return [op.table[key].fn for op in (self.operator, self.base) for key in keys]
 
     @property
     def calls(self) -> int:
@@ -188,8 +189,10 @@ class Stub:
                         door.record.add(variant)
 
     def follow(self) -> None:
-        """The operator's kernels have changed."""
+        """The operator's kernels, or who is interested in its calls, have changed; the registry's lock is held."""
+        if self.record is None:
+            return  # cold
         if native_type.entry_of(self.function):
             self.take_out()
-            if self.usable:
-                self.put_in()
+        if self.usable:
+            self.put_in()

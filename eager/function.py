@@ -1,0 +1,246 @@
+"""``td.autograd.Function``: a computation with a derivative written by hand.
+
+Source: ``torch.autograd.Function``. Under several levels each one runs ``setup_context`` on its own values, as
+functorch does it, so that gradients of gradients go through ``backward`` at every level.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+from .. import lazy
+from ..errors import ArgumentError, UnsupportedError
+from ..registry.keys import AUTOGRAD
+from ..registry.state import adjusted, state
+from ..registry.values import describe
+from .context import Context, ContextNode, Input
+from .dunders import by_name
+from .levels import Level, LevelTensor, check_open, set_meta, unwrap, view_node_at, wrap_level
+from .meta import AutogradMeta
+from .record import attach, check_not_leaf, eager_meta, edge_of, view_node
+from .results import flat, map_results
+from .tensor import Tensor, require_grad
+from .views import bottom, check_unshared, raise_version, rebase, root_of
+
+
+class _Name(NamedTuple):
+    """What stands for an operator in the messages about a node."""
+
+    name: str
+
+    @property
+    def schema(self) -> _Name:
+        return self
+
+
+class Function:
+    """A computation whose gradient is written by hand. Derive from it, and call ``apply``.
+
+    ``forward(*args)`` computes; ``setup_context(ctx, inputs, output)`` notes what the gradient needs;
+    ``backward(ctx, *grads)`` takes the gradient of each result and gives that of each input (None for a non-tensor).
+    Without ``setup_context``, ``forward(ctx, *args)`` does both: that works under one ``td.grad`` or on tensors that
+    require gradients, not where several transforms meet.
+
+    ``backward`` is differentiated in its turn if it is written with operators.
+
+    >>> import tandem as td
+    >>> class Clip(td.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(x, limit):
+    ...         return td.clip(x, -limit, limit)
+    ...
+    ...     @staticmethod
+    ...     def setup_context(ctx, inputs, output):
+    ...         pass
+    ...
+    ...     @staticmethod
+    ...     def backward(ctx, g):
+    ...         return g, None  # straight through
+    >>> td.grad(lambda x: Clip.apply(x, 1.0).sum())(td.asarray([0.5, 3.0])).tolist()
+    [1.0, 1.0]
+    """
+
+    @staticmethod
+    def forward(*args: Any) -> Any:
+        """Compute the results: a tensor, or a tuple of tensors and other values."""
+        raise UnsupportedError("a td.autograd.Function needs a static method forward(*args)")
+
+    setup_context: Any = None
+
+    @staticmethod
+    def backward(ctx: Context, *grads: Any) -> Any:
+        """The gradient of each input, from those of the results."""
+        raise UnsupportedError("this td.autograd.Function has no backward(ctx, *grads)")
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Call it, recorded as one step.
+
+        Args:
+            args, kwargs: what ``forward`` takes. Tensors whose gradients are wanted are arguments themselves, not items
+                of a list or a dict.
+
+        Returns:
+            What ``forward`` gives.
+
+        Raises:
+            ArgumentError: a tensor that requires a gradient lies inside a container, or the result is of a wrong kind.
+            UnsupportedError: several transforms meet, and there is no ``setup_context``.
+        """
+        given = _bind(cls, args, kwargs) if kwargs else args
+        for place, value in enumerate(given):
+            _check_no_hidden(cls, place, value)
+        return _apply(cls, given)
+
+
+def _bind(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    signature = lazy.module("inspect").signature(cls.forward)
+    first = () if cls.setup_context is not None else (None,)
+    bound = signature.bind(*first, *args, **kwargs)
+    bound.apply_defaults()
+    if bound.kwargs:
+        raise ArgumentError(f"{cls.__name__}.forward takes keyword-only arguments; gradients go by position")
+    return tuple(bound.args[len(first) :])
+
+
+def _check_no_hidden(cls: type[Function], place: int, value: Any) -> None:
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    for item in items:
+        _check_no_hidden(cls, place, item)
+        if isinstance(item, Tensor) and item.requires_grad and not state.exclude & AUTOGRAD:
+            raise ArgumentError(
+                f"{cls.__name__}.apply: argument {place} is a container with a tensor that requires a gradient, which "
+                "would be lost; pass each tensor as an argument of its own"
+            )
+
+
+def _apply(cls: type[Function], args: tuple[Any, ...]) -> Any:
+    level = _highest(args)
+    return _apply_eager(cls, args) if level is None else _apply_at(cls, level, args)
+
+
+def _highest(args: tuple[Any, ...]) -> Level | None:
+    values = [value for value in args if isinstance(value, LevelTensor)]
+    for value in values:
+        check_open(value)
+    return max((value._level for value in values), key=lambda level: level.depth, default=None)
+
+
+def _compute(cls: type[Function], context: Context, args: tuple[Any, ...]) -> Any:
+    """Run forward, and note what backward needs."""
+    if cls.setup_context is None:
+        return _check_results(cls, cls.forward(context, *args))
+    out = _check_results(cls, cls.forward(*args))
+    if any(context.needs_input_grad):
+        cls.setup_context(context, args, out)
+    return out
+
+
+def _check_results(cls: type[Function], out: Any) -> Any:
+    for item in out if type(out) is tuple else (out,):
+        inside = item.values() if isinstance(item, dict) else item if isinstance(item, (list, tuple)) else ()
+        if any(isinstance(value, Tensor) for value in inside):
+            raise ArgumentError(
+                f"{cls.__name__}.forward gave {describe(item)}; it gives a tensor or a flat tuple of tensors and other "
+                "values"
+            )
+    return out
+
+
+# -- on tensors that require gradients ---------------------------------------------------------------------------------
+def _apply_eager(cls: type[Function], args: tuple[Any, ...]) -> Any:
+    wanted = not state.exclude & AUTOGRAD
+    metas = [eager_meta(value) if wanted else None for value in args]
+    edges = [edge_of(value, meta) for value, meta in zip(args, metas) if meta is not None]
+    context = Context(tuple(meta is not None for meta in metas))
+    with adjusted(exclude=AUTOGRAD):
+        out = _compute(cls, context, args)
+    dirty = _check_dirty(cls, context, out)
+    if not edges:
+        return out
+    kept = {id(item) for item in dirty}
+    old = {id(value) for value in args if isinstance(value, Tensor)}
+    fresh = map_results(
+        lambda item, _: (
+            item._alias() if id(item) not in kept and (id(item) in old or item._meta is not None) else item
+        ),
+        out,
+    )
+    node = _node(cls, context, edges, out, fresh, True)
+    for number, item in enumerate(flat(fresh)):
+        if id(item) in kept:
+            _rewrite(node, item, number)
+    return attach(node, fresh, dirty)
+
+
+def _rewrite(node: ContextNode, target: Any, number: int) -> None:
+    """Give an input that forward has written its new history."""
+    check_not_leaf(node.op, target, eager_meta(root_of(target)))
+    check_unshared(node.op, target)
+    rebase(target, node, require_grad, view_node, number)
+
+
+def _check_dirty(cls: type[Function], context: Context, out: Any) -> tuple[Any, ...]:
+    results = {id(item) for item in flat(out)}
+    for item in context._dirty:
+        if id(item) not in results:
+            raise ArgumentError(
+                f"{cls.__name__}: an input given to mark_dirty is not among the results; forward must return what it "
+                "writes"
+            )
+        raise_version(bottom(item))
+    return context._dirty
+
+
+def _node(
+    cls: type[Function], context: Context, edges: list[Any], out: Any, fresh: Any, is_alias: bool
+) -> ContextNode:
+    needs = context.needs_input_grad
+    inputs = [Input(f"argument {place}", True) for place in range(len(needs))]
+    places = [place for place, need in enumerate(needs) if need]
+    node = ContextNode(_Name(cls.__name__), edges, cls.backward, inputs, places)
+    node.keep(context, out, is_alias, fresh)
+    return node
+
+
+# -- on values of a level ----------------------------------------------------------------------------------------------
+def _apply_at(cls: type[Function], level: Level, args: tuple[Any, ...]) -> Any:
+    raw = tuple(unwrap(level, value) for value in args)
+    metas = [v._meta if type(v) is LevelTensor and v._level is level else None for v in args]
+    edges = [edge_of(value, meta) for value, meta in zip(args, metas) if meta is not None]
+    if state.exclude & AUTOGRAD or not edges:
+        return _apply(cls, raw)
+    context = Context(tuple(meta is not None for meta in metas))
+    out = _below(cls, context, raw)
+    dirty = {id(item) for item in _check_dirty(cls, context, out)}
+    node = _node(cls, context, edges, out, out, False)
+    given = {id(value): args[place] for place, value in enumerate(raw) if isinstance(value, Tensor)}
+
+    def lift(item: Any, number: int) -> Any:
+        if id(item) in dirty:
+            target = given[id(item)]
+            check_not_leaf(node.op, target, root_of(target)._meta)
+            check_unshared(node.op, target)
+            rebase(target, node, set_meta, partial(view_node_at, level), number)
+            return target
+        if number in node.constant or not item.dtype.is_inexact:
+            return item
+        payload = by_name("reshape")(item, item.shape) if id(item) in given else item
+        return wrap_level(level, payload, AutogradMeta(node, number))
+
+    return map_results(lift, out)
+
+
+def _below(cls: type[Function], context: Context, raw: tuple[Any, ...]) -> Any:
+    """Run it on what a level's values wrap, and note what this level's backward needs."""
+    if cls.setup_context is None:
+        if any(isinstance(value, Tensor) and value.requires_grad for value in raw):
+            raise UnsupportedError(
+                f"{cls.__name__}.apply: gradients are taken at several levels at once, and only a Function with a "
+                "static method setup_context(ctx, inputs, output), and forward(*args) without ctx, can be run there"
+            )
+        return _compute(cls, context, raw)
+    out = _apply(cls, raw)
+    cls.setup_context(context, raw, out)
+    return out
