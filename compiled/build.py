@@ -23,7 +23,7 @@ from .leaves import LeafGuard, LeftOut, guard_of
 from .outputs import plan_outputs
 from .ranges import ranges_of
 from .specialization import Specialization
-from .versions import versions_of
+from .versions import moment, versions_of
 
 _MOVING = ("tensor", "array", "scalar")
 
@@ -54,6 +54,7 @@ def specialize(
     guards = tuple(map(guard_of, keys))
     paths = tuple(arguments.paths(bound.treedef))
     include, exclude = state.include, state.exclude
+    before = moment()
     with tracing(arguments.name) as trace:
         trace.names = [path for path, guard in zip(paths, guards) if guard.kind in _MOVING]
         leaves = [_tracer_of(trace, guard, leaf) for guard, leaf in zip(guards, bound.leaves)]
@@ -72,7 +73,7 @@ def specialize(
         exclude=exclude,
         externals=externals_of(fn),
         captured=tuple(guard_of(_captured_key(tensor)) for tensor in graph.constants),
-        versions=versions_of(graph),
+        versions=versions_of(graph, before),
         scalar_types=tuple(item.value.weak for item in graph.derived),  # type: ignore[misc]
         graph=graph,
         program=with_outputs(graph, plan.computed),

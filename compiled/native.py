@@ -27,7 +27,7 @@ from ..backends.cpu.native.jit_records import (
 from ..eager.tensor import Tensor
 from ..registry import native_type
 from ..registry.dtypes import as_dtype
-from ..registry.operator import Operator, change_listeners
+from ..registry.operator import Operator, change_listeners, lock
 from ..registry.values import TensorSpec
 from ..tracer.graph import Value
 from .arguments import Arguments
@@ -341,7 +341,11 @@ class NativeEntry:
             entry = runtime.entry("jitted")
             self._record = JitRecord(runtime.process, self._slow)
             native_type.set_entry(function, entry, self._record.address)
-        self._record.link(record)
+        with (
+            lock
+        ):  # a change of the registry unlinks; none may come between the look at the versions and the link
+            if found.current():
+                self._record.link(record)
 
     def _worth_it(self, runtime: Any, found: Specialization) -> bool:
         """Whether the entry is at hand, or the function is called so often that compiling the entry pays."""
@@ -354,7 +358,8 @@ class NativeEntry:
     def unlink(self) -> None:
         """Send every call to Python until it links specializations again."""
         if self._record is not None:
-            self._record.unlink()
+            with lock:
+                self._record.unlink()
 
 
 _entries: weakref.WeakSet[NativeEntry] = weakref.WeakSet()

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..registry.keys import BACKENDS, DispatchKey, keyset
 from ..registry.operator import Operator, change_listeners
 from ..tracer.graph import Graph
 
+# Where kernels run while a function is traced. What they call is recorded in their stead, so the graph does not name
+# them: the layers, and the shape rules.
+_WHILE_TRACING = ((1 << len(DispatchKey)) - 1) & ~BACKENDS | keyset(
+    DispatchKey.Meta, DispatchKey.SparseMeta, DispatchKey.QuantizedMeta
+)
+
 
 class _Clock:
-    """Counts changes of the registry: all of them, and those of operators that decompose while tracing."""
+    """Counts changes of the registry: all of them, and those that tracing alone would notice.
+
+    Both are written under the registry's lock. An operator whose table nobody has looked at is in no graph.
+    """
 
     changes = 0
     composites = 0
@@ -17,7 +27,9 @@ class _Clock:
 
 def _on_change(op: Operator) -> None:
     _Clock.changes += 1
-    if op.registered("CompositeImplicit") is not None:
+    if op.keys_only or not op.in_use:
+        return
+    if op.changed & _WHILE_TRACING or op.registered("CompositeImplicit") is not None:
         _Clock.composites += 1
 
 
@@ -27,12 +39,12 @@ change_listeners.append(_on_change)
 class Versions(NamedTuple):
     """The registry as one graph depends on it.
 
-    A recorded operator counts by its own version. One that decomposed leaves no trace in the graph, so a change of any
-    such operator counts.
+    A recorded operator counts by its own version. A kernel that ran while tracing (a body that decomposes, a layer's)
+    leaves no trace in the graph, so a change of any such kernel counts.
 
     Attributes:
         operators: the recorded operators and their versions.
-        composites: the count of changes of decomposing operators.
+        composites: the count of changes of kernels that run while tracing, before the function was traced.
     """
 
     operators: tuple[tuple[Operator, int], ...]
@@ -43,10 +55,20 @@ class Versions(NamedTuple):
         return self.composites == _Clock.composites and all(op.version == v for op, v in self.operators)
 
 
-def versions_of(graph: Graph) -> Versions:
-    """The versions that a graph depends on, now."""
+def moment() -> int:
+    """What :func:`versions_of` takes: asked for before a function is traced, so that changes meanwhile count too."""
+    return _Clock.composites
+
+
+def versions_of(graph: Graph, before: int) -> Versions:
+    """The versions that a graph depends on.
+
+    Args:
+        graph: a graph, not lowered yet.
+        before: the :func:`moment` before it was traced.
+    """
     used = dict.fromkeys(node.op for node in graph.nodes)
-    return Versions(tuple((op, op.version) for op in used), _Clock.composites)
+    return Versions(tuple((op, op.version) for op in used), before)
 
 
 def changes() -> int:

@@ -14,6 +14,8 @@ from .binding import Binder
 from .keys import (
     BACKEND_OF_DEVICE,
     BACKENDS,
+    BESIDE_COMPOSED,
+    COMPOSED,
     KEY_COUNT,
     DispatchKey,
     DispatchKeySet,
@@ -54,14 +56,29 @@ class Operator:
         decl: its declaration (:class:`tandem.operators.declare.Declaration`), or None for one defined without.
         plan: how autograd treats it (:class:`tandem.eager.plans.Plan`), or None as long as nobody has asked.
         version: rises with each change.
+        keys_only: whether the last change was one of ``extra_keys`` alone, which leaves the version as it is.
         changed: key set of the slots that the last change has filled otherwise, as far as a table had been in use.
         kernels: its registrations by key, the newest last; replaced as a whole when they change.
         place: where it was defined.
     """
 
     __slots__ = (
-        "__weakref__", "_binder", "_published", "changed", "decl", "extra_keys", "kernels", "layer_keys", "name",
-        "place", "plan", "schema", "version"
+        "__weakref__",
+        "_added_keys",
+        "_binder",
+        "_extra_keys",
+        "_published",
+        "_told_keys",
+        "changed",
+        "decl",
+        "kernels",
+        "keys_only",
+        "layer_keys",
+        "name",
+        "place",
+        "plan",
+        "schema",
+        "version"
     )  # fmt: skip
 
     def __init__(self, schema: Schema, decl: Any = None, place: Place | None = None):
@@ -72,9 +89,10 @@ class Operator:
         self._binder: Binder | None = None
         self.kernels: dict[KeyName, list[Registration]] = {}
         self.version = self.changed = 0
-        self.extra_keys = 0
         writes_or_views = schema.is_mutable or schema.is_view
         self.layer_keys = 1 << DispatchKey.ADInplaceOrView if writes_or_views else 0
+        self.extra_keys = self._told_keys = 0
+        self.keys_only = False
         self.plan: Any = None
         self._published: tuple[Table, int] | None = None
 
@@ -84,6 +102,15 @@ class Operator:
         if self._binder is None:
             self._binder = Binder(self.schema)
         return self._binder
+
+    @property
+    def extra_keys(self) -> int:
+        """See the class."""
+        return self._extra_keys
+
+    @extra_keys.setter
+    def extra_keys(self, bits: int) -> None:
+        self._extra_keys, self._added_keys = bits, bits | self.layer_keys
 
     # -- the table -------------------------------------------------------------------------------------------------
     def add(self, registration: Registration, instead: Registration | None = None) -> None:
@@ -112,9 +139,10 @@ class Operator:
                 self.recompute()
 
     def recompute(self) -> None:
-        """Something has changed (a kernel, the declaration): bring the table up to date and tell the listeners."""
+        """A kernel, the declaration or ``extra_keys`` has changed: renew the table and tell the listeners."""
         with lock:
             self._renew()
+            self.keys_only = self._extra_keys != self._told_keys and not self.changed
             self._tell()
 
     def follow_fallbacks(self) -> None:
@@ -122,6 +150,7 @@ class Operator:
         with lock:
             if self._published is not None:
                 self._renew()
+                self.keys_only = False
                 if self.changed:
                     self._tell()
 
@@ -129,7 +158,8 @@ class Operator:
         """The definition has been removed: whoever still holds the operator gets an error instead of a kernel."""
         with lock:
             self.kernels = {}
-            self._published, self.changed = _RETIRED, (1 << KEY_COUNT) - 1
+            self.changed = 0 if self._published is None else _RETIRED[1]
+            self._published, self.keys_only = _RETIRED, False
             self._tell()
 
     def _renew(self) -> None:
@@ -142,7 +172,8 @@ class Operator:
         self.changed = sum(1 << i for i, (old, new) in enumerate(zip(before[0], after[0])) if old != new)
 
     def _tell(self) -> None:
-        self.version += 1
+        self._told_keys = self._extra_keys
+        self.version += not self.keys_only
         for listener in change_listeners:
             listener(self)
 
@@ -170,7 +201,7 @@ class Operator:
     # -- calls -----------------------------------------------------------------------------------------------------
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the operator: bind the arguments, compute the key set, run the kernel of its highest key."""
-        args, kwargs = self.binder.bind(args, kwargs)
+        args, kwargs = (self._binder or self.binder).bind(args, kwargs)
         keyset = self.keyset(args, kwargs)
         try:
             return self.dispatch(keyset, args, kwargs)
@@ -185,13 +216,15 @@ class Operator:
     def keyset(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
         """The key set of a bound call: its tensors' keys, with this thread's included and without its excluded."""
         bits = 0
-        if self.binder.tensors_only:
+        binder = self._binder or self.binder
+        if binder.tensors_only:
             for value in args:
                 if isinstance(value, TensorBase):
                     bits |= value._keys
             if bits & BACKENDS:
-                return (bits | state.include | self.extra_keys | self.layer_keys) & ~state.exclude
-        for index, is_list in self.binder.tensor_positions:
+                bits = (bits | state.include | self._added_keys) & ~state.exclude
+                return bits & BESIDE_COMPOSED if bits & COMPOSED else bits
+        for index, is_list in binder.tensor_positions:
             value = args[index]
             if is_list:
                 for item in value or ():
@@ -199,12 +232,13 @@ class Operator:
                         bits |= item._keys
             elif isinstance(value, TensorBase):
                 bits |= value._keys
-        for name in self.binder.tensor_keywords:
+        for name in binder.tensor_keywords:
             if isinstance(kwargs[name], TensorBase):
                 bits |= kwargs[name]._keys
         if not bits & BACKENDS:
             bits |= self._default_backend(args, kwargs)
-        return (bits | state.include | self.extra_keys | self.layer_keys) & ~state.exclude
+        bits = (bits | state.include | self._added_keys) & ~state.exclude
+        return bits & BESIDE_COMPOSED if bits & COMPOSED else bits
 
     def _default_backend(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
         device = kwargs.get(self.binder.device_argument or "") or "cpu"
