@@ -52,18 +52,24 @@ def _run(level: Level, op: Operator, way: Way, info: BatchInfo, args: Args, kwar
         if way.elementwise:
             return wrap_batched(level, _elementwise(level, info, args))
         raw, dims = _unwrap_all(level, way, args)
-        out, out_dims = way.rule(info, dims, *raw, **kwargs)
-    except TandemError:
-        _check_example(op, way, args, kwargs)
+        out, out_dims = _pair(op, way.rule(info, dims, *raw, **kwargs))
+    except TandemError as fault:
+        if not isinstance(fault, UnsupportedError):
+            _check_example(op, way, args, kwargs)
         raise
     if way.inner is not None:
         return args[0]
     if way.checked:
         _check_result(op, level, out, out_dims)
-    if type(out) is tuple or type(out) is list:
-        each = out_dims if isinstance(out_dims, tuple | list) else (out_dims,) * len(out)
-        return tuple([_wrap(level, item, dim) for item, dim in zip(out, each)])
     return _wrap(level, out, out_dims)
+
+
+def _pair(op: Operator, found: Any) -> tuple[Any, Any]:
+    if type(found) is tuple and len(found) == 2:
+        return found
+    raise ValueArgumentError(
+        f"the batching rule of {op.name} gives a pair (result, out_dims), not {describe(found)}"
+    )
 
 
 def _elementwise(level: Level, info: BatchInfo, args: Args) -> Any:
@@ -85,10 +91,14 @@ def _elementwise(level: Level, info: BatchInfo, args: Args) -> Any:
     return info.call(*raw) if is_even else elementwise(info, tuple(dims), *raw)[0]
 
 
-def _wrap(level: Level, payload: Any, dim: int | None) -> Any:
-    if dim is None:
-        return payload
-    return wrap_batched(level, one_to_front(payload, dim % len(payload.shape)) if dim else payload)
+def _wrap(level: Level, out: Any, dims: Any) -> Any:
+    """Results as values of the level; ``dims`` says for all of them, or for each, where the batch is."""
+    if type(out) is tuple or type(out) is list:
+        each = dims if isinstance(dims, tuple | list) else (dims,) * len(out)
+        return type(out)([_wrap(level, item, dim) for item, dim in zip(out, each)])
+    if dims is None or out is None:
+        return out
+    return wrap_batched(level, one_to_front(out, dims % len(out.shape)) if dims else out)
 
 
 def _unwrap_all(level: Level, way: Way, args: Args) -> tuple[list[Any], tuple[Any, ...]]:
@@ -174,24 +184,25 @@ def _spec(value: Any) -> Any:
     return tuple([_spec(item) for item in value]) if type(value) is tuple else value
 
 
-def _check_result(op: Operator, level: Level, out: Any, out_dims: Any) -> None:
+def _check_result(op: Operator, level: Level, out: Any, dims: Any) -> None:
     """Refuse what a rule from outside must not return."""
-    several = isinstance(out, tuple | list)
-    items = out if several else (out,)
-    dims = out_dims if isinstance(out_dims, tuple | list) else (out_dims,) * len(items)
-    if len(items) != len(dims):
-        raise ValueArgumentError(
-            f"the batching rule of {op.name} gives {len(items)} results and {len(dims)} out_dims"
-        )
-    for item, dim in zip(items, dims):
-        if dim is None:
-            continue
-        shape = item.shape if isinstance(item, TensorBase) else ()  # type: ignore[attr-defined]
-        if type(dim) is not int or not -len(shape) <= dim < len(shape) or shape[dim] != level.batch_size:
-            raise ShapeError(
-                f"the batching rule of {op.name} gives {describe(item)} and says that axis {dim!r} is the batch of "
-                f"{level.batch_size}"
+    if isinstance(out, tuple | list):
+        each = dims if isinstance(dims, tuple | list) else (dims,) * len(out)
+        if len(each) != len(out):
+            raise ValueArgumentError(
+                f"the batching rule of {op.name} gives {len(out)} results and {len(each)} out_dims"
             )
+        for item, dim in zip(out, each):
+            _check_result(op, level, item, dim)
+        return
+    if dims is None or out is None:
+        return
+    shape = out.shape if isinstance(out, TensorBase) else ()  # type: ignore[attr-defined]
+    if type(dims) is not int or not -len(shape) <= dims < len(shape) or shape[dims] != level.batch_size:
+        raise ShapeError(
+            f"the batching rule of {op.name} gives {describe(out)} and says that axis {dims!r} is the batch of "
+            f"{level.batch_size}"
+        )
 
 
 LIBRARY.fallback(batched, DispatchKey.Batched)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ...errors import ShapeError, UnsupportedError
+from ...errors import UnsupportedError
 from ...registry.function import functions
 from ...registry.operator import Operator
 from ...registry.values import TensorBase, TensorSpec, describe
@@ -91,24 +91,23 @@ def _spec(value: Any) -> Any:
 
 
 def _join(op: Operator, level: Level, args: Args, results: list[Any], is_real: bool) -> Any:
-    first = results[0]
-    if first is None:
-        return None
-    if not isinstance(first, tuple | list) or isinstance(first, TensorSpec):
-        return _stack(op, level, args, 0, results, is_real)
-    if len({len(result) for result in results}) > 1:
-        raise UnsupportedError(
-            f"{op.name} inside {level.name}: how many results there are differs from example to example"
-        )
-    columns = range(len(first))
-    return tuple([_stack(op, level, args, i, [r[i] for r in results], is_real) for i in columns])
+    """The results of all examples as one: each tensor of them stacked."""
+    return _stack(op, level, args, results, is_real, 0 if len(op.schema.returns) == 1 else None)
 
 
-def _stack(op: Operator, level: Level, args: Args, index: int, items: list[Any], is_real: bool) -> Any:
-    """One result of all examples; the argument itself where the schema says that it is one that was written."""
-    written = _written(op, args, index)
-    if written is not None:
+def _stack(op: Operator, level: Level, args: Args, items: list[Any], is_real: bool, place: int | None) -> Any:
+    """One of the results, number ``place`` in the schema; the argument itself where that is what was written."""
+    written = None if place is None else _written(op, args, place)
+    if written is not None or items[0] is None:
         return written
+    if type(items[0]) in (tuple, list):
+        if len({len(item) for item in items}) > 1:
+            raise _differing(op, level, "how many results there are")
+        columns = enumerate(zip(*items))
+        places = [at if place is None else None for at in range(len(items[0]))]
+        return type(items[0])(
+            [_stack(op, level, args, list(column), is_real, places[at]) for at, column in columns]
+        )
     if not is_real:
         spec = items[0]
         zeros = by_name("zeros")((0, *spec.shape), dtype=spec.dtype, device=spec.device)
@@ -119,18 +118,17 @@ def _stack(op: Operator, level: Level, args: Args, index: int, items: list[Any],
             f"{op.name} inside {level.name} gives {describe(strange[0])}, which is no tensor and may differ from "
             "example to example"
         )
-    shapes = {item.shape for item in items}
-    if len(shapes) > 1:
-        raise UnsupportedError(
-            f"{op.name} inside {level.name}: the shape of its result differs from example to example "
-            f"({', '.join(map(str, sorted(shapes)[:3]))}), so the results make no batch; use an operator whose shapes "
-            "follow from those of its arguments (td.where with a mask, size= where there is one), or loop over the "
-            "examples"
-        )
-    try:
-        return wrap_batched(level, by_name("stack")(items, 0))
-    except ShapeError as fault:
-        raise UnsupportedError(f"{op.name} inside {level.name}: {fault}") from None
+    if len({item.shape for item in items}) > 1:
+        raise _differing(op, level, "the shape of its result")
+    return wrap_batched(level, by_name("stack")(items, 0))
+
+
+def _differing(op: Operator, level: Level, what: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"{op.name} inside {level.name}: {what} differs from example to example, so the results make no batch; use an "
+        "operator whose shapes follow from those of its arguments (td.where with a mask, size= where there is one), "
+        "or loop over the examples"
+    )
 
 
 def _written(op: Operator, args: Args, index: int) -> Any:
