@@ -13,6 +13,8 @@ from .schema import MISSING, Schema
 
 # Run once, before the first operator call of the process: parts that the import need not wait for.
 before_first_call: list[Callable[[], Any]] = []
+# Told of each function that is made, while the lock is held; native code adds itself when it is loaded.
+function_listeners: list[Callable[[Any], None]] = []
 
 
 class _State:
@@ -110,6 +112,8 @@ def make_function(operator: Operator, doc: str = "") -> Any:
         found = functions.get(operator.name)
         if found is None or found.operator is not operator:
             found = functions[operator.name] = OperatorFunction(operator, doc)
+            for listener in function_listeners:
+                listener(found)
         return found
 
 

@@ -394,26 +394,33 @@ def test_reference_counts_do_not_drift(name):
     )
 
 
-@pytest.mark.parametrize("name", [n for n in calls_to_count()[1] if "bad" not in n and n != "no cast"])
-def test_each_allocation_may_fail(name):
-    hooks = pytest.importorskip("_testcapi")
-    tensors, calls = calls_to_count()
+def fail_each_allocation(hooks, call):
+    """Call with the k-th allocation failing, for each k; how many calls have failed."""
     for _ in range(5):
-        calls[name]()
-    gc.collect()
-    watched = [*tensors, *(t._array for t in tensors), np.dtype(np.float32)]
-    before, failed = [sys.getrefcount(item) for item in watched], 0
+        call()
+    failed = 0
     for k in range(40):
         try:
             hooks.set_nomemory(k, k + 1)
             try:
-                calls[name]()
+                call()
             finally:
                 hooks.remove_mem_hooks()
         except MemoryError:
             failed += 1
+    return failed
+
+
+@pytest.mark.parametrize("name", [n for n in calls_to_count()[1] if "bad" not in n and n != "no cast"])
+def test_each_allocation_may_fail(name):
+    hooks = pytest.importorskip("_testcapi")
+    tensors, calls = calls_to_count()
+    fail_each_allocation(hooks, calls[name])  # what Python and NumPy keep for themselves is there from now on
     gc.collect()
-    assert failed
+    watched = [*tensors, *(t._array for t in tensors), np.dtype(np.float32)]
+    before = [sys.getrefcount(item) for item in watched]
+    assert fail_each_allocation(hooks, calls[name])
+    gc.collect()
     assert [sys.getrefcount(item) for item in watched] == before
 
 

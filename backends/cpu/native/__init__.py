@@ -30,7 +30,7 @@ def install() -> None:
         _follow_trace()
     known = _installed[0].by_operator
     for function in list(functions.values()):
-        if function.operator not in known:
+        if function.operator not in known and function.operator not in _installed[0].kernels:
             _installed[0].add(function)
     _installed[0].add_methods()
     subscript.attach(_installed[0].runtime)

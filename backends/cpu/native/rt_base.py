@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from .dsl import (
     NULL,
+    apart,
     extern,
     extern_object,
     i64,
@@ -37,6 +38,8 @@ PyLong_AsLongLongAndOverflow = extern("PyLong_AsLongLongAndOverflow", "i64(ptr, 
 PyLong_AsDouble = extern("PyLong_AsDouble", "f64(ptr)")
 PyErr_Occurred = extern("PyErr_Occurred", "ptr()")
 PyErr_Clear = extern("PyErr_Clear", "None()")
+PyErr_ExceptionMatches = extern("PyErr_ExceptionMatches", "i32(ptr)")
+PyExc_MemoryError = extern_object("PyExc_MemoryError")
 PyTuple_New = extern("PyTuple_New", "ptr(i64)")
 pthread_getspecific = extern("pthread_getspecific", "ptr(i32)")
 PyArray_Type, PyFloat_Type, PyLong_Type = (
@@ -130,6 +133,15 @@ def thread_flags(g: ptr) -> i64:
 def slow(desc: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     """Let Python answer this very call."""
     return PyObject_Vectorcall(load_ptr(desc, D_SLOW), args, nargsf & ARGS_MASK, kwnames)
+
+
+@apart
+def failed(desc: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+    """An exception is set, and nothing has been written: want of memory is told by Python, which tries once more."""
+    if PyErr_ExceptionMatches(load_ptr(PyExc_MemoryError, 0)) == 0:
+        return NULL
+    PyErr_Clear()
+    return slow(desc, args, nargsf, kwnames)
 
 
 @native

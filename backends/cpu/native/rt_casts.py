@@ -16,6 +16,7 @@ from .rt_base import (
     allowed,
     call_miss,
     entry_data,
+    failed,
     has_history,
     incref,
     make_tensor,
@@ -71,7 +72,7 @@ def cast(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     if unlikely(result == NULL):
         return slow(desc, args, nargsf, kwnames)
     if unlikely(i64(result) == -1):
-        return NULL
+        return failed(desc, args, nargsf, kwnames)
     store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
     tensor = make_tensor(g, result)
     if unlikely(has_history(g, source, flags)):

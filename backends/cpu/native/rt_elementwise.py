@@ -33,6 +33,7 @@ from .rt_base import (
     allowed,
     call_miss,
     entry_data,
+    failed,
     has_history,
     make_tensor,
     slow,
@@ -105,7 +106,7 @@ def elementwise(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     if unlikely(result == NULL):
         return slow(desc, args, nargsf, kwnames)
     if unlikely(i64(result) == -1):
-        return NULL
+        return failed(desc, args, nargsf, kwnames)
     store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
     tensor = make_tensor(g, result)
     return record(desc, args, arrays, tensor) if unlikely(recorded(g, args, arrays, flags)) else tensor

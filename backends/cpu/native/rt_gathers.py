@@ -50,6 +50,7 @@ from .rt_base import (
     PyTuple_Type,
     allowed,
     entry_data,
+    failed,
     has_history,
     make_tensor,
     slow,
@@ -88,7 +89,7 @@ def gather(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     if unlikely(result == NULL):
         return slow(desc, args, nargsf, kwnames)
     if unlikely(i64(result) == -1):
-        return NULL
+        return failed(desc, args, nargsf, kwnames)
     store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
     tensor = make_tensor(g, result)
     if unlikely(has_history(g, source, flags)):

@@ -33,6 +33,7 @@ from .rt_base import (
     call_miss,
     decref,
     entry_data,
+    failed,
     has_history,
     incref,
     make_tensor,
@@ -77,7 +78,7 @@ def matmul(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     if unlikely(result == NULL):
         return slow(desc, args, nargsf, kwnames)
     if unlikely(i64(result) == -1):
-        return NULL
+        return failed(desc, args, nargsf, kwnames)
     store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
     tensor = make_tensor(g, result)
     if unlikely(has_history(g, load_ptr(args, 0), flags) or has_history(g, load_ptr(args, 8), flags)):

@@ -33,6 +33,7 @@ from . import (
     rt_inplace,
     rt_jit,
     rt_joins,
+    rt_kernels,
     rt_matmul,
     rt_memory,
     rt_operands,
@@ -53,7 +54,7 @@ from .threads import ThreadMirror
 _SOURCES: tuple[ModuleType, ...] = (
     *(dsl, lang, lang_expr, layout, rt_base, rt_operands),
     *(rt_memory, rt_elementwise, rt_reduce, rt_copies, rt_reshape, rt_views, rt_same, rt_subscript),
-    *(rt_storage, rt_saved, rt_record),
+    *(rt_storage, rt_saved, rt_record, rt_kernels),
     *(
         rt_arguments,
         rt_fills,
@@ -81,6 +82,7 @@ GROUPS: tuple[tuple[dict[str, Function], dict[str, int]], ...] = (
     ({"elementwise2": ELEMENTWISE, "elementwise2_swapped": rt_elementwise.swapped}, {"NIN": 2, "NARGS": 3}),
     ({"reduction": rt_reduce.reduction}, {}),
     ({"jitted": rt_jit.jitted}, {}),
+    ({"kernel_call": rt_kernels.kernel_call}, {}),
     ({"subscript": rt_subscript.subscript}, ONE | {"VIEW": rt_views.RESHAPE}),
     ({"assign": rt_assign.assign}, ONE | {"VIEW": rt_views.RESHAPE}),
     *(({name: rt_views.view}, ONE | {"VIEW": which}) for name, which in VIEWS.items()),

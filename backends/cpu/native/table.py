@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 from ....eager.dunders import BINARY, COMPARISON, methods
 from ....eager.inplace import functional
 from ....registry.dtypes import DType, bool_
-from ....registry.operator import Operator, change_listeners, operators
+from ....registry.function import function_listeners
+from ....registry.operator import Operator, change_listeners, definition_listeners, operators
 from . import folds, loops, operands, products
+from .kernels import KernelStub
 from .recording import recorder
 from .records import CODES, Record
 from .runtime import Runtime
@@ -143,19 +145,34 @@ class Stubs:
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
         self.by_operator: dict[Operator, Stub] = {}
+        self.kernels: dict[Operator, KernelStub] = {}
+        self._concerned: dict[Operator, list[Stub]] = {}
         change_listeners.append(self.follow)
+        definition_listeners.append(self.forget)
+        function_listeners.append(self.add)
 
     def follow(self, op: Operator) -> None:
-        """A listener of the registry: an operator's table has changed."""
-        for stub in self.by_operator.values():
-            if op in (stub.operator, stub.base):
-                stub.follow()
+        """A listener of the registry: an operator's table, or who is interested in its calls, has changed."""
+        for stub in self._concerned.get(op, ()):
+            stub.follow()
+        kernel = self.kernels.get(op)
+        if kernel is not None:
+            kernel.follow()
+
+    def forget(self, op: Operator, defined: bool) -> None:
+        """A listener of the registry: an operator is there, or is no more."""
+        if not defined and op in self.kernels:
+            self.kernels.pop(op).close()
 
     def add(self, function: Any) -> None:
-        """Give an operator function its stub, if its kind has an entry."""
-        stub = stub_for(self.runtime, function)
-        if stub is not None:
-            self.by_operator[function.operator] = stub
+        """Give an operator function its stub: of its kind, or the one of functions with a Python kernel."""
+        stub, op = stub_for(self.runtime, function), function.operator
+        if stub is None:
+            self.kernels[op] = KernelStub(self.runtime, function)
+            return
+        self.by_operator[op] = stub
+        for concerned in {op, stub.base}:
+            self._concerned.setdefault(concerned, []).append(stub)
 
     def add_methods(self) -> None:
         """Let the special methods of arithmetic share the entries of their operators."""
