@@ -44,6 +44,38 @@ BAD = [
     ("add(Tensor self", 15, "','"),
     ("add(int[x] k) -> Tensor", 8, "list size"),
     ("", 0, "operator name"),
+    ("add(Tensor a) -> Tensor(a)", 17, "no argument is in"),
+    ("add(Tensor(a) a) -> Tensor(a!)", 20, "not written"),
+    ("add(Tensor a) -> (Tensor x, Tensor x)", 35, "taken"),
+    ("add(Tensor a, *) -> Tensor", 15, "','"),
+    ("add(Tensor a, *, *, int b) -> Tensor", 17, "a type"),
+    ("add(Tensor a,) -> Tensor", 13, "a type"),
+    ("add(int(a) k) -> Tensor", 7, "shares no storage"),
+    ("add(Tensor?(a) k) -> Tensor", 11, "argument name"),
+    ("add(Tensor(a!|b) k) -> Tensor", 13, "')'"),
+    ("add(Tensor(a -> b!) k) -> Tensor", 17, "')'"),
+    ("add(Tensor() k) -> Tensor", 11, "alias set"),
+    ("add(int k=1.5) -> Tensor", 10, "of type int"),
+    ("add(int k=9223372036854775808) -> Tensor", 10, "of type int"),
+    ("add(int k=foo) -> Tensor", 10, "of type int"),
+    ("add(int k=+1) -> Tensor", 10, "default value"),
+    ("add(int[] k=1) -> Tensor", 12, "of type int[]"),
+    ("add(int[2] k=[1,]) -> Tensor", 16, "default value"),
+    ("add(int[2] k=[1 2]) -> Tensor", 16, "','"),
+    ("add(Tensor x=None) -> Tensor", 13, "of type Tensor"),
+    ("add(ScalarType t=int33) -> Tensor", 17, "of type ScalarType"),
+    ("add(Layout t=dense) -> Tensor", 13, "of type Layout"),
+    ("add(str t=mean) -> Tensor", 10, "of type str"),
+    ("add(str t='a\\c') -> Tensor", 10, "a string"),
+    ("add.default(Tensor x) -> Tensor", 4, "overload name"),
+    ("add.__x(Tensor x) -> Tensor", 4, "overload name"),
+    ("a::b::c(Tensor x) -> Tensor", 4, "'('"),
+    ("add(Tensor if) -> Tensor", 11, "cannot be"),
+    ("add(..., Tensor x) -> Tensor", 7, "')'"),
+    ("add(Tensor x) -> Tensor, Tensor", 23, "the end"),
+    ("add(Tensor x) -> ((Tensor))", 18, "a type"),
+    ("add(Tensor x) -> (Tensor,)", 25, "a type"),
+    ("add(int[-1] x) -> Tensor", 8, "list size"),
 ]
 
 
@@ -53,6 +85,144 @@ def test_fault_has_its_column(text, column, expected):
         parse_schema(text)
     assert caught.value.column == column
     assert expected in str(caught.value)
+
+
+def broken(text):
+    """Schemas made from a good one that none can be, each by one damage."""
+    head, arrow, tail = text.partition(" -> ")
+    name, _, arguments = head.partition("(")
+    yield f"{head} {tail}"
+    yield f"{head} -> "
+    yield f"{head[:-1]} -> {tail}"
+    yield f"{name}{arguments} -> {tail}"
+    yield f"{name}(({arguments} -> {tail}"
+    yield f"{text})"
+    yield f"{text} -> {tail}"
+    yield f"{name}(Tensr first, {arguments} -> {tail}"
+    yield f"{name}(int k=, {arguments} -> {tail}"
+    yield f"{name}(Tensor twice, Tensor twice, {arguments} -> {tail}"
+    yield f"{name}(*, *, {arguments} -> {tail}"
+    yield f"{name}(int k=1, Tensor after) -> {tail.replace('(a)', '').replace('(a!)', '')}"
+    yield f"3{text}"
+    yield f"{head}{arrow}({tail}"
+
+
+@pytest.mark.parametrize("text", GOOD)
+def test_any_damage_is_refused_with_its_column(text):
+    made = list(broken(text))
+    for damaged in made:
+        with pytest.raises(SchemaError, match="expected") as caught:
+            parse_schema(damaged)
+        assert caught.value.column is not None and 0 <= caught.value.column <= len(damaged), damaged
+    assert len(made) * len(GOOD) > 150
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("int k=-3", -3),
+        ("int reduction=Mean", 1),
+        ("float k=1e-05", 1e-05),
+        ("float k=2.", 2.0),
+        ("float k=-inf", float("-inf")),
+        ("bool k=True", True),
+        ("str k='mean'", "mean"),
+        ('str k="a, b"', "a, b"),
+        (r"str k='it\'s'", "it's"),
+        (r'str k="\"\n"', '"\n'),
+        ("Scalar k=0.5", 0.5),
+        ("Scalar k=True", True),
+        ("complex k=2j", 2j),
+        ("int[2] k=1", 1),
+        ("int[] k=[]", ()),
+        ("bool[3] k=[True,False,True]", (True, False, True)),
+        ("float[] k=[1.0, 2]", (1.0, 2)),
+        ("int[]? k=None", None),
+        ("int?[] k=[1, None]", (1, None)),
+        ("ScalarType k=float", "float32"),
+        ("ScalarType k=long", "int64"),
+        ("ScalarType k=int8", "int8"),
+        ("Layout k=strided", "strided"),
+        ("MemoryFormat k=contiguous_format", "contiguous_format"),
+        ("Device k='cpu'", "cpu"),
+        ("Dimname k='N'", "N"),
+        ("Generator? k=None", None),
+    ],
+)
+def test_defaults(text, value):
+    schema = parse_schema(f"f({text}) -> ()")
+    assert str(schema) == f"f({text}) -> ()"
+    found = schema.arguments[0].default
+    assert found == value and type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "view"),
+    [
+        ("add(Tensor self) -> Tensor", "functional", False),
+        ("t(Tensor(a) self) -> Tensor(a)", "functional", True),
+        ("add_(Tensor(a!) self) -> Tensor(a!)", "inplace", False),
+        ("__iadd__(Tensor(a!) self) -> Tensor(a!)", "inplace", False),
+        ("__and__(Tensor self) -> Tensor", "functional", False),
+        ("add.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)", "out", False),
+        ("fill(Tensor self, Tensor(a!) into) -> ()", "mutable", False),
+        ("retain(Tensor(a!) self) -> ()", "mutable", False),
+        ("_foreach_add_(Tensor(a!)[] self) -> ()", "inplace", False),
+    ],
+)
+def test_kinds(text, kind, view):
+    schema = parse_schema(text)
+    assert (schema.kind, schema.is_view) == (kind, view)
+    assert schema.is_mutable == (kind != "functional")
+
+
+def test_may_alias():
+    schema = parse_schema(
+        "f(Tensor(a|b) x, Tensor(b!) y, Tensor(c -> *) z, Tensor w) -> (Tensor(a) p, Tensor(c)[] q)"
+    )
+    assert schema.may_alias("x", "y") and schema.may_alias("x", "p") and schema.may_alias("z", "q")
+    assert schema.may_alias("z", "x")  # a wildcard may be anything that is annotated
+    assert (
+        not schema.may_alias("y", "p") and not schema.may_alias("w", "z") and not schema.may_alias("w", "w")
+    )
+    assert schema.may_alias(schema.arguments[0], schema.returns[0])
+    with pytest.raises(SchemaError, match="no result 'nothing'"):
+        schema.may_alias("x", "nothing")
+
+
+def test_compatibility():
+    def reasons(old, new):
+        return parse_schema(new).incompatibilities(parse_schema(old))
+
+    old = "f(Tensor x, int k=1, *, Scalar alpha=1, Tensor(a!) out) -> Tensor"
+    assert not reasons(old, old)
+    assert not reasons(
+        old, "f(Tensor? x, Scalar k=1, bool more=True, *, int b=2, Tensor(a!) out, Scalar alpha=1) -> Tensor"
+    )
+    for new, reason in [
+        ("g(Tensor x, int k=1, *, Scalar alpha=1, Tensor(a!) out) -> Tensor", "the name is g"),
+        (
+            "f(Tensor x, int k=2, *, Scalar alpha=1, Tensor(a!) out) -> Tensor",
+            "default of 'k' is 2, it was 1",
+        ),
+        ("f(Tensor x, int k, *, Scalar alpha=1, Tensor(a!) out) -> Tensor", "default of 'k' is gone"),
+        ("f(int k, Tensor x, *, Scalar alpha=1, Tensor(a!) out) -> Tensor", "'x' has moved"),
+        ("f(Tensor x, *, int k=1, Scalar alpha=1, Tensor(a!) out) -> Tensor", "'k' has become keyword-only"),
+        ("f(Tensor x, int k=1, *, Scalar alpha=1) -> Tensor", "'out' is gone"),
+        (
+            "f(Tensor x, int k=1, *, int alpha=1, Tensor(a!) out) -> Tensor",
+            "takes int, which is not all of Scalar",
+        ),
+        ("f(Tensor x, int k=1, *, Scalar alpha=1, Tensor(b!) out) -> Tensor", "alias annotation differs"),
+        ("f(Tensor x, int k=1, *, Scalar alpha=1, Tensor(a!) out, int n) -> Tensor", "'n' has no default"),
+        ("f(Tensor x, int k=1, *, Scalar alpha=1, Tensor(a!) out) -> Tensor?", "which is not always Tensor"),
+        ("f(Tensor x, int k=1, *, Scalar alpha=1, Tensor(a!) out) -> Tensor y", "named 'y'"),
+        ("f(Tensor x, int k=1, *, Scalar alpha=1, Tensor(a!) out) -> ()", "0 results"),
+        ("f(Tensor x, int k=1, *, Scalar alpha=1, Tensor(a!) out, ...) -> Tensor", "'...'"),
+    ]:
+        found = reasons(old, new)
+        assert any(reason in one for one in found), (new, found)
+        assert not parse_schema(new).is_backward_compatible_with(parse_schema(old))
 
 
 def test_schema_is_text():
