@@ -152,6 +152,8 @@ def _default(fn: Callable[..., Any], name: str, kind: Type, parameter: Any) -> t
     if not fits(kind, value):
         advice = "; for None write Optional[...]" if value is None else ""
         raise _fault(fn, f"the default {parameter.default!r} of the parameter {name!r} is no {kind}{advice}")
+    if isinstance(value, complex) and value.real:
+        raise _fault(fn, f"the default {value!r} of the parameter {name!r} has no literal; take None")
     return value, _text(kind, value)
 
 
@@ -168,10 +170,6 @@ def _text(kind: Type, value: Any) -> str:
     if isinstance(value, str) and kind.core != "ScalarType":
         quoted = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
         return f'"{quoted}"'
-    if isinstance(value, complex) and value.real:
-        raise SchemaError(
-            f"no literal of the schema language means {value!r}; take None and set it in the function"
-        )
     return f"{value.imag!r}j" if isinstance(value, complex) else str(value)
 
 
