@@ -54,6 +54,7 @@ from .registry.layouts import strided as strided
 from .registry.library import Library as Library
 from .registry.namespace import ops as ops
 from .registry.operator import fallthrough as fallthrough
+from .registry.schema_inference import infer_schema as infer_schema
 from .registry.schema_parser import parse_schema as parse_schema
 from .registry.state import exclude_keys as exclude_keys
 from .registry.state import include_keys as include_keys
