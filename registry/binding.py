@@ -7,7 +7,7 @@ positional ones as a tuple and the keyword-only ones as a dict, defaults filled 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -16,8 +16,9 @@ import numpy as np
 from ..errors import ArgumentError, DeviceError, TandemError
 from .dtypes import as_dtype, check_range, scalar_dtype, uint64
 from .keys import BACKEND_OF_DEVICE
+from .layouts import LAYOUTS
 from .schema import MISSING, Argument, Schema, Type
-from .schema_defaults import LAYOUTS, MEMORY_FORMATS
+from .schema_defaults import MEMORY_FORMATS
 from .values import SCALARS, TensorBase, converters, describe, number_stand_ins
 
 Converter = Callable[[Any], Any]
@@ -134,12 +135,12 @@ def device_name(value: Any) -> str:
     return name
 
 
-def _one_of(what: str, names: Collection[str]) -> Converter:
-    accepted = f"{what}: {', '.join(map(repr, sorted(names)))}"
+def _one_of(what: str, names: Mapping[str, Any]) -> Converter:
+    accepted = f"{what}: {', '.join(map(repr, sorted(map(str, names))))}"
 
-    def convert(value: Any) -> str:
+    def convert(value: Any) -> Any:
         if isinstance(value, str) and value in names:
-            return value
+            return names[value]
         raise Refused(accepted)
 
     return convert
@@ -176,7 +177,7 @@ CONVERTERS: dict[str, Converter] = {
     "DeviceIndex": _integer,
     "SymBool": _boolean,
     "Layout": _one_of("a layout", LAYOUTS),
-    "MemoryFormat": _one_of("a memory format", MEMORY_FORMATS),
+    "MemoryFormat": _one_of("a memory format", {name: name for name in MEMORY_FORMATS}),
     "Generator": _generator,
     "Dimname": _dimension_name,
 }

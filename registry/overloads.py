@@ -105,8 +105,8 @@ class OverloadSet:
         kind = type(value)
         if isinstance(value, (list, tuple)):
             return "list", frozenset(map(self._class, value))
-        if kind is str:
-            return ("name", value) if self._names_matter else str
+        if isinstance(value, str):
+            return ("name", str(value)) if self._names_matter else str
         if isinstance(value, TensorBase):
             return _class_of_tensor(value)
         if kind is np.ndarray:

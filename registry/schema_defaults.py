@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 from .dtypes import ALL
+from .layouts import LAYOUTS
 from .schema import Type
 
 _NUMBER = re.compile(r"(?:-\s*)?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|(?:inf|nan)\b)j?(?!\w)")
@@ -24,7 +25,6 @@ DTYPE_NAMES = {
     "half": "float16", "float": "float32", "double": "float64", "uint8": "uint8", "short": "int16",
     "int": "int32", "long": "int64", "cfloat": "complex64", "cdouble": "complex128",
 }  # fmt: skip
-LAYOUTS = frozenset("strided sparse_coo sparse_csr".split())
 MEMORY_FORMATS = frozenset("contiguous_format preserve_format channels_last channels_last_3d".split())
 REDUCTIONS = {"Mean": 1}  # the only name of an int that PyTorch's schemas use
 
@@ -62,7 +62,8 @@ def resolve(kind: Type, word: str) -> tuple[bool, Any]:
     if core == "ScalarType":
         name = DTYPE_NAMES.get(word, word)
         return name in _DTYPES, name
-    return word in {"Layout": LAYOUTS, "MemoryFormat": MEMORY_FORMATS}.get(core, ()), word
+    names = {"Layout": frozenset(LAYOUTS), "MemoryFormat": MEMORY_FORMATS}.get(core, frozenset())
+    return word in names, word
 
 
 _DTYPES = frozenset(dtype.name for dtype in ALL)

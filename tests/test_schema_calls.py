@@ -136,7 +136,8 @@ def test_what_does_not_fit_is_explained(arguments, args, kwargs, text):
         ("ScalarType", np.float64, td.float64),
         ("ScalarType?", td.bool, td.bool),
         ("Device", "cuda:1", "cuda:1"),
-        ("Layout", "strided", "strided"),
+        ("Layout", "strided", td.strided),
+        ("Layout?", td.sparse_csr, td.sparse_csr),
         ("MemoryFormat?", "channels_last", "channels_last"),
         ("Dimname[]", ["N", "C"], ("N", "C")),
         ("str?", "x", "x"),
@@ -182,4 +183,4 @@ def test_defaults_are_normalised():
     text = (
         "int[2] k=1, ScalarType t=long, float f=2, Layout l=strided, Device d='cpu', bool[2] m=[True,False]"
     )
-    assert bind(text) == (((1, 1), td.int64, 2.0, "strided", "cpu", (True, False)), {})
+    assert bind(text) == (((1, 1), td.int64, 2.0, td.strided, "cpu", (True, False)), {})
