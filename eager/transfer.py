@@ -50,7 +50,7 @@ def _from_cpu(self: Tensor, device: str) -> Any:
     """The CPU's kernel."""
     kind = device.partition(":")[0]
     if kind == "cpu":
-        return self.clone()  # type: ignore[attr-defined]
+        return self.clone()
     function = _transfers(kind).from_cpu
     if function is None:
         raise UnsupportedError(

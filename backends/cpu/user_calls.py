@@ -50,7 +50,7 @@ def _fault(node: Node, function: BufferFunction) -> str:
 def _fits(value: Any, dtype: DType) -> bool:
     """Whether a number goes into a parameter without a check at run time."""
     if isinstance(value, Value):
-        exact = value.weak is not None and _WEAK.get(value.weak) is dtype
+        exact: bool = value.weak is not None and _WEAK.get(value.weak) is dtype
         return exact or bool(dtype.is_inexact and value.weak in (int, float))
     if isinstance(value, bool):
         return dtype is dt.bool_

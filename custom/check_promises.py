@@ -1,0 +1,307 @@
+"""Checks of one kernel against what is said about it: schema, fake, determinism, layouts, no elements, dtypes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..eager.meta_tensor import MetaTensor
+from ..eager.tensor import Tensor, wrap
+from ..errors import TandemError
+from ..operators.rules import spec_of
+from ..registry.dtypes import ALL, DType
+from ..registry.keys import DispatchKey
+from ..registry.values import TensorSpec, describe
+from ..tracer.infer import infer, specs_of
+from .op import missing_fake
+from .subject import Fault, Leaf, Skip, Subject, strided_copies
+
+
+# -- schema ------------------------------------------------------------------------------------------------------------
+def check_schema(subject: Subject) -> None:
+    """It writes and aliases what the schema says, and gives what the schema says."""
+    args, kwargs = subject.copied()
+    leaves = subject.leaves(args, kwargs)
+    before = [(leaf.tensor._array.tobytes(), leaf.tensor.storage().version) for leaf in leaves]
+    found = subject.op(*args, **kwargs)
+    for leaf, (held, version) in zip(leaves, before):
+        _check_written(subject, leaf, held, version)
+    _check_results(subject, found)
+    _check_aliases(subject, leaves, found if isinstance(found, tuple) else (found,))
+
+
+def _check_written(subject: Subject, leaf: Leaf, held: bytes, version: int) -> None:
+    changed = leaf.tensor._array.tobytes() != held
+    name = leaf.argument.name
+    if changed and not leaf.argument.is_write:
+        fix = (
+            f'custom_op("{subject.name}", mutates_args={{"{name}"}})'
+            if subject.is_custom
+            else f"Tensor(a!) {name} in the schema"
+        )
+        raise Fault(
+            f"it writes into its argument {leaf.name!r}, and the schema does not say so: {subject.op.schema}; declare "
+            f"it, {fix}, or work on a copy in the kernel: {name} = {name}.clone()"
+        )
+    if changed and leaf.tensor.storage().version == version:
+        raise Fault(
+            f"it writes into {leaf.name!r} without raising its version, so that a backward pass would not notice; "
+            f"write with operators ({name}.copy_(value)), or add {name}.storage().version += 1 to the kernel"
+        )
+
+
+def _check_results(subject: Subject, found: Any) -> None:
+    """The results are of the number and the types that the schema says."""
+    returns = subject.op.schema.returns
+    if not returns:
+        if found is not None and found != ():
+            raise Fault(f"it gives {describe(found)}, and by the schema nothing: {subject.op.schema}")
+        return
+    if len(returns) == 1 and returns[0].type.core == "Tensor":
+        items = found if returns[0].type.is_list else (found,)
+    elif isinstance(found, tuple) and len(found) == len(returns):
+        items = found if all(r.type.core == "Tensor" for r in returns) else ()
+    else:
+        items = () if len(returns) == 1 else (None,)
+    if not isinstance(items, tuple) or not all(isinstance(item, Tensor) for item in items):
+        raise Fault(
+            f"it gives {describe(found)}, and by the schema {', '.join(str(r) for r in returns)}; return tensors: "
+            "td.asarray(array), or register it with td.numpy_kernel(fn) if it works on arrays"
+        )
+
+
+def _check_aliases(subject: Subject, leaves: list[Leaf], results: tuple[Any, ...]) -> None:
+    arrays = [r.detach()._array if _is_plain(r) else None for r in results]
+    returns = subject.op.schema.returns
+    for place, array in enumerate(arrays):
+        declared = returns[place].type.aliases() if place < len(returns) else ()
+        names = {name for alias in declared for name in alias.before}
+        for leaf in leaves:
+            mine = {name for alias in leaf.argument.type.aliases() for name in alias.before}
+            if array is not None and _share(array, leaf.tensor._array) and not mine & names:
+                raise Fault(
+                    f"its result{_number(place, arrays)} shares memory with the argument {leaf.name!r}, and the schema "
+                    f"does not say so; return a copy, out.clone()"
+                    + (", for results of a custom op are new tensors" if subject.is_custom else "")
+                    + f", or declare a view through td.Library: Tensor(a) {leaf.argument.name} ... -> Tensor(a)"
+                )
+        for other in range(place):
+            if array is not None and arrays[other] is not None and not names and _share(array, arrays[other]):
+                raise Fault(
+                    f"its results {other} and {place} share memory; return a copy of one: out.clone()"
+                )
+
+
+def _number(place: int, results: list[Any]) -> str:
+    return f" {place}" if len(results) > 1 else ""
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, Tensor) and value._keys & 1 << DispatchKey.CPU != 0
+
+
+def _share(one: Any, other: Any) -> bool:
+    return bool(one.size and other.size and np.may_share_memory(one, other) and np.shares_memory(one, other))
+
+
+# -- fake --------------------------------------------------------------------------------------------------------------
+def check_fake(subject: Subject) -> None:
+    """The fake promises what the kernel gives."""
+    promised = promise(subject, subject.args, subject.kwargs)
+    results = subject.op(*(moved := subject.copied())[0], **moved[1])
+    found = results if isinstance(results, tuple) else () if results is None else (results,)
+    check_promise(subject, promised, found)
+
+
+def promise(subject: Subject, args: Any, kwargs: Any) -> tuple[TensorSpec, ...]:
+    """The specs that the fake gives.
+
+    Raises:
+        Skip: the operator decomposes, or its shapes follow from data as it is declared.
+        Fault: there is no fake, or it does not run without data.
+    """
+    op = subject.op
+    meta = getattr(op.decl, "meta", None)
+    if meta is None and op.registered("CompositeImplicit") is not None:
+        raise Skip("it decomposes into operators that have rules of their own")
+    if meta is None and op.registered(DispatchKey.Meta) is None:
+        if op.schema.namespace == "td":
+            raise Skip("the shape of its result follows from the data")
+        raise Fault(missing_fake(op))
+    try:
+        return specs_of(infer(op, _specs(args), {name: _specs(value) for name, value in kwargs.items()}))
+    except TandemError as fault:
+        raise Fault(
+            f"its fake fails where the kernel works: {fault}\n  a fake sees shapes and dtypes only, never elements"
+            if "has no fake" not in str(fault)
+            else str(fault)
+        ) from None
+    except Exception as fault:
+        raise Fault(f"its fake raises {type(fault).__name__}: {fault}") from None
+
+
+def _specs(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return spec_of(value)
+    return tuple(map(_specs, value)) if isinstance(value, tuple) else value
+
+
+def check_promise(subject: Subject, promised: tuple[TensorSpec, ...], found: tuple[Any, ...]) -> None:
+    """Compare results with the specs of the fake."""
+    seen = [r.spec if isinstance(r, Tensor) else describe(r) for r in found]
+    if len(seen) != len(promised):
+        raise Fault(f"its fake promises {len(promised)} results, and the kernel gives {len(seen)}")
+    for place, (spec, real) in enumerate(zip(promised, seen)):
+        if spec == real:
+            continue
+        what = _first_difference(spec, real)
+        raise Fault(
+            f"its fake promises {spec} for result {place}, and the kernel gives {real}: the {what} is wrong; in "
+            f"@{subject.stem}.register_fake return td.empty({getattr(real, 'shape', ())}, dtype=td."
+            f"{getattr(getattr(real, 'dtype', None), 'name', '?')}) for these arguments, or correct the kernel"
+        )
+
+
+def _first_difference(spec: TensorSpec, real: Any) -> str:
+    if getattr(real, "shape", None) != spec.shape:
+        return "shape"
+    return "dtype" if real.dtype is not spec.dtype else "device"
+
+
+# -- determinism, layouts, no elements ---------------------------------------------------------------------------------
+def check_determinism(subject: Subject) -> None:
+    """A second call gives the same, to the last bit."""
+    if "random" in subject.effects or getattr(subject.op.decl, "kind", "") == "random":
+        raise Skip("it is declared to be random")
+    first = subject.fresh()
+    for _ in range(2):
+        fault = _different(first, subject.fresh())
+        if fault:
+            raise Fault(
+                f"another call with the same arguments gives another result ({fault}): the kernel depends on something "
+                "that is no argument (Python state, a counter, random numbers, memory that was not written), and jit "
+                "may run it any number of times; pass what it needs as an argument"
+            )
+
+
+def _different(first: tuple[Any, ...], second: tuple[Any, ...]) -> str:
+    for place, (one, other) in enumerate(zip(first, second)):
+        if isinstance(one, Tensor) and isinstance(other, Tensor):
+            if one.spec != other.spec:
+                return f"result {place}: {other.spec} after {one.spec}"
+            if not np.array_equal(
+                one.detach().numpy(), other.detach().numpy(), equal_nan=one.dtype.is_inexact
+            ):
+                return f"result {place}"
+        elif one != other:
+            return f"result {place}: {describe(other)} after {describe(one)}"
+    return ""
+
+
+def check_strided(subject: Subject) -> None:
+    """Arguments whose elements do not lie one after the other give the same."""
+    if not any(leaf.tensor.shape for leaf in subject.leaves()):
+        raise Skip("no argument has axes")
+    wanted = subject.fresh()
+    for layout, change in strided_copies():
+        try:
+            found = subject.call(*subject.changed(change))
+        except Exception as fault:
+            raise Fault(
+                f"it fails on arguments in {layout}: {type(fault).__name__}: {fault}; in the kernel take "
+                "x.contiguous(), or numpy.ascontiguousarray(x)"
+            ) from None
+        differs = subject.differ(found, wanted)
+        if differs:
+            raise Fault(
+                f"with arguments in {layout} it gives something else ({differs}): the kernel takes their memory as "
+                "if it were contiguous; take x.contiguous() first"
+            )
+
+
+def check_empty(subject: Subject) -> None:
+    """Arguments without elements give what the fake says, or are refused."""
+    first = next((leaf.tensor.shape[0] for leaf in subject.leaves() if leaf.tensor.shape), None)
+    if first is None:
+        raise Skip("no argument has axes")
+
+    def emptied(x: Any) -> Any:
+        array = x.detach()._array
+        return wrap(array[:0].copy() if array.ndim and array.shape[0] == first else array.copy())
+
+    args, kwargs = subject.changed(emptied)
+    try:
+        promised = promise(subject, args, kwargs)
+    except (Fault, Skip):
+        raise Skip("its fake refuses, or does not know, arguments without elements") from None
+    try:
+        results = subject.op(*args, **kwargs)
+    except (TandemError, ValueError):
+        return
+    except Exception as fault:
+        raise Fault(
+            f"on arguments without elements it fails with {type(fault).__name__}: {fault}; return a result without "
+            "elements, or raise td.errors.ShapeError"
+        ) from None
+    found = results if isinstance(results, tuple) else () if results is None else (results,)
+    check_promise(subject, promised, found)
+
+
+# -- dtypes ------------------------------------------------------------------------------------------------------------
+def check_dtypes(subject: Subject) -> None:
+    """It runs for the dtypes that are declared, and where none are: what runs gives what the fake says."""
+    leaves = subject.leaves()
+    if not leaves:
+        raise Skip("no argument is a tensor")
+    own = leaves[0].tensor.dtype
+    declared = declared_dtypes(subject)
+    tried = [d for d in declared or ALL if d is own or _comparable(d, own)]
+    ran = 0
+    for dtype in tried:
+        args, kwargs = subject.changed(lambda x, dtype=dtype: _cast(x, own, dtype))  # type: ignore[misc]
+        try:
+            results = subject.op(*args, **kwargs)
+        except Exception as fault:
+            if declared and not isinstance(fault, TandemError):
+                raise Fault(
+                    f"{dtype.name} is among its dtypes, and it fails: {type(fault).__name__}: {fault}"
+                ) from None
+            if declared and dtype is not own and getattr(subject.op.decl, "kind", "") == "custom":
+                raise Fault(f"{dtype.name} is among its dtypes, and it is refused: {fault}") from None
+            continue
+        ran += 1
+        found = results if isinstance(results, tuple) else () if results is None else (results,)
+        try:
+            promised = promise(subject, args, kwargs)
+        except Skip:
+            continue
+        try:
+            check_promise(subject, promised, found)
+        except Fault as fault:
+            raise Fault(f"for {dtype.name}: {fault}") from None
+    if not ran:
+        raise Fault(f"it runs for none of {', '.join(d.name for d in tried)}")
+
+
+def declared_dtypes(subject: Subject) -> list[DType]:
+    """The dtypes that the declaration or the registrations name; empty where neither does."""
+    found = list(getattr(subject.op.decl, "dtypes", ()) or ())
+    entry = subject.op.table[DispatchKey.CPU]
+    by_dtype = getattr(entry, "dtypes", None) or {}
+    return found or [dtype for dtype in by_dtype if isinstance(dtype, DType)]
+
+
+def _comparable(dtype: DType, own: DType) -> bool:
+    """Whether values of one dtype make sense in the other."""
+    return dtype.kind == own.kind or (own.kind == "f" and dtype.kind == "f")
+
+
+def _cast(x: Any, own: DType, dtype: DType) -> Any:
+    array = x.detach()._array
+    return wrap(array.astype(dtype.np) if x.dtype is own else array.copy())
+
+
+def is_meta(value: Any) -> bool:
+    """Whether a value is a tensor without data."""
+    return type(value) is MetaTensor

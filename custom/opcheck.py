@@ -1,0 +1,103 @@
+"""``opcheck``: whether an operator does what its registrations promise.
+
+Source: ``torch.library.opcheck``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..errors import ArgumentError, OpCheckError, ValueArgumentError
+from ..registry.function import OperatorFunction
+from ..registry.keys import CPU_KEYS
+from ..registry.namespace import Packet
+from ..registry.operator import Operator
+from .check_layers import check_autograd, check_jit, check_vmap
+from .check_promises import (
+    check_determinism,
+    check_dtypes,
+    check_empty,
+    check_fake,
+    check_schema,
+    check_strided,
+)
+from .subject import Fault, Skip, Subject
+
+TESTS: dict[str, Callable[[Subject], None]] = {
+    "schema": check_schema,
+    "fake": check_fake,
+    "determinism": check_determinism,
+    "strided": check_strided,
+    "empty": check_empty,
+    "dtypes": check_dtypes,
+    "autograd": check_autograd,
+    "vmap": check_vmap,
+    "jit": check_jit,
+}
+SUCCESS = "SUCCESS"
+
+
+def opcheck(
+    op: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None,
+    tests: str | Sequence[str] | None,
+    raise_exception: bool,
+    rtol: float | None,
+    atol: float | None,
+) -> dict[str, Any]:
+    """See :func:`tandem.opcheck`."""
+    names = _names(tests)
+    subject = Subject(_operator(op), args, kwargs or {}, rtol, atol)
+    _check_plain(subject)
+    found: dict[str, Any] = {name: _run(TESTS[name], subject) for name in names}
+    failures = {name: str(fault) for name, fault in found.items() if isinstance(fault, OpCheckError)}
+    if failures and raise_exception:
+        text = "\n".join(f"  {name}: {what}" for name, what in failures.items())
+        raise OpCheckError(f"{subject.name} fails {len(failures)} of {len(names)} tests:\n{text}", failures)
+    return found
+
+
+def _names(tests: str | Sequence[str] | None) -> list[str]:
+    names = list(TESTS) if tests is None else [tests] if isinstance(tests, str) else list(tests)
+    unknown = [name for name in names if name not in TESTS]
+    if unknown:
+        raise ValueArgumentError(f"opcheck has no test {unknown[0]!r}; the tests are {', '.join(TESTS)}")
+    return names
+
+
+def _operator(op: Any) -> Operator:
+    if isinstance(op, OperatorFunction):
+        return op.operator
+    if isinstance(op, Packet):
+        return _operator(getattr(op, op.overloads()[0]))
+    if isinstance(op, Operator):
+        return op
+    raise ArgumentError(
+        f"opcheck takes an operator: what custom_op gives, td.ops.myns.name, or a function such as td.add, not {op!r}"
+    )
+
+
+def _check_plain(subject: Subject) -> None:
+    odd = [
+        leaf.name
+        for leaf in subject.leaves()
+        if leaf.tensor._keys & ~CPU_KEYS and not leaf.tensor.requires_grad
+    ]
+    if odd:
+        raise ArgumentError(
+            f"opcheck takes plain CPU tensors; {odd[0]!r} of {subject.name} is something else"
+        )
+
+
+def _run(test: Callable[[Subject], None], subject: Subject) -> Any:
+    try:
+        test(subject)
+    except Skip as why:
+        return f"SKIPPED: {why}"
+    except Fault as fault:
+        return OpCheckError(str(fault))
+    except Exception as fault:
+        return OpCheckError(f"the call itself fails: {type(fault).__name__}: {fault}")
+    return SUCCESS

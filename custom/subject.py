@@ -1,0 +1,188 @@
+"""One call of an operator under test: copies of its arguments in any layout, and what equal results are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..eager.tensor import Tensor, wrap
+from ..registry.operator import Operator
+from ..registry.schema import Argument
+from ..registry.values import describe
+
+# relative tolerance of results that are computed in another way
+TOLERANCE = {
+    "float16": 1e-2,
+    "bfloat16": 8e-2,
+    "float32": 1e-5,
+    "complex64": 1e-5,
+    "float64": 1e-10,
+    "complex128": 1e-10,
+}
+
+
+class Fault(Exception):
+    """What is wrong, and how to fix it."""
+
+
+class Skip(Exception):
+    """Why a test does not apply."""
+
+
+class Leaf(NamedTuple):
+    """A tensor among the arguments: the schema's argument, and what to call it."""
+
+    argument: Argument
+    name: str
+    tensor: Any
+
+
+class Subject:
+    """A bound call.
+
+    Attributes:
+        op: the operator.
+        args, kwargs: its bound arguments.
+        rtol, atol: tolerances that were asked for, or None.
+    """
+
+    def __init__(self, op: Operator, args: Any, kwargs: Any, rtol: float | None, atol: float | None):
+        self.op, self.rtol, self.atol = op, rtol, atol
+        self.args, self.kwargs = op.binder.bind(tuple(args), dict(kwargs))
+
+    @property
+    def name(self) -> str:
+        """The operator's name."""
+        return self.op.name
+
+    @property
+    def stem(self) -> str:
+        """What its function is called."""
+        return self.op.schema.name
+
+    @property
+    def is_custom(self) -> bool:
+        """Whether it was made by ``custom_op``."""
+        return getattr(self.op.decl, "kind", "") == "custom"
+
+    @property
+    def effects(self) -> frozenset[str]:
+        """Its effects."""
+        return getattr(self.op.decl, "effects", frozenset())
+
+    # -- arguments -------------------------------------------------------------------------------------------------
+    def leaves(self, args: Any = None, kwargs: Any = None) -> list[Leaf]:
+        """The tensors among the arguments, those in lists one by one."""
+        args, kwargs = self.args if args is None else args, self.kwargs if kwargs is None else kwargs
+        values = [*zip(self.op.schema.positional, args)]
+        values += [(a, kwargs[a.name]) for a in self.op.schema.arguments if a.kwarg_only]
+        found = []
+        for argument, value in values:
+            if isinstance(value, Tensor):
+                found.append(Leaf(argument, argument.name, value))
+            elif isinstance(value, tuple):
+                names = ((f"{argument.name}[{i}]", item) for i, item in enumerate(value))
+                found += [Leaf(argument, name, item) for name, item in names if isinstance(item, Tensor)]
+        return found
+
+    def changed(self, change: Callable[[Any], Any]) -> tuple[Any, Any]:
+        """The arguments with each tensor replaced; a tensor that is there twice stays one."""
+        made: dict[int, Any] = {}
+
+        def visit(value: Any) -> Any:
+            if isinstance(value, Tensor):
+                return made.setdefault(id(value), change(value))
+            return tuple(map(visit, value)) if isinstance(value, tuple) else value
+
+        return visit(self.args), {name: visit(value) for name, value in self.kwargs.items()}
+
+    def copied(self) -> tuple[Any, Any]:
+        """The arguments with copies of the tensors."""
+        return self.changed(copy_of)
+
+    def with_tensors(self, tensors: Any) -> tuple[Any, Any]:
+        """The arguments with other tensors, in the order of :meth:`leaves`."""
+        following = iter(tensors)
+
+        def visit(value: Any) -> Any:
+            if isinstance(value, Tensor):
+                return next(following)
+            return tuple(map(visit, value)) if isinstance(value, tuple) else value
+
+        return visit(self.args), {name: visit(value) for name, value in self.kwargs.items()}
+
+    def call(self, args: Any, kwargs: Any) -> tuple[Any, ...]:
+        """The results as a tuple, and after them what the operator has written."""
+        found = self.op(*args, **kwargs)
+        results = found if isinstance(found, tuple) else () if found is None else (found,)
+        return (*results, *(leaf.tensor for leaf in self.leaves(args, kwargs) if leaf.argument.is_write))
+
+    def fresh(self) -> tuple[Any, ...]:
+        """The results of a call on copies."""
+        return self.call(*self.copied())
+
+    # -- comparing -------------------------------------------------------------------------------------------------
+    def differ(self, found: Any, wanted: Any) -> str:
+        """What is different between two tuples of results; empty if nothing is."""
+        if len(found) != len(wanted):
+            return f"{len(found)} results instead of {len(wanted)}"
+        for place, (one, other) in enumerate(zip(found, wanted)):
+            where = f"result {place}: " if len(wanted) > 1 else ""
+            if not isinstance(one, Tensor) or not isinstance(other, Tensor):
+                if one != other:
+                    return f"{where}{describe(one)} instead of {describe(other)}"
+            elif one.spec != other.spec:
+                return f"{where}{one.spec} instead of {other.spec}"
+            else:
+                fault = self._unequal(one, other)
+                if fault:
+                    return where + fault
+        return ""
+
+    def _unequal(self, one: Tensor, other: Tensor) -> str:
+        a, b = one.detach().numpy(), other.detach().numpy()
+        rtol = TOLERANCE.get(other.dtype.name, 0.0) if self.rtol is None else self.rtol
+        wide = np.complex128 if other.dtype.kind == "c" else np.float64
+        if not other.dtype.is_inexact:
+            same = a == b
+        else:
+            with np.errstate(all="ignore"):
+                left, right = a.astype(wide), b.astype(wide)
+                largest = np.max(np.abs(right[np.isfinite(right)]), initial=0.0)
+                atol = rtol * float(largest) if self.atol is None else self.atol
+                same = np.isclose(left, right, rtol, atol, equal_nan=True)
+        if np.all(same):
+            return ""
+        place = tuple(int(i) for i in np.argwhere(~np.asarray(same))[0])
+        return f"at {list(place)}: {a[place]} instead of {b[place]}"
+
+
+def copy_of(x: Any) -> Any:
+    """A copy of a tensor's elements, without history."""
+    return wrap(np.array(x.detach()._array, order="K", copy=True))
+
+
+def strided_copies() -> Iterator[tuple[str, Callable[[Any], Any]]]:
+    """Ways to lay the same elements out without them being contiguous."""
+
+    def every_second(x: Any) -> Any:
+        array = x.detach()._array
+        wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1]) if array.ndim else (2,), array.dtype)
+        place = wide[..., ::2] if array.ndim else wide[0]
+        if not array.ndim:
+            return wrap(array.copy())
+        place[...] = array
+        return wrap(place)
+
+    def transposed(x: Any) -> Any:
+        return wrap(np.array(x.detach()._array, order="F"))
+
+    def backwards(x: Any) -> Any:
+        array = x.detach()._array
+        return wrap(np.flip(np.array(np.flip(array), order="C")))
+
+    yield "every second element of a buffer", every_second
+    yield "column-major order", transposed
+    yield "negative strides", backwards
