@@ -71,11 +71,12 @@ class _Builder:
             at.S_KEYWORDS: len(names),
             at.S_EXTERNALS: self.externals,
             at.S_DERIVED: len(self.found.graph.derived),
-            at.S_BUFFERS: self.arrays + len(self.plan.storages) + 1,
+            at.S_BUFFERS: self.arrays + len(self.plan.storages) + 2,
             at.S_SCALARS: len(self.plan.parameters) - self.arrays,
             at.S_HELD: self.held + len(self.plan.storages),
             at.S_OUTPUTS: len(self.plan.storages),
             at.S_WORKSPACE: self.plan.workspace,
+            at.S_TABLES: self.plan.tables,
             at.S_WORKSPACE_AT: self.arrays + len(self.plan.storages),
         }.items():
             made.set(offset, number)
@@ -341,9 +342,8 @@ class NativeEntry:
             entry = runtime.entry("jitted")
             self._record = JitRecord(runtime.process, self._slow)
             native_type.set_entry(function, entry, self._record.address)
-        with (
-            lock
-        ):  # a change of the registry unlinks; none may come between the look at the versions and the link
+        # A change of the registry unlinks; none may come between the look at the versions and the link.
+        with lock:
             if found.current():
                 self._record.link(record)
 

@@ -27,7 +27,6 @@ from .user_calls import NativeCall, native_reason
 
 MAIN = "tandem_main"
 _CALLBACKS = """
-@tandem_objects = external global ptr
 declare ptr @PyLong_FromVoidPtr(ptr)
 declare ptr @PyObject_CallOneArg(ptr, ptr)
 declare void @Py_DecRef(ptr)
@@ -81,8 +80,10 @@ class MainWriter:
                 writers[step.kind](step, number)
             elif not is_empty(step):
                 self._kernel(step, number)
-        main = [f"define i32 @{MAIN}(ptr %buffers, ptr %scalars) {{", "entry:", *self.lines]
-        helpers = "@tandem_constants = external global ptr\n" + (_CALLBACKS if self.callbacks else "")
+        placed = len(self.arrays) + len(self.lowered.storages)
+        tables = _loaded("%tables", "%buffers", placed + 1) if self.constants or self.callbacks else []
+        main = [f"define i32 @{MAIN}(ptr %buffers, ptr %scalars) {{", "entry:", *tables, *self.lines]
+        helpers = _CALLBACKS if self.callbacks else ""
         return "\n".join([helpers, *dict.fromkeys(self.extra), *main, "  ret i32 0", "}", str(self.module)])
 
     # -- addresses -------------------------------------------------------------------------------------------------
@@ -105,7 +106,7 @@ class MainWriter:
                 f"  {register} = getelementptr i8, ptr {base}, i64 {self.offsets[value]}",
             ]
         if value in self.constants:
-            return _loaded(register, "@tandem_constants", self.constants.index(value))
+            return _loaded(register, "%tables", self.constants.index(value))
         return _loaded(register, "%buffers", placed.index(value))
 
     def _table(self, values: list[Value], number: int) -> str:
@@ -146,9 +147,9 @@ class MainWriter:
     def _callback(self, step: NodeStep, number: int) -> None:
         values = [root for root, _ in step.operands]
         table = self._table([*values, *step.node.outputs], number)
-        place = len(self.callbacks)
+        place = len(self.constants) + len(self.callbacks)
         self.callbacks.append(step)
-        self.lines += _loaded(f"%o{number}", "@tandem_objects", place)
+        self.lines += _loaded(f"%o{number}", "%tables", place)
         self.lines += [
             f"  %r{number} = call i32 @call_back(ptr %o{number}, ptr {table})",
             f"  %f{number} = icmp ne i32 %r{number}, 0",
@@ -167,21 +168,21 @@ def _loaded(register: str, table: str, place: int) -> list[str]:
 
 
 class Tables:
-    """What the code refers to by name: data of constants, callables of callbacks. Kept as long as the code."""
+    """What the code is given beside its arguments: data of constants, then callables of callbacks.
+
+    Code itself refers to neither, so that equal graphs share it. Kept as long as the executable.
+    """
 
     def __init__(self, constants: list[Any], callables: list[Any]):
         self.arrays = [np.ascontiguousarray(tensor._array) for tensor in constants]
         self.callables = callables
-        addresses = [a.__array_interface__["data"][0] for a in self.arrays]
-        self.constants = (ctypes.c_void_p * max(len(addresses), 1))(*addresses)
-        self.objects = (ctypes.py_object * max(len(callables), 1))(*callables)
+        addresses = [*(a.__array_interface__["data"][0] for a in self.arrays), *map(id, callables)]
+        self.words = (ctypes.c_void_p * max(len(addresses), 1))(*addresses)
 
-    def imports(self) -> dict[str, int]:
-        """The addresses by symbol."""
-        return {
-            "tandem_constants": ctypes.addressof(self.constants),
-            "tandem_objects": ctypes.addressof(self.objects),
-        }
+    @property
+    def address(self) -> int:
+        """Where the table lies."""
+        return ctypes.addressof(self.words)
 
 
 def llvm_ir(lowered: Lowered) -> str:
@@ -197,21 +198,14 @@ def compile_lowered(lowered: Lowered) -> CpuExecutable:
         [tensor for _, tensor in lowered.folded], [make_callback(step) for step in writer.callbacks]
     )
     blas = any(isinstance(s, NodeStep) and s.kind == "blas" for s in lowered.steps)
-    if tables.arrays or tables.callables or writer.module.imports:
-        code = _link(text, blas, {**tables.imports(), **writer.module.imports})
-    else:
-        code = _self_contained(text, blas)
+    code = _shared(text, blas, tuple(sorted(writer.module.imports.items())))
     return CpuExecutable(lowered, call_plan(lowered, code[MAIN], tables), (code, tables))
 
 
-def _link(text: str, blas: bool, imports: dict[str, int]) -> engine.Code:
-    return engine.compile_ir(text, [MAIN], {**imports, **(pointers() if blas else {})}, level=1)
-
-
 @functools.lru_cache(maxsize=64)
-def _self_contained(text: str, blas: bool) -> engine.Code:
-    """Code that refers to nothing of its graph. It is shared by equal graphs: the linker keeps 9 kB for each link."""
-    return _link(text, blas, {})
+def _shared(text: str, blas: bool, imports: tuple[tuple[str, int], ...]) -> engine.Code:
+    """The code of a module, shared by equal graphs: the linker keeps 9 kB for each link, for good."""
+    return engine.compile_ir(text, [MAIN], {**dict(imports), **(pointers() if blas else {})}, level=1)
 
 
 def call_plan(lowered: Lowered, address: int, tables: Tables) -> CallPlan:
@@ -225,9 +219,8 @@ def call_plan(lowered: Lowered, address: int, tables: Tables) -> CallPlan:
         counts[weak] += 1
     storages = tuple(value.spec for value in lowered.storages)
     workspace = lowered.memory.workspace
-    return CallPlan(
-        address, tuple(parameters), storages, workspace, tuple(lowered.outputs), tuple(tables.arrays)
-    )
+    outputs, constants = tuple(lowered.outputs), tuple(tables.arrays)
+    return CallPlan(address, tuple(parameters), storages, workspace, outputs, constants, tables.address)
 
 
 def integer_ranges(graph: Graph) -> dict[Value, list[DType]]:

@@ -38,7 +38,8 @@ class CallPlan(NamedTuple):
     """How to call an executable, as plain data.
 
     ``main(buffers, scalars)`` returns 0, or something else with a Python exception set; it wants the GIL. ``buffers``
-    holds the data pointers of the array parameters, each C-contiguous, then of the storages, then of the workspace;
+    holds the data pointers of the array parameters, each C-contiguous, then of the storages, of the workspace, and of
+    the table of constants and callables;
     ``scalars`` holds 8 bytes for each weak parameter: an int64, a double or a bool.
 
     Attributes:
@@ -48,6 +49,7 @@ class CallPlan(NamedTuple):
         workspace: bytes of scratch memory, aligned to 64; 0 for none.
         outputs: what each result is.
         constants: the arrays that outputs of the kind ``"constant"`` show.
+        tables: address of the table of constants and callables.
     """
 
     address: int
@@ -56,6 +58,7 @@ class CallPlan(NamedTuple):
     workspace: int
     outputs: tuple[Output, ...]
     constants: tuple[Any, ...]
+    tables: int
 
 
 class CpuExecutable:
@@ -89,7 +92,7 @@ class CpuExecutable:
         scratch = self._spare.pop() if self._spare else np.empty(plan.workspace + 64, np.uint8)
         held = [a for p, a in zip(plan.parameters, given, strict=True) if p.weak is None] + fresh
         table = [a.__array_interface__["data"][0] for a in held]
-        table.append(-(-scratch.__array_interface__["data"][0] // 64) * 64)
+        table += [-(-scratch.__array_interface__["data"][0] // 64) * 64, plan.tables]
         for p, a in zip(plan.parameters, given, strict=True):
             if p.weak is not None:
                 _FORMATS[p.weak].from_buffer(scalars, 8 * p.slot).value = a

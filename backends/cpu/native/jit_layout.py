@@ -15,7 +15,8 @@ S_OUTPUTS, S_OUTPUT_TABLE = 88, 96  # results to allocate, O_* each
 S_WORKSPACE, S_WORKSPACE_AT = 104, 112  # bytes of scratch memory (0: none), and its place among the buffers
 S_HITS, S_SPARE = 120, 128  # calls answered; scratch memory kept for the next call
 S_DERIVED, S_INSIDE = 136, 144  # scalars derived at the end of the guard program; calls that are inside
-S_SIZE_OF = 152
+S_TABLES = 152  # the table of constants and callables, which goes behind the scratch memory
+S_SIZE_OF = 160
 
 # A result to allocate
 O_DESCR, O_RANK, O_DIMS, O_BYTES, O_AT, O_SIZE = 0, 8, 16, 24, 32, 40

@@ -58,6 +58,7 @@ from .jit_layout import (
     S_OUTPUTS,
     S_SCALARS,
     S_SPARE,
+    S_TABLES,
     S_WORKSPACE,
     S_WORKSPACE_AT,
 )
@@ -162,6 +163,7 @@ def run(frame: ptr, spec: ptr) -> ptr:
         if unlikely(scratch == NULL):
             return PyErr_NoMemory()
         store_ptr(buffers, load_i64(spec, S_WORKSPACE_AT) * 8, scratch)
+    store_ptr(buffers, load_i64(spec, S_WORKSPACE_AT) * 8 + 8, load_ptr(spec, S_TABLES))
     failed = call_i32(load_ptr(spec, S_MAIN), buffers, load_ptr(frame, F_SCALARS))
     if size != 0:
         give_scratch(spec, scratch)
