@@ -24,7 +24,7 @@ from .keys import (
 )
 from .lock import lock as lock
 from .precedence import Entry as Entry
-from .precedence import Table, chosen, compute, fallback_row, filled, in_force, run_entry
+from .precedence import Table, chosen, compute, fallback_row, fallbacks_changed, filled, in_force, run_entry
 from .precedence import fallbacks as fallbacks
 from .registration import Kernel as Kernel
 from .registration import KeyName as KeyName
@@ -369,6 +369,7 @@ def find(full_name: str) -> Operator:
 
 
 def recompute_all() -> None:
-    """Bring all tables up to date; a fallback has changed."""
+    """Bring all tables up to date; a fallback has changed, and the lock is held."""
+    fallbacks_changed()
     for operator in list(operators.values()):
         operator.follow_fallbacks()

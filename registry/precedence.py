@@ -57,16 +57,23 @@ def filled(kind: str, registration: Registration) -> Entry:
     return Entry(kind, registration, *registration.call)
 
 
+_row: list[Entry] = []  # what `fallback_row` gives, until the fallbacks change
+
+
 def fallback_row() -> list[Entry]:
-    """The slots of an operator without kernels."""
-    return [
-        filled("fallback", fallbacks[key][-1])
-        if fallbacks.get(key)
-        else MISSING
-        if BACKENDS >> key & 1
-        else UNSERVED_LAYER
-        for key in DispatchKey
-    ]
+    """The slots of an operator without kernels; the lock is held."""
+    if not _row:
+        for key in DispatchKey:
+            if fallbacks.get(key):
+                _row.append(filled("fallback", fallbacks[key][-1]))
+            else:
+                _row.append(MISSING if BACKENDS >> key & 1 else UNSERVED_LAYER)
+    return _row
+
+
+def fallbacks_changed() -> None:
+    """Have the row made anew; the lock is held."""
+    _row.clear()
 
 
 @cache
