@@ -70,10 +70,10 @@ def externals_of(fn: Callable[..., Any]) -> tuple[ExternalGuard, ...]:
     """Guards for the variables that a function reads, and those read by functions of its module that it reaches.
 
     Modules and builtins are not guarded. What lies deeper, such as an attribute of a guarded object, is as it was when
-    the function was traced.
+    the function was traced. A function that stands for another names it in its attribute ``stands_for``.
     """
     found: dict[tuple[int, str], ExternalGuard] = {}
-    waiting, seen = [plain_function(fn)], set()
+    waiting, seen = [plain_function(fn), plain_function(getattr(fn, "stands_for", None))], set()
     while waiting:
         function = waiting.pop()
         if function is None or function in seen:

@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 from .. import config
 from ..eager import dispatch_mode as modes
 from ..eager.autocast import context_key
+from ..eager.batched.tensor import BatchedTensor
 from ..eager.meta_tensor import MetaTensor
 from ..registry.native_type import NativeCallable, accept_entries
 from ..registry.observe import observed, unobserved
 from ..registry.state import state
 from ..tracer.trace import current_trace
 from .arguments import Arguments, Bound, as_names, as_numbers
+from .batches import Batches
 from .build import specialize
 from .execute import make_executable
 from .explain import explain
@@ -74,8 +76,11 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
             name, inputs = f"jit {self._arguments.name}", (*args, *kwargs.values())
             return unobserved(lambda: observer.span(name, "jit", lambda: self(*args, **kwargs), inputs))
         bound = self._arguments.bind(args, kwargs)
-        if any(type(leaf) is MetaTensor for leaf in bound.leaves):
-            return self._fn(*args, **kwargs)  # without data there is nothing to compile for
+        for leaf in bound.leaves:
+            if type(leaf) is MetaTensor:
+                return self._fn(*args, **kwargs)  # without data there is nothing to compile for
+            if type(leaf) is BatchedTensor:
+                return self._batches.call(bound)
         keys = self._keys(bound)
         found, scalars = self._find(bound, keys)
         if found is None:
@@ -142,6 +147,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
 
     def _forget(self) -> None:
         self._native.unlink()
+        self._batches = Batches(self._fn, self._arguments, type(self))
         self._specializations, self._by_key = [], {}
         self._misses = self._gone_hits = 0
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .. import pytree
+from ..eager.batched.tensor import BatchedTensor
 from ..eager.tensor import Tensor
-from ..errors import AutogradError
+from ..errors import AutogradError, UnsupportedError
 from ..registry.keys import DispatchKey
 from ..registry.operator import Operator
 from ..registry.values import describe
@@ -101,6 +102,11 @@ def _value_of(leaf: Any) -> Any:
         check_alive(leaf)
         return leaf._value
     if isinstance(leaf, Tensor) and leaf._keys & 1 << DispatchKey.Level:
+        if isinstance(leaf, BatchedTensor):
+            raise UnsupportedError(
+                f"a jitted function returned {describe(leaf)}, computed from a tensor of {leaf._level.name} that it "
+                "reaches by a closure or a global; pass that tensor as an argument"
+            )
         raise AutogradError(
             f"a jitted function returned {describe(leaf)}, which is being differentiated by a td.grad outside of it, "
             "and compiled code does not record gradients yet; put td.grad inside the jitted function"

@@ -307,6 +307,54 @@ def test_under_jit():
     assert g.cache_info().specializations == 1
 
 
+def test_vmap_of_jitted_functions():
+    calls = []
+
+    @td.jit
+    def f(p, x, power=2, *, name="w"):
+        calls.append(x.shape)
+        return {"y": (p[name] * x) ** power, "sum": x.sum()}
+
+    p, x = {"w": draw(4)}, draw(3, 4, seed=1)
+    for _ in range(2):
+        got = td.vmap(f, (None, 0))(p, x)
+        same(got["y"], (p["w"].numpy() * x.numpy()) ** 2)
+        same(got["sum"], x.numpy().sum(1))
+    assert calls == [(4,)]  # traced once, for one example
+    same(td.vmap(lambda v, n: f({"w": v}, v, n)["y"], (1, None))(x, 3), x.numpy().T ** 6)
+    same(td.vmap(td.vmap(lambda v: f({"w": v}, v)["y"]))(x), x.numpy() ** 4)
+    same(td.vmap(lambda w: f({"w": w}, x[0])["y"])(x), x.numpy() ** 2 * x.numpy()[0] ** 2)
+    hidden = []
+    g = td.jit(lambda v: v * hidden[0])
+    with pytest.raises(errors.UnsupportedError, match="pass that tensor as an argument"):
+        td.vmap(lambda v: hidden.append(v) or g(x[0]))(x)
+    with pytest.raises(errors.LeakedTracerError):
+        f(p, hidden[0])
+
+
+def test_jitted_methods():
+    class Model:
+        def __init__(self, w):
+            self.w = w
+
+        @td.jit
+        def __call__(self, x):
+            return x @ self.w
+
+    x, model = draw(3, 4), Model(draw(4, 2, seed=1))
+    same(td.vmap(model)(x), x.numpy() @ model.w.numpy())
+    other = Model(draw(4, 2, seed=2))
+    same(td.vmap(other)(x), x.numpy() @ other.w.numpy())
+
+
+def test_jitted_functions_see_new_closures():
+    x, factor = draw(3, 4), draw(4, seed=1)
+    f = td.jit(lambda v: v * factor)
+    same(td.vmap(f)(x), x.numpy() * factor.numpy())
+    factor = draw(4, seed=2)
+    same(td.vmap(f)(x), x.numpy() * factor.numpy())
+
+
 def test_random_keys():
     keys = td.random.split(td.random.key(0), 3)
     got = td.vmap(lambda k: td.random.normal(k, (2,)))(keys)
@@ -403,7 +451,7 @@ def test_writing_what_does_not_fit():
         lambda v: v[0].clone().add_(v),
         lambda v: (v * 1).__setitem__(0, v),
     ):
-        with pytest.raises(ValueError, match="fit|broadcast"):
+        with pytest.raises(ValueError, match=r"fit|broadcast"):
             td.vmap(write)(x)
 
 

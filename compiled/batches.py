@@ -1,0 +1,91 @@
+"""A jitted function met by values of ``vmap``: that of whole batches is jitted, and called on what they wrap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import pytree
+from ..eager.batched.tensor import BatchedTensor, wrap_batched
+from ..eager.levels import Level, check_open
+from ..eager.tensor import Tensor
+from ..registry.values import SCALARS
+from ..vmap import vmap
+from .arguments import Arguments, Bound
+from .leaves import LeftOut, leaf_key
+
+MOST = 64  # functions of batches that one jitted function keeps
+
+
+class Batches:
+    """The functions of batches that belong to one jitted function.
+
+    Args:
+        fn: the function that was jitted.
+        arguments: how its calls are normalised.
+        jit: makes a jitted function.
+    """
+
+    def __init__(self, fn: Callable[..., Any], arguments: Arguments, jit: Callable[..., Any]):
+        self._fn, self._arguments, self._jit = fn, arguments, jit
+        self._made: dict[Any, Any] = {}
+
+    def call(self, bound: Bound) -> Any:
+        """Call the function where a leaf is a value of ``vmap``; the innermost level among them is run.
+
+        Everything in the result becomes a value of that level.
+
+        Raises:
+            LeakedTracerError: a leaf belongs to a level that has ended.
+        """
+        level = _innermost(bound.leaves)
+        moving = tuple(i for i, leaf in enumerate(bound.leaves) if _is_data(leaf))
+        own = [i for i in moving if _belongs(bound.leaves[i], level)]
+        fixed = tuple(leaf_key(leaf, identity=True) for leaf in bound.leaves if not _is_data(leaf))
+        key = bound.treedef, moving, tuple(own), fixed, bound.static_keys, level.batch_size
+        made = self._made.get(key)
+        if made is None:
+            if len(self._made) >= MOST:
+                self._made.clear()
+            made = self._made[key] = self._jit(self._function(bound, moving, own, level.batch_size))
+        given = [bound.leaves[i]._payload if i in own else bound.leaves[i] for i in moving]
+        return pytree.map_tree(lambda found: wrap_batched(level, found), made(*given))
+
+    def _function(self, bound: Bound, moving: tuple[int, ...], own: list[int], size: int) -> Any:
+        template = [leaf.value if type(leaf) is LeftOut else leaf for leaf in bound.leaves]
+        for place in moving:
+            template[place] = None
+
+        def of_one(*leaves: Any) -> Any:
+            filled = list(template)
+            for place, leaf in zip(moving, leaves):
+                filled[place] = leaf
+            return self._arguments.call(self._fn, bound.treedef.unflatten(filled), bound.statics)
+
+        of_one.__name__ = of_one.__qualname__ = self._arguments.name
+        mapped = vmap(of_one, tuple(0 if place in own else None for place in moving), axis_size=size)
+
+        def of_batch(*leaves: Any) -> Any:
+            return mapped(*leaves)
+
+        of_batch.__name__ = of_batch.__qualname__ = f"vmap({self._arguments.name})"
+        of_batch.stands_for = self._fn  # type: ignore[attr-defined]
+        return of_batch
+
+
+def _is_data(leaf: Any) -> bool:
+    """Whether a leaf is given at run time; the others are part of the function."""
+    return isinstance(leaf, (Tensor, np.ndarray, np.generic)) or type(leaf) in SCALARS
+
+
+def _belongs(leaf: Any, level: Level) -> bool:
+    return type(leaf) is BatchedTensor and leaf._level is level
+
+
+def _innermost(leaves: list[Any]) -> Level:
+    found = [leaf for leaf in leaves if type(leaf) is BatchedTensor]
+    for leaf in found:
+        check_open(leaf)
+    return max((leaf._level for leaf in found), key=lambda level: level.depth)
