@@ -42,7 +42,16 @@ class Packet(NativeCallable):  # type: ignore[misc]
             native_type.follow(self, self._callee)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._callee.target(*args, **kwargs)
+        callee = self._callee
+        if type(callee) is not OverloadSet:
+            return callee.target(*args, **kwargs)
+        key: Any = (type(args[0]), type(args[1])) if len(args) == 2 else tuple(map(type, args))
+        if kwargs:
+            key += (*kwargs, *map(type, kwargs.values()))
+        function = callee.by_types.get(key)
+        if function is None:
+            function = callee.decide(key, args, kwargs)
+        return function(*args, **kwargs)
 
     def overloads(self) -> list[str]:
         """The names of the overloads; the one without a name is ``"default"``."""

@@ -33,25 +33,17 @@ class OverloadSet:
 
     Attributes:
         operators: the overloads, in order of definition; they never change.
+        by_types: the functions that calls mean, by the types of the arguments, the names of keywords and their types;
+            only decisions that the types alone tell.
     """
 
     def __init__(self, operators: tuple[Operator, ...]):
         self.operators = operators
-        self._by_types: dict[tuple[Any, ...], Any] = {}
+        self.by_types: dict[tuple[Any, ...], Any] = {}
         self._by_classes: dict[tuple[Any, ...], Any] = {}
         self._names_matter = any(
             argument.type.core in _NAMED for operator in operators for argument in operator.schema.arguments
         )
-
-    def target(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the overload that the arguments mean."""
-        key: tuple[Any, ...] = tuple(map(type, args))
-        if kwargs:
-            key += (*kwargs, *map(type, kwargs.values()))
-        function = self._by_types.get(key)
-        if function is None:
-            function = self._decide(key, args, kwargs)
-        return function.target(*args, **kwargs)
 
     def choose(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Operator:
         """The overload that a call with these arguments means.
@@ -60,11 +52,12 @@ class OverloadSet:
             ArgumentError: none takes them; the message says of each why.
         """
         key = (*map(type, args), *kwargs, *map(type, kwargs.values()))
-        function = self._by_types.get(key) or self._decide(key, args, kwargs)
+        function = self.by_types.get(key) or self.decide(key, args, kwargs)
         operator: Operator = function.operator
         return operator
 
-    def _decide(self, key: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def decide(self, key: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The function of the overload that a call means; remembered under the key if types alone decide."""
         values = (*args, *kwargs.values())
         classes = (len(args), *kwargs, *map(self._class, values))
         function = self._by_classes.get(classes)
@@ -73,7 +66,7 @@ class OverloadSet:
             function = make_function(operator)
             _remember(self._by_classes, classes, function)
             if all(self._is_told_by_type(value, as_they_are) for value in values):
-                _remember(self._by_types, key, function)
+                _remember(self.by_types, key, function)
         return function
 
     def _search(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Operator, bool]:

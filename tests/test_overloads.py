@@ -117,7 +117,7 @@ def test_decisions_do_not_pile_up():
     found = overloads("f.dtype(Tensor x, ScalarType k) -> Tensor", "f.mode(Tensor x, str k) -> Tensor")
     for k in range(2000):
         chosen(found, X, f"mode{k}")
-    assert len(found._by_classes) <= 512 >= len(found._by_types)
+    assert len(found._by_classes) <= 512 >= len(found.by_types)
 
 
 # --- as trying each in turn ---------------------------------------------------------------------------------
