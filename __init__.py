@@ -32,6 +32,8 @@ from .eager.construct import asarray as asarray
 from .eager.construct import tensor as tensor
 from .eager.dispatch_mode import DispatchMode as DispatchMode
 from .eager.dispatch_mode import no_dispatch as no_dispatch
+from .eager.layouts import quantize_per_channel as quantize_per_channel
+from .eager.layouts import quantize_per_tensor as quantize_per_tensor
 from .eager.layouts import sparse_coo_tensor as sparse_coo_tensor
 from .eager.layouts import sparse_csr_tensor as sparse_csr_tensor
 from .eager.meta_memory import meta_memory as meta_memory

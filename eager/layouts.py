@@ -1,15 +1,22 @@
-"""Sparse tensors as users see them. The machinery (:mod:`.sparse_make`, :mod:`.sparse_ops`) is loaded at first use."""
+"""Sparse and quantized tensors as users see them; the machinery (``sparse_*``, ``quantized_*``) loads at first use."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from .. import lazy
+from ..operators import quantized
 from ..operators.declare import LIBRARY
+from ..registry.dtypes import int8
 from ..registry.keys import DispatchKey
 from ..registry.layouts import sparse_coo, sparse_csr
 from ..registry.operator import Operator
 from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from .quantized_tensor import QuantizedTensor
+    from .sparse_tensor import SparseTensor
 
 # Operators with a kernel for sparse tensors; those of the second line run on the stored values, for they give 0 for 0.
 STRUCTURAL = (
@@ -19,11 +26,12 @@ ON_VALUES = (
     "abs asin asinh atan atanh cast ceil conj erf expm1 floor imag isinf isnan log1p neg positive real relu round "
     "sign signbit sin sinh sqrt square tan tanh trunc"
 )
+QUANTIZED = "relu permute reshape basic_index broadcast_to clone"
 
 
 def sparse_coo_tensor(
     indices: Any, values: Any, shape: Any = None, *, dtype: Any = None, requires_grad: bool = False
-) -> Tensor:
+) -> SparseTensor:
     """A sparse tensor of places and the values there (coordinates, COO).
 
     Args:
@@ -49,7 +57,7 @@ def sparse_coo_tensor(
     >>> (x @ td.ones(2)).tolist()
     [3.0, 0.0, 4.0]
     """
-    made: Tensor = lazy.sparse_machinery("make").make_coo(indices, values, shape, dtype, requires_grad)
+    made: SparseTensor = lazy.sparse_machinery("make").make_coo(indices, values, shape, dtype, requires_grad)
     return made
 
 
@@ -61,7 +69,7 @@ def sparse_csr_tensor(
     *,
     dtype: Any = None,
     requires_grad: bool = False,
-) -> Tensor:
+) -> SparseTensor:
     """A sparse matrix in compressed rows (CSR).
 
     Args:
@@ -85,14 +93,68 @@ def sparse_csr_tensor(
     >>> x.to_dense().tolist()
     [[0.0, 3.0], [0.0, 0.0], [4.0, 0.0]]
     """
-    made: Tensor = lazy.sparse_machinery("make").make_csr(
+    made: SparseTensor = lazy.sparse_machinery("make").make_csr(
         crow_indices, col_indices, values, shape, dtype, requires_grad
     )
     return made
 
 
+def quantize_per_tensor(x: Any, scale: float, zero_point: int, dtype: Any = int8) -> QuantizedTensor:
+    """Numbers as 8-bit integers with one scale: each is stored as ``round(x / scale) + zero_point``, clamped.
+
+    Args:
+        x: a floating-point tensor.
+        scale: the distance of neighbouring numbers, positive.
+        zero_point: the integer that stands for 0.
+        dtype: ``td.int8`` or ``td.uint8``.
+
+    Returns:
+        A quantized tensor; ``dequantize()`` gives numbers again, ``int_repr()`` the integers.
+
+    Raises:
+        DTypeError: ``x`` or ``dtype`` has another dtype.
+        ValueArgumentError: the scale is not positive and finite, or the zero point does not fit the dtype.
+
+    >>> import tandem as td
+    >>> q = td.quantize_per_tensor(td.asarray([0.24, 1.0, 100.0]), 0.5, 10)
+    >>> q.int_repr().tolist(), q.dequantize().tolist()
+    ([10, 12, 127], [0.0, 1.0, 58.5])
+    """
+    made: QuantizedTensor = lazy.quantized_machinery("make").per_tensor(x, scale, zero_point, dtype)
+    return made
+
+
+def quantize_per_channel(
+    x: Any, scales: Any, zero_points: Any, axis: int, dtype: Any = int8
+) -> QuantizedTensor:
+    """Numbers as 8-bit integers, with a scale and a zero point for each position along an axis.
+
+    Args:
+        x: a floating-point tensor.
+        scales: a scale for each position, positive.
+        zero_points: an integer for each position.
+        axis: the axis.
+        dtype: ``td.int8`` or ``td.uint8``.
+
+    Returns:
+        A quantized tensor.
+
+    Raises:
+        ShapeError: there are more or fewer scales or zero points than positions.
+        OutOfBoundsError: there is no such axis.
+        DTypeError, ValueArgumentError: as for :func:`quantize_per_tensor`.
+
+    >>> import tandem as td
+    >>> q = td.quantize_per_channel(td.asarray([[1.0, 2.0], [1.0, 2.0]]), [1.0, 0.5], [0, 0], 0)
+    >>> q.int_repr().tolist()
+    [[1, 2], [2, 4]]
+    """
+    made: QuantizedTensor = lazy.quantized_machinery("make").per_channel(x, scales, zero_points, axis, dtype)
+    return made
+
+
 # -- methods of Tensor -------------------------------------------------------------------------------------------------
-def to_sparse(self: Tensor, layout: Any = sparse_coo) -> Any:
+def to_sparse(self: Tensor, layout: str = "sparse_coo") -> Any:
     """The tensor with only the elements that are not zero stored.
 
     Args:
@@ -124,7 +186,7 @@ def coalesce(self: Tensor) -> Any:
     return self if type(self) is Tensor else lazy.sparse_machinery("make").coalesced(self)
 
 
-METHODS = {
+METHODS: dict[str, Callable[..., Any]] = {
     "to_sparse": to_sparse,
     "to_sparse_coo": to_sparse_coo,
     "to_sparse_csr": to_sparse_csr,
@@ -144,8 +206,25 @@ def sparse_fallback(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: di
     return lazy.sparse_machinery("ops").fall_back(op, args, kwargs)
 
 
-for _name in (*STRUCTURAL.split(), *ON_VALUES.split()):
-    LIBRARY.impl(_name, sparse_kernel, DispatchKey.SparseCPU, boxed=True)
-LIBRARY.fallback(sparse_fallback, DispatchKey.SparseCPU)
-for _name, _method in METHODS.items():
-    setattr(Tensor, _name, _method)
+def quantized_kernel(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run an operator on quantized tensors, by their integers."""
+    return lazy.quantized_machinery("ops").run(op, args, kwargs)
+
+
+def quantized_fallback(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Refuse an operator that has no kernel for quantized tensors."""
+    return lazy.quantized_machinery("ops").refuse(op, args, kwargs)
+
+
+def _register() -> None:
+    for name in (*STRUCTURAL.split(), *ON_VALUES.split()):
+        LIBRARY.impl(name, sparse_kernel, DispatchKey.SparseCPU, boxed=True)
+    for name in QUANTIZED.split():
+        LIBRARY.impl(name, quantized_kernel, DispatchKey.QuantizedCPU, boxed=True)
+    for name in ("matmul", "linear", "add"):
+        quantized.LIBRARY.impl(name, quantized_kernel, DispatchKey.QuantizedCPU, boxed=True)
+    LIBRARY.fallback(sparse_fallback, DispatchKey.SparseCPU)
+    LIBRARY.fallback(quantized_fallback, DispatchKey.QuantizedCPU)
+
+
+_register()

@@ -22,7 +22,9 @@ class MetaMemory:
 
     def __init__(self, held: Any):
         self.live = self.peak = self.allocated = 0
-        storages = {id(x._storage): x._storage for x in leaves(held) if isinstance(x, MetaTensor)}
+        storages: dict[int, Any] = {
+            id(x._storage): x._storage for x in leaves(held) if isinstance(x, MetaTensor)
+        }
         for storage in storages.values():
             self._made(storage)
 

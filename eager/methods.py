@@ -17,7 +17,7 @@ from ..registry.binding import device_name
 from ..registry.dtypes import as_dtype
 from ..registry.function import functions
 from ..registry.keys import BACKEND_OF_DEVICE
-from . import dunders, inplace
+from . import dunders, inplace, layouts
 from .at import At
 from .backward import backward
 from .construct import asarray, check_device, moved
@@ -225,6 +225,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "requires_grad_": requires_grad_,
     "to": to,
     "zero_": zero_,
+    **layouts.METHODS,
 }
 PROPERTIES: dict[str, Callable[[Tensor], Any]] = {"T": transpose_matrix, "mT": transpose_matrices, "at": at}
 

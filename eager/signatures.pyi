@@ -1041,6 +1041,10 @@ class TensorMethods(TensorBase):
         create_graph: _b.bool = False,
     ) -> None:
         """Add the gradient of this tensor by each leaf that it depends on to the leaf's ``grad``."""
+    def coalesce(
+        self,
+    ) -> Any:
+        """A sparse tensor with its places sorted, each once, the values of equal places added; a ..."""
     def copy_(
         self,
         source: Any,
@@ -1068,6 +1072,23 @@ class TensorMethods(TensorBase):
         copy: _b.bool = False,
     ) -> Any:
         """The tensor with another dtype, on another device, or both."""
+    def to_dense(
+        self,
+    ) -> Any:
+        """The tensor with all its elements stored; a dense tensor itself."""
+    def to_sparse(
+        self,
+        layout: _b.str = 'sparse_coo',
+    ) -> Any:
+        """The tensor with only the elements that are not zero stored."""
+    def to_sparse_coo(
+        self,
+    ) -> Any:
+        """The tensor in the layout ``td.sparse_coo``."""
+    def to_sparse_csr(
+        self,
+    ) -> Any:
+        """The matrix in the layout ``td.sparse_csr``."""
     def zero_(
         self,
     ) -> Tensor:

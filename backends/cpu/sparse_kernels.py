@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...operators import sparse
+from ...operators import quantized, sparse
 from ...operators.declare import Declaration
 from ...registry.keys import DispatchKey
 from ...registry.library import Library
@@ -21,3 +21,4 @@ def register(library: Library) -> None:
 
 
 register(sparse.LIBRARY)
+register(quantized.LIBRARY)
