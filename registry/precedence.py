@@ -137,6 +137,10 @@ def _table(newest: Mapping[KeyName, Registration], row: list[Entry]) -> list[Ent
     return table
 
 
+# A level of grad asks for the kernel of an autograd key, one of vmap for that of Batched.
+ASKED_BY_LEVELS = AUTOGRAD | 1 << DispatchKey.Batched
+
+
 def _lay_implicit(
     newest: Mapping[KeyName, Registration], table: list[Entry], lay: Callable[[str, str, int], None]
 ) -> None:
@@ -147,8 +151,8 @@ def _lay_implicit(
             served |= bits
     if "CompositeExplicit" not in newest:
         stopped = sum(1 << key for key, backends in BEHIND.items() if served & backends)
-        if any(isinstance(key, DispatchKey) and AUTOGRAD >> key & 1 for key in newest):
-            stopped |= 1 << DispatchKey.Level  # a level of grad asks the autograd key's kernel
+        if any(isinstance(key, DispatchKey) and ASKED_BY_LEVELS >> key & 1 for key in newest):
+            stopped |= 1 << DispatchKey.Level
         lay("composite_implicit", "CompositeImplicit", ALIASES["CompositeImplicit"] & ~stopped)
     if served & BEHIND[DispatchKey.AutogradOther]:
         table[DispatchKey.AutogradOther] = AMBIGUOUS

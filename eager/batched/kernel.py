@@ -18,8 +18,8 @@ from ..inplace import check_fits
 from ..levels import Level, highest_level, pushed, stack
 from ..record import Args, Kwargs
 from .loop import loop
-from .rules import Way, way_of
 from .tensor import BatchedTensor, wrap_batched
+from .ways import Way, way_of
 
 MODES = ~below(DispatchKey.Mode)
 
@@ -33,12 +33,20 @@ def run(level: Level, op: Operator, args: Args, kwargs: Kwargs) -> Any:
     """Run an operator on values of a level."""
     found = level.prepared.get(op)
     if found is None or found[0].version != op.version:
-        info = BatchInfo(level.batch_size, level.name, functions.get(op.name, op))
-        found = level.prepared[op] = way_of(op), info
-    if (state.include | op.extra_keys) & MODES:  # modes have seen the call; what it consists of is not theirs
+        found = level.prepared[op] = way_of(op), info_of(level, op)
+    return below_modes(level, op, *found, args, kwargs)
+
+
+def below_modes(level: Level, op: Operator, way: Way, info: BatchInfo, args: Args, kwargs: Kwargs) -> Any:
+    """Run an operator in the way that was found. Modes have seen the call; what it consists of is not theirs."""
+    if (state.include | op.extra_keys) & MODES:
         with adjusted(exclude=MODES):
-            return _run(level, op, *found, args, kwargs)
-    return _run(level, op, *found, args, kwargs)
+            return _run(level, op, way, info, args, kwargs)
+    return _run(level, op, way, info, args, kwargs)
+
+
+def info_of(level: Level, op: Operator) -> BatchInfo:
+    return BatchInfo(level.batch_size, level.name, functions.get(op.name, op))
 
 
 def _run(level: Level, op: Operator, way: Way, info: BatchInfo, args: Args, kwargs: Kwargs) -> Any:

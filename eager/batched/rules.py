@@ -1,105 +1,36 @@
-"""Which way the Batched layer runs an operator: by a registered rule, by its declaration's, by its body, by a loop."""
+"""Batching rules from outside: each becomes a kernel of its operator for the Batched key."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import Any
 
 from ...errors import RegistrationError
-from ...operators.batching import elementwise
-from ...operators.declare import Declaration
 from ...registry.function import OperatorFunction
-from ...registry.library import Handle
-from ...registry.operator import Operator, lock, operators
-from ..inplace import functional
-
-Rule = Callable[..., Any]
-
-
-class Way(NamedTuple):
-    """How an operator is run on a batch.
-
-    Attributes:
-        version: the operator's version that this was read from.
-        rule: its rule; None for a loop over the examples, or where it is ``decompose``d.
-        decompose: the body of a composite, which is run on the batched values.
-        inner: for an in-place operator, the functional one whose rule this is; it writes its first argument.
-        checked: whether the rule is from outside, so that what it returns is looked at.
-        lists: places of the arguments that are lists of tensors.
-        writes: whether the schema says that an argument is written.
-        elementwise: whether the rule is that of the elementwise kinds.
-    """
-
-    version: int
-    rule: Rule | None
-    decompose: Rule | None = None
-    inner: Operator | None = None
-    checked: bool = False
-    lists: frozenset[int] = frozenset()
-    writes: bool = False
-    elementwise: bool = False
+from ...registry.library import Library
+from ...registry.operator import Operator, operators
+from ..levels import highest_level
+from ..record import Args, Kwargs
+from .kernel import below_modes, info_of
+from .ways import Rule, Way
 
 
-_registered: WeakKeyDictionary[Operator, list[Rule]] = WeakKeyDictionary()
-_ways: dict[Operator, Way] = {}
+class RuleKernel:
+    """The kernel for the Batched key that a rule from outside becomes."""
+
+    def __init__(self, rule: Rule):
+        self.rule = rule
+        self.__qualname__ = getattr(rule, "__qualname__", repr(rule))
+
+    def __call__(self, op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
+        level = highest_level(op, args, kwargs)
+        return below_modes(level, op, _way_with(op, self.rule), info_of(level, op), args, kwargs)
 
 
-def way_of(op: Operator) -> Way:
-    """How an operator is run on a batch, as registered now."""
-    found = _ways.get(op)
-    if found is None or found.version != op.version:
-        found = _ways[op] = _find(op)
-    return found
+_libraries: dict[str, Library] = {}
 
 
-def _find(op: Operator) -> Way:
-    version, schema = op.version, op.schema
-    lists = frozenset(i for i, is_list in op.binder.tensor_positions if is_list)
-    writes = any(argument.is_write for argument in schema.arguments)
-    held = _registered.get(op)
-    if held:
-        return Way(version, held[-1], checked=True, lists=lists, writes=writes)
-    decl = op.decl if isinstance(op.decl, Declaration) else None
-    if decl is not None and decl.batching is not None:
-        checked, plain = schema.namespace != "td", decl.batching is elementwise
-        return Way(version, decl.batching, None, None, checked, lists, writes, plain)
-    inner = functional.get(op)
-    if inner is not None:
-        way = way_of(inner)
-        return Way(version, way.rule, None, inner, way.checked, lists, True)
-    return Way(version, None, _body(op, decl), lists=lists, writes=writes)
-
-
-def _body(op: Operator, decl: Declaration | None) -> Rule | None:
-    """The body that is written with other operators, if there is one."""
-    if decl is not None and decl.kind == "composite" and decl.body is not None:
-        return decl.body
-    for key in ("CompositeImplicit", "CompositeExplicit"):
-        held = op.registered(key)
-        if held is not None and not held.boxed and not held.with_keyset:
-            return held.fn
-    return None
-
-
-def as_operator(op: Any) -> Operator:
-    """An operator of an operator, its function, or its full name.
-
-    Raises:
-        RegistrationError: it is none.
-    """
-    found = (
-        op.operator if isinstance(op, OperatorFunction) else operators.get(op) if isinstance(op, str) else op
-    )
-    if not isinstance(found, Operator):
-        raise RegistrationError(
-            f"a batching rule is for an operator, its function or its full name such as 'td::exp', not {op!r}"
-        )
-    return found
-
-
-def register_rule(op: Any, rule: Rule) -> Handle:
-    """Say how an operator runs on a batch.
+def register_rule(op: Any, rule: Rule) -> Any:
+    """Say how an operator runs on a batch, in the place of what its declaration or its body says.
 
     Args:
         op: the operator, its function, or its full name.
@@ -110,7 +41,7 @@ def register_rule(op: Any, rule: Rule) -> Handle:
             results a tuple.
 
     Returns:
-        A handle whose ``remove()`` puts the former rule in force again.
+        A handle whose ``remove()`` puts what was in force before in force again.
 
     Raises:
         RegistrationError: ``op`` is no operator, or the rule is not callable.
@@ -124,20 +55,31 @@ def register_rule(op: Any, rule: Rule) -> Handle:
     ...         td.vmap(td.ops.doc.total)(td.ones((2, 3))).tolist()
     [3.0, 3.0]
     """
-    operator = as_operator(op)
+    operator = _operator(op)
     if not callable(rule):
         raise RegistrationError(f"a batching rule is a function, not {rule!r}")
-    with lock:
-        _registered.setdefault(operator, []).append(rule)
-    operator.recompute()
-    return Handle(lambda: _withdraw(operator, rule))
+    namespace, _, name = operator.name.partition("::")
+    library = _libraries.get(namespace) or _libraries.setdefault(namespace, Library(namespace, "IMPL"))
+    return library.impl(name, RuleKernel(rule), "Batched", boxed=True, allow_override=True)
 
 
-def _withdraw(op: Operator, rule: Rule) -> None:
-    with lock:
-        held = _registered.get(op, [])
-        for place in reversed(range(len(held))):
-            if held[place] is rule:
-                del held[place]
-                break
-    op.recompute()
+def _way_with(op: Operator, rule: Rule) -> Way:
+    """How an operator is run on a batch with a rule from outside."""
+    lists = frozenset(i for i, is_list in op.binder.tensor_positions if is_list)
+    return Way(op.version, rule, checked=True, lists=lists)
+
+
+def _operator(op: Any) -> Operator:
+    """An operator of an operator, its function, or its full name.
+
+    Raises:
+        RegistrationError: it is none.
+    """
+    found = (
+        op.operator if isinstance(op, OperatorFunction) else operators.get(op) if isinstance(op, str) else op
+    )
+    if not isinstance(found, Operator):
+        raise RegistrationError(
+            f"a batching rule is for an operator, its function or its full name such as 'td::exp', not {op!r}"
+        )
+    return found
