@@ -36,6 +36,7 @@ from .eager.layouts import quantize_per_channel as quantize_per_channel
 from .eager.layouts import quantize_per_tensor as quantize_per_tensor
 from .eager.layouts import sparse_coo_tensor as sparse_coo_tensor
 from .eager.layouts import sparse_csr_tensor as sparse_csr_tensor
+from .eager.functionalize import functionalize as functionalize
 from .eager.meta_memory import meta_memory as meta_memory
 from .eager.modes import enable_grad as enable_grad
 from .eager.modes import is_grad_enabled as is_grad_enabled

@@ -41,7 +41,7 @@ def python_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
 
     Composites are taken apart first, so that handlers see the same operators whether gradients are recorded or not.
     """
-    if _is_taken_apart(op, keyset):
+    if is_taken_apart(op, keyset):
         return op.dispatch(keyset & BELOW, args, kwargs)
     place = innermost(op, PYTHON)
     if place is not None:
@@ -55,7 +55,7 @@ def python_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
     return _by_class(op, types, args, kwargs)
 
 
-def _is_taken_apart(op: Operator, keyset: int) -> bool:
+def is_taken_apart(op: Operator, keyset: int) -> bool:
     """Whether what serves the call below is a composite's body."""
     if op.registered("CompositeImplicit") is None:
         return False
@@ -73,20 +73,11 @@ def _by_class(op: Operator, types: tuple[type, ...], args: Args, kwargs: Kwargs)
             )
         result = handler(op, types, args, kwargs)
         if result is not NotImplemented:
-            _count_writes(op, args)
             return result
     names = ", ".join(kind.__name__ for kind in types)
     raise ArgumentError(
         f"{op.name}: no class among the arguments handles the call; __tandem_dispatch__ of {names} gave NotImplemented"
     )
-
-
-def _count_writes(op: Operator, args: Args) -> None:
-    """An operator that has written into a tensor without memory: whoever has saved that tensor notices."""
-    if op.schema.is_mutable:
-        for argument, value in zip(op.schema.positional, args):
-            if argument.is_write and isinstance(value, Tensor) and type(value._array) is Outline:
-                storage_of(value).version += 1
 
 
 # -- tensors without memory --------------------------------------------------------------------------------------------
