@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -237,7 +238,9 @@ def _check_batch(subject: Subject, leaves: list[Leaf], pattern: tuple[bool, ...]
 
     named = ", ".join(leaf.name for leaf, batched in zip(leaves, pattern) if batched)
     try:
-        found = vmap(run, in_axes=tuple(axis if batched else None for batched in pattern))(*stacked)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # that there is no rule, and a loop runs it
+            found = vmap(run, in_axes=tuple(axis if batched else None for batched in pattern))(*stacked)
     except Exception as fault:
         raise Fault(
             f"a batch of {named} fails: {type(fault).__name__}: {fault}; correct the rule of "

@@ -6,14 +6,13 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from .. import lazy
 from ..backends.cpu.elementwise import elementwise_kernel
 from ..errors import ArgumentError, RegistrationError, SchemaError, ValueArgumentError
 from ..operators.declare import Declaration
 from ..operators.derivatives import NotDifferentiable, Partials
 from ..operators.kinds import elementwise_meta
 from ..registry.dtypes import REAL, as_dtype
-from ..registry.function import before_first_call, functions
+from ..registry.function import function_listeners, functions
 from ..registry.keys import DispatchKey
 from ..registry.library import Library
 from ..registry.operator import lock, operators
@@ -45,7 +44,7 @@ def define(
         made._impl(adapted(parsed, fn), key)
     if parsed.is_mutable:
         define_functional(made)
-    return made
+    return _announce(made)
 
 
 def _schema(stem: str, fn: Any, mutates_args: Any, text: str | None) -> Schema:
@@ -149,8 +148,7 @@ def define_elementwise(
     kernel = elementwise_kernel(made.operator)
     kernel.__qualname__ = f"numpy_{stem}"
     made._impl(kernel, DispatchKey.CPU)
-    _offer_stub()
-    return made
+    return _announce(made)
 
 
 _REAL_FLOATS = [dtype for dtype in REAL if dtype.is_inexact]
@@ -174,10 +172,12 @@ def _partials(
     return Partials(dict(derivative))
 
 
-def _offer_stub() -> None:
-    """Let the native layer look at what is new, if it is there already."""
-    if not before_first_call:
-        lazy.native_layer().install()
+def _announce(function: CustomOp) -> CustomOp:
+    """Tell who waits for new functions: the native layer gives them their entries."""
+    with lock:
+        for listener in function_listeners:
+            listener(function)
+    return function
 
 
 def define_composite(schema: str, body: Any, doc: str) -> CustomOp | Callable[[Any], CustomOp]:
@@ -190,4 +190,4 @@ def define_composite(schema: str, body: Any, doc: str) -> CustomOp | Callable[[A
     decl = Declaration(schema=str(parsed), kind="composite", doc=doc or inspect.getdoc(body) or "", body=body)
     made = _made(parsed, decl, body)
     made._impl(body, "CompositeImplicit")
-    return made
+    return _announce(made)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from ..eager.batched.rules import RuleKernel
 from ..eager.meta_tensor import meta_tensor
 from ..errors import ArgumentError, UnsupportedError
 from ..operators.declare import Declaration
@@ -159,7 +160,7 @@ class CustomOp(OperatorFunction):
         """
         if fn is None:
             return lambda function: (self.register_vmap(function), function)[1]
-        return self._declare(batching=_callable(fn))
+        return self._impl(RuleKernel(_callable(fn)), DispatchKey.Batched, boxed=True)
 
     def register_autocast(self, device_type: str, dtype: Any) -> Handle:
         """Let autocast cast the floating-point arguments on a device.
