@@ -75,6 +75,7 @@ softplus = unary(
     special=((100.0,), (-80.0,)),
     derivative=Partials({"self": lambda self: sigmoid(self)}),
     inplace=True,
+    autocast="float32",
 )
 
 
