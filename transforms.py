@@ -192,7 +192,7 @@ def _check_value(name: str, value: Any, has_aux: bool) -> None:
 # -- the backward pass -------------------------------------------------------------------------------------------------
 def _gradients(level: Level, value: Any, inputs: list[LevelTensor]) -> list[Any]:
     found: dict[AutogradMeta, Any] = {}
-    if type(value) is LevelTensor and value._level is level:
+    if isinstance(value, LevelTensor) and value._level is level and value._meta is not None:
         meta: AutogradMeta = value._meta
         one = _one_like(value._payload)
         found = own(Pass(keep=False).run([(meta.node or meta, meta.index, one)]))

@@ -14,6 +14,7 @@ from ..errors import ArgumentError, UnsupportedError
 from ..registry.keys import AUTOGRAD
 from ..registry.state import adjusted, state
 from ..registry.values import describe
+from .aliases import check_unshared
 from .context import Context, ContextNode, Input
 from .dunders import by_name
 from .levels import Level, LevelTensor, check_open, set_meta, unwrap, view_node_at, wrap_level
@@ -21,7 +22,7 @@ from .meta import AutogradMeta
 from .record import attach, check_not_leaf, eager_meta, edge_of, view_node
 from .results import flat, map_results
 from .tensor import Tensor, require_grad
-from .views import bottom, check_unshared, raise_version, rebase, root_of
+from .views import bottom, raise_version, rebase, root_of
 
 
 class _Name(NamedTuple):
@@ -207,7 +208,7 @@ def _node(
 # -- on values of a level ----------------------------------------------------------------------------------------------
 def _apply_at(cls: type[Function], level: Level, args: tuple[Any, ...]) -> Any:
     raw = tuple(unwrap(level, value) for value in args)
-    metas = [v._meta if type(v) is LevelTensor and v._level is level else None for v in args]
+    metas = [v._meta if isinstance(v, LevelTensor) and v._level is level else None for v in args]
     edges = [edge_of(value, meta) for value, meta in zip(args, metas) if meta is not None]
     if state.exclude & AUTOGRAD or not edges:
         return _apply(cls, raw)

@@ -25,14 +25,17 @@ from ..registry.keys import AUTOGRAD, BACKENDS, DispatchKey, autograd_keys, belo
 from ..registry.operator import Operator
 from ..registry.state import adjusted, set_keys, state
 from ..registry.values import TensorSpec, describe
+from . import made
+from .aliases import check_unshared, gather
 from .dunders import by_name
 from .meta import AutogradMeta
 from .node import Node
 from .plans import ARGUMENT, Plan, plan_of
-from .record import Args, Kwargs, autograd, check_not_leaf, edges_of, make_node
+from .record import Args, Kwargs, autograd, check_not_leaf, edges_of, make_node, written_values
+from .results import map_results
 from .storage import Storage
 from .tensor import Tensor
-from .views import View, check_unshared, rebase, root_of, shares, track
+from .views import View, bottom, is_alone, rebase, root_of, shares, track
 
 LEVEL = 1 << DispatchKey.Level
 BATCHED = 1 << DispatchKey.Batched
@@ -91,9 +94,11 @@ def open_level(name: str, origin: str) -> Iterator[Level]:
 def pushed(level: Level) -> Iterator[Level]:
     """Have a level in the stack for a ``with`` block; its values are of no use after that."""
     stack.levels.append(level)
+    made.opened()
     try:
         yield level
     finally:
+        made.closed()
         stack.levels.remove(level)
         level.is_open = False
 
@@ -101,9 +106,11 @@ def pushed(level: Level) -> Iterator[Level]:
 class LevelTensor(Tensor):
     """A value of a level: a value of the next lower level (or a traced or plain tensor), with its history here."""
 
-    __slots__ = ("_level", "_payload")
-    _level: Level
-    _payload: Any
+    # No slots beside a Tensor's, so that a tensor made inside a level can become a value of it (:func:`adopt`).
+    __slots__ = ()
+    _level: Any = Tensor.__dict__["_storage"]
+    _payload: Any = Tensor.__dict__["_array"]
+    _storage = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -185,22 +192,40 @@ class LevelTensor(Tensor):
     def __copy__(self) -> Any:
         return self.__reduce_ex__(4)
 
+    def _twin(self) -> Any:
+        twin = type(self).__new__(type(self))
+        twin._payload, twin._level, twin._meta, twin._keys = (
+            self._payload,
+            self._level,
+            self._meta,
+            self._keys,
+        )
+        return twin
+
     def _without_history(self) -> Any:
         check_open(self)
         return self._payload.detach()
 
 
+# The class of a value of a level that was another tensor when it was made, inside the level; see :func:`adopt`.
+ADOPTED: dict[type, type] = {Tensor: LevelTensor, LevelTensor: LevelTensor}
+# For other classes than Tensor what finds all tensors in the memory of one.
+GATHERERS: dict[type, Callable[[Any], list[Any] | None]] = {}
+
+
 def wrap_level(level: Level, payload: Any, meta: AutogradMeta | None) -> LevelTensor:
     """A value of a level."""
     value = LevelTensor.__new__(LevelTensor)
-    value._payload, value._level, value._meta, value._storage = payload, level, meta, None
+    value._payload, value._level, value._meta = payload, level, meta
     value._keys = LEVEL | payload._keys & BACKENDS
+    if made.watching[0] > 1:
+        made.note(value)
     return value
 
 
 def unwrap(level: Level, value: Any) -> Any:
     """What a value of this level wraps; anything else unchanged."""
-    return value._payload if type(value) is LevelTensor and value._level is level else value
+    return value._payload if isinstance(value, LevelTensor) and value._level is level else value
 
 
 def check_open(value: LevelTensor) -> None:
@@ -296,7 +321,7 @@ def highest_level(op: Operator, args: Args, kwargs: Kwargs) -> Level:
 
 
 def _unwrap_deep(level: Level, value: Any) -> Any:
-    if type(value) is LevelTensor:
+    if isinstance(value, LevelTensor):
         return value._payload if value._level is level else value
     return tuple([_unwrap_deep(level, item) for item in value]) if type(value) is tuple else value
 
@@ -312,7 +337,7 @@ def _run_below(op: Operator, level: Level, args: Args, kwargs: Kwargs) -> Any:
 
 def _meta_at(level: Level) -> Callable[[Any], AutogradMeta | None]:
     def meta_of(value: Any) -> AutogradMeta | None:
-        return value._meta if type(value) is LevelTensor and value._level is level else None
+        return value._meta if isinstance(value, LevelTensor) and value._level is level else None
 
     return meta_of
 
@@ -329,30 +354,81 @@ def _wrap_result(node: Any, level: Level, out: Any, index: int) -> Any:
 
 
 def _write(plan: Plan, level: Level, args: Args, kwargs: Kwargs) -> Any:
-    """Run an operator that writes into a value of the level; it gets the history of the functional operator."""
-    target = args[0]
+    """Run an operator that writes into values of the level; they get the history of the functional operator."""
+    targets = written_values(plan, args, kwargs)
+    for target in targets:
+        _check_written(plan.op, level, target)
     inner = plan_of(plan.inner) if plan.inner is not None else plan
-    if type(target) is not LevelTensor or target._level is not level:
-        raise UnsupportedError(
-            f"{plan.op.name} would write a value of {level.name} into {describe(target)}, which was not made from its "
-            "arguments; make a new tensor: x = x.at[index].set(value), x = x + y"
-        )
-    if inner.reason is not None or inner.decompose is not None:
-        raise UnsupportedError(
-            f"{plan.op.name} has no gradient inside {level.name}; use the functional operator"
-        )
-    check_not_leaf(plan.op, target, root_of(target)._meta)
-    check_unshared(plan.op, target)
+    is_known = plan.inner is not None and inner.reason is None and inner.decompose is None
     mask, edges = edges_of(inner, args, kwargs, _meta_at(level))
     before = [_unwrap_deep(level, arg) for arg in args]
-    for kind, where, _ in inner.active(mask).savers:
+    for kind, where, _ in inner.active(mask).savers if is_known else ():
         if kind == ARGUMENT:
-            before[where] = _unwritten(target, before[where])
+            before[where] = _unwritten(args[0], before[where])
     raw_kwargs = {name: _unwrap_deep(level, arg) for name, arg in kwargs.items()}
-    _run_below(plan.op, level, tuple(_unwrap_deep(level, arg) for arg in args), raw_kwargs)
-    node = make_node(inner, mask, edges, tuple(before), raw_kwargs, target._payload, False)
-    rebase(target, node, set_meta, partial(view_node_at, level))
-    return target
+    out = _run_below(plan.op, level, tuple(_unwrap_deep(level, arg) for arg in args), raw_kwargs)
+    if not state.exclude & AUTOGRAD:
+        reason = inner.reason or "it writes in place"
+        node = (
+            make_node(inner, mask, edges, tuple(before), raw_kwargs, args[0]._payload, False)
+            if is_known
+            else Node(plan.op, None, edges, reason)
+        )
+        for target in targets:
+            if target.dtype.is_inexact:
+                rebase(target, node, set_meta, partial(view_node_at, level))
+    return _results_written(level, targets, out)
+
+
+def _results_written(level: Level, targets: Args, out: Any) -> Any:
+    """The results of an operator that writes: in place of what a written value wraps, the value."""
+    given = {id(target._payload): target for target in targets}
+    return map_results(lambda item, _: given.get(id(item), item), out)
+
+
+def _check_written(op: Operator, level: Level, target: Any) -> None:
+    """Refuse what must not be written inside a level; a tensor that was made inside becomes a value of it."""
+    is_own = isinstance(target, LevelTensor) and target._level is level
+    if not is_own and not adopt(level, target):
+        raise UnsupportedError(
+            f"{op.name} would write a value of {level.name} into {describe(target)}, which was not made inside "
+            f"{level.name}, or shares memory with what was not; make a new tensor: x = x.at[index].set(value), "
+            "x = x + y; or write into a copy that is made inside: x = x.clone()"
+        )
+    check_not_leaf(op, target, root_of(target)._meta)
+    check_unshared(op, target)
+
+
+def adopt(level: Level, target: Any) -> bool:
+    """Make a tensor that was made inside a level a value of it, the same object; False if it is from outside.
+
+    What it was, it wraps from now on; so do all that lie in its memory.
+    """
+    kind = ADOPTED.get(type(target))
+    if kind is None or (target._meta is not None and target._meta.family is not None):
+        return False
+    members = _company(target)
+    if members is None or not made.since(level.depth, members[0]):
+        return False
+    for member in members:
+        payload, meta = member._twin(), member._meta
+        if len(members) > 1:
+            payload._meta = None
+        member.__class__ = kind
+        member._payload, member._level, member._meta = payload, level, None if len(members) == 1 else meta
+        member._keys = LEVEL | payload._keys & BACKENDS
+        made.note(payload)  # levels below may have to adopt it in their turn
+    return True
+
+
+def _company(target: Any) -> list[Any] | None:
+    """A tensor and all that lie in its memory, as a family if there are several; None if they cannot be known."""
+    lowest = bottom(target)
+    gatherer = GATHERERS.get(type(lowest))
+    if gatherer is not None:
+        found = gatherer(lowest)
+        return found if lowest is target else [target] if found is not None and len(found) == 1 else None
+    return [target] if is_alone(lowest) and made.owns_memory(lowest._array) else gather(target)
 
 
 def _unwritten(target: Any, value: Any) -> Any:

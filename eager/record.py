@@ -16,6 +16,7 @@ from ..registry.keys import AUTOGRAD, DispatchKey, below, keys_of
 from ..registry.operator import Operator
 from ..registry.state import adjusted
 from ..registry.values import describe
+from .aliases import check_unshared
 from .context import Context, ContextNode, Input
 from .dunders import by_name
 from .meta import AutogradMeta
@@ -23,7 +24,7 @@ from .node import Node
 from .plans import ARGUMENT, Plan, Tracked, plan_of
 from .results import flat, map_results
 from .tensor import EAGER, Tensor, require_grad
-from .views import View, check_unshared, rebase, root_of, shares, track
+from .views import View, rebase, root_of, shares, track
 
 BELOW = below(DispatchKey.AutogradOther)
 Args = tuple[Any, ...]
@@ -225,7 +226,7 @@ def view_node(view: View, out: Any) -> Node:
 
 def check_not_leaf(op: Operator, target: Any, meta: AutogradMeta | None) -> None:
     """Refuse to write into the start of a history."""
-    if meta is not None and meta.node is None:
+    if meta is not None and meta.node is None and meta.requires_grad:
         raise AutogradError(
             f"{op.name} writes into a leaf that requires a gradient, {describe(target)}; make a new tensor "
             "(x = x + y, x.at[index].set(value)), or write inside td.no_grad()"

@@ -13,9 +13,11 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError, OutOfBoundsError, ValueArgumentError
 from ..registry.dtypes import DType, as_dtype
-from ..registry.keys import CPU_KEYS, GRAD_CPU_KEYS, autograd_keys
+from ..registry.keys import AUTOGRAD, CPU_KEYS, GRAD_CPU_KEYS, autograd_keys
 from ..registry.layouts import Layout, strided
+from ..registry.state import state
 from ..registry.values import TensorBase, TensorSpec, converters
+from .made import note, watching
 from .storage import Storage, owner_of
 
 if TYPE_CHECKING:
@@ -161,6 +163,17 @@ class Tensor(Base):
         """The same elements in the same memory as another tensor object, without history."""
         return wrap_view(self._array, self)
 
+    def _twin(self) -> Tensor | None:
+        """Another object that can take this one's place."""
+        twin = Tensor.__new__(Tensor)
+        twin._array, twin._keys, twin._meta, twin._storage = (
+            self._array,
+            self._keys,
+            self._meta,
+            self._storage,
+        )
+        return twin
+
     # -- its data as Python's and NumPy's --------------------------------------------------------------------------
     def _host(self, what: str) -> Any:
         """The ndarray, for ``what``; classes that have none, or must not give it, raise."""
@@ -170,10 +183,10 @@ class Tensor(Base):
         """The ndarray, which shares memory with the tensor.
 
         Raises:
-            ArgumentError: the tensor requires gradients, and what NumPy computes is not recorded.
+            ArgumentError: the tensor requires gradients, which are being recorded, and what NumPy computes is not.
         """
         array = self._host("numpy()")
-        if self.requires_grad:
+        if self.requires_grad and AUTOGRAD & ~state.exclude:
             raise ArgumentError(
                 "NumPy does not record gradients, and this tensor requires them; use x.detach().numpy()"
             )
@@ -270,12 +283,17 @@ def wrap(array: Any) -> Tensor:
     tensor._keys = CPU_KEYS
     tensor._meta = None
     tensor._storage = None
+    if watching[0]:
+        note(tensor)
     return tensor
 
 
 def wrap_view(array: Any, of: Tensor) -> Tensor:
     """A plain tensor around a view of another tensor's memory; both share one storage from here on."""
-    tensor = wrap(array)
+    tensor = Tensor.__new__(Tensor)
+    tensor._array = array
+    tensor._keys = CPU_KEYS
+    tensor._meta = None
     tensor._storage = storage_of(of)
     return tensor
 

@@ -18,14 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UnsupportedError
 from ..registry.operator import Operator
-from ..registry.values import describe
 from .dunders import by_name
 from .meta import AutogradMeta
 from .node import Node
 from .plans import Active, Plan, Rule
-from .storage import Storage, saved_count
+from .storage import Storage
 from .tensor import EAGER, storage_of, wrap
 
 Attach = Callable[[Any, AutogradMeta], Any]
@@ -98,7 +96,8 @@ def shares(one: Any, two: Any) -> bool:
 def track(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> None:
     """Note that a recorded result is a view of the first argument, if it is one."""
     base = args[0]
-    if type(out) is not type(base) or base._meta is None or not shares(base, out):
+    of_a_level = hasattr(out, "_payload")
+    if of_a_level != hasattr(base, "_payload") or base._meta is None or not shares(base, out):
         return
     if base._meta.family is None:
         base._meta.family = Family(base)
@@ -113,7 +112,7 @@ def root_of(target: Any) -> Any:
     return target
 
 
-def _references(tensor: Any) -> int:
+def references(tensor: Any) -> int:
     """The references to a tensor's storage, with those that looking at it makes."""
     storage = tensor._storage
     return sys.getrefcount(storage)
@@ -123,30 +122,15 @@ def _own_references() -> int:
     """How many of them looking makes; interpreters differ."""
     alone = wrap(np.zeros(1))
     alone._storage = Storage(alone._array)
-    return _references(alone) - 1
+    return references(alone) - 1
 
 
-_LOOKING = _own_references()
+LOOKING = _own_references()
 
 
 def is_alone(tensor: Any) -> bool:
     """Whether no other tensor, and no recorded history, is known to refer to the tensor's memory."""
-    return tensor._storage is None or _references(tensor) <= 1 + _LOOKING
-
-
-def check_unshared(op: Operator, target: Any) -> None:
-    """Refuse to write where a tensor outside of the family shares the memory: its gradient would be lost."""
-    family = None if target._meta is None else target._meta.family
-    known = 1 if family is None else len(family.live())
-    lowest = bottom(target)
-    storage = lowest._storage
-    if storage is not None and _references(lowest) > known + saved_count(storage) + _LOOKING + 1:
-        raise UnsupportedError(
-            f"{op.name}: a gradient goes through this write into {describe(target)}, and another tensor whose "
-            "history is not recorded lies in the same memory: its gradient would be lost; write through the tensor "
-            "that owns the memory (x[index] = value), or make a new one: x.at[index].set(value), "
-            "x.at[index].add(value)"
-        )
+    return tensor._storage is None or references(tensor) <= 1 + LOOKING
 
 
 def rebase(target: Any, node: Node, attach: Attach, record: Record, index: int = 0) -> None:
@@ -177,37 +161,41 @@ def rebase(target: Any, node: Node, attach: Attach, record: Record, index: int =
 
 def _replace_part(root: Any, target: Any, node: Node, index: int, record: Record) -> Node:
     """The history of the root after a part of it was replaced."""
-    chain: list[tuple[Part, Node]] = []
+    before = root._meta
+    chain: list[tuple[Part, Node | None]] = []
     part = target
     while part is not root:
         view = part._meta.view
-        chain.insert(0, (view.part(), record(view, part)))
+        chain.insert(0, (view.part(), record(view, part) if before.requires_grad else None))
         part = view.base
-    before = root._meta
-    edges = [
-        (before.node or before, before.index, root.shape, root.dtype),
-        (node, index, target.shape, target.dtype),
-    ]
-    return PartNode(node.op, edges, chain)
+    edge = (node, index, target.shape, target.dtype)
+    if not before.requires_grad:
+        return PartNode(node.op, _PART, [edge], chain)
+    return PartNode(
+        node.op, _BOTH, [(before.node or before, before.index, root.shape, root.dtype), edge], chain
+    )
 
 
 _BOTH = Active((Rule(0, None, (), 0, False, False), Rule(1, None, (), 0, False, False)), ())
+_PART = Active(_BOTH.rules[:1], ())
 
 
 class PartNode(Node):
-    """The history of a tensor of which a part was replaced: the rest as before, and the part's new history."""
+    """The history of a tensor of which a part was replaced: the rest as before, if that had one, and the part's."""
 
     __slots__ = ("_chain",)
 
-    def __init__(self, op: Operator, edges: list[Any], chain: list[tuple[Part, Node]]):
-        super().__init__(op, _BOTH, edges)
+    def __init__(self, op: Operator, active: Active, edges: list[Any], chain: list[tuple[Part, Node | None]]):
+        super().__init__(op, active, edges)
         self._chain = chain
 
     def gradients(self, given: dict[int, Any]) -> list[Any]:
         part = g = given[0]
         for select, _ in self._chain:
             part = select(part)
+        if self.active is _PART:
+            return [part]
         mask = by_name("ones_like")(part)
         for _, node in reversed(self._chain):
-            mask = node.gradients({0: mask})[0]
+            mask = node.gradients({0: mask})[0]  # type: ignore[union-attr]
         return [by_name("where")(mask == 0, g, 0), part]

@@ -45,6 +45,11 @@ class Aliases:
         self.views.append((weakref.ref(tensor), path))
         tensor._aliases = self
 
+    def replace(self, tensor: Any, by: Any) -> None:
+        """Let another object take the place of a tensor."""
+        self.views = [(weakref.ref(by) if ref() is tensor else ref, path) for ref, path in self.views]
+        tensor._aliases, by._aliases = None, self
+
     def path_of(self, tensor: Any) -> tuple[Step, ...]:
         """How a tensor follows from the root."""
         return next((path for ref, path in self.views if ref() is tensor), ())

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from ..eager.made import note, watching
 from ..errors import LeakedTracerError
 from ..operators.declare import LIBRARY
 from ..registry.keys import DispatchKey
 from ..registry.operator import Operator
 from ..registry.values import TensorSpec
+from . import families as families
 from .aliases import share
 from .infer import depends_on
 from .lifting import add_node, lift
@@ -63,9 +65,11 @@ def record(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, A
             concretize(number, f"the shape of {op.schema.name}'s result", "index")
     node, result = add_node(trace, op, lifted, named)
     tensors = tuple([make_tracer(trace, value) for value in node.outputs])
-    if traits.is_view and type(args[0]) is TracerTensor:
-        for tensor in tensors:
+    for tensor in tensors:
+        if traits.is_view and type(args[0]) is TracerTensor:
             share(args[0], tensor, op, lifted, named)
+        elif watching[0]:
+            note(tensor)
     return tensors[0] if isinstance(result, TensorSpec) else None if result is None else tensors
 
 

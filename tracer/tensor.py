@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from ..eager.levels import ADOPTED, LevelTensor
 from ..eager.tensor import Tensor
 from ..errors import ConcretizationError
 from ..registry.dtypes import DType
@@ -114,6 +115,13 @@ class TracerTensor(Dataless, Tensor):
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return operators["td::clone"](self)
 
+    def _twin(self) -> TracerTensor:
+        twin = make_tracer(self._trace, self._value)
+        twin._storage = self._storage
+        if self._aliases is not None:
+            self._aliases.replace(self, twin)
+        return twin
+
     def __repr__(self) -> str:
         return f"<traced {self._value.spec}>"
 
@@ -121,6 +129,15 @@ class TracerTensor(Dataless, Tensor):
 
     def __format__(self, spec: str) -> str:
         return format(repr(self), spec)
+
+
+class LevelTracer(LevelTensor, TracerTensor):
+    """A traced tensor that was made inside a level and has become a value of it."""
+
+    __slots__ = ()
+
+
+ADOPTED[TracerTensor] = ADOPTED[LevelTracer] = LevelTracer
 
 
 def make_tracer(trace: Trace, value: Value) -> TracerTensor:

@@ -112,6 +112,6 @@ _new = BatchedTensor.__new__
 def wrap_batched(level: Level, payload: Any) -> BatchedTensor:
     """A value of a level of ``vmap``; ``payload`` has the batch axis in front."""
     value = _new(BatchedTensor)
-    value._payload, value._level, value._meta, value._storage = payload, level, None, None
+    value._payload, value._level, value._meta = payload, level, None
     value._keys = LEVEL | payload._keys & BACKENDS
     return value

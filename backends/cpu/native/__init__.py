@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ....eager import made
 from ....eager.tensor import Tensor
 from ....registry import native_type, trace
 from ....registry.dtypes import DType
@@ -28,6 +29,8 @@ def install() -> None:
         _installed.append(Stubs(Runtime(Tensor)))
         trace.listeners.append(_follow_trace)
         _follow_trace()
+        made.listeners.append(_follow_levels)
+        _follow_levels(bool(made.watching[0]))
     known = _installed[0].by_operator
     for function in list(functions.values()):
         if function.operator not in known and function.operator not in _installed[0].kernels:
@@ -55,6 +58,11 @@ def serves(operator: Operator, dtype: DType, layout: str) -> bool:
 def failures() -> dict[str, str]:
     """Operators that run in Python because their native code could not be made, and why."""
     return describe_failures(_installed[0]) if _installed else {}
+
+
+def _follow_levels(is_open: bool) -> None:
+    """While a level of a transform is open, new tensors are noted as made inside."""
+    _installed[0].runtime.process.set(rt.G_NOTE, id(made.note_native) if is_open else 0)
 
 
 def _follow_trace() -> None:

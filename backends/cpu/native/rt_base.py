@@ -21,6 +21,7 @@ from .dsl import (
     load_ptr,
     native,
     ptr,
+    stack,
     store_i32,
     store_i64,
     store_ptr,
@@ -72,7 +73,8 @@ G_DESCRS = 96  # their NumPy descriptors
 G_NODE, G_META, G_HOLD, G_SPEC = 104, 112, 120, 128  # classes Node, AutogradMeta, Hold, TensorSpec
 G_SEQUENCE = 136  # the iterator that numbers nodes
 G_EMPTY, G_NOTHING, G_ONE, G_CPU = 144, 152, 160, 168  # the objects (), "", 1 and "cpu"
-G_SIZE = 176
+G_NOTE = 176  # while a level of a transform is open: what takes note of new tensors; else NULL
+G_SIZE = 184
 
 # The operator record ------------------------------------------------------------------------------------------------
 D_GLOBALS = 0  # process record
@@ -157,6 +159,21 @@ def make_tensor(g: ptr, array: ptr) -> ptr:
     incref(none)
     incref(keys)
     store_slots(tensor, array, keys, none)
+    if unlikely(load_ptr(g, G_NOTE) != NULL):
+        return noted(g, tensor)
+    return tensor
+
+
+@apart
+def noted(g: ptr, tensor: ptr) -> ptr:
+    """A new tensor, after it has been taken note of."""
+    arguments = stack(8)
+    store_ptr(arguments, 0, tensor)
+    done = PyObject_Vectorcall(load_ptr(g, G_NOTE), arguments, 1, NULL)
+    if unlikely(done == NULL):
+        decref(tensor)
+        return NULL
+    decref(done)
     return tensor
 
 
