@@ -182,7 +182,7 @@ def _results(name: str, level: Level, result: Any, out_axes: Any) -> Any:
 
 def _result(name: str, level: Level, leaf: Any, axis: int | None, treedef: pytree.TreeDef, index: int) -> Any:
     """A leaf of the result with its batch axis where it is wanted."""
-    own = type(leaf) is BatchedTensor and leaf._level is level
+    own = isinstance(leaf, BatchedTensor) and leaf._level is level
     if axis is None:
         if own:
             raise ValueArgumentError(

@@ -88,4 +88,5 @@ def _innermost(leaves: list[Any]) -> Level:
     found = [leaf for leaf in leaves if type(leaf) is BatchedTensor]
     for leaf in found:
         check_open(leaf)
-    return max((leaf._level for leaf in found), key=lambda level: level.depth)
+    levels: list[Level] = [leaf._level for leaf in found]
+    return max(levels, key=lambda level: level.depth)

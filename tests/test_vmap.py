@@ -443,6 +443,75 @@ def test_writing_a_batch_into_what_all_share():
     assert outside.tolist() == [1, 1]
 
 
+def fill(v, k):
+    y = td.zeros(3, dtype=td.float64)
+    y[0] = 1.0  # still the same for all
+    y[k] = v.sum()
+    y[1:] += v[0]
+    z = td.ones(3, dtype=td.float64) * 2.0
+    z *= y
+    return z + y * v[1]
+
+
+def filled(v, k):
+    y = np.array([1.0, 0.0, 0.0])
+    y[k] = v.sum()
+    y[1:] += v[0]
+    return 2 * y + y * v[1]
+
+
+def test_tensors_made_inside_become_batches_when_written():
+    x, k = draw(4, 2), td.asarray([0, 1, 2, 0])
+    want = [filled(v, i) for v, i in zip(x.numpy(), k.numpy(), strict=True)]
+    same(td.vmap(fill)(x, k), want)
+    same(td.jit(td.vmap(fill))(x, k), want)
+    same(td.vmap(td.vmap(fill, (0, None)), (None, 0))(x, k)[1], [filled(v, 1) for v in x.numpy()])
+    same(td.vmap(lambda v: fill(v, 1))(x), [filled(v, 1) for v in x.numpy()])
+
+
+def test_tensors_made_inside_under_gradients():
+    x, k = draw(4, 2), td.asarray([0, 1, 2, 0])
+    each = [td.grad(lambda v, i=i: (fill(v, i) ** 2).sum())(x[at]).numpy() for at, i in enumerate(k.tolist())]
+
+    def loss(v, i):
+        return (fill(v, i) ** 2).sum()
+
+    for transform in (
+        td.vmap(td.grad(loss)),
+        td.grad(lambda x, k: td.vmap(loss)(x, k).sum()),
+        td.jit(td.vmap(td.grad(loss))),
+        td.jit(td.grad(lambda x, k: td.vmap(loss)(x, k).sum())),
+    ):
+        same(transform(x, k), each)
+
+
+def test_tensors_made_between_levels():
+    def f(v):
+        y = td.zeros(2, dtype=td.float64) + 0.0 * v[0]  # of the outer level
+        td.vmap(lambda u: u * y[0])(v)
+
+        def inner(u):
+            y[0] = u
+
+        with pytest.raises(errors.UnsupportedError, match="was not made inside"):
+            td.vmap(inner)(v)
+        y[0] = v[1]
+        return y
+
+    assert td.vmap(f)(f64([[1, 2], [3, 4]])).tolist() == [[2, 0], [4, 0]]
+
+
+def test_views_of_what_was_made_inside():
+    def f(v):
+        y = td.zeros(3)
+        row = y[:1]
+        y[0] = v
+        return row
+
+    with pytest.raises(errors.UnsupportedError, match=r"shares memory.*\.clone\(\)"):
+        td.vmap(f)(td.ones(2))
+
+
 def test_writing_what_does_not_fit():
     x = draw(3, 4)
     for write in (

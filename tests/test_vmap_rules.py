@@ -90,7 +90,7 @@ def test_loops_write_into_each_example(define):
 
     assert td.vmap(f)(X, X).tolist() == (X * 3).tolist()
     outside = td.zeros(2)
-    with pytest.raises(errors.UnsupportedError, match=r"once for each example.*\.at\["):
+    with pytest.raises(errors.UnsupportedError, match=r"was not made inside.*\.at\["):
         td.vmap(lambda y: op(outside, y))(X)
     assert outside.tolist() == [0, 0]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from ..eager.batched.adopt import ADOPTED_BATCHED
+from ..eager.batched.tensor import BatchedTensor
 from ..eager.levels import ADOPTED, LevelTensor
 from ..eager.tensor import Tensor
 from ..errors import ConcretizationError
@@ -137,7 +139,14 @@ class LevelTracer(LevelTensor, TracerTensor):
     __slots__ = ()
 
 
-ADOPTED[TracerTensor] = ADOPTED[LevelTracer] = LevelTracer
+class BatchedTracer(BatchedTensor, TracerTensor):
+    """A traced tensor that was made inside ``vmap`` and has become a value of it."""
+
+    __slots__ = ()
+
+
+ADOPTED[TracerTensor] = ADOPTED[LevelTracer] = ADOPTED[BatchedTracer] = LevelTracer
+ADOPTED_BATCHED.update(dict.fromkeys((TracerTensor, LevelTracer, BatchedTracer), BatchedTracer))
 
 
 def make_tracer(trace: Trace, value: Value) -> TracerTensor:

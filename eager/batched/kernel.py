@@ -17,6 +17,7 @@ from ...registry.values import TensorBase, TensorSpec, describe
 from ..inplace import check_fits
 from ..levels import Level, highest_level, pushed, stack
 from ..record import Args, Kwargs
+from .adopt import check_written
 from .loop import loop
 from .tensor import BatchedTensor, wrap_batched
 from .ways import Way, way_of
@@ -34,7 +35,8 @@ def run(level: Level, op: Operator, args: Args, kwargs: Kwargs) -> Any:
     found = level.prepared.get(op)
     if found is None or found[0].version != op.version:
         found = level.prepared[op] = way_of(op), info_of(level, op)
-    return below_modes(level, op, *found, args, kwargs)
+    way, info = found
+    return below_modes(level, op, way, info, args, kwargs)
 
 
 def below_modes(level: Level, op: Operator, way: Way, info: BatchInfo, args: Args, kwargs: Kwargs) -> Any:
@@ -86,7 +88,7 @@ def _elementwise(level: Level, info: BatchInfo, args: Args) -> Any:
     dims: list[int | None] = []
     rank, is_even = -1, True
     for value in args:
-        if type(value) is BatchedTensor and value._level is level:
+        if isinstance(value, BatchedTensor) and value._level is level:
             value = value._payload
             own = len(value.shape) - 1
             dims.append(0)
@@ -114,7 +116,7 @@ def _unwrap_all(level: Level, way: Way, args: Args) -> tuple[list[Any], tuple[An
     raw: list[Any] = []
     dims: list[Any] = []
     for place, value in enumerate(args):
-        if type(value) is BatchedTensor and value._level is level:
+        if isinstance(value, BatchedTensor) and value._level is level:
             raw.append(value._payload)
             dims.append(0)
         elif place in way.lists and value is not None:
@@ -128,12 +130,12 @@ def _unwrap_all(level: Level, way: Way, args: Args) -> tuple[list[Any], tuple[An
 
 
 def _unwrap(level: Level, value: Any) -> tuple[Any, int | None]:
-    own = type(value) is BatchedTensor and value._level is level
+    own = isinstance(value, BatchedTensor) and value._level is level
     return (value._payload, 0) if own else (value, None)
 
 
 def _any_batched(level: Level, values: Any) -> bool:
-    return any(type(value) is BatchedTensor and value._level is level for value in values)
+    return any(isinstance(value, BatchedTensor) and value._level is level for value in values)
 
 
 def open_batch(name: str, size: int, prepared: dict[Operator, Any]) -> AbstractContextManager[Level]:
@@ -151,17 +153,13 @@ def open_batch(name: str, size: int, prepared: dict[Operator, Any]) -> AbstractC
 
 # -- checks ------------------------------------------------------------------------------------------------------------
 def _check_target(op: Operator, level: Level, way: Way, args: Args) -> None:
-    """Refuse to write a batch into what is one tensor for all examples."""
-    target = args[0]
-    if way.inner is None or (type(target) is BatchedTensor and target._level is level):
-        if way.inner is not None and way.inner.decl.is_elementwise:
-            _check_ranks(op, target, args)
+    """Refuse to write a batch into what is one tensor for all examples, unless that was made inside the level."""
+    if way.inner is None:
         return
-    raise UnsupportedError(
-        f"{op.name} would write a value of {level.name}, which differs from example to example, into "
-        f"{describe(target)}, which is the same for all of them; make a new tensor: x = x.at[index].set(value), "
-        "x = x + y"
-    )
+    target = args[0]
+    check_written(op, level, target)
+    if way.inner.decl.is_elementwise:
+        _check_ranks(op, target, args)
 
 
 def _check_ranks(op: Operator, target: Any, args: Args) -> None:

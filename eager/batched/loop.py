@@ -12,6 +12,7 @@ from ...registry.values import TensorBase, TensorSpec, describe
 from ..dunders import by_name
 from ..levels import Level
 from ..record import Args, Kwargs
+from .adopt import check_written
 from .tensor import BatchedTensor, wrap_batched
 
 _said: set[str] = set()
@@ -54,20 +55,13 @@ def _check(op: Operator, level: Level, args: Args) -> None:
             f"rule: tandem.eager.batched.rules.register_rule({op.name!r}, rule)"
         )
     for argument, value in zip(op.schema.positional, args):
-        if (
-            argument.is_write
-            and isinstance(value, TensorBase)
-            and not (type(value) is BatchedTensor and value._level is level)
-        ):
-            raise UnsupportedError(
-                f"{op.name} inside {level.name} would write into {describe(value)} once for each example; make a new "
-                "tensor for each: x = x.at[index].set(value), x = x + y"
-            )
+        if argument.is_write and isinstance(value, TensorBase):
+            check_written(op, level, value)
 
 
 def _pick(level: Level, value: Any, example: int) -> Any:
     """An argument as one example has it."""
-    if type(value) is BatchedTensor and value._level is level:
+    if isinstance(value, BatchedTensor) and value._level is level:
         payload = value._payload
         plan = (example, *[(0, size, 1) if size else (0, 0, 1) for size in payload.shape[1:]])
         return by_name("basic_index")(payload, plan)

@@ -8,6 +8,7 @@ from ...errors import ConcretizationError
 from ...registry.keys import BACKENDS
 from ...registry.source import source_line
 from ...registry.values import TensorSpec, describe
+from .. import made
 from ..levels import LEVEL, Level, LevelTensor, check_open
 
 _ADVICE = {
@@ -114,4 +115,6 @@ def wrap_batched(level: Level, payload: Any) -> BatchedTensor:
     value = _new(BatchedTensor)
     value._payload, value._level, value._meta = payload, level, None
     value._keys = LEVEL | payload._keys & BACKENDS
+    if made.watching[0] > 1:
+        made.note(value)
     return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from ...operators.batching import elementwise
 from ...operators.declare import Declaration
@@ -37,7 +38,7 @@ class Way(NamedTuple):
     elementwise: bool = False
 
 
-_ways: dict[Operator, Way] = {}
+_ways: WeakKeyDictionary[Operator, Way] = WeakKeyDictionary()
 
 
 def way_of(op: Operator) -> Way:
@@ -67,6 +68,8 @@ def _body(op: Operator, decl: Declaration | None) -> Rule | None:
     """The body that is written with other operators, if there is one."""
     if decl is not None and decl.kind == "composite" and decl.body is not None:
         return decl.body
+    if decl is not None and decl.kind == "custom":
+        return None  # a function of plain tensors
     for key in ("CompositeImplicit", "CompositeExplicit"):
         held = op.registered(key)
         if held is not None and not held.boxed and not held.with_keyset:
