@@ -101,7 +101,10 @@ def moved(x: Tensor, device: str | None) -> Tensor:
         found: Tensor = to_device(x, device)
         return found
     if type(x) not in EAGER:
-        raise UnsupportedError(f"{x!r} cannot go to {device!r}: values of a transform stay on their device")
+        raise UnsupportedError(
+            f"a {type(x).__name__} {describe(x)} cannot go to {device!r}: plain dense tensors do, and values of a "
+            "transform stay on their device"
+        )
     if device != "meta":
         raise UnsupportedError(
             f"a tensor on the device 'meta' has no elements to bring to {device!r}; make one there: "

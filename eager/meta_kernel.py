@@ -74,7 +74,7 @@ def _filled(result: Any) -> Any:
 
 
 def _write(op: Operator, inner: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
-    """An in-place operator: what the functional one would give must fit; the version of the storage rises."""
+    """An in-place operator: what the functional one would give must fit into the target."""
     target = args[0]
     if type(target) is not MetaTensor:
         raise DeviceError(
@@ -83,7 +83,6 @@ def _write(op: Operator, inner: Operator, keyset: int, args: Args, kwargs: Kwarg
     _check_writable(op.schema.name, target)
     result = inner.dispatch(keyset, args, kwargs)
     inplace.check_fits(op.schema.name, target, result.spec)
-    target.storage().version += 1
     return target
 
 

@@ -118,6 +118,7 @@ def div(self: Any, other: Any) -> Any:
 # -- shape -------------------------------------------------------------------------------------------------------------
 def permute(self: SparseTensor, axes: tuple[int, ...]) -> SparseTensor:
     """The axes in another order; the layout stays."""
+    by_name("permute").operator.decl.meta(self, axes)
     order = [axis % len(self.shape) for axis in axes]
     shape = tuple(self.shape[axis] for axis in order)
     coordinates = self._pattern.coordinates()

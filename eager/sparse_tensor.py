@@ -300,8 +300,15 @@ def dense(x: Any) -> Any:
     return by_name("index_put")(zeros, places, values, 0, accumulate=adds)
 
 
-pytree.register_pytree_node(
-    SparseTensor,
-    lambda x: ((x._values,), x._pattern),
-    lambda pattern, values: sparse_tensor(pattern, values[0]),
-)
+def _with_leaf(pattern: Pattern, children: Any) -> SparseTensor:
+    """A sparse tensor of a pytree's leaf, which need not be a tensor."""
+    (values,) = children
+    if isinstance(values, Tensor) and len(values.shape) != 1:
+        raise UnsupportedError(
+            f"a sparse tensor has a 1-d tensor of values, not {values.spec}; td.vmap cannot map over its places: give "
+            "it in_axes=None"
+        )
+    return sparse_tensor(pattern, values)
+
+
+pytree.register_pytree_node(SparseTensor, lambda x: ((x._values,), x._pattern), _with_leaf)

@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from .. import lazy
-from ..errors import DTypeError, OutOfBoundsError, ShapeError
+from ..errors import DTypeError, OutOfBoundsError, ShapeError, UnsupportedError
 from ..registry.dtypes import NUMERIC, is_half
 from ..registry.library import Library
 from ..registry.operator import operators
 from ..registry.values import TensorSpec
+from .batching import Batched, BatchInfo, Dims, logical_shape, operator, with_batch
 from .declare import Declaration
 from .derivatives import Rule
 from .rules import common_device, compute_dtype, spec_of
@@ -116,6 +117,52 @@ def _sddmm_kernel(xp: Any, crow_indices: Any, col_indices: Any, one: Any, two: A
     return found.astype(dtype)
 
 
+# -- batches -----------------------------------------------------------------------------------------------------------
+def _blocks(name: str, in_dims: Dims, crow: Any, col: Any, columns: int, count: int) -> tuple[Any, Any]:
+    """Row starts and columns of the matrix with a pattern ``count`` times along its diagonal."""
+    if in_dims[0] is not None or in_dims[1] is not None:
+        raise UnsupportedError(
+            f"{name}: the places of a sparse matrix are the same for all examples of a batch"
+        )
+    steps = operator("reshape")(operator("arange")(count), (count, 1))
+    held = col.shape[0]
+    starts = operator("reshape")(crow[:-1] + steps * held, (-1,))
+    crow = operator("concat")([starts, operator("full")((1,), count * held)])
+    return crow, operator("reshape")(col + steps * columns, (-1,))
+
+
+def _stacked(x: Any, dim: int | None, count: int) -> Any:
+    """The examples of a tensor one below the other."""
+    x = with_batch(x, dim, count)
+    return operator("reshape")(x, (x.shape[0] * x.shape[1], *x.shape[2:]))
+
+
+def _spmm_batched(
+    info: BatchInfo,
+    in_dims: Dims,
+    crow: Any,
+    col: Any,
+    values: Any,
+    other: Any,
+    columns: int,
+    *,
+    transpose: bool,
+) -> Batched:
+    count, rows = info.batch_size, spec_of(crow).shape[-1] - 1
+    starts, places = _blocks("spmm", in_dims, crow, col, columns, count)
+    stacked = _stacked(values, in_dims[2], count), _stacked(other, in_dims[3], count)
+    found = info.call(starts, places, *stacked, columns * count, transpose=transpose)
+    return operator("reshape")(found, (count, columns if transpose else rows, *found.shape[1:])), 0
+
+
+def _sddmm_batched(info: BatchInfo, in_dims: Dims, crow: Any, col: Any, one: Any, two: Any) -> Batched:
+    count = info.batch_size
+    columns = logical_shape(two, in_dims[3])[0]
+    starts, places = _blocks("sddmm", in_dims, crow, col, columns, count)
+    found = info.call(starts, places, _stacked(one, in_dims[2], count), _stacked(two, in_dims[3], count))
+    return operator("reshape")(found, (count, spec_of(col).shape[0])), 0
+
+
 def _declare() -> None:
     """Define the operators."""
     LIBRARY.define(
@@ -140,6 +187,7 @@ def _declare() -> None:
             ),
             dtypes=NUMERIC,
             method=False,
+            batching=_spmm_batched,
         ),
     )
     LIBRARY.define(
@@ -166,6 +214,7 @@ def _declare() -> None:
             ),
             dtypes=NUMERIC,
             method=False,
+            batching=_sddmm_batched,
         ),
     )
 

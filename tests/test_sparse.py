@@ -1,0 +1,564 @@
+"""Sparse tensors: against dense ones, element by element, in both layouts, with gradients and under transforms."""
+
+import copy
+import itertools
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import tandem as td
+from tandem.eager import sparse_ops
+from tandem.eager.sparse_tensor import SparseTensor
+from tandem.errors import (
+    ArgumentError,
+    DTypeError,
+    FallbackWarning,
+    NotDifferentiableError,
+    OutOfBoundsError,
+    ShapeError,
+    TandemError,
+    UnsupportedError,
+    ValueArgumentError,
+)
+from tandem.registry.dtypes import NUMERIC
+
+LAYOUTS = [td.sparse_coo, td.sparse_csr]
+EACH = pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+DTYPES = [d for d in NUMERIC if d.name not in ("float16", "bfloat16")]
+
+
+@pytest.fixture(autouse=True)
+def no_fallback():
+    """A fallback to dense is a failure, unless the test waits for it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FallbackWarning)
+        sparse_ops._warned.clear()
+        yield
+
+
+def matrix(seed, *shape, density=0.4, dtype=np.float64):
+    """A matrix with zeros; small integers, so that sums are exact in every dtype."""
+    rng = np.random.default_rng(seed)
+    values = rng.integers(1, 5, shape) * rng.choice([1] if np.dtype(dtype).kind == "u" else [-1, 1], shape)
+    if np.dtype(dtype).kind == "c":
+        values = values + 1j * rng.integers(1, 5, shape)
+    return (values * (rng.random(shape) < density)).astype(dtype)
+
+
+def sparse(array, layout):
+    return td.asarray(array).to_sparse(layout)
+
+
+def numbers(x):
+    return x.to_dense().numpy()
+
+
+def same(got, want):
+    assert isinstance(got, SparseTensor) or type(got) is td.Tensor
+    assert got.shape == want.shape
+    assert np.array_equal(numbers(got), want), (numbers(got), want)
+
+
+# -- making and converting ---------------------------------------------------------------------------------------------
+@EACH
+@pytest.mark.parametrize("dtype", [d.name for d in NUMERIC] + ["bool"])
+@pytest.mark.parametrize("shape", [(3, 5), (1, 1), (0, 4), (4, 0), (6, 2)], ids=str)
+def test_there_and_back(layout, dtype, shape):
+    array = td.asarray(matrix(0, *shape)).astype(td.float64)
+    dense = (abs(array) if dtype.startswith("u") else array).astype(dtype)
+    x = dense.to_sparse(layout)
+    assert (x.layout, x.shape, x.dtype.name, x.device) == (layout, shape, dtype, "cpu")
+    assert x.nnz == np.count_nonzero(array.numpy())
+    assert x.is_coalesced
+    same(x, dense.numpy())
+    for other in LAYOUTS:
+        again = x.to_sparse(other)
+        assert again.layout == other
+        same(again, dense.numpy())
+    assert x.to_sparse(td.strided).layout == dense.layout == td.strided
+
+
+def test_places_that_occur_twice_are_added():
+    x = td.sparse_coo_tensor([[1, 0, 1], [2, 0, 2]], [3.0, 4.0, 5.0], (2, 3))
+    assert (x.nnz, x.is_coalesced) == (3, False)
+    assert x.values().tolist() == [3.0, 4.0, 5.0]
+    y = x.coalesce()
+    assert (y.nnz, y.is_coalesced, y.coalesce() is y) == (2, True, True)
+    assert (y.indices().tolist(), y.values().tolist()) == ([[0, 1], [0, 2]], [4.0, 8.0])
+    same(x, np.array([[4.0, 0, 0], [0, 0, 8.0]]))
+    same(x * x, np.array([[16.0, 0, 0], [0, 0, 64.0]]))
+    same(td.sqrt(x), np.sqrt(np.array([[4.0, 0, 0], [0, 0, 8.0]], np.float32)))
+    same(x @ td.ones((3, 2)), np.array([[4.0, 4.0], [8.0, 8.0]]))
+    same(x.T, np.array([[4.0, 0], [0, 0], [0, 8.0]]))
+    same(x.to_sparse_csr(), np.array([[4.0, 0, 0], [0, 0, 8.0]]))
+    row = td.sparse_csr_tensor([0, 2, 2], [1, 1], [1.0, 2.0], (2, 2))
+    assert (row.is_coalesced, row.coalesce().values().tolist()) == (False, [3.0])
+    same(row @ td.ones(2), np.array([3.0, 0.0]))
+
+
+def test_parts_shapes_and_more_axes():
+    x = td.sparse_coo_tensor(np.array([[0, 3], [1, 0], [2, 2]]), td.asarray([1, 2], dtype=td.int32))
+    assert (x.shape, x.dtype, x.indices().dtype) == ((4, 2, 3), td.int32, td.int64)
+    dense = np.zeros((4, 2, 3), np.int32)
+    dense[0, 1, 2], dense[3, 0, 2] = 1, 2
+    same(x, dense)
+    same(x.permute(2, 0, 1), dense.transpose(2, 0, 1))
+    same(x.reshape(8, -1), dense.reshape(8, 3))
+    same(x.sum((0, 2)), dense.sum((0, 2)))
+    same(x + x, dense + dense)
+    vector = td.asarray([0.0, 2.0, 0.0]).to_sparse()
+    same(vector * 2, np.array([0.0, 4.0, 0.0]))
+    csr = td.sparse_csr_tensor([0, 1, 1], [4], [2.0])
+    assert csr.shape == (2, 5)
+    assert (csr.crow_indices().tolist(), csr.col_indices().tolist()) == ([0, 1, 1], [4])
+    assert csr.nbytes == 3 * 8 + 8 + 4
+    assert td.sparse_coo_tensor([[0], [0]], [1], (1, 1), dtype=td.float64).dtype is td.float64
+    with pytest.raises((TandemError, ValueError), match="read-only"):
+        x.indices()[0, 0] = 7
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "match"),
+    [
+        (lambda: td.sparse_coo_tensor([[0], [5]], [1.0], (2, 3)), OutOfBoundsError, "axis 1"),
+        (lambda: td.sparse_coo_tensor([[-1], [0]], [1.0], (2, 3)), OutOfBoundsError, "axis 0"),
+        (lambda: td.sparse_coo_tensor([[0.5], [0.0]], [1.0], (2, 3)), DTypeError, "integers"),
+        (lambda: td.sparse_coo_tensor([0], [1.0], (2,)), ShapeError, "2 axes"),
+        (lambda: td.sparse_coo_tensor([[0], [0]], [1.0, 2.0], (2, 2)), ShapeError, "1 places take 1 values"),
+        (lambda: td.sparse_coo_tensor([[0], [0]], [1.0], (2,)), ShapeError, "2 rows"),
+        (lambda: td.sparse_coo_tensor([[], []], []), ShapeError, "shape must be given"),
+        (lambda: td.sparse_coo_tensor([[0]], [1.0], (-1,)), ShapeError, "negative"),
+        (lambda: td.sparse_csr_tensor([0, 2], [0], [1.0], (1, 1)), OutOfBoundsError, "row starts"),
+        (lambda: td.sparse_csr_tensor([1, 1], [0], [1.0], (1, 1)), OutOfBoundsError, "row starts"),
+        (lambda: td.sparse_csr_tensor([0, 3, 1], [0], [1.0], (2, 1)), OutOfBoundsError, "row starts"),
+        (lambda: td.sparse_csr_tensor([0, 1], [1], [1.0], (1, 1)), OutOfBoundsError, "columns"),
+        (lambda: td.sparse_csr_tensor([0, 1], [0], [1.0], (2, 2)), ShapeError, "rows"),
+        (lambda: td.sparse_csr_tensor([0, 1], [0], [1.0, 2.0], (1, 2)), ShapeError, "values"),
+        (lambda: td.ones((2, 2)).to_sparse("sparse_bsr"), ValueArgumentError, "sparse_coo"),
+        (lambda: td.ones((2, 2)).to_sparse(3), ArgumentError, "layout"),
+        (lambda: td.ones(3).to_sparse_csr(), ShapeError, "matrices"),
+        (lambda: td.ones(()).to_sparse(), ShapeError, "0-d"),
+        (lambda: td.ones((2, 2)).to_sparse().crow_indices(), UnsupportedError, "sparse_coo"),
+        (lambda: td.ones((2, 2), device="meta").to_sparse(), UnsupportedError, "data"),
+        (lambda: td.ones((2, 2)).to_sparse().to("meta"), UnsupportedError, "dense"),
+        (lambda: td.ones((2, 2)).to_sparse() @ td.ones((3, 2)), ShapeError, "inner sizes are 2 and 3"),
+        (lambda: td.ones((2, 2), dtype=td.bool).to_sparse() @ td.ones(2, dtype=td.bool), DTypeError, "bool"),
+        (lambda: td.ones((2, 2)).to_sparse().sum(2), OutOfBoundsError, "axis 2"),
+        (lambda: td.ones((2, 2)).to_sparse().permute(0, 0), ShapeError, "permutation"),
+        (lambda: td.ones((2, 2)).to_sparse().reshape(3), ShapeError, "reshape"),
+    ],
+    ids=range(26),
+)
+def test_bad_calls(call, error, match):
+    with pytest.raises(error, match=match):
+        call()
+
+
+# -- operators ---------------------------------------------------------------------------------------------------------
+PAIRS = list(itertools.product(LAYOUTS, [*LAYOUTS, td.strided]))
+
+
+@pytest.mark.parametrize(("one", "two"), PAIRS, ids=str)
+@pytest.mark.parametrize("dtype", [d.name for d in DTYPES])
+def test_arithmetic(one, two, dtype):
+    a, b = matrix(1, 5, 6, dtype=dtype), matrix(2, 5, 6, dtype=dtype)
+    x, y = sparse(a, one), sparse(b, two)
+    same(x + y, a + b)
+    same(y + x, a + b)
+    same(x - y, a - b)
+    same(x * y, a * b)
+    assert isinstance(x * y, SparseTensor)
+    assert isinstance(x + y, SparseTensor) == (two != td.strided)
+    assert (x + y).layout == (one if two != td.strided else td.strided)
+
+
+@EACH
+@pytest.mark.parametrize("dtype", [d.name for d in DTYPES])
+def test_products(layout, dtype):
+    a, b, v = (matrix(s, *shape, dtype=dtype) for s, shape in ((3, (5, 6)), (4, (6, 3)), (5, (6,))))
+    x = sparse(a, layout)
+    for other in (b, v, np.asfortranarray(b), b[::-1][::-1]):
+        same(x @ td.asarray(other), a @ other)
+    same(td.asarray(b.T) @ x.T, b.T @ a.T)
+    same(td.asarray(v) @ x.T, v @ a.T)
+    assert type(x @ td.asarray(b)) is td.Tensor
+    for kind in LAYOUTS:
+        product = x @ sparse(b, kind)
+        assert isinstance(product, SparseTensor)
+        assert product.layout == layout
+        same(product, a @ b)
+    same(td.matmul(x, sparse(a.T, layout)), a @ a.T)
+
+
+@EACH
+@pytest.mark.parametrize(
+    "shapes", [((0, 3), (3, 2)), ((2, 0), (0, 3)), ((2, 3), (3, 0)), ((3, 3), (3, 1))], ids=str
+)
+def test_products_with_nothing(layout, shapes):
+    a, b = (np.zeros(shape) for shape in shapes)
+    same(sparse(a, layout) @ td.asarray(b), a @ b)
+    same(td.asarray(a) @ sparse(b, layout), a @ b)
+    same(sparse(a, layout) @ sparse(b, layout), a @ b)
+    same(sparse(a, layout) + sparse(a, layout), a)
+    same(sparse(a, layout).sum(0), a.sum(0))
+    same(sparse(a, layout).T, a.T)
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_half_types_are_summed_in_float32(name):
+    a, b = matrix(6, 8, 9), matrix(7, 9, 4)
+    x, y = td.asarray(a).astype(name), td.asarray(b).astype(name)
+    for found in (x.to_sparse() @ y, x @ y.to_sparse_csr(), (x.to_sparse_csr() @ y.to_sparse()).to_dense()):
+        assert found.dtype.name == name
+        assert np.array_equal(found.astype(td.float64).numpy(), a @ b)
+    assert x.to_sparse().sum(0).dtype.name == name
+
+
+@EACH
+def test_mixed_dtypes_promote_as_dense(layout):
+    a, b = matrix(8, 4, 4), matrix(9, 4, 4)
+    for one, two in itertools.product(("int32", "float32", "float64", "complex64"), repeat=2):
+        x, y = td.asarray(a).astype("int32").astype(one), td.asarray(b).astype("int32").astype(two)
+        for found, want in (
+            (x.to_sparse(layout) @ y, x @ y),
+            (x.to_sparse(layout) + y, x + y),
+            (x.to_sparse(layout) * y.to_sparse(), x * y),
+            (x.to_sparse(layout) @ y.to_sparse(), x @ y),
+        ):
+            assert found.dtype is want.dtype
+            same(found, want.numpy())
+
+
+@EACH
+def test_numbers_rows_and_columns(layout):
+    a = matrix(10, 4, 5)
+    x = sparse(a, layout)
+    for found, want in (
+        (x * 2, a * 2),
+        (3.0 * x, 3 * a),
+        (x / 2, a / 2),
+        (x * td.asarray(2.0), a * 2),
+        (-x, -a),
+        (x * td.asarray(np.arange(5.0)), a * np.arange(5)),
+        (x * td.asarray(np.arange(4.0)[:, None]), a * np.arange(4)[:, None]),
+    ):
+        assert isinstance(found, SparseTensor)
+        same(found, want)
+    assert (x * 2.5).dtype is td.float64
+    assert x.to(td.float32).dtype is td.float32
+
+
+ZERO_TO_ZERO = (
+    "abs asin asinh atan atanh ceil conj erf expm1 floor imag isinf isnan log1p neg positive real relu round"
+)
+ZERO_TO_ZERO += " sign signbit sin sinh sqrt square tan tanh trunc"
+
+
+@EACH
+@pytest.mark.parametrize("name", ZERO_TO_ZERO.split())
+def test_what_gives_zero_for_zero_stays_sparse(layout, name):
+    a = matrix(11, 4, 5) / 8
+    a = abs(a) if name == "sqrt" else a
+    if name in ("imag", "conj", "real"):
+        a = a.astype(complex)
+    function = getattr(td, name)
+    found = function(sparse(a, layout))
+    assert isinstance(found, SparseTensor)
+    same(found, function(td.asarray(a)).numpy())
+    assert function(td.zeros(1, dtype=td.asarray(a).dtype)).astype(td.bool).tolist() == [False]
+
+
+@EACH
+@pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 1)], ids=str)
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_sums(layout, axis, keepdims):
+    a = matrix(12, 4, 5)
+    got = sparse(a, layout).sum(axis, keepdims=keepdims)
+    assert type(got) is td.Tensor
+    same(got, np.asarray(a.sum(axis, keepdims=keepdims)))
+    narrow = td.asarray(a).astype(td.int8).to_sparse(layout)
+    assert narrow.sum(axis).dtype is td.asarray(a).astype(td.int8).sum(axis).dtype
+    assert narrow.sum(axis, dtype=td.float32).dtype is td.float32
+    same(td.mean(sparse(a, layout), axis), np.asarray(a.mean(axis)))
+
+
+@EACH
+def test_transposes_clones_and_loops(layout):
+    a = matrix(13, 4, 5)
+    x = sparse(a, layout)
+    same(x.T, a.T)
+    same(x.mT, a.T)
+    same(td.transpose(x), a.T)
+    assert x.T.layout == layout
+    assert x.T.is_coalesced
+    same(td.clone(x), a)
+    assert td.clone(x).values() is not x.values()
+    assert len(x) == 4
+    assert x.T.T.layout == layout
+
+
+# -- falling back ------------------------------------------------------------------------------------------------------
+@EACH
+def test_without_a_kernel_it_is_computed_dense_and_said_once(layout):
+    a = matrix(14, 3, 4)
+    x = sparse(a, layout)
+    with pytest.warns(FallbackWarning, match=rf"td::cos\({layout} float64\[3,4\]\) has no kernel"):
+        got = td.cos(x)
+    assert np.array_equal(got.numpy(), np.cos(a))
+    td.cos(x)  # said once
+    with pytest.warns(FallbackWarning, match="td::eq"):
+        assert (x == 0).tolist() == (a == 0).tolist()
+    with pytest.warns(FallbackWarning, match="td::add"):
+        assert np.array_equal((x + 1).numpy(), a + 1)
+    with pytest.warns(FallbackWarning, match="td::basic_index"):
+        assert x[1].tolist() == a[1].tolist()
+    with pytest.warns(FallbackWarning, match="td::matmul"):
+        assert np.array_equal((td.asarray(np.ones((2, 3, 3))) @ x).numpy(), np.ones((2, 3, 3)) @ a)
+    with pytest.warns(FallbackWarning, match="td::concat"):
+        assert td.concat([x, td.asarray(a)]).shape == (6, 4)
+    w = td.asarray(a).requires_grad_()
+    with pytest.warns(FallbackWarning, match="td::exp"):
+        td.exp(w.to_sparse(layout)).sum().backward()
+    assert np.allclose(w.grad.numpy(), np.exp(a) * (a != 0))
+    assert td.dispatch_table("cos")["SparseCPU"].kind == "fallback"
+    assert td.dispatch_table("matmul")["SparseCPU"].kind == "kernel"
+
+
+@EACH
+def test_a_sparse_tensor_is_not_written(layout):
+    x = sparse(matrix(15, 3, 3), layout)
+    before = numbers(x).copy()
+    for write in (
+        lambda: x.add_(1),
+        lambda: x.__setitem__((0, 0), 1.0),
+        lambda: x.mul_(2),
+        lambda: x.copy_(td.ones((3, 3))),
+        lambda: x.zero_(),
+    ):
+        with pytest.raises(UnsupportedError, match="cannot be written in place"):
+            write()
+    assert np.array_equal(numbers(x), before)
+    y = td.zeros((3, 3), dtype=td.float64)
+    with pytest.warns(FallbackWarning, match="td::add_"):
+        y.add_(x)
+    same(y, before)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        np.asarray,
+        bool,
+        float,
+        lambda x: x.numpy(),
+        lambda x: x.tolist(),
+        lambda x: x.item(),
+        lambda x: x.strides,
+    ]
+    + [lambda x: x.storage(), lambda x: x.__dlpack__(), lambda x: x.storage_offset],
+    ids=range(10),
+)
+def test_there_is_no_dense_memory(read):
+    with pytest.raises(UnsupportedError, match="to_dense"):
+        read(td.ones((1, 1)).to_sparse())
+
+
+# -- gradients ---------------------------------------------------------------------------------------------------------
+LOSSES = {
+    "matmul": lambda x, w: ((x @ w) ** 2).sum(),
+    "vector": lambda x, w: ((x @ w[:, 0]) ** 2).sum(),
+    "right": lambda x, w: ((w.T @ x.T) ** 2).sum(),
+    "vector_right": lambda x, w: ((w[:, 0] @ x.T) ** 2).sum(),
+    "sparse_product": lambda x, w: ((x @ x.T).to_dense() ** 3).sum() + (w * w).sum(),
+    "mul": lambda x, w: ((x * w[:, 0]) ** 2 if type(x) is td.Tensor else (x * w[:, 0]) * (x * w[:, 0])).sum(),
+    "add": lambda x, w: ((x + x * 2 + x.T.T) @ w).sum() + ((x + (w @ w.T)[:4]) ** 2).sum(),
+    "sum": lambda x, w: (x.sum(0) * w[:, 0]).sum() + (x.sum(1, keepdims=True) ** 2).sum(),
+    "unary": lambda x, w: (td.sin(x) * td.tanh(x) @ w).sum(),
+    "scale": lambda x, w: (((x * w[0, 0]) / w[1, 1] - x) @ w).sum(),
+    "convert": lambda x, w: ((x.to_sparse_csr() if x.layout != td.strided else x).to_dense() @ w).sum(),
+    "reshape": lambda x, w: (x.reshape(2, 10).sum(0) ** 2).sum() + w.sum(),
+}
+
+
+def pair(seed, layout):
+    rng = np.random.default_rng(seed)
+    a = rng.normal(size=(4, 5)) * (rng.random((4, 5)) < 0.6)
+    return a, td.asarray(a).to_sparse(layout), td.asarray(rng.normal(size=(5, 3)))
+
+
+@EACH
+@pytest.mark.parametrize("name", LOSSES)
+def test_gradients_are_those_of_dense_at_the_places(layout, name):
+    a, x, w = pair(16, layout)
+    loss = LOSSES[name]
+    want, by_w = td.grad(loss, (0, 1))(td.asarray(a), w)
+    got, by_w_too = td.grad(loss, (0, 1))(x, w)
+    assert isinstance(got, SparseTensor)
+    assert got.layout == layout
+    assert got._pattern is x._pattern
+    assert np.allclose(numbers(got), want.numpy() * (a != 0), atol=1e-12)
+    assert np.allclose(by_w_too.numpy(), by_w.numpy(), atol=1e-12)
+
+    x, w = x.detach().requires_grad_(), w.detach().requires_grad_()
+    value = loss(x, w)
+    assert np.isclose(value.item(), loss(td.asarray(a), w.detach()).item())
+    value.backward()
+    assert (x.requires_grad, x.is_leaf, x.grad.layout) == (True, True, layout)
+    assert np.allclose(numbers(x.grad), want.numpy() * (a != 0), atol=1e-12)
+    assert w.grad is None or np.allclose(w.grad.numpy(), by_w.numpy(), atol=1e-12)
+
+
+@EACH
+@pytest.mark.parametrize("name", ["matmul", "right", "sparse_product", "vector", "unary"])
+def test_second_order(layout, name):
+    a, x, w = pair(17, layout)
+    loss = LOSSES[name]
+    mask = td.asarray((a != 0).astype(float))
+
+    def slope(x, w):
+        found = td.grad(loss)(x, w)
+        return (found.to_dense() * mask * td.asarray(np.arange(20.0).reshape(4, 5))).sum()
+
+    got, want = td.grad(slope)(x, w), td.grad(slope)(td.asarray(a), w)
+    assert np.allclose(numbers(got), want.numpy() * (a != 0), atol=1e-9)
+    got, want = td.grad(slope, 1)(x, w), td.grad(slope, 1)(td.asarray(a), w)
+    assert np.allclose(got.numpy(), want.numpy(), atol=1e-9)
+
+
+def test_gradients_reach_the_values():
+    values = td.asarray([1.0, 2.0, 3.0]).requires_grad_()
+    x = td.sparse_coo_tensor([[0, 1, 1], [0, 2, 2]], values, (2, 3))
+    assert (x.requires_grad, x.is_leaf) == (True, True)
+    (x @ td.asarray([1.0, 10.0, 100.0])).sum().backward()
+    assert values.grad.tolist() == [1.0, 100.0, 100.0]
+    y = td.sparse_csr_tensor([0, 1], [0], [2.0], requires_grad=True)
+    (y * y).sum().backward()
+    assert y.grad.values().tolist() == [4.0]
+    y.grad = None
+    assert y.grad is None
+    y.backward(y.detach())
+    assert y.grad.values().tolist() == [2.0]
+    assert y.detach().requires_grad is False
+    assert y.requires_grad_(False).requires_grad is False
+    with pytest.raises(ArgumentError, match="same"):
+        y.grad = x.detach()
+    dense = td.ones((2, 2)).requires_grad_()
+    (dense.to_sparse() * 3).sum().backward()
+    assert dense.grad.tolist() == [[3.0, 3.0], [3.0, 3.0]]
+
+
+def test_integers_have_no_gradient():
+    x = td.asarray([[1, 0]]).to_sparse()
+    with pytest.raises(DTypeError):
+        x.requires_grad_()
+    with pytest.raises((DTypeError, NotDifferentiableError)):
+        td.grad(lambda v: (v @ td.ones(2)).sum())(x)
+
+
+# -- transforms --------------------------------------------------------------------------------------------------------
+@EACH
+@pytest.mark.parametrize("name", ["matmul", "right", "sum", "mul", "unary"])
+def test_under_jit(layout, name):
+    _, x, w = pair(18, layout)
+    loss = LOSSES[name]
+    f = td.jit(loss)
+    assert np.isclose(f(x, w).item(), loss(x, w).item())
+    assert np.isclose(f(x * 2, w).item(), loss(x * 2, w).item())
+    assert f.cache_info().specializations == 1  # the same places
+    slope = td.jit(td.grad(loss))
+    got = slope(x, w)
+    assert isinstance(got, SparseTensor)
+    assert np.allclose(got.values().numpy(), td.grad(loss)(x, w).values().numpy())
+    inside = td.jit(lambda w: x @ w)
+    assert np.allclose(inside(w).numpy(), (x @ w).numpy())
+    assert np.allclose(
+        td.grad(lambda w: (x @ w).sum())(w).numpy(), numbers(x).sum(0)[:, None] * np.ones((1, 3))
+    )
+
+
+@EACH
+def test_under_vmap(layout):
+    a, x, _ = pair(20, layout)
+    batch = td.asarray(np.random.default_rng(0).normal(size=(7, 5)))
+    got = td.vmap(lambda v: x @ v)(batch)
+    assert np.allclose(got.numpy(), batch.numpy() @ a.T)
+    sums = td.vmap(lambda v: (x * v).sum(1))(batch)
+    assert np.allclose(sums.numpy(), batch.numpy() @ a.T)
+    slopes = td.vmap(td.grad(lambda v: ((x @ v) ** 2).sum()))(batch)
+    assert np.allclose(slopes.numpy(), 2 * batch.numpy() @ a.T @ a)
+    by_x = td.vmap(lambda v: td.grad(lambda m: ((m @ v) ** 2).sum())(x).values())(batch)
+    want = np.stack([(2 * np.outer(a @ v, v))[a != 0] for v in batch.numpy()])
+    assert np.allclose(by_x.numpy(), want)
+    with pytest.raises(UnsupportedError, match="in_axes=None"):
+        td.vmap(lambda m: m @ batch[0])(x)
+
+
+def test_what_follows_from_data_is_refused_under_jit():
+    with pytest.raises(TandemError, match="data"):
+        td.jit(lambda x: x.to_sparse())(td.ones((2, 2)))
+
+
+@EACH
+def test_copies_and_pickles(layout):
+    a, x, _ = pair(19, layout)
+    for y in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert (y.layout, y.nnz, y.is_coalesced) == (layout, x.nnz, True)
+        assert np.array_equal(numbers(y), a)
+    x.requires_grad_()
+    assert pickle.loads(pickle.dumps(x)).requires_grad
+
+
+def test_text():
+    x = td.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], (2, 2))
+    assert repr(x) == str(x) == f"{x}"
+    assert (
+        repr(x) == "tensor(indices=[[0, 1], [1, 0]], values=[1., 2.], shape=(2, 2), nnz=2, layout=sparse_coo)"
+    )
+    y = td.sparse_csr_tensor([0, 0], [], td.zeros(0, dtype=td.int32), (1, 2))
+    assert "crow_indices=[0, 0], col_indices=[], values=[], shape=(1, 2), nnz=0, dtype=int32" in repr(y)
+    big = td.ones((50, 50)).to_sparse()
+    assert len(repr(big)) < 300
+    assert "requires_grad=True" in repr(x.requires_grad_())
+
+
+# -- the operators on parts --------------------------------------------------------------------------------------------
+def test_operators_on_parts_refuse_what_leads_outside():
+    spmm, sddmm = td.ops.sparse.spmm, td.ops.sparse.sddmm
+    crow, col, values, w = td.asarray([0, 1, 2]), td.asarray([0, 1]), td.asarray([1.0, 2.0]), td.ones((2, 3))
+    assert spmm(crow, col, values, w, 2).tolist() == [[1.0] * 3, [2.0] * 3]
+    assert sddmm(crow, col, td.ones((2, 3)), w).tolist() == [3.0, 3.0]
+    for bad in (
+        ([0, 1, 3], [0, 1]),
+        ([0, 2, 1], [0, 1]),
+        ([0, 1, 2], [0, 2]),
+        ([0, 1, 2], [-1, 0]),
+        ([1, 1, 2], [0, 1]),
+    ):
+        with pytest.raises(OutOfBoundsError):
+            spmm(td.asarray(bad[0]), td.asarray(bad[1]), values, w, 2)
+        with pytest.raises(OutOfBoundsError):
+            sddmm(td.asarray(bad[0]), td.asarray(bad[1]), w, w)
+    with pytest.raises(ShapeError):
+        spmm(crow, col, values, td.ones((3, 3)), 2)
+    with pytest.raises(DTypeError):
+        spmm(values, col, values, w, 2)
+    assert spmm(*(x.to("meta") for x in (crow, col, values, w)), 2).shape == (2, 3)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_pytorch_gives_the_same(seed):
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(seed)
+    a, w = rng.normal(size=(6, 7)) * (rng.random((6, 7)) < 0.3), rng.normal(size=(7, 2))
+    ours, theirs = (
+        td.asarray(a).to_sparse().requires_grad_(),
+        torch.from_numpy(a).to_sparse().requires_grad_(),
+    )
+    assert ours.indices().tolist() == theirs.indices().tolist()
+    (ours @ td.asarray(w)).sum().backward()
+    torch.sparse.mm(theirs, torch.from_numpy(w)).sum().backward()
+    assert np.allclose(numbers(ours.grad), theirs.grad.to_dense().numpy())
+    assert ours.grad.nnz == theirs.grad._nnz()
+    total = (ours.detach() + ours.detach().T.T).coalesce()
+    assert np.allclose(numbers(total), (theirs + theirs).to_dense().detach().numpy())
