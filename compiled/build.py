@@ -24,6 +24,7 @@ from .outputs import plan_outputs
 from .ranges import ranges_of
 from .specialization import Specialization
 from .versions import moment, versions_of
+from .writes import written_arguments
 
 _MOVING = ("tensor", "array", "scalar")
 
@@ -36,7 +37,7 @@ def _tracer_of(trace: Trace, guard: LeafGuard, leaf: Any) -> Any:
         return leaf.value if type(leaf) is LeftOut else leaf
     value = trace.graph.add_input(TensorSpec(tuple(guard.shape), as_dtype(guard.dtype), "cpu"))
     tensor = make_tracer(trace, value)
-    Aliases(value, "an argument").add(tensor)
+    Aliases(value, "an argument", is_written_back=True).add(tensor)
     return tensor
 
 
@@ -58,8 +59,11 @@ def specialize(
     with tracing(arguments.name) as trace:
         trace.names = [path for path, guard in zip(paths, guards) if guard.kind in _MOVING]
         leaves = [_tracer_of(trace, guard, leaf) for guard, leaf in zip(guards, bound.leaves)]
+        memories = [
+            getattr(leaf, "_aliases", None) for leaf, guard in zip(leaves, guards) if guard.kind in _MOVING
+        ]
         result = arguments.call(fn, _containers(bound.treedef, leaves), bound.statics)
-        plan = plan_outputs(trace.graph, result)
+        plan = plan_outputs(trace.graph, result, written_arguments(trace.graph, memories))
     graph = trace.graph
     if config.flags.verify:
         verify(graph, after="tracing")

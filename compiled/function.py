@@ -88,6 +88,8 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
             scalars = found.scalars(bound.leaves)
         else:
             found.hits += 1
+        if found.overlaps(bound.leaves):
+            return self._fn(*args, **kwargs)
         if not modes.watching():
             self._native.link(found, self._arguments, _form(args, kwargs))
             if modes.watching():  # opened in another thread meanwhile: the link may have come after

@@ -303,6 +303,8 @@ def make_record(found: Specialization, arguments: Arguments, form: Any) -> Speci
     """
     if not isinstance(found.executable, CpuExecutable):
         return "there is no machine code to call"
+    if found.outputs.writes:
+        return "it writes into an argument"
     if found.include or found.exclude:
         return "it was traced outside of the default dispatch state"
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in arguments.parameters):

@@ -13,10 +13,12 @@ from ..errors import AutogradError, UnsupportedError
 from ..registry.keys import DispatchKey
 from ..registry.operator import Operator
 from ..registry.values import describe
+from ..tracer.aliases import Aliases
 from ..tracer.graph import Graph, Node, Value, values_in
 from ..tracer.scalar import TracerScalar
 from ..tracer.tensor import TracerTensor
 from ..tracer.trace import check_alive
+from .writes import final_values, write_back
 
 
 class ViewCall(NamedTuple):
@@ -46,11 +48,20 @@ class Output:
 
 
 class OutputPlan(NamedTuple):
-    """All leaves of the result, its containers, and the Values that the executable computes for it."""
+    """All leaves of the result, its containers, and the Values that the executable computes for it.
+
+    ``writes`` says which parameters get new contents: ``(parameter, where the contents come from)``.
+    """
 
     leaves: tuple[Output, ...]
     treedef: pytree.TreeDef
     computed: tuple[Value, ...]
+    writes: tuple[tuple[int, Output], ...] = ()
+
+    @property
+    def written(self) -> tuple[int, ...]:
+        """The parameters that are written."""
+        return tuple(place for place, _ in self.writes)
 
     def build(self, parameters: Sequence[Any], results: Sequence[Any]) -> Any:
         """The result of a call.
@@ -59,6 +70,8 @@ class OutputPlan(NamedTuple):
             parameters: tensors and numbers that were passed, in the order of ``graph.parameters``.
             results: tensors, in the order of ``computed``.
         """
+        if self.writes:
+            write_back(parameters, [(place, _source(out, parameters, results)) for place, out in self.writes])
         found = []
         for leaf in self.leaves:
             if leaf.kind == "result":
@@ -70,14 +83,26 @@ class OutputPlan(NamedTuple):
         return self.treedef.unflatten(found)
 
 
+def _source(output: Output, parameters: Sequence[Any], results: Sequence[Any]) -> Any:
+    """The contents that a parameter gets; copied where they are another parameter's, which may be written too."""
+    if output.kind == "result":
+        return results[output.index]
+    return _viewed(parameters[output.index], output.views).clone()
+
+
 def _viewed(tensor: Any, views: tuple[ViewCall, ...]) -> Any:
     for op, args, kwargs in views:
         tensor = op(tensor, *args, **kwargs)
     return tensor
 
 
-def plan_outputs(graph: Graph, tree: Any) -> OutputPlan:
+def plan_outputs(graph: Graph, tree: Any, written: dict[Aliases, int]) -> OutputPlan:
     """Where the leaves of a traced function's result come from; sets ``graph.outputs``.
+
+    Args:
+        graph: the graph.
+        tree: what the function has returned.
+        written: the arguments that it has written, by their memory.
 
     Raises:
         AutogradError: a result belongs to a ``td.grad`` outside of the jitted function.
@@ -90,10 +115,18 @@ def plan_outputs(graph: Graph, tree: Any) -> OutputPlan:
     for leaf in leaves:
         value = _value_of(leaf)
         graph.outputs.append(value)
-        plan.append(
-            _output(value, parameters, computed) if type(value) is Value else Output("constant", value=leaf)
-        )
-    return OutputPlan(tuple(plan), treedef, tuple(computed))
+        memory = leaf._aliases if type(leaf) is TracerTensor else None
+        if memory in written:  # the argument itself, or a view of it: it is written before results are made
+            steps = tuple(ViewCall(*step) for step in memory.path_of(leaf))
+            plan.append(Output("parameter", written[memory], steps))
+        else:
+            plan.append(
+                _output(value, parameters, computed)
+                if type(value) is Value
+                else Output("constant", value=leaf)
+            )
+    writes = tuple((place, _output(value, parameters, computed)) for place, value in final_values(written))
+    return OutputPlan(tuple(plan), treedef, tuple(computed), writes)
 
 
 def _value_of(leaf: Any) -> Any:

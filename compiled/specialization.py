@@ -9,6 +9,7 @@ from typing import Any
 from ..pytree import TreeDef
 from ..registry.values import SCALARS
 from ..tracer.graph import Graph, derive
+from . import writes
 from .execute import run
 from .externals import ExternalGuard
 from .leaves import LeafGuard, as_tensor
@@ -98,6 +99,15 @@ class Specialization:
         found = derive(self.graph, [leaves[index] for index in self.moving])
         return found if tuple(map(type, found)) == self.scalar_types else None
 
+    def overlaps(self, leaves: Sequence[Any]) -> bool:
+        """Whether a call writes into memory that several of its tensors share, which was traced as apart."""
+        if not self.outputs.writes:
+            return False
+        given = [
+            None if type(leaf) in SCALARS else as_tensor(leaf) for leaf in (leaves[i] for i in self.moving)
+        ]
+        return writes.overlaps([*given, *self.graph.constants], self.outputs.written)
+
     def run(self, leaves: Sequence[Any], scalars: Sequence[Any]) -> Any:
         """The result of a call whose guards hold.
 
@@ -109,6 +119,8 @@ class Specialization:
             leaf if type(leaf) in SCALARS else as_tensor(leaf) for leaf in (leaves[i] for i in self.moving)
         ]
         parameters = [*given, *scalars, *self.graph.constants]
+        if self.outputs.writes:
+            writes.check("a jitted function", parameters, self.outputs.written)
         for bound in self.ranges:
             bound.check(parameters)
         results = run(self.executable, self.program, parameters) if self.executable is not None else ()

@@ -31,13 +31,15 @@ class Aliases:
     Attributes:
         root: the Value of the whole memory.
         origin: what the memory belongs to if it is not the trace's own (``"an argument"``), else empty.
+        is_written_back: whether memory that is not the trace's own may be written: whoever runs the graph copies the
+            root's last value there.
         views: the tensors, as long as somebody holds them, and how each follows from the root.
     """
 
-    __slots__ = ("origin", "root", "views")
+    __slots__ = ("is_written_back", "origin", "root", "views")
 
-    def __init__(self, root: Value, origin: str = ""):
-        self.root, self.origin = root, origin
+    def __init__(self, root: Value, origin: str = "", is_written_back: bool = False):
+        self.root, self.origin, self.is_written_back = root, origin, is_written_back
         self.views: list[tuple[weakref.ref[Any], tuple[Step, ...]]] = []
 
     def add(self, tensor: Any, path: tuple[Step, ...] = ()) -> None:
@@ -87,7 +89,7 @@ def _inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
 def can_write(tensor: Any) -> bool:
     """Whether a write into a tensor can be recorded so that every other view of its memory sees it."""
     aliases = tensor._aliases
-    if aliases is None or not aliases.others(tensor):
+    if aliases is None or not (aliases.origin or aliases.others(tensor)):
         return True
     paths = [aliases.path_of(tensor), *(path for _, path in aliases.others(tensor))]
     return all(step.op.name in _PUT_BACK for path in paths for step in path)
@@ -107,7 +109,7 @@ def write(tensor: Any, value: Value, call: Call) -> None:
     if aliases is None:
         return
     path, others = aliases.path_of(tensor), aliases.others(tensor)
-    if not others:
+    if not (others or aliases.origin):
         aliases.root, aliases.views = value, []
         aliases.add(tensor)
         return

@@ -83,7 +83,7 @@ def _check_private(trace: Trace, op: Operator, target: Any) -> None:
     if type(target) is not TracerTensor or target._trace is not trace:
         raise _refuse(op, "writes into a tensor from outside of the jitted function")
     aliases = target._aliases
-    if aliases is not None and aliases.origin:
+    if aliases is not None and aliases.origin and not aliases.is_written_back:
         raise _refuse(op, f"writes into {aliases.origin}, or a view of it")
     if not can_write(target):
         raise _refuse(op, "writes into memory that another view shares")

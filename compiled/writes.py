@@ -1,0 +1,66 @@
+"""What a jitted function writes into its arguments: new values of their memory, copied there after the call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..eager.inplace import check_writable
+from ..eager.tensor import Tensor, storage_of
+from ..errors import UnsupportedError
+from ..tracer.aliases import Aliases
+from ..tracer.graph import Graph, Value
+
+
+def written_arguments(graph: Graph, memories: Sequence[Aliases | None]) -> dict[Aliases, int]:
+    """The arguments' memories that were written while tracing, and which parameter each is.
+
+    Args:
+        graph: the graph.
+        memories: the memory of each of the graph's inputs; None for numbers.
+    """
+    return {
+        memory: index
+        for index, (memory, value) in enumerate(zip(memories, graph.inputs))
+        if memory is not None and memory.root is not value
+    }
+
+
+def final_values(written: dict[Aliases, int]) -> list[tuple[int, Value]]:
+    """For each written argument the parameter and the value that its memory gets."""
+    return [(index, memory.root) for memory, index in written.items()]
+
+
+def overlaps(parameters: Sequence[Any], written: Sequence[int]) -> bool:
+    """Whether the memory of a written parameter is also that of another parameter."""
+    tensors = [(index, item) for index, item in enumerate(parameters) if isinstance(item, Tensor)]
+    return any(
+        index != place and np.may_share_memory(item._array, parameters[place]._array)
+        for place in written
+        for index, item in tensors
+    )
+
+
+def check(name: str, parameters: Sequence[Any], written: Sequence[int]) -> None:
+    """Refuse to write into read-only memory, or into memory that another argument shares.
+
+    Raises:
+        UnsupportedError: it is so.
+    """
+    for place in written:
+        check_writable(name, parameters[place])
+    if overlaps(parameters, written):
+        raise UnsupportedError(
+            f"{name} writes into an argument whose memory another argument, or a tensor that it captures, shares; call "
+            "the jitted function itself, which then runs its Python code"
+        )
+
+
+def write_back(parameters: Sequence[Any], values: Sequence[tuple[int, Any]]) -> None:
+    """Copy new values into the memory of parameters."""
+    for place, value in values:
+        target = parameters[place]
+        np.copyto(target._array, value._array)
+        storage_of(target).version += 1
