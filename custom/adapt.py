@@ -1,4 +1,4 @@
-"""Python functions as kernels: what is written is counted, and several results are a tuple."""
+"""Python functions as kernels: what is written has to be writable, and several results are a tuple."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def adapted(schema: Schema, fn: Kernel) -> Kernel:
         return fn
     kernel = _shaped(schema, fn) if not single else fn
     if schema.is_mutable:
-        kernel = _counted(schema, kernel)
+        kernel = _checked(schema, kernel)
     kernel.__qualname__ = getattr(fn, "__qualname__", repr(fn))
     return kernel
 
@@ -49,8 +49,8 @@ def _seen(found: Any) -> str:
     return f"{len(found)}" if isinstance(found, (tuple, list)) else describe(found)
 
 
-def _counted(schema: Schema, fn: Kernel) -> Kernel:
-    """A kernel that writes: the memory has to be writable, and its version rises."""
+def _checked(schema: Schema, fn: Kernel) -> Kernel:
+    """A kernel that writes, which the memory has to allow. That it was written is counted by the layer above."""
     places = [(place, a.name) for place, a in enumerate(schema.positional) if a.is_write]
     keywords = [a.name for a in schema.arguments if a.is_write and a.kwarg_only]
 
@@ -59,11 +59,7 @@ def _counted(schema: Schema, fn: Kernel) -> Kernel:
         for target in targets:
             if type(target) is Tensor:
                 check_writable(schema.full_name, target)
-        try:
-            return fn(*args, **kwargs)
-        finally:  # also where it has failed half-way
-            for target in targets:
-                target.storage().version += 1
+        return fn(*args, **kwargs)
 
     return kernel
 

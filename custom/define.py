@@ -8,6 +8,7 @@ from typing import Any
 
 from ..backends.cpu.elementwise import elementwise_kernel
 from ..errors import ArgumentError, RegistrationError, SchemaError, ValueArgumentError
+from ..operators import batching
 from ..operators.declare import Declaration
 from ..operators.derivatives import NotDifferentiable, Partials
 from ..operators.kinds import elementwise_meta
@@ -143,6 +144,7 @@ def define_elementwise(
         dtypes=accepted,
         result=result,
         derivative=_partials(name, names, derivative, result),
+        batching=batching.elementwise,
     )
     made = _made(schema, decl, body)
     kernel = elementwise_kernel(made.operator)

@@ -100,7 +100,7 @@ class CKernel:
 
 
 def adapted_buffer(schema: Schema, kernel: BufferKernel) -> Callable[..., Any]:
-    """A C kernel; one that writes counts its writes."""
+    """A C kernel; what it writes has to be writable."""
     return adapted(schema, kernel) if schema.is_mutable else kernel
 
 
