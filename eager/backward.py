@@ -107,7 +107,8 @@ def _start(x: Tensor, gradient: Any) -> Any:
                 f"backward: the tensor has shape {x.shape}; reduce it to one element, for example with .sum() or "
                 ".mean(), or pass gradient=, a tensor of that shape"
             )
-        return by_name("full")(x.shape, 1, dtype=x.dtype, device=x.device)
+        where = {} if type(x) is Tensor else {"device": x.device}
+        return by_name("full")(x.shape, 1, dtype=x.dtype, **where)
     if not isinstance(gradient, Tensor) or gradient.shape != x.shape:
         raise ShapeError(f"backward: gradient must be a tensor of shape {x.shape}, not {describe(gradient)}")
     if not gradient.dtype.is_inexact:

@@ -44,8 +44,9 @@ class Pass:
         self._wanted = dict.fromkeys(wanted)
         for target, index, gradient in roots:
             self._deliver(target, index, gradient)
-        while self._heap:
-            self._step(heapq.heappop(self._heap)[1])
+        heap = self._heap
+        while heap:
+            self._step(heapq.heappop(heap)[1])
         return self.leaves
 
     @property
@@ -55,28 +56,38 @@ class Pass:
 
     def _step(self, node: Node) -> None:
         given = self._pending.pop(node)
-        for index, gradient in given.items():
-            if (node, index) in self._wanted:
-                self._wanted[node, index] = gradient
+        if self._wanted:
+            self._keep_wanted(node, given)
         gradients = node.gradients(given)
         if not self.keep:
             node.free()
-        for rule, edge, gradient in zip(node.active.rules, node.edges, gradients):  # type: ignore[union-attr]
+        if node.active is None:
+            return
+        for rule, edge, gradient in zip(node.active.rules, node.edges, gradients):
             if gradient is None:
                 continue
             if rule.is_list:
                 self._send_all(edge, gradient)
-            else:
-                self._send(edge, gradient)
+                continue
+            target, index, shape, dtype = edge
+            if (
+                gradient.__class__ is not Tensor
+                or gradient._array.shape != shape
+                or gradient._array.dtype is not dtype.np
+            ):
+                gradient = fit(gradient, shape, dtype)
+            self._deliver(target, index, gradient)
+
+    def _keep_wanted(self, node: Node, given: dict[int, Any]) -> None:
+        for index, gradient in given.items():
+            if (node, index) in self._wanted:
+                self._wanted[node, index] = gradient
 
     def _send_all(self, edges: tuple[Any, ...], gradients: Any) -> None:
         for edge, gradient in zip(edges, gradients):
             if edge is not None and gradient is not None:
-                self._send(edge, gradient)
-
-    def _send(self, edge: Any, gradient: Any) -> None:
-        target, index, shape, dtype = edge
-        self._deliver(target, index, fit(gradient, shape, dtype))
+                target, index, shape, dtype = edge
+                self._deliver(target, index, fit(gradient, shape, dtype))
 
     def _deliver(self, target: Any, index: int, gradient: Any) -> None:
         if target.__class__ is AutogradMeta:

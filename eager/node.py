@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from typing import Any
 
+from .. import config
 from ..errors import AutogradError, NotDifferentiableError, VersionError
 from ..operators.rules import spec_of
 from ..operators.views import sum_to
@@ -65,8 +67,10 @@ class Node:
 
     def free(self) -> None:
         """Let go of the saved values; a node that has saved no tensor may run again (the cast of a shared weight)."""
-        if any(version is not None for version in self.versions):
-            self.saved, self.versions = None, ()
+        for version in self.versions:
+            if version is not None:
+                self.saved, self.versions = None, ()
+                return
 
     # -- saving ----------------------------------------------------------------------------------------------------
     def save(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, is_alias: bool) -> None:
@@ -105,10 +109,13 @@ class Node:
                 f"backward needs what {self.op.name} had saved a second time, and the first backward has freed it; "
                 "give the first one retain_graph=True"
             )
+        if not self.saved:
+            return []
         found = []
         for (kind, _, name), value, version in zip(self.active.savers, self.saved, self.versions):  # type: ignore[union-attr]
             if version is not None:
-                self._check(name, value, version)
+                if value.__class__ is not Tensor or kind == RESULT or value._storage is not None or version:
+                    self._check(name, value, version)
                 if kind == RESULT and not state.exclude & AUTOGRAD:
                     value = self._revive(value, version)
             found.append(value)
@@ -148,10 +155,21 @@ class Node:
             NotDifferentiableError: the operator has no derivative.
         """
         if self.active is None:
-            raise NotDifferentiableError(f"the operator {self.op.name} has no derivative: {self.reason}")
+            return self._missing()
         values = self.values()
-        g = given[0] if self.results is None else self._filled(given)
-        return [_apply(rule, values, g) for rule in self.active.rules]
+        values.append(
+            given[0] if self.results is None else self._filled(given)
+        )  # so its place is GRADIENT, -1
+        rules = self.active.rules
+        return [_apply(rules[0], values)] if len(rules) == 1 else [_apply(rule, values) for rule in rules]
+
+    def _missing(self) -> list[Any]:
+        """There is no derivative: an error, or where the user wants that a warning and no gradients."""
+        message = f"the operator {self.op.name} has no derivative: {self.reason}"
+        if config.flags.missing_derivative == "error":
+            raise NotDifferentiableError(message)
+        warnings.warn(f"{message}; what it depends on gets no gradient through it", RuntimeWarning, stacklevel=2)
+        return []
 
     def _filled(self, given: dict[int, Any]) -> tuple[Any, ...]:
         specs = self.results or ()
@@ -163,12 +181,14 @@ def zeros_of(spec: TensorSpec) -> Any:
     return by_name("full")(spec.shape, 0, dtype=spec.dtype, device=spec.device)
 
 
-def _apply(rule: Rule, values: list[Any], g: Any) -> Any:
-    if rule.fn is None:
-        constant = rule.constant
+def _apply(rule: Rule, values: list[Any]) -> Any:
+    """The gradient by one argument, from the saved values and the result's gradient behind them."""
+    _, fn, places, constant, is_partial, _ = rule
+    if fn is None:
+        g = values[GRADIENT]
         return g if constant == 1 else None if constant == 0 else -g if constant == -1 else g * constant
-    result = rule.fn(*[g if place == GRADIENT else values[place] for place in rule.places])
-    return g * result if rule.is_partial else result
+    result = fn(*map(values.__getitem__, places))
+    return values[GRADIENT] * result if is_partial else result
 
 
 def fit(g: Any, shape: tuple[int, ...], dtype: DType) -> Any:

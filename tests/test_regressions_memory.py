@@ -29,6 +29,6 @@ def test_the_same_graph_jitted_many_times_is_linked_once():
     before = resident()
     for _ in range(5):
         references = jit_again(x, 100)
-    gc.collect()
+        gc.collect()
     assert not any(reference() for reference in references)
     assert resident() - before < 2**21

@@ -45,6 +45,10 @@ class Record:
     def get(self, offset: int) -> int:
         return ctypes.c_int64.from_address(self.address + offset).value
 
+    def word(self, offset: int) -> Any:
+        """One field as an object with a `value`; whoever uses it keeps the record."""
+        return ctypes.c_int64.from_address(self.address + offset)
+
     def refer(self, offset: int, value: Any) -> None:
         """Store the address of a Python object and keep the object."""
         self.kept.append(value)

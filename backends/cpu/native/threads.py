@@ -24,8 +24,6 @@ _words: list[Record] = []
 class _Mine(threading.local):
     """This thread's word. It counts itself out when the thread ends."""
 
-    word: Record | None = None
-
     def __init__(self) -> None:
         self.guard = _Guard()
 
@@ -34,11 +32,11 @@ class _Guard:
     """Leaves with its thread."""
 
     def __init__(self) -> None:
-        self.word: Record | None = None
+        self.word: Any = None
         self.leave: Any = None
 
     def __del__(self) -> None:
-        if self.word is not None and self.word.get(0) != rt.PLAIN:
+        if self.word is not None and self.word.value != rt.PLAIN:
             self.leave()
 
 
@@ -50,7 +48,7 @@ class ThreadMirror:
     """
 
     def __init__(self, process: Record) -> None:
-        self.process = process
+        self.busy = process.word(rt.G_BUSY)
         key = ctypes.c_uint()
         if _libc.pthread_key_create(ctypes.byref(key), None):
             raise RuntimeError("no pthread key is left for the native layer")
@@ -66,13 +64,15 @@ class ThreadMirror:
     def set(self, flags: int) -> None:
         """Set this thread's word."""
         guard = self.mine.guard
-        if guard.word is None:
-            guard.word = Record(8)
+        word = guard.word
+        if word is None:
+            record = Record(8)
+            word = guard.word = record.word(0)
             guard.leave = self._leave
-            _words.append(guard.word)
-            _libc.pthread_setspecific(self.key, guard.word.address)
-        before = guard.word.get(0)
-        guard.word.set(0, flags)
+            _words.append(record)
+            _libc.pthread_setspecific(self.key, record.address)
+        before = word.value
+        word.value = flags
         if (before == rt.PLAIN) != (flags == rt.PLAIN):
             self._count(1 if before == rt.PLAIN else -1)
 
@@ -81,7 +81,7 @@ class ThreadMirror:
 
     def _count(self, step: int) -> None:
         with _lock:
-            self.process.set(rt.G_BUSY, self.process.get(rt.G_BUSY) + step)
+            self.busy.value += step
 
 
 def flags_of(state: ThreadState) -> int:
