@@ -203,7 +203,7 @@ def _list_converter(kind: Type, inner: Converter) -> Converter:
         elif isinstance(value, np.ndarray) and value.ndim == 1 and scalar_allowed:
             items = tuple(inner(item) for item in value.tolist())
         elif scalar_allowed and not isinstance(value, (str, dict)):
-            items = (inner(value),) * (kind.size or 1)
+            items = (inner(value),) * (1 if kind.size is None else kind.size)
         else:
             raise Refused(wanted)
         return items

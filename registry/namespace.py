@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import ArgumentError, UnknownOperatorError
+from ..errors import UnknownOperatorError
 from . import native_type
 from .function import make_function
 from .library import find_overloads
@@ -60,7 +60,7 @@ class Packet(NativeCallable):  # type: ignore[misc]
     def __getattr__(self, overload: str) -> Any:
         if overload.startswith("__") or "_operators" not in self.__dict__:
             raise AttributeError(overload)
-        if overload in _OF_AN_OPERATOR:
+        if overload in _OF_AN_OPERATOR and overload not in self.overloads():
             return getattr(self._single(overload), overload)
         return self._find(overload)
 
@@ -83,7 +83,7 @@ class Packet(NativeCallable):  # type: ignore[misc]
     def _single(self, wanted: str) -> Any:
         found = find_overloads(self._namespace, self._name)
         if len(found) > 1:
-            raise ArgumentError(
+            raise UnknownOperatorError(
                 f"{self._namespace}::{self._name} has several overloads; say which, for example "
                 f"td.ops.{self._namespace}.{self._name}.{self.overloads()[0]}.{wanted}"
             )
@@ -124,8 +124,10 @@ class Namespace:
         if name.startswith("__"):
             raise AttributeError(name)
         with lock:
-            packet = self.__dict__[name] = Packet(self._name, name)
-        return packet
+            packet: Packet | None = self.__dict__.get(name)
+            if packet is None:  # another thread may have been first
+                packet = self.__dict__[name] = Packet(self._name, name)
+            return packet
 
     def __dir__(self) -> list[str]:
         start = f"{self._name}::"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from ..errors import SchemaError
@@ -24,6 +24,7 @@ _BLANKS = (" ", "\t", "\n")
 _SPACE = re.compile(r"[ \t\n]*")
 _SIZE = re.compile(r"\d+")
 _WITH_STORAGE = frozenset(("Tensor", "Storage", "Any"))
+_KEPT = 4096  # parsed schemas, and signatures, that are remembered
 # What follows the name in the schemas read so far: most operators share a few signatures.
 _signatures: dict[str, tuple[Any, ...]] = {}
 
@@ -63,7 +64,7 @@ def parse_name(text: str) -> tuple[str, str, str]:
     return found
 
 
-@cache
+@lru_cache(maxsize=_KEPT)
 def _parse(text: str) -> Schema:
     return _Parser(text).schema()
 
@@ -119,13 +120,16 @@ class _Parser:
     def schema(self) -> Schema:
         namespace, name, overload = self.full_name()
         rest = self.text[self.at :]
-        if rest not in _signatures:
+        found = _signatures.get(rest)
+        if found is None:
             arguments, varargs = self.arguments()
             self.expect("->")
             returns, bare, varrets = self.returns(_alias_sets(arguments))
             self.end()
-            _signatures[rest] = (arguments, returns, bare, varargs, varrets)
-        return Schema(namespace, name, overload, *_signatures[rest])
+            if len(_signatures) >= _KEPT:
+                _signatures.clear()
+            found = _signatures[rest] = (arguments, returns, bare, varargs, varrets)
+        return Schema(namespace, name, overload, *found)
 
     def full_name(self) -> tuple[str, str, str]:
         namespace, name = "", self.name("an operator name")
