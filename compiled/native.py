@@ -340,14 +340,16 @@ class NativeEntry:
             record = found.records[form] = make_record(found, arguments, form)
         if isinstance(record, str) or (self._record is not None and record in self._record.chain):
             return
-        if self._record is None:
-            entry = runtime.entry("jitted")
-            self._record = JitRecord(runtime.process, self._slow)
-            native_type.set_entry(function, entry, self._record.address)
-        # A change of the registry unlinks; none may come between the look at the versions and the link.
-        with lock:
-            if found.current():
-                self._record.link(record)
+        # A change of the registry unlinks; none may come between the look at the versions and the link. No call waits:
+        # while another thread registers, a later one links.
+        with lock.if_free() as free:
+            if not free or not found.current():
+                return
+            if self._record is None:
+                entry = runtime.entry("jitted")
+                self._record = JitRecord(runtime.process, self._slow)
+                native_type.set_entry(function, entry, self._record.address)
+            self._record.link(record)
 
     def _worth_it(self, runtime: Any, found: Specialization) -> bool:
         """Whether the entry is at hand, or the function is called so often that compiling the entry pays."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 
@@ -34,6 +35,20 @@ class RegistryLock:
         self._lock.release()
         if outermost and self._left:
             self._work_off()
+
+    @contextmanager
+    def if_free(self) -> Iterator[bool]:
+        """Take the lock for a ``with`` block if no other thread has it: for what a call may put off to a later one.
+
+        Returns:
+            A context manager that yields whether the lock has been taken.
+        """
+        if not self._lock.acquire(blocking=False):
+            yield False
+            return
+        with self:
+            self._lock.release()
+            yield True
 
     def later(self, work: Callable[[], None]) -> None:
         """Do something under the lock, as soon as no registration is in progress."""

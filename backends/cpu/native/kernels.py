@@ -45,7 +45,8 @@ def kinds_of(kind: Type) -> int:
 def plain_kernel(op: Operator) -> Any:
     """The function that a call on plain CPU tensors runs; None where that takes more than calling it."""
     entry = op.table[DispatchKey.CPU]
-    if op.extra_keys or entry.boxed or entry.kind in ("missing", "ambiguous", "fallthrough"):
+    books = op.layer_keys and op.schema.namespace != "td"  # the layer counts what other kernels write
+    if op.extra_keys or books or entry.boxed or entry.kind in ("missing", "ambiguous", "fallthrough"):
         return None
     return entry.fn
 
@@ -133,8 +134,10 @@ class KernelStub:
         return self.operator(*args, **kwargs)
 
     def put_in(self) -> None:
-        """Make the record and put the entry in, if the kernel is one for it."""
-        with lock:
+        """Make the record and put the entry in, if the kernel is one for it; later, if another thread registers now."""
+        with lock.if_free() as free:
+            if not free:
+                return
             self.function.target = self.operator
             try:
                 if self.record is None and can_be_served(self.operator):

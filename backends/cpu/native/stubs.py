@@ -155,10 +155,11 @@ class Stub:
     def put_in(self) -> None:
         """Load or compile the entry and put it into the function and its methods.
 
-        The lock is the registry's: registration tells the stubs, and who makes a stub looks at the registry.
+        The lock is the registry's: registration tells the stubs, and who makes a stub looks at the registry. No call
+        waits for it: while another thread registers, a later call puts the entry in.
         """
-        with lock:
-            if self.usable:
+        with lock.if_free() as free:
+            if free and self.usable:
                 recorder = self.recorder()
                 for door in self.doors:
                     door.open(self.runtime, recorder)
@@ -181,8 +182,8 @@ class Stub:
 
     def add_variant(self, key: int) -> None:
         """Compile the loop of a combination of operand types and make it reachable."""
-        with lock:
-            if self.record is not None and key not in self.record.variants:
+        with lock.if_free() as free:
+            if free and self.record is not None and key not in self.record.variants:
                 variant = self.make(key)
                 for door in self.doors:
                     if door.record is not None:
