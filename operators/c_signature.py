@@ -122,7 +122,7 @@ def _param(text: str, start: int, stop: int) -> Param:
     what = (found["what"] or "").partition("[")[0].strip()
     if pointer and what:
         raise _fault(text, found.start("what"), f"{what} is a number, not a pointer")
-    column = found.start("type")
+    column = found.start("const" if found["const"] else "type")
     dtype = _type(text, found["type"], column)
     return Param(
         dtype, pointer, const and pointer, found["name"] or "", what, int(found["axis"] or 0), column

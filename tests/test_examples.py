@@ -2,10 +2,12 @@
 
 import importlib.util
 import statistics
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tandem.registry.keys import BACKEND_OF_DEVICE
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -20,6 +22,22 @@ def load(name):
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
+
+
+def test_an_operator_and_a_backend_from_outside(capsys, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "examples" / "outside"))
+    spec = importlib.util.spec_from_file_location("outside_demo", ROOT / "examples" / "outside" / "demo.py")
+    demo = importlib.util.module_from_spec(spec)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        spec.loader.exec_module(demo)
+        demo.main()
+    printed = capsys.readouterr().out
+    assert printed.count("ok  ") == 14
+    assert "SUCCESS" in printed
+    assert "add (kernel), neg (kernel), exp (fallback)" in printed
+    assert "toy" not in BACKEND_OF_DEVICE
+    demo.softclip.remove()
 
 
 def coordinates(point):

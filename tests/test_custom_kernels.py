@@ -1,0 +1,545 @@
+"""Kernels in other languages: NumPy, C through ctypes, cffi and numba, LLVM IR, CUDA C; eager and under jit."""
+
+import ctypes
+import ctypes.util
+import gc
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+import tandem as td
+from tandem import errors
+from tandem.backends.cpu import native
+from tandem.operators.c_signature import parse_c_signature
+
+NATIVE = not native.why_off()
+needs_native = pytest.mark.skipif(not NATIVE, reason="native code is off")
+X = td.asarray([0.5, -1.0, 2.0, 8.0], dtype=td.float64)
+LIBM = ctypes.CDLL(ctypes.util.find_library("m"))
+
+SOURCE = """
+#include <stdint.h>
+#include <stdbool.h>
+double cube(double x) { return x * x * x; }
+float blend(float x, float y) { return 0.25f * x + y; }
+int8_t small(int8_t x) { return x < 0 ? -1 : 1; }
+bool positive(double x) { return x > 0; }
+void axpy(const float *x, const float *y, float *out, int64_t n, double alpha) {
+    for (int64_t i = 0; i < n; i++) out[i] = (float)(alpha * x[i] + y[i]);
+}
+void rows(const double *x, double *total, double *largest, int64_t n, int64_t m) {
+    for (int64_t i = 0; i < n; i++) {
+        total[i] = 0;
+        largest[i] = x[i * m];
+        for (int64_t j = 0; j < m; j++) {
+            total[i] += x[i * m + j];
+            if (x[i * m + j] > largest[i]) largest[i] = x[i * m + j];
+        }
+    }
+}
+void scale_in_place(double *x, int64_t n, double by) { for (int64_t i = 0; i < n; i++) x[i] *= by; }
+void shift(const double *x, const double *offset, double *out, int64_t n, int32_t steps, bool negate) {
+    for (int64_t i = 0; i < n; i++) out[i] = (x[i] + (offset ? offset[0] : 0) + steps) * (negate ? -1 : 1);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    folder = tmp_path_factory.mktemp("c")
+    (folder / "kernels.c").write_text(SOURCE)
+    subprocess.run(
+        [compiler, "-O1", "-shared", "-fPIC", "kernels.c", "-o", "kernels.so"], cwd=folder, check=True
+    )
+    return ctypes.CDLL(str(folder / "kernels.so"))
+
+
+@pytest.fixture
+def define():
+    made = []
+
+    def make(schema, fake=None, device_types="cuda"):
+        op = td.custom_op(
+            f"kernels::op{len(made)}", lambda *a: None, schema=schema, device_types=device_types
+        )
+        made.append(op)
+        if fake is not None:
+            op.register_fake(fake)
+        return op
+
+    yield make
+    for op in made:
+        op.remove()
+
+
+def choices(f, *args):
+    return {row.op: row.choice for row in td.jit(f).lower(*args).kernels()}
+
+
+def close(found, wanted):
+    assert found.dtype.np == np.asarray(wanted).dtype
+    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-6)
+
+
+# --- the signature language -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("double(double)", "float64(float64)"),
+        ("double hypot(double x, double y);", "float64(float64 x, float64 y)"),
+        (
+            "void(const float*x, float * out, size_t out.size)",
+            "void(const float32 *x, float32 *out, uint64 out.size)",
+        ),
+        (
+            "void f(float const *x, int8_t *out, int x.shape[ -1 ])",
+            "void(const float32 *x, int8 *out, int32 x.shape[-1])",
+        ),
+    ],
+)
+def test_signatures_parse(text, printed):
+    assert str(parse_c_signature(text)) == printed
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "what"),
+    [
+        ("double", 0, "parenthesis"),
+        ("dbl(double)", 0, "unknown type 'dbl'"),
+        ("double(float x", 14, "closing"),
+        ("double(quad x)", 7, "unknown type 'quad'"),
+        ("double *(double)", 7, "returns a pointer"),
+        ("void(const float *x)", 0, "not const"),
+        ("double(const double *x)", 7, "takes numbers"),
+        ("double()", 8, "at least one"),
+        ("void(float **x)", 11, "pointers to pointers"),
+        ("void(float *x.size)", 14, "is a number"),
+        ("void(float *out, int x.rank)", 16, "expected a type and a name"),
+    ],
+)
+def test_bad_signatures_give_the_column(text, column, what):
+    with pytest.raises(errors.SchemaError, match=what) as caught:
+        parse_c_signature(text)
+    assert caught.value.column == column
+
+
+@pytest.mark.parametrize(
+    ("signature", "what"),
+    [
+        ("void(const float *z, float *out)", "there is no 'z'"),
+        ("void(float *x, float *out)", "not written by the schema"),
+        ("void(const float *out, float *out)", "not const"),
+        ("void(const float *x, float *out, int n.size, double alpha)", "has no size"),
+        ("void(const float *alpha, float *out)", "no tensor"),
+        ("void(float *out, double x)", "not a number"),
+        ("void(const float *x, float *out, double)", "name it after"),
+        ("void(const float *x, float *out, float *)", "nothing left"),
+        ("double(double, double)", "as many tensors"),
+    ],
+)
+def test_signatures_are_checked_against_the_schema(define, signature, what):
+    op = define("(Tensor x, int n, float alpha) -> Tensor")
+    with pytest.raises(errors.SchemaError, match=what):
+        op.register_kernel("cpu", td.c_kernel(LIBM.sin, signature))
+
+
+# --- NumPy ------------------------------------------------------------------------------------------------
+
+
+def test_numpy_kernels(define):
+    op = define("(Tensor x, Tensor[] rest, int axis) -> (Tensor, Tensor)", lambda x, rest, axis: (x[0], x))
+    kernel = td.numpy_kernel(lambda x, rest, axis: (x.sum(axis), x + sum(rest)))
+    op.register_kernel("cpu", kernel)
+    x = X.reshape((2, 2))
+    total, moved = op(x, [x, x], 0)
+    close(total, x.numpy().sum(0))
+    close(moved, x.numpy() * 3)
+    total, moved = td.jit(lambda x: op(x * 2, [x], 0))(x)
+    close(total, x.numpy().sum(0) * 2)
+    assert "numpy_" in str(td.dispatch_table(op.op.name))
+    with pytest.raises(errors.ArgumentError, match="function of NumPy arrays"):
+        td.numpy_kernel(3)
+
+
+def test_a_numpy_kernel_that_gives_something_else(define):
+    op = define("(Tensor x) -> Tensor")
+    op.register_kernel("cpu", td.numpy_kernel(lambda x: "text"))
+    with pytest.raises(errors.ArgumentError, match="gives arrays"):
+        op(X)
+
+
+# --- C: scalar functions ----------------------------------------------------------------------------------
+
+
+def test_a_scalar_function_broadcasts_and_fuses(define, library):
+    op = define("(Tensor x, Tensor y) -> Tensor")
+    op.register_kernel("cpu", td.c_kernel(library.blend, "float(float, float)"))
+    x, y = td.asarray([[1.0], [2.0]]), td.asarray([1.0, -3.0, 0.5])
+    wanted = np.float32(0.25) * x.numpy() + y.numpy()
+    close(op(x, y), wanted)
+    close(op(x.mT, 3), np.float32(0.25) * x.numpy().T + np.float32(3))
+    close(op(x[::-1], y[::2]), np.float32(0.25) * x.numpy()[::-1] + y.numpy()[::2])
+    assert op(td.empty((0, 3)), y).shape == (0, 3)
+    f = td.jit(lambda x, y: (op(x * 2, y) + 1).sum())
+    np.testing.assert_allclose(
+        f(x, y).numpy(), (np.float32(0.5) * x.numpy() + y.numpy() + 1).sum(), rtol=1e-6
+    )
+    if NATIVE:
+        rows = list(td.jit(lambda y: (op(y * 2, y) + 1).sum()).lower(y).kernels())
+        assert len({row.group for row in rows}) == 1
+        assert "a scalar function in C" in [row.why for row in rows]
+
+
+@pytest.mark.parametrize("size", [1, 3, 8, 31, 1000])
+def test_scalar_functions_of_small_types(define, library, size):
+    signs = define("(Tensor x) -> Tensor")
+    signs.register_kernel("cpu", td.c_kernel(library.small, "int8_t(int8_t)"))
+    above = define("(Tensor x) -> Tensor")
+    above.register_kernel("cpu", td.c_kernel(library.positive, "bool(double)"))
+    rng = np.random.default_rng(size)
+    x, y = rng.integers(-128, 128, size).astype(np.int8), rng.standard_normal(size)
+    for run in (lambda f, a: f(a), lambda f, a: td.jit(lambda a: f(a))(a)):
+        close(run(signs, td.asarray(x)), np.where(x < 0, -1, 1).astype(np.int8))
+        close(run(above, td.asarray(y)), y > 0)
+
+
+def test_the_signature_of_ctypes_functions_is_read_off(define):
+    LIBM.cbrt.argtypes, LIBM.cbrt.restype = [ctypes.c_double], ctypes.c_double
+    op = define("(Tensor x) -> Tensor")
+    op.register_kernel("cpu", td.c_kernel(LIBM.cbrt))
+    close(op(X), np.cbrt(X.numpy()))
+    assert op(td.empty(3, dtype=td.float64, device="meta")).shape == (3,)  # no fake is needed
+    with pytest.raises(errors.ArgumentError, match="give the signature"):
+        td.c_kernel(LIBM.tan)
+
+
+def test_dtypes_of_scalar_functions_are_checked(define):
+    op = define("(Tensor x) -> Tensor")
+    op.register_kernel("cpu", td.c_kernel(LIBM.cbrt, "double(double)"))
+    with pytest.raises(
+        errors.DTypeError, match=r"takes float64 for 'x', not float32\[4\].*x.astype\(td.float64\)"
+    ):
+        op(X.astype(td.float32))
+    with pytest.raises(errors.TandemError, match="float64"):
+        td.jit(lambda x: op(x))(X.astype(td.float32))
+    op.register_kernel("cpu", lambda x: x * 0, dtypes=[td.float32])
+    assert op(X.astype(td.float32)).tolist() == [0.0] * 4
+    close(op(X), np.cbrt(X.numpy()))
+
+
+def test_gradients_and_batches_of_c_kernels(define, library):
+    op = define("(Tensor x) -> Tensor")
+    op.register_kernel("cpu", td.c_kernel(library.cube, "double(double)"))
+    op.register_autograd(
+        lambda ctx, g: 3 * g * td.square(ctx.saved_tensors[0]),
+        lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+    )
+    op.register_vmap(lambda info, in_dims, x: (op(x), 0))
+    assert set(td.opcheck(op, (X,)).values()) == {"SUCCESS"}
+    f = td.jit(td.grad(lambda x: op(x).sum()))
+    close(f(X), 3 * X.numpy() ** 2)
+
+
+# --- C: buffer functions ----------------------------------------------------------------------------------
+
+AXPY = "void(const float *x, const float *y, float *out, int64_t out.size, double alpha)"
+
+
+@pytest.fixture
+def axpy(define, library):
+    op = define("(Tensor x, Tensor y, float alpha) -> Tensor", lambda x, y, alpha: td.empty_like(x))
+    op.register_kernel("cpu", td.c_kernel(library.axpy, AXPY))
+    return op
+
+
+def test_buffer_functions(axpy):
+    x, y = td.asarray([[1.0, 2.0], [3.0, 4.0]]), td.asarray([[10.0, 20.0], [30.0, 40.0]])
+    wanted = np.float32(2.5) * x.numpy() + y.numpy()
+    close(axpy(x, y, 2.5), wanted)
+    close(axpy(x.mT, y.mT, 2.5), wanted.T)
+    close(td.jit(lambda x, y: axpy(x, y, 2.5))(x, y), wanted)
+    close(td.jit(lambda x, y: axpy((x * 1).mT, y[::-1].mT, 2.5) + 1)(x, y[::-1]), wanted.T + 1)
+    close(td.jit(lambda x, y, a: axpy(x, y, a))(x, y, 2.5), wanted)
+    assert axpy(td.empty((0, 2)), td.empty((0, 2)), 1.0).shape == (0, 2)
+    assert td.jit(lambda x, y: axpy(x, y, 1.0))(td.empty((0, 2)), td.empty((0, 2))).shape == (0, 2)
+
+
+@needs_native
+def test_buffer_functions_are_called_from_compiled_code(axpy):
+    x = td.asarray([1.0, 2.0])
+    f = td.jit(lambda x: axpy(x * 2, x, 3.0) - 1)
+    rows = list(f.lower(x).kernels())
+    assert [row.choice for row in rows] == ["fused", "native", "fused"]
+    assert "the C function void(const float32 *x" in rows[1].why
+    assert "call_back" not in f.lower(x).llvm_ir()
+    assert f(x).tolist() == [6.0, 13.0]
+
+
+def test_dtypes_of_buffer_functions_are_checked(axpy):
+    with pytest.raises(errors.DTypeError, match="takes float32 for 'y'"):
+        axpy(td.ones(2), td.ones(2, dtype=td.float64), 1.0)
+    with pytest.raises(errors.DTypeError, match="takes float32 for 'y'"):
+        td.jit(lambda x, y: axpy(x, y, 1.0))(td.ones(2), td.ones(2, dtype=td.float64))
+
+
+def test_results_that_the_fake_promises_otherwise(define, library):
+    op = define(
+        "(Tensor x, Tensor y, float alpha) -> Tensor", lambda x, y, alpha: td.empty(x.shape, dtype=td.int32)
+    )
+    op.register_kernel("cpu", td.c_kernel(library.axpy, AXPY))
+    with pytest.raises(errors.DTypeError, match="writes float32, and the fake promises int32"):
+        op(td.ones(2), td.ones(2), 1.0)
+    no_fake = define("(Tensor x, Tensor y, float alpha) -> Tensor")
+    no_fake.register_kernel("cpu", td.c_kernel(library.axpy, AXPY))
+    with pytest.raises(errors.UnsupportedError, match="register_fake"):
+        no_fake(td.ones(2), td.ones(2), 1.0)
+
+
+def test_several_results_and_sizes(define, library):
+    op = define("(Tensor x) -> (Tensor, Tensor)", lambda x: (td.empty(x.shape[:1], dtype=x.dtype),) * 2)
+    signature = "void(const double *x, double *out0, double *out1, int64_t x.shape[0], int64_t x.shape[1])"
+    op.register_kernel("cpu", td.c_kernel(library.rows, signature))
+    x = td.asarray([[1.0, 5.0, 2.0], [4.0, 0.0, -1.0]], dtype=td.float64)
+    for total, largest in (op(x), td.jit(lambda x: op(x))(x)):
+        assert total.tolist() == [8.0, 3.0]
+        assert largest.tolist() == [5.0, 4.0]
+    if NATIVE:
+        assert choices(lambda x: op(x), x) == {op.op.name: "native"}
+
+
+def test_numbers_and_optional_tensors(define, library):
+    op = define(
+        "(Tensor x, Tensor? offset=None, int steps=0, *, bool negate=False) -> Tensor",
+        lambda x, offset, steps, *, negate: td.empty_like(x),
+    )
+    op.register_kernel(
+        "cpu",
+        td.c_kernel(
+            library.shift,
+            "void(const double *x, const double *offset, double *out, int64_t x.size, int32_t steps, bool negate)",
+        ),
+    )
+    offset = td.asarray(0.5, dtype=td.float64)
+    for call in (
+        lambda x: op(x),
+        lambda x: op(x, offset, 3, negate=True),
+        lambda x: op(x, None, -2),
+    ):
+        close(td.jit(call)(X), call(X).numpy())
+    assert op(X, offset, 3, negate=True).tolist() == (-(X.numpy() + 3.5)).tolist()
+    with pytest.raises(errors.ScalarOverflowError):
+        op(X, None, 2**40)
+
+
+def test_a_buffer_function_that_writes_its_argument(define, library):
+    op = define("(Tensor(a!) x, float by) -> ()")
+    op.register_kernel(
+        "cpu", td.c_kernel(library.scale_in_place, "void(double *x, int64_t x.size, double by)")
+    )
+    x = td.asarray(X.numpy().copy())
+    op(x, 2.0)
+    assert x.tolist() == (X.numpy() * 2).tolist()
+    assert x.storage().version == 1
+    op(x[::2], 0.0)  # copied, and written back
+    assert x.tolist() == [0.0, -2.0, 0.0, 16.0]
+
+    def f(x):
+        y = x + 1
+        op(y, 3.0)
+        return y
+
+    close(td.jit(f)(X), f(X).numpy())
+
+
+def test_unnamed_parameters_are_taken_in_order(define, library):
+    op = define("(Tensor x, Tensor y, float alpha) -> Tensor", lambda x, y, alpha: td.empty_like(x))
+    op.register_kernel(
+        "cpu", td.c_kernel(library.axpy, "void(const float*, const float*, float*, int64_t, double alpha)")
+    )
+    assert op(td.ones(2), td.ones(2), 3.0).tolist() == [4.0, 4.0]
+
+
+def test_addresses_and_what_is_none(define):
+    address = ctypes.cast(LIBM.cbrt, ctypes.c_void_p).value
+    op = define("(Tensor x) -> Tensor")
+    op.register_kernel("cpu", td.c_kernel(address, "double(double)"))
+    close(op(X), np.cbrt(X.numpy()))
+    for wrong in (0, -1, len, "sin", None):
+        with pytest.raises(errors.ArgumentError, match="c_kernel"):
+            td.c_kernel(wrong, "double(double)")
+
+
+def test_functions_are_kept_alive(define):
+    """A ctypes callback lives as long as the kernel and the code that calls it."""
+    op = define("(Tensor x) -> Tensor")
+    prototype = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)
+    op.register_kernel("cpu", td.c_kernel(prototype(lambda x: x + 0.5)))
+    f = td.jit(lambda x: op(x) * 2)
+    gc.collect()
+    assert op(X).tolist() == (X.numpy() + 0.5).tolist()
+    assert f(X).tolist() == ((X.numpy() + 0.5) * 2).tolist()
+    assert f(X).tolist() == ((X.numpy() + 0.5) * 2).tolist()
+
+
+def test_cffi_pointers(define):
+    cffi = pytest.importorskip("cffi")
+    ffi = cffi.FFI()
+
+    @ffi.callback("double(double)")
+    def half(x):
+        return x / 2
+
+    op = define("(Tensor x) -> Tensor")
+    op.register_kernel("cpu", td.c_kernel(half, "double(double)"))
+    assert op(X).tolist() == (X.numpy() / 2).tolist()
+    assert td.jit(lambda x: op(x) + 1)(X).tolist() == (X.numpy() / 2 + 1).tolist()
+
+
+def test_numba_cfuncs(define):
+    numba = pytest.importorskip("numba")
+
+    @numba.cfunc("float64(float64, float64)")
+    def norm(x, y):
+        return (x * x + y * y) ** 0.5
+
+    @numba.cfunc(numba.types.void(*[numba.types.CPointer(numba.types.float64)] * 2, numba.types.int64))
+    def running(x, out, n):
+        total = 0.0
+        for i in range(n):
+            total += x[i]
+            out[i] = total
+
+    op = define("(Tensor x, Tensor y) -> Tensor")
+    op.register_kernel("cpu", td.c_kernel(norm))  # the signature is numba's
+    close(op(X, X), np.hypot(X.numpy(), X.numpy()))
+    close(td.jit(lambda x: op(x, x * 2))(X), np.hypot(X.numpy(), 2 * X.numpy()))
+    sums = define("(Tensor x) -> Tensor", lambda x: td.empty_like(x))
+    sums.register_kernel("cpu", td.c_kernel(running, "void(const double *x, double *out, int64_t x.size)"))
+    close(sums(X), np.cumsum(X.numpy()))
+    close(td.jit(lambda x: sums(x + 1) * 2)(X), 2 * np.cumsum(X.numpy() + 1))
+
+
+# --- LLVM -------------------------------------------------------------------------------------------------
+
+CUBE = """
+define internal double @square(double %x) {
+  %y = fmul double %x, %x
+  ret double %y
+}
+define double @cube(double %x) {
+  %y = call double @square(double %x)
+  %z = fmul double %y, %x
+  ret double %z
+}
+"""
+
+
+@needs_native
+def test_llvm_text_is_inlined(define):
+    op = define("(Tensor x) -> Tensor")
+    op.register_kernel("cpu", td.llvm_kernel(CUBE))
+    close(op(X), X.numpy() ** 3)
+    f = td.jit(lambda x: (op(x + 1) * 2).sum())
+    close(f(X), ((X.numpy() + 1) ** 3 * 2).sum())
+    rows = list(f.lower(X).kernels())
+    assert len({row.group for row in rows}) == 1
+    assert "a scalar function in LLVM" in [row.why for row in rows]
+    assert "define linkonce_odr double @user_" in f.lower(X).llvm_ir()
+
+
+@needs_native
+def test_two_llvm_kernels_in_one_function(define):
+    one, two = define("(Tensor x) -> Tensor"), define("(Tensor x, Tensor y) -> Tensor")
+    one.register_kernel("cpu", td.llvm_kernel(CUBE))
+    two.register_kernel("cpu", td.llvm_kernel(lambda b, x, y: b.fsub(x, y), "double(double, double)"))
+    f = td.jit(lambda x: two(one(x), one(x * 2)))
+    close(f(X), X.numpy() ** 3 - (2 * X.numpy()) ** 3)
+
+
+@needs_native
+def test_llvm_builders_and_integers(define):
+    op = define("(Tensor x, Tensor y) -> Tensor")
+    op.register_kernel(
+        "cpu", td.llvm_kernel(lambda b, x, y: b.add(b.mul(x, y), x), "uint8_t(uint8_t, uint8_t)")
+    )
+    x = np.arange(40, dtype=np.uint8)
+    close(op(td.asarray(x), td.asarray(x[::-1].copy())), x * x[::-1] + x)
+    close(td.jit(lambda x: op(x, x))(td.asarray(x)), x * x + x)
+
+
+@needs_native
+def test_llvm_calls_of_libm_and_intrinsics(define):
+    op = define("(Tensor x) -> Tensor")
+    text = """
+    declare double @tanh(double)
+    declare double @llvm.fabs.f64(double)
+    define double @f(double %x) {
+      %a = call double @llvm.fabs.f64(double %x)
+      %b = call double @tanh(double %a)
+      ret double %b
+    }
+    """
+    op.register_kernel("cpu", td.llvm_kernel(text))
+    close(op(X), np.tanh(np.abs(X.numpy())))
+    close(td.jit(lambda x: td.tanh(op(abs(x))))(X), np.tanh(np.tanh(np.abs(X.numpy()))))
+
+
+@needs_native
+@pytest.mark.parametrize(
+    ("source", "signature", "error", "what"),
+    [
+        ("define double @f(double %x) { ret double %y }", None, ValueError, "undefined value"),
+        ("define double @f(double %x) { ret float 0.0 }", None, ValueError, "LLVM refuses"),
+        ("declare double @f(double)", None, ValueError, "defines 0 functions"),
+        (
+            "define <2 x double> @f(<2 x double> %x) { ret <2 x double> %x }",
+            None,
+            ValueError,
+            "no function of numbers",
+        ),
+        (
+            "define double @f(double %x) { ret double %x }",
+            "float(float)",
+            ValueError,
+            "the signature is float32",
+        ),
+        (lambda b, x: x, None, ValueError, "needs a signature"),
+        (lambda b, x: None, "double(double)", ValueError, "returned None"),
+        (3, None, TypeError, "LLVM IR as text"),
+    ],
+    ids=["undefined", "type", "none", "vector", "signature", "unsigned", "nothing", "number"],
+)
+def test_bad_llvm_is_refused_where_it_is_given(source, signature, error, what):
+    with pytest.raises(error, match=what):
+        td.llvm_kernel(source, signature)
+
+
+@pytest.mark.skipif(NATIVE, reason="native code is on")
+def test_llvm_needs_native_code():
+    with pytest.raises(errors.BackendUnavailableError, match="native code is off"):
+        td.llvm_kernel(CUBE)
+
+
+# --- CUDA -------------------------------------------------------------------------------------------------
+
+
+def test_cuda_kernels_are_kept_and_say_what_they_need(define):
+    source = 'extern "C" __global__ void twice(const float *x, float *out, long long n) { }'
+    op = define("(Tensor x) -> Tensor", lambda x: td.empty_like(x))
+    kernel = td.cuda_kernel(source, "twice", "void(const float *x, float *out, int64_t x.size)")
+    op.register_kernel("cuda", kernel)
+    entry = td.dispatch_table(op.op.name)["CUDA"]
+    assert entry.registration.name == "cuda_twice"
+    assert entry.fn.cuda.source == source
+    with pytest.raises(errors.BackendUnavailableError, match="needs a CUDA backend"):
+        op.op.call_for_key("CUDA", X)
+    with pytest.raises(errors.ValueArgumentError, match="called 'thrice'"):
+        td.cuda_kernel(source, "thrice")
+    with pytest.raises(errors.ArgumentError, match="text"):
+        td.cuda_kernel(b"", "twice")
