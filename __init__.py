@@ -16,7 +16,6 @@ from . import lazy as _lazy
 from . import profiler as profiler
 from . import pytree as pytree
 from .backends.cpu import kernels as _cpu_kernels
-from .backends.cpu import sparse_kernels as _sparse_kernels
 from .custom.doors import c_kernel as c_kernel
 from .custom.doors import composite_op as composite_op
 from .custom.doors import cuda_kernel as cuda_kernel
