@@ -10,15 +10,26 @@ from . import config as config
 from . import errors as errors
 from . import profiler as profiler
 from . import pytree as pytree
+from .custom.doors import c_kernel as c_kernel
+from .custom.doors import composite_op as composite_op
+from .custom.doors import cuda_kernel as cuda_kernel
+from .custom.doors import custom_op as custom_op
+from .custom.doors import elementwise_op as elementwise_op
+from .custom.doors import llvm_kernel as llvm_kernel
+from .custom.doors import numpy_kernel as numpy_kernel
+from .custom.doors import opcheck as opcheck
 from .eager import autograd as autograd
 from .eager.autocast import autocast as autocast
 from .eager.autocast import is_autocast_enabled as is_autocast_enabled
 from .eager.construct import asarray as asarray
 from .eager.construct import tensor as tensor
+from .eager.dispatch_mode import DispatchMode as DispatchMode
+from .eager.dispatch_mode import no_dispatch as no_dispatch
 from .eager.layouts import quantize_per_channel as quantize_per_channel
 from .eager.layouts import quantize_per_tensor as quantize_per_tensor
 from .eager.layouts import sparse_coo_tensor as sparse_coo_tensor
 from .eager.layouts import sparse_csr_tensor as sparse_csr_tensor
+from .eager.functionalize import functionalize as functionalize
 from .eager.meta_memory import meta_memory as meta_memory
 from .eager.modes import enable_grad as enable_grad
 from .eager.modes import is_grad_enabled as is_grad_enabled
@@ -27,11 +38,13 @@ from .eager.synchronize import synchronize as synchronize
 from .eager.tensor import Tensor as Tensor
 from .jit import jit as jit
 from .operators import random as random
+from .operators import scalar as scalar
 from .operators.constants import e as e
 from .operators.constants import inf as inf
 from .operators.constants import nan as nan
 from .operators.constants import newaxis as newaxis
 from .operators.constants import pi as pi
+from .registry.devices import register_device as register_device
 from .registry.dtypes import DType as DType
 from .registry.dtypes import bfloat16 as bfloat16
 from .registry.dtypes import bool_ as bool_
@@ -48,6 +61,9 @@ from .registry.dtypes import uint8 as uint8
 from .registry.dtypes import uint16 as uint16
 from .registry.dtypes import uint32 as uint32
 from .registry.dtypes import uint64 as uint64
+from .registry.inventory import dangling_impls as dangling_impls
+from .registry.inventory import on_registration as on_registration
+from .registry.inventory import registrations as registrations
 from .registry.keys import DispatchKey as DispatchKey
 from .registry.keys import DispatchKeySet as DispatchKeySet
 from .registry.layouts import sparse_coo as sparse_coo
@@ -58,13 +74,16 @@ from .registry.namespace import ops as ops
 from .registry.operator import fallthrough as fallthrough
 from .registry.schema_inference import infer_schema as infer_schema
 from .registry.schema_parser import parse_schema as parse_schema
+from .registry.state import dispatch_state as dispatch_state
 from .registry.state import exclude_keys as exclude_keys
+from .registry.state import force_keys as force_keys
 from .registry.state import include_keys as include_keys
 from .registry.tables import dispatch_table as dispatch_table
 from .registry.trace import show_dispatch_trace as show_dispatch_trace
 from .transforms import grad as grad
 from .transforms import stop_gradient as stop_gradient
 from .transforms import value_and_grad as value_and_grad
+from .vmap import vmap as vmap
 
 _Number = _b.bool | _b.int | _b.float | _b.complex
 _TensorLike = Tensor | _Number | _np.ndarray[Any, Any] | _np.generic
