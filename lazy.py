@@ -63,11 +63,13 @@ def op_checker() -> ModuleType:
 
 def sparse_machinery(part: str) -> ModuleType:
     """``make`` or ``ops`` of sparse tensors."""
+    module(f"{__package__}.backends.cpu.layout_kernels")
     return module(f"{__package__}.eager.sparse_{part}")
 
 
 def quantized_machinery(part: str) -> ModuleType:
     """``make`` or ``ops`` of quantized tensors."""
+    module(f"{__package__}.backends.cpu.layout_kernels")
     return module(f"{__package__}.eager.quantized_{part}")
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .. import lazy
-from ..operators import quantized
 from ..operators.declare import LIBRARY
 from ..registry.dtypes import int8
 from ..registry.keys import DispatchKey
 from ..registry.layouts import sparse_coo, sparse_csr
+from ..registry.namespace import late
 from ..registry.operator import Operator
 from .tensor import Tensor
 
@@ -221,10 +222,10 @@ def _register() -> None:
         LIBRARY.impl(name, sparse_kernel, DispatchKey.SparseCPU, boxed=True)
     for name in QUANTIZED.split():
         LIBRARY.impl(name, quantized_kernel, DispatchKey.QuantizedCPU, boxed=True)
-    for name in ("matmul", "linear", "add"):
-        quantized.LIBRARY.impl(name, quantized_kernel, DispatchKey.QuantizedCPU, boxed=True)
     LIBRARY.fallback(sparse_fallback, DispatchKey.SparseCPU)
     LIBRARY.fallback(quantized_fallback, DispatchKey.QuantizedCPU)
 
 
 _register()
+late["sparse"] = partial(lazy.sparse_machinery, "ops")
+late["quantized"] = partial(lazy.quantized_machinery, "ops")

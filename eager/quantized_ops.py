@@ -8,7 +8,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..errors import ArgumentError, NoKernelError, ShapeError, UnsupportedError
-from ..operators.quantized import check_scale
+from ..operators.quantized import LIBRARY, check_scale
+from ..registry.keys import DispatchKey
 from ..registry.operator import Operator, operators
 from ..registry.values import describe
 from .dunders import by_name
@@ -129,9 +130,6 @@ def clone(self: QuantizedTensor) -> QuantizedTensor:
 
 
 KERNELS: dict[str, Callable[..., Any]] = {
-    "quantized::matmul": matmul,
-    "quantized::linear": linear,
-    "quantized::add": add,
     "td::relu": relu,
     "td::permute": permute,
     "td::reshape": _moves("reshape"),
@@ -158,3 +156,7 @@ def refuse(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoRet
         f"  called with: {given}\n"
         f"  what works:  compute with x.dequantize() and quantize the result{also}"
     )
+
+
+for _kernel in (matmul, linear, add):
+    LIBRARY.impl(_kernel.__name__, _kernel, DispatchKey.QuantizedCPU)

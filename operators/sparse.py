@@ -163,60 +163,56 @@ def _sddmm_batched(info: BatchInfo, in_dims: Dims, crow: Any, col: Any, one: Any
     return operator("reshape")(found, (count, spec_of(col).shape[0])), 0
 
 
-def _declare() -> None:
-    """Define the operators."""
-    LIBRARY.define(
-        "spmm(Tensor crow_indices, Tensor col_indices, Tensor values, Tensor other, int columns, *, "
-        "bool transpose=False) -> Tensor",
-        Declaration(
-            "spmm",
-            "sparse",
-            "A sparse matrix in compressed rows, or its transpose, times a dense matrix or vector.",
-            meta=_spmm_meta,
-            kernel=_spmm_kernel,
-            derivative=Rule(
-                vjp={"values": _by_values, "other": _by_dense},
-                jvp={
-                    "values": lambda t, crow_indices, col_indices, other, columns, transpose: spmm(
-                        crow_indices, col_indices, t, other, columns, transpose=transpose
-                    ),
-                    "other": lambda t, crow_indices, col_indices, values, columns, transpose: spmm(
-                        crow_indices, col_indices, values, t, columns, transpose=transpose
-                    ),
-                },
-            ),
-            dtypes=NUMERIC,
-            method=False,
-            batching=_spmm_batched,
-        ),
-    )
-    LIBRARY.define(
-        "sddmm(Tensor crow_indices, Tensor col_indices, Tensor one, Tensor two) -> Tensor",
-        Declaration(
-            "sddmm",
-            "sparse",
-            "The elements of ``one @ two.T`` at the places that a sparse matrix in compressed rows has.",
-            meta=_sddmm_meta,
-            kernel=_sddmm_kernel,
-            derivative=Rule(
-                vjp={
-                    "one": lambda g, crow_indices, col_indices, two: spmm(
-                        crow_indices, col_indices, g, two, two.shape[0]
-                    ),
-                    "two": lambda g, crow_indices, col_indices, one, two_spec: spmm(
-                        crow_indices, col_indices, g, one, two_spec.shape[0], transpose=True
-                    ),
-                },
-                jvp={
-                    "one": lambda t, crow_indices, col_indices, two: sddmm(crow_indices, col_indices, t, two),
-                    "two": lambda t, crow_indices, col_indices, one: sddmm(crow_indices, col_indices, one, t),
-                },
-            ),
-            dtypes=NUMERIC,
-            method=False,
-            batching=_sddmm_batched,
-        ),
-    )
+# -- declarations ------------------------------------------------------------------------------------------------------
+def _part(schema: str, doc: str, **fields: Any) -> None:
+    LIBRARY.define(schema, Declaration(schema, "sparse", doc, dtypes=NUMERIC, method=False, **fields))
 
 
-_declare()
+def _moved_by_values(
+    t: Any, crow_indices: Any, col_indices: Any, other: Any, columns: int, transpose: bool
+) -> Any:
+    return spmm(crow_indices, col_indices, t, other, columns, transpose=transpose)
+
+
+def _moved_by_dense(
+    t: Any, crow_indices: Any, col_indices: Any, values: Any, columns: int, transpose: bool
+) -> Any:
+    return spmm(crow_indices, col_indices, values, t, columns, transpose=transpose)
+
+
+_part(
+    "spmm(Tensor crow_indices, Tensor col_indices, Tensor values, Tensor other, int columns, *, bool transpose=False)"
+    " -> Tensor",
+    "A sparse matrix in compressed rows, or its transpose, times a dense matrix or vector.",
+    meta=_spmm_meta,
+    kernel=_spmm_kernel,
+    derivative=Rule(
+        vjp={"values": _by_values, "other": _by_dense},
+        jvp={"values": _moved_by_values, "other": _moved_by_dense},
+    ),
+    batching=_spmm_batched,
+)
+
+
+def _by_one(g: Any, crow_indices: Any, col_indices: Any, two: Any) -> Any:
+    return spmm(crow_indices, col_indices, g, two, two.shape[0])
+
+
+def _by_two(g: Any, crow_indices: Any, col_indices: Any, one: Any, two_spec: TensorSpec) -> Any:
+    return spmm(crow_indices, col_indices, g, one, two_spec.shape[0], transpose=True)
+
+
+_part(
+    "sddmm(Tensor crow_indices, Tensor col_indices, Tensor one, Tensor two) -> Tensor",
+    "The elements of ``one @ two.T`` at the places that a sparse matrix in compressed rows has.",
+    meta=_sddmm_meta,
+    kernel=_sddmm_kernel,
+    derivative=Rule(
+        vjp={"one": _by_one, "two": _by_two},
+        jvp={
+            "one": lambda t, crow_indices, col_indices, two: sddmm(crow_indices, col_indices, t, two),
+            "two": lambda t, crow_indices, col_indices, one: sddmm(crow_indices, col_indices, one, t),
+        },
+    ),
+    batching=_sddmm_batched,
+)

@@ -6,6 +6,7 @@ undefining an overload takes it out again, and who has kept it is served by look
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..errors import UnknownOperatorError
@@ -137,19 +138,25 @@ class Namespace:
         return f"<namespace {self._name}: {len(dir(self))} operators>"
 
 
+# Namespaces whose operators are defined when somebody first asks for one.
+late: dict[str, Callable[[], Any]] = {}
+
+
 class Namespaces:
     """All namespaces."""
 
     def __getattr__(self, name: str) -> Namespace:
         if name.startswith("__"):
             raise AttributeError(name)
+        if name in late:
+            late[name]()
         found = Namespace(name)
         if dir(found):
             self.__dict__[name] = found
         return found
 
     def __dir__(self) -> list[str]:
-        return sorted({full.partition("::")[0] for full in operators})
+        return sorted({full.partition("::")[0] for full in operators} | {*late})
 
 
 ops = Namespaces()
