@@ -1,5 +1,6 @@
 """Calls that machine code puts into autograd's graph: the nodes are those that Python makes."""
 
+import dataclasses
 import gc
 import itertools
 import sys
@@ -17,6 +18,7 @@ from tandem.eager.node import Node
 from tandem.eager.plans import plan_of
 from tandem.eager.storage import Hold
 from tandem.eager.tensor import Tensor, wrap
+from tandem.operators.derivatives import NotDifferentiable, Partials
 from tandem.registry import dtypes as dt
 from tandem.registry.function import functions
 from tandem.registry.keys import GRAD_CPU_KEYS
@@ -474,6 +476,28 @@ def test_a_replaced_autograd_kernel_is_called():
             assert stub.function(x, x)._meta is None
     assert len(seen) == 4
     recorded_natively(stub, x, x)
+
+
+def test_a_replaced_declaration_is_followed():
+    stub, x = stub_of("td::hypot.Tensor"), leaf()
+    old = recorded_natively(stub, x, x)._meta.node.active
+    op, decl = stub.operator, stub.operator.decl
+    op.decl = dataclasses.replace(decl, derivative=Partials({"self": 3, "other": 4}))
+    op.recompute()
+    try:
+        out = recorded_natively(stub, x, x)
+        assert out._meta.node.active is not old
+        out.sum().backward()
+        np.testing.assert_allclose(x.grad.numpy(), np.full((3, 4), 7.0))
+        op.decl = dataclasses.replace(decl, derivative=NotDifferentiable("for this test"))
+        op.recompute()
+        for _ in range(3):
+            with pytest.raises(errors.NotDifferentiableError, match="for this test"):
+                stub.function(x, x).sum().backward()
+    finally:
+        op.decl = decl
+        op.recompute()
+    same_record(recorded_natively(stub, x, x), stub.operator(x, x))
 
 
 def test_sizes_of_records():

@@ -163,7 +163,9 @@ class OperatorRecord(Record):
         self.set(rt.D_RECORDS, 0)
         if recorder is not None:
             self.replace(rt.D_RECORD, recorder.call, id(recorder.call))
-            if recorder.plan is not None:
+            if recorder.plan is None:
+                self.set(rt.D_PLAN, 0)
+            else:
                 self.replace(rt.D_PLAN, recorder.plan, recorder.plan.address)
             self.set(rt.D_RECORDS, 1)
 
