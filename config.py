@@ -39,6 +39,12 @@ def _positive(text: str) -> int:
     return number
 
 
+def _error_or_warn(text: str) -> str:
+    if text not in ("error", "warn"):
+        raise ValueError("expected error or warn")
+    return text
+
+
 class Flag(NamedTuple):
     """One flag: its attribute name, environment variable, default, meaning, and the parser that checks its text."""
 
@@ -77,6 +83,13 @@ FLAGS: tuple[Flag, ...] = (
     ),
     Flag("verify", "TANDEM_VERIFY", False, "verify the graph after each pass", _boolean),
     Flag(
+        "missing_derivative",
+        "TANDEM_MISSING_DERIVATIVE",
+        "error",
+        "what backward does at an operator without a derivative: error, or warn and go on without that gradient",
+        _error_or_warn,
+    ),
+    Flag(
         "specializations",
         "TANDEM_SPECIALIZATIONS",
         64,
@@ -95,6 +108,7 @@ class Flags:
     cache_dir: str
     show_dispatch_trace: bool
     verify: bool
+    missing_derivative: str
     specializations: int
 
     def __init__(self) -> None:

@@ -15,8 +15,10 @@ from ..registry.keys import AUTOGRAD
 from ..registry.state import adjusted, state
 from ..registry.values import describe
 from .aliases import check_unshared
+from .batched.tensor import wrap_batched
 from .context import Context, ContextNode, Input
 from .dunders import by_name
+from .function_batched import batch_of, unwrap_all
 from .levels import Level, LevelTensor, check_open, set_meta, unwrap, view_node_at, wrap_level
 from .meta import AutogradMeta
 from .record import attach, check_not_leaf, eager_meta, edge_of, view_node
@@ -118,7 +120,28 @@ def _check_no_hidden(cls: type[Function], place: int, value: Any) -> None:
 
 def _apply(cls: type[Function], args: tuple[Any, ...]) -> Any:
     level = _highest(args)
-    return _apply_eager(cls, args) if level is None else _apply_at(cls, level, args)
+    if level is None:
+        return _apply_eager(cls, args)
+    return _apply_at(cls, level, args) if level.run is None else _apply_batched(cls, level, args)
+
+
+def _apply_batched(cls: type[Function], level: Level, args: tuple[Any, ...]) -> Any:
+    """Run it on examples of a batch: as it stands, unless something around the batch takes gradients."""
+    raw, batched = unwrap_all(level, args)
+    if state.exclude & AUTOGRAD or not any(isinstance(v, Tensor) and v.requires_grad for v in raw):
+        return _compute(cls, Context((False,) * len(args)), args)
+    _check_setup(cls)
+    whole, batch = batch_of(cls, Function, level, batched)
+    out = _apply(whole, raw)
+    return map_results(lambda item, n: wrap_batched(level, item) if batch.results[n] else item, out)
+
+
+def _check_setup(cls: type[Function]) -> None:
+    if cls.setup_context is None:
+        raise UnsupportedError(
+            f"{cls.__name__}.apply: several transforms meet here, and only a Function with a static method "
+            "setup_context(ctx, inputs, output), and forward(*args) without ctx, can be run there"
+        )
 
 
 def _highest(args: tuple[Any, ...]) -> Level | None:
@@ -168,7 +191,7 @@ def _apply_eager(cls: type[Function], args: tuple[Any, ...]) -> Any:
         ),
         out,
     )
-    node = _node(cls, context, edges, out, fresh, True)
+    node = _node(cls, context, args, edges, out, fresh)
     for number, item in enumerate(flat(fresh)):
         if id(item) in kept:
             _rewrite(node, item, number)
@@ -195,13 +218,13 @@ def _check_dirty(cls: type[Function], context: Context, out: Any) -> tuple[Any, 
 
 
 def _node(
-    cls: type[Function], context: Context, edges: list[Any], out: Any, fresh: Any, is_alias: bool
+    cls: type[Function], context: Context, args: tuple[Any, ...], edges: list[Any], out: Any, fresh: Any
 ) -> ContextNode:
-    needs = context.needs_input_grad
-    inputs = [Input(f"argument {place}", True) for place in range(len(needs))]
-    places = [place for place, need in enumerate(needs) if need]
+    """The node of a call; ``fresh`` are the objects that will carry it, if the results themselves are among them."""
+    inputs = [Input(f"argument {place}", isinstance(value, Tensor)) for place, value in enumerate(args)]
+    places = [place for place, need in enumerate(context.needs_input_grad) if need]
     node = ContextNode(_Name(cls.__name__), edges, cls.backward, inputs, places)
-    node.keep(context, out, is_alias, fresh)
+    node.keep(context, out, fresh is not None, fresh)
     return node
 
 
@@ -215,7 +238,7 @@ def _apply_at(cls: type[Function], level: Level, args: tuple[Any, ...]) -> Any:
     context = Context(tuple(meta is not None for meta in metas))
     out = _below(cls, context, raw)
     dirty = {id(item) for item in _check_dirty(cls, context, out)}
-    node = _node(cls, context, edges, out, out, False)
+    node = _node(cls, context, args, edges, out, None)
     given = {id(value): args[place] for place, value in enumerate(raw) if isinstance(value, Tensor)}
 
     def lift(item: Any, number: int) -> Any:
@@ -237,10 +260,7 @@ def _below(cls: type[Function], context: Context, raw: tuple[Any, ...]) -> Any:
     """Run it on what a level's values wrap, and note what this level's backward needs."""
     if cls.setup_context is None:
         if any(isinstance(value, Tensor) and value.requires_grad for value in raw):
-            raise UnsupportedError(
-                f"{cls.__name__}.apply: gradients are taken at several levels at once, and only a Function with a "
-                "static method setup_context(ctx, inputs, output), and forward(*args) without ctx, can be run there"
-            )
+            _check_setup(cls)
         return _compute(cls, context, raw)
     out = _apply(cls, raw)
     cls.setup_context(context, raw, out)

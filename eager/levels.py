@@ -27,6 +27,7 @@ from ..registry.state import adjusted, set_keys, state
 from ..registry.values import TensorSpec, describe
 from . import made
 from .aliases import check_unshared, gather
+from .context import ContextNode
 from .dunders import by_name
 from .meta import AutogradMeta
 from .node import Node
@@ -294,7 +295,7 @@ def record_at(op: Operator, level: Level, args: Args, kwargs: Kwargs) -> Any:
     mask, edges = edges_of(plan, args, kwargs, _meta_at(level))
     if not mask:
         return out
-    result = _attach(make_node(plan, mask, edges, raw_args, raw_kwargs, out, False), level, out)
+    result = _attach(make_node(plan, mask, edges, raw_args, raw_kwargs, out, False), level, raw_args, out)
     if plan.is_view:
         track(plan, args, kwargs, result)
     return result
@@ -342,15 +343,21 @@ def _meta_at(level: Level) -> Callable[[Any], AutogradMeta | None]:
     return meta_of
 
 
-def _attach(node: Any, level: Level, out: Any) -> Any:
-    if type(out) is tuple:
-        return tuple(_wrap_result(node, level, item, index) for index, item in enumerate(out))
-    return _wrap_result(node, level, out, 0)
+def _attach(node: Any, level: Level, given: Args, out: Any) -> Any:
+    if type(out) is not tuple and type(out) is not list:
+        return _wrap_result(node, level, given, out, 0)
+    return map_results(lambda item, index: _wrap_result(node, level, given, item, index), out)
 
 
-def _wrap_result(node: Any, level: Level, out: Any, index: int) -> Any:
+def _wrap_result(node: Any, level: Level, given: Args, out: Any, index: int) -> Any:
     """A result as a value of the level; integers depend on nothing and stay what they are."""
-    return wrap_level(level, out, AutogradMeta(node, index)) if out.dtype.is_inexact else out
+    if not out.dtype.is_inexact or (type(node) is ContextNode and index in node.constant):
+        return out
+    for arg in given:
+        if arg is out:  # the kernel gave back an argument: two values must not wrap one object
+            out = by_name("reshape")(out, out.shape)
+            break
+    return wrap_level(level, out, AutogradMeta(node, index))
 
 
 def _write(plan: Plan, level: Level, args: Args, kwargs: Kwargs) -> Any:

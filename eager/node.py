@@ -168,7 +168,9 @@ class Node:
         message = f"the operator {self.op.name} has no derivative: {self.reason}"
         if config.flags.missing_derivative == "error":
             raise NotDifferentiableError(message)
-        warnings.warn(f"{message}; what it depends on gets no gradient through it", RuntimeWarning, stacklevel=2)
+        warnings.warn(
+            f"{message}; what it depends on gets no gradient through it", RuntimeWarning, stacklevel=2
+        )
         return []
 
     def _filled(self, given: dict[int, Any]) -> tuple[Any, ...]:
