@@ -24,7 +24,7 @@ from ..registry.dtypes import DType, as_dtype, bfloat16, float16, float32, float
 from ..registry.function import OperatorFunction, functions
 from ..registry.keys import AUTOGRAD, DispatchKey, below
 from ..registry.operator import Operator
-from ..registry.state import set_keys, state
+from ..registry.state import Carried, carried, set_keys, state
 from ..registry.values import describe
 from .dunders import by_name
 from .tensor import Tensor
@@ -327,4 +327,9 @@ def context_key() -> tuple[Any, ...]:
     return tuple(sorted((device, dtype.name) for device, dtype in settings.lower.items()))
 
 
+def _restore(kept: tuple[dict[str, DType], bool]) -> None:
+    settings.lower, settings.keeps = kept
+
+
+carried.append(Carried(lambda: (settings.lower, settings.keeps), _restore))
 LIBRARY.fallback(autocast_kernel, DispatchKey.Autocast)

@@ -26,7 +26,7 @@ from ..registry.keys import DispatchKey, below
 from ..registry.library import find_overloads
 from ..registry.namespace import Packet
 from ..registry.operator import Operator, lock
-from ..registry.state import set_keys, state
+from ..registry.state import Carried, carried, set_keys, state
 from .tensor import Tensor
 
 MODE, PYTHON = 1 << DispatchKey.Mode, 1 << DispatchKey.Python
@@ -255,6 +255,12 @@ def no_dispatch() -> Iterator[None]:
         for key, stack in zip((MODE, PYTHON), keys):
             _set_stack(key, stack)
 
+
+def _restore(of: dict[int, Any]) -> None:
+    stacks.of = dict(of)
+
+
+carried.append(Carried(lambda: dict(stacks.of), _restore))
 
 Handler = Callable[[Operator, tuple[type, ...], Args, Kwargs], Any]
 

@@ -97,8 +97,8 @@ def _check_writable(name: str, target: MetaTensor) -> None:
 def _no_rule(op: Operator) -> UnsupportedError:
     return UnsupportedError(
         f"{op.name} has no shape rule, so it does not run on the device 'meta'; register one: "
-        f'Library("{op.schema.namespace}", "IMPL").impl("{op.schema.name}", rule, "Meta") with rule from meta tensors '
-        "to meta tensors"
+        f'lib = td.Library("{op.schema.namespace}", "IMPL"); lib.impl("{op.schema.name}", rule, "Meta") with rule from '
+        "meta tensors to meta tensors"
     )
 
 

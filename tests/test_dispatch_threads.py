@@ -288,6 +288,30 @@ def test_a_snapshot_is_carried_to_other_threads():
     assert keys() == (0, 0) and "Profiler" in repr(snapshot)
 
 
+def test_a_snapshot_carries_modes_and_autocast():
+    seen = []
+
+    class Note(td.DispatchMode):
+        def __tandem_dispatch__(self, op, types, args, kwargs):
+            seen.append(op.schema.name)
+            return op(*args, **kwargs)
+
+    with Note(), td.autocast("cpu", td.bfloat16):
+        snapshot = td.dispatch_state()
+    matrix = td.asarray(np.ones((2, 2), np.float32))
+
+    def work():
+        outside = td.matmul(matrix, matrix).dtype
+        with snapshot:
+            inside = td.matmul(matrix, matrix).dtype
+        return outside, inside, td.matmul(matrix, matrix).dtype
+
+    assert in_thread(work) == (td.float32, td.bfloat16, td.float32)
+    assert seen.count("matmul") == 1
+    td.matmul(matrix, matrix)
+    assert seen.count("matmul") == 1
+
+
 def test_forced_keys_replace_those_outside():
     auto = td.DispatchKeySet("Autograd").bits
     with td.no_grad(), td.include_keys("Profiler"):

@@ -128,7 +128,7 @@ def _no_rule(op: Operator) -> UnsupportedError:
         f"use {instead}"
         if instead
         else "give a fixed result size where the operator takes one (size=), mask with td.where, call it outside of "
-        f'the jitted function, or register a rule: Library("{op.schema.namespace}", "IMPL").impl('
+        f'the jitted function, or register a rule: lib = td.Library("{op.schema.namespace}", "IMPL"); lib.impl('
         f'"{op.schema.name}", shape_rule, "Meta") with shape_rule from TensorSpecs to TensorSpecs'
     )
     return UnsupportedError(
