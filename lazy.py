@@ -41,6 +41,11 @@ def jit_machinery() -> ModuleType:
     return module(f"{__package__}.compiled.function")
 
 
+def batched_layer() -> ModuleType:
+    """What ``vmap`` runs on."""
+    return module(f"{__package__}.eager.batched.mapping")
+
+
 def native_layer() -> ModuleType:
     """The native call path."""
     return module(f"{__package__}.backends.cpu.native")

@@ -143,13 +143,23 @@ _NAMEDTUPLE = _Node(
 _DATACLASS = _Node(_dataclass_parts, _build_dataclass)
 
 
+_leaf_types: set[type] = set()  # those seen so far that stay for ever, and need not be looked at again
+_LASTING = ("builtins", "numpy", __name__.partition(".")[0])
+
+
 def _node_of(kind: type) -> _Node | None:
+    if kind in _leaf_types:
+        return None
     found = _REGISTRY.get(kind)
     if found is not None:
         return found
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
         return _NAMEDTUPLE
-    return _DATACLASS if dataclasses.is_dataclass(kind) else None
+    if dataclasses.is_dataclass(kind):
+        return _DATACLASS
+    if kind.__module__.partition(".")[0] in _LASTING:
+        _leaf_types.add(kind)
+    return None
 
 
 def register_pytree_node(
@@ -184,6 +194,7 @@ def register_pytree_node(
         children, static = flatten(tree)
         return children, _indices(children), (len(children), static)
 
+    _leaf_types.discard(kind)
     _REGISTRY[kind] = _Node(take_apart, lambda treedef, children: unflatten(treedef.static[1], children))
 
 

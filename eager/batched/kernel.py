@@ -7,7 +7,6 @@ from typing import Any
 
 from ...errors import ShapeError, TandemError, UnsupportedError, ValueArgumentError
 from ...operators.batching import BatchInfo, elementwise, one_to_front
-from ...operators.declare import LIBRARY
 from ...registry.function import functions
 from ...registry.keys import AUTOGRAD, DispatchKey, below
 from ...registry.operator import Operator
@@ -209,6 +208,3 @@ def _check_result(op: Operator, level: Level, out: Any, dims: Any) -> None:
             f"the batching rule of {op.name} gives {describe(out)} and says that axis {dims!r} is the batch of "
             f"{level.batch_size}"
         )
-
-
-LIBRARY.fallback(batched, DispatchKey.Batched)
