@@ -25,6 +25,7 @@ double cube(double x) { return x * x * x; }
 float blend(float x, float y) { return 0.25f * x + y; }
 int8_t small(int8_t x) { return x < 0 ? -1 : 1; }
 bool positive(double x) { return x > 0; }
+int32_t quotient(int32_t x, int32_t y) { return x / y; }
 void axpy(const float *x, const float *y, float *out, int64_t n, double alpha) {
     for (int64_t i = 0; i < n; i++) out[i] = (float)(alpha * x[i] + y[i]);
 }
@@ -207,6 +208,22 @@ def test_scalar_functions_of_small_types(define, library, size):
     for run in (lambda f, a: f(a), lambda f, a: td.jit(lambda a: f(a))(a)):
         close(run(signs, td.asarray(x)), np.where(x < 0, -1, 1).astype(np.int8))
         close(run(above, td.asarray(y)), y > 0)
+
+
+@pytest.mark.parametrize("size", [1, 3, 31, 1000])
+def test_scalar_functions_see_no_element_that_is_not_there(define, library, size):
+    """A division by zero in the rest of a vector would end the process."""
+    op = define("(Tensor x, Tensor y) -> Tensor")
+    op.register_kernel("cpu", td.c_kernel(library.quotient, "int32_t(int32_t, int32_t)"))
+    x, y = np.arange(size, dtype=np.int32), np.arange(1, size + 1, dtype=np.int32)
+    close(op(td.asarray(x), td.asarray(y)), x // y)
+    for f in (lambda x, y: op(x, y) + 1, lambda x, y: op(x[::-1], y).sum(), lambda x, y: op(x, y[0])):
+        wanted = f(td.asarray(x), td.asarray(y))
+        assert td.jit(f)(td.asarray(x), td.asarray(y)).tolist() == wanted.tolist()
+    grid = td.asarray(np.arange(1, 6 * size + 1, dtype=np.int32).reshape(size, 6))
+    assert td.jit(lambda g: op(g, g.mT.mT).sum(0))(grid).tolist() == [size] * 6
+    empty = td.empty((0, 3), dtype=td.int32)
+    assert td.jit(lambda x: op(x, x).sum())(empty).tolist() == 0
 
 
 def test_the_signature_of_ctypes_functions_is_read_off(define):

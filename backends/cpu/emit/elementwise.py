@@ -21,8 +21,14 @@ BLOCK = 256
 
 
 def lanes_for(roots: Sequence[Expr], widest: int = 1) -> int:
-    """Elements per vector: as many as fit a register of the widest type that ``roots`` compute with."""
-    size: int = max([widest, *(e.dtype.itemsize for e in order(*roots) if e.op != "const")])
+    """Elements per vector: as many as fit a register of the widest type that ``roots`` compute with.
+
+    One where a user's function is called: it sees the elements that there are, and none beyond the end of a row.
+    """
+    exprs = order(*roots)
+    if any(e.op == "call" for e in exprs):
+        return 1
+    size: int = max([widest, *(e.dtype.itemsize for e in exprs if e.op != "const")])
     return host().vector_bytes // size
 
 

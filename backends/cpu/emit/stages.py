@@ -18,7 +18,7 @@ from .vectors import Access, VectorLoop, vector_loop
 
 SUM_BLOCK = 64
 """Vectors of a float sum that are added plainly, before rounding errors are kept."""
-_COSTLY = frozenset("exp expm1 log log1p sin cos tan erf erfc tanh sinh cosh pow atan atan2".split())
+_COSTLY = frozenset("call exp expm1 log log1p sin cos tan erf erfc tanh sinh cosh pow atan atan2".split())
 
 
 @dataclass
