@@ -283,8 +283,10 @@ class Binder:
             bound = [convert(value) for convert, value in zip(self._convert_positional, args)]
         except Refused:
             raise self._refused_among(args) from None
+        if not kwargs and given >= self._required and not self._keywords_needed:
+            return (*bound, *self._defaults[given:]), self._keyword_defaults.copy()
         bound += self._defaults[given:]
-        keywords = dict(self._keyword_defaults)
+        keywords = self._keyword_defaults.copy()
         for name, value in kwargs.items():
             self._bind_keyword(name, value, given, bound, keywords)
         if given < self._required or self._keywords_needed:

@@ -122,7 +122,7 @@ class Namespace:
         self._name = name
 
     def __getattr__(self, name: str) -> Packet:
-        if name.startswith("__"):
+        if "_name" not in self.__dict__:  # a copy in the making
             raise AttributeError(name)
         with lock:
             packet: Packet | None = self.__dict__.get(name)

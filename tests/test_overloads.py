@@ -236,6 +236,12 @@ def test_what_was_found_is_kept(library):
     assert "overloadtest" in vars(td.ops) and "g" in vars(td.ops.overloadtest)
 
 
+def test_names_with_underscores(library):
+    define(library, "__iadd__(Tensor x) -> Tensor", 1)
+    assert td.ops.overloadtest.__iadd__(X) == 1
+    assert not hasattr(td.ops.overloadtest, "__wrapped__") and not hasattr(td.ops, "__wrapped__")
+
+
 def test_a_new_overload_is_seen_by_who_kept_the_packet(library):
     define(library, TENSOR_AND_SCALAR[0], "Tensor")
     kept = td.ops.overloadtest.f
