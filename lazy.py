@@ -46,6 +46,11 @@ def batched_layer() -> ModuleType:
     return module(f"{__package__}.eager.batched.mapping")
 
 
+def functionalize_machinery() -> ModuleType:
+    """What ``functionalize`` runs on: the Functionalize key's kernel."""
+    return module(f"{__package__}.eager.functionalize_run")
+
+
 def native_layer() -> ModuleType:
     """The native call path."""
     return module(f"{__package__}.backends.cpu.native")
