@@ -100,6 +100,7 @@ from .registry.trace import show_dispatch_trace as show_dispatch_trace
 from .transforms import grad as grad
 from .transforms import stop_gradient as stop_gradient
 from .transforms import value_and_grad as value_and_grad
+from .vmap import register_vmap as register_vmap
 from .vmap import vmap as vmap
 
 __version__ = "0.1.0"

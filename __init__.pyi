@@ -25,11 +25,11 @@ from .eager.construct import asarray as asarray
 from .eager.construct import tensor as tensor
 from .eager.dispatch_mode import DispatchMode as DispatchMode
 from .eager.dispatch_mode import no_dispatch as no_dispatch
+from .eager.functionalize import functionalize as functionalize
 from .eager.layouts import quantize_per_channel as quantize_per_channel
 from .eager.layouts import quantize_per_tensor as quantize_per_tensor
 from .eager.layouts import sparse_coo_tensor as sparse_coo_tensor
 from .eager.layouts import sparse_csr_tensor as sparse_csr_tensor
-from .eager.functionalize import functionalize as functionalize
 from .eager.meta_memory import meta_memory as meta_memory
 from .eager.modes import enable_grad as enable_grad
 from .eager.modes import is_grad_enabled as is_grad_enabled
@@ -83,6 +83,7 @@ from .registry.trace import show_dispatch_trace as show_dispatch_trace
 from .transforms import grad as grad
 from .transforms import stop_gradient as stop_gradient
 from .transforms import value_and_grad as value_and_grad
+from .vmap import register_vmap as register_vmap
 from .vmap import vmap as vmap
 
 _Number = _b.bool | _b.int | _b.float | _b.complex

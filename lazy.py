@@ -51,6 +51,11 @@ def functionalize_machinery() -> ModuleType:
     return module(f"{__package__}.eager.functionalize_run")
 
 
+def batching_rules() -> ModuleType:
+    """Where batching rules from outside are registered."""
+    return module(f"{__package__}.eager.batched.rules")
+
+
 def native_layer() -> ModuleType:
     """The native call path."""
     return module(f"{__package__}.backends.cpu.native")

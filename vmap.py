@@ -44,3 +44,33 @@ def vmap(
     """
     mapped: Callable[..., Any] = lazy.batched_layer().mapped(fun, in_axes, out_axes, axis_size)
     return mapped
+
+
+def register_vmap(op: Any, rule: Callable[..., Any] | None = None) -> Any:
+    """Say how an operator runs on a batch, in the place of what its declaration or its body says.
+
+    Args:
+        op: the operator, its function, or its full name, such as ``"td::exp"``.
+        rule: ``rule(info, in_dims, *args, **kwargs) -> (result, out_dims)``; None to use this as a decorator. The
+            arguments are those of the call; ``in_dims`` has for each positional one 0 where a batch axis is in front of
+            it, else None (for a list of tensors a tuple of these); ``info.batch_size`` is the length of the batch,
+            ``info.call`` the operator. ``out_dims`` says which axis of the result is the batch; None: it is the same
+            for all examples; for several results a tuple.
+
+    Returns:
+        A handle whose ``remove()`` puts what was in force before in force again; as a decorator, the function.
+
+    Raises:
+        RegistrationError: ``op`` is no operator, or the rule is not callable.
+
+    >>> import tandem as td
+    >>> with td.Library("doc", "DEF") as lib:
+    ...     _ = lib.define("total(Tensor x) -> Tensor")
+    ...     _ = lib.impl("total", lambda x: td.asarray(x.numpy().sum()), "CPU")
+    ...     with td.register_vmap("doc::total", lambda info, in_dims, x: (x.sum(tuple(range(1, x.ndim))), 0)):
+    ...         td.vmap(td.ops.doc.total)(td.ones((2, 3))).tolist()
+    [3.0, 3.0]
+    """
+    if rule is None:
+        return lambda function: (register_vmap(op, function), function)[1]
+    return lazy.batching_rules().register_rule(op, rule)

@@ -8,7 +8,6 @@ import pytest
 import tandem as td
 from tandem import errors
 from tandem.eager.batched import loop as loops
-from tandem.eager.batched.rules import register_rule
 from tandem.eager.tensor import wrap
 
 NAMES = iter(range(10_000))
@@ -43,7 +42,7 @@ def test_an_operator_without_a_rule_loops_and_says_so_once(define):
     op = define(
         "(Tensor x, Tensor y, *, float k=1.0) -> Tensor", lambda x, y, *, k: through_numpy(np.outer)(x, y) * k
     )
-    with pytest.warns(UserWarning, match=rf"(?s){op.name}.*no batching rule.*register_rule"):
+    with pytest.warns(UserWarning, match=rf"(?s){op.name}.*no batching rule.*register_vmap"):
         got = td.vmap(op, (0, None))(X, td.asarray([1.0, 10.0]))
     assert got.tolist() == [np.outer(x, [1, 10]).tolist() for x in X.tolist()]
     with warnings.catch_warnings():
@@ -107,7 +106,7 @@ def test_what_a_loop_cannot_do(define):
     with pytest.raises(errors.UnsupportedError, match="no tensor"):
         td.vmap(count)(X)
     view = define("(Tensor(a) x) -> Tensor(a)", lambda x: x)
-    with pytest.raises(errors.UnsupportedError, match=r"gives views.*register_rule"):
+    with pytest.raises(errors.UnsupportedError, match=r"gives views.*register_vmap"):
         td.vmap(view)(X)
     with pytest.raises(errors.UnsupportedError, match="empty batch"):
         td.vmap(ragged)(td.ones((0, 2)))
@@ -125,11 +124,13 @@ def test_rules_of_operators_from_outside(define):
         total = x if in_dims[0] is None else x.sum(1)
         return (total, td.permute(x, (1, 0))), (0, 1)
 
-    handle = register_rule(op, rule)
+    handle = td.register_vmap(op, rule)
     total, same = td.vmap(lambda x: op(x, [x, td.ones(2)], 5, flip=True))(X)
     assert seen == [(3, (0, (0, None), None), (3, 2), [(3, 2), (2,)], 5, True)]
     assert (total.tolist(), same.tolist()) == ([3, 7, 11], X.tolist())
-    newer = register_rule(op, lambda info, in_dims, *args, **kwargs: ((td.zeros(2), td.ones(3)), (None, 0)))
+    newer = td.register_vmap(
+        op, lambda info, in_dims, *args, **kwargs: ((td.zeros(2), td.ones(3)), (None, 0))
+    )
     zeros, ones = td.vmap(lambda x: op(x, []))(X)
     assert (zeros.tolist(), ones.tolist()) == ([[0, 0]] * 3, [1, 1, 1])
     newer.remove()
@@ -141,7 +142,7 @@ def test_rules_of_operators_from_outside(define):
 
 def test_rules_replace_those_that_are_there():
     x = td.zeros((3, 2))
-    with register_rule(td.exp, lambda info, in_dims, x: (info.call(x) + 1, 0)):
+    with td.register_vmap(td.exp, lambda info, in_dims, x: (info.call(x) + 1, 0)):
         assert td.vmap(td.exp)(x).tolist() == [[2, 2]] * 3
         assert td.exp(x).tolist() == [[1, 1]] * 3
         assert td.vmap(td.vmap(td.exp))(x).tolist() == [[3, 3]] * 3
@@ -156,7 +157,7 @@ def test_rules_of_composites():
         return info.call(x, axis % (x.ndim - 1) + 1), 0
 
     want = td.vmap(td.softmax)(X).tolist()
-    with register_rule("td::softmax", rule):
+    with td.register_vmap("td::softmax", rule):
         assert td.vmap(td.softmax)(X).tolist() == want
         assert td.vmap(td.grad(lambda x: td.softmax(x)[0]))(X).shape == (3, 2)
     assert calls == [(3, 2)]
@@ -168,7 +169,7 @@ def test_a_rule_is_seen_by_a_compiled_function(define):
     op = define("(Tensor x) -> Tensor", lambda x: x + 1, "CompositeImplicit")
     f = td.jit(td.vmap(op))
     assert f(X).tolist() == (X + 1).tolist()
-    with register_rule(op, lambda info, in_dims, x: (x + 2, 0)):
+    with td.register_vmap(op, lambda info, in_dims, x: (x + 2, 0)):
         assert td.vmap(op)(X).tolist() == (X + 2).tolist()
 
 
@@ -185,22 +186,37 @@ def test_a_rule_is_seen_by_a_compiled_function(define):
 )
 def test_what_a_rule_must_not_return(define, rule, kind, text):
     op = define("(Tensor x) -> Tensor", lambda x: x + 0)
-    with register_rule(op, rule), pytest.raises(kind, match=text) as caught:
+    with td.register_vmap(op, rule), pytest.raises(kind, match=text) as caught:
         td.vmap(op)(X)
     assert op.name in str(caught.value)
+
+
+def test_what_a_rule_may_be_registered_for(define):
+    x = td.zeros((3, 2))
+    for op in (td.exp, td.exp.operator, "td::exp", td.ops.td.exp, td.ops.td.exp.default):
+        with td.register_vmap(op, lambda info, dims, x: (info.call(x) + 1, 0)):
+            assert td.vmap(td.exp)(x).tolist() == [[2, 2]] * 3
+    op = define("(Tensor x) -> Tensor", lambda x: x + 1)
+
+    @td.register_vmap(op)
+    def rule(info, in_dims, x):
+        return x + 5, 0
+
+    assert td.vmap(op)(x).tolist() == [[5, 5]] * 3
+    assert rule(None, None, 1) == (6, 0)
 
 
 def test_rules_are_for_operators():
     for op in ("td::no_such", lambda x: x, None):
         with pytest.raises(errors.RegistrationError, match="batching rule"):
-            register_rule(op, lambda *args: None)
+            td.register_vmap(op, lambda *args: None)
     with pytest.raises(errors.RegistrationError, match="is a function"):
-        register_rule(td.exp, 3)
+        td.register_vmap(td.exp, 3)
 
 
 def test_registering_while_others_call(define):
     op = define("(Tensor x) -> Tensor", lambda x: x + 1)
-    with register_rule(op, lambda info, dims, x: (x + 1, 0)):
+    with td.register_vmap(op, lambda info, dims, x: (x + 1, 0)):
         stop, wrong = threading.Event(), []
 
         def call():
@@ -214,7 +230,7 @@ def test_registering_while_others_call(define):
         for thread in threads:
             thread.start()
         for _ in range(200):
-            with register_rule(op, lambda info, dims, x: (x + 2, 0)):
+            with td.register_vmap(op, lambda info, dims, x: (x + 2, 0)):
                 assert td.vmap(op)(X).tolist() == (X + 2).tolist()
             assert td.vmap(op)(X).tolist() == (X + 1).tolist()
         stop.set()

@@ -42,8 +42,7 @@ def _say_so(op: Operator) -> None:
         _said.add(op.name)
         warnings.warn(
             f"{op.name} has no batching rule, so td.vmap runs it on one example after the other; to register one: "
-            f"tandem.eager.batched.rules.register_rule({op.name!r}, rule) with rule(info, in_dims, *args) -> "
-            "(result, out_dims), or register_vmap of a custom op",
+            f"td.register_vmap({op.name!r}, rule) with rule(info, in_dims, *args) -> (result, out_dims)",
             stacklevel=2,
         )
 
@@ -52,7 +51,7 @@ def _check(op: Operator, level: Level, args: Args) -> None:
     if op.schema.is_view:
         raise UnsupportedError(
             f"{op.name} gives views and has no batching rule; a loop over the examples would give copies. Register a "
-            f"rule: tandem.eager.batched.rules.register_rule({op.name!r}, rule)"
+            f"rule: td.register_vmap({op.name!r}, rule)"
         )
     for argument, value in zip(op.schema.positional, args):
         if argument.is_write and isinstance(value, TensorBase):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import RegistrationError
-from ...registry.function import OperatorFunction
 from ...registry.library import Library
+from ...registry.namespace import Packet
 from ...registry.operator import Operator, operators
 from ..levels import highest_level
 from ..record import Args, Kwargs
@@ -30,31 +30,7 @@ _libraries: dict[str, Library] = {}
 
 
 def register_rule(op: Any, rule: Rule) -> Any:
-    """Say how an operator runs on a batch, in the place of what its declaration or its body says.
-
-    Args:
-        op: the operator, its function, or its full name.
-        rule: ``rule(info, in_dims, *args, **kwargs) -> (result, out_dims)``. The arguments are those of the call;
-            ``in_dims`` has for each positional one 0 where a batch axis is in front of it, else None (for a list of
-            tensors a tuple of these); ``info.batch_size`` is the length of the batch, ``info.call`` the operator.
-            ``out_dims`` says which axis of the result is the batch; None: it is the same for all examples; for several
-            results a tuple.
-
-    Returns:
-        A handle whose ``remove()`` puts what was in force before in force again.
-
-    Raises:
-        RegistrationError: ``op`` is no operator, or the rule is not callable.
-
-    >>> import tandem as td
-    >>> from tandem.eager.batched.rules import register_rule
-    >>> with td.Library("doc", "DEF") as lib:
-    ...     _ = lib.define("total(Tensor x) -> Tensor")
-    ...     _ = lib.impl("total", lambda x: td.asarray(x.numpy().sum()), "CPU")
-    ...     with register_rule("doc::total", lambda info, in_dims, x: (x.sum(tuple(range(1, x.ndim))), 0)):
-    ...         td.vmap(td.ops.doc.total)(td.ones((2, 3))).tolist()
-    [3.0, 3.0]
-    """
+    """Put a rule in force for an operator: what :func:`tandem.register_vmap` does; arguments are described there."""
     operator = _operator(op)
     if not callable(rule):
         raise RegistrationError(f"a batching rule is a function, not {rule!r}")
@@ -75,11 +51,13 @@ def _operator(op: Any) -> Operator:
     Raises:
         RegistrationError: it is none.
     """
-    found = (
-        op.operator if isinstance(op, OperatorFunction) else operators.get(op) if isinstance(op, str) else op
-    )
+    found = operators.get(op) if isinstance(op, str) else op
+    if isinstance(found, Packet) and len(found.overloads()) == 1:
+        found = getattr(found, found.overloads()[0])
+    found = getattr(found, "operator", found)
     if not isinstance(found, Operator):
         raise RegistrationError(
-            f"a batching rule is for an operator, its function or its full name such as 'td::exp', not {op!r}"
+            f"a batching rule is for an operator (one overload of it), its function, or its full name such as "
+            f"'td::exp', not {op!r}"
         )
     return found
