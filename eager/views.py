@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..registry.operator import Operator
+from ..registry.values import TensorBase
 from .dunders import by_name
 from .meta import AutogradMeta
 from .node import Node
@@ -96,6 +97,8 @@ def shares(one: Any, two: Any) -> bool:
 def track(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> None:
     """Note that a recorded result is a view of the first argument, if it is one."""
     base = args[0]
+    if not isinstance(out, TensorBase):
+        return  # several views by one call: writing into one is refused
     of_a_level = hasattr(out, "_payload")
     if of_a_level != hasattr(base, "_payload") or base._meta is None or not shares(base, out):
         return

@@ -317,7 +317,7 @@ def test_arguments():
         make(backward=lambda ctx, g: g).apply(x)
 
 
-# -- operators -----------------------------------------------------------------------------------------------------------
+# -- operators ---------------------------------------------------------------------------------------------------------
 @pytest.fixture
 def lib():
     with td.Library("handmade", "FRAGMENT") as library:
@@ -339,7 +339,7 @@ def save_inputs(ctx, inputs, output):
 
 def test_custom_operator(lib):
     def backward(ctx, g):
-        x, out = ctx.saved_tensors
+        _, out = ctx.saved_tensors
         return g * out * ctx.inputs[0], None
 
     op = define(lib, "growth(Tensor x, float k) -> Tensor", lambda x, k: (x * k).exp(), backward, save_inputs)

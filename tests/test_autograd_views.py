@@ -11,7 +11,7 @@ POINT = np.random.default_rng(3).normal(size=(2, 3))
 PROGRAMS = 150
 
 
-# -- random programs -----------------------------------------------------------------------------------------------------
+# -- random programs ---------------------------------------------------------------------------------------------------
 def steps_of(seed):
     """A program: a list of steps over a growing pool of tensors, the first of which depends on the argument."""
     rng = random.Random(seed)
