@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -263,6 +264,7 @@ def run(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 _warned: set[str] = set()
+_PACKAGE = __name__.partition(".")[0]
 
 
 def fall_back(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -284,10 +286,18 @@ def fall_back(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
             f"{op.name}({given}) has no kernel for these sparse tensors and is computed on dense copies; x.to_dense() "
             "says so in the program",
             FallbackWarning,
-            stacklevel=6,
+            stacklevel=_frames_inside(),
         )
     call = functions.get(op.name, op)
     return call(*map(_dense, args), **{name: _dense(value) for name, value in kwargs.items()})
+
+
+def _frames_inside() -> int:
+    """How many frames lie between the caller's own code and the one that warns."""
+    frame, count = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+        frame, count = frame.f_back, count + 1
+    return count
 
 
 def _shown(value: Any) -> str:

@@ -1,8 +1,11 @@
 """The device ``meta``: shapes, dtypes, strides, versions, gradients and memory of programs that run without data."""
 
 import copy
+import doctest
+import io
 import pickle
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -351,3 +354,29 @@ def test_a_jitted_function_runs_on_meta():
     assert f.cache_info().specializations == 0
     assert str(f.trace(x, w, 2.0)) == str(f.trace(td.ones((2, 3)), td.ones((3, 4)), 2.0))
     assert "matmul" in str(f.lower(x, w, 2.0).kernels())
+
+
+def test_meta_inside_a_jitted_function_is_refused():
+    with pytest.raises(UnsupportedError, match="jitted"):
+        td.jit(lambda: td.zeros(3, device="meta"))()
+    with pytest.raises(TandemError, match="meta"):
+        td.jit(lambda x: x + td.zeros(3, device="meta"))(td.ones(3))
+    with pytest.raises(DeviceError, match="lies on cpu"):
+        td.full(2, td.asarray(1.0), device="meta")
+
+
+def test_under_vmap():
+    x = td.ones((3, 4), device="meta")
+    assert td.vmap(lambda v: v * v.sum())(x).spec == x.spec
+    assert td.vmap(td.grad(lambda v: (v**2).sum()))(x).spec == x.spec
+
+
+def test_the_page_about_layouts_says_what_happens():
+    text = (Path(__file__).resolve().parents[1] / "docs" / "layouts.md").read_text()
+    code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+    example = doctest.DocTestParser().get_doctest(code, {"td": td}, "layouts.md", None, 0)
+    report = io.StringIO()
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    runner.run(example, out=report.write)
+    assert runner.tries > 10
+    assert not runner.failures, report.getvalue()

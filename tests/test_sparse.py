@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 import tandem as td
+from optable import arrays_of, generator, replace, table, to_tensors
 from tandem.eager import sparse_ops
 from tandem.eager.sparse_tensor import SparseTensor
 from tandem.errors import (
@@ -22,7 +23,9 @@ from tandem.errors import (
     ValueArgumentError,
 )
 from tandem.registry.dtypes import NUMERIC
+from tandem.registry.function import functions
 
+OPS = table()
 LAYOUTS = [td.sparse_coo, td.sparse_csr]
 EACH = pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 DTYPES = [d for d in NUMERIC if d.name not in ("float16", "bfloat16")]
@@ -323,6 +326,42 @@ def test_without_a_kernel_it_is_computed_dense_and_said_once(layout):
     assert np.allclose(w.grad.numpy(), np.exp(a) * (a != 0))
     assert td.dispatch_table("cos")["SparseCPU"].kind == "fallback"
     assert td.dispatch_table("matmul")["SparseCPU"].kind == "kernel"
+
+
+def is_plain(array):
+    """No infinity, no NaN and no negative zero: a place that is not stored is 0, and stays so in a product."""
+    if not isinstance(array, np.ndarray) or array.dtype.kind != "f":
+        return True
+    return bool(np.isfinite(array).all()) and not np.signbit(array[array == 0]).any()
+
+
+@EACH
+@pytest.mark.parametrize("name", [name for name, op in OPS.items() if op.decl.samples])
+def test_every_operator_gives_what_it_gives_dense(layout, name):
+    op = OPS[name]
+    warnings.simplefilter("ignore", FallbackWarning)
+    dtype = next((d for d in (td.float64, td.int32, td.bool_) if d in op.decl.dtypes), None)
+    for sample in list(op.decl.samples(dtype))[:12] if dtype else ():
+        args, kwargs = arrays_of(sample, dtype, generator(op, dtype))
+        if not all(
+            is_plain(array) for arg in args for array in (arg if isinstance(arg, (list, tuple)) else (arg,))
+        ):
+            continue
+        args, kwargs = to_tensors((args, kwargs))
+        fits = (lambda x: x.shape) if layout == td.sparse_coo else (lambda x: len(x.shape) == 2)
+        mixed = replace(args, td.Tensor, lambda x, fits=fits: x.to_sparse(layout) if fits(x) else x)
+        want, got = functions[op.name](*args, **kwargs), functions[op.name](*mixed, **kwargs)
+        pairs = zip(want, got, strict=True) if isinstance(want, tuple) else [(want, got)]
+        for dense, found in pairs:
+            found = found.to_dense()
+            assert found.spec == dense.spec, sample
+            assert np.allclose(found.numpy(), dense.numpy(), rtol=1e-10, equal_nan=True), sample
+
+
+def test_the_warning_points_at_the_caller():
+    with pytest.warns(FallbackWarning) as caught:
+        td.cosh(td.ones((2, 2)).to_sparse())
+    assert caught[0].filename == __file__
 
 
 @EACH

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..errors import UnsupportedError
 from ..registry.operator import Operator
 from ..registry.source import source_line
 from ..registry.values import TensorBase
@@ -50,4 +51,10 @@ def infer_node(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
 def add_node(trace: Trace, op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Node, Any]:
     """Append a call on Values; returns the node and what the meta rule said."""
     result = infer_node(op, args, kwargs)
-    return trace.graph.add_node(op, args, kwargs, specs_of(result), source_line()), result
+    specs = specs_of(result)
+    if any(spec.device == "meta" for spec in specs):
+        raise UnsupportedError(
+            f"{op.schema.name} would give a tensor on the device 'meta' inside a jitted function, and compiled code "
+            "has nothing to compute there; call the function with meta arguments, and it runs on them as it is"
+        )
+    return trace.graph.add_node(op, args, kwargs, specs, source_line()), result

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...eager.storage import owner_of
 from ...eager.tensor import Tensor, wrap, wrap_view
+from ...errors import DeviceError
 from ...operators.declare import LIBRARY, Declaration, declared
 from ...registry.keys import DispatchKey
 from ...registry.operator import Operator
@@ -19,9 +20,15 @@ from .folds import reduction_kernel, scan_kernel
 def array_kernel(op: Operator) -> Callable[..., Any]:
     """The kernel of an operator that declares an array kernel; views share their first argument's storage."""
     decl: Declaration = op.decl
+    creates = decl.kind == "creation"
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
-        decl.meta(*args, **kwargs)  # type: ignore[misc]  # refuses what does not fit
+        spec = decl.meta(*args, **kwargs)  # type: ignore[misc]  # refuses what does not fit
+        if creates and spec.device != "cpu":
+            raise DeviceError(
+                f"{op.schema.name}: an argument lies on cpu, and the result is asked for on {spec.device}; move it "
+                f"with .to({spec.device!r})"
+            )
         found = decl.kernel(np, *map(_payload, args), **{k: _payload(v) for k, v in kwargs.items()})  # type: ignore[misc]
         if isinstance(found, tuple):
             return tuple(map(wrap, found))
