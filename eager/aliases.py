@@ -27,11 +27,12 @@ def check_unshared(op: Operator, target: Any) -> None:
     """Refuse to write where a tensor outside of the family shares the memory: its gradient would be lost."""
     family = None if target._meta is None else target._meta.family
     lowest = bottom(target)
-    if lowest._storage is None:
-        return
     members = [lowest] if family is None else [bottom(member) for member in family.live()]
+    strangers = lowest._strangers(members)
+    if strangers is False or (strangers is None and lowest._storage is None):
+        return
     known = sum(member._storage is lowest._storage for member in members)
-    if references(lowest) <= known + saved_count(lowest._storage) + LOOKING:
+    if strangers is None and references(lowest) <= known + saved_count(lowest._storage) + LOOKING:
         return
     if gather(target) is None:
         raise UnsupportedError(

@@ -7,7 +7,8 @@ by :mod:`.methods` from the declarations.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -54,6 +55,9 @@ class Tensor(Base):
     _keys: int
     _meta: Any
     _storage: Storage | None
+    _make_wrapper: ClassVar[
+        Callable[..., Any]
+    ]  # of :mod:`.subclass`: makes tensors of classes without memory
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not hasattr(self, "_keys"):  # a subclass has made it in its __new__
@@ -163,7 +167,16 @@ class Tensor(Base):
         """The same elements in the same memory as another tensor object, without history."""
         return wrap_view(self._array, self)
 
-    def _twin(self) -> Tensor | None:
+    @property
+    def _memory(self) -> Any:
+        """What all tensors that are known to lie in one memory have in common; None as long as there is one."""
+        return self._storage
+
+    def _strangers(self, known: list[Any]) -> bool | None:
+        """Whether others than these lie in the same memory; None where that is for the storage's references to say."""
+        return None
+
+    def _twin(self) -> Tensor:
         """Another object that can take this one's place."""
         twin = Tensor.__new__(Tensor)
         twin._array, twin._keys, twin._meta, twin._storage = (

@@ -91,7 +91,7 @@ def raise_version(tensor: Any) -> None:
 def shares(one: Any, two: Any) -> bool:
     """Whether two tensors are known to lie in the same memory."""
     first, second = bottom(one), bottom(two)
-    return first is second or (first._storage is not None and first._storage is second._storage)
+    return first is second or (first._memory is not None and first._memory is second._memory)
 
 
 def track(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> None:

@@ -178,3 +178,14 @@ def test_random_programs_against_pytorch():
             np.testing.assert_allclose(found, want, rtol=1e-9, atol=1e-12, err_msg=str(steps))
     assert compared > PROGRAMS
     assert refused > 10
+
+
+@pytest.mark.parametrize("seed", range(2, PROGRAMS, 3))
+def test_random_programs_under_jit(seed):
+    """Compiled gradients are the same, or the program is refused as one that a trace cannot follow."""
+    steps = steps_of(seed)
+    try:
+        found = td.jit(td.grad(lambda x: run(Tandem, steps, x)))(td.asarray(POINT)).numpy()
+    except (errors.VersionError, errors.UnsupportedError):
+        return
+    np.testing.assert_allclose(found, differences(steps), rtol=1e-5, atol=1e-6)

@@ -270,6 +270,107 @@ def test_writing_what_must_not_be_written():
     assert (outside.tolist(), x.tolist()) == ([0, 0], [1, 1])
 
 
+def assembled(a):
+    z = td.zeros(3, dtype=td.float64)
+    z[0] = a[1]
+    z[1:] = a[:2] * a[0]
+    return (z * z).sum()
+
+
+def through_a_view(a):
+    z = td.arange(6, dtype=td.float64).reshape((2, 3)).clone() * 2.0
+    row = z[1]
+    row *= a
+    z[0][1] = a.sum()
+    z.T[2] += row[:2]
+    return (z * z * z).sum() + row.sum()
+
+
+def from_captured(a):
+    z = CAPTURED.clone()
+    z += a
+    y = CAPTURED * 2.0
+    y.mul_(z)
+    t = td.empty_like(a)
+    t[:] = y
+    return (t * t).sum()
+
+
+CAPTURED = f64([0.3, -0.2, 0.9])
+
+
+def mixed_levels(a):
+    def inner(b):
+        z = td.zeros(3, dtype=td.float64)
+        z[0] = a[0]  # a value of the outer level
+        z[1:] = b[1:] * a[0]
+        z[0] *= b[1]
+        return (z * z).sum()
+
+    return (td.grad(inner)(a) * a).sum()
+
+
+@pytest.mark.parametrize(
+    "f", [assembled, through_a_view, from_captured, mixed_levels], ids=lambda f: f.__name__
+)
+def test_writing_into_what_was_made_inside(f):
+    at = np.array([0.5, -1.5, 2.0])
+    eps = np.eye(3) * 1e-6
+    want = [(f(f64(at + e)).item() - f(f64(at - e)).item()) / 2e-6 for e in eps]
+    for _ in range(40):  # past the calls after which stubs are made
+        found = td.grad(f)(f64(at))
+        np.testing.assert_allclose(found.numpy(), want, rtol=1e-6)
+    np.testing.assert_allclose(td.jit(td.grad(f))(f64(at)).numpy(), want, rtol=1e-6)
+
+    def slope(g, x):
+        return (td.grad(g)(x) * f64([1.0, 2.0, 3.0])).sum()
+
+    want = [(slope(f, f64(at + e)).item() - slope(f, f64(at - e)).item()) / 2e-6 for e in eps]
+    np.testing.assert_allclose(td.grad(lambda x: slope(f, x))(f64(at)).numpy(), want, rtol=1e-6)
+    np.testing.assert_allclose(td.jit(td.grad(lambda x: slope(f, x)))(f64(at)).numpy(), want, rtol=1e-6)
+
+
+def test_captured_tensors_are_not_written():
+    outside, older = td.zeros(2), td.ones((2, 2))
+    part = older[0]
+
+    def nested(a):
+        made = td.zeros(2)
+        return td.grad(lambda b: (made.add_(b), b.sum())[1])(a).sum()
+
+    for write in (
+        lambda a: outside.add_(a),
+        lambda a: outside[1:].add_(a[0]),
+        lambda a: part.add_(a),
+        lambda a: older[1].add_(a),
+        lambda a: older.reshape((4,))[:2].add_(a),
+        lambda a: outside.detach().add_(a),
+        lambda a: td.asarray(outside).add_(a),
+        nested,
+    ):
+        with pytest.raises(errors.UnsupportedError, match=r"not made inside.*\.at\["):
+            td.grad(write)(td.ones(2))
+    assert (outside.tolist(), older.tolist()) == ([0, 0], [[1, 1], [1, 1]])
+
+
+def test_what_was_made_inside_leaves_as_a_value():
+    kept = []
+
+    def f(a):
+        z = td.zeros(2)
+        z[0] = a[0]
+        kept.append(z)
+        return z.sum(), {"z": z}
+
+    slope, aux = td.grad(f, has_aux=True)(td.ones(2))
+    assert (slope.tolist(), aux["z"].tolist(), type(aux["z"])) == ([1, 0], [1, 0], td.Tensor)
+    with pytest.raises(errors.LeakedTracerError, match="grad"):
+        kept[0] + 1
+    plain = []
+    td.grad(lambda a: (plain.append(td.zeros(2)), a.sum())[1])(td.ones(2))
+    assert type(plain[0]) is td.Tensor
+
+
 def test_values_cannot_be_copied_or_run_backward():
     import copy
     import pickle

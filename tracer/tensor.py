@@ -117,6 +117,14 @@ class TracerTensor(Dataless, Tensor):
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return operators["td::clone"](self)
 
+    @property
+    def _memory(self) -> Any:
+        return self._aliases
+
+    def _strangers(self, known: list[Any]) -> bool | None:
+        others = [] if self._aliases is None else self._aliases.others(self)
+        return any(all(other is not member for member in known) for other, _ in others)
+
     def _twin(self) -> TracerTensor:
         twin = make_tracer(self._trace, self._value)
         twin._storage = self._storage
