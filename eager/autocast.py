@@ -22,7 +22,7 @@ from ..operators.declare import LIBRARY, Declaration
 from ..registry.binding import device_name
 from ..registry.dtypes import DType, as_dtype, bfloat16, float16, float32, float64
 from ..registry.function import OperatorFunction, functions
-from ..registry.keys import AUTOGRAD, DispatchKey, below
+from ..registry.keys import AUTOGRAD, BACKENDS, DENSE, DispatchKey, below
 from ..registry.operator import Operator
 from ..registry.state import Carried, carried, set_keys, state
 from ..registry.values import describe
@@ -31,6 +31,7 @@ from .tensor import Tensor
 
 AUTOCAST = 1 << DispatchKey.Autocast
 LEVEL = 1 << DispatchKey.Level
+NOT_DENSE = BACKENDS & ~DENSE
 BELOW_MODES = below(DispatchKey.Mode)
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -146,6 +147,8 @@ def _flat(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
 def _target(policy: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> DType | None:
     """The dtype that a call runs in; None if none of its arguments is to be cast."""
     values = _flat(args, kwargs)
+    if any(isinstance(value, Tensor) and value._keys & NOT_DENSE for value in values):
+        return None  # sparse and quantized tensors have kernels for their own dtypes
     lower = next((dtype for dtype in map(lower_dtype, values) if dtype is not None), None)
     if lower is None or policy == "lower":
         return lower

@@ -237,5 +237,5 @@ def make_wrapper(
     return leaf(made) if requires_grad else made
 
 
-Tensor._make_wrapper = staticmethod(make_wrapper)  # type: ignore[attr-defined]
+Tensor._make_wrapper = staticmethod(make_wrapper)
 LIBRARY.fallback(python_kernel, DispatchKey.Python)

@@ -160,6 +160,13 @@ def test_what_is_left_alone():
         assert (random(2, dtype=bfloat16) + random(2, dtype=bfloat16)).dtype is bfloat16
 
 
+def test_sparse_and_quantized_tensors_keep_their_kernels():
+    x = random(3, 3)
+    with td.autocast("cpu"):
+        assert (x.to_sparse() @ x).dtype is float32
+        assert td.quantize_per_tensor(x, 0.1, 0, td.int8).dequantize().dtype is float32
+
+
 def test_restored_after_an_exception():
     with pytest.raises(ZeroDivisionError), td.autocast("cpu"):
         raise ZeroDivisionError

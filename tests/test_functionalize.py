@@ -438,6 +438,21 @@ def test_operators_from_outside():
             td.functionalize(lambda y: td.ops.functest.tail(y).add_(1))(y)
 
 
+def test_a_custom_operator_that_writes():
+    @td.custom_op("functest_custom::add_one", mutates_args=("x",))
+    def add_one(x: td.Tensor) -> None:
+        x._array[...] += 1
+
+    def f(x):
+        add_one(x[0])
+        add_one(x)
+        return x.sum()
+
+    one, two, three = (td.zeros((2, 2)) for _ in range(3))
+    assert f(one).item() == td.functionalize(f)(two).item() == td.jit(f)(three).item() == 6.0
+    assert one.tolist() == two.tolist() == three.tolist() == [[2.0, 2.0], [1.0, 1.0]]
+
+
 def test_overridden_for_one_operator():
     seen = []
 
