@@ -29,6 +29,8 @@ class Packet(NativeCallable):  # type: ignore[misc]
     function, and shares the function's native entry.
     """
 
+    followers: tuple[Any, ...] = ()  # nothing shares the entry of a packet
+
     def __init__(self, namespace: str, name: str):
         self._namespace, self._name = namespace, name
         found = find_overloads(namespace, name)
