@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..eager.tensor import Tensor, wrap
-from ..errors import DTypeError, NotDifferentiableError, TandemError
+from ..errors import DTypeError, NotDifferentiableError, TandemError, UnsupportedError
 from ..jit import jit
 from ..operators.declare import Declaration
-from ..operators.derivatives import NotDifferentiable
+from ..operators.derivatives import Custom, NotDifferentiable, reverse_rules
 from ..registry.dtypes import float64
 from ..registry.values import describe
 from ..vmap import vmap
@@ -121,6 +121,8 @@ def _total(results: list[Any], cotangents: list[Any]) -> Any:
 def _gradients(subject: Subject, bound: tuple[Any, Any], cotangents: list[Any]) -> list[tuple[Leaf, Any]]:
     results, tensors = _recorded(subject, bound)
     total = _total(results, cotangents)
+    if total is None and not _depends(subject, bound, cotangents):
+        return []
     if total is None:
         raise Fault(
             "its results require no gradient though its arguments do: a gradient would be lost without a word; "
@@ -136,6 +138,25 @@ def _gradients(subject: Subject, bound: tuple[Any, Any], cotangents: list[Any]) 
     return [
         (leaf, tensor.grad) for leaf, tensor in zip(subject.leaves(), tensors) if tensor.dtype.kind == "f"
     ]
+
+
+def _depends(subject: Subject, bound: tuple[Any, Any], cotangents: list[Any]) -> bool:
+    """Whether the results change with the floating-point arguments, unless it is declared that no gradient flows."""
+    decl = subject.op.decl
+    if (
+        isinstance(decl, Declaration)
+        and decl.derivative is not None
+        and not isinstance(decl.derivative, Custom)
+    ):
+        return bool(reverse_rules(decl.derivative))
+    rng = np.random.default_rng(1)
+    leaves = subject.leaves(*bound)
+    moves = [
+        (place, 1e-3 * rng.standard_normal(leaf.tensor.shape))
+        for place, leaf in enumerate(leaves)
+        if leaf.tensor.dtype.kind == "f"
+    ]
+    return any(_difference(subject, bound, place, move, cotangents) for place, move in moves)
 
 
 def _check_gradient(
@@ -242,6 +263,8 @@ def _check_batch(subject: Subject, leaves: list[Leaf], pattern: tuple[bool, ...]
             warnings.simplefilter("ignore", UserWarning)  # that there is no rule, and a loop runs it
             found = vmap(run, in_axes=tuple(axis if batched else None for batched in pattern))(*stacked)
     except Exception as fault:
+        if subject.op.schema.namespace == "td" and isinstance(fault, UnsupportedError):
+            raise Skip(f"vmap refuses it: {fault}") from None
         raise Fault(
             f"a batch of {named} fails: {type(fault).__name__}: {fault}; correct the rule of "
             f"@{subject.stem}.register_vmap, rule(info, in_dims, *args) -> (result, out_dims), or remove it for a loop"

@@ -50,6 +50,8 @@ UFUNCS |= {
     "pow": _pow,
     "select": np.where,
     "complex": _complex,
+    "real": lambda x: np.real(x).copy(),  # NumPy's are views
+    "imag": lambda x: np.imag(x).copy(),
 }
 
 

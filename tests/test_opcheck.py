@@ -3,10 +3,10 @@
 import itertools
 
 import numpy as np
+import optable
 import pytest
 import tandem as td
 from tandem.errors import ArgumentError, OpCheckError, ValueArgumentError
-from tandem.operators.declare import declared
 
 X = td.asarray([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]])
 Y = td.asarray([[1.0, 2.0, -3.0], [0.5, 4.0, 1.0]])
@@ -327,33 +327,21 @@ def test_the_call_itself_fails(define):
 
 # --- tandem's own operators -------------------------------------------------------------------------------
 
-POSITIVE = td.asarray([[0.3, 0.5, 0.7], [0.2, 0.6, 0.4]])
-OWN = {
-    "add.Tensor": (X, Y),
-    "div.Tensor": (X, Y),
-    "exp": (X,),
-    "log": (POSITIVE,),
-    "where": (td.asarray([[True, False, True], [False, True, True]]), X, Y),
-    "sum": (X, (1,)),
-    "max": (X, (1,)),
-    "cumsum": (X, 1),
-    "matmul": (X, Y.mT.contiguous()),
-    "permute": (X, (1, 0)),
-    "reshape": (X, (3, 2)),
-    "concat": ([X, Y], 0),
-    "softmax": (X, 1),
-    "argmax": (X, 1),
-    "eq.Tensor": (X, Y),
-    "clone": (X,),
-    "tril": (X,),
-    "layer_norm": (X, (3,)),
-}
+TABLE = optable.table()
 
 
-@pytest.mark.parametrize("name", OWN)
+def first_sample(name):
+    """The first sample of an operator, drawn in float32, or in the first dtype that it takes."""
+    op = TABLE[name]
+    found = list(optable.rows(op))
+    dtype, sample = next((row for row in found if row[0] is td.float32), found[0])
+    args, kwargs = optable.arrays_of(sample, dtype, optable.generator(op, dtype))
+    return op, optable.to_tensors(args), optable.to_tensors(kwargs)
+
+
+@pytest.mark.parametrize("name", [name for name, op in TABLE.items() if op.decl.samples])
 def test_own_operators_pass(name):
-    op = next(op for op in declared() if op.name == f"td::{name}")
-    found = td.opcheck(op, OWN[name])
+    op, args, kwargs = first_sample(name)
+    found = td.opcheck(op, args, kwargs)
     assert all(result == "SUCCESS" or result.startswith("SKIPPED") for result in found.values())
     assert found["schema"] == "SUCCESS"
-    assert found["determinism"] == "SUCCESS"

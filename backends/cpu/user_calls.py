@@ -55,8 +55,8 @@ def _fits(value: Any, dtype: DType) -> bool:
     if isinstance(value, bool):
         return dtype is dt.bool_
     if isinstance(value, int):
-        return dtype.is_inexact or (dtype.is_integer and _within(value, dtype))
-    return isinstance(value, float) and dtype.is_inexact
+        return bool(dtype.is_inexact) or (dtype.is_integer and _within(value, dtype))
+    return isinstance(value, float) and bool(dtype.is_inexact)
 
 
 def _within(value: int, dtype: DType) -> bool:
