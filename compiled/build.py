@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import config
+from ..eager.autocast import context_key
 from ..eager.tensor import Tensor
 from ..pytree import TreeDef
 from ..registry.dtypes import as_dtype
@@ -54,7 +55,7 @@ def specialize(
     """
     guards = tuple(map(guard_of, keys))
     paths = tuple(arguments.paths(bound.treedef))
-    include, exclude = state.include, state.exclude
+    include, exclude, context = state.include, state.exclude, context_key()
     before = moment()
     with tracing(arguments.name) as trace:
         trace.names = [path for path, guard in zip(paths, guards) if guard.kind in _MOVING]
@@ -75,6 +76,7 @@ def specialize(
         static_values=bound.statics,
         include=include,
         exclude=exclude,
+        context=context,
         externals=externals_of(fn),
         captured=tuple(guard_of(_captured_key(tensor)) for tensor in graph.constants),
         versions=versions_of(graph, before),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import pytree
+from ..eager.autocast import context_key
 from ..registry.keys import from_bits
 from ..registry.state import state
 from ..registry.values import describe
@@ -53,6 +54,8 @@ def faults_of(
             f"this thread's dispatch state was include {from_bits(item.include)}, exclude {from_bits(item.exclude)}; "
             f"it is include {from_bits(state.include)}, exclude {from_bits(state.exclude)}"
         )
+    if item.context != context_key():
+        faults.append(f"autocast was {_lowered(item.context)}, and is {_lowered(context_key())}")
     faults += [changed(guard) for guard in item.externals if not guard.holds()]
     faults += _captured_faults(item)
     if not item.current():
@@ -60,6 +63,10 @@ def faults_of(
     if not faults and item.scalars(bound.leaves) is None:
         faults.append("arithmetic among Python scalars gave a result of another type")
     return faults
+
+
+def _lowered(context: tuple[tuple[str, str], ...]) -> str:
+    return ", ".join(f"{dtype} on {device}" for device, dtype in context) or "off"
 
 
 def _structure(arguments: Arguments, item: Specialization, bound: Bound) -> list[str]:
@@ -97,5 +104,7 @@ def _context(item: Specialization) -> list[str]:
     """What the specialization reads besides its arguments."""
     tensors = [f"  {describe(tensor)}" for tensor in item.graph.constants]
     variables = [f"  {guard}" for guard in item.externals]
+    paths = [item.paths[item.moving[place]] for place in item.outputs.written]
+    written = [f"arguments written after the call: {', '.join(paths)}"] if paths else []
     lines = ["captured tensors, read at each call:", *tensors] if tensors else []
-    return lines + (["variables guarded by identity:", *variables] if variables else [])
+    return written + lines + (["variables guarded by identity:", *variables] if variables else [])

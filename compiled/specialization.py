@@ -28,6 +28,7 @@ class Specialization:
         paths: what each leaf is called in messages.
         statics: stand-ins of the static arguments' values (see :func:`.arguments.static_key`).
         include, exclude: this thread's key sets (the default state is 0, 0).
+        context: the dtypes that autocast lowers to, where it is on.
         static_values: the static arguments' values.
         externals: closure cells and globals.
         captured: guards on the captured tensors, in step with ``graph.constants``; their data are read at each call.
@@ -60,6 +61,7 @@ class Specialization:
     outputs: OutputPlan
     ranges: tuple[Range, ...]
     executable: Any = None
+    context: tuple[Any, ...] = ()
     hits: int = 0
     records: dict[Any, Any] = field(default_factory=dict)
     _changes: int = field(default_factory=changes)

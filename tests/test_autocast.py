@@ -349,6 +349,11 @@ def test_jit_around_and_inside():
         equal(product, x.astype(dtype) @ w.astype(dtype))
     assert f(x, w)[0].dtype is float32
     assert f.cache_info().specializations == 3
+    g = td.jit(lambda x: td.exp(x))
+    with td.autocast("cpu"):
+        g(x)
+    with td.autocast("cpu", td.float16):
+        assert "autocast was bfloat16 on cpu, and is float16 on cpu" in g.explain(x)
 
     @td.jit
     def g(x, w):

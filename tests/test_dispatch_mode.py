@@ -9,6 +9,7 @@ import pytest
 import tandem as td
 from tandem.eager import dispatch_mode as layer
 from tandem.operators.declare import declared
+from tandem.registry import native_type
 
 
 class Log(td.DispatchMode):
@@ -291,6 +292,18 @@ def test_interest_by(how):
     assert log.names == ["exp"]
     td.exp(x)
     assert log.names == ["exp"]
+
+
+def test_native_entries_of_other_operators_stay():
+    x = ones(2)
+    for _ in range(60):
+        td.exp(x), x + x, x.sum()
+    others = (td.add, td.sum)
+    before = [native_type.entry_of(one) for one in others]
+    with Log(ops=["exp"]):
+        x + x, x.sum()
+        assert [native_type.entry_of(one) for one in others] == before
+        assert not native_type.entry_of(td.exp)
 
 
 def test_overloads_by_name():

@@ -34,6 +34,12 @@ def test_as_eagerly():
     assert f.cache_info().misses == 1
 
 
+def test_explained():
+    f = td.jit(program)
+    f(ones(2, 2), ones(2, 2))
+    assert "arguments written after the call: x" in f.explain(ones(2, 2), ones(2, 2))
+
+
 def test_a_layout_that_is_not_contiguous():
     base = np.zeros((3, 4), np.float32)
     td.jit(lambda x: x.add_(1))(td.asarray(base[::2, 1:3]))
