@@ -64,7 +64,9 @@ class Specialization:
     context: tuple[Any, ...] = ()
     hits: int = 0
     records: dict[Any, Any] = field(default_factory=dict)
-    _changes: int = field(default_factory=changes)
+    _changes: int = (
+        -1
+    )  # so the first look at the registry is a whole one: it may have changed during the trace
 
     @property
     def calls(self) -> int:

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 from ..operators.rules import compute_dtype, normalize_axes
 from ..operators.user_functions import ScalarFunction, scalar_reason, user_function
 from ..registry.dtypes import DType
+from ..registry.keys import DispatchKey
+from ..registry.precedence import from_outside
 from ..tracer.graph import Graph, Node, Value
 from ..tracer.infer import stand_in
 from .layout import Layout, contiguous, is_view, view_of
@@ -70,6 +72,11 @@ class Resolution:
         return self.roots.get(value) or (value, contiguous(value.shape))
 
     def _choose(self, node: Node) -> Choice:
+        instead = from_outside(node.op, DispatchKey.CPU)
+        if instead is not None:
+            return Choice(
+                "callback", f"{instead.name} of {instead.origin} is registered in place of its kernel"
+            )
         if is_view(node):
             found = self._view(node)
             if found is not None:

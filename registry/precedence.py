@@ -199,6 +199,15 @@ def chosen(entry: Entry, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
     return entry.fn.choose(op, args, kwargs) if isinstance(entry.fn, Selector) else entry
 
 
+def from_outside(op: Any, key: DispatchKey) -> Registration | None:
+    """The kernel from outside that serves one of tandem's own operators at a key, for every dtype or for one."""
+    if not op.place.own:
+        return None
+    entry: Entry = op.table[key]
+    found = [each.registration for each in (entry, *entry.dtypes.values()) if each.registration is not None]
+    return next((registration for registration in found if not registration.place.own), None)
+
+
 def _by_dtype(place: int, base: Entry, special: Mapping[DType, list[Entry]]) -> Entry:
     differing: dict[DType | None, Entry] = {
         dtype: table[place] for dtype, table in special.items() if table[place] != base
