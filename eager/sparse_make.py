@@ -108,10 +108,23 @@ def coalesce(x: SparseTensor) -> SparseTensor:
     pattern = x._pattern
     if pattern.is_coalesced:
         return x
-    distinct, group = np.unique(pattern.linear(), return_inverse=True)
-    zeros = by_name("zeros")((len(distinct),), dtype=x.dtype, device=x.device)
-    values = by_name("index_put")(zeros, (wrap(group.reshape(-1)),), x._values, 0, accumulate=True)
-    return of_places(pattern.layout, pattern.shape, distinct, values)
+    return summed(pattern.layout, pattern.shape, pattern.linear(), x._values)
+
+
+def summed(layout: Layout, shape: tuple[int, ...], linear: Any, values: Any) -> SparseTensor:
+    """A coalesced sparse tensor of values at places, numbers in row-major order; those at equal places are added."""
+    order = np.argsort(linear, kind="stable")  # fast on what is sorted already, or in two parts
+    found = linear[order]
+    is_first = np.ones(len(found), bool)
+    np.not_equal(found[1:], found[:-1], out=is_first[1:])
+    if is_first.all():
+        return of_places(layout, shape, found, pick(values, order))
+    group = np.empty(len(found), np.int64)
+    group[order] = np.cumsum(is_first) - 1
+    distinct = found[is_first]
+    zeros = by_name("zeros")((len(distinct),), dtype=values.dtype, device=values.device)
+    added = by_name("index_put")(zeros, (wrap(group),), values, 0, accumulate=True)
+    return of_places(layout, shape, distinct, added)
 
 
 def of_places(layout: Layout, shape: tuple[int, ...], linear: Any, values: Any) -> SparseTensor:
@@ -131,15 +144,18 @@ def _stored(layout: Layout, shape: tuple[int, ...], coordinates: Any) -> tuple[A
 
 def rows_of(x: SparseTensor) -> tuple[Any, Any, Any]:
     """``(row starts, columns, values)`` of a matrix of either layout."""
-    if x.layout == sparse_csr:
-        return wrap(x._pattern.indices[0]), wrap(x._pattern.indices[1]), x._values
     pattern, values = x._pattern, x._values
-    rows, columns = pattern.indices
-    if not pattern.is_coalesced:
-        order = np.argsort(rows, kind="stable")
-        rows, columns, values = rows[order], columns[order], pick(values, order)
-    crow, col = _stored(sparse_csr, pattern.shape, (rows, columns))
-    return wrap(crow), wrap(col), values
+    if pattern.layout == sparse_csr:
+        crow, col = pattern.indices
+        return wrap(crow), wrap(col), values
+    if pattern.rows is None:
+        rows, columns = pattern.indices
+        order = None if pattern.is_coalesced else np.argsort(rows, kind="stable")
+        if order is not None:
+            rows, columns = rows[order], columns[order]
+        pattern.rows = (*_stored(sparse_csr, pattern.shape, (rows, columns)), order)
+    crow, col, order = pattern.rows
+    return wrap(crow), wrap(col), values if order is None else pick(values, order)
 
 
 def to_sparse(x: Tensor, layout: Any) -> Any:

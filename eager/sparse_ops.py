@@ -19,8 +19,8 @@ from ..registry.layouts import sparse_coo
 from ..registry.operator import Operator
 from ..registry.values import TensorSpec, describe
 from .dunders import by_name
-from .sparse_make import coalesce, of_places, pick, rows_of, to_sparse
-from .sparse_tensor import SparseTensor, dense, linear_index, sparse_tensor, with_values
+from .sparse_make import coalesce, of_places, pick, rows_of, summed, to_sparse
+from .sparse_tensor import Pattern, SparseTensor, dense, frozen, linear_index, sparse_tensor, with_values
 from .tensor import Tensor, wrap
 
 Kernel = Callable[..., Any]
@@ -66,10 +66,7 @@ def add(self: Any, other: Any) -> Any:
 def _joined(self: SparseTensor, other: SparseTensor, values: Any) -> SparseTensor:
     """The places of two tensors, one after the other, with values for all; then coalesced."""
     linear = np.concatenate([self._pattern.linear(), other._pattern.linear()])
-    distinct, group = np.unique(linear, return_inverse=True)
-    zeros = by_name("zeros")((len(distinct),), dtype=values.dtype, device=values.device)
-    summed = by_name("index_put")(zeros, (wrap(group.reshape(-1)),), values, 0, accumulate=True)
-    return of_places(self.layout, self.shape, distinct, summed)
+    return summed(self.layout, self.shape, linear, values)
 
 
 def sub(self: Any, other: Any) -> Any:
@@ -123,7 +120,8 @@ def permute(self: SparseTensor, axes: tuple[int, ...]) -> SparseTensor:
     order = [axis % len(self.shape) for axis in axes]
     shape = tuple(self.shape[axis] for axis in order)
     coordinates = self._pattern.coordinates()
-    return _sorted(self, shape, linear_index(tuple(coordinates[axis] for axis in order), shape))
+    linear = linear_index(tuple(coordinates[axis] for axis in order), shape)
+    return summed(self.layout, shape, linear, self._values)
 
 
 def reshape(self: SparseTensor, shape: Any) -> SparseTensor:
@@ -132,17 +130,7 @@ def reshape(self: SparseTensor, shape: Any) -> SparseTensor:
     if not wanted:
         raise NotHere
     x = self if self.layout == sparse_coo or len(wanted) == 2 else to_sparse(self, sparse_coo)
-    return _sorted(x, wanted, x._pattern.linear())
-
-
-def _sorted(x: SparseTensor, shape: tuple[int, ...], linear: Any) -> SparseTensor:
-    """A tensor of the same values at other places, coalesced."""
-    distinct, first, group = np.unique(linear, return_index=True, return_inverse=True)
-    if len(distinct) == len(linear):
-        return of_places(x.layout, shape, distinct, pick(x._values, first))
-    zeros = by_name("zeros")((len(distinct),), dtype=x.dtype, device=x.device)
-    values = by_name("index_put")(zeros, (wrap(group.reshape(-1)),), x._values, 0, accumulate=True)
-    return of_places(x.layout, shape, distinct, values)
+    return summed(x.layout, wanted, x._pattern.linear(), x._values)
 
 
 # -- sums --------------------------------------------------------------------------------------------------------------
@@ -195,19 +183,17 @@ def _sparse_product(self: SparseTensor, other: SparseTensor, spec: TensorSpec) -
     if all(type(v) is Tensor and not v.requires_grad for v in (first, second)) and not is_half(spec.dtype.np):
         return _by_scipy(sparse_tensor(one._pattern, first), sparse_tensor(two._pattern, second), spec)
     place, left, right = _pairs(one, two)
-    distinct, group = np.unique(place, return_inverse=True)
-    products = by_name("mul")(pick(first, left), pick(second, right))
-    zeros = by_name("zeros")((len(distinct),), dtype=spec.dtype, device=self.device)
-    summed = by_name("index_put")(zeros, (wrap(group.reshape(-1)),), products, 0, accumulate=True)
-    return of_places(layout, spec.shape, distinct, summed)
+    return summed(layout, spec.shape, place, by_name("mul")(pick(first, left), pick(second, right)))
 
 
 def _by_scipy(one: SparseTensor, two: SparseTensor, spec: TensorSpec) -> SparseTensor:
     found = _scipy(one) @ _scipy(two)
     found.sort_indices()
-    rows = np.repeat(np.arange(spec.shape[0]), np.diff(found.indptr))
-    linear = linear_index((rows, found.indices), spec.shape)
-    return of_places(one.layout, spec.shape, linear, wrap(found.data.astype(spec.dtype.np, copy=False)))
+    places = frozen(found.indptr), frozen(found.indices)
+    if one.layout == sparse_coo:
+        places = frozen(np.repeat(np.arange(spec.shape[0]), np.diff(found.indptr))), places[1]
+    values = wrap(found.data.astype(spec.dtype.np, copy=False))
+    return sparse_tensor(Pattern(one.layout, spec.shape, places, True), values)
 
 
 def _scipy(x: SparseTensor) -> Any:

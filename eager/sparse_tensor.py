@@ -40,15 +40,16 @@ class Pattern:
         shape: the shape of the tensor.
         indices: in the layout COO one array per axis; in CSR the row starts and the columns.
         is_coalesced: whether the places are sorted and none occurs twice.
+        rows: kept once it is asked for: of CSR the row of each element, of COO the compressed rows.
     """
 
-    __slots__ = ("__weakref__", "_rows", "indices", "is_coalesced", "layout", "shape")
+    __slots__ = ("__weakref__", "indices", "is_coalesced", "layout", "rows", "shape")
 
     def __init__(
         self, layout: Layout, shape: tuple[int, ...], indices: tuple[Indices, ...], is_coalesced: bool
     ):
         self.layout, self.shape, self.indices, self.is_coalesced = layout, shape, indices, is_coalesced
-        self._rows: Any = None
+        self.rows: Any = None
 
     @property
     def nnz(self) -> int:
@@ -59,10 +60,10 @@ class Pattern:
         """For each axis the positions of the stored elements."""
         if self.layout == sparse_coo:
             return self.indices
-        if self._rows is None:
+        if self.rows is None:
             crow = self.indices[0]
-            self._rows = frozen(np.repeat(np.arange(len(crow) - 1), np.diff(crow)))
-        return self._rows, self.indices[1]
+            self.rows = frozen(np.repeat(np.arange(len(crow) - 1), np.diff(crow)))
+        return self.rows, self.indices[1]
 
     def linear(self) -> Indices:
         """The places as numbers in row-major order."""
