@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from .. import lazy
 from ..errors import ValueArgumentError
@@ -11,7 +12,8 @@ from ..units import duration, size
 from .events import Event
 
 
-class Row(NamedTuple):
+@dataclass(frozen=True)
+class Row:
     """The events of one name.
 
     Attributes:
