@@ -85,8 +85,9 @@ class Declaration:
         inplace: whether an in-place variant (``add_``) exists.
         method: whether it is a method of Tensor.
         explicit: for composites: recorded whole by a trace (CompositeExplicit) instead of decomposed.
-        batching: how the Batched layer runs the operator on tensors with a batch axis in front (:mod:`tandem.eager.
-            batched`); None where the kind's rule, or a loop, does.
+        batching: how the Batched layer runs the operator on tensors with a batch axis in front, a rule of
+            :mod:`.batching`; the elementwise kinds, reductions and scans supply theirs. None: a composite's body, or a
+            loop over the examples.
         autocast: the Autocast layer's policy: ``"lower"`` (run in the lower precision), ``"float32"``, ``"promote"``
             (the widest dtype among the arguments), or empty: left alone.
         effects: ``"random"``, ``"callback"``, ``"print"``, ``"mutation"``: never merged, dropped or moved.

@@ -1,7 +1,9 @@
 """``td.vmap``: axes, pytrees, nesting, levels, writing, leaks, errors."""
 
 import dataclasses
+import gc
 import re
+import weakref
 from collections import namedtuple
 
 import numpy as np
@@ -421,6 +423,81 @@ def test_writing_under_gradients():
     np.testing.assert_allclose(td.vmap(td.grad(f))(x).numpy(), want, rtol=1e-6, atol=1e-8)
     got = td.grad(lambda x: td.vmap(f)(x).sum())(x)
     np.testing.assert_allclose(got.numpy(), want, rtol=1e-6, atol=1e-8)
+
+
+def test_writing_along_later_axes():
+    x, k, u = draw(3, 2, 4), td.asarray([2, 0, -1]), draw(3, 2, seed=1)
+
+    def f(v, k, u):
+        y = v * 2.0
+        y[:, k] = u
+        y[:, [0, 1]] += v[:, k, None]
+        z = td.zeros((2, 4), dtype=td.float64)
+        z[:, k] = 1.0
+        return y * z + y
+
+    def plain(v, k, u):
+        y = v * 2
+        y[:, k] = u
+        y[:, [0, 1]] += v[:, k, None]
+        z = np.zeros((2, 4))
+        z[:, k] = 1
+        return y * z + y
+
+    rows = list(zip(x.numpy(), k.numpy(), u.numpy(), strict=True))
+    same(td.vmap(f)(x, k, u), [plain(*row) for row in rows])
+    slopes = td.vmap(td.grad(lambda v, k, u: (f(v, k, u) ** 2).sum(), (0, 2)))(x, k, u)
+    together = td.grad(lambda x, u: (td.vmap(f)(x, k, u) ** 2).sum(), (0, 1))(x, u)
+    for got, other in zip(slopes, together, strict=True):
+        same(got, other.numpy())
+    one = np.array(
+        [[(plain(v + e, k, u) ** 2).sum() for e in 1e-6 * np.eye(8).reshape(8, 2, 4)] for v, k, u in rows]
+    )
+    base = np.array([(plain(*row) ** 2).sum() for row in rows])
+    np.testing.assert_allclose(
+        slopes[0].numpy().reshape(3, 8), (one - base[:, None]) / 1e-6, rtol=1e-3, atol=1e-3
+    )
+
+
+def test_eager_gradients_through_writes():
+    w, x = td.asarray([2.0, 3.0], requires_grad=True), draw(3, 2)
+
+    def f(v):
+        y = v * w
+        y[0] = v[1] * w[1]
+        y *= v
+        z = td.zeros(2, dtype=td.float64)
+        z[1] = y.sum()
+        return (z * z).sum() + y.sum()
+
+    td.vmap(f)(x).sum().backward()
+    found, w.grad = w.grad, None
+    sum(f(v) for v in x).backward()
+    np.testing.assert_allclose(found.numpy(), w.grad.numpy(), rtol=1e-6)
+
+
+def test_nothing_stays_behind():
+    seen = []
+
+    def f(v):
+        y = v * 2
+        y[0] = 1.0
+        z = td.zeros(2, dtype=td.float64)
+        z[0] = v[0]
+        seen.extend([weakref.ref(y), weakref.ref(z), weakref.ref(y._payload)])
+        return y.sum()
+
+    x = draw(3, 2)
+    gc.collect()
+    gc.disable()
+    try:
+        td.vmap(f)(x)
+        td.vmap(td.grad(f))(x)
+        td.grad(lambda x: td.vmap(f)(x).sum())(x)
+        assert len(seen) == 9
+        assert all(ref() is None for ref in seen)
+    finally:
+        gc.enable()
 
 
 def test_writing_into_an_argument_writes_the_batch():
