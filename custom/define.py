@@ -51,7 +51,8 @@ def define(
 def _schema(stem: str, fn: Any, mutates_args: Any, text: str | None) -> Schema:
     """The schema of a function, by its annotations or as it is given."""
     if text is None:
-        parsed = infer_schema(fn, mutates_args)._replace(name=stem)
+        alone = isinstance(mutates_args, str) and mutates_args != "unknown"
+        parsed = infer_schema(fn, [mutates_args] if alone else mutates_args)._replace(name=stem)
     else:
         parsed = _given(stem, text, mutates_args)
     if any(result.type.aliases() for result in parsed.returns):

@@ -26,7 +26,7 @@ def custom_op(
     Args:
         name: ``"namespace::name"``. A definition that is run again replaces the former one.
         fn: the function, of tensors and other values by the schema; None to use ``custom_op`` as a decorator.
-        mutates_args: names of the tensor arguments that the function writes into; ``"unknown"`` for all.
+        mutates_args: names of the tensor arguments that the function writes into, or one; ``"unknown"`` for all.
         device_types: device types that the function serves, such as ``"cpu"``; None: all.
         schema: the arguments and results, ``"(Tensor x, int n) -> Tensor"``; None reads them off the annotations.
 

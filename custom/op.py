@@ -16,7 +16,7 @@ from ..registry.function import OperatorFunction, functions
 from ..registry.keys import BACKEND_OF_DEVICE, DispatchKey, parse_key
 from ..registry.library import Handle, Library
 from ..registry.native_type import accept_entries
-from ..registry.operator import Operator
+from ..registry.operator import Operator, lock
 from ..registry.values import TensorSpec
 from .adapt import adapted
 from .casting import autocast_kernel
@@ -44,6 +44,7 @@ class CustomOp(OperatorFunction):
     def __init__(self, operator: Operator, library: Library, function: Any, doc: str = ""):
         super().__init__(operator, doc)
         self.library, self.function, self.named = library, function, None
+        self._derivatives: list[Any] = [getattr(operator.decl, "derivative", None)]
         self.__module__ = getattr(function, "__module__", "") or "tandem"
         functions[operator.name] = self
 
@@ -146,7 +147,7 @@ class CustomOp(OperatorFunction):
         _callable(backward)
         if setup_context is not None:
             _callable(setup_context)
-        return self._declare(derivative=Custom(backward, setup_context))
+        return self._set_derivative(Custom(backward, setup_context))
 
     def register_vmap(self, fn: Callable[..., Any] | None = None) -> Any:
         """Register how the operator runs on a batch; without it a loop runs it on one example after the other.
@@ -178,17 +179,22 @@ class CustomOp(OperatorFunction):
         """
         return self._impl(autocast_kernel(device_type, dtype), DispatchKey.Autocast, boxed=True)
 
-    def _declare(self, **fields: Any) -> Handle:
-        """Change fields of the declaration; the handle puts the former values back."""
+    def _set_derivative(self, derivative: Any) -> Handle:
+        """Put a derivative in force; the newest is, and an older one again when that goes."""
+        with lock:
+            self._derivatives.append(derivative)
+            self._put_derivative()
+        return Handle(partial(self._drop_derivative, derivative))
+
+    def _drop_derivative(self, derivative: Any) -> None:
+        with lock:
+            self._derivatives = [one for one in self._derivatives if one is not derivative]
+            self._put_derivative()
+
+    def _put_derivative(self) -> None:
         operator = self.operator
-        former = {name: getattr(operator.decl, name) for name in fields}
-
-        def put(values: dict[str, Any]) -> None:
-            operator.decl = replace(operator.decl, **values)
-            operator.recompute()
-
-        put(fields)
-        return Handle(lambda: put(former))
+        operator.decl = replace(operator.decl, derivative=self._derivatives[-1])
+        operator.recompute()
 
     def remove(self) -> None:
         """Take the operator and everything that was registered with it out of the registry."""

@@ -418,6 +418,24 @@ def test_without_a_gradient_backward_raises_and_names_the_line(op):
         op(x).sum().backward()
 
 
+def test_the_newest_derivative_is_in_force_whatever_goes_first(op):
+    x = td.asarray([0.5], requires_grad=True)
+
+    def gradient():
+        x.grad = None
+        op(x).sum().backward()
+        return x.grad.tolist()
+
+    one = op.register_autograd(lambda ctx, g: (g, None))
+    two = op.register_autograd(lambda ctx, g: (2 * g, None))
+    assert gradient() == [2.0]
+    one.remove()
+    assert gradient() == [2.0]
+    two.remove()
+    with pytest.raises(errors.NotDifferentiableError):
+        gradient()
+
+
 @pytest.mark.filterwarnings("ignore:.*has no batching rule")
 def test_vmap_by_a_loop_and_by_a_rule(op):
     batch = td.stack([X, X * 2, X * 3])
