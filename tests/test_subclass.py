@@ -5,6 +5,7 @@ import pickle
 from typing import ClassVar
 
 import numpy as np
+import optable
 import pytest
 import tandem as td
 
@@ -285,6 +286,63 @@ def test_modes_see_a_subclass(log):
     assert seen == [("add", (Logging,)), ("add", (Logging,))] + [("add", ())] * (len(seen) - 2)
     with td.no_dispatch(), pytest.raises(NotImplementedError, match="no memory"):
         x + 1
+
+
+# --- every operator of the table --------------------------------------------------------------------------
+
+
+class Through(td.Tensor):
+    """Hands every call on."""
+
+    def __new__(cls, value):
+        self = td.Tensor._make_wrapper(cls, value.shape, value.dtype)
+        self.value = value
+        return self
+
+    @classmethod
+    def __tandem_dispatch__(cls, op, types, args, kwargs):
+        out = op(*unwrap(cls, "value", args), **unwrap_kwargs(cls, kwargs))
+        return tuple(map(cls, out)) if isinstance(out, tuple) else cls(out)
+
+
+class Pass(td.DispatchMode):
+    """Counts calls and hands them on."""
+
+    count = 0
+
+    def __tandem_dispatch__(self, op, types, args, kwargs):
+        self.count += 1
+        return op(*args, **kwargs)
+
+
+TABLE = optable.table()
+
+
+@pytest.mark.parametrize("name", TABLE)
+@td.exclude_keys("Profiler")  # all by the Python dispatcher
+def test_through_a_subclass_and_through_modes(name):
+    op = TABLE[name]
+    for dtype, sample in optable.rows(op):
+        args, kwargs = optable.to_tensors(optable.arrays_of(sample, dtype, optable.generator(op, dtype)))
+        try:
+            wanted = op(*args, **kwargs)
+        except td.errors.TandemError as fault:
+            with pytest.raises(type(fault)), Pass(), Pass(below="Autograd"):
+                op(*args, **kwargs)
+            continue
+        with Pass() as high, Pass(below="Autograd"):
+            same(op(*args, **kwargs), wanted)
+        assert high.count == 1
+        if dtype in (td.float32, td.int64):
+            wrapped = optable.replace((args, kwargs), td.Tensor, Through)
+            same(unwrap(Through, "value", op(*wrapped[0], **wrapped[1])), wanted)
+
+
+def same(found, wanted):
+    assert type(found) is type(wanted)
+    for one, two in zip(*((x if isinstance(x, tuple) else (x,)) for x in (found, wanted)), strict=True):
+        assert one.dtype is two.dtype and one.shape == two.shape
+        assert one._array.tobytes() == two._array.tobytes()
 
 
 # --- several classes --------------------------------------------------------------------------------------
