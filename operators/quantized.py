@@ -99,8 +99,11 @@ def _int_mm_meta(self: Any, other: Any, self_zero: int = 0, other_zeros: Any = N
 def _int_mm_kernel(xp: Any, self: Any, other: Any, self_zero: int, other_zeros: Any) -> Any:
     """float32 products of blocks so short that no sum is rounded, added up as int32."""
     zeros = xp.asarray(0 if other_zeros is None else other_zeros)
-    one = self.astype(xp.float32) - xp.float32(self_zero)
-    two = other.astype(xp.float32) - zeros.astype(xp.float32)
+    one, two = self.astype(xp.float32), other.astype(xp.float32)
+    if self_zero:
+        one -= xp.float32(self_zero)
+    if zeros.any():
+        two -= zeros.astype(xp.float32)
     largest = _reach(self.dtype, self_zero) * max(
         _reach(other.dtype, zeros.min(initial=0)), _reach(other.dtype, zeros.max(initial=0))
     )

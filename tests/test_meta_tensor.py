@@ -380,3 +380,35 @@ def test_the_page_about_layouts_says_what_happens():
     runner.run(example, out=report.write)
     assert runner.tries > 10
     assert not runner.failures, report.getvalue()
+
+
+def transformer(params, tokens, targets):
+    """A block of a language model: embedding, causal attention, a layer of neurons, the loss."""
+    x = params["embed"][tokens]
+    q, k, v = (td.layer_norm(x, (32,)) @ params[name] for name in ("query", "key", "value"))
+    heads = [t.reshape(*t.shape[:-1], 4, -1).transpose(-3, -2) for t in (q, k, v)]
+    mixed = td.scaled_dot_product_attention(*heads, is_causal=True).transpose(-3, -2)
+    x = x + mixed.reshape(*x.shape) @ params["out"]
+    x = x + td.gelu(td.layer_norm(x, (32,)) @ params["up"]) @ params["down"]
+    return td.cross_entropy(x.reshape(-1, x.shape[-1]) @ params["embed"].T, targets.reshape(-1))
+
+
+def test_a_whole_model_runs_without_data():
+    rng = np.random.default_rng(0)
+    shapes = {"embed": (50, 32), "up": (32, 128), "down": (128, 32)}
+    shapes |= dict.fromkeys(("query", "key", "value", "out"), (32, 32))
+    params = {name: td.asarray(rng.normal(size=s).astype(np.float32) / 8) for name, s in shapes.items()}
+    tokens = td.asarray(rng.integers(0, 50, (2, 16)))
+    bare = {name: x.to("meta") for name, x in params.items()}
+    for step in (td.value_and_grad(transformer), td.jit(td.value_and_grad(transformer))):
+        loss, slopes = step(params, tokens, tokens)
+        with td.meta_memory(bare) as memory:
+            no_loss, no_slopes = step(bare, tokens.to("meta"), tokens.to("meta"))
+        assert (no_loss.shape, no_loss.dtype) == (loss.shape, loss.dtype)
+        assert {name: (g.shape, g.dtype) for name, g in no_slopes.items()} == {
+            name: (g.shape, g.dtype) for name, g in slopes.items()
+        }
+        assert all(type(g) is MetaTensor for g in no_slopes.values())
+        needed = sum(x.nbytes for x in params.values())
+        assert memory.live == 2 * needed + no_loss.nbytes
+        assert memory.peak > memory.live

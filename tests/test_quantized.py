@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -311,3 +313,20 @@ def test_pytorch_gives_the_same_linear_and_add(channels):
     got = td.ops.quantized.add(qx, qy, 0.2, 10).int_repr().numpy().astype(int)
     assert np.abs(got - want).max() <= 1
     assert (got != want).mean() < 0.02
+
+
+def test_the_machinery_loads_at_first_use():
+    code = """
+import sys, tandem as td
+parts = ("eager.sparse", "eager.quantized", "operators.sparse", "operators.quantized")
+loaded = [m for m in sys.modules for part in parts if m.startswith("tandem." + part)]
+assert not loaded and "scipy" not in sys.modules, loaded
+assert {"sparse", "quantized"} <= set(dir(td.ops))
+one = td.ones((1, 1), dtype=td.int8)
+assert td.ops.quantized.int_mm(one, one).item() == 1
+assert "scipy" not in sys.modules
+assert td.ops.sparse.spmm.schema.name == "spmm"
+assert td.dispatch_table("quantized::linear")["QuantizedCPU"].kind == "kernel"
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd="/")
+    assert done.returncode == 0, done.stderr
