@@ -18,6 +18,7 @@ from ..registry.library import Handle, Library
 from ..registry.native_type import accept_entries
 from ..registry.operator import Operator, lock
 from ..registry.values import TensorSpec
+from ..tracer.writes import functional_forms
 from .adapt import adapted
 from .casting import autocast_kernel
 
@@ -199,6 +200,7 @@ class CustomOp(OperatorFunction):
     def remove(self) -> None:
         """Take the operator and everything that was registered with it out of the registry."""
         self.library.close()
+        functional_forms.pop(self.operator, None)
         if functions.get(self.operator.name) is self:
             del functions[self.operator.name]
 

@@ -150,6 +150,32 @@ def test_removal_leaves_nothing():
     assert seen() is None
 
 
+def test_operators_that_are_gone_are_collected():
+    def grow(x: td.Tensor) -> None:
+        x.numpy()[...] += 1
+
+    held = []
+    for _ in range(3):
+        made = [
+            td.custom_op("outside::one", sine),
+            td.custom_op("outside::two", grow, mutates_args=["x"]),
+            td.elementwise_op("outside::three", lambda x: x * 2, derivative={"x": 2}),
+            td.composite_op("outside::four(Tensor x) -> Tensor", lambda x: x + x),
+        ]
+        made[0].register_fake(lambda x, scale: td.empty_like(x))
+        for op in made:
+            for _ in range(20):  # often enough for a native entry
+                op(td.zeros(3))
+            td.jit(lambda x, op=op: (y := x + 1, op(y), y)[2])(X)
+        td.grad(lambda x, op=made[2]: op(x).sum())(X)
+        held += [weakref.ref(op.op) for op in made]
+        for op in made:
+            op.remove()
+    del made, op
+    gc.collect()
+    assert [ref for ref in held if ref() is not None] == []
+
+
 # --- kernels ----------------------------------------------------------------------------------------------
 
 

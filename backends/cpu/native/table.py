@@ -163,6 +163,13 @@ class Stubs:
         """A listener of the registry: an operator is there, or is no more."""
         if not defined and op in self.kernels:
             self.kernels.pop(op).close()
+        stub = None if defined else self.by_operator.pop(op, None)
+        if stub is not None:
+            stub.take_out()
+            for concerned in {op, stub.base}:
+                self._concerned[concerned].remove(stub)
+                if not self._concerned[concerned]:
+                    del self._concerned[concerned]
 
     def add(self, function: Any) -> None:
         """Give an operator function its stub: of its kind, or the one of functions with a Python kernel."""
