@@ -10,6 +10,7 @@ import heapq
 from collections.abc import Iterable
 from typing import Any
 
+from . import hooks
 from .dunders import by_name
 from .meta import AutogradMeta
 from .node import Node, fit
@@ -47,6 +48,8 @@ class Pass:
         heap = self._heap
         while heap:
             self._step(heapq.heappop(heap)[1])
+        if hooks.used[0]:
+            self.leaves = {leaf: hooks.run(leaf, 0, gradient) for leaf, gradient in self.leaves.items()}
         return self.leaves
 
     @property
@@ -56,6 +59,8 @@ class Pass:
 
     def _step(self, node: Node) -> None:
         given = self._pending.pop(node)
+        if hooks.used[0]:
+            given = {index: hooks.run(node, index, gradient) for index, gradient in given.items()}
         if self._wanted:
             self._keep_wanted(node, given)
         gradients = node.gradients(given)

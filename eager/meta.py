@@ -22,14 +22,16 @@ class AutogradMeta:
         index: which result of ``node`` it is.
         view: for a recorded view: how it was made (:class:`.views.View`).
         family: the recorded tensors in the same memory (:class:`.views.Family`), if there are several.
+        hooks: of a leaf, what sees its gradient (:mod:`.hooks`); not set where there is none.
         cut_by: the operator whose integer result the tensor is, for the message of ``backward``; else empty.
     """
 
-    __slots__ = ("__weakref__", "cut_by", "family", "grad", "index", "node", "requires_grad", "view")
+    __slots__ = ("__weakref__", "cut_by", "family", "grad", "hooks", "index", "node", "requires_grad", "view")
 
     grad: Any
     view: Any
     family: Any
+    hooks: Any
 
     def __init__(self, node: Any = None, index: int = 0, requires_grad: bool = True, cut_by: str = ""):
         self.requires_grad, self.node, self.index, self.cut_by = requires_grad, node, index, cut_by

@@ -22,6 +22,7 @@ from .at import At
 from .backward import backward
 from .construct import asarray, check_device, moved
 from .dunders import by_name, is_operand
+from .hooks import register_hook, retain_grad
 from .meta import requires_grad_
 from .tensor import Tensor, wrap, wrap_view
 
@@ -222,7 +223,9 @@ METHODS: dict[str, Callable[..., Any]] = {
     "detach": detach,
     "fill_": fill_,
     "backward": backward,
+    "register_hook": register_hook,
     "requires_grad_": requires_grad_,
+    "retain_grad": retain_grad,
     "to": to,
     "zero_": zero_,
     **layouts.METHODS,

@@ -39,12 +39,14 @@ class Node:
         versions: the version that each saved tensor had; a :class:`.storage.Hold` for one that is kept as an alias.
         results: specs of the results if there are several, else None.
         reason: why there is no derivative.
+        hooks: what sees the gradients of the results (:mod:`.hooks`); not set where there is none.
     """
 
     __slots__ = (
         "__weakref__",
         "active",
         "edges",
+        "hooks",
         "op",
         "reason",
         "results",
@@ -52,6 +54,8 @@ class Node:
         "sequence",
         "versions",
     )
+
+    hooks: Any
 
     def __init__(self, op: Operator, active: Active | None, edges: list[Any], reason: str = ""):
         self.op, self.active, self.edges, self.reason = op, active, tuple(edges), reason

@@ -1059,11 +1059,20 @@ class TensorMethods(TensorBase):
         value: Any,
     ) -> Tensor:
         """Write one value into all elements; returns the tensor."""
+    def register_hook(
+        self,
+        hook: Any,
+    ) -> Any:
+        """Have a function called with the gradient of this tensor, each time that ``backward`` ha..."""
     def requires_grad_(
         self,
         requires_grad: _b.bool = True,
     ) -> Tensor:
         """Record operations on this tensor from now on, or stop recording; returns the tensor."""
+    def retain_grad(
+        self,
+    ) -> None:
+        """Have ``backward`` fill ``grad`` of this tensor too, though it is the result of an opera..."""
     def to(
         self,
         *target: Any,

@@ -19,13 +19,12 @@ from typing import Any
 import numpy as np
 
 from ..registry.operator import Operator
-from ..registry.values import TensorBase
 from .dunders import by_name
 from .meta import AutogradMeta
 from .node import Node
 from .plans import Active, Plan, Rule
 from .storage import Storage
-from .tensor import EAGER, storage_of, wrap
+from .tensor import EAGER, Tensor, storage_of, wrap
 
 Attach = Callable[[Any, AutogradMeta], Any]
 Record = Callable[["View", Any], Node]
@@ -97,7 +96,7 @@ def shares(one: Any, two: Any) -> bool:
 def track(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> None:
     """Note that a recorded result is a view of the first argument, if it is one."""
     base = args[0]
-    if not isinstance(out, TensorBase):
+    if not isinstance(out, Tensor):
         return  # several views by one call: writing into one is refused
     of_a_level = hasattr(out, "_payload")
     if of_a_level != hasattr(base, "_payload") or base._meta is None or not shares(base, out):

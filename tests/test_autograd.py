@@ -129,6 +129,60 @@ def test_gradient_by_a_result():
     assert td.autograd.grad((x * x).sum(), other, allow_unused=True) == (None,)
 
 
+def test_hooks():
+    x, seen = leaf([1.0, 2.0]), []
+    y = x * 3.0
+    handle = y.register_hook(lambda g: g * 10.0)
+    y.register_hook(lambda g: seen.append(g.tolist()))
+    x.register_hook(lambda g: g + 1.0)
+    (y * y).sum().backward()
+    assert seen == [[60.0, 120.0]]
+    assert x.grad.tolist() == [181.0, 361.0]
+    x.grad = None
+    z = x * 3.0
+    with z.register_hook(lambda g: g * 100.0):
+        pass
+    z.sum().backward()
+    assert x.grad.tolist() == [4.0, 4.0]
+    handle.remove()
+    handle.remove()
+    (slope,) = td.autograd.grad((y * y).sum(), y, create_graph=True)
+    assert slope.tolist() == [6.0, 12.0]
+    assert seen[1:] == [[6.0, 12.0]]
+    for bad, kind in (
+        (lambda: x.register_hook(3), TypeError),
+        (lambda: td.ones(1).register_hook(print), RuntimeError),
+    ):
+        with pytest.raises(kind):
+            bad()
+    with pytest.raises(errors.UnsupportedError, match="eager"):
+        td.grad(lambda v: (v.register_hook(print), v.sum())[1])(td.ones(2))
+    x.register_hook(lambda g: g.sum())
+    with pytest.raises(errors.AutogradError, match="a hook gave"):
+        (x * 2).sum().backward()
+
+
+def test_retain_grad():
+    x = leaf([1.0, 2.0])
+    y = x * 3.0
+    y.retain_grad()
+    z = (y * y).sum()
+    z.backward(retain_graph=True)
+    assert y.grad.tolist() == [6.0, 12.0]
+    z.backward()
+    assert y.grad.tolist() == [12.0, 24.0]
+    x.retain_grad()
+    with pytest.raises(errors.AutogradError):
+        td.ones(2).retain_grad()
+    gone = weakref.ref(y._meta.node)
+    gc.disable()
+    try:
+        del y, z
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
 def test_composites_and_user_operators():
     check(lambda x: (td.softmax(x) * td.asarray(POINT)).sum(), POINT)
     with td.Library("autogradtest", "DEF") as lib:

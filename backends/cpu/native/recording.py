@@ -45,7 +45,7 @@ def class_constants() -> dict[str, int]:
         (AutogradMeta, "META_", META_SLOTS, None),
         (Hold, "HOLD_", ("storage", "version"), hold),
     ):
-        unknown = {*cls.__slots__} - {*names, "__weakref__"}
+        unknown = {*cls.__slots__} - {*names, "__weakref__", "hooks"}
         if unknown:
             raise RuntimeError(f"native code does not know {cls.__name__}.{', '.join(sorted(unknown))}")
         found |= layout.slot_constants(cls, prefix, names, probe)
