@@ -11,7 +11,7 @@ from ..operators.declare import LIBRARY
 from ..registry.dtypes import int8
 from ..registry.keys import DispatchKey
 from ..registry.layouts import sparse_coo, sparse_csr
-from ..registry.namespace import late
+from ..registry.library import late
 from ..registry.operator import Operator
 from .tensor import Tensor
 

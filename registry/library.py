@@ -7,7 +7,7 @@ registered gives a handle that takes it back and restores what it had shadowed.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any
 
@@ -333,12 +333,18 @@ def _drop_fallback(key: DispatchKey, registration: Registration) -> None:
             tell("remove", "*", registration)
 
 
+# Namespaces of the package whose operators are defined when somebody first looks for one, and how.
+late: dict[str, Callable[[], Any]] = {}
+
+
 def find_overloads(namespace: str, name: str) -> list[Operator]:
     """All overloads of an operator, in order of definition.
 
     Raises:
         UnknownOperatorError: there is none.
     """
+    if namespace in late:
+        late[namespace]()
     prefix = f"{namespace}::{name}"
     found = [op for full, op in list(operators.items()) if full == prefix or full.startswith(prefix + ".")]
     if not found:

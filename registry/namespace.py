@@ -6,13 +6,12 @@ undefining an overload takes it out again, and who has kept it is served by look
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ..errors import UnknownOperatorError
 from . import native_type
 from .function import make_function
-from .library import find_overloads
+from .library import find_overloads, late
 from .native_type import NativeCallable, accept_entries
 from .operator import Operator, definition_listeners, lock, operators
 from .overloads import OverloadSet
@@ -138,10 +137,6 @@ class Namespace:
 
     def __repr__(self) -> str:
         return f"<namespace {self._name}: {len(dir(self))} operators>"
-
-
-# Namespaces whose operators are defined when somebody first asks for one.
-late: dict[str, Callable[[], Any]] = {}
 
 
 class Namespaces:

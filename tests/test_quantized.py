@@ -322,11 +322,11 @@ parts = ("eager.sparse", "eager.quantized", "operators.sparse", "operators.quant
 loaded = [m for m in sys.modules for part in parts if m.startswith("tandem." + part)]
 assert not loaded and "scipy" not in sys.modules, loaded
 assert {"sparse", "quantized"} <= set(dir(td.ops))
+assert td.dispatch_table("quantized::linear")["QuantizedCPU"].kind == "kernel"
 one = td.ones((1, 1), dtype=td.int8)
 assert td.ops.quantized.int_mm(one, one).item() == 1
 assert "scipy" not in sys.modules
 assert td.ops.sparse.spmm.schema.name == "spmm"
-assert td.dispatch_table("quantized::linear")["QuantizedCPU"].kind == "kernel"
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd="/")
     assert done.returncode == 0, done.stderr
