@@ -148,11 +148,10 @@ class Operator:
     def follow_fallbacks(self) -> None:
         """Bring the table up to date after a change of the fallbacks, and tell the listeners if it differs."""
         with lock:
-            if self._published is not None:
-                self._renew()
-                self.keys_only = False
-                if self.changed:
-                    self._tell()
+            self._renew()
+            self.keys_only = False
+            if self.changed:
+                self._tell()
 
     def retire(self) -> None:
         """The definition has been removed: whoever still holds the operator gets an error instead of a kernel."""
@@ -372,4 +371,5 @@ def recompute_all() -> None:
     """Bring all tables up to date; a fallback has changed, and the lock is held."""
     fallbacks_changed()
     for operator in list(operators.values()):
-        operator.follow_fallbacks()
+        if operator.in_use:
+            operator.follow_fallbacks()

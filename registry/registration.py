@@ -77,10 +77,14 @@ def caller(namespace: str) -> Place:
     if frame is None:
         return Place("an unknown place")
     filename, line = frame.f_code.co_filename, frame.f_lineno
-    while frame is not None and frame.f_code.co_name != "<module>" and frame.f_code.co_filename == filename:
+    typed = frame.f_globals.get("__name__") == "__main__" and bool(_TYPED.search(filename))
+    while frame is not None and frame.f_code.co_filename == filename:
+        if frame.f_code.co_name == "<module>" or frame.f_code.co_name.startswith(
+            "<cell line"
+        ):  # the latter by IPython
+            return Place(f"{filename}:{line}", frame.f_code, typed)
         frame = frame.f_back
-    module = frame.f_code if frame is not None and frame.f_code.co_filename == filename else None
-    return Place(f"{filename}:{line}", module, bool(_TYPED.search(filename)))
+    return Place(f"{filename}:{line}", None, typed)
 
 
 _REGISTRY = __file__.rpartition("registration.py")[0]

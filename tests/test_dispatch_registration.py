@@ -26,6 +26,7 @@ def f(x=X):
 
 def run_cell(text, name, **names):
     """Run a notebook's cell: its file name is another one at each execution of IPython."""
+    names["__name__"] = "__main__"
     exec(compile(text, name, "exec"), names)
     return names
 
