@@ -7,6 +7,7 @@ derivative of the other.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from .. import lazy
@@ -106,10 +107,11 @@ def _sddmm_kernel(xp: Any, crow_indices: Any, col_indices: Any, one: Any, two: A
     check_pattern("sddmm", crow_indices, col_indices, len(two))
     dtype = (one.reshape(-1)[:0] * two.reshape(-1)[:0]).dtype
     wide = xp.dtype(xp.float32) if is_half(dtype) else dtype
-    one, two = (x.astype(wide, copy=False).reshape(len(x), -1) for x in (one, two))
+    width = math.prod(one.shape[1:])
+    one, two = (x.astype(wide, copy=False).reshape(len(x), width) for x in (one, two))
     rows = xp.repeat(xp.arange(len(crow_indices) - 1), xp.diff(crow_indices))
     found = xp.empty(len(col_indices), wide)
-    step = max(1, CHUNK // max(1, one.shape[1]))
+    step = max(1, CHUNK // max(1, width))
     with xp.errstate(all="ignore"):
         for start in range(0, len(rows), step):
             part = slice(start, start + step)
