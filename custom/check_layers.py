@@ -13,7 +13,6 @@ from ..jit import jit
 from ..operators.declare import Declaration
 from ..operators.derivatives import Custom, NotDifferentiable, reverse_rules
 from ..registry.dtypes import float64
-from ..registry.values import describe
 from ..vmap import vmap
 from .subject import Fault, Leaf, Skip, Subject, copy_of
 
@@ -308,8 +307,3 @@ def check_jit(subject: Subject) -> None:
                 f"compiled it gives something else than eagerly ({differs}): a kernel called from compiled code "
                 "computes something else than the eager one, or the kernel depends on more than its arguments"
             )
-
-
-def summary(found: Any) -> str:
-    """A short description of results, for messages."""
-    return describe(found)

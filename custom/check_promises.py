@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..eager.meta_tensor import MetaTensor
 from ..eager.tensor import Tensor, wrap
 from ..errors import TandemError, UnsupportedError
 from ..operators.rules import spec_of
-from ..registry.dtypes import ALL, DType
+from ..registry.dtypes import ALL, DType, as_dtype
 from ..registry.keys import DispatchKey
 from ..registry.values import TensorSpec, describe
 from ..tracer.infer import infer, specs_of
@@ -300,7 +299,7 @@ def declared_dtypes(subject: Subject) -> list[DType]:
     found = list(getattr(subject.op.decl, "dtypes", ()) or ())
     entry = subject.op.table[DispatchKey.CPU]
     by_dtype = getattr(entry, "dtypes", None) or {}
-    return found or [dtype for dtype in by_dtype if isinstance(dtype, DType)]
+    return found or [as_dtype(name) for name in by_dtype]
 
 
 def _comparable(dtype: DType, own: DType) -> bool:
@@ -311,8 +310,3 @@ def _comparable(dtype: DType, own: DType) -> bool:
 def _cast(x: Any, own: DType, dtype: DType) -> Any:
     array = x.detach()._array
     return wrap(array.astype(dtype.np) if x.dtype is own else array.copy())
-
-
-def is_meta(value: Any) -> bool:
-    """Whether a value is a tensor without data."""
-    return type(value) is MetaTensor

@@ -7,11 +7,11 @@ from typing import Any
 from ..operators.expr import Expr, cast, const, order, substitute
 from ..operators.rules import operand_dtypes
 from ..operators.scalar import instantiate
-from ..operators.user_functions import user_function
 from ..registry import dtypes as dt
 from ..registry.dtypes import DType
 from ..tracer.graph import Node, Value
 from .resolve import body_dtype
+from .user_kernels import user_function
 
 CHEAP = 12  # what a value may cost to be computed again instead of being kept
 _COST = {"cast": 1, "load": 1, "truediv": 4, "sqrt": 6, "floordiv": 8, "remainder": 8}

@@ -10,13 +10,14 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..operators.rules import compute_dtype, normalize_axes
-from ..operators.user_functions import ScalarFunction, scalar_reason, user_function
+from ..operators.user_functions import ScalarFunction, scalar_reason
 from ..registry.dtypes import DType
 from ..registry.keys import DispatchKey
 from ..registry.precedence import from_outside
 from ..tracer.graph import Graph, Node, Value
 from ..tracer.infer import stand_in
 from .layout import Layout, contiguous, is_view, view_of
+from .user_kernels import user_function
 
 FUSED = ("fused", "reduction", "copy", "constant")
 """The choices that become part of an emitted loop."""

@@ -6,7 +6,6 @@ import itertools
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from ..registry.dtypes import DType
-from ..registry.keys import BACKEND_OF_DEVICE
 from .c_signature import CSignature, Param
 from .rules import broadcast_shapes
 
@@ -81,15 +80,6 @@ class UserKernel(Protocol):
 def symbol(stem: str) -> str:
     """A name for emitted code that no other function of the process has."""
     return f"user_{stem}_{next(_serial)}"
-
-
-def user_function(node: Any) -> ScalarFunction | BufferFunction | None:
-    """The function behind the kernel that a node of a graph would run, if it is no Python function."""
-    if node.op.decl is None or node.op.decl.kind != "custom" or not node.outputs:
-        return None
-    device = node.outputs[0].spec.device.partition(":")[0]
-    kernel = node.op.table[BACKEND_OF_DEVICE[device]].fn
-    return kernel.function if isinstance(kernel, UserKernel) else None
 
 
 def scalar_reason(function: ScalarFunction, arguments: Any, out: Any) -> str:

@@ -250,6 +250,24 @@ def test_dtypes_of_scalar_functions_are_checked(define):
     close(op(X), np.cbrt(X.numpy()))
 
 
+def test_a_function_for_each_dtype(define):
+    LIBM.cbrtf.argtypes, LIBM.cbrtf.restype = [ctypes.c_float], ctypes.c_float
+    op = define("(Tensor x) -> Tensor", lambda x: td.empty_like(x))
+    op.register_kernel("cpu", td.c_kernel(LIBM.cbrt, "double(double)"), dtypes=[td.float64])
+    op.register_kernel("cpu", td.c_kernel(LIBM.cbrtf), dtypes=[td.float32])
+    f = td.jit(lambda x: op(x) * 2)
+    for x in (X, X.astype(td.float32)):
+        close(op(x), np.cbrt(x.numpy()))
+        close(f(x), np.cbrt(x.numpy()) * 2)
+        assert td.opcheck(op, (x,))["dtypes"] == "SUCCESS"
+        if NATIVE:
+            assert choices(lambda x: op(x), x) == {op.op.name: "fused"}
+    with pytest.raises(errors.NoKernelError):
+        op(td.asarray([1, 2]))
+    op.register_kernel("cpu", lambda x: x * 0, dtypes=[td.float32])  # the newest, in Python
+    assert f(X.astype(td.float32)).tolist() == [0.0] * 4
+
+
 def test_gradients_and_batches_of_c_kernels(define, library):
     op = define("(Tensor x) -> Tensor")
     op.register_kernel("cpu", td.c_kernel(library.cube, "double(double)"))

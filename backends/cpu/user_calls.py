@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...lowering.steps import NodeStep
-from ...operators.user_functions import BufferFunction, Passed, ScalarFunction, user_function
+from ...lowering.user_kernels import user_function
+from ...operators.user_functions import BufferFunction, Passed
 from ...registry import dtypes as dt
 from ...registry.dtypes import DType
 from ...tracer.graph import Node, Value
@@ -21,14 +22,6 @@ def native_reason(node: Node) -> str | None:
     if not isinstance(function, BufferFunction) or _fault(node, function):
         return None
     return f"the C function {function.signature}"
-
-
-def refusal(node: Node) -> str:
-    """Why a node that has a kernel in another language is not served by it from compiled code; empty if it has none."""
-    function = user_function(node)
-    if isinstance(function, BufferFunction):
-        return _fault(node, function)
-    return "" if function is None else "its scalar function does not fit"
 
 
 def _fault(node: Node, function: BufferFunction) -> str:
@@ -130,8 +123,3 @@ class NativeCall:
             convert = f"fptrunc double {register}m to {REGISTER[dtype]}"
         self.lines.append(f"  {register} = {convert}")
         return register
-
-
-def is_scalar(node: Node) -> bool:
-    """Whether the node's kernel is a scalar function."""
-    return isinstance(user_function(node), ScalarFunction)
