@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from .. import pytree
 from ..errors import ArgumentError
-from ..registry.values import SCALARS, TensorBase
-from .leaves import LeftOut
+from ..registry.values import TensorBase
+from .leaves import LeftOut, is_constant
 
 Kind = inspect.Parameter
 _POSITIONAL = (Kind.POSITIONAL_ONLY, Kind.POSITIONAL_OR_KEYWORD)
@@ -79,7 +79,7 @@ class Arguments:
         return Bound(leaves, treedef, statics, keys)
 
     def values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """One value per parameter, defaults filled in; numbers among these as :class:`LeftOut`."""
+        """One value per parameter, defaults filled in; numbers and functions among these as :class:`LeftOut`."""
         if self._simple and not kwargs and len(args) == len(self.parameters):
             return args
         try:
@@ -89,18 +89,24 @@ class Arguments:
         given = set(bound.arguments)
         bound.apply_defaults()
         return tuple(
-            LeftOut(value) if type(value) in SCALARS and name not in given | self.static else value
+            LeftOut(value) if is_constant(value) and name not in given | self.static else value
             for name, value in bound.arguments.items()
         )
 
     def call(self, fn: Callable[..., Any], dynamic: Sequence[Any], statics: Sequence[Any]) -> Any:
-        """Call the function with values for the dynamic and the static parameters."""
+        """Call the function with values for the dynamic and the static parameters, without what was left out."""
         moving, fixed = iter(dynamic), iter(statics)
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
+        by_name = False  # whether a parameter was left out, so that those behind it are given by name
         for parameter in self.parameters:
             value = next(fixed) if parameter.name in self.static else next(moving)
-            _place(parameter, value, args, kwargs)
+            if type(value) is LeftOut:
+                by_name = True
+            elif by_name and parameter.kind is Kind.POSITIONAL_OR_KEYWORD:
+                kwargs[parameter.name] = value
+            else:
+                _place(parameter, value, args, kwargs)
         return fn(*args, **kwargs)
 
     def paths(self, treedef: pytree.TreeDef) -> list[str]:

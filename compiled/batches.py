@@ -14,7 +14,7 @@ from ..eager.tensor import Tensor
 from ..registry.values import SCALARS
 from ..vmap import vmap
 from .arguments import Arguments, Bound
-from .leaves import LeftOut, leaf_key
+from .leaves import leaf_key
 
 MOST = 64  # functions of batches that one jitted function keeps
 
@@ -54,7 +54,7 @@ class Batches:
         return pytree.map_tree(lambda found: wrap_batched(level, found), made(*given))
 
     def _function(self, bound: Bound, moving: tuple[int, ...], own: list[int], size: int) -> Any:
-        template = [leaf.value if type(leaf) is LeftOut else leaf for leaf in bound.leaves]
+        template = list(bound.leaves)
         for place in moving:
             template[place] = None
 

@@ -20,7 +20,7 @@ from ..tracer.trace import Trace, tracing
 from ..tracer.verify import verify
 from .arguments import Arguments, Bound
 from .externals import externals_of
-from .leaves import LeafGuard, LeftOut, guard_of
+from .leaves import LeafGuard, guard_of
 from .outputs import plan_outputs
 from .ranges import ranges_of
 from .specialization import Specialization
@@ -35,7 +35,7 @@ def _tracer_of(trace: Trace, guard: LeafGuard, leaf: Any) -> Any:
     if guard.kind == "scalar":
         return TracerScalar(trace, trace.graph.add_input(scalar_spec(guard.type), guard.type), leaf)
     if guard.kind not in _MOVING:
-        return leaf.value if type(leaf) is LeftOut else leaf
+        return leaf
     value = trace.graph.add_input(TensorSpec(tuple(guard.shape), as_dtype(guard.dtype), "cpu"))
     tensor = make_tracer(trace, value)
     Aliases(value, "an argument", is_written_back=True).add(tensor)

@@ -74,12 +74,17 @@ class LeafGuard:
 
 
 class LeftOut:
-    """A number that a call left to its parameter's default: a constant of the specialization, as in the function."""
+    """What a call left to its parameter's default: a constant of the specialization, as in the function."""
 
     __slots__ = ("value",)
 
     def __init__(self, value: Any):
         self.value = value
+
+
+def is_constant(value: Any) -> bool:
+    """Whether a default is the same for all calls: a number, a string, a function."""
+    return type(value) in SCALARS or (isinstance(value, _FIXED_TYPES) and _is_hashable(value))
 
 
 class Same:

@@ -349,6 +349,21 @@ def test_jitted_methods():
     same(td.vmap(other)(x), x.numpy() @ other.w.numpy())
 
 
+def test_jit_leaves_out_what_the_call_leaves_out():
+    x = draw(3, 4)
+
+    def f(v, power=2, *, apply=td.tanh, scale=3.0):
+        return apply(v) ** power * scale
+
+    want = np.tanh(x.numpy()) ** 2 * 3
+    same(td.vmap(f)(x), want)
+    same(td.jit(td.vmap(f))(x), want)
+    same(td.vmap(td.jit(f))(x), want)
+    same(td.jit(td.vmap(f, (0, None)))(x, 3), np.tanh(x.numpy()) ** 3 * 3)
+    same(td.jit(td.vmap(f, (0, None)))(x, 2), want)
+    same(td.jit(td.vmap(td.jit(f)))(x, scale=f64([1, 2, 3])), want / 3 * [[1], [2], [3]])
+
+
 def test_jitted_functions_see_new_closures():
     x, factor = draw(3, 4), draw(4, seed=1)
     f = td.jit(lambda v: v * factor)
