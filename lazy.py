@@ -105,7 +105,9 @@ def cffi_backend() -> ModuleType:
 
 
 def nvrtc() -> ModuleType:
-    return module("cupy.cuda.nvrtc")
+    """cupy's binding of NVRTC, an attribute of ``cupy.cuda`` that is no module by that name."""
+    found: ModuleType = module("cupy.cuda").nvrtc
+    return found
 
 
 def networkx() -> ModuleType:

@@ -239,8 +239,11 @@ def _compile(source: str, name: str) -> None:
     """Let NVRTC look at the source, where it is installed."""
     if not lazy.installed("cupy"):
         return
-    nvrtc = lazy.nvrtc()
-    program = nvrtc.createProgram(source, f"{name}.cu", (), ())
+    try:
+        nvrtc = lazy.nvrtc()
+        program = nvrtc.createProgram(source, f"{name}.cu", (), ())
+    except (ImportError, AttributeError, OSError, RuntimeError):  # cupy is there, and NVRTC is not
+        return
     try:
         nvrtc.compileProgram(program, ("--gpu-architecture=compute_80",))
     except nvrtc.NVRTCError:

@@ -564,6 +564,12 @@ def test_llvm_needs_native_code():
 # --- CUDA -------------------------------------------------------------------------------------------------
 
 
+def test_cuda_source_is_compiled_where_nvrtc_is_installed():
+    pytest.importorskip("cupy")
+    with pytest.raises(errors.ValueArgumentError, match='identifier "missing" is undefined'):
+        td.cuda_kernel('extern "C" __global__ void f(float *out) { out[0] = missing; }', "f")
+
+
 def test_cuda_kernels_are_kept_and_say_what_they_need(define):
     source = 'extern "C" __global__ void twice(const float *x, float *out, long long n) { }'
     op = define("(Tensor x) -> Tensor", lambda x: td.empty_like(x))
