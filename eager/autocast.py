@@ -18,11 +18,12 @@ from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
 from ..errors import ArgumentError, DTypeError, ValueArgumentError
-from ..operators.declare import LIBRARY, Declaration
+from ..operators.declare import LIBRARY, Declaration, declared
 from ..registry.binding import device_name
 from ..registry.dtypes import DType, as_dtype, bfloat16, float16, float32, float64
 from ..registry.function import OperatorFunction, functions
 from ..registry.keys import AUTOGRAD, BACKENDS, DENSE, DispatchKey, below
+from ..registry.library import Library
 from ..registry.operator import Operator
 from ..registry.state import Carried, carried, set_keys, state
 from ..registry.values import describe
@@ -162,6 +163,7 @@ def _cast_deep(dtype: DType, value: Any) -> Any:
 
 
 # -- the kernel --------------------------------------------------------------------------------------------------------
+_libraries: dict[str, Library] = {}  # through which operators from outside are cast before levels
 _given: weakref.WeakKeyDictionary[Operator, str] = weakref.WeakKeyDictionary()
 
 
@@ -201,6 +203,7 @@ def set_policy(op: Any, policy: str) -> None:
             f"there is no autocast policy {policy!r}; they are {', '.join(map(repr, POLICIES))}"
         )
     _given[operator] = policy
+    _cast_before_levels(operator)
     operator.recompute()  # functions compiled under autocast have the former policy's casts
 
 
@@ -227,6 +230,15 @@ def autocast_kernel(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: di
 def _has_parts(op: Operator) -> bool:
     """Whether the kernels below may call operators, each of which has a policy of its own."""
     return not isinstance(op.decl, Declaration) or op.decl.kind in ("composite", "custom")
+
+
+def _cast_before_levels(op: Operator) -> None:
+    """Register the kernel for a composite itself, so that a transform casts it before it is taken apart."""
+    if op.registered("CompositeImplicit") is not None and op.registered(DispatchKey.Autocast) is None:
+        library = LIBRARY
+        if op.schema.namespace != LIBRARY.namespace:
+            library = _libraries.setdefault(op.schema.namespace, Library(op.schema.namespace, "IMPL"))
+        library.impl(op.name.partition("::")[2], autocast_kernel, DispatchKey.Autocast, boxed=True)
 
 
 # -- switching it on and off -------------------------------------------------------------------------------------------
@@ -336,3 +348,6 @@ def _restore(kept: tuple[dict[str, DType], bool]) -> None:
 
 carried.append(Carried(lambda: (settings.lower, settings.keeps), _restore))
 LIBRARY.fallback(autocast_kernel, DispatchKey.Autocast)
+for _op in declared():
+    if _op.decl.autocast:
+        _cast_before_levels(_op)

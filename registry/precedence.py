@@ -137,8 +137,9 @@ def _table(newest: Mapping[KeyName, Registration], row: list[Entry]) -> list[Ent
     return table
 
 
-# A level of grad asks for the kernel of an autograd key, one of vmap for that of Batched.
-ASKED_BY_LEVELS = AUTOGRAD | 1 << DispatchKey.Batched
+# A level of grad asks for the kernel of an autograd key, one of vmap for that of Batched; before either, what is to be
+# cast is cast.
+ASKED_BY_LEVELS = AUTOGRAD | 1 << DispatchKey.Batched | 1 << DispatchKey.Autocast
 
 
 def _lay_implicit(

@@ -262,6 +262,28 @@ def test_gradients_flow_through_the_casts():
         equal(td.grad(lambda w: td.mse_loss(td.tanh(x @ w), random(4, 2)))(w.detach()), v.grad)
 
 
+@pytest.mark.parametrize("transform", ["grad", "vmap"])
+def test_transforms_cast_what_the_user_calls(transform):
+    q, mask = random(2, 3, 4), td.asarray(np.tri(3, dtype=bool))
+
+    def loss(q, lower=None):
+        parts = (q, q, q) if lower is None else (q.astype(lower), q.astype(lower), q.astype(lower))
+        return td.scaled_dot_product_attention(*parts, mask).astype(float32).sum()
+
+    def by_hand(q):
+        return loss(q, bfloat16)
+
+    def under(f):
+        with td.autocast("cpu"):
+            return getattr(td, transform)(f)(q)
+
+    found, wanted = under(loss), getattr(td, transform)(by_hand)(q)
+    np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-6)  # the gradients are added in another order
+    softmax = td.vmap(td.softmax)
+    with td.autocast("cpu"):
+        equal(softmax(q.astype(bfloat16)), td.softmax(q.astype(bfloat16).astype(float32)))
+
+
 def test_a_weight_is_cast_once():
     x, w = random(3, 3, dtype=bfloat16), random(3, 3).requires_grad_()
 
