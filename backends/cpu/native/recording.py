@@ -19,6 +19,7 @@ from ....eager.plans import (
     plan_of,
 )
 from ....eager.storage import Hold, Storage
+from ....eager.views import track
 from ....registry.keys import DispatchKey
 from ....registry.operator import Operator
 from . import layout
@@ -106,18 +107,35 @@ def plan_record(plan: Plan, kind: str) -> Record | None:
     """How machine code records the calls of an operator; None where only Python can."""
     places = [argument.position for argument in plan.arguments]
     listed = any(argument.is_list for argument in plan.arguments)
-    if plan.is_view or listed or None in places or len(places) > rt.MOST:
+    if listed or None in places or len(places) > rt.MOST or (plan.is_view and kind != "bound"):
         return None
     found = Record(rt.R_SIZE)
     found.refer(rt.R_OP, plan.op)
     found.set(rt.R_COUNT, len(places))
     for number, place in enumerate(places):
         found.set(rt.R_PLACES + 8 * number, place or 0)
+    if plan.is_view:
+        found.refer(rt.R_FOLLOW, view_follower(plan))
     for tracked in range(1, 1 << len(places)) if plan.reason is None else ():
         rules = rules_record(plan, tracked, _KEYWORDS.get(kind, {}))
         if rules is not None:
             found.point(rt.R_RULES + 8 * tracked, rules)
     return found
+
+
+def view_follower(plan: Plan) -> Callable[..., Any]:
+    """Takes the arguments as they were given and the recorded result, which may be a view of the first."""
+    binder = plan.op.binder
+    complete = len(binder.positional) if not binder.keyword else -1
+
+    def follow(*values: Any) -> None:
+        *given, out = values
+        if len(given) == complete and (complete == 1 or type(given[1]) is tuple):
+            track(plan, tuple(given), {}, out)
+        else:
+            track(plan, *binder.bind(tuple(given), {}), out)
+
+    return follow
 
 
 def rules_record(plan: Plan, tracked: int, keywords: dict[str, int]) -> Record | None:
@@ -155,6 +173,8 @@ def _saver(plan: Plan, kind: int, where: Any, keywords: dict[str, int]) -> tuple
     argument = plan.op.schema.positional[where]
     if argument.type.core == "Tensor" and not argument.type.is_list:
         return (saved.SAVE_VALUE if kind == ARGUMENT else saved.SAVE_SPEC), where
+    if kind == ARGUMENT and plan.op.name == "td::basic_index":
+        return saved.SAVE_TUPLE, where
     if kind == ARGUMENT and argument.type.core in ("int", "SymInt"):
         return (saved.SAVE_INTEGERS if argument.type.is_list else saved.SAVE_VALUE), where
     return None

@@ -86,8 +86,8 @@ META_FAMILY: i64 = 0
 MOST = 3  # tensors that have rules
 
 # How an operator's calls are recorded: the operator, the places of the tensors that have rules, and for each set of
-# them (as bits) its rules, NULL for a set that is left to Python
-R_OP, R_COUNT, R_PLACES, R_RULES, R_SIZE = 0, 8, 16, 40, 104
+# them (as bits) its rules, NULL for a set that is left to Python; what is told of a result that is a view, or NULL
+R_OP, R_COUNT, R_PLACES, R_RULES, R_FOLLOW, R_SIZE = 0, 8, 16, 40, 104, 112
 
 
 @apart
@@ -97,8 +97,11 @@ def record_call(desc: ptr, values: ptr, count: i64, tensor: ptr) -> ptr:
         return NULL
     plan = load_ptr(desc, D_PLAN)
     if likely(plan != NULL):
-        done = record_natively(load_ptr(desc, D_GLOBALS), plan, values, count, tensor)
+        g = load_ptr(desc, D_GLOBALS)
+        done = record_natively(g, plan, values, count, tensor)
         if likely(done == DONE):
+            if load_ptr(plan, R_FOLLOW) != NULL and load_ptr(tensor, T_KEYS) == load_ptr(g, G_GRAD_KEYS):
+                return followed(load_ptr(plan, R_FOLLOW), values, count, tensor)
             return tensor
         if done == FAILED:
             decref(tensor)
@@ -107,6 +110,18 @@ def record_call(desc: ptr, values: ptr, count: i64, tensor: ptr) -> ptr:
     found = PyObject_Vectorcall(load_ptr(desc, D_RECORD), values, count + 1, NULL)
     decref(tensor)
     return found
+
+
+@apart
+def followed(follow: ptr, values: ptr, count: i64, tensor: ptr) -> ptr:
+    """The recorded result, after Python has entered it among the views of its base."""
+    store_ptr(values, count * 8, tensor)
+    told = PyObject_Vectorcall(follow, values, count + 1, NULL)
+    if unlikely(told == NULL):
+        decref(tensor)
+        return NULL
+    decref(told)
+    return tensor
 
 
 @native

@@ -61,8 +61,9 @@ MOST_SAVED = 8
 # The rules of one set of tensors: the `Active`, the places of the tensors, and what is saved: kinds and places
 A_ACTIVE, A_COUNT, A_PLACES, A_SAVERS, A_SAVER = 0, 8, 16, 40, 48
 A_SIZE = 176
-# What is saved: an argument, one that is normalised to a tuple of ints, the result; or the spec of one of them
-SAVE_VALUE, SAVE_INTEGERS, SAVE_RESULT, SAVE_SPEC, SAVE_RESULT_SPEC = 0, 1, 2, 3, 4
+# What is saved: an argument, one that is normalised to a tuple of ints, the result; or the spec of one of them; a tuple
+# without tensors
+SAVE_VALUE, SAVE_INTEGERS, SAVE_RESULT, SAVE_SPEC, SAVE_RESULT_SPEC, SAVE_TUPLE = 0, 1, 2, 3, 4, 5
 
 DONE, FAILED = 1, -1
 TO_PYTHON: i64 = 0
@@ -167,7 +168,7 @@ def save(g: ptr, kind: i64, values: ptr, place: i64, tensor: ptr, array: ptr, wh
         version = version_of(g, x)
         if unlikely(version == NULL):
             return TO_PYTHON
-    elif not is_scalar(x):
+    elif not is_scalar(x) and (kind != SAVE_TUPLE or type_of(x) != PyTuple_Type):
         return TO_PYTHON
     incref(x)
     incref(version)
