@@ -62,6 +62,7 @@ class Plan:
         arguments: its tensor arguments; only those with a rule, unless there is no derivative at all.
         reason: why there is no derivative; None where there is one.
         custom: the derivative, where it is written by hand for the whole call.
+        uncovered: tensor arguments that its rules leave out.
         decompose: for composites without a derivative of their own: the body, which is differentiated instead.
         inner: for an in-place operator: the functional one.
         isolate: whether the kernels below may call operators themselves, which must not be recorded again.
@@ -81,6 +82,7 @@ class Plan:
         "op",
         "reason",
         "rules",
+        "uncovered",
         "written",
     )
 
@@ -100,6 +102,8 @@ class Plan:
         self.arguments = tuple(
             found for found in _tensor_arguments(op) if self.reason or self.custom or found.name in self.rules
         )
+        everything = () if self.reason or self.custom or not self.rules else _tensor_arguments(op)
+        self.uncovered = tuple(found for found in everything if found.name not in self.rules)
         self._active: dict[int, Active] = {}
 
     def active(self, mask: int) -> Active:

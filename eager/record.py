@@ -51,7 +51,7 @@ def edge_of(value: Any, meta: AutogradMeta) -> Any:
 
 
 def edges_of(plan: Plan, args: Args, kwargs: Kwargs, meta_of: MetaOf) -> tuple[int, list[Any]]:
-    """The set of arguments that need gradients, as bits, and their edges."""
+    """The set of arguments that need gradients, as bits, and their edges; one more bit for those without a rule."""
     mask, edges = 0, []
     for bit, argument in enumerate(plan.arguments):
         value = value_at(argument, args, kwargs)
@@ -65,6 +65,10 @@ def edges_of(plan: Plan, args: Args, kwargs: Kwargs, meta_of: MetaOf) -> tuple[i
             if meta is not None:
                 mask |= 1 << bit
                 edges.append(edge_of(value, meta))
+    for argument in plan.uncovered:
+        value = value_at(argument, args, kwargs)
+        if any(meta_of(item) is not None for item in flat(value)):
+            return mask | 1 << len(plan.arguments), edges
     return mask, edges
 
 
@@ -76,6 +80,9 @@ def make_node(
         return Node(plan.op, None, edges, plan.reason)
     if plan.custom is not None:
         return _context_node(plan, plan.custom, mask, edges, args, kwargs, out, is_alias)
+    if mask >> len(plan.arguments):
+        names = ", ".join(argument.name for argument in plan.uncovered)
+        return Node(plan.op, None, edges, f"its rules leave out {names}, which requires a gradient")
     node = Node(plan.op, plan.active(mask), edges)
     if node.active is not None and node.active.savers:
         node.save(args, kwargs, out, is_alias)

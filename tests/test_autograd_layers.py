@@ -8,6 +8,8 @@ import tandem as td
 from optable import generator
 from tandem import errors
 from tandem.eager.tensor import wrap
+from tandem.operators.declare import Declaration
+from tandem.operators.derivatives import Partials
 from tandem.registry.dtypes import float64
 from tandem.registry.keys import DispatchKey, below
 from tandem.registry.operator import operators
@@ -246,6 +248,20 @@ def test_integer_results_have_no_history(lib):
     assert not mask.requires_grad
     with pytest.raises(errors.NotDifferentiableError, match="layers::places"):
         places.backward()
+
+
+def test_an_argument_without_a_rule(lib):
+    schema = "partly(Tensor x, Tensor y) -> Tensor"
+    rules = Partials({"x": lambda y: y})
+    lib.define(schema, Declaration(schema, "custom", "", derivative=rules))
+    lib.impl("partly", lambda x, y: x * y, "CPU")
+    x, y = leaf(), leaf()
+    td.ops.layers.partly(x, plain()).sum().backward()
+    assert x.grad.tolist() == AT.tolist()
+    with pytest.raises(errors.NotDifferentiableError, match=r"layers::partly.*leave out y"):
+        td.ops.layers.partly(x, y).sum().backward()
+    with pytest.raises(errors.NotDifferentiableError, match=r"layers::partly.*leave out y"):
+        td.grad(lambda v: td.ops.layers.partly(plain(), v).sum())(plain())
 
 
 def test_in_a_composite(lib):
