@@ -121,6 +121,30 @@ def test_registering_and_calling_for_a_minute_keeps_memory():
     assert resident() - before < 2**21
 
 
+def test_tracing_again_after_each_change_keeps_memory():
+    x = td.asarray(np.zeros(4, np.float32))
+    with td.Library("stress", "FRAGMENT") as library:
+        library.define("again(Tensor a) -> Tensor")
+        library.impl("again", lambda a: a - 1, "CPU")
+        library.impl("again", lambda a: a, "Meta")
+        jitted = td.jit(lambda a: td.ops.stress.again(a) + 1)
+
+        def cycles(count):
+            for number in range(count):
+                value = np.full(4, number, np.float32)
+                with library.impl("again", lambda a, v=value: td.asarray(v), "CPU", allow_override=True):
+                    for _ in range(3):
+                        assert jitted(x).tolist() == [number + 1.0] * 4
+                for _ in range(3):
+                    assert jitted(x).tolist() == [0.0] * 4
+            gc.collect()
+
+        cycles(100)
+        before = resident()
+        cycles(200)
+        assert resident() - before < 2**20
+
+
 def test_a_hot_operator_is_replaced_while_threads_call_it():
     """The entry of an operator with machine code goes out and in; nobody runs what is gone."""
     x, stop, faults = td.asarray(np.full(4, 0.5, np.float32)), [], []
