@@ -373,7 +373,7 @@ def test_under_vmap():
 
 def test_the_page_about_layouts_says_what_happens():
     text = (Path(__file__).resolve().parents[1] / "docs" / "layouts.md").read_text()
-    code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+    code = "\n".join(re.findall(r"```pycon\n(.*?)```", text, re.DOTALL))
     example = doctest.DocTestParser().get_doctest(code, {"td": td}, "layouts.md", None, 0)
     report = io.StringIO()
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
