@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ..operators.rules import compute_dtype, normalize_axes
 from ..operators.user_functions import ScalarFunction, scalar_reason
-from ..registry.dtypes import DType
+from ..registry.dtypes import DType, int64
 from ..registry.keys import DispatchKey
 from ..registry.precedence import from_outside
 from ..tracer.graph import Graph, Node, Value
@@ -114,8 +114,12 @@ class Resolution:
             return Choice(
                 "callback", f"the C function {function.signature} cannot be called from compiled code here"
             )
-        specs = [stand_in(a) if isinstance(a, Value) else a for a in node.args]
-        why = scalar_reason(function, specs, node.outputs[0].spec)
+        given = [
+            a if not isinstance(a, Value) else a.spec if a.weak is None else stand_in(a) for a in node.args
+        ]
+        why = scalar_reason(function, given, node.outputs[0].spec)
+        if not why and any(_may_not_fit(a, dtype) for a, dtype in zip(node.args, function.params, strict=True)):
+            why = "an integer that is passed at run time may not fit"
         if why:
             return Choice("callback", f"its {function.language} function does not fit: {why}")
         return Choice("fused", f"a scalar function in {function.language}")
@@ -133,6 +137,12 @@ class Resolution:
         if fresh is None or not fresh.is_contiguous or not self.target.emits(out.spec.dtype):
             return None
         return Choice("copy", "its elements have to move for that shape")
+
+
+def _may_not_fit(argument: Any, dtype: DType) -> bool:
+    """Whether an argument is an integer known at run time only, and narrower than what it is passed as."""
+    weak = argument.weak if isinstance(argument, Value) else None
+    return weak is int and dtype.is_integer and dtype is not int64
 
 
 def _fusable(node: Node) -> Choice:

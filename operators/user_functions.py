@@ -6,6 +6,7 @@ import itertools
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from ..registry.dtypes import DType
+from ..registry.values import TensorSpec
 from .c_signature import CSignature, Param
 from .rules import broadcast_shapes
 
@@ -82,19 +83,29 @@ def symbol(stem: str) -> str:
     return f"user_{stem}_{next(_serial)}"
 
 
-def scalar_reason(function: ScalarFunction, arguments: Any, out: Any) -> str:
+def takes_number(dtype: DType, number: Any) -> bool:
+    """Whether a parameter takes a Python number of that type."""
+    if isinstance(number, bool):
+        return dtype.kind == "b"
+    return dtype.is_inexact if isinstance(number, float) else isinstance(number, int) and dtype.kind != "b"
+
+
+def scalar_reason(function: ScalarFunction, given: Any, out: TensorSpec) -> str:
     """Why a scalar function cannot compute a call from within a loop; empty if it can.
 
     Args:
         function: the function.
-        arguments: the specs of its operands; None for a number.
+        given: for each operand its spec, or a number.
         out: the spec of the result.
     """
-    for number, (spec, wanted) in enumerate(zip(arguments, function.params)):
-        if spec is not None and spec.dtype is not wanted:
-            return f"it takes {wanted.name} as argument {number}, not {spec.dtype.name}"
+    for place, (one, wanted) in enumerate(zip(given, function.params)):
+        if not isinstance(one, TensorSpec):
+            if not takes_number(wanted, one):
+                return f"it takes {wanted.name} as argument {place}, not {one!r}"
+        elif one.dtype is not wanted:
+            return f"it takes {wanted.name} as argument {place}, not {one.dtype.name}"
     if out.dtype is not function.result:
         return f"it gives {function.result.name}, and the fake {out.dtype.name}"
-    if broadcast_shapes("", *(spec.shape for spec in arguments if spec is not None)) != out.shape:
+    if broadcast_shapes("", *(one.shape for one in given if isinstance(one, TensorSpec))) != out.shape:
         return "the shape of its result is not that of its arguments"
     return ""

@@ -250,6 +250,25 @@ def test_dtypes_of_scalar_functions_are_checked(define):
     close(op(X), np.cbrt(X.numpy()))
 
 
+def test_numbers_beside_tensors(define, library):
+    op = define("(Tensor x, Tensor y) -> Tensor")
+    op.register_kernel("cpu", td.c_kernel(library.quotient, "int32_t(int32_t, int32_t)"))
+    x = td.asarray([7, 8, 9], dtype=td.int32)
+    assert op(x, 2).tolist() == [3, 4, 4]
+    assert td.jit(lambda x: op(x, 2) + 1)(x).tolist() == [4, 5, 5]
+    assert td.jit(lambda x, n: op(x, n) + 1)(x, 2).tolist() == [4, 5, 5]
+    assert op(7, 2).tolist() == 3
+    for call in (lambda x: op(x, 2.5), lambda x: op(x, True)):
+        with pytest.raises(errors.DTypeError, match="number of type int32"):
+            call(x)
+        with pytest.raises(errors.DTypeError, match="number of type int32"):
+            td.jit(call)(x)
+    by_argument = td.jit(lambda x, n: op(x, n))
+    for call in (lambda x: op(x, 2**40), td.jit(lambda x: op(x, 2**40)), lambda x: by_argument(x, 2**40)):
+        with pytest.raises(errors.ScalarOverflowError):
+            call(x)
+
+
 def test_a_function_for_each_dtype(define):
     LIBM.cbrtf.argtypes, LIBM.cbrtf.restype = [ctypes.c_float], ctypes.c_float
     op = define("(Tensor x) -> Tensor", lambda x: td.empty_like(x))

@@ -48,7 +48,7 @@ def _fits(value: Any, dtype: DType) -> bool:
     if isinstance(value, bool):
         return dtype is dt.bool_
     if isinstance(value, int):
-        return bool(dtype.is_inexact or (dtype.is_integer and _within(value, dtype)))
+        return bool(dtype.is_inexact) or bool(dtype.is_integer and _within(value, dtype))
     return isinstance(value, float) and bool(dtype.is_inexact)
 
 

@@ -13,7 +13,7 @@ from ...eager.tensor import Tensor, wrap
 from ...errors import BackendUnavailableError, DTypeError
 from ...operators.expr import Expr, arg
 from ...operators.rules import broadcast_shapes
-from ...operators.user_functions import BufferFunction, Passed, ScalarFunction
+from ...operators.user_functions import BufferFunction, Passed, ScalarFunction, takes_number
 from ...registry.dtypes import DType, check_range
 from ...registry.operator import Operator
 from ...registry.values import TensorSpec, describe
@@ -48,9 +48,7 @@ def operand(op: Operator, place: int, value: Any, dtype: DType) -> Any:
                 f"{name}.astype(td.{dtype.name}), or register a kernel for {value.dtype.name}"
             )
         return value._array
-    if dtype.is_integer and type(value) is int:
-        check_range(dtype, value)
-    return np.asarray(value, dtype.np)
+    return np.asarray(number_for(op, dtype, value), dtype.np)
 
 
 class ScalarKernel:
@@ -198,11 +196,9 @@ def number_for(op: Operator, dtype: DType, value: Any) -> Any:
         DTypeError: it is no number of that kind.
         ScalarOverflowError: it does not fit.
     """
-    if dtype.is_integer and isinstance(value, int):
+    if dtype.is_integer and type(value) is int:
         check_range(dtype, value)
-    elif not (dtype.is_inexact and isinstance(value, (int, float))) and not (
-        dtype.name == "bool" and isinstance(value, bool)
-    ):
+    elif not takes_number(dtype, value):
         raise DTypeError(f"{op.name}: its kernel takes a number of type {dtype.name}, not {describe(value)}")
     return value
 
