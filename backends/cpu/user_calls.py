@@ -54,7 +54,7 @@ def _fits(value: Any, dtype: DType) -> bool:
 
 def _within(value: int, dtype: DType) -> bool:
     low = -(2 ** (dtype.bits - 1)) if dtype.kind == "i" else 0
-    return low <= value < low + 2**dtype.bits
+    return bool(low <= value < low + 2**dtype.bits)
 
 
 class NativeCall:
