@@ -27,7 +27,7 @@ class BatchInfo(NamedTuple):
 
     Attributes:
         batch_size: the length of the batch axis.
-        name: the operator's name, for messages.
+        name: what opened the level, for messages: ``vmap(f)``.
         call: the operator, to be called on the tensors with their batch axes.
     """
 
