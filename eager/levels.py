@@ -338,7 +338,8 @@ def _run_below(op: Operator, level: Level, args: Args, kwargs: Kwargs) -> Any:
 
 def _meta_at(level: Level) -> Callable[[Any], AutogradMeta | None]:
     def meta_of(value: Any) -> AutogradMeta | None:
-        return value._meta if isinstance(value, LevelTensor) and value._level is level else None
+        meta = value._meta if isinstance(value, LevelTensor) and value._level is level else None
+        return meta if meta is not None and meta.requires_grad else None
 
     return meta_of
 

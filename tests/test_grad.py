@@ -2,6 +2,7 @@
 
 import dataclasses
 import gc
+import sys
 import weakref
 from collections import namedtuple
 
@@ -395,9 +396,18 @@ def test_nothing_stays_behind():
         seen.append(weakref.ref(y))
         return y.sum()
 
+    def assembled_inside(v):
+        z = td.zeros((2, 2))
+        row = z[1]
+        row += v
+        seen.extend(map(weakref.ref, (z, row)))
+        return (z * z).sum()
+
     gc.collect()
     gc.disable()
     try:
+        if sys.version_info < (3, 13):  # later ones keep a family of written views in a cycle
+            td.grad(lambda v: td.grad(assembled_inside)(v).sum())(td.ones(2))
         td.grad(td.grad(lambda v: f(v) * 1.0 if v.ndim else f(v.reshape(1))))(2.0)
         assert all(ref() is None for ref in seen)
     finally:
