@@ -67,7 +67,7 @@ def include_keys(*keys: str | DispatchKey) -> AbstractContextManager[None]:
         ValueArgumentError: no key has that name.
 
     >>> import tandem as td
-    >>> with td.include_keys("Mode"):  # nobody has registered a kernel for it, so calls fall through
+    >>> with td.include_keys("Mode"):  # no mode is open, so calls pass
     ...     (td.asarray([1.0]) + 1).tolist()
     [2.0]
     """
