@@ -12,7 +12,7 @@ from .. import config
 from ..eager import dispatch_mode as modes
 from ..eager.autocast import context_key
 from ..eager.batched.tensor import BatchedTensor
-from ..eager.meta_tensor import MetaTensor
+from ..eager.transfer import UNCOMPILED
 from ..registry.native_type import NativeCallable, accept_entries
 from ..registry.observe import observed, unobserved
 from ..registry.state import state
@@ -77,8 +77,8 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
             return unobserved(lambda: observer.span(name, "jit", lambda: self(*args, **kwargs), inputs))
         bound = self._arguments.bind(args, kwargs)
         for leaf in bound.leaves:
-            if type(leaf) is MetaTensor:
-                return self._fn(*args, **kwargs)  # without data there is nothing to compile for
+            if type(leaf) in UNCOMPILED:
+                return self._fn(*args, **kwargs)  # no data to compile for, or no compiler for the device
             if type(leaf) is BatchedTensor:
                 return self._batches.call(bound)
         keys = self._keys(bound)

@@ -17,7 +17,11 @@ from ..registry.keys import DispatchKey
 from ..registry.library import Library
 from ..registry.operator import operators
 from ..registry.values import TensorSpec, describe
+from .meta_tensor import MetaTensor
 from .tensor import EAGER, Tensor
+
+# The classes of tensors that nothing compiles for: a jitted function that is called with one runs as it is written.
+UNCOMPILED: set[type] = {MetaTensor}
 
 LIBRARY = Library("device", "DEF")
 SCHEMA = "to(Tensor self, Device device) -> Tensor"
@@ -93,7 +97,8 @@ def _checked(found: Any, source: Tensor, device: str, what: str) -> Any:
 def _follow(device: str, entry: Transfers, registered: bool) -> None:
     """Autograd records the tensors of a device in their own ``_meta`` as long as it is registered."""
     if entry.tensor_class is not None:
-        (EAGER.add if registered else EAGER.discard)(entry.tensor_class)
+        for classes in (EAGER, UNCOMPILED):
+            (classes.add if registered else classes.discard)(entry.tensor_class)
 
 
 LIBRARY.impl("to", _from_cpu, DispatchKey.CPU)

@@ -58,7 +58,8 @@ def register_device(
         key: ``"PrivateUse1"`` or ``"PrivateUse2"``: the dispatch key of the backend's tensors and kernels.
         from_cpu: makes a tensor on the device from one on the CPU; called with that tensor and the device's name.
         to_cpu: makes a CPU tensor from one on the device.
-        tensor_class: the subclass of Tensor that stands for its tensors; autograd records those.
+        tensor_class: the subclass of Tensor that stands for its tensors; autograd records those, and jitted functions
+            that are called with one run as they are written, for nothing is compiled for the device.
 
     Returns:
         A handle; its ``remove()`` takes the name away.

@@ -92,9 +92,18 @@ def test_an_operator_without_a_kernel_there(device):
         assert td.exp(td.zeros(1).to("far")).to("cpu").tolist() == [1.0]
 
 
-def test_jit_refuses_by_name(device):
-    with pytest.raises(errors.UnsupportedError, match="Far"):
-        td.jit(lambda x: x + 1)(td.asarray([1.0]).to("far"))
+def test_a_jitted_function_runs_as_it_is_written_there(device):
+    seen = []
+
+    @td.jit
+    def f(x):
+        seen.append(type(x))
+        return x.to("cpu") + 1
+
+    assert f(td.asarray([1.0]).to("far")).tolist() == [2.0]
+    assert seen == [Far]
+    assert f(td.asarray([1.0])).tolist() == [2.0]
+    assert seen[1] is not Far
 
 
 def test_transfers_are_checked():

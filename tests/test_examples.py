@@ -33,7 +33,7 @@ def test_an_operator_and_a_backend_from_outside(capsys, monkeypatch):
         spec.loader.exec_module(demo)
         demo.main()
     printed = capsys.readouterr().out
-    assert printed.count("ok  ") == 14
+    assert printed.count("ok  ") == 15
     assert "SUCCESS" in printed
     assert "add (kernel), neg (kernel), exp (fallback)" in printed
     assert "toy" not in BACKEND_OF_DEVICE

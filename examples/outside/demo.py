@@ -38,6 +38,7 @@ def show_backend():
     w = td.asarray([1.0, 2.0, 3.0]).to("toy").requires_grad_()
     (w * w + td.exp(w)).sum().backward()
     check("gradient on toy", w.grad.to("cpu"), 2 * np.array([1, 2, 3]) + np.exp([1.0, 2.0, 3.0]))
+    check("a jitted function runs as it is written", td.jit(lambda v: v + v)(x).to("cpu"), [2, 4, 6])
     v = td.asarray([1.0, 2.0], requires_grad=True)
     (v.to("toy") * 3).to("cpu").sum().backward()
     check("gradient through both transfers", v.grad, [3, 3])
