@@ -107,7 +107,9 @@ def reduction(info: BatchInfo, in_dims: Dims, x: Any, axis: Any, **options: Any)
     """The axes are counted from behind the batch; without any, all but the batch."""
     rank = len(x.shape) - 1
     axes = normalize_axes(info.name, (axis,) if isinstance(axis, int) else axis, rank)
-    return info.call(x, axes[0] + 1 if len(axes) == 1 else tuple([at + 1 for at in axes]), **given(options)), 0
+    return info.call(
+        x, axes[0] + 1 if len(axes) == 1 else tuple([at + 1 for at in axes]), **given(options)
+    ), 0
 
 
 def index_reduction(info: BatchInfo, in_dims: Dims, x: Any, axis: int | None, *, keepdims: bool) -> Batched:

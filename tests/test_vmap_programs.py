@@ -34,10 +34,7 @@ def tensors(arrays):
 
 def loop(program, arrays, axes):
     examples = [
-        [
-            a if axis is None else np.array(np.take(a, e, axis))
-            for a, axis in zip(arrays, axes, strict=True)
-        ]
+        [a if axis is None else np.array(np.take(a, e, axis)) for a, axis in zip(arrays, axes, strict=True)]
         for e in range(SIZE)
     ]
     results = [program(*tensors(example)) for example in examples]
