@@ -14,7 +14,8 @@ from ..errors import (
     ShapeError,
     UnsupportedError,
 )
-from ..registry.state import state
+from ..registry.keys import AUTOGRAD
+from ..registry.state import set_keys, state
 from ..registry.values import describe
 from .dunders import by_name
 from .engine import Pass, own
@@ -47,10 +48,13 @@ def backward(
     """
     root = root_of(self, gradient)
     keep = create_graph if retain_graph is None else retain_graph
-    with _mode(create_graph):
+    before = set_keys(state.include, state.exclude & ~AUTOGRAD if create_graph else state.exclude | AUTOGRAD)
+    try:
         gradients = Pass(keep).run([root])
         for leaf, found in own(gradients, gradient).items():
             gradients[leaf] = found if leaf.grad is None else leaf.grad + found
+    finally:
+        set_keys(*before)
     for leaf, found in gradients.items():
         leaf.grad = found
 

@@ -13,6 +13,7 @@ from ....registry.keys import AUTOGRAD
 from ....registry.state import ThreadState, listeners
 from . import rt_base as rt
 from .records import Record
+from .rt_base import ELSEWHERE, NO_GRAD, PLAIN
 
 _libc = ctypes.CDLL(None)
 _libc.pthread_setspecific.argtypes = (ctypes.c_uint, ctypes.c_void_p)
@@ -36,7 +37,7 @@ class _Guard:
         self.leave: Any = None
 
     def __del__(self) -> None:
-        if self.word is not None and self.word.value != rt.PLAIN:
+        if self.word is not None and self.word.value != PLAIN:
             self.leave()
 
 
@@ -59,10 +60,7 @@ class ThreadMirror:
 
     def follow(self, state: ThreadState) -> None:
         """A listener of the registry's state: runs in the thread whose state has changed."""
-        self.set(flags_of(state))
-
-    def set(self, flags: int) -> None:
-        """Set this thread's word."""
+        flags = flags_of(state.include, state.exclude)
         guard = self.mine.guard
         word = guard.word
         if word is None:
@@ -73,8 +71,11 @@ class ThreadMirror:
             _libc.pthread_setspecific(self.key, record.address)
         before = word.value
         word.value = flags
-        if (before == rt.PLAIN) != (flags == rt.PLAIN):
-            self._count(1 if before == rt.PLAIN else -1)
+        if before == PLAIN:
+            if flags != PLAIN:
+                self._count(1)
+        elif flags == PLAIN:
+            self._count(-1)
 
     def _leave(self) -> None:
         self._count(-1)
@@ -84,8 +85,8 @@ class ThreadMirror:
             self.busy.value += step
 
 
-def flags_of(state: ThreadState) -> int:
+def flags_of(include: int, exclude: int) -> int:
     """What a dispatch state means for native entries."""
-    if state.include or state.exclude & ~AUTOGRAD:
-        return rt.ELSEWHERE
-    return rt.NO_GRAD if state.exclude & AUTOGRAD == AUTOGRAD else rt.ELSEWHERE if state.exclude else rt.PLAIN
+    if include:
+        return ELSEWHERE
+    return NO_GRAD if exclude == AUTOGRAD else ELSEWHERE if exclude else PLAIN
