@@ -55,7 +55,7 @@ def _layers(op: Operator, args: tuple[Any, ...]) -> dict[str, tuple[Override, Ov
         return entry.fn(*args, **kwargs)
 
     return {
-        "arguments": ({}, {"binder": _ReadyBinder(op, (bound, kwargs))}),
+        "arguments": ({}, {"_binder": _ReadyBinder(op, (bound, kwargs))}),
         "key set": ({"keyset": lambda self, args, kwargs: keyset}, {}),
         "lookup": ({"dispatch": looked_up}, {}),
         "kernel": ({}, {"_published": ((ready,) * len(table), mask)}),
