@@ -2,6 +2,7 @@
 
 import gc
 import pickle
+import timeit
 import weakref
 
 import numpy as np
@@ -174,6 +175,33 @@ def test_operators_that_are_gone_are_collected():
     del made, op
     gc.collect()
     assert [ref for ref in held if ref() is not None] == []
+
+
+@pytest.mark.skipif(bool(native.why_off()), reason="native code is off")
+def test_overhead_beside_pytorch():
+    """Over calling the kernel itself: at most a quarter of torch.library.custom_op, half of Library.define/impl."""
+    torch = pytest.importorskip("torch")
+    mine = td.custom_op("outside::cost", lambda x, y: x, schema="(Tensor x, Tensor y) -> Tensor")
+    x = td.zeros(4)
+    library = torch.library.Library("tandem_cost", "DEF")
+    library.define("plain(Tensor x, Tensor y) -> Tensor")
+    library.impl("plain", lambda x, y: torch.empty_like(x), "CPU")
+
+    @torch.library.custom_op("tandem_cost::custom", mutates_args=())
+    def custom(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.empty_like(x)
+
+    def cost(function, argument, count=2000):
+        for _ in range(count):
+            function(argument, argument)
+        return min(timeit.repeat(lambda: function(argument, argument), number=count, repeat=7)) / count
+
+    t = torch.zeros(4)
+    own = cost(mine, x) - cost(mine.function, x)
+    kernel = cost(lambda x, y: torch.empty_like(x), t)
+    assert own <= 0.25 * (cost(custom, t) - kernel)
+    assert own <= 0.5 * (cost(torch.ops.tandem_cost.plain.default, t) - kernel)
+    mine.remove()
 
 
 # --- kernels ----------------------------------------------------------------------------------------------
