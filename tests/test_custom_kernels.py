@@ -367,6 +367,20 @@ def test_several_results_and_sizes(define, library):
         assert choices(lambda x: op(x), x) == {op.op.name: "native"}
 
 
+def test_a_size_that_is_not_there(define, library):
+    op = define("(Tensor x) -> Tensor", lambda x: td.empty_like(x))
+    signature = "void(double *out, int64_t x.shape[1], double x.ndim)"
+    op.register_kernel("cpu", td.c_kernel(library.scale_in_place, signature))
+    for call in (op, td.jit(lambda x: op(x))):
+        with pytest.raises(errors.ShapeError, match=r"asks for int64 x.shape\[1\], and the shape is \(4,\)"):
+            call(X)
+    optional = define("(Tensor? x) -> Tensor", lambda x: td.empty(2, dtype=td.float64))
+    optional.register_kernel(
+        "cpu", td.c_kernel(library.scale_in_place, "void(double *out, int64_t x.size, double x.ndim)")
+    )
+    assert optional(None).shape == (2,)  # of None the pointer is NULL, and the sizes are 0
+
+
 def test_numbers_and_optional_tensors(define, library):
     op = define(
         "(Tensor x, Tensor? offset=None, int steps=0, *, bool negate=False) -> Tensor",

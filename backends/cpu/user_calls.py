@@ -37,6 +37,8 @@ def _fault(node: Node, function: BufferFunction) -> str:
             return f"{one.param} gets {value!r}"
         elif one.param.what and not isinstance(value, Value):
             return f"{one.param}: {value!r} has no shape"
+        elif one.param.what == "shape" and not -value.spec.ndim <= one.param.axis < value.spec.ndim:
+            return f"{one.param}: the shape is {value.shape}"
     return ""
 
 

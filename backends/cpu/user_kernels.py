@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import lazy
 from ...eager.tensor import Tensor, wrap
-from ...errors import BackendUnavailableError, DTypeError
+from ...errors import BackendUnavailableError, DTypeError, ShapeError
 from ...operators.expr import Expr, arg
 from ...operators.rules import broadcast_shapes
 from ...operators.user_functions import BufferFunction, Passed, ScalarFunction, takes_number
@@ -178,12 +178,20 @@ def _measured(one: Passed, value: Any) -> Any:
     """A size of an argument or a result, or the number itself."""
     if not one.param.what:
         return value
+    if value is None and one.param.what != "shape":
+        return 0  # an optional argument that is not given
     shape = np.shape(value) if not hasattr(value, "shape") else value.shape
     return measure(one, tuple(shape))
 
 
 def measure(one: Passed, shape: tuple[int, ...]) -> int:
-    """The size that a parameter asks for."""
+    """The size that a parameter asks for.
+
+    Raises:
+        ShapeError: there is no such axis.
+    """
+    if one.param.what == "shape" and not -len(shape) <= one.param.axis < len(shape):
+        raise ShapeError(f"a kernel asks for {one.param}, and the shape is {shape}")
     if one.param.what == "size":
         return int(np.prod(shape, dtype=np.int64))
     return len(shape) if one.param.what == "ndim" else shape[one.param.axis]
