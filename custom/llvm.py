@@ -6,6 +6,7 @@ import inspect
 from typing import Any, NamedTuple
 
 from .. import lazy
+from ..backends.cpu.native import engine
 from ..errors import ArgumentError, SchemaError, ValueArgumentError
 from ..operators.c_signature import CSignature
 from ..registry import dtypes as dt
@@ -104,6 +105,7 @@ def _ready(module: Any, signature: CSignature | None, name: str) -> Parsed:
             f"llvm_kernel: the text defines {len(shown)} functions that are not internal "
             f"({', '.join(f.name for f in shown) or 'none'}); it defines one"
         )
+    _check_symbols(module)
     main = shown[0]
     kinds = [str(argument.type) for argument in main.arguments]
     result = str(main.global_value_type).partition("(")[0].strip()
@@ -113,6 +115,17 @@ def _ready(module: Any, signature: CSignature | None, name: str) -> Parsed:
         function.add_function_attribute("alwaysinline")
     main.linkage = "linkonce_odr"
     return Parsed(params, returned, str(module))
+
+
+def _check_symbols(module: Any) -> None:
+    """Refuse functions that are declared and cannot be linked: the C library's and libm's can."""
+    for function in module.functions:
+        outside = function.is_declaration and not function.name.startswith("llvm.")
+        if outside and not engine.has_symbol(function.name):
+            raise ValueArgumentError(
+                f"llvm_kernel: the code calls {function.name!r}, which neither the C library nor libm nor Python has; "
+                "define it in the text, or use td.c_kernel"
+            )
 
 
 def _typed(kinds: list[str], result: str, signature: CSignature | None) -> tuple[tuple[DType, ...], DType]:

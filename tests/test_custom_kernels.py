@@ -566,6 +566,13 @@ def test_llvm_calls_of_libm_and_intrinsics(define):
         ("define double @f(double %x) { ret float 0.0 }", None, ValueError, "LLVM refuses"),
         ("declare double @f(double)", None, ValueError, "defines 0 functions"),
         (
+            "declare double @nowhere(double)\ndefine double @f(double %x) { "
+            "%y = call double @nowhere(double %x)\n ret double %y }",
+            None,
+            ValueError,
+            "calls 'nowhere'",
+        ),
+        (
             "define <2 x double> @f(<2 x double> %x) { ret <2 x double> %x }",
             None,
             ValueError,
@@ -581,7 +588,7 @@ def test_llvm_calls_of_libm_and_intrinsics(define):
         (lambda b, x: None, "double(double)", ValueError, "returned None"),
         (3, None, TypeError, "LLVM IR as text"),
     ],
-    ids=["undefined", "type", "none", "vector", "signature", "unsigned", "nothing", "number"],
+    ids=["undefined", "type", "none", "symbol", "vector", "signature", "unsigned", "nothing", "number"],
 )
 def test_bad_llvm_is_refused_where_it_is_given(source, signature, error, what):
     with pytest.raises(error, match=what):
