@@ -9,7 +9,7 @@ Source: ``torch.autograd.function.FunctionCtx``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import ref
 
 from ..errors import ArgumentError, AutogradError, VersionError
@@ -81,12 +81,13 @@ class Context:
         self._fills = value
 
 
-class Input(NamedTuple):
+class Input:
     """One input of a call for its derivative: its name for messages, whether it is a tensor or a list of them."""
 
-    name: str
-    is_tensor: bool
-    is_list: bool = False
+    __slots__ = ("is_list", "is_tensor", "name")
+
+    def __init__(self, name: str, is_tensor: bool, is_list: bool = False):
+        self.name, self.is_tensor, self.is_list = name, is_tensor, is_list
 
 
 class ContextNode(Node):

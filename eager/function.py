@@ -7,7 +7,7 @@ functorch does it, so that gradients of gradients go through ``backward`` at eve
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from .. import lazy
 from ..errors import ArgumentError, UnsupportedError
@@ -27,10 +27,13 @@ from .tensor import Tensor, require_grad
 from .views import bottom, raise_version, rebase, root_of
 
 
-class _Name(NamedTuple):
+class _Name:
     """What stands for an operator in the messages about a node."""
 
-    name: str
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
 
     @property
     def schema(self) -> _Name:
