@@ -15,6 +15,7 @@ from . import errors as errors
 from . import lazy as _lazy
 from . import profiler as profiler
 from . import pytree as pytree
+from . import tree as tree
 from .backends.cpu import kernels as _cpu_kernels
 from .custom.doors import c_kernel as c_kernel
 from .custom.doors import composite_op as composite_op

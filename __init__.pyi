@@ -10,6 +10,7 @@ from . import config as config
 from . import errors as errors
 from . import profiler as profiler
 from . import pytree as pytree
+from . import tree as tree
 from .custom.doors import c_kernel as c_kernel
 from .custom.doors import composite_op as composite_op
 from .custom.doors import cuda_kernel as cuda_kernel

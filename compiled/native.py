@@ -140,7 +140,7 @@ class _Builder:
             self.guards.add(at.G_DICT, len(labels))
         elif kind is list or issubclass(kind, tuple):
             self.guards.add(at.G_LIST if kind is list else at.G_TUPLE, kind, len(treedef.children))
-        elif treedef._node is pytree._DATACLASS:
+        elif treedef._node is pytree.DATACLASS:
             labels = treedef.static
             self.guards.add(at.G_ATTRIBUTES, kind, len(labels))
         else:
@@ -286,7 +286,7 @@ class _Builder:
 
 def _maker(treedef: pytree.TreeDef) -> Callable[..., Any]:
     """What makes a container of its children, for containers that only Python can make."""
-    return lambda *children: treedef._node.put_together(treedef, children)
+    return lambda *children: treedef.build(children)
 
 
 def _interned(name: str) -> str:

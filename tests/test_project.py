@@ -26,6 +26,7 @@ RANK = {
     "units": 0,
     "config": 1,
     "pytree": 1,
+    "tree": 1,
     "registry": 2,
     "operators": 3,
     "eager": 4,

@@ -105,8 +105,22 @@ def test_registered_class():
 
 
 def test_errors_name_the_place():
-    with pytest.raises(errors.ArgumentError, match=r"at \['w'\]\[0\]: a leaf and list"):
-        pytree.map_tree(max, {"w": [1, 2]}, {"w": [[1], 2]})
+    with pytest.raises(
+        errors.ArgumentError, match=r"second tree at \['w'\]\[0\] is a leaf, a int, not a list"
+    ):
+        pytree.map_tree(max, {"w": [[1], 2]}, {"w": [1, 2]})
+    with pytest.raises(errors.ArgumentError, match=r"third tree at \['w'\] is a tuple, not a list"):
+        pytree.map_tree(max, {"w": [1, 2]}, {"w": [1, 2]}, {"w": (1, 2)})
+    with pytest.raises(errors.ArgumentError, match=r"at \['w'\] is a list of 3, not of 2"):
+        pytree.map_tree(max, {"w": [1, 2]}, {"w": [1, 2, 3]})
+    with pytest.raises(
+        errors.ArgumentError, match=r"at \['p'\] is a dict with \['a'\] missing and \['c'\] too many"
+    ):
+        pytree.map_tree(max, {"p": {"a": 1, "b": 2}}, {"p": {"b": 1, "c": 2}})
+    with pytest.raises(errors.ArgumentError, match=r"in the order \['b'\], \['a'\], not \['a'\], \['b'\]"):
+        pytree.map_tree(max, OrderedDict(a=1, b=2), OrderedDict(b=1, a=2))
+    with pytest.raises(errors.ArgumentError, match=r"tree is a list, not a tuple"):
+        pytree.map_tree(max, (1, 2), [1, 2])
     with pytest.raises(errors.ValueArgumentError, match="2 leaves; 1 were given"):
         pytree.flatten([1, 2])[1].unflatten([1])
     loop = []

@@ -1,0 +1,182 @@
+"""Trees beside one another: of the same containers, or beginning as another does; and where they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import ArgumentError
+from .nodes import Node, node_of
+from .treedef import IsLeaf, TreeDef, flatten
+
+
+def difference(one: TreeDef, two: TreeDef, path: str = "") -> str:
+    """Where two TreeDefs first differ, for error messages: `` at ['w'][0]: list and tuple``; empty if nowhere."""
+    if one.kind is not two.kind:
+        return f" at {path or 'the root'}: {_kind(one.kind)} and {_kind(two.kind)}"
+    if one.static != two.static:
+        return f" at {path or 'the root'}: {_statics(one, two)}"
+    pairs = zip(one.children, two.children, one.labels)
+    return next((d for a, b, label in pairs if (d := difference(a, b, path + label))), "")
+
+
+def _kind(kind: type | None) -> str:
+    return kind.__name__ if kind else "a leaf"
+
+
+def _statics(one: TreeDef, two: TreeDef) -> str:
+    first, second = one.labels, two.labels
+    name = one.kind.__name__
+    if first == second:
+        return f"{name} with {one.static!r} and with {two.static!r}"
+    if sorted(first) == sorted(second):
+        return f"{name} with its items in the order {', '.join(first)} and {', '.join(second)}"
+    if one.kind in (list, tuple):
+        return f"{name} of {len(first)} and of {len(second)}"
+    return f"{name}{_missing_and_extra(first, second)}"
+
+
+def _missing_and_extra(wanted: Sequence[str], given: Sequence[str]) -> str:
+    missing = [label for label in wanted if label not in given]
+    extra = [label for label in given if label not in wanted]
+    parts = [
+        f"{', '.join(names)} {what}" for names, what in ((missing, "missing"), (extra, "too many")) if names
+    ]
+    return f" with {' and '.join(parts)}" if parts else ""
+
+
+# -- a tree that goes on below the leaves of another -------------------------------------------------------------------
+def flatten_up_to(treedef: TreeDef, tree: Any, what: str = "the tree") -> list[Any]:
+    """What a tree has at the places of another one's leaves.
+
+    Args:
+        treedef: the other one's TreeDef. Dicts may hold their keys in another order.
+        tree: a tree that begins with the same containers.
+        what: what it is called in messages.
+
+    Raises:
+        ArgumentError: it does not; the message names the first key path where they differ.
+
+    >>> from tandem import pytree
+    >>> pytree.flatten_up_to(pytree.tree_structure({"a": 0, "b": [0]}), {"b": [(1, 2)], "a": 3})
+    [3, (1, 2)]
+    """
+    found: list[Any] = []
+    _up_to(treedef, tree, found, what, ())
+    return found
+
+
+Trail = tuple[tuple[TreeDef, int], ...]  # the containers passed, and which of their children
+
+
+def _up_to(treedef: TreeDef, tree: Any, found: list[Any], what: str, trail: Trail) -> None:
+    node = treedef._node
+    if node is None:
+        found.append(tree)
+        return
+    if type(tree) is not treedef.kind:
+        raise ArgumentError(f"{_at(what, trail)} is {_seen(tree)}, not a {_kind(treedef.kind)}")
+    children, static, keys = node.take_apart(tree)
+    if static != treedef.static:
+        given = list(keys or node.keys(static, len(children)))
+        children = _in_order(treedef, children, given, static, _at(what, trail))
+    if treedef._flat:
+        found.extend(children)
+        return
+    for place, (child, item) in enumerate(zip(treedef.children, children)):
+        _up_to(child, item, found, what, (*trail, (treedef, place)))
+
+
+def _at(what: str, trail: Trail) -> str:
+    path = "".join(str(treedef.keys[place]) for treedef, place in trail)
+    return f"{what} at {path}" if path else what
+
+
+def _seen(tree: Any) -> str:
+    return f"a {type(tree).__name__}" if node_of(type(tree)) else f"a leaf, a {type(tree).__name__}"
+
+
+def _in_order(
+    treedef: TreeDef, children: Sequence[Any], keys: list[Any], static: Any, where: str
+) -> list[Any]:
+    """The children of a container in the order in which a TreeDef has their keys."""
+    wanted = list(treedef.keys)
+    if treedef._node.by_key and len(keys) == len(wanted):
+        by_key = dict(zip(keys, children))
+        if by_key.keys() == set(wanted):
+            return [by_key[key] for key in wanted]
+    name = treedef.kind.__name__
+    if wanted == keys:
+        raise ArgumentError(f"{where} is a {name} with {static!r}, not with {treedef.static!r}")
+    if treedef.kind in (list, tuple):
+        raise ArgumentError(f"{where} is a {name} of {len(keys)}, not of {len(wanted)}")
+    labels, given = [str(key) for key in wanted], [str(key) for key in keys]
+    text = (
+        _missing_and_extra(labels, given)
+        or f" with its items in the order {', '.join(given)}, not {', '.join(labels)}"
+    )
+    raise ArgumentError(f"{where} is a {name}{text}")
+
+
+# -- prefixes ----------------------------------------------------------------------------------------------------------
+def spread_prefix(prefix: Any, tree: Any) -> list[Any]:
+    """One value for each leaf of a tree, from a tree that begins as it does.
+
+    Args:
+        prefix: a tree of the same containers down to some depth; what is no container there, or None, stands for all
+            leaves below it.
+        tree: the tree.
+
+    Raises:
+        ArgumentError: the containers differ; the message names the key path.
+
+    >>> from tandem import pytree
+    >>> pytree.spread_prefix({"w": 0, "b": None}, {"w": [1, 2], "b": 3})
+    [0, 0, None]
+    """
+    return broadcast_prefix(prefix, tree, lambda item: item is None, "it")
+
+
+def broadcast_prefix(
+    prefix: Any, tree: Any, is_leaf: IsLeaf | None = None, what: str = "the prefix"
+) -> list[Any]:
+    """One value for each leaf of a tree, from a tree that begins as it does.
+
+    Args:
+        prefix: a tree of the same containers down to some depth; its leaves stand for all leaves below them.
+        tree: the tree.
+        is_leaf: what else is a leaf of the prefix.
+        what: what the prefix is called in messages.
+
+    Raises:
+        ArgumentError: the containers differ; the message names the key path.
+    """
+    found: list[Any] = []
+    _spread(prefix, tree, is_leaf, found, what, "")
+    return found
+
+
+def _spread(prefix: Any, tree: Any, is_leaf: IsLeaf | None, found: list[Any], what: str, path: str) -> None:
+    kind = type(prefix)
+    node = None if is_leaf is not None and is_leaf(prefix) else node_of(kind)
+    if node is None:
+        found += [prefix] * flatten(tree)[1].leaf_count
+        return
+    where = path or "the root"
+    if kind is not type(tree):
+        raise ArgumentError(
+            f"{where} is a {kind.__name__} in {what} and a {type(tree).__name__} in the value"
+        )
+    (values, own), (children, wanted) = _keyed(node, prefix), _keyed(node, tree)
+    if not (own == wanted or (node.by_key and sorted(map(str, own)) == sorted(map(str, wanted)))):
+        sides = [", ".join(map(str, keys)) or "nothing" for keys in (own, wanted)]
+        raise ArgumentError(f"{where} has {sides[0]} in {what} and {sides[1]} in the value")
+    given = dict(zip(own, values)) if own != wanted else None
+    for place, (child, key) in enumerate(zip(children, wanted)):
+        _spread(given[key] if given else values[place], child, is_leaf, found, what, path + str(key))
+
+
+def _keyed(node: Node, tree: Any) -> tuple[Sequence[Any], list[Any]]:
+    """The children of a container and their keys."""
+    children, static, keys = node.take_apart(tree)
+    return children, list(keys or node.keys(static, len(children)))

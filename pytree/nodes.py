@@ -1,0 +1,226 @@
+"""What the containers are: how values of each type come apart and together, and which types are leaves."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from ..errors import ArgumentError
+from .keys import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
+
+# What a container tells: its children; what else identifies it, hashable; and the keys of the children, where they
+# do not follow from that.
+Parts = tuple[Sequence[Any], Any, Sequence[Any] | None]
+
+
+class Node(NamedTuple):
+    """How values of one type come apart and together.
+
+    Attributes:
+        take_apart: gives the parts of a value.
+        put_together: makes a value of a TreeDef's ``kind`` and ``static``, and of children.
+        keys: the keys of the children, of ``static`` and their number.
+        by_key: whether children of two values belong together by their keys, in whatever order they come.
+    """
+
+    take_apart: Callable[[Any], Parts]
+    put_together: Callable[[Any, Any, Iterable[Any]], Any]
+    keys: Callable[[Any, int], Sequence[Any]]
+    by_key: bool = False
+
+
+def _indices(static: Any, count: int) -> Sequence[Any]:
+    return [SequenceKey(index) for index in range(count)]
+
+
+def _flat_indices(static: Any, count: int) -> Sequence[Any]:
+    return [FlattenedIndexKey(index) for index in range(count)]
+
+
+def _dict_keys(static: Any, count: int) -> Sequence[Any]:
+    return [DictKey(key) for key in static]
+
+
+def _attributes(static: Any, count: int) -> Sequence[Any]:
+    return [GetAttrKey(name) for name in static]
+
+
+NODES: dict[type, Node] = {
+    list: Node(lambda t: (t, len(t), None), lambda k, s, children: list(children), _indices),
+    tuple: Node(lambda t: (t, len(t), None), lambda k, s, children: tuple(children), _indices),
+    dict: Node(
+        lambda t: (list(t.values()), tuple(t), None),
+        lambda k, s, children: dict(zip(s, children)),
+        _dict_keys,
+        True,
+    ),
+    OrderedDict: Node(
+        lambda t: (list(t.values()), tuple(t), None),
+        lambda k, s, children: OrderedDict(zip(s, children)),
+        _dict_keys,
+    ),
+    defaultdict: Node(
+        lambda t: (list(t.values()), (t.default_factory, tuple(t)), None),
+        lambda k, s, children: defaultdict(s[0], zip(s[1], children)),
+        lambda s, count: _dict_keys(s[1], count),
+        True,
+    ),
+    deque: Node(
+        lambda t: (list(t), (len(t), t.maxlen), None), lambda k, s, children: deque(children, s[1]), _indices
+    ),
+    type(None): Node(lambda t: ((), None, None), lambda k, s, children: None, _indices),
+}
+NAMEDTUPLE = Node(lambda t: (t, t._fields, None), lambda k, s, children: k._make(children), _attributes)
+
+
+# -- dataclasses -------------------------------------------------------------------------------------------------------
+_fields: WeakKeyDictionary[type, tuple[str, ...]] = WeakKeyDictionary()
+
+
+def static_fields(kind: Any) -> tuple[str, ...]:
+    """The fields of a dataclass that are no children: those with ``metadata={"static": True}``."""
+    return tuple(field.name for field in dataclasses.fields(kind) if field.metadata.get("static"))
+
+
+def _names(kind: type) -> tuple[str, ...]:
+    found = _fields.get(kind)
+    if found is None:
+        found = _fields[kind] = tuple(field.name for field in dataclasses.fields(kind))
+    return found
+
+
+def _take_dataclass(tree: Any) -> Parts:
+    names = _names(type(tree))
+    return attributes_of(tree, names), names, None
+
+
+def attributes_of(tree: Any, names: Sequence[str]) -> list[Any]:
+    """The values of fields.
+
+    Raises:
+        ArgumentError: one has never been set.
+    """
+    try:
+        return [getattr(tree, name) for name in names]
+    except AttributeError:
+        missing = next(name for name in names if not hasattr(tree, name))
+        raise ArgumentError(
+            f"a {type(tree).__qualname__} in a tree has no value for its field {missing!r}"
+        ) from None
+
+
+def _build_dataclass(kind: type, static: Any, children: Iterable[Any]) -> Any:
+    """A copy of the dataclass as it stands, past ``__init__`` and ``__post_init__``, which may not take such leaves."""
+    made: Any = object.__new__(kind)
+    for name, child in zip(static, children):
+        object.__setattr__(made, name, child)
+    return made
+
+
+def attribute_node(
+    data: tuple[str, ...], meta: tuple[str, ...], defaults: Callable[[], dict[str, Any]]
+) -> Node:
+    """The node of a class whose children are attributes.
+
+    Args:
+        data: the attributes that are children.
+        meta: those that identify it; their values are hashable.
+        defaults: gives the values of those that are neither.
+    """
+
+    def build(kind: type, static: Any, children: Iterable[Any]) -> Any:
+        made: Any = object.__new__(kind)
+        for name, value in (*zip(data, children), *zip(meta, static), *defaults().items()):
+            object.__setattr__(made, name, value)
+        return made
+
+    return Node(
+        lambda tree: (attributes_of(tree, data), tuple(attributes_of(tree, meta)), None),
+        build,
+        lambda static, count: _attributes(data, count),
+    )
+
+
+DATACLASS = Node(_take_dataclass, _build_dataclass, _attributes)
+_with_static: WeakKeyDictionary[type, Node | None] = WeakKeyDictionary()
+
+
+def _dataclass_node(kind: type) -> Node:
+    if kind not in _with_static:
+        meta = static_fields(kind)
+        data = tuple(name for name in _names(kind) if name not in meta)
+        _with_static[kind] = attribute_node(data, meta, dict) if meta else None
+    return _with_static[kind] or DATACLASS
+
+
+# -- the table ---------------------------------------------------------------------------------------------------------
+# Types seen so far that are leaves for good, and need not be looked at again.
+leaf_types: set[type] = {bool, int, float, complex, str, bytes}
+_LASTING = ("builtins", "numpy", __name__.partition(".")[0])
+
+
+def node_of(kind: type) -> Node | None:
+    """How a type comes apart; None for a leaf."""
+    if kind in leaf_types:
+        return None
+    found = NODES.get(kind)
+    if found is not None:
+        return found
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return NAMEDTUPLE
+    if dataclasses.is_dataclass(kind):
+        return _dataclass_node(kind)
+    if kind.__module__.partition(".")[0] in _LASTING:
+        leaf_types.add(kind)
+    return None
+
+
+def is_registered(kind: type) -> bool:
+    """Whether a type has a node of its own."""
+    return kind in NODES
+
+
+def add_node(kind: type, node: Node) -> None:
+    """Make a type a container."""
+    leaf_types.discard(kind)
+    NODES[kind] = node
+
+
+def plain_node(
+    flatten: Callable[[Any], tuple[Iterable[Any], Any]],
+    unflatten: Callable[[Any, Any], Any],
+    own: bool = False,
+) -> Node:
+    """The node of a registered class.
+
+    Args:
+        flatten: gives ``(children, static)``; with ``own`` the children are pairs ``(key, child)``.
+        unflatten: makes an instance of ``(static, children)``.
+        own: whether the class gives the keys of its children.
+    """
+
+    def take_apart(tree: Any) -> Parts:
+        children, static = _pair(flatten(tree), tree)
+        children = tuple(children)
+        if own:
+            return (
+                tuple(child for _, child in children),
+                (len(children), static),
+                tuple(key for key, _ in children),
+            )
+        return children, (len(children), static), None
+
+    return Node(
+        take_apart, lambda kind, static, children: unflatten(static[1], tuple(children)), _flat_indices
+    )
+
+
+def _pair(found: Any, tree: Any) -> tuple[Any, Any]:
+    if isinstance(found, (tuple, list)) and len(found) == 2 and isinstance(found[0], Iterable):
+        return found[0], found[1]
+    raise ArgumentError(
+        f"the function that takes a {type(tree).__qualname__} apart gives (children, static), not {found!r}"
+    )

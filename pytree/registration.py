@@ -1,0 +1,245 @@
+"""Classes of users as containers.
+
+Source: the ``register_...`` functions of ``jax.tree_util``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from ..errors import ArgumentError, RegistrationError
+from .nodes import Node, add_node, attribute_node, is_registered, plain_node, static_fields
+
+C = TypeVar("C", bound=type)
+
+
+def register_pytree_node(
+    kind: type,
+    flatten: Callable[[Any], tuple[Iterable[Any], Any]],
+    unflatten: Callable[[Any, Any], Any],
+    flatten_with_keys: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]] | None = None,
+) -> None:
+    """Make a class a container.
+
+    Args:
+        kind: the class; its subclasses are not meant.
+        flatten: gives ``(children, static)`` of an instance; ``static`` is hashable.
+        unflatten: makes an instance of ``(static, children)``. It must take whatever the children become, also what
+            is no tensor.
+        flatten_with_keys: gives ``(pairs of key and child, static)``, so that key paths name the children.
+
+    Raises:
+        ArgumentError: ``kind`` is no class, or a function is none.
+        RegistrationError: the class is a container already.
+
+    >>> from tandem import pytree
+    >>> class Pair:
+    ...     def __init__(self, a, b):
+    ...         self.a, self.b = a, b
+    >>> pytree.register_pytree_node(Pair, lambda p: ((p.a, p.b), None), lambda static, children: Pair(*children))
+    >>> pytree.flatten({"p": Pair(1, 2)})[0]
+    [1, 2]
+    """
+    for name, fn in (("flatten", flatten), ("unflatten", unflatten)):
+        if not callable(fn):
+            raise ArgumentError(f"register_pytree_node: {name} is a function, not {fn!r}")
+    named = flatten_with_keys is not None
+    _register("register_pytree_node", kind, plain_node(flatten_with_keys or flatten, unflatten, named))
+
+
+def register_pytree_with_keys(
+    kind: type,
+    flatten_with_keys: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]],
+    unflatten: Callable[[Any, Any], Any],
+) -> None:
+    """Make a class a container whose children have names of their own in key paths.
+
+    Args:
+        kind: the class.
+        flatten_with_keys: gives ``(pairs of key and child, static)``.
+        unflatten: makes an instance of ``(static, children)``.
+
+    Raises:
+        ArgumentError, RegistrationError: as for :func:`register_pytree_node`.
+    """
+    register_pytree_node(kind, flatten_with_keys, unflatten, flatten_with_keys)
+
+
+def register_pytree_node_class(kind: C) -> C:
+    """Make a class a container by its own ``tree_flatten()`` and class method ``tree_unflatten(static, children)``.
+
+    Args:
+        kind: the class. Where it has ``tree_flatten_with_keys()``, that is used.
+
+    Returns:
+        The class, so that this is a decorator.
+
+    Raises:
+        ArgumentError: it lacks one of the methods.
+
+    >>> import tandem as td
+    >>> @td.pytree.register_pytree_node_class
+    ... class Scaled:
+    ...     def __init__(self, value, factor):
+    ...         self.value, self.factor = value, factor
+    ...     def tree_flatten(self):
+    ...         return (self.value,), self.factor
+    ...     @classmethod
+    ...     def tree_unflatten(cls, factor, children):
+    ...         return cls(*children, factor)
+    >>> td.tree.map(lambda x: x + 1, Scaled(1, 10)).value
+    2
+    """
+    with_keys = hasattr(kind, "tree_flatten_with_keys")
+    needed = ("tree_flatten_with_keys" if with_keys else "tree_flatten", "tree_unflatten")
+    for method in needed:
+        if not callable(getattr(kind, method, None)):
+            raise ArgumentError(f"register_pytree_node_class: {kind!r} has no method {method}")
+    unflatten = functools.partial(_unflatten, kind)
+    node = plain_node(lambda tree: getattr(tree, needed[0])(), unflatten, with_keys)
+    _register("register_pytree_node_class", kind, node)
+    return kind
+
+
+register_pytree_with_keys_class = register_pytree_node_class
+
+
+def _unflatten(kind: Any, static: Any, children: Any) -> Any:
+    return kind.tree_unflatten(static, children)
+
+
+def register_dataclass(
+    kind: Any = None,
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
+    drop_fields: Sequence[str] = (),
+) -> Any:
+    """Say which fields of a dataclass are children, and which identify it.
+
+    Dataclasses are containers without this: all fields are children, but those that were declared with
+    ``dataclasses.field(metadata={"static": True})``.
+
+    Args:
+        kind: a dataclass, or another class whose attributes are meant; None to use this as a decorator.
+        data_fields: the fields that are children; None: all that are not static.
+        meta_fields: the fields that are part of the containers; their values are hashable. None: the static ones.
+        drop_fields: fields that are neither; what is built has their default.
+
+    Returns:
+        The class.
+
+    Raises:
+        ArgumentError: the fields are not those of the class.
+        RegistrationError: the class was registered before.
+
+    >>> import dataclasses
+    >>> import tandem as td
+    >>> @td.pytree.register_dataclass
+    ... @dataclasses.dataclass
+    ... class Layer:
+    ...     weight: object
+    ...     name: str = dataclasses.field(metadata={"static": True})
+    >>> td.tree.map(lambda x: 2 * x, Layer(3, "dense"))
+    Layer(weight=6, name='dense')
+    """
+    if kind is None:
+        return lambda cls: register_dataclass(cls, data_fields, meta_fields, drop_fields)
+    meta = tuple(static_fields(kind) if meta_fields is None and _is_dataclass(kind) else meta_fields or ())
+    known = [field.name for field in dataclasses.fields(kind)] if _is_dataclass(kind) else None
+    if data_fields is None:
+        if known is None:
+            raise ArgumentError(
+                f"register_dataclass: {kind!r} is no dataclass, so data_fields must say its children"
+            )
+        data_fields = [name for name in known if name not in meta and name not in drop_fields]
+    _check_fields(kind, known, tuple(data_fields), meta, tuple(drop_fields))
+    node = attribute_node(tuple(data_fields), meta, functools.partial(_defaults, kind, tuple(drop_fields)))
+    _register("register_dataclass", kind, node)
+    return kind
+
+
+def _is_dataclass(kind: Any) -> bool:
+    return isinstance(kind, type) and dataclasses.is_dataclass(kind)
+
+
+def _check_fields(
+    kind: Any, known: list[str] | None, data: tuple[str, ...], meta: tuple[str, ...], drop: tuple[str, ...]
+) -> None:
+    named = [*data, *meta, *drop]
+    twice = sorted({name for name in named if named.count(name) > 1})
+    if twice:
+        raise ArgumentError(
+            f"register_dataclass: {', '.join(twice)} of {kind.__qualname__} is named more than once"
+        )
+    if known is None:
+        return
+    unknown = [name for name in named if name not in known]
+    missing = [name for name in known if name not in named]
+    if unknown or missing:
+        parts = [f"has no field {', '.join(unknown)}"] if unknown else []
+        parts += [f"has the field {', '.join(missing)}, which is in none of the lists"] if missing else []
+        raise ArgumentError(f"register_dataclass: {kind.__qualname__} {' and '.join(parts)}")
+
+
+def _defaults(kind: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    found = {}
+    for field in dataclasses.fields(kind) if names and _is_dataclass(kind) else ():
+        if field.name in names and field.default is not dataclasses.MISSING:
+            found[field.name] = field.default
+        elif field.name in names and field.default_factory is not dataclasses.MISSING:
+            found[field.name] = field.default_factory()
+    return found
+
+
+def register_static(kind: C) -> C:
+    """Make a class a container without leaves: its instances are part of the containers, compared by ``==``.
+
+    Args:
+        kind: a class whose instances are hashable.
+
+    Returns:
+        The class, so that this is a decorator.
+
+    >>> import tandem as td
+    >>> @td.pytree.register_static
+    ... class Config(tuple):
+    ...     pass
+    >>> td.tree.leaves({"config": Config((1, 2)), "x": 3})
+    [3]
+    """
+    _register(
+        "register_static",
+        kind,
+        Node(lambda tree: ((), tree, None), lambda cls, static, children: static, lambda static, count: ()),
+    )
+    return kind
+
+
+def _register(what: str, kind: Any, node: Node) -> None:
+    if not isinstance(kind, type):
+        raise ArgumentError(f"{what} takes a class, not {kind!r}")
+    if is_registered(kind):
+        raise RegistrationError(f"{kind.__qualname__} is registered as a pytree node already")
+    add_node(kind, node)
+
+
+class Partial(functools.partial):  # type: ignore[type-arg]
+    """A ``functools.partial`` that is a container: its arguments are children, its function identifies it.
+
+    >>> import tandem as td
+    >>> add = td.pytree.Partial(lambda x, y: x + y, 1)
+    >>> td.tree.map(lambda leaf: 10 * leaf, add)(5)
+    15
+    """
+
+
+add_node(
+    Partial,
+    plain_node(
+        lambda p: ((p.args, p.keywords), p.func),
+        lambda fn, children: Partial(fn, *children[0], **children[1]),
+    ),
+)

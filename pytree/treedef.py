@@ -1,0 +1,225 @@
+"""TreeDef: the containers of a tree without its leaves; taking trees apart, and building them again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from ..errors import ArgumentError, ValueArgumentError
+from .keys import KeyPath, keystr
+from .nodes import NODES, Node, leaf_types, node_of
+
+IsLeaf = Callable[[Any], bool]
+
+
+class TreeDef:
+    """The containers of a tree, without the leaves.
+
+    Attributes:
+        kind: type of the outermost container; None for a leaf.
+        static: what identifies the container beside its type: a dict's keys, a dataclass's field names, ...
+        children: the TreeDefs below it.
+        leaf_count: number of leaves.
+    """
+
+    __slots__ = ("_flat", "_hash", "_is_known", "_keys", "_node", "children", "kind", "leaf_count", "static")
+
+    def __init__(
+        self,
+        kind: Any,
+        static: Any,
+        children: tuple[TreeDef, ...],
+        node: Any,
+        keys: Sequence[Any] | None = None,
+    ):
+        self.kind, self.static, self.children, self._node, self._keys = kind, static, children, node, keys
+        self.leaf_count: int = 1 if node is None else sum([child.leaf_count for child in children])
+        self._flat = node is not None and {*map(id, children)} <= _LEAF_ID
+        self._hash: int | None = None
+        self._is_known = node is None  # whether it is the only one of its kind, as long as that is kept
+
+    # -- building ----------------------------------------------------------------------------------------------------
+    def unflatten(self, leaves: Sequence[Any]) -> Any:
+        """The tree with these leaves.
+
+        Raises:
+            ValueArgumentError: their number is not the tree's.
+        """
+        leaves = tuple(leaves)
+        if len(leaves) != self.leaf_count:
+            raise ValueArgumentError(
+                f"the tree {self} has {self.leaf_count} leaves; {len(leaves)} were given"
+            )
+        return self._build(iter(leaves))
+
+    def _build(self, leaves: Iterator[Any]) -> Any:
+        if self._node is None:
+            return next(leaves)
+        if self._flat:
+            return self._node.put_together(self.kind, self.static, list(islice(leaves, self.leaf_count)))
+        children = [next(leaves) if child._node is None else child._build(leaves) for child in self.children]
+        return self._node.put_together(self.kind, self.static, children)
+
+    def build(self, children: Sequence[Any]) -> Any:
+        """The outermost container with these children."""
+        return self._node.put_together(self.kind, self.static, children)
+
+    def compose(self, inner: TreeDef) -> TreeDef:
+        """The containers of a tree of this TreeDef with a tree of another one in the place of each leaf."""
+        if self._node is None:
+            return inner
+        return TreeDef(
+            self.kind, self.static, tuple([c.compose(inner) for c in self.children]), self._node, self._keys
+        )
+
+    # -- key paths ---------------------------------------------------------------------------------------------------
+    @property
+    def keys(self) -> Sequence[Any]:
+        """How each child is reached: :class:`DictKey`, :class:`GetAttrKey`, ..."""
+        if self._keys is None:
+            self._keys = () if self._node is None else self._node.keys(self.static, len(self.children))
+        return self._keys
+
+    @property
+    def labels(self) -> list[str]:
+        """The same as text: ``[0]``, ``['w']``, ``.mean``."""
+        return [str(key) for key in self.keys]
+
+    def key_paths(self) -> list[KeyPath]:
+        """The key path of each leaf, as a tuple of keys."""
+        if self._node is None:
+            return [()]
+        return [(key, *rest) for key, child in zip(self.keys, self.children) for rest in child.key_paths()]
+
+    def paths(self) -> list[str]:
+        """The key path of each leaf, such as ``['layers'][0].w``; empty for a tree that is a leaf."""
+        return [keystr(path) for path in self.key_paths()]
+
+    # -- comparing ---------------------------------------------------------------------------------------------------
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, TreeDef) or hash(self) != hash(other):
+            return False
+        return (self.kind, self.static, self.children) == (other.kind, other.static, other.children)
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            try:
+                self._hash = hash((self.kind, self.static, self.leaf_count if self._flat else self.children))
+            except TypeError:
+                name = getattr(self.kind, "__qualname__", self.kind)
+                fault = f"the static part {self.static!r} of a {name} in a tree is not hashable"
+                raise ArgumentError(fault) from None
+        return self._hash
+
+    def __repr__(self) -> str:
+        if self._node is None:
+            return "*"
+        inside = ", ".join(f"{label}: {child}" for label, child in zip(self.labels, self.children))
+        return f"{self.kind.__name__}({inside})"
+
+    def __reduce__(self) -> Any:
+        return (_rebuilt, (self.kind, self.static, self.children))
+
+
+LEAF = TreeDef(None, None, (), None)
+_LEAF_ID = {id(LEAF)}
+
+
+def _rebuilt(kind: Any, static: Any, children: tuple[TreeDef, ...]) -> TreeDef:
+    """A TreeDef out of a pickle."""
+    return LEAF if kind is None else TreeDef(kind, static, children, node_of(kind))
+
+
+# -- taking apart ------------------------------------------------------------------------------------------------------
+def flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], TreeDef]:
+    """The leaves of a tree, left to right, and its containers.
+
+    Args:
+        tree: the tree.
+        is_leaf: called with everything in the tree; what it says yes to is a leaf, whatever its type.
+
+    Returns:
+        The list of leaves, and the :class:`TreeDef`.
+
+    Raises:
+        ArgumentError: a container holds itself.
+
+    >>> from tandem import pytree
+    >>> leaves, treedef = pytree.flatten({"w": [1, 2], "b": (3, None)})
+    >>> leaves, treedef.paths()
+    ([1, 2, 3], ["['w'][0]", "['w'][1]", "['b'][0]"])
+    >>> treedef.unflatten([10, 20, 30])
+    {'w': [10, 20], 'b': (30, None)}
+    """
+    leaves: list[Any] = []
+    try:
+        return leaves, _flatten(tree, leaves) if is_leaf is None else _flatten_until(tree, leaves, is_leaf)
+    except RecursionError:
+        raise ArgumentError("a tree is nested too deeply, or a container holds itself") from None
+
+
+def _flatten(tree: Any, leaves: list[Any]) -> TreeDef:
+    kind = type(tree)
+    node = NODES.get(kind) or node_of(kind)
+    if node is None:
+        leaves.append(tree)
+        return LEAF
+    children, static, keys = node.take_apart(tree)
+    if leaf_types.issuperset(map(type, children)):
+        leaves.extend(children)
+        return _known_or_new(kind, static, None, len(children), node, keys)
+    below = []
+    for child in children:
+        if type(child) in leaf_types:
+            leaves.append(child)
+            below.append(LEAF)
+        else:
+            below.append(_flatten(child, leaves))
+    return _known_or_new(kind, static, tuple(below), len(below), node, keys)
+
+
+# TreeDefs that were made before: trees are of the same few kinds again and again. Only those of built-in containers are
+# kept, by the identity of what is below them, so that nothing of the user's stays alive.
+_known: dict[Any, TreeDef] = {}
+_KEPT = {list, tuple, dict, type(None)}
+MOST_KNOWN = 1024
+
+
+def _known_or_new(
+    kind: type,
+    static: Any,
+    below: tuple[TreeDef, ...] | None,
+    count: int,
+    node: Node,
+    keys: Sequence[Any] | None,
+) -> TreeDef:
+    """The TreeDef of a container, with ``below`` None where all its children are leaves."""
+    if kind not in _KEPT or (kind is dict and not set(map(type, static)) <= _TEXT):
+        return TreeDef(kind, static, below or (LEAF,) * count, node, keys)
+    key = (kind, static) if below is None else (kind, static, *map(id, below))
+    found = _known.get(key)
+    if found is None:
+        found = TreeDef(kind, static, below or (LEAF,) * count, node, keys)
+        if below is None or all(child._is_known for child in below):
+            if len(_known) >= MOST_KNOWN:
+                _known.clear()
+            found._is_known = True
+            _known[key] = found
+    return found
+
+
+_TEXT = {str}
+
+
+def _flatten_until(tree: Any, leaves: list[Any], is_leaf: IsLeaf) -> TreeDef:
+    """As :func:`_flatten`, where the caller says what else is a leaf."""
+    node = None if is_leaf(tree) else node_of(type(tree))
+    if node is None:
+        leaves.append(tree)
+        return LEAF
+    children, static, keys = node.take_apart(tree)
+    below = tuple([_flatten_until(child, leaves, is_leaf) for child in children])
+    return TreeDef(type(tree), static, below, node, keys)
