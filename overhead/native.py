@@ -1,4 +1,4 @@
-"""The native path taken apart: its entry compiled again with one layer at a time replaced by a ready answer.
+"""The native path taken apart: its entry compiled again with one layer after another replaced by a ready answer.
 
 The entry is written in small native functions, so a variant is the same source with one of them exchanged.  The
 complete call that the parts are compared with is the operator's own entry, untouched.
@@ -71,10 +71,14 @@ def copied(address: int, size: int, owner: Any) -> Record:
     return found
 
 
-def telescope(whole: Timing, without: Mapping[str, Timing], bare: Timing) -> dict[str, float]:
-    """The parts: what each variant saves, and the call that is left when all layers are gone."""
-    parts = {name: max(0.0, whole.saved_by(timing)) for name, timing in without.items()}
-    return {"call": bare.median, **parts}
+def telescope(whole: Timing, peeled: Mapping[str, Timing]) -> dict[str, float]:
+    """The parts: what each variant saves beside the one before it, and the call that is left when all are gone.
+
+    Layers overlap in the processor, so what each saves alone adds up to more than there is.
+    """
+    before = [whole, *peeled.values()]
+    parts = {name: max(0.0, was.saved_by(timing)) for was, (name, timing) in zip(before, peeled.items())}
+    return {"call": before[-1].median, **parts}
 
 
 class EagerProbes:
@@ -86,9 +90,9 @@ class EagerProbes:
     """
 
     def __init__(self, stub: Stub, args: tuple[Any, ...]) -> None:
-        assert stub.record is not None
+        variants = stub.record.variants if stub.record is not None else {}
         self.stub, self.runtime = stub, stub.runtime
-        self.variant = next(iter(stub.record.variants.values()))
+        self.variant = next(iter(variants.values()))
         self.result = stub.operator(*args)
         self.imports = {
             **layout.numpy_symbols(),
@@ -113,16 +117,14 @@ class EagerProbes:
         return Probe(code["entry"], data, (code, self.result))
 
 
-def together(layers: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The replacements of all layers at once."""
-    return {name: stand_in for layer in layers.values() for name, stand_in in layer.items()}
-
-
-def _eager_cases(probes: EagerProbes, args: tuple[Any, ...]) -> dict[str, Case]:
-    made = {name: probes.probe(replaced) for name, replaced in EAGER_LAYERS.items()}
-    made["kernel"] = probes.probe({}, compute=False)
-    made["bare"] = probes.probe(together(EAGER_LAYERS), compute=False)
-    return {name: call(probe, args) for name, probe in made.items()}
+def peeled(probe: Callable[..., Probe], layers: Mapping[str, Mapping[str, Any]]) -> dict[str, Probe]:
+    """The entry without its first layer, without its first two, ...; at last without the loop as well."""
+    made: dict[str, Probe] = {}
+    replaced: dict[str, Any] = {}
+    for name, layer in layers.items():
+        replaced |= layer
+        made[name] = probe(replaced)
+    return made | {"kernel": probe(replaced, compute=False)}
 
 
 def eager_split(size: int = 16, seconds: float = 1.0) -> Split:
@@ -134,10 +136,19 @@ def eager_split(size: int = 16, seconds: float = 1.0) -> Split:
     stub = stubs.by_operator.get(find("td::add.Tensor")) if stubs is not None else None
     if stub is None or stub.record is None or not entry_of(add):
         return Split(EAGER_PATH, about, None, note=native.why_off() or "the operator has no native entry")
-    cases = {"whole": call(add, args), **_eager_cases(EagerProbes(stub, args), args)}
-    times = interleave(cases, seconds=seconds)
-    whole, bare = times.pop("whole"), times.pop("bare")
-    return Split(EAGER_PATH, about, whole, telescope(whole, times, bare), "the entry that td.add runs")
+    probes = peeled(EagerProbes(stub, args).probe, EAGER_LAYERS)
+    whole, parts = _timed(call(add, args), probes, args, seconds)
+    return Split(EAGER_PATH, about, whole, parts, "the entry that td.add runs")
+
+
+def _timed(
+    whole: Case, probes: Mapping[str, Probe], args: tuple[Any, ...], seconds: float
+) -> tuple[Timing, dict[str, float]]:
+    """The complete call, and its parts."""
+    cases = {name: call(probe, args) for name, probe in probes.items()}
+    times = interleave({"whole": whole, **cases}, seconds=seconds)
+    complete = times.pop("whole")
+    return complete, telescope(complete, times)
 
 
 class JitProbes:
@@ -167,13 +178,6 @@ class JitProbes:
         return Probe(code["entry"], record, (code, self.result))
 
 
-def _jit_cases(probes: JitProbes, args: tuple[Any, ...]) -> dict[str, Case]:
-    made = {name: probes.probe(replaced) for name, replaced in JIT_LAYERS.items()}
-    made["kernel"] = probes.probe({}, compute=False)
-    made["bare"] = probes.probe(together(JIT_LAYERS), compute=False)
-    return {name: call(probe, args) for name, probe in made.items()}
-
-
 def jit_split(length: int = 30, size: int = 16, seconds: float = 1.0) -> Split:
     """A jitted chain of operations through its native entry."""
     about = f"chain of {length}, float32[{size}]"
@@ -183,13 +187,9 @@ def jit_split(length: int = 30, size: int = 16, seconds: float = 1.0) -> Split:
     stubs = native.stubs()
     if stubs is None or not entry_of(function):
         return Split(JIT_PATH, about, None, note=native.why_off() or "the function has no native entry")
-    probes = JitProbes(function, stubs.runtime.constants, function(*args))
-    cases = {"whole": call(function, args), **_jit_cases(probes, args)}
-    times = interleave(cases, seconds=seconds)
-    whole, bare = times.pop("whole"), times.pop("bare")
-    return Split(
-        JIT_PATH, about, whole, telescope(whole, times, bare), "the entry that the jitted function runs"
-    )
+    probes = peeled(JitProbes(function, stubs.runtime.constants, function(*args)).probe, JIT_LAYERS)
+    whole, parts = _timed(call(function, args), probes, args, seconds)
+    return Split(JIT_PATH, about, whole, parts, "the entry that the jitted function runs")
 
 
 NATIVE_SPLITS = (eager_split, jit_split)
