@@ -209,12 +209,12 @@ def test_registering_does_not_pile_up(lib):
             td.Library("rules", "IMPL").impl("f", lambda x: 1, "CUDA")
             lib.fallback(print, "QuantizedMeta").remove()
 
-    cycle(20)
+    cycle(50)
     gc.collect()
     before = sys.getallocatedblocks()
-    cycle(200)
+    cycle(1000)
     gc.collect()
-    assert sys.getallocatedblocks() - before < 100
+    assert sys.getallocatedblocks() - before < 500, "what piles up does so at each cycle"
     assert len(lib._handles) == 1, "the definition of the fixture"
 
 

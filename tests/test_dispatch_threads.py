@@ -71,6 +71,9 @@ def churn(register, calls, check, registering=8, calling=8):
     for thread in threads:
         thread.start()
     stop.wait(SECONDS)
+    enough = time.monotonic() + 30  # on a busy machine it takes longer until much has been registered
+    while rounds[0] <= 10 and not stop.is_set() and time.monotonic() < enough:
+        time.sleep(0.1)
     stop.set()
     for thread in threads:
         thread.join(60)
