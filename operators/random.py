@@ -1,7 +1,7 @@
 """``td.random``: random numbers as pure functions of a key.
 
-A key is a uint32 tensor of four words. The same key gives the same numbers, eager, jitted and on every backend; new
-numbers need a new key, from ``split`` or ``fold_in``. Nothing is kept between calls.
+The same key gives the same numbers, eager, jitted and on every backend; new numbers need a new key, from ``split`` or
+``fold_in``. Nothing is kept between calls; :class:`tandem.Generator` is for those who want that.
 
 >>> import tandem as td
 >>> first, second = td.random.split(td.random.key(0))
@@ -13,9 +13,51 @@ True
 
 from __future__ import annotations
 
-from .random_keys import fold_in, key, random_bits, split
+from .random_continuous import (
+    cauchy,
+    exponential,
+    gumbel,
+    laplace,
+    logistic,
+    lognormal,
+    maxwell,
+    pareto,
+    rayleigh,
+    triangular,
+    truncated_normal,
+    weibull_min,
+)
+from .random_keys import random_bits
 from .random_numbers import bernoulli, integers, normal, permutation, uniform
+from .random_typed import Key, fold_in, key, key_data, split, wrap_key_data
 
 bits = random_bits
+randint = integers
 
-__all__ = ["bernoulli", "bits", "fold_in", "integers", "key", "normal", "permutation", "split", "uniform"]
+__all__ = [
+    "Key",
+    "bernoulli",
+    "bits",
+    "cauchy",
+    "exponential",
+    "fold_in",
+    "gumbel",
+    "integers",
+    "key",
+    "key_data",
+    "laplace",
+    "logistic",
+    "lognormal",
+    "maxwell",
+    "normal",
+    "pareto",
+    "permutation",
+    "randint",
+    "rayleigh",
+    "split",
+    "triangular",
+    "truncated_normal",
+    "uniform",
+    "weibull_min",
+    "wrap_key_data",
+]

@@ -82,7 +82,7 @@ key = library(
         DTypeError: the seed is no integer.
         ValueArgumentError: it does not fit into 64 bits.
 
-    >>> td.random.key(42).tolist()
+    >>> td.ops.td.random_key(42).tolist()
     [42, 0, 0, 0]
     """,
     reference=references.random_key,
@@ -193,7 +193,7 @@ split = library(
     Raises:
         DTypeError, ShapeError: that is no key, or ``n`` is negative.
 
-    >>> first, second = td.random.split(td.random.key(0))
+    >>> first, second = td.ops.td.random_split(td.random.key(0))
     >>> first.shape
     (4,)
     """,
@@ -244,7 +244,7 @@ fold_in = library(
     Raises:
         DTypeError, ShapeError: that is no key, or no integer.
 
-    >>> td.random.fold_in(td.random.key(0), 7).shape
+    >>> td.ops.td.random_fold_in(td.random.key(0), 7).shape
     (4,)
     """,
     reference=references.random_fold_in,

@@ -1,12 +1,10 @@
 """Distributions, made from random bits with operators.
 
-Integers and uniform numbers are the same on every backend. Normal numbers go through log and cos, so they agree to
-2e-6 (float32) or 4e-15 (float64), times the larger of 1 and their magnitude.
+They are the same bits on every backend, eager and compiled: what is not exact goes through :mod:`.random_math`.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from ..errors import ArgumentError, DTypeError, ShapeError, ValueArgumentError
@@ -33,28 +31,64 @@ from .bitwise import bitwise_right_shift
 from .casting import astype, cast
 from .comparison import lt
 from .declare import Bad, Draw, Sample
-from .exponential import log, sqrt
 from .kinds import composite, library
 from .picking import take
 from .random_keys import INTEGRAL, KEY, KEYS, check_key, key_errors, random_bits
+from .random_math import polar
 from .rearrange import whole
-from .rules import check_shape, is_tensor, normalize_axis, spec_of
+from .rules import broadcast_shapes, check_shape, is_tensor, normalize_axis, promoted_dtype, spec_of
 from .slicing import basic_index
-from .trigonometry import cos
 
 FRACTION = {float16: 11, bfloat16: 8, float32: 24, float64: 53}  # bits that a float holds exactly
 
 
-def _float_dtype(name: str, dtype: DType | None) -> DType:
+def float_dtype(name: str, dtype: DType | None, *parameters: Any) -> DType:
+    """The dtype of a result: the one asked for, that of the parameters that are float tensors, or float32.
+
+    Raises:
+        DTypeError: no float dtype.
+    """
     if dtype is not None and not dtype.is_floating:
         raise DTypeError(
             f"{name}: gives floats, not {dtype}; the dtypes are {', '.join(d.name for d in FLOATS)}"
         )
-    return dtype or DEFAULT_FLOAT
+    for one in parameters:
+        if spec_of(one).dtype.kind == "c":
+            raise DTypeError(f"{name}: its parameters are real numbers, not {spec_of(one)}")
+    given = [one for one in parameters if is_tensor(one) and one.dtype.is_floating]
+    return dtype or (promoted_dtype(name, given) if given else DEFAULT_FLOAT)
 
 
-def _bound(value: Any, dtype: DType) -> Any:
+def drawn_shape(name: str, shape: tuple[int, ...] | None, *parameters: Any) -> tuple[int, ...]:
+    """The shape to draw: the one asked for, which the parameters broadcast to, or theirs.
+
+    Raises:
+        ShapeError: they do not broadcast to it, or it has a negative size.
+    """
+    common = broadcast_shapes(name, *(spec_of(one).shape for one in parameters))
+    if shape is None:
+        return common
+    shape = check_shape(name, shape)
+    if broadcast_shapes(name, shape, common) != shape:
+        raise ShapeError(f"{name}: parameters of shape {common} do not broadcast to the shape {shape}")
+    return shape
+
+
+def computed_in(dtype: DType) -> DType:
+    """The dtype that numbers of a dtype are computed in: at least float32."""
+    return float64 if dtype is float64 else float32
+
+
+def parameter(value: Any, dtype: DType) -> Any:
+    """A parameter in the dtype that it is used in; a number is weak."""
     return astype(value, dtype, copy=False) if is_tensor(value) else value
+
+
+def open_uniform(key: Any, shape: tuple[int, ...], wide: DType) -> Any:
+    """Numbers between 0 and 1, both excluded: odd multiples of one power of two, so that ``1 - x`` is one too."""
+    words = random_bits(key, shape, bits=wide.bits)
+    kept = FRACTION[wide] - 1
+    return cast(bitwise_right_shift(words, wide.bits - kept), wide) * 2.0**-kept + 2.0 ** -(kept + 1)
 
 
 def _fraction(words: Any, dtype: DType) -> Any:
@@ -102,11 +136,14 @@ def _fraction(words: Any, dtype: DType) -> Any:
     method=False,
 )
 def uniform(key: Any, shape: Any, dtype: DType | None, minval: Any, maxval: Any) -> Any:
-    dtype = _float_dtype("random_uniform", dtype)
+    dtype = float_dtype("random_uniform", dtype)
     found = _fraction(random_bits(key, shape, bits=64 if dtype is float64 else 32), dtype)
     if minval is None and maxval is None:
         return found
-    low, high = _bound(0 if minval is None else minval, dtype), _bound(1 if maxval is None else maxval, dtype)
+    low, high = (
+        parameter(0 if minval is None else minval, dtype),
+        parameter(1 if maxval is None else maxval, dtype),
+    )
     return found * (high - low) + low
 
 
@@ -141,15 +178,15 @@ def uniform(key: Any, shape: Any, dtype: DType | None, minval: Any, maxval: Any)
     method=False,
 )
 def normal(key: Any, shape: Any, dtype: DType | None) -> Any:
-    dtype = _float_dtype("random_normal", dtype)
+    dtype = float_dtype("random_normal", dtype)
     lead = len(check_key("random_normal", key).shape) - 1
     wide, width = (float64, 64) if dtype is float64 else (float32, 32)
     words = random_bits(key, (2, *shape), bits=width)
     plan = whole(words.shape)
     one, two = (basic_index(words, (*plan[:lead], half, *plan[lead + 1 :])) for half in (0, 1))
     # all bits of the first word, so that the tail is long; never 0
-    radius = sqrt(-2.0 * log(cast(one, wide) * 2.0**-width + 2.0 ** -(width + 1)))
-    return astype(radius * cos(_fraction(two, wide) * (2 * math.pi)), dtype, copy=False)
+    found = polar(cast(one, wide) * 2.0**-width + 2.0 ** -(width + 1), _fraction(two, wide))
+    return astype(found, dtype, copy=False)
 
 
 # -- integers ----------------------------------------------------------------------------------------------------------
@@ -224,9 +261,9 @@ def integers(key: Any, shape: Any, low: Any, high: Any, dtype: DType | None) -> 
     if type(low) is int and type(high) is int:
         count: Any = high - low
     else:
-        count = _difference(_bound(high, wide), _bound(low, wide))
+        count = _difference(parameter(high, wide), parameter(low, wide))
     steps = words if isinstance(count, int) and count == 2**64 else remainder(words, count)
-    return astype(astype(steps, wide, copy=False) + _bound(low, wide), dtype, copy=False)
+    return astype(astype(steps, wide, copy=False) + parameter(low, wide), dtype, copy=False)
 
 
 def _difference(high: Any, low: Any) -> Any:

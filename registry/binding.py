@@ -23,6 +23,9 @@ from .values import SCALARS, TensorBase, converters, describe, number_stand_ins
 
 Converter = Callable[[Any], Any]
 
+# type -> function that gives the tensor of words of a random key, where a schema has an argument called ``key``.
+key_types: dict[type, Converter] = {}
+
 
 class Refused(Exception):
     """A value is not of the type; turned into an ArgumentError that names operator and argument."""
@@ -56,6 +59,16 @@ def _written_tensor(value: Any) -> Any:
     if type(value) in SCALARS or isinstance(value, np.generic):
         raise Refused("a Tensor, for it is written")
     return _tensor(value)
+
+
+def _key(plain: Converter) -> Converter:
+    """The converter of an argument called ``key``: a random key stands for the tensor of its words."""
+
+    def convert(value: Any) -> Any:
+        words = key_types.get(type(value))
+        return plain(value if words is None else words(value))
+
+    return convert
 
 
 def _integer(value: Any) -> int:
@@ -212,7 +225,7 @@ def _list_converter(kind: Type, inner: Converter) -> Converter:
 
 
 def _special_converters(schema: Schema) -> dict[str, Converter]:
-    """Converters of a tensor that is written, and of one that is the only one among other arguments."""
+    """Converters of a tensor that is written, of one that is the only one among other arguments, and of a key."""
     tensors = [argument for argument in schema.arguments if argument.type.core == "Tensor"]
     found: dict[str, Converter] = {
         a.name: _written_tensor for a in tensors if a.is_write and not a.type.is_list
@@ -226,6 +239,9 @@ def _special_converters(schema: Schema) -> dict[str, Converter]:
         and len(schema.arguments) > 1
     ):
         found[first.name] = _only_tensor
+    for argument in tensors:
+        if argument.name == "key" and argument.type.form == "base":
+            found["key"] = _key(found.get("key", _tensor))
     return found
 
 

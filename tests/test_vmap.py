@@ -379,7 +379,7 @@ def test_random_keys():
     shared = td.vmap(lambda k, x: x + td.random.uniform(k), (None, 0))(keys[0], td.zeros(3))
     assert len(set(shared.tolist())) == 1
     folded = td.vmap(td.random.fold_in, (None, 0))(keys[0], td.arange(3))
-    assert folded.tolist() == [td.random.fold_in(keys[0], i).tolist() for i in range(3)]
+    assert folded.words.tolist() == [td.random.fold_in(keys[0], i).words.tolist() for i in range(3)]
 
 
 # -- indexing and writing ----------------------------------------------------------------------------------------------

@@ -1,0 +1,209 @@
+"""Keys as values of their own: :class:`Key`, and the functions that make keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import ArgumentError, DTypeError, ShapeError
+from ..registry.binding import key_types
+from . import random_keys as raw
+from .random_keys import check_key
+from .rules import spec_of
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Key:
+    """A random key, or an array of keys.
+
+    Made by :func:`tandem.random.key`, :func:`~tandem.random.split` and :func:`~tandem.random.fold_in`. It can be
+    indexed and unpacked, but takes no part in arithmetic. In a tree it is a container of one leaf, its words, so that
+    it goes through ``jit``, ``vmap`` and every other transform; the axes of several keys come first.
+
+    Attributes:
+        words: a uint32 tensor of shape ``(*shape, 4)``.
+
+    >>> import tandem as td
+    >>> keys = td.random.split(td.random.key(0), 3)
+    >>> keys.shape, keys[0].shape, len(keys)
+    ((3,), (), 3)
+    """
+
+    words: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array of keys; () for one."""
+        found: tuple[int, ...] = spec_of(self.words).shape[:-1]
+        return found
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of keys."""
+        return spec_of(self.words).size // 4
+
+    @property
+    def device(self) -> str:
+        """Where the words lie."""
+        return spec_of(self.words).device
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise ArgumentError("len() of one key; td.random.split makes several of it")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Key]:
+        return (self[at] for at in range(len(self)))
+
+    def __getitem__(self, index: Any) -> Key:
+        items = index if type(index) is tuple else (index,)
+        if not any(item is Ellipsis for item in items):
+            items = (*items, Ellipsis)
+        return Key(self.words[(*items, slice(None))])
+
+    def reshape(self, *shape: Any) -> Key:
+        """The keys in another shape."""
+        sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        return Key(self.words.reshape((*sizes, 4)))
+
+    def to(self, device: str) -> Key:
+        """The keys on another device."""
+        return Key(self.words.to(device))
+
+    def __repr__(self) -> str:
+        return f"Key({self._shown()})"
+
+    def _shown(self) -> str:
+        spec = spec_of(self.words)
+        try:
+            return str(self.words.tolist())
+        except Exception:  # traced, batched or without data
+            return str(spec)
+
+
+key_types[Key] = lambda key: key.words
+
+
+def key(seed: Any) -> Key:
+    """A key from a seed.
+
+    Args:
+        seed: an int of at most 64 bits, or an integer tensor, which gives one key for each element.
+
+    Returns:
+        A :class:`Key`.
+
+    Raises:
+        DTypeError: the seed is no integer.
+        ValueArgumentError: it does not fit into 64 bits.
+
+    >>> import tandem as td
+    >>> td.random.key(42)
+    Key([42, 0, 0, 0])
+    """
+    return Key(raw.key(seed))
+
+
+def split(key: Any, n: int = 2) -> Any:
+    """Several new keys from one, which should not be used again.
+
+    Args:
+        key: a key, or several.
+        n: how many; the first ones do not depend on it.
+
+    Returns:
+        Keys of shape ``(*key.shape, n)``; unpack or index it.
+
+    Raises:
+        DTypeError, ShapeError: that is no key, or ``n`` is negative.
+
+    >>> import tandem as td
+    >>> first, second = td.random.split(td.random.key(0))
+    >>> first.shape
+    ()
+    """
+    return _like(key, raw.split(key, n))
+
+
+def fold_in(key: Any, data: Any) -> Any:
+    """A new key from a key and a number: one for each step, layer or process.
+
+    Args:
+        key: a key, or several.
+        data: an int or an integer tensor, of which the lowest 62 bits count.
+
+    Returns:
+        A key; several if either argument is several.
+
+    Raises:
+        DTypeError, ShapeError: that is no key, or no integer.
+
+    >>> import tandem as td
+    >>> td.random.fold_in(td.random.key(0), 7).shape
+    ()
+    """
+    return _like(key, raw.fold_in(key, data))
+
+
+def _like(key: Any, words: Any) -> Any:
+    """Words as a key, unless words were given."""
+    return Key(words) if isinstance(key, Key) else words
+
+
+def key_data(key: Any) -> Any:
+    """The words of a key.
+
+    Args:
+        key: a key, or several.
+
+    Returns:
+        A uint32 tensor of shape ``(*key.shape, 4)``.
+
+    Raises:
+        DTypeError, ShapeError: that is no key.
+
+    >>> import tandem as td
+    >>> td.random.key_data(td.random.key(42)).tolist()
+    [42, 0, 0, 0]
+    """
+    words = key.words if isinstance(key, Key) else key
+    check_key("key_data", words)
+    return words
+
+
+def wrap_key_data(words: Any) -> Key:
+    """A key of given words, such as :func:`key_data` gives.
+
+    Args:
+        words: a uint32 tensor of shape ``(..., 4)``.
+
+    Returns:
+        A :class:`Key` of the shape of the leading axes.
+
+    Raises:
+        DTypeError, ShapeError: these are no words of a key.
+
+    >>> import tandem as td
+    >>> td.random.wrap_key_data(td.random.key_data(td.random.key(42)))
+    Key([42, 0, 0, 0])
+    """
+    if isinstance(words, Key):
+        raise DTypeError("wrap_key_data: that is a key already")
+    check_key("wrap_key_data", words)
+    return Key(words)
+
+
+def one_key(name: str, key: Any) -> None:
+    """Refuse several keys.
+
+    Raises:
+        ShapeError: there are several.
+    """
+    if len(check_key(name, key).shape) != 1:
+        raise ShapeError(f"{name}: takes one key, not {spec_of(key)}; td.vmap draws for several")
