@@ -57,7 +57,8 @@ def test_operator_docs():
 
 
 @pytest.mark.parametrize("page", pages_with_programs(), ids=lambda page: page.name)
-def test_programs_in_pages(page):
+def test_programs_in_pages(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some write files
     for program in re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL):
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             exec(compile(program, str(page), "exec"), {"__name__": "page"})
