@@ -10,6 +10,7 @@ import heapq
 from collections.abc import Iterable
 from typing import Any
 
+from ..registry.observe import observed
 from . import hooks
 from .dunders import by_name
 from .meta import AutogradMeta
@@ -46,8 +47,9 @@ class Pass:
         for target, index, gradient in roots:
             self._deliver(target, index, gradient)
         heap = self._heap
+        step = self._step if observed() is None else self._noted_step
         while heap:
-            self._step(heapq.heappop(heap)[1])
+            step(heapq.heappop(heap)[1])
         if hooks.used[0]:
             self.leaves = {leaf: hooks.run(leaf, 0, gradient) for leaf, gradient in self.leaves.items()}
         return self.leaves
@@ -56,6 +58,13 @@ class Pass:
     def wanted(self) -> dict[tuple[Node, int], Any]:
         """The gradients of the results asked for."""
         return self._wanted
+
+    def _noted_step(self, node: Node) -> None:
+        """A step that a profiler sees as an event."""
+        observer = observed()
+        if observer is None:
+            return self._step(node)
+        return observer.span(f"backward of {node.op.name}", "backward", lambda: self._step(node))  # type: ignore[no-any-return]
 
     def _step(self, node: Node) -> None:
         given = self._pending.pop(node)

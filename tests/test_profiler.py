@@ -52,6 +52,12 @@ def test_gradients_are_recorded_and_seen(matrix):
     some_work(plain).backward()
     np.testing.assert_allclose(w.grad.numpy(), plain.grad.numpy(), rtol=1e-5, atol=1e-7)
     assert sum(e.name == "td::matmul" for e in prof.events()) == 3
+    steps = [e for e in prof.events() if e.kind == "backward"]
+    assert {"backward of td::matmul", "backward of td::exp"} <= {e.name for e in steps}
+    inside = [
+        e.name for e in prof.events() if e.parent is not None and e.parent.name == "backward of td::matmul"
+    ]
+    assert inside.count("td::matmul") == 2
 
 
 def test_shapes_stack_and_memory(matrix):
