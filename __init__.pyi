@@ -81,9 +81,16 @@ from .registry.state import force_keys as force_keys
 from .registry.state import include_keys as include_keys
 from .registry.tables import dispatch_table as dispatch_table
 from .registry.trace import show_dispatch_trace as show_dispatch_trace
-from .transforms import grad as grad
-from .transforms import stop_gradient as stop_gradient
-from .transforms import value_and_grad as value_and_grad
+from .transforms.forward import jvp as jvp
+from .transforms.forward import linear_transpose as linear_transpose
+from .transforms.forward import linearize as linearize
+from .transforms.jacobians import hessian as hessian
+from .transforms.jacobians import jacfwd as jacfwd
+from .transforms.jacobians import jacrev as jacrev
+from .transforms.reverse import grad as grad
+from .transforms.reverse import stop_gradient as stop_gradient
+from .transforms.reverse import value_and_grad as value_and_grad
+from .transforms.reverse import vjp as vjp
 from .vmap import register_vmap as register_vmap
 from .vmap import vmap as vmap
 

@@ -56,16 +56,31 @@ class Level:
         is_open: whether it still runs.
         outer_exclude: the autograd keys that were excluded when it was opened: they stay so for the levels below.
         batch_size: for a level of ``vmap`` the length of the batch axis; 0 for one of ``grad``.
+        axis_name: for a level of ``vmap`` the name of the batch axis, or None.
         run: for a level of ``vmap`` the Batched key's kernel, ``run(level, op, args, kwargs)``; else None.
+        forward: for a level of ``jvp`` its kernel, ``forward(level, op, args, kwargs)``; else None.
         prepared: for a level of ``vmap``, by operator, how it is run and what its rule is told.
     """
 
-    __slots__ = ("batch_size", "depth", "is_open", "name", "origin", "outer_exclude", "prepared", "run")
+    __slots__ = (
+        "axis_name",
+        "batch_size",
+        "depth",
+        "forward",
+        "is_open",
+        "name",
+        "origin",
+        "outer_exclude",
+        "prepared",
+        "run",
+    )
 
     def __init__(self, depth: int, name: str, origin: str, outer_exclude: int):
         self.depth, self.name, self.origin, self.outer_exclude = depth, name, origin, outer_exclude
         self.batch_size = 0
+        self.axis_name: Any = None
         self.run: Callable[[Level, Operator, Args, Kwargs], Any] | None = None
+        self.forward: Callable[[Level, Operator, Args, Kwargs], Any] | None = None
         self.prepared: dict[Operator, Any] = {}
         self.is_open = True
 
@@ -75,15 +90,26 @@ class _Stack(threading.local):
 
     def __init__(self) -> None:
         self.levels: list[Level] = []
+        self.floor = 0  # while the body of a loop is traced: how many of the levels are around it
 
 
 stack = _Stack()
 
 
 @contextmanager
-def open_level(name: str, origin: str) -> Iterator[Level]:
-    """Open a level for a ``with`` block; recording is on inside, whatever it was outside."""
-    with pushed(Level(len(stack.levels) + 1, name, origin, state.exclude & AUTOGRAD)) as level:
+def open_level(
+    name: str, origin: str, forward: Callable[[Level, Operator, Args, Kwargs], Any] | None = None
+) -> Iterator[Level]:
+    """Open a level for a ``with`` block; recording is on inside, whatever it was outside.
+
+    Args:
+        name: what opens it, for messages.
+        origin: ``file:line`` of the call that opens it.
+        forward: the kernel of a level of ``jvp``; None for one of ``grad``.
+    """
+    made_level = Level(len(stack.levels) + 1, name, origin, state.exclude & AUTOGRAD)
+    made_level.forward = forward
+    with pushed(made_level) as level:
         before = set_keys(state.include, state.exclude & ~AUTOGRAD)
         try:
             yield level
@@ -147,7 +173,7 @@ class LevelTensor(Tensor):
     def _array(self) -> Any:
         check_open(self)
         raise ConcretizationError(
-            f"NumPy code met a value of {self._level.name}, opened at {self._level.origin}: its gradient would be "
+            f"NumPy code met a value of {self._level.name}, opened at {self._level.origin}: its derivative would be "
             "lost; use tandem's operators, or x.detach() for the value alone"
         )
 
@@ -254,6 +280,8 @@ def level_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
     if keyset & AUTOCAST and op.table[DispatchKey.Autocast].kind != "fallthrough":
         return op.dispatch(keyset & ~LEVEL, args, kwargs)  # what is recorded is the casts and the cast call
     level = highest_level(op, args, kwargs)
+    if level.depth <= stack.floor:
+        return op.dispatch(keyset & ~LEVEL, args, kwargs)  # from around a traced body: one of its inputs
     if level.run is not None:
         if op.table[DispatchKey.Batched].kind == "fallback" and not trace.active:
             return level.run(level, op, args, kwargs)  # the short way: the level is known
@@ -276,20 +304,22 @@ def below_autograd(op: Operator, args: Args, kwargs: Kwargs) -> Any:
     This is where a kernel for an Autograd key comes to that passes values of a level on to what lies below itself.
     """
     level = highest_level(op, args, kwargs)
-    raw_args = tuple([_unwrap_deep(level, arg) for arg in args])
-    return _run_below(op, level, raw_args, {name: _unwrap_deep(level, arg) for name, arg in kwargs.items()})
+    raw_args = tuple([unwrap_deep(level, arg) for arg in args])
+    return run_below(op, level, raw_args, {name: unwrap_deep(level, arg) for name, arg in kwargs.items()})
 
 
 def record_at(op: Operator, level: Level, args: Args, kwargs: Kwargs) -> Any:
-    """Run an operator below a level of ``grad`` and record it there by its declaration."""
+    """Run an operator below a level of ``grad`` and record it there by its declaration; of ``jvp``, its kernel."""
+    if level.forward is not None:
+        return level.forward(level, op, args, kwargs)
     plan = plan_of(op)
     if plan.decompose is not None:
         return plan.decompose(*args, **kwargs)
     if plan.written:
         return _write(plan, level, args, kwargs)
-    raw_args = tuple([_unwrap_deep(level, arg) for arg in args])
-    raw_kwargs = {name: _unwrap_deep(level, arg) for name, arg in kwargs.items()} if kwargs else kwargs
-    out = _run_below(op, level, raw_args, raw_kwargs)
+    raw_args = tuple([unwrap_deep(level, arg) for arg in args])
+    raw_kwargs = {name: unwrap_deep(level, arg) for name, arg in kwargs.items()} if kwargs else kwargs
+    out = run_below(op, level, raw_args, raw_kwargs)
     if state.exclude & AUTOGRAD:
         return out
     mask, edges = edges_of(plan, args, kwargs, _meta_at(level))
@@ -321,13 +351,13 @@ def highest_level(op: Operator, args: Args, kwargs: Kwargs) -> Level:
     return found
 
 
-def _unwrap_deep(level: Level, value: Any) -> Any:
+def unwrap_deep(level: Level, value: Any) -> Any:
     if isinstance(value, LevelTensor):
         return value._payload if value._level is level else value
-    return tuple([_unwrap_deep(level, item) for item in value]) if type(value) is tuple else value
+    return tuple([unwrap_deep(level, item) for item in value]) if type(value) is tuple else value
 
 
-def _run_below(op: Operator, level: Level, args: Args, kwargs: Kwargs) -> Any:
+def run_below(op: Operator, level: Level, args: Args, kwargs: Kwargs) -> Any:
     if not (level.outer_exclude or state.include or state.exclude):
         return functions.get(op.name, op)(*args, **kwargs)  # its native entry, if it has one
     if level.outer_exclude and not state.exclude & AUTOGRAD:
@@ -365,16 +395,16 @@ def _write(plan: Plan, level: Level, args: Args, kwargs: Kwargs) -> Any:
     """Run an operator that writes into values of the level; they get the history of the functional operator."""
     targets = written_values(plan, args, kwargs)
     for target in targets:
-        _check_written(plan.op, level, target)
+        check_written(plan.op, level, target)
     inner = plan_of(plan.inner) if plan.inner is not None else plan
     is_known = plan.inner is not None and inner.reason is None and inner.decompose is None
     mask, edges = edges_of(inner, args, kwargs, _meta_at(level))
-    before = [_unwrap_deep(level, arg) for arg in args]
+    before = [unwrap_deep(level, arg) for arg in args]
     for kind, where, _ in inner.active(mask).savers if is_known else ():
         if kind == ARGUMENT:
             before[where] = _unwritten(args[0], before[where])
-    raw_kwargs = {name: _unwrap_deep(level, arg) for name, arg in kwargs.items()}
-    out = _run_below(plan.op, level, tuple(_unwrap_deep(level, arg) for arg in args), raw_kwargs)
+    raw_kwargs = {name: unwrap_deep(level, arg) for name, arg in kwargs.items()}
+    out = run_below(plan.op, level, tuple(unwrap_deep(level, arg) for arg in args), raw_kwargs)
     if not state.exclude & AUTOGRAD:
         reason = inner.reason or "it writes in place"
         node = (
@@ -385,16 +415,16 @@ def _write(plan: Plan, level: Level, args: Args, kwargs: Kwargs) -> Any:
         for target in targets:
             if target.dtype.is_inexact:
                 rebase(target, node, set_meta, partial(view_node_at, level))
-    return _results_written(level, targets, out)
+    return results_written(level, targets, out)
 
 
-def _results_written(level: Level, targets: Args, out: Any) -> Any:
+def results_written(level: Level, targets: Args, out: Any) -> Any:
     """The results of an operator that writes: in place of what a written value wraps, the value."""
     given = {id(target._payload): target for target in targets}
     return map_results(lambda item, _: given.get(id(item), item), out)
 
 
-def _check_written(op: Operator, level: Level, target: Any) -> None:
+def check_written(op: Operator, level: Level, target: Any) -> None:
     """Refuse what must not be written inside a level; a tensor that was made inside becomes a value of it."""
     is_own = isinstance(target, LevelTensor) and target._level is level
     if not is_own and not adopt(level, target):

@@ -96,7 +96,7 @@ class Node:
                 source = (
                     args[where] if kind == ARGUMENT_SPEC else kwargs[where] if kind == KEYWORD_SPEC else out
                 )
-                value, version = _spec(source), None
+                value, version = spec_deep(source), None
             values.append(value)
             versions.append(version)
         self.saved, self.versions = tuple(values), tuple(versions)
@@ -165,7 +165,11 @@ class Node:
             given[0] if self.results is None else self._filled(given)
         )  # so its place is GRADIENT, -1
         rules = self.active.rules
-        return [_apply(rules[0], values)] if len(rules) == 1 else [_apply(rule, values) for rule in rules]
+        return (
+            [apply_rule(rules[0], values)]
+            if len(rules) == 1
+            else [apply_rule(rule, values) for rule in rules]
+        )
 
     def _missing(self) -> list[Any]:
         """There is no derivative: an error, or where the user wants that a warning and no gradients."""
@@ -187,7 +191,7 @@ def zeros_of(spec: TensorSpec) -> Any:
     return by_name("full")(spec.shape, 0, dtype=spec.dtype, device=spec.device)
 
 
-def _apply(rule: Rule, values: list[Any]) -> Any:
+def apply_rule(rule: Rule, values: list[Any]) -> Any:
     """The gradient by one argument, from the saved values and the result's gradient behind them."""
     _, fn, places, constant, is_partial, _ = rule
     if fn is None:
@@ -224,7 +228,8 @@ def _versions(value: Any) -> Any:
     return None
 
 
-def _spec(value: Any) -> Any:
+def spec_deep(value: Any) -> Any:
+    """The spec of a value; of a tuple of them a tuple."""
     return tuple(map(spec_of, value)) if isinstance(value, tuple) else spec_of(value)
 
 

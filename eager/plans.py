@@ -64,6 +64,7 @@ class Plan:
         custom: the derivative, where it is written by hand for the whole call.
         uncovered: tensor arguments that its rules leave out.
         decompose: for composites without a derivative of their own: the body, which is differentiated instead.
+        forward: what forward mode has read off the declaration, by the set of arguments with tangents.
         inner: for an in-place operator: the functional one.
         isolate: whether the kernels below may call operators themselves, which must not be recorded again.
         is_view: whether the result may be a view of the first argument.
@@ -76,6 +77,7 @@ class Plan:
         "custom",
         "decl",
         "decompose",
+        "forward",
         "inner",
         "is_view",
         "isolate",
@@ -105,6 +107,7 @@ class Plan:
         everything = () if self.reason or self.custom or not self.rules else _tensor_arguments(op)
         self.uncovered = tuple(found for found in everything if found.name not in self.rules)
         self._active: dict[int, Active] = {}
+        self.forward: dict[int, Any] = {}
 
     def active(self, mask: int) -> Active:
         """The rules for the arguments whose bits are in ``mask``."""
@@ -124,9 +127,10 @@ class Plan:
                 places = tuple(GRADIENT if n == "g" else needed.setdefault(n, len(needed)) for n in names)
                 fn, constant = (rule, None) if callable(rule) else (None, rule)
                 rules.append(Rule(bit, fn, places, constant, partial and "g" not in names, argument.is_list))
-        return Active(tuple(rules), tuple(self._saver(name) for name in needed))
+        return Active(tuple(rules), tuple(self.saver(name) for name in needed))
 
-    def _saver(self, name: str) -> tuple[int, Any, str]:
+    def saver(self, name: str) -> tuple[int, Any, str]:
+        """Where the value comes from that a rule names: its kind, the position or keyword, the name."""
         positions = {argument.name: index for index, argument in enumerate(self.op.schema.positional)}
         keywords = {argument.name for argument in self.op.schema.arguments if argument.kwarg_only}
         stem = name.removesuffix("_spec")

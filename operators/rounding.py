@@ -6,11 +6,14 @@ What jumps has derivative 0 where it is flat; the derivative of `abs` at 0 is 0.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from ..registry.dtypes import ALL, NUMERIC, REAL
 from . import scalar as s
+from .comparison import eq
 from .derivatives import Partials
 from .kinds import unary
+from .selection import where
 
 _HALVES = ((2.5,), (-0.5,), (1.5,), (-2.5,), (0.49999997,))
 
@@ -62,6 +65,16 @@ sign = unary(
     derivative=Partials({"self": 0}),
     inplace=True,
 )
+
+
+def _slope_of_abs(self: Any) -> Any:
+    """The sign; for complex numbers its conjugate, written so that it is differentiated in its turn."""
+    if self.dtype.kind != "c":
+        return sign(self)
+    size = abs(self)
+    return self.conj() / where(eq(size, 0), 1.0, size)
+
+
 abs = unary(
     "abs",
     s.abs,
@@ -70,7 +83,7 @@ abs = unary(
     reference="numpy.absolute",
     dtypes=NUMERIC,
     result="real",
-    derivative=Partials({"self": lambda self: sign(self)}),
+    derivative=Partials({"self": _slope_of_abs}),
 )
 square = unary(
     "square",

@@ -1,0 +1,1 @@
+"""Transforms: functions that make functions. Each module holds those of a kind."""

@@ -1,0 +1,166 @@
+"""What transforms check and convert: the function, its arguments, what it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .. import pytree
+from ..eager.construct import asarray
+from ..eager.tensor import Tensor
+from ..errors import ArgumentError, DTypeError, ShapeError, TandemError
+from ..registry.values import SCALARS, describe
+
+Positions = int | Sequence[int]
+
+
+def name_of(what: str, fun: Any) -> str:
+    """What a transform of a function is called in messages: ``grad(loss)``."""
+    return f"{what}({getattr(fun, '__qualname__', repr(fun))})"
+
+
+def check_callable(what: str, fun: Any) -> None:
+    """Refuse what is no function."""
+    if not callable(fun):
+        raise ArgumentError(f"{what} takes a function, not {describe(fun)}; call it as td.{what}(fun)(*args)")
+
+
+def check_positions(what: str, fun: Any, argnums: Any) -> tuple[int, ...]:
+    """The positions of the arguments to differentiate by."""
+    check_callable(what, fun)
+    positions = tuple(argnums) if isinstance(argnums, Iterable) else (argnums,)
+    if not positions or not all(type(position) is int for position in positions):
+        raise ArgumentError(f"{what}: argnums is an int or a sequence of ints, not {argnums!r}")
+    return positions
+
+
+def check_given(name: str, positions: tuple[int, ...], args: tuple[Any, ...]) -> None:
+    """Refuse a call that lacks an argument to differentiate by."""
+    for position in positions:
+        if not -len(args) <= position < len(args):
+            raise ArgumentError(
+                f"{name}: argnums={position}, and the call has {len(args)} positional arguments; pass what is "
+                "differentiated by position"
+            )
+
+
+def inexact_leaves(name: str, trees: Sequence[Any], positions: Sequence[int]) -> tuple[list[Any], Any]:
+    """The leaves of arguments as floating-point or complex tensors, and the TreeDef of the list of them."""
+    leaves, treedef = pytree.flatten(list(trees))
+    return [_inexact(name, leaf, i, treedef, positions) for i, leaf in enumerate(leaves)], treedef
+
+
+def _inexact(name: str, leaf: Any, index: int, treedef: Any, positions: Sequence[int]) -> Any:
+    try:
+        tensor = asarray(leaf)
+    except (ArgumentError, DTypeError) as fault:
+        raise type(fault)(f"{name}: {place(index, treedef, positions)}: {fault}") from None
+    if not tensor.dtype.is_inexact:
+        raise DTypeError(
+            f"{name}: {place(index, treedef, positions)} is {describe(tensor)}, and derivatives are by floating-point "
+            "values; cast it with x.astype(td.float32), or choose other arguments (with argnums, or by a function of "
+            "fewer)"
+        )
+    return tensor
+
+
+def place(index: int, treedef: Any, positions: Sequence[int]) -> str:
+    """Which argument a leaf belongs to, and where in it."""
+    where, _, path = treedef.paths()[index][1:].partition("]")
+    return f"argument {positions[int(where)]}{f', at {path}' if path else ''}"
+
+
+def split(name: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
+    """The value and what else the function gives."""
+    if not has_aux:
+        return result, None
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise ArgumentError(
+            f"{name}: with has_aux=True the function gives a pair (value, aux), not {describe(result)}"
+        )
+    return result
+
+
+def result_leaves(name: str, result: Any) -> tuple[list[Any], Any]:
+    """The leaves of a result as tensors, and its TreeDef."""
+    leaves, treedef = pytree.flatten(result)
+    found = []
+    for leaf, path in zip(leaves, treedef.paths()):
+        try:
+            found.append(leaf if isinstance(leaf, Tensor) else asarray(leaf))
+        except TandemError as fault:
+            raise type(fault)(f"{name}: the result{f' at {path}' if path else ''}: {fault}") from None
+    return found, treedef
+
+
+def matching(name: str, what: str, tree: Any, treedef: Any, values: Sequence[Any]) -> list[Any]:
+    """The leaves of tangents or cotangents, one for each value, of its shape and dtype.
+
+    Args:
+        name: what asks, for messages.
+        what: ``"tangent"`` or ``"cotangent"``.
+        tree: a tree like that of the values; None in it stands for zero.
+        treedef: that of the values.
+        values: the values; what is not inexact has no derivative, and None is found for it.
+
+    Raises:
+        ArgumentError: the trees differ.
+        ShapeError: a shape does.
+        DTypeError: a dtype does.
+    """
+    leaves, there = pytree.flatten(tree)
+    if there != treedef:
+        leaves = _with_nones(name, what, tree, treedef, values)
+    paths = treedef.paths()
+    return [_match(name, what, leaf, value, path) for leaf, value, path in zip(leaves, values, paths)]
+
+
+def _with_nones(name: str, what: str, tree: Any, treedef: Any, values: Sequence[Any]) -> list[Any]:
+    found: list[Any] = []
+
+    def walk(part: Any, like: Any) -> bool:
+        if part is None:
+            found.extend([None] * like.leaf_count)
+            return True
+        leaves, there = pytree.flatten(part)
+        if like.kind is None:
+            found.extend(leaves)
+            return there.kind is None
+        if there.kind is not like.kind or there.static != like.static:
+            return False
+        parts = _children(part, there)
+        return all(walk(child, below) for child, below in zip(parts, like.children))
+
+    if not walk(tree, treedef):
+        there = pytree.flatten(tree)[1]
+        raise ArgumentError(
+            f"{name}: the {what}s differ in structure from the values{pytree.difference(treedef, there)}"
+        )
+    return found
+
+
+def _children(tree: Any, treedef: Any) -> list[Any]:
+    """The children of a container, None among them included."""
+    if isinstance(tree, dict):
+        return list(tree.values())
+    if isinstance(tree, (list, tuple)):
+        return list(tree)
+    return [getattr(tree, label[1:]) for label in treedef.labels]
+
+
+def _match(name: str, what: str, leaf: Any, value: Any, path: str) -> Any:
+    if leaf is None or not value.dtype.is_inexact:
+        return None
+    at = f" at {path}" if path else ""
+    if type(leaf) in SCALARS:
+        leaf = asarray(leaf, dtype=value.dtype)
+    elif not isinstance(leaf, Tensor):
+        leaf = asarray(leaf)
+    if leaf.shape != value.shape:
+        raise ShapeError(f"{name}: the {what}{at} has shape {leaf.shape}, and its value {value.shape}")
+    if leaf.dtype is not value.dtype:
+        raise DTypeError(
+            f"{name}: the {what}{at} is {leaf.dtype}, and its value {value.dtype}; cast it with "
+            f"t.astype(td.{value.dtype.name})"
+        )
+    return leaf

@@ -1,0 +1,167 @@
+"""Forward mode: ``jvp``, ``linearize`` and ``linear_transpose``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import pytree
+from ..eager.dunders import by_name
+from ..eager.engine import own
+from ..eager.forward import ForwardMeta, forward, tangent_at
+from ..eager.levels import Level, open_level, unwrap, wrap_level
+from ..eager.meta import AutogradMeta
+from ..eager.node import zeros_of
+from ..errors import ArgumentError, NotDifferentiableError
+from ..registry.source import source_line
+from ..registry.values import describe
+from .arguments import check_callable, inexact_leaves, matching, name_of, result_leaves, split
+from .reverse import Tape, vjp
+
+
+def jvp(
+    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
+) -> Any:
+    """The value of ``fun``, and its derivative in a direction.
+
+    Args:
+        fun: a function of trees of floating-point or complex tensors that gives such a tree; with ``has_aux`` a pair of
+            that and anything else.
+        primals: the arguments, a tuple or a list.
+        tangents: the direction: a tangent for each argument, of its structure, shapes and dtypes; None in it: zero.
+        has_aux: whether ``fun`` gives such a pair.
+
+    Returns:
+        ``(value, tangent)``, with ``has_aux`` ``(value, tangent, aux)``.
+
+    Raises:
+        ArgumentError: ``primals`` and ``tangents`` differ in structure.
+        DTypeError: an argument holds integers, or a tangent is of another dtype than its argument.
+        ShapeError: a tangent is of another shape than its argument.
+        NotDifferentiableError: an operator on the way has no derivative.
+
+    >>> import tandem as td
+    >>> td.jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, 10.0))
+    (tensor(6.), tensor(23.))
+    """
+    check_callable("jvp", fun)
+    name = name_of("jvp", fun)
+    for what, given in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(given, (tuple, list)):
+            raise ArgumentError(f"{name}: {what} is a tuple or a list of arguments, not {describe(given)}")
+    leaves, treedef = inexact_leaves(name, primals, range(len(primals)))
+    directions = matching(name, "tangent", list(tangents), treedef, leaves)
+    with open_level(name, source_line(), forward) as level:
+        inputs = [
+            x if t is None else wrap_level(level, x, ForwardMeta(t)) for x, t in zip(leaves, directions)
+        ]
+        result, aux = split(name, fun(*treedef.unflatten(inputs)), has_aux)
+        results, outdef = result_leaves(name, result)
+    value = outdef.unflatten([unwrap(level, leaf) for leaf in results])
+    tangent = outdef.unflatten(_tangents(level, results, directions))
+    if has_aux:
+        return value, tangent, pytree.map_tree(lambda leaf: unwrap(level, leaf), aux)
+    return value, tangent
+
+
+def _tangents(level: Level, results: list[Any], given: list[Any]) -> list[Any]:
+    """The tangents of results, each in memory of its own."""
+    found: dict[Any, Any] = {}
+    passed = {id(t) for t in given}
+    for place, leaf in enumerate(results):
+        tangent = tangent_at(level, leaf)
+        tangent = zeros_of(leaf.spec) if tangent is None else tangent
+        found[place] = by_name("clone")(tangent) if id(tangent) in passed else tangent
+    return list(own(found).values())
+
+
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """The value of ``fun``, and its derivative at that point as a function of the direction.
+
+    ``fun`` runs once; the function that is returned repeats only what is linear. Where something in ``fun`` has no
+    reverse rule, it runs ``fun`` again in forward mode.
+
+    Args:
+        fun: as for :func:`jvp`.
+        primals: the arguments.
+        has_aux: whether ``fun`` gives a pair of the value and anything else.
+
+    Returns:
+        ``(value, jvp_fn)``, with ``has_aux`` ``(value, jvp_fn, aux)``; ``jvp_fn(*tangents)`` gives the tangent of the
+        value, and may be called any number of times.
+
+    Raises:
+        ArgumentError, DTypeError, ShapeError: as for :func:`jvp`.
+
+    >>> import tandem as td
+    >>> value, derivative = td.linearize(lambda x: x**3, 2.0)
+    >>> value, derivative(1.0), derivative(0.5)
+    (tensor(8.), tensor(12.), tensor(6.))
+    """
+    check_callable("linearize", fun)
+    name = name_of("linearize", fun)
+    tensors, treedef = inexact_leaves(name, primals, range(len(primals)))
+    value, back, *aux = vjp(fun, *primals, has_aux=has_aux)
+    results, outdef = result_leaves(name, value)
+    pushed = _transposed(name, back, results, outdef)
+
+    def derivative(*tangents: Any) -> Any:
+        """The tangent of the value in a direction."""
+        given = matching(name, "tangent", list(tangents), treedef, tensors)
+        if pushed is None:
+            return jvp(fun, primals, treedef.unflatten(given), has_aux)[1]
+        found = pushed.pull(given)
+        numbers = zip(found, results)
+        return outdef.unflatten([t if x.dtype.is_inexact else zeros_of(x.spec) for t, x in numbers])
+
+    return (value, derivative, *aux)
+
+
+def _transposed(name: str, back: Callable[..., Any], results: list[Any], outdef: Any) -> Tape | None:
+    """The reverse pass as a tape: going through it backwards is forward mode."""
+    try:
+        with open_level(name, source_line()) as level:
+            starts = [
+                wrap_level(level, zeros_of(x.spec), AutogradMeta())
+                if x.dtype.is_inexact
+                else zeros_of(x.spec)
+                for x in results
+            ]
+            cotangents = pytree.flatten(list(back(outdef.unflatten(starts))))[0]
+    except NotDifferentiableError:
+        return None
+    return Tape(level, [_input(start, level) for start in starts], cotangents)
+
+
+def _input(start: Any, level: Level) -> Any:
+    return start if start.dtype.is_inexact else wrap_level(level, start, AutogradMeta())
+
+
+def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., Any]:
+    """The transpose of a linear function.
+
+    Args:
+        fun: a linear function of trees of tensors; that it is linear is not checked.
+        primals: arguments, of which only shapes and dtypes count: tensors, or anything with ``shape`` and ``dtype``.
+
+    Returns:
+        A function that takes a tree like what ``fun`` gives, and gives a tuple with a tree for each argument.
+
+    Raises:
+        DTypeError: an argument holds integers.
+
+    >>> import tandem as td
+    >>> back = td.linear_transpose(lambda x: 3.0 * x[1:], td.zeros(3))
+    >>> back(td.asarray([1.0, 2.0]))[0].tolist()
+    [0.0, 3.0, 6.0]
+    """
+    check_callable("linear_transpose", fun)
+    leaves, treedef = pytree.flatten(list(primals))
+    zeros = [by_name("zeros")(x.shape, dtype=x.dtype) if hasattr(x, "shape") else 0.0 for x in leaves]
+
+    def transposed(cotangents: Any) -> tuple[Any, ...]:
+        """Cotangents of the arguments from those of what the function gives."""
+        back: Callable[..., tuple[Any, ...]] = vjp(fun, *treedef.unflatten(zeros))[1]
+        return back(cotangents)
+
+    return transposed
