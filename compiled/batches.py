@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import pytree
 from ..eager.batched.tensor import BatchedTensor, wrap_batched
-from ..eager.levels import Level, check_open
+from ..eager.levels import Level, LevelTensor, check_open
 from ..eager.tensor import Tensor
 from ..registry.values import SCALARS
 from ..vmap import vmap
@@ -32,18 +32,14 @@ class Batches:
         self._fn, self._arguments, self._jit = fn, arguments, jit
         self._made: dict[Any, Any] = {}
 
-    def call(self, bound: Bound) -> Any:
-        """Call the function where a leaf is a value of ``vmap``; the innermost level among them is run.
+    def call(self, level: Level, bound: Bound) -> Any:
+        """Call the function where ``level``, one of ``vmap``, is the innermost among its arguments.
 
         Everything in the result becomes a value of that level.
-
-        Raises:
-            LeakedTracerError: a leaf belongs to a level that has ended.
         """
-        level = _innermost(bound.leaves)
-        moving = tuple(i for i, leaf in enumerate(bound.leaves) if _is_data(leaf))
+        moving = tuple(i for i, leaf in enumerate(bound.leaves) if is_data(leaf))
         own = [i for i in moving if _belongs(bound.leaves[i], level)]
-        fixed = tuple(leaf_key(leaf, identity=True) for leaf in bound.leaves if not _is_data(leaf))
+        fixed = tuple(leaf_key(leaf, identity=True) for leaf in bound.leaves if not is_data(leaf))
         key = bound.treedef, moving, tuple(own), fixed, bound.static_keys, level.batch_size
         made = self._made.get(key)
         if made is None:
@@ -75,7 +71,7 @@ class Batches:
         return of_batch
 
 
-def _is_data(leaf: Any) -> bool:
+def is_data(leaf: Any) -> bool:
     """Whether a leaf is given at run time; the others are part of the function."""
     return isinstance(leaf, (Tensor, np.ndarray, np.generic)) or type(leaf) in SCALARS
 
@@ -84,8 +80,13 @@ def _belongs(leaf: Any, level: Level) -> bool:
     return type(leaf) is BatchedTensor and leaf._level is level
 
 
-def _innermost(leaves: list[Any]) -> Level:
-    found = [leaf for leaf in leaves if type(leaf) is BatchedTensor]
+def innermost(leaves: list[Any]) -> Level:
+    """The innermost level among the leaves of a call.
+
+    Raises:
+        LeakedTracerError: a leaf belongs to a level that has ended.
+    """
+    found = [leaf for leaf in leaves if isinstance(leaf, LevelTensor)]
     for leaf in found:
         check_open(leaf)
     levels: list[Level] = [leaf._level for leaf in found]

@@ -11,19 +11,22 @@ from typing import Any, NamedTuple
 from .. import config
 from ..eager import dispatch_mode as modes
 from ..eager.autocast import context_key
-from ..eager.batched.tensor import BatchedTensor
+from ..eager.levels import LevelTensor
 from ..eager.transfer import UNCOMPILED
+from ..registry.keys import AUTOGRAD
 from ..registry.native_type import NativeCallable, accept_entries
 from ..registry.observe import observed, unobserved
 from ..registry.state import state
 from ..tracer.trace import current_trace
 from .arguments import Arguments, Bound, as_names, as_numbers
-from .batches import Batches
+from .batches import Batches, innermost
 from .build import specialize
 from .execute import make_executable
 from .explain import explain
+from .forwards import Forwards
 from .leaves import leaf_key
 from .native import NativeEntry
+from .outputs import CapturedValueError
 from .specialization import Specialization
 from .stages import Lowered, Traced, traced
 
@@ -79,12 +82,15 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         for leaf in bound.leaves:
             if type(leaf) in UNCOMPILED:
                 return self._fn(*args, **kwargs)  # no data to compile for, or no compiler for the device
-            if type(leaf) is BatchedTensor:
-                return self._batches.call(bound)
+            if isinstance(leaf, LevelTensor):
+                return self._at_level(bound, args, kwargs)
         keys = self._keys(bound)
         found, scalars = self._find(bound, keys)
         if found is None:
-            found = self._add(bound, keys)
+            try:
+                found = self._add(bound, keys)
+            except CapturedValueError:  # a transform around the call wants to see what is done with it
+                return self._fn(*args, **kwargs)
             scalars = found.scalars(bound.leaves)
         else:
             found.hits += 1
@@ -95,6 +101,15 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
             if modes.watching():  # opened in another thread meanwhile: the link may have come after
                 self._native.unlink()
         return found.run(bound.leaves, scalars or ())
+
+    def _at_level(self, bound: Bound, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Answer a call with values of a transform: its function is compiled, or (``grad``) recorded call by call."""
+        level = innermost(bound.leaves)
+        if level.run is not None:
+            return self._batches.call(level, bound)
+        if level.forward is not None and not state.exclude & AUTOGRAD:
+            return self._forwards.call(level, bound)
+        return self._fn(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -150,6 +165,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
     def _forget(self) -> None:
         self._native.unlink()
         self._batches = Batches(self._fn, self._arguments, type(self))
+        self._forwards = Forwards(self._fn, self._arguments, type(self))
         self._specializations, self._by_key = [], {}
         self._misses = self._gone_hits = 0
 

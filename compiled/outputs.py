@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .. import pytree
-from ..eager.batched.tensor import BatchedTensor
 from ..eager.tensor import Tensor
-from ..errors import AutogradError, UnsupportedError
+from ..errors import UnsupportedError
 from ..registry.keys import DispatchKey
 from ..registry.operator import Operator
 from ..registry.values import describe
@@ -19,6 +18,10 @@ from ..tracer.scalar import TracerScalar
 from ..tracer.tensor import TracerTensor
 from ..tracer.trace import check_alive
 from .writes import final_values, write_back
+
+
+class CapturedValueError(UnsupportedError):
+    """A result depends on a value of a transform around the jitted function, which is no argument of it."""
 
 
 class ViewCall(NamedTuple):
@@ -135,14 +138,9 @@ def _value_of(leaf: Any) -> Any:
         check_alive(leaf)
         return leaf._value
     if isinstance(leaf, Tensor) and leaf._keys & 1 << DispatchKey.Level:
-        if isinstance(leaf, BatchedTensor):
-            raise UnsupportedError(
-                f"a jitted function returned {describe(leaf)}, computed from a tensor of {leaf._level.name} that it "
-                "reaches by a closure or a global; pass that tensor as an argument"
-            )
-        raise AutogradError(
-            f"a jitted function returned {describe(leaf)}, which is being differentiated by a td.grad outside of it, "
-            "and compiled code does not record gradients yet; put td.grad inside the jitted function"
+        raise CapturedValueError(
+            f"a jitted function returned {describe(leaf)}, computed from a tensor of {leaf._level.name} that it "
+            "reaches by a closure or a global; pass that tensor as an argument"
         )
     return leaf
 

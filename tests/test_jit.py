@@ -382,16 +382,15 @@ def test_tensor_that_requires_grad():
 
 
 def test_under_an_outer_grad():
-    with pytest.raises(errors.AutogradError, match="inside the jitted function"):
-        td.grad(jit(lambda w: (w * w).sum()))(tensor(2))
+    x = tensor(2)
+    assert td.grad(jit(lambda w: (w * w).sum()))(x).tolist() == (2 * x).tolist()
 
 
 def test_result_that_belongs_to_an_outer_grad():
     def outer(v):
         return jit(lambda x: (x * v).sum())(tensor(2))
 
-    with pytest.raises(errors.AutogradError, match=r"td\.grad"):
-        td.grad(outer)(tensor(2))
+    assert td.grad(outer)(tensor(2)).tolist() == tensor(2).tolist()
 
 
 def test_write_after_save_is_noticed():
