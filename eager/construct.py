@@ -206,10 +206,17 @@ def _of_python(obj: Any, wanted: DType | None) -> np.ndarray[Any, Any]:
         return array if wanted is not None else array.astype(default.np)
 
 
-def _leaves(obj: Any) -> Iterator[Any]:
+_MOST_AXES = 64  # NumPy's limit
+
+
+def _leaves(obj: Any, depth: int = 0) -> Iterator[Any]:
+    if depth > _MOST_AXES:  # a list may hold itself
+        raise ShapeError(
+            f"asarray: lists are nested deeper than the {_MOST_AXES} axes that an array can have"
+        )
     if isinstance(obj, (list, tuple)):
         for item in obj:
-            yield from _leaves(item)
+            yield from _leaves(item, depth + 1)
     else:
         yield obj
 

@@ -21,16 +21,18 @@ class GradMode:
 
     def __init__(self, enabled: bool):
         self._enabled = enabled
-        self._before: dict[int, list[tuple[int, int]]] = {}  # by thread: the key sets to go back to
+        self._before: dict[int, list[int]] = {}  # by thread: the autograd keys that were excluded
 
     def __enter__(self) -> None:
-        exclude = state.exclude & ~AUTOGRAD if self._enabled else state.exclude | AUTOGRAD
-        self._before.setdefault(get_ident(), []).append(set_keys(state.include, exclude))
+        exclude = state.exclude
+        self._before.setdefault(get_ident(), []).append(exclude & AUTOGRAD)
+        set_keys(state.include, exclude & ~AUTOGRAD if self._enabled else exclude | AUTOGRAD)
 
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None
     ) -> None:
-        set_keys(*self._before[get_ident()].pop())
+        # What else has changed since stays: the blocks of generators and coroutines end in any order.
+        set_keys(state.include, state.exclude & ~AUTOGRAD | self._before[get_ident()].pop())
 
     def __call__(self, function: F) -> F:
         @functools.wraps(function)

@@ -26,6 +26,7 @@ from ..registry.dtypes import (
     scalar_dtype,
 )
 from ..registry.schema_parser import parse_schema
+from ..registry.text import shown
 from ..registry.values import TensorBase, TensorSpec
 from .declare import Declaration
 
@@ -140,7 +141,9 @@ def normalize_axis(name: str, axis: int, rank: int) -> int:
         OutOfBoundsError: the axis lies outside of ``-rank .. rank-1``.
     """
     if not -rank <= axis < rank:
-        raise OutOfBoundsError(f"{name}: axis {axis} is out of bounds for an array of {rank} dimensions")
+        raise OutOfBoundsError(
+            f"{name}: axis {shown(axis)} is out of bounds for an array of {rank} dimensions"
+        )
     return axis % rank
 
 
@@ -178,10 +181,10 @@ def check_shape(name: str, shape: Sequence[Any]) -> tuple[int, ...]:
     except TypeError:
         raise ArgumentError(f"{name}: a shape is a sequence of ints, not {shape!r}") from None
     if any(size < 0 for size in sizes):
-        raise ShapeError(f"{name}: negative size in shape {sizes}")
+        raise ShapeError(f"{name}: negative size in shape {shown(sizes)}")
     total = 1
     for size in sizes:
         total *= max(size, 1)
     if total >= 2**60:
-        raise ShapeError(f"{name}: shape {sizes} has too many elements")
+        raise ShapeError(f"{name}: shape {shown(sizes)} has too many elements")
     return sizes

@@ -12,6 +12,7 @@ from ..errors import ArgumentError, RegistrationError, ValueArgumentError
 from .keys import BACKEND_OF_DEVICE, DispatchKey, parse_key
 from .library import Handle
 from .operator import lock
+from .text import shown
 from .values import TensorBase
 
 OUTSIDE = (DispatchKey.PrivateUse1, DispatchKey.PrivateUse2)
@@ -79,11 +80,13 @@ def register_device(
     parsed = _checked(name, key)
     for function in (from_cpu, to_cpu):
         if function is not None and not callable(function):
-            raise ArgumentError(f"register_device: a transfer is a function, not {function!r}")
+            raise ArgumentError(f"register_device: a transfer is a function, not {shown(function)}")
     if tensor_class is not None and not (
         isinstance(tensor_class, type) and issubclass(tensor_class, TensorBase)
     ):
-        raise ArgumentError(f"register_device: tensor_class is a subclass of td.Tensor, not {tensor_class!r}")
+        raise ArgumentError(
+            f"register_device: tensor_class is a subclass of td.Tensor, not {shown(tensor_class)}"
+        )
     with lock:
         if name in BACKEND_OF_DEVICE:
             raise RegistrationError(
@@ -100,7 +103,7 @@ def register_device(
 
 def _checked(name: str, key: str | DispatchKey) -> DispatchKey:
     if not isinstance(name, str):
-        raise ArgumentError(f"register_device takes a name, such as 'npu', not {name!r}")
+        raise ArgumentError(f"register_device takes a name, such as 'npu', not {shown(name)}")
     if not name.isidentifier():
         raise ValueArgumentError(f"{name!r} cannot name a device; a name is one word, such as 'npu'")
     parsed = parse_key(key)

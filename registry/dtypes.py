@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import lazy
 from ..errors import DTypeError, ScalarOverflowError
+from .text import shown
 
 NumpyDType = np.dtype[Any]
 
@@ -142,7 +143,7 @@ def as_dtype(value: Any) -> DType:
         return _BY_NAME[native.name]
     if value is None or native not in _BY_NUMPY:
         raise DTypeError(
-            f"{value!r} is not a dtype of tandem; the dtypes are {', '.join(d.name for d in ALL)}"
+            f"{shown(value)} is not a dtype of tandem; the dtypes are {', '.join(d.name for d in ALL)}"
         )
     return _BY_NUMPY[native]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import lazy
 from .native_type import NativeCallable, accept_entries
-from .operator import Operator, definition_listeners, lock
+from .operator import Operator, definition_listeners, find, lock
 from .schema import MISSING, Schema
 
 # Run once, before the first operator call of the process: parts that the import need not wait for.
@@ -79,6 +79,8 @@ class OperatorFunction(NativeCallable):  # type: ignore[misc]
     def _first_call(self, *args: Any, **kwargs: Any) -> Any:
         """The first call of any operator in this process: load what waits for it."""
         awaken()
+        if self.target == self._first_call:  # the operator is no longer defined: nobody else has replaced it
+            self.target = self.operator
         return self.target(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -128,7 +130,8 @@ definition_listeners.append(_forget)
 
 
 def _function_of(name: str) -> Any:
-    return functions[name]
+    """The function of a pickled one; made now if nobody has asked for it yet."""
+    return functions.get(name) or make_function(find(name))
 
 
 def dress(function: Any, operator: Operator, doc: str) -> None:

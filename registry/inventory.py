@@ -15,6 +15,7 @@ from .handle import Handle
 from .keys import DispatchKey, parse_key
 from .operator import fallbacks, lock, operators
 from .registration import OWN, Registration
+from .text import shown
 
 # All implementations by the operator's full name, oldest first; the operator need not be defined.
 implementations: dict[str, list[Registration]] = {}
@@ -75,7 +76,9 @@ def on_registration(listener: Listener) -> Handle:
     ['define', 'undefine']
     """
     if not callable(listener):
-        raise ArgumentError(f"on_registration takes a function that is called with events, not {listener!r}")
+        raise ArgumentError(
+            f"on_registration takes a function that is called with events, not {shown(listener)}"
+        )
     with lock:
         for name in operators:
             _tell_one(listener, RegistrationEvent("define", name))
@@ -132,7 +135,7 @@ def registrations(key: str | DispatchKey | None = None, op: str | None = None) -
     ['td::exp']
     """
     if op is not None and not isinstance(op, str):
-        raise ArgumentError(f'registrations takes the name of an operator, such as "add", not {op!r}')
+        raise ArgumentError(f'registrations takes the name of an operator, such as "add", not {shown(op)}')
     wanted = None if key is None else parse_key(key)
     name = op if op is None or "::" in op or op == "*" else f"{OWN}::{op}"
     with lock:

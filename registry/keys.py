@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from enum import IntEnum
 
 from ..errors import ArgumentError, ValueArgumentError
+from .text import shown
 
 
 class DispatchKey(IntEnum):
@@ -49,7 +50,8 @@ class DispatchKey(IntEnum):
     @classmethod
     def _missing_(cls, value: object) -> DispatchKey:
         raise ValueArgumentError(
-            f"{value!r} is no dispatch key; the keys are 0 to {len(cls) - 1}, or by name {', '.join(cls.__members__)}"
+            f"{shown(value)} is no dispatch key; the keys are 0 to {len(cls) - 1}, or by name "
+            f"{', '.join(cls.__members__)}"
         )
 
 
@@ -151,7 +153,7 @@ def parse_key(name: str | DispatchKey) -> DispatchKey | str:
     if isinstance(name, DispatchKey):
         return name
     if not isinstance(name, str):
-        raise ArgumentError(f"a dispatch key is a DispatchKey or a name, such as 'CPU', not {name!r}")
+        raise ArgumentError(f"a dispatch key is a DispatchKey or a name, such as 'CPU', not {shown(name)}")
     name = SYNONYMS.get(name, name)
     if name in ALIASES:
         return name
@@ -166,10 +168,10 @@ class DispatchKeySet:
     """A key set to read and print; the dispatcher itself works on the int.
 
     Args:
-        keys: dispatch keys, or names of keys and aliases.
+        keys: dispatch keys, names of keys and aliases, or key sets.
 
     Raises:
-        ArgumentError: something is neither a key nor a name.
+        ArgumentError: something is none of these.
         ValueArgumentError: no key has that name.
 
     >>> from tandem.registry.keys import DispatchKeySet
@@ -181,7 +183,7 @@ class DispatchKeySet:
 
     __slots__ = ("bits",)
 
-    def __init__(self, *keys: str | DispatchKey | int):
+    def __init__(self, *keys: str | DispatchKey | DispatchKeySet | int):
         self.bits = 0
         for key in keys:
             self.bits |= _bits(key)
@@ -204,13 +206,13 @@ class DispatchKeySet:
         return bool(self.bits & _bits(key))
 
     def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
-        return from_bits(self.bits | other.bits)
+        return from_bits(self.bits | other.bits) if isinstance(other, DispatchKeySet) else NotImplemented
 
     def __and__(self, other: DispatchKeySet) -> DispatchKeySet:
-        return from_bits(self.bits & other.bits)
+        return from_bits(self.bits & other.bits) if isinstance(other, DispatchKeySet) else NotImplemented
 
     def __sub__(self, other: DispatchKeySet) -> DispatchKeySet:
-        return from_bits(self.bits & ~other.bits)
+        return from_bits(self.bits & ~other.bits) if isinstance(other, DispatchKeySet) else NotImplemented
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, DispatchKeySet) and self.bits == other.bits
@@ -229,7 +231,7 @@ def from_bits(bits: int) -> DispatchKeySet:
     return readable
 
 
-def bits_of(keys: Iterable[str | DispatchKey]) -> int:
+def bits_of(keys: Iterable[str | DispatchKey | DispatchKeySet]) -> int:
     """The key set of names, keys and aliases together."""
     bits = 0
     for key in keys:
@@ -237,6 +239,10 @@ def bits_of(keys: Iterable[str | DispatchKey]) -> int:
     return bits
 
 
-def _bits(key: str | DispatchKey | int) -> int:
+def _bits(key: str | DispatchKey | DispatchKeySet | int) -> int:
+    if isinstance(key, DispatchKeySet):
+        return key.bits
+    if type(key) is int and not 0 <= key < KEY_COUNT:
+        DispatchKey._missing_(key)  # not by a call: Enum would print the number first, however long it is
     parsed = DispatchKey(key) if type(key) is int else parse_key(key)  # type: ignore[arg-type]
     return ALIASES[parsed] if isinstance(parsed, str) else 1 << parsed

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import ArgumentError, ValueArgumentError
+from .text import shown
 
 
 class Layout(str):
@@ -35,7 +36,7 @@ def as_layout(value: Any) -> Layout:
         ValueArgumentError: no layout has that name.
     """
     if not isinstance(value, str):
-        raise ArgumentError(f"a layout is td.strided, td.sparse_coo or td.sparse_csr, not {value!r}")
+        raise ArgumentError(f"a layout is td.strided, td.sparse_coo or td.sparse_csr, not {shown(value)}")
     found = LAYOUTS.get(value)
     if found is None:
         raise ValueArgumentError(f"unknown layout {value!r}; the layouts are {', '.join(LAYOUTS)}")

@@ -30,7 +30,8 @@ from .operator import (
 )
 from .registration import Place, Registration, caller
 from .schema import Schema
-from .schema_parser import parse_schema
+from .schema_parser import parse_name, parse_namespace, parse_schema
+from .text import shown
 
 # The "DEF" library of each namespace that has one.
 _definers: dict[str, weakref.ref[Library]] = {}
@@ -48,6 +49,8 @@ class Library:
     it; so keep it as long as that is needed.
 
     Raises:
+        ArgumentError: the namespace is no string.
+        SchemaError: the namespace is no name.
         RegistrationError: an unknown kind, a second ``"DEF"`` of a namespace, or a definition through ``"IMPL"``.
 
     >>> import tandem as td
@@ -60,9 +63,12 @@ class Library:
 
     def __init__(self, namespace: str, kind: str = "FRAGMENT"):
         if kind not in ("DEF", "FRAGMENT", "IMPL"):
-            raise RegistrationError(f"Library kind {kind!r}: expected 'DEF', 'FRAGMENT' or 'IMPL'")
+            raise RegistrationError(f"Library kind {shown(kind)}: expected 'DEF', 'FRAGMENT' or 'IMPL'")
         if not isinstance(namespace, str):
-            raise ArgumentError(f"Library takes the name of a namespace, such as 'myns', not {namespace!r}")
+            raise ArgumentError(
+                f"Library takes the name of a namespace, such as 'myns', not {shown(namespace)}"
+            )
+        parse_namespace(namespace)
         self.namespace, self.kind, self.place = namespace, kind, caller(namespace)
         self._handles: dict[Handle, None] = {}
         if kind == "DEF":
@@ -102,7 +108,7 @@ class Library:
 
     def impl(
         self,
-        name: str,
+        name: str | Operator,
         fn: Kernel | KeyName | None = None,
         key: KeyName = "",
         *,
@@ -114,7 +120,8 @@ class Library:
         """Register a kernel; also a decorator: ``@lib.impl("name", "CPU")``.
 
         Args:
-            name: operator name, with ``.overload`` if it has one, without namespace.
+            name: operator name, with ``.overload`` if it has one, and with this library's namespace or without one; or
+                the operator, such as ``td.ops.td.add.Tensor``.
             fn: the kernel: a plain function of the schema's arguments; boxed: ``fn(op, keyset, args, kwargs)``.
             key: a dispatch key or an alias key; by default ``"CompositeImplicit"``.
             boxed: whether ``fn`` is boxed.
@@ -131,12 +138,12 @@ class Library:
 
         Raises:
             ArgumentError: the name is no string, or the kernel is not callable, or it is to be called in two ways.
+            SchemaError: the name is not that of an operator.
             RegistrationError: there is such a kernel from another place, or the key is none of a backend's and has
-                ``dtypes``.
+                ``dtypes``, or the operator is of another namespace.
             ValueArgumentError: no such key.
         """
-        if not isinstance(name, str):
-            raise ArgumentError(f"impl takes the name of an operator, such as 'add.Tensor', not {name!r}")
+        full_name = self._full_name(name)
         if isinstance(fn, (str, DispatchKey)) and key == "":
             key, fn = fn, None  # @lib.impl("name", "CPU")
         parsed = parse_key("CompositeImplicit" if key == "" else key)
@@ -152,7 +159,7 @@ class Library:
         if boxed and with_keyset:
             raise ArgumentError("a boxed kernel takes the key set anyway: leave out with_keyset")
         registration = Registration(
-            f"{self.namespace}::{name}",
+            full_name,
             fn,  # type: ignore[arg-type]
             parsed,
             caller(self.namespace),
@@ -221,6 +228,21 @@ class Library:
     ) -> None:
         self.close()
 
+    def _full_name(self, name: Any) -> str:
+        operator = getattr(name, "operator", name)
+        text = operator.name if isinstance(operator, Operator) else name
+        if not isinstance(text, str):
+            raise ArgumentError(
+                f"impl takes the name of an operator, such as 'add.Tensor', not {shown(name)}"
+            )
+        namespace, stem, overload = parse_name(text)
+        if namespace not in ("", self.namespace):
+            raise RegistrationError(
+                f"Library {self.namespace!r} implements operators of {self.namespace!r}, not {text!r}; "
+                f'use Library("{namespace}", "IMPL")'
+            )
+        return f"{self.namespace}::{stem}" + (f".{overload}" if overload else "")
+
     def _qualified(self, schema: Schema) -> Schema:
         if schema.namespace not in ("", self.namespace):
             raise RegistrationError(f"Library {self.namespace!r} cannot define {schema.full_name!r}")
@@ -265,7 +287,7 @@ def _tell_defined(operator: Operator, defined: bool) -> None:
 
 def _check_kernel(fn: Any) -> None:
     if not callable(fn):
-        raise ArgumentError(f"a kernel is a function, not {fn!r}")
+        raise ArgumentError(f"a kernel is a function, not {shown(fn)}")
 
 
 def _dtypes(given: Iterable[DType | str] | None, key: KeyName) -> frozenset[DType] | None:
@@ -276,8 +298,8 @@ def _dtypes(given: Iterable[DType | str] | None, key: KeyName) -> frozenset[DTyp
         raise RegistrationError(
             f"a kernel for some dtypes takes the key of a backend, such as 'CPU', not {name!r}"
         )
-    if isinstance(given, (str, DType)):
-        raise ArgumentError(f"dtypes is a sequence of dtypes, such as [td.float32], not {given!r}")
+    if isinstance(given, (str, DType)) or not isinstance(given, Iterable):
+        raise ArgumentError(f"dtypes is a sequence of dtypes, such as [td.float32], not {shown(given)}")
     found = frozenset(map(as_dtype, given))
     if not found:
         raise ArgumentError("dtypes is empty: such a kernel would serve nothing; None means every dtype")

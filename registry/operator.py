@@ -8,7 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..errors import AllocationError, ArgumentError, NoKernelError, ScalarOverflowError, TandemError
+from ..errors import (
+    AllocationError,
+    ArgumentError,
+    NoKernelError,
+    ScalarOverflowError,
+    TandemError,
+    UnknownOperatorError,
+)
 from . import trace
 from .binding import Binder
 from .keys import (
@@ -42,7 +49,16 @@ change_listeners: list[Callable[[Operator], None]] = []
 # Told of each operator that is defined (True) or undefined (False).
 definition_listeners: list[Callable[[Operator, bool], None]] = []
 
-_RETIRED = (Entry("missing", None, retired, True),) * KEY_COUNT, (1 << KEY_COUNT) - 1
+
+def _renewed(op: Operator, bits: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The kernel in every slot of an operator whose definition has been removed: what is defined alike serves calls."""
+    now = operators.get(op.name)
+    if now is None or now is op or now.schema != op.schema:
+        return retired(op, bits, args, kwargs)
+    return now.dispatch(bits, args, kwargs)
+
+
+_RETIRED = (Entry("missing", None, _renewed, True),) * KEY_COUNT, (1 << KEY_COUNT) - 1
 
 
 class Operator:
@@ -154,7 +170,7 @@ class Operator:
                 self._tell()
 
     def retire(self) -> None:
-        """The definition has been removed: whoever still holds the operator gets an error instead of a kernel."""
+        """The definition has been removed: whoever still holds the operator gets an error, or what replaces it."""
         with lock:
             self.kernels = {}
             self.changed = 0 if self._published is None else _RETIRED[1]
@@ -248,7 +264,7 @@ class Operator:
         table, mask = self._published or self._publish()
         bits = keyset & mask
         if not bits:
-            raise no_key_left(self, keyset)
+            raise no_key_left(self, keyset, args, kwargs)
         entry = table[bits.bit_length() - 1]
         if trace.active:
             return trace.run(self, bits, entry, args, kwargs)
@@ -363,8 +379,15 @@ class BoundKernel(NamedTuple):
 
 
 def find(full_name: str) -> Operator:
-    """The operator of a full name (``"td::add.Tensor"``)."""
-    return operators[full_name]
+    """The operator of a full name (``"td::add.Tensor"``).
+
+    Raises:
+        UnknownOperatorError: there is none.
+    """
+    found = operators.get(full_name)
+    if found is None:
+        raise UnknownOperatorError(f"no operator {full_name} is registered")
+    return found
 
 
 def recompute_all() -> None:

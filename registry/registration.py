@@ -54,10 +54,13 @@ class Place(NamedTuple):
     own: bool = False
 
     def run_again(self, other: Place) -> bool:
-        """Whether the two places are one, met again because its module or cell was run again."""
+        """Whether the two places are of one module or cell that was run again, and edited meanwhile perhaps."""
         if self.module is None or other.module is None or self.module is other.module:
             return False
-        return (self.typed and other.typed) or self.origin == other.origin
+        if (self.typed and other.typed) or self.origin == other.origin:
+            return True
+        file = self.module.co_filename  # "<string>" and the like are no files: several texts have that name
+        return file == other.module.co_filename and not file.startswith("<")
 
 
 def caller(namespace: str) -> Place:

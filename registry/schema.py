@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from ..errors import SchemaError
 from .schema_compatibility import incompatibilities
+from .text import shown
 
 
 class _Missing:
@@ -199,7 +200,7 @@ class Schema(NamedTuple):
             other: another one.
 
         Raises:
-            SchemaError: there is none of that name.
+            SchemaError: there is none of that name, or it is neither.
 
         >>> from tandem.registry.schema_parser import parse_schema
         >>> s = parse_schema("split(Tensor(a -> *) self, Tensor by) -> Tensor(a)[]")
@@ -215,6 +216,8 @@ class Schema(NamedTuple):
         """The alias sets that an argument or a result is in, before or after a call."""
         if isinstance(of, str):
             of = self._named(of)
+        if not isinstance(of, (Argument, Return)):
+            raise SchemaError(f"may_alias takes arguments and results, or their names, not {shown(of)}")
         return {name for alias in of.type.aliases() for name in (*alias.before, *(alias.after or ()))}
 
     def _named(self, name: str) -> Argument | Return:
@@ -241,6 +244,9 @@ class Schema(NamedTuple):
         Args:
             old: the older schema.
 
+        Raises:
+            SchemaError: it is no schema.
+
         >>> from tandem.registry.schema_parser import parse_schema
         >>> old = parse_schema("f(Tensor x) -> Tensor")
         >>> parse_schema("f(Tensor? x, int k=1) -> Tensor").incompatibilities(old)
@@ -248,4 +254,8 @@ class Schema(NamedTuple):
         >>> parse_schema("f(Tensor x, int k) -> Tensor").incompatibilities(old)
         ["the new argument 'k' has no default"]
         """
+        if not isinstance(old, Schema):
+            raise SchemaError(
+                f"a schema is compared with a schema, such as parse_schema gives, not {shown(old)}"
+            )
         return incompatibilities(old, self)

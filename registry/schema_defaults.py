@@ -14,7 +14,9 @@ from .dtypes import ALL
 from .layouts import LAYOUTS
 from .schema import Type
 
-_NUMBER = re.compile(r"(?:-\s*)?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|(?:inf|nan)\b)j?(?!\w)")
+_NUMBER = re.compile(
+    r"(?:-\s*)?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|(?:inf|nan)\b)j?(?!\w)", re.ASCII
+)
 _STRING = re.compile(r"'(?:[^'\\]|\\['\"\\abfnrtv])*'|\"(?:[^\"\\]|\\['\"\\abfnrtv])*\"")
 _ESCAPE = re.compile(r"\\(.)")
 _ESCAPES = dict(zip("'\"\\abfnrtv", "'\"\\\a\b\f\n\r\t\v"))

@@ -18,6 +18,7 @@ from .dtypes import DType
 from .schema import MISSING, Alias, Argument, Return, Schema, Type
 from .schema_defaults import fits
 from .schema_parser import parse_name
+from .text import shown
 from .values import TensorBase
 
 _ACCEPTED = (
@@ -75,7 +76,7 @@ def _fault(fn: Callable[..., Any], what: str) -> SchemaError:
 def _hints(fn: Callable[..., Any]) -> tuple[Any, dict[str, Any]]:
     """The signature of a function, and its hints with strings evaluated."""
     if not callable(fn):
-        raise SchemaError(f"infer_schema takes a function, not {fn!r}")
+        raise SchemaError(f"infer_schema takes a function, not {shown(fn)}")
     inspect = lazy.module("inspect")
     try:
         return inspect.signature(fn), typing.get_type_hints(inspect.unwrap(fn))
@@ -98,11 +99,13 @@ def _written(
             )
         hints = _hints(fn)[1]
         return lambda name: _type_of(hints.get(name)) is not None and _core(hints[name]) == "Tensor"
+    if not isinstance(mutates_args, Iterable):
+        raise _fault(fn, f"mutates_args is a sequence of names or 'unknown', not {shown(mutates_args)}")
     names = tuple(mutates_args)
     for name in names:
-        if name not in signature.parameters:
+        if not isinstance(name, str) or name not in signature.parameters:
             there = ", ".join(signature.parameters) or "none"
-            raise _fault(fn, f"mutates_args names {name!r}, and the parameters are {there}")
+            raise _fault(fn, f"mutates_args names {shown(name)}, and the parameters are {there}")
     return names.__contains__
 
 

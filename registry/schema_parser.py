@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import SchemaError
 from .schema import MISSING, Alias, Argument, Return, Schema, Type
 from .schema_defaults import fits, read_number, read_string, resolve
+from .text import shown
 
 BASE_TYPES = frozenset(
     "Tensor int SymInt SymBool float bool str Scalar ScalarType Device DeviceIndex Layout MemoryFormat Generator "
@@ -22,8 +23,9 @@ _RESERVED = frozenset(
 )
 _BLANKS = (" ", "\t", "\n")
 _SPACE = re.compile(r"[ \t\n]*")
-_SIZE = re.compile(r"\d+")
+_SIZE = re.compile(r"[0-9]{1,9}(?![0-9])")
 _WITH_STORAGE = frozenset(("Tensor", "Storage", "Any"))
+_NESTED = 32  # lists and optionals around a type, and brackets around a default, at most
 _KEPT = 4096  # parsed schemas, and signatures, that are remembered
 # What follows the name in the schemas read so far: most operators share a few signatures.
 _signatures: dict[str, tuple[Any, ...]] = {}
@@ -57,11 +59,23 @@ def parse_name(text: str) -> tuple[str, str, str]:
         SchemaError: the text is no such name; the message names the column.
     """
     if not isinstance(text, str):
-        raise SchemaError(f"an operator's name is a string, not {text!r}")
+        raise SchemaError(f"an operator's name is a string, not {shown(text)}")
     parser = _Parser(text)
     found = parser.full_name()
-    parser.end()
+    parser.end("the end of the name")
     return found
+
+
+def parse_namespace(text: str) -> str:
+    """A namespace, checked.
+
+    Raises:
+        SchemaError: the text is no name; the message names the column.
+    """
+    parser = _Parser(text)
+    parser.name("a namespace")
+    parser.end("the end of the namespace")
+    return text
 
 
 @lru_cache(maxsize=_KEPT)
@@ -111,10 +125,10 @@ class _Parser:
         self.at = found.end()
         return found.group()
 
-    def end(self) -> None:
+    def end(self, expected: str = "the end of the schema") -> None:
         self.space()
         if self.at != len(self.text):
-            raise self.fail("the end of the schema")
+            raise self.fail(expected)
 
     # -- the grammar -----------------------------------------------------------------------------------------------
     def schema(self) -> Schema:
@@ -231,7 +245,7 @@ class _Parser:
         if base not in BASE_TYPES:
             raise self.fail(f"a type ({', '.join(sorted(BASE_TYPES))})", start)
         kind = Type(base, alias=self.alias(base))
-        while True:
+        for _ in range(_NESTED):
             if self.take("["):
                 size = None if self.peek("]") else self.size()
                 self.expect("]")
@@ -240,6 +254,7 @@ class _Parser:
                 kind = Type(element=kind, form="optional")
             else:
                 return kind
+        raise self.fail(f"at most {_NESTED} '[]' and '?' behind a type")
 
     def size(self) -> int:
         return int(self.match(_SIZE, "a list size"))
@@ -274,13 +289,15 @@ class _Parser:
             raise self.fail(f"a default of type {kind}", start)
         return value, self.text[start : self.at]
 
-    def value(self, kind: Type) -> Any:
+    def value(self, kind: Type, depth: int = 0) -> Any:
         if self.take("["):
+            if depth == _NESTED:
+                raise self.fail(f"a default of type {kind}")
             items: list[Any] = []
             while not self.take("]"):
                 if items:
                     self.expect(",")
-                items.append(self.value(kind))
+                items.append(self.value(kind, depth + 1))
             return tuple(items)
         self.space()
         start = self.at

@@ -61,14 +61,17 @@ def retired(op: Any, bits: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     )
 
 
-def no_key_left(op: Any, keyset: int) -> NoKernelError:
+def no_key_left(op: Any, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoKernelError:
     """The error of a call whose keys all let it fall through, or that has none."""
-    names = ", ".join(key.name for key in keys_of(keyset)) or "none"
-    passed = " (each lets calls of it fall through)" if keyset else ""
+    keys = list(keys_of(keyset))
+    passed = " (each lets calls of it fall through)" if keys else "none"
+    key = next((key for key in keys if 1 << key & BACKENDS), keys[0] if keys else DispatchKey.CPU)
+    added = line_to_add(op, key.name, allow_override=key in op.kernels)
     return NoKernelError(
-        f"operator {op.name}: no key left to dispatch to\n  key set:     {names}{passed}\n"
-        f"  registered:  {_nearest(op, DispatchKey.CPU)}\n"
-        f"  to add one:  {line_to_add(op, 'CPU')}"
+        f"operator {op.name}: no key left to dispatch to\n"
+        f"{_call(keyset, args, kwargs)}{passed}\n"
+        f"  registered:  {_nearest(op, key)}\n"
+        f"  to add one:  {added}" + ("" if keys else ", and call with this key")
     )
 
 
@@ -77,10 +80,11 @@ def lookup(op: Any) -> str:
     return f"td.ops.{op.schema.namespace}.{op.schema.name}.{op.schema.overload or 'default'}"
 
 
-def line_to_add(op: Any, key: str) -> str:
+def line_to_add(op: Any, key: str, allow_override: bool = False) -> str:
     """The line that registers a kernel."""
     name = op.name.partition("::")[2]
-    return f'lib = td.Library("{op.schema.namespace}", "IMPL"); lib.impl("{name}", kernel, "{key}")'
+    override = ", allow_override=True" if allow_override else ""
+    return f'lib = td.Library("{op.schema.namespace}", "IMPL"); lib.impl("{name}", kernel, "{key}"{override})'
 
 
 def _call(bits: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, ContextDecorator
+from threading import get_ident
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from .keys import DispatchKey, bits_of, from_bits
+from ..errors import ArgumentError
+from .keys import DispatchKey, DispatchKeySet, bits_of, from_bits
+from .text import shown
 
 
 class ThreadState(threading.local):
@@ -42,28 +45,47 @@ def set_keys(include: int, exclude: int) -> tuple[int, int]:
     return before
 
 
-@contextmanager
-def adjusted(include: int = 0, exclude: int = 0) -> Iterator[None]:
-    """Include and exclude key sets inside a ``with`` block; the later word on a key wins."""
-    before = state.include, state.exclude
-    set_keys((before[0] | include) & ~exclude, (before[1] | exclude) & ~include)
-    try:
-        yield
-    finally:
-        set_keys(*before)
+class adjusted(ContextDecorator):
+    """Include and exclude key sets inside a ``with`` block; the later word on a key wins.
+
+    One object may be entered again, in other threads too. The end of a block changes back the keys that its beginning
+    has changed and no other ones, for the blocks of generators and coroutines end in any order.
+    Source: ``c10::impl::IncludeDispatchKeyGuard``.
+    """
+
+    __slots__ = ("_changes", "_exclude", "_include")
+
+    def __init__(self, include: int = 0, exclude: int = 0):
+        self._include, self._exclude = include, exclude
+        # By thread, for each block that is open: the keys changed, and those of them that had been in, of both sets.
+        self._changes: dict[int, list[tuple[int, int, int, int]]] = {}
+
+    def __enter__(self) -> None:
+        include, exclude = state.include, state.exclude
+        included = (include | self._include) & ~self._exclude
+        excluded = (exclude | self._exclude) & ~self._include
+        one, other = include ^ included, exclude ^ excluded
+        self._changes.setdefault(get_ident(), []).append((one, include & one, other, exclude & other))
+        set_keys(included, excluded)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None
+    ) -> None:
+        one, include, other, exclude = self._changes[get_ident()].pop()
+        set_keys(state.include & ~one | include, state.exclude & ~other | exclude)
 
 
-def include_keys(*keys: str | DispatchKey) -> AbstractContextManager[None]:
+def include_keys(*keys: str | DispatchKey | DispatchKeySet) -> AbstractContextManager[None]:
     """Context manager that adds keys to those of the arguments, in this thread.
 
     Args:
-        keys: dispatch keys, or names of keys and aliases.
+        keys: dispatch keys, names of keys and aliases, or key sets.
 
     Returns:
-        A context manager.
+        A context manager, and a decorator; it may be entered again.
 
     Raises:
-        ArgumentError: something is neither a key nor a name.
+        ArgumentError: something is none of these.
         ValueArgumentError: no key has that name.
 
     >>> import tandem as td
@@ -74,17 +96,17 @@ def include_keys(*keys: str | DispatchKey) -> AbstractContextManager[None]:
     return adjusted(include=bits_of(keys))
 
 
-def exclude_keys(*keys: str | DispatchKey) -> AbstractContextManager[None]:
+def exclude_keys(*keys: str | DispatchKey | DispatchKeySet) -> AbstractContextManager[None]:
     """Context manager that removes keys from those of the arguments, in this thread.
 
     Args:
-        keys: dispatch keys, or names of keys and aliases.
+        keys: dispatch keys, names of keys and aliases, or key sets.
 
     Returns:
-        A context manager.
+        A context manager, and a decorator; it may be entered again.
 
     Raises:
-        ArgumentError: something is neither a key nor a name.
+        ArgumentError: something is none of these.
         ValueArgumentError: no key has that name.
 
     >>> import tandem as td
@@ -98,7 +120,9 @@ def exclude_keys(*keys: str | DispatchKey) -> AbstractContextManager[None]:
 
 
 def force_keys(
-    *, include: Iterable[str | DispatchKey] = (), exclude: Iterable[str | DispatchKey] = ()
+    *,
+    include: Iterable[str | DispatchKey | DispatchKeySet] = (),
+    exclude: Iterable[str | DispatchKey | DispatchKeySet] = (),
 ) -> AbstractContextManager[None]:
     """Context manager that sets this thread's included and excluded keys, whatever they were outside.
 
@@ -110,7 +134,7 @@ def force_keys(
         exclude: the keys to remove from them.
 
     Returns:
-        A context manager.
+        A context manager, and a decorator; it may be entered again.
 
     Raises:
         ArgumentError: something is neither a key nor a name.
@@ -123,20 +147,35 @@ def force_keys(
     >>> y.requires_grad
     True
     """
-    return _forced(_several(include), _several(exclude))
+    return _Forced(_several(include), _several(exclude))
 
 
-def _several(keys: Iterable[str | DispatchKey]) -> int:
-    return bits_of([keys] if isinstance(keys, (str, DispatchKey)) else keys)
+def _several(keys: Iterable[str | DispatchKey | DispatchKeySet]) -> int:
+    if isinstance(keys, (str, DispatchKey)):
+        return bits_of([keys])
+    if not isinstance(keys, Iterable):
+        raise ArgumentError(
+            f"force_keys takes sequences of dispatch keys, such as ['CPU'], not {shown(keys)}"
+        )
+    return bits_of(keys)
 
 
-@contextmanager
-def _forced(include: int, exclude: int) -> Iterator[None]:
-    before = set_keys(include, exclude)
-    try:
-        yield
-    finally:
-        set_keys(*before)
+class _Forced(ContextDecorator):
+    """What :func:`force_keys` returns."""
+
+    __slots__ = ("_before", "_keys")
+
+    def __init__(self, include: int, exclude: int):
+        self._keys = include, exclude
+        self._before: dict[int, list[tuple[int, int]]] = {}  # by thread: the key sets to go back to
+
+    def __enter__(self) -> None:
+        self._before.setdefault(get_ident(), []).append(set_keys(*self._keys))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None
+    ) -> None:
+        set_keys(*self._before[get_ident()].pop())
 
 
 class Carried(NamedTuple):

@@ -15,6 +15,7 @@ from .lock import lock
 from .operator import Operator
 from .precedence import Entry
 from .registration import KeyName, Registration
+from .text import shown
 from .values import describe
 
 
@@ -37,7 +38,7 @@ class DispatchTable(Mapping[str, Entry]):
 
     def __getitem__(self, key: str) -> Entry:
         if not isinstance(key, str) or key not in self._entries:
-            raise UnknownKeyError(f"no dispatch key {key!r}; the keys are {', '.join(self._entries)}")
+            raise UnknownKeyError(f"no dispatch key {shown(key)}; the keys are {', '.join(self._entries)}")
         return self._entries[key]
 
     def __iter__(self) -> Iterator[str]:

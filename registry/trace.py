@@ -17,6 +17,7 @@ from .keys import keys_of
 from .lock import lock
 from .precedence import Entry, chosen, run_entry
 from .state import state
+from .text import shown
 from .values import describe
 
 Line = Callable[[str], Any]
@@ -85,7 +86,7 @@ def show_dispatch_trace(write: Line | None = None) -> Iterator[None]:
     global active
     if write is not None and not callable(write):
         raise ArgumentError(
-            f"show_dispatch_trace takes a function that is called with each line, not {write!r}"
+            f"show_dispatch_trace takes a function that is called with each line, not {shown(write)}"
         )
     writer = write or _to_stderr
     with lock:

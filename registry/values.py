@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .dtypes import DType
+from .text import shown
 
 
 class TensorBase:
@@ -47,14 +48,20 @@ converters: dict[type, Callable[[Any], TensorBase]] = {}
 number_stand_ins: set[type] = set()
 
 
-def describe(value: Any) -> str:
+_DEPTH = 4  # of nested lists; one may hold itself
+
+
+def describe(value: Any, depth: int = 0) -> str:
     """A short description of an argument for error messages: ``float32[3,4]``, ``[float32[2], 1]``, ``'x'``."""
     if isinstance(value, (TensorBase, TensorSpec)):
         shape, dtype = getattr(value, "shape", ()), getattr(value, "dtype", "?")
         return f"{dtype}[{','.join(map(str, shape))}]"
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(describe, value[:4]))}{', ...' if len(value) > 4 else ''}]"
+        if depth == _DEPTH:
+            return "[...]"
+        items = [describe(item, depth + 1) for item in value[:4]]
+        return f"[{', '.join(items)}{', ...' if len(value) > 4 else ''}]"
     if type(value) is int and value.bit_length() > 300:
         return f"int of {value.bit_length()} bits"  # Python refuses to print the largest
-    text = repr(value)
+    text = shown(value)
     return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"

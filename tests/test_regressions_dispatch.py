@@ -1,0 +1,217 @@
+"""The dispatcher on input that nobody means, guards whose blocks end in any order, and modules that are run again."""
+
+import importlib
+import pickle
+import subprocess
+import sys
+import threading
+
+import pytest
+import tandem as td
+
+HUGE = 10**5000
+HOLDS_ITSELF: list = []
+HOLDS_ITSELF.append(HOLDS_ITSELF)
+SCHEMA = td.parse_schema("f(Tensor(a) x) -> Tensor(a)")
+
+
+def annotated(x: td.Tensor) -> td.Tensor:
+    return x
+
+
+BAD = {
+    "table of a list in itself": lambda: td.dispatch_table(HOLDS_ITSELF),
+    "table of a huge int": lambda: td.dispatch_table(HUGE),
+    "row of a huge int": lambda: td.dispatch_table("add")[HUGE],
+    "kernel of a huge int": lambda: td.ops.td.exp.default.get_kernel(HUGE),
+    "redispatch of a list in itself": lambda: td.exp.redispatch(HOLDS_ITSELF, 1.0),
+    "key set of a huge int": lambda: td.DispatchKeySet(HUGE),
+    "include a huge int": lambda: td.include_keys(HUGE),
+    "force an int": lambda: td.force_keys(include=3),
+    "force None": lambda: td.force_keys(exclude=None),
+    "registrations of a huge int": lambda: td.registrations(HUGE),
+    "listener that is a huge int": lambda: td.on_registration(HUGE),
+    "schema of a huge int": lambda: td.infer_schema(HUGE),
+    "mutates nothing iterable": lambda: td.infer_schema(annotated, mutates_args=None),
+    "mutates a list": lambda: td.infer_schema(annotated, mutates_args=[[]]),
+    "library of a huge int": lambda: td.Library(HUGE),
+    "library without a name": lambda: td.Library("", "DEF"),
+    "library of two names": lambda: td.Library("a::b", "DEF"),
+    "alias of an int": lambda: SCHEMA.may_alias(1, "x"),
+    "alias of a schema": lambda: SCHEMA.may_alias(SCHEMA, "x"),
+    "compatible with a text": lambda: SCHEMA.is_backward_compatible_with("f(Tensor x) -> Tensor"),
+    "incompatible with None": lambda: SCHEMA.incompatibilities(None),
+    "many lists": lambda: td.parse_schema(f"f(Tensor{'[]' * 5000} x) -> ()"),
+    "many optionals": lambda: td.parse_schema(f"f(Tensor{'?' * 5000} x) -> ()"),
+    "many brackets": lambda: td.parse_schema(f"f(int[] x={'[' * 5000}1{']' * 5000}) -> ()"),
+    "list size of many digits": lambda: td.parse_schema(f"f(int[{'9' * 5000}] x) -> ()"),
+    "list size in other digits": lambda: td.parse_schema("f(int[\u0661] x) -> ()"),
+    "default in other digits": lambda: td.parse_schema("f(int x=\u0661) -> ()"),
+    "exp of a list in itself": lambda: td.exp(HOLDS_ITSELF),
+    "asarray of a list in itself": lambda: td.asarray(HOLDS_ITSELF),
+    "axis that is a huge int": lambda: td.sum(td.zeros(2), axis=HUGE),
+    "shape that is a huge int": lambda: td.zeros(HUGE),
+    "unknown operator unpickled": lambda: pickle.loads(
+        pickle.dumps(td.ops.td.add.Tensor).replace(b"td::add.Tensor", b"td::adq.Tensor")
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_input_is_refused_in_words(what):
+    with pytest.raises(td.errors.TandemError) as caught:
+        BAD[what]()
+    assert 20 < len(str(caught.value)) < 25_000
+
+
+@pytest.mark.parametrize("name", ["", "a b", "f.", "f..o", "f.default", ".x", "other::f", "\u00e9"])
+def test_kernels_of_impossible_names_are_refused(name):
+    with td.Library("regress", "DEF") as lib:
+        lib.define("f(Tensor x) -> Tensor")
+        with pytest.raises((td.errors.SchemaError, td.errors.RegistrationError)):
+            lib.impl(name, lambda x: x, "CPU")
+        assert not [r for r in td.dangling_impls() if r.operator.startswith("regress")]
+
+
+def test_kernels_for_a_full_name_and_for_an_operator():
+    with td.Library("regress", "DEF") as lib:
+        lib.define("f(Tensor x) -> Tensor")
+        with lib.impl("regress::f", lambda x: 1, "CPU"):
+            assert td.ops.regress.f(2.0) == 1
+        with lib.impl(td.ops.regress.f.default, lambda x: 3, "CPU"):
+            assert td.ops.regress.f(2.0) == 3
+
+
+def test_dtypes_that_are_no_sequence():
+    with td.Library("regress", "DEF") as lib:
+        lib.define("f(Tensor x) -> Tensor")
+        for dtypes in (1, 1.5, int, HUGE):
+            with pytest.raises(td.errors.ArgumentError, match="dtypes is a sequence"):
+                lib.impl("f", lambda x: x, "CPU", dtypes=dtypes)
+
+
+# -- guards ------------------------------------------------------------------------------------------------------------
+def state():
+    snapshot = td.dispatch_state()
+    return snapshot.include, snapshot.exclude
+
+
+@pytest.mark.parametrize(
+    "make",
+    [td.exclude_keys, td.include_keys, lambda key: td.force_keys(include=key)],
+    ids=["exclude", "include", "force"],
+)
+def test_a_guard_may_be_entered_again(make):
+    guard = make("Mode")
+    with guard:
+        once = state()
+        with guard:
+            assert state() == once
+        assert state() == once
+    assert state() == (0, 0) != once
+    seen = []
+
+    def work():
+        with guard:
+            seen.append(state())
+        seen.append(state())
+
+    with guard:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert seen == [once, (0, 0)]
+    assert guard(state)() == once
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: td.exclude_keys("Autograd"), lambda: td.include_keys("Mode"), td.no_grad],
+    ids=["ex", "in", "no_grad"],
+)
+def test_blocks_of_generators_end_in_any_order(make):
+    def generator():
+        with make():
+            yield
+
+    running = generator()
+    next(running)
+    with td.exclude_keys("Profiler"):
+        inside = state()
+        running.close()
+        assert state() != inside
+        assert state() == (0, td.DispatchKeySet("Profiler").bits)
+    assert state() == (0, 0)
+
+
+def test_key_sets_are_taken_where_keys_are():
+    keys = td.DispatchKeySet("Mode", "Profiler")
+    assert td.DispatchKeySet(keys, "CPU") == td.DispatchKeySet("CPU", "Mode", "Profiler")
+    with td.exclude_keys(keys):
+        assert state() == (0, keys.bits)
+    with pytest.raises(TypeError):
+        keys | "CPU"
+
+
+# -- definitions that go and come --------------------------------------------------------------------------------------
+def test_a_function_whose_operator_goes_before_the_first_call():
+    code = (
+        "import tandem as td\n"
+        "lib = td.Library('gone', 'DEF')\n"
+        "with lib.define('f(Tensor x) -> Tensor'):\n"
+        "    f = td.ops.gone.f.default\n"
+        "try: f(1.0)\n"
+        "except td.errors.UnknownOperatorError as fault: print('no longer defined' in str(fault))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.stdout.strip() == "True", done.stderr[-500:]
+
+
+MODULE = """
+import tandem as td
+lib = td.Library("reloaded", "DEF")
+lib.define("f(Tensor x) -> Tensor")
+
+@lib.impl("f", "CPU")
+def f(x):
+    return {}
+"""
+
+
+def test_a_module_that_was_edited_is_run_again(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    file = tmp_path / "edited_module.py"
+    file.write_text(MODULE.format(1))
+    import edited_module
+
+    packet, function = td.ops.reloaded.f, td.ops.reloaded.f.default
+    try:
+        for number, before in enumerate(["", "# other\n# lines\n", "\n" * 9], 11):
+            file.write_text(before + MODULE.format(number))
+            importlib.invalidate_caches()
+            importlib.reload(edited_module)
+            assert packet(1.0) == function(1.0) == td.ops.reloaded.f(1.0) == number
+            assert len(td.registrations(op="reloaded::f")) == 1
+    finally:
+        edited_module.lib.close()
+    with pytest.raises(td.errors.UnknownOperatorError):
+        function(1.0)
+
+
+def test_the_line_that_is_to_help_helps_where_all_keys_fall_through():
+    x = td.asarray([1.0, 2.0])
+    with td.Library("regress", "DEF") as lib:
+        lib.define("f(Tensor x) -> Tensor")
+        lib.impl("f", td.fallthrough, "CPU")
+        with pytest.raises(td.errors.NoKernelError) as caught:
+            td.ops.regress.f(x)
+        text = str(caught.value)
+        assert "float32[2] on cpu (CPU)" in text
+        line = next(line for line in text.splitlines() if "to add one" in line).partition(":")[2]
+        scope = {"td": td, "kernel": lambda x: 5}
+        exec(line.strip(), scope)
+        assert td.ops.regress.f(x) == 5
+        scope["lib"].close()
