@@ -93,14 +93,25 @@ def retain_grad(self: Tensor) -> None:
     meta = _recorded("retain_grad", self)
     if meta.node is None:
         return
-    there = weakref.ref(meta)  # the node holds the hook, and the meta holds the node
+    owner = meta.node
+    known: dict[int, dict[int, Hook]] = getattr(owner, "hooks", None) or {}
+    if not any(type(hook) is _Keep for hook in known.get(meta.index, {}).values()):
+        register_hook(self, _Keep(meta))
 
-    def keep(gradient: Any) -> None:
-        found = there()
+
+class _Keep:
+    """The hook of :func:`retain_grad`: it comes after all others, and keeps what they have made of the gradient."""
+
+    __slots__ = ("_meta",)
+
+    def __init__(self, meta: AutogradMeta):
+        self._meta = weakref.ref(meta)  # the node holds the hook, and the meta holds the node
+
+    def __call__(self, gradient: Any) -> None:
+        """Add a gradient to those so far."""
+        found = self._meta()
         if found is not None:
             found.grad = gradient.clone() if found.grad is None else found.grad + gradient
-
-    register_hook(self, keep)
 
 
 def _recorded(what: str, x: Tensor) -> AutogradMeta:
@@ -115,7 +126,8 @@ def _recorded(what: str, x: Tensor) -> AutogradMeta:
 def run(owner: Any, index: int, gradient: Any) -> Any:
     """A gradient after the hooks of a node's result, or of a leaf."""
     table = getattr(owner, "hooks", None)
-    for hook in list(table.get(index, {}).values()) if table else ():
+    hooks = list(table.get(index, {}).values()) if table else []
+    for hook in sorted(hooks, key=lambda hook: type(hook) is _Keep):
         found = hook(gradient)
         if found is None:
             continue

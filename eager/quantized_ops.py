@@ -91,11 +91,14 @@ def _product(
 
 
 def add(self: Any, other: Any, scale: float, zero_point: int) -> QuantizedTensor:
-    """The sum in a new scale: numbers are added as float32 and quantized anew."""
+    """The sum in a new scale: numbers are added as float32, scaled, rounded and moved by the zero point."""
     one, two = _operand("add", "self", self), _operand("add", "other", other)
     check_scale("quantized::add", scale, zero_point, one.dtype)
     total = by_name("add")(one.dequantize().detach(), two.dequantize().detach())
-    return _result(part("quantize", total, scale, zero_point, None, one.dtype), scale, zero_point, one, two)
+    inverse = wrap(np.float32(1) / np.asarray(scale, np.float32))
+    return _result(
+        part("requantize", total, inverse, 0.0, zero_point, one.dtype), scale, zero_point, one, two
+    )
 
 
 # -- in the same scale -------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Affine 8-bit integers: operators on their parts, integers with scales and zero points, and on whole tensors.
 
-A number is ``scale * (integer - zero_point)``. Rounding is to the nearest, halves to even, and what does not fit is
-clamped; scales act in float32, as in PyTorch.
+A number is ``scale * (integer - zero_point)``. What is rounded, to the nearest and halves to even, is
+``number / scale + zero_point``; what does not fit is clamped. Scales act in float32, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -67,7 +67,12 @@ def _quantize_kernel(xp: Any, self: Any, scales: Any, zero_points: Any, axis: An
     with xp.errstate(all="ignore"):
         inverse = xp.float32(1) / along(xp, scales, self.ndim, axis).astype(xp.float32)
         zeros = along(xp, zero_points, self.ndim, axis).astype(xp.float32)
-        return rounded(xp, self.astype(xp.float32) * inverse, zeros, dtype)
+        # with one scale for all PyTorch has one rounding to float32 (a fused multiply-add), with several it has two
+        wide = xp.float64 if axis is None else xp.float32
+        moved = self.astype(xp.float32).astype(wide) * inverse.astype(wide) + zeros.astype(wide)
+        whole = xp.rint(moved.astype(xp.float32))
+        low, high = LIMITS[dtype]
+        return xp.clip(xp.where(xp.isnan(whole), zeros, whole), low, high).astype(dtype.np)
 
 
 def _dequantize_meta(self: Any, scales: Any, zero_points: Any, axis: int | None) -> TensorSpec:

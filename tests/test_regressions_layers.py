@@ -1,0 +1,39 @@
+"""Layers of dispatch that once went wrong: autograd, layouts, custom operators."""
+
+import numpy as np
+import pytest
+import tandem as td
+
+
+# -- quantized ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("zero", [-117, 0, 3])
+def test_halves_are_rounded_with_the_zero_point_added(zero):
+    x = np.arange(-20, 20, dtype=np.float32) + np.float32(0.5)
+    want = np.clip(np.rint(x + zero), -128, 127)
+    rows = td.asarray(np.stack([x, x]))
+    assert np.array_equal(td.quantize_per_tensor(td.asarray(x), 1.0, zero).int_repr().numpy(), want)
+    by_channel = td.quantize_per_channel(rows, [1.0, 1.0], [zero, zero], 0).int_repr()
+    assert np.array_equal(by_channel.numpy(), np.stack([want, want]))
+
+
+@pytest.mark.filterwarnings("ignore:torch.quantize:UserWarning")
+def test_halves_are_rounded_as_pytorch_does():
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        scale, zero = float(rng.uniform(0.001, 0.5)), int(rng.integers(-128, 128))
+        x = ((np.round(rng.normal(size=500) * 60) + 0.5) * scale).astype(np.float32)
+        want = torch.quantize_per_tensor(torch.from_numpy(x), scale, zero, torch.qint8).int_repr().numpy()
+        assert np.array_equal(td.quantize_per_tensor(td.asarray(x), scale, zero).int_repr().numpy(), want)
+
+
+# -- gradients on their way --------------------------------------------------------------------------------------------
+def test_a_retained_gradient_is_what_the_hooks_leave_and_is_kept_once():
+    x = td.asarray([1.0, 2.0], requires_grad=True)
+    y = x * 2.0
+    y.retain_grad()
+    y.retain_grad()
+    y.register_hook(lambda g: g * 10.0)
+    (y * 3.0).sum().backward()
+    assert y.grad.tolist() == [30.0, 30.0]
+    assert x.grad.tolist() == [60.0, 60.0]
