@@ -8,8 +8,9 @@ from functools import partial
 from typing import Any
 
 from ..eager.batched.rules import RuleKernel
-from ..eager.meta_tensor import meta_tensor
-from ..errors import ArgumentError, UnsupportedError
+from ..eager.meta_tensor import meta_tensor, without_data
+from ..eager.tensor import Tensor
+from ..errors import ArgumentError, UnsupportedError, ValueArgumentError
 from ..operators.declare import Declaration
 from ..operators.derivatives import Custom, NotDifferentiable
 from ..registry.function import OperatorFunction, functions
@@ -115,7 +116,7 @@ class CustomOp(OperatorFunction):
         """
         if fn is None:
             return lambda function: (self.register_fake(function), function)[1]
-        return self._impl(_emptied(_callable(fn)), DispatchKey.Meta)
+        return self._impl(_emptied(self.operator, _callable(fn)), DispatchKey.Meta)
 
     def register_autograd(
         self, backward: Callable[..., Any] | None = None, setup_context: Callable[..., Any] | None = None
@@ -224,21 +225,41 @@ def _callable(fn: Any) -> Callable[..., Any]:
     return fn  # type: ignore[no-any-return]
 
 
-def _emptied(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A fake as the kernel of the Meta key: specs among its results become tensors without data."""
+def _emptied(op: Operator, fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A fake as the kernel of the Meta key: all that it gives becomes new tensors without data."""
 
     def fake(*args: Any, **kwargs: Any) -> Any:
-        return _filled(fn(*args, **kwargs))
+        found = fn(*args, **kwargs)
+        _check_number(op, found)
+        return _filled(found, args)
 
     fake.__qualname__ = getattr(fn, "__qualname__", "fake")
     fake.__wrapped__ = fn  # type: ignore[attr-defined]
     return fake
 
 
-def _filled(result: Any) -> Any:
+def _check_number(op: Operator, found: Any) -> None:
+    """Refuse results of a fake that are fewer or more than the schema says."""
+    returns = op.schema.returns
+    if len(returns) == 1 and returns[0].type.is_list:
+        return
+    seen = 0 if found is None else len(found) if type(found) in (tuple, list) else 1  # a spec is a tuple
+    if seen != len(returns):
+        raise ValueArgumentError(
+            f"{op.name}: its fake promises {seen} results, and by the schema there are {len(returns)}: {op.schema}; it "
+            "gives a tensor for each, such as td.empty_like(x)"
+        )
+
+
+def _filled(result: Any, args: tuple[Any, ...] = ()) -> Any:
     if isinstance(result, TensorSpec):
         return meta_tensor(result)
-    return tuple(map(_filled, result)) if isinstance(result, (tuple, list)) else result
+    if isinstance(result, (tuple, list)):
+        return tuple(_filled(one, args) for one in result)
+    made_here = type(result) is Tensor  # by td.empty(shape): what is in it is no result
+    if made_here or any(result is arg for arg in args):
+        return without_data(result) if isinstance(result, Tensor) else result
+    return result
 
 
 def default_fake(function: CustomOp) -> Callable[..., Any]:

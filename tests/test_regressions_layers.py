@@ -37,3 +37,34 @@ def test_a_retained_gradient_is_what_the_hooks_leave_and_is_kept_once():
     (y * 3.0).sum().backward()
     assert y.grad.tolist() == [30.0, 30.0]
     assert x.grad.tolist() == [60.0, 60.0]
+
+
+# -- fakes of custom operators -----------------------------------------------------------------------------------------
+@pytest.fixture
+def twice():
+    op = td.custom_op("regress::twice", lambda x: x + x, schema="(Tensor x) -> Tensor")
+    yield op
+    op.remove()
+
+
+@pytest.mark.parametrize(
+    "fake", [lambda x: td.empty(x.shape, dtype=x.dtype), lambda x: x], ids=["cpu", "same"]
+)
+def test_what_a_fake_gives_is_new_and_has_no_data(twice, fake):
+    twice.register_fake(fake)
+    x = td.ones((2, 3), device="meta")
+    y = twice(x)
+    assert (y.device, y.shape, y.dtype) == ("meta", (2, 3), td.float32)
+    assert y is not x
+    assert y.storage() is not x.storage()
+    assert td.jit(lambda x: twice(x) + 1)(td.ones((2, 3))).tolist() == [[3.0] * 3] * 2
+
+
+@pytest.mark.parametrize("fake", [lambda x: None, lambda x: (x, x)], ids=["none", "two"])
+def test_a_fake_gives_as_many_results_as_the_schema_says(twice, fake):
+    twice.register_fake(fake)
+    for call in (twice, td.jit(lambda x: twice(x) + 1)):
+        with pytest.raises(
+            td.errors.ValueArgumentError, match=r"regress::twice: its fake promises \d results"
+        ):
+            call(td.ones(2, device="meta") if call is twice else td.ones(2))
