@@ -81,6 +81,8 @@ from .registry.state import force_keys as force_keys
 from .registry.state import include_keys as include_keys
 from .registry.tables import dispatch_table as dispatch_table
 from .registry.trace import show_dispatch_trace as show_dispatch_trace
+from .transforms.custom_jvp import custom_jvp as custom_jvp
+from .transforms.custom_vjp import custom_vjp as custom_vjp
 from .transforms.forward import jvp as jvp
 from .transforms.forward import linear_transpose as linear_transpose
 from .transforms.forward import linearize as linearize

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .. import pytree
-from ..eager.tensor import Tensor
+from ..eager.levels import LevelTensor
 from ..errors import UnsupportedError
-from ..registry.keys import DispatchKey
 from ..registry.operator import Operator
 from ..registry.values import describe
 from ..tracer.aliases import Aliases
@@ -137,7 +136,7 @@ def _value_of(leaf: Any) -> Any:
     if type(leaf) in (TracerTensor, TracerScalar):
         check_alive(leaf)
         return leaf._value
-    if isinstance(leaf, Tensor) and leaf._keys & 1 << DispatchKey.Level:
+    if isinstance(leaf, LevelTensor):
         raise CapturedValueError(
             f"a jitted function returned {describe(leaf)}, computed from a tensor of {leaf._level.name} that it "
             "reaches by a closure or a global; pass that tensor as an argument"

@@ -16,8 +16,11 @@ from ..registry.state import adjusted, state
 from ..registry.values import describe
 from .aliases import check_unshared
 from .batched.tensor import wrap_batched
+from .captured import entered, entrances
 from .context import Context, ContextNode, Input
 from .dunders import by_name
+from .forward import Source, at_outer, edge_to, fit_all, tangent_at, transposed
+from .forward import attach as attach_tangents
 from .function_batched import batch_of, unwrap_all
 from .levels import Level, LevelTensor, check_open, set_meta, unwrap, view_node_at, wrap_level
 from .meta import AutogradMeta
@@ -73,6 +76,7 @@ class Function:
         raise UnsupportedError("a td.autograd.Function needs a static method forward(*args)")
 
     setup_context: Any = None
+    jvp: Any = None  # jvp(ctx, *tangents), None for an input without one; without it backward is transposed
 
     @staticmethod
     def backward(ctx: Context, *grads: Any) -> Any:
@@ -122,10 +126,14 @@ def _check_no_hidden(cls: type[Function], place: int, value: Any) -> None:
 
 
 def _apply(cls: type[Function], args: tuple[Any, ...]) -> Any:
+    if entrances.stack:
+        args = entered(args)
     level = _highest(args)
     if level is None:
         return _apply_eager(cls, args)
-    return _apply_at(cls, level, args) if level.run is None else _apply_batched(cls, level, args)
+    if level.run is not None:
+        return _apply_batched(cls, level, args)
+    return _apply_at(cls, level, args) if level.forward is None else _apply_forward(cls, level, args)
 
 
 def _apply_batched(cls: type[Function], level: Level, args: tuple[Any, ...]) -> Any:
@@ -268,3 +276,29 @@ def _below(cls: type[Function], context: Context, raw: tuple[Any, ...]) -> Any:
     out = _apply(cls, raw)
     cls.setup_context(context, raw, out)
     return out
+
+
+# -- on values that carry tangents -------------------------------------------------------------------------------------
+def _apply_forward(cls: type[Function], level: Level, args: tuple[Any, ...]) -> Any:
+    tangents = [tangent_at(level, value) for value in args]
+    raw = tuple(unwrap(level, value) for value in args)
+    if state.exclude & AUTOGRAD or not any(t is not None for t in tangents):
+        return _apply(cls, raw)
+    out, found = at_outer(level, lambda: _pushed(cls, raw, tangents))
+    return attach_tangents(level, Source(_Name(cls.__name__)), raw, out, found)
+
+
+def _pushed(cls: type[Function], raw: tuple[Any, ...], tangents: list[Any]) -> tuple[Any, Any]:
+    """The results and their tangents: by the Function's ``jvp``, or from its ``backward``."""
+    context = Context(tuple(t is not None for t in tangents))
+    out = _below(cls, context, raw)
+    if context._dirty:
+        raise UnsupportedError(f"{cls.__name__} writes its inputs, which td.jvp does not follow")
+    if cls.jvp is not None:
+        return out, fit_all(cls.jvp(context, *tangents), out)
+    pairs = [(value, t) for value, t in zip(raw, tangents) if t is not None]
+    node = _node(cls, context, raw, [edge_to(value) for value, _ in pairs], out, None)
+    found = transposed(node, [t for _, t in pairs], out)
+    if not isinstance(out, tuple) or found is None:
+        return out, found if found is not None else map_results(lambda item, _: None, out)
+    return out, tuple(None if i in node.constant else t for i, t in enumerate(found))

@@ -21,12 +21,12 @@ Methods = dict[str, Callable[..., Any]]
 
 
 @contextmanager
-def _again(level: Level) -> Iterator[Level]:
+def again(level: Level) -> Iterator[Level]:
     """A level of vmap like one that may have ended: backward runs after it."""
-    again = Level(len(stack.levels) + 1, level.name, level.origin, state.exclude & AUTOGRAD)
-    again.batch_size, again.run = level.batch_size, level.run
-    with pushed(again):
-        yield again
+    another = Level(len(stack.levels) + 1, level.name, level.origin, state.exclude & AUTOGRAD)
+    another.batch_size, another.run, another.axis_name = level.batch_size, level.run, level.axis_name
+    with pushed(another):
+        yield another
 
 
 def unwrap_all(level: Level, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[bool]]:
@@ -35,7 +35,8 @@ def unwrap_all(level: Level, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], li
     return tuple(v._payload if is_batched else v for v, is_batched in zip(args, batched)), batched
 
 
-def _wrap_all(level: Level, values: Any, batched: list[bool]) -> list[Any]:
+def wrap_all(level: Level, values: Any, batched: list[bool]) -> list[Any]:
+    """Values of a level, of those that ``batched`` says."""
     return [
         wrap_batched(level, value) if is_batched and value is not None else value
         for value, is_batched in zip(values, batched)
@@ -50,17 +51,17 @@ class _Batch:
         self.results: list[bool] = []
 
     def forward(self, *raw: Any) -> Any:
-        with _again(self.level) as level:
-            out = self.cls.forward(*_wrap_all(level, raw, self.batched))
+        with again(self.level) as level:
+            out = self.cls.forward(*wrap_all(level, raw, self.batched))
             found, self.results = unwrap_all(level, tuple(flat(out)))
         return map_results(lambda _, number: found[number], out)
 
     def setup_context(self, ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         ctx.inner = Context(ctx.needs_input_grad)
-        with _again(self.level) as level:
-            results = _wrap_all(level, flat(output), self.results)
+        with again(self.level) as level:
+            results = wrap_all(level, flat(output), self.results)
             wrapped = map_results(lambda _, number: results[number], output)
-            self.cls.setup_context(ctx.inner, tuple(_wrap_all(level, inputs, self.batched)), wrapped)
+            self.cls.setup_context(ctx.inner, tuple(wrap_all(level, inputs, self.batched)), wrapped)
             saved, ctx.batched = unwrap_all(level, ctx.inner._to_save)
             constant, _ = unwrap_all(level, ctx.inner._constant)
             dirty, _ = unwrap_all(level, ctx.inner._dirty)
@@ -71,21 +72,24 @@ class _Batch:
         ctx.set_materialize_grads(ctx.inner._fills)
 
     def backward(self, ctx: Any, *grads: Any) -> Any:
-        with _again(self.level) as level:
-            ctx.inner._to_save = tuple(_wrap_all(level, ctx.saved_tensors, ctx.batched))
-            found = self.cls.backward(ctx.inner, *_wrap_all(level, grads, self.results))
+        with again(self.level) as level:
+            ctx.inner._to_save = tuple(wrap_all(level, ctx.saved_tensors, ctx.batched))
+            found = self.cls.backward(ctx.inner, *wrap_all(level, grads, self.results))
             ctx.inner._to_save = ()
             raw, batched = unwrap_all(level, found if isinstance(found, tuple) else (found,))
-        gradients = [self._fit(g, given, wanted) for g, given, wanted in zip(raw, batched, self.batched)]
+        gradients = [
+            fit_batch(self.level, g, given, wanted) for g, given, wanted in zip(raw, batched, self.batched)
+        ]
         return (*gradients, *raw[len(gradients) :])
 
-    def _fit(self, gradient: Any, is_batched: bool, is_wanted: bool) -> Any:
-        """A gradient with the batch in front where the input has it, and summed over the batch where not."""
-        if gradient is None or is_batched == is_wanted:
-            return gradient
-        if is_batched:
-            return by_name("sum")(gradient, 0)
-        return by_name("broadcast_to")(gradient, (self.level.batch_size, *gradient.shape))
+
+def fit_batch(level: Level, gradient: Any, is_batched: bool, is_wanted: bool) -> Any:
+    """A gradient with the batch in front where the input has it, and summed over the batch where not."""
+    if gradient is None or is_batched == is_wanted:
+        return gradient
+    if is_batched:
+        return by_name("sum")(gradient, 0)
+    return by_name("broadcast_to")(gradient, (level.batch_size, *gradient.shape))
 
 
 def batch_of(cls: Any, base: type, level: Level, batched: list[bool]) -> tuple[Any, _Batch]:

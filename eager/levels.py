@@ -27,6 +27,7 @@ from ..registry.state import adjusted, set_keys, state
 from ..registry.values import TensorSpec, describe
 from . import made
 from .aliases import check_unshared, gather
+from .captured import entered, entrances
 from .context import ContextNode
 from .dunders import by_name
 from .meta import AutogradMeta
@@ -279,6 +280,8 @@ def level_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
     """Run an operator on values of levels; the fallback of the Level key."""
     if keyset & AUTOCAST and op.table[DispatchKey.Autocast].kind != "fallthrough":
         return op.dispatch(keyset & ~LEVEL, args, kwargs)  # what is recorded is the casts and the cast call
+    if keyset & AUTOGRAD and entrances.stack:
+        args, kwargs = entered(args), {name: entered(value) for name, value in kwargs.items()}
     level = highest_level(op, args, kwargs)
     if level.depth <= stack.floor:
         return op.dispatch(keyset & ~LEVEL, args, kwargs)  # from around a traced body: one of its inputs

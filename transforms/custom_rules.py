@@ -1,0 +1,284 @@
+"""Functions with a derivative of their own, on flat lists of leaves: what ``custom_vjp`` and ``custom_jvp`` run on.
+
+The innermost level among the arguments is served first. One of ``grad`` or ``jvp`` uses the rule, on what its values
+wrap: to the levels below, the rule is code like any other. One of ``vmap`` makes a rule for whole batches where a level
+below it differentiates.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..eager.context import Context, ContextNode, Input
+from ..eager.forward import ForwardMeta, Source, at_outer, edge_to, fit_tangent, tangent_at, transposed
+from ..eager.function_batched import again, fit_batch, unwrap_all, wrap_all
+from ..eager.levels import Level, LevelTensor, check_open, open_level, unwrap, wrap_level
+from ..eager.meta import AutogradMeta
+from ..eager.node import zeros_of
+from ..eager.record import attach, eager_meta, edge_of
+from ..eager.tensor import Tensor
+from ..errors import UnsupportedError
+from ..registry.keys import AUTOGRAD
+from ..registry.state import state
+from ..registry.values import describe
+from .reverse import Tape
+
+Leaves = list[Any]
+
+
+class Named(NamedTuple):
+    """What stands for an operator in the messages about a node."""
+
+    name: str
+
+    @property
+    def schema(self) -> Named:
+        return self
+
+
+class ReverseRule(NamedTuple):
+    """A function with its reverse rule.
+
+    Attributes:
+        name: for messages.
+        owner: the object that the user has made.
+        run: the function.
+        forward: gives the results, and the residuals.
+        backward: from the residuals and a cotangent for each result the gradient by each argument, or None.
+    """
+
+    name: str
+    owner: Any
+    run: Callable[[Leaves], Leaves]
+    forward: Callable[[Leaves], tuple[Leaves, Leaves]]
+    backward: Callable[[Leaves, Leaves], Leaves]
+
+
+class ForwardRule(NamedTuple):
+    """A function with its forward rule.
+
+    Attributes:
+        name: for messages.
+        owner: the object that the user has made.
+        run: the function.
+        push: from the arguments and a tangent for each the results and their tangents.
+    """
+
+    name: str
+    owner: Any
+    run: Callable[[Leaves], Leaves]
+    push: Callable[[Leaves, Leaves], tuple[Leaves, Leaves]]
+
+
+Rule = ReverseRule | ForwardRule
+
+
+def call(rule: Rule, leaves: Leaves) -> Leaves:
+    """Call a function that has a derivative of its own.
+
+    Raises:
+        LeakedTracerError: an argument belongs to a level that has ended.
+        UnsupportedError: the function reaches a value that is being differentiated by a closure.
+    """
+    level = _innermost(leaves)
+    if level is not None and level.run is not None:
+        return _call_batched(rule, level, leaves)
+    if state.exclude & AUTOGRAD:
+        return rule.run(leaves)
+    if level is None:
+        metas = [eager_meta(leaf) for leaf in leaves]
+        is_plain = rule.owner in _busy.owners or not any(metas)
+        return rule.run(leaves) if is_plain else _record_eagerly(rule, leaves, metas)
+    raw = [unwrap(level, leaf) for leaf in leaves]
+    if level.forward is not None:
+        tangents = [tangent_at(level, leaf) for leaf in leaves]
+        found = any(t is not None for t in tangents)
+        return _push(rule, level, raw, tangents) if found else call(rule, raw)
+    metas = [_meta_at(level, leaf) for leaf in leaves]
+    return _record(rule, level, leaves, raw, metas) if any(metas) else call(rule, raw)
+
+
+def _innermost(leaves: Leaves) -> Level | None:
+    values = [leaf for leaf in leaves if isinstance(leaf, LevelTensor)]
+    for value in values:
+        check_open(value)
+    return max((value._level for value in values), key=lambda level: level.depth, default=None)
+
+
+def _meta_at(level: Level, leaf: Any) -> AutogradMeta | None:
+    meta = leaf._meta if isinstance(leaf, LevelTensor) and leaf._level is level else None
+    return meta if meta is not None and meta.requires_grad else None
+
+
+def _check_results(rule: Rule, level: Level | None, results: Leaves) -> None:
+    for leaf in results:
+        if level is not None and isinstance(leaf, LevelTensor) and leaf._level is level:
+            raise UnsupportedError(
+                f"{rule.name} has a derivative of its own, and gives {describe(leaf)}, which depends on a value of "
+                f"{level.name} that is no argument of it; pass that value as an argument"
+            )
+
+
+# -- reverse mode ------------------------------------------------------------------------------------------------------
+def _record(rule: Rule, level: Level | None, leaves: Leaves, raw: Leaves, metas: list[Any]) -> Leaves:
+    """Run the rule's forward part, and record its backward part as one step."""
+    edges = [edge_of(leaf, meta) for leaf, meta in zip(leaves, metas) if meta is not None]
+    wanted = [meta is not None for meta in metas]
+    if level is None:
+        results, node = _node(rule, level, raw, edges, wanted)
+        fresh = [_detached(leaf) for leaf in results]
+        attach(node, tuple(fresh))
+        return fresh
+    results, node = at_outer(level, lambda: _node(rule, level, raw, edges, wanted))
+    return [_at_level(level, leaf, node, number) for number, leaf in enumerate(results)]
+
+
+class _Busy(threading.local):
+    """Whose rules run for tensors that require gradients: called from there, they are functions like any other."""
+
+    def __init__(self) -> None:
+        self.owners: list[Any] = []
+
+
+_busy = _Busy()
+
+
+def _record_eagerly(rule: Rule, leaves: Leaves, metas: list[Any]) -> Leaves:
+    """Record a call with tensors that require gradients; what the rule computes on the way is recorded too."""
+    _busy.owners.append(rule.owner)
+    try:
+        return _record(rule, None, leaves, leaves, metas)
+    finally:
+        _busy.owners.pop()
+
+
+def _detached(leaf: Any) -> Any:
+    return leaf.detach() if isinstance(leaf, Tensor) else leaf
+
+
+def _at_level(level: Level, leaf: Any, node: ContextNode, number: int) -> Any:
+    if not isinstance(leaf, Tensor) or not leaf.dtype.is_inexact:
+        return leaf
+    return wrap_level(level, leaf[...], AutogradMeta(node, number))
+
+
+def _node(
+    rule: Rule, level: Level | None, raw: Leaves, edges: list[Any], wanted: list[bool]
+) -> tuple[Leaves, ContextNode]:
+    """The results, and the node of the call."""
+    results, pull = _forward(rule, raw, wanted)
+    _check_results(rule, level, results)
+    inputs = [Input(f"argument {place}", isinstance(leaf, Tensor)) for place, leaf in enumerate(raw)]
+    places = [place for place, is_wanted in enumerate(wanted) if is_wanted]
+    node = ContextNode(
+        Named(rule.name), edges, lambda ctx, *cotangents: tuple(pull(list(cotangents))), inputs, places
+    )
+    node.keep(Context(tuple(wanted)), tuple(results), False)
+    return results, node
+
+
+def _forward(rule: Rule, raw: Leaves, wanted: list[bool]) -> tuple[Leaves, Callable[[Leaves], Leaves]]:
+    if isinstance(rule, ReverseRule):
+        results, residuals = rule.forward(raw)
+        return results, lambda cotangents: rule.backward(residuals, cotangents)
+    with open_level(f"transpose({rule.name})", "") as level:
+        tangents = [
+            wrap_level(level, zeros_of(leaf.spec), AutogradMeta()) if is_wanted else zero_like(leaf)
+            for leaf, is_wanted in zip(raw, wanted)
+        ]
+        results, found = rule.push(raw, tangents)
+    results = [unwrap(level, leaf) for leaf in results]
+    inputs = [t for t, is_wanted in zip(tangents, wanted) if is_wanted]
+    tape = Tape(level, inputs, found)
+
+    def pull(cotangents: Leaves) -> Leaves:
+        gradients = iter(tape.pull(cotangents))
+        return [next(gradients) if is_wanted else None for is_wanted in wanted]
+
+    return results, pull
+
+
+def zero_like(leaf: Any) -> Any:
+    """The tangent of a leaf that none is given for."""
+    return zeros_of(leaf.spec) if isinstance(leaf, Tensor) else 0.0
+
+
+# -- forward mode ------------------------------------------------------------------------------------------------------
+def _push(rule: Rule, level: Level, raw: Leaves, tangents: Leaves) -> Leaves:
+    """Results and their tangents at a level of ``jvp``."""
+    source = Source(Named(rule.name))
+    results, found = at_outer(level, lambda: _pushed(rule, level, raw, tangents))
+    return [
+        wrap_level(level, x[...], ForwardMeta(fit_tangent(t, x), source))
+        if t is not None and isinstance(x, Tensor) and x.dtype.is_inexact
+        else x
+        for x, t in zip(results, found)
+    ]
+
+
+def _pushed(rule: Rule, level: Level, raw: Leaves, tangents: Leaves) -> tuple[Leaves, Leaves]:
+    wanted = [tangent is not None for tangent in tangents]
+    if isinstance(rule, ForwardRule):
+        given = [zero_like(leaf) if t is None else t for leaf, t in zip(raw, tangents)]
+        results, found = rule.push(raw, given)
+        _check_results(rule, level, results)
+        return results, found
+    edges = [edge_to(leaf) for leaf, is_wanted in zip(raw, wanted) if is_wanted]
+    results, node = _node(rule, level, raw, edges, wanted)
+    pushed = transposed(node, [t for t in tangents if t is not None], tuple(results))
+    return results, list(pushed) if pushed is not None else [None] * len(results)
+
+
+# -- batches -----------------------------------------------------------------------------------------------------------
+def _call_batched(rule: Rule, level: Level, leaves: Leaves) -> Leaves:
+    """On examples of a batch: as it stands, unless something around the batch differentiates."""
+    raw, batched = unwrap_all(level, tuple(leaves))
+    if state.exclude & AUTOGRAD or not any(isinstance(v, Tensor) and v.requires_grad for v in raw):
+        return rule.run(leaves)
+    batch = _Batch(rule, level, batched)
+    kind: Any = ReverseRule if isinstance(rule, ReverseRule) else ForwardRule
+    parts = (batch.forward, batch.backward) if isinstance(rule, ReverseRule) else (batch.push,)
+    out = call(kind(rule.name, rule.owner, batch.run, *parts), list(raw))
+    return wrap_all(level, out, batch.results)
+
+
+class _Batch:
+    """The parts of the rule that does on a whole batch what another does on an example."""
+
+    def __init__(self, rule: Any, level: Level, batched: list[bool]):
+        self.rule, self.level, self.batched = rule, level, batched
+        self.results: list[bool] = []
+        self.residuals: list[bool] = []
+
+    def run(self, raw: Leaves) -> Leaves:
+        with again(self.level) as level:
+            found, self.results = unwrap_all(level, tuple(self.rule.run(wrap_all(level, raw, self.batched))))
+        return list(found)
+
+    def forward(self, raw: Leaves) -> tuple[Leaves, Leaves]:
+        with again(self.level) as level:
+            out, residuals = self.rule.forward(wrap_all(level, raw, self.batched))
+            found, self.results = unwrap_all(level, tuple(out))
+            kept, self.residuals = unwrap_all(level, tuple(residuals))
+        return list(found), list(kept)
+
+    def backward(self, residuals: Leaves, cotangents: Leaves) -> Leaves:
+        with again(self.level) as level:
+            given = wrap_all(level, cotangents, self.results)
+            out = self.rule.backward(wrap_all(level, residuals, self.residuals), given)
+            raw, batched = unwrap_all(level, tuple(out))
+        rows = zip(raw, batched, self.batched)
+        return [fit_batch(self.level, g, is_batched, wanted) for g, is_batched, wanted in rows]
+
+    def push(self, raw: Leaves, tangents: Leaves) -> tuple[Leaves, Leaves]:
+        with again(self.level) as level:
+            given = wrap_all(level, tangents, self.batched)
+            out, found = self.rule.push(wrap_all(level, raw, self.batched), given)
+            values, one = unwrap_all(level, tuple(out))
+            pushed, two = unwrap_all(level, tuple(found))
+        self.results = [a or b for a, b in zip(one, two)]
+        size = self.level
+        fitted = [fit_batch(size, x, has, w) for x, has, w in zip(values, one, self.results)]
+        return fitted, [fit_batch(size, x, has, w) for x, has, w in zip(pushed, two, self.results)]
