@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import UnsupportedError
 from ..registry.operator import Operator, operators
 from ..registry.values import describe
-from .meta import AutogradMeta
+from .meta import AutogradMeta, is_detached
 from .plans import plan_of
 from .storage import owner_of, saved_count
 from .tensor import Tensor, wrap, wrap_view
@@ -34,6 +34,10 @@ def check_unshared(op: Operator, target: Any) -> None:
     known = sum(member._storage is lowest._storage for member in members)
     if strangers is None and references(lowest) <= known + saved_count(lowest._storage) + LOOKING:
         return
+    if strangers is None and not is_detached(lowest):
+        known += sum(map(is_detached, _neighbours(lowest)))
+        if references(lowest) <= known + saved_count(lowest._storage) + LOOKING:
+            return
     if gather(target) is None:
         raise UnsupportedError(
             f"{op.name}: a gradient goes through this write into {describe(target)}, and it, or another tensor in the "
@@ -44,17 +48,19 @@ def check_unshared(op: Operator, target: Any) -> None:
 
 
 def gather(target: Any) -> list[Any] | None:
-    """Make the plain tensors in a memory a family, none of which has a history so far.
+    """Make the plain tensors in a memory a family, none of which has a history so far; what was detached stays out.
 
     Returns:
         Its members, the root first; None if they cannot be known, or one of them has a history.
     """
     if type(target) is not Tensor or target._storage is None:
         return None
-    found = [t for t in gc.get_referrers(target._storage) if type(t) is Tensor]
-    found = [t for t in found if t._storage is target._storage]
+    found = _neighbours(target)
     if references(target) != len(found) + saved_count(target._storage) + LOOKING:
         return None
+    if is_detached(target) and len(found) > 1:
+        return None
+    found = [t for t in found if t is target or not is_detached(t)]
     if any(t._meta is not None and t._meta.requires_grad for t in found):
         return None
     owner = owner_of(target._array)
@@ -64,6 +70,12 @@ def gather(target: Any) -> list[Any] | None:
             return None
         root = wrap_view(owner, target)
     return _family(root, [t for t in found if t is not root])
+
+
+def _neighbours(target: Any) -> list[Any]:
+    """The plain tensors in a memory, with the one that is given."""
+    found = [t for t in gc.get_referrers(target._storage) if type(t) is Tensor]
+    return [t for t in found if t._storage is target._storage]
 
 
 def _covers(array: Any, owner: Any) -> bool:

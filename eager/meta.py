@@ -38,6 +38,17 @@ class AutogradMeta:
         self.grad = self.view = self.family = None
 
 
+class Detached(AutogradMeta):
+    """The record of what ``detach`` gives: it shares memory, and no history, with the tensor that it was made of."""
+
+    __slots__ = ()
+
+
+def is_detached(tensor: Any) -> bool:
+    """Whether a tensor's history is its own, whoever else lies in its memory."""
+    return isinstance(tensor._meta, Detached)
+
+
 def leaf(tensor: Tensor) -> Tensor:
     """Make a tensor the start of a history.
 

@@ -402,7 +402,7 @@ def run_writes(steps, x):
 @given(st.lists(WRITE, max_size=7))
 def test_random_writes(steps):
     at = POINT[:2, :3]
-    check(lambda x: run_writes(steps, x), at, 1e-5)
+    check(lambda x: run_writes(steps, x), at, 1e-3)  # differences of nested sines of sums are no better
 
 
 # -- deep graphs, memory -----------------------------------------------------------------------------------------------

@@ -68,3 +68,50 @@ def test_a_fake_gives_as_many_results_as_the_schema_says(twice, fake):
             td.errors.ValueArgumentError, match=r"regress::twice: its fake promises \d results"
         ):
             call(td.ones(2, device="meta") if call is twice else td.ones(2))
+
+
+# -- detach ------------------------------------------------------------------------------------------------------------
+def test_a_tensor_with_a_history_is_written_beside_a_detached_one():
+    x = td.asarray([1.0, 2.0], requires_grad=True)
+    y = x * 2.0
+    before = y.detach()
+    y *= x
+    assert before.tolist() == [2.0, 8.0]
+    assert not before.requires_grad
+    y.sum().backward()
+    assert x.grad.tolist() == [4.0, 8.0]
+
+
+@pytest.mark.parametrize("part", [lambda y: y.detach(), lambda y: y[0].detach()], ids=["whole", "view"])
+def test_a_detached_tensor_gets_no_history_by_writes_through_the_other(part):
+    x = td.asarray([1.0, 2.0], requires_grad=True)
+    y = td.zeros(2)
+    apart, view = part(y), y[1]
+    y += x * x
+    assert not apart.requires_grad
+    assert view.requires_grad
+    (y.sum() + view + apart.sum()).backward()
+    assert x.grad.tolist() == [2.0, 8.0]
+
+
+def test_a_write_with_a_gradient_through_a_detached_tensor_is_refused():
+    x, y = td.asarray([1.0, 2.0], requires_grad=True), td.zeros(2)
+    apart = y.detach()
+    with pytest.raises(td.errors.UnsupportedError, match="detach"):
+        apart += x
+    assert y.tolist() == [0.0, 0.0]
+    del y
+    apart += x
+    assert apart.requires_grad
+
+
+def test_a_detached_tensor_inside_grad():
+    def f(a):
+        y = td.zeros(2)
+        apart = y.detach()
+        y[0] = a
+        later = y.detach()
+        y *= y
+        return y.sum() + apart.sum().item() + later.sum().item()
+
+    assert td.grad(f)(3.0).item() == 6.0
