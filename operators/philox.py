@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-BITS, SPLIT, FOLD = 0, 1, 2  # what a block is for
+BITS, SPLIT, FOLD, DRAW = 0, 1, 2, 3  # what a block is for
 ROUNDS = 10
 FACTORS = (0xD2511F53, 0xCD9E8D57)
 WEYL = (0x9E3779B9, 0xBB67AE85)

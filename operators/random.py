@@ -27,6 +27,9 @@ from .random_continuous import (
     truncated_normal,
     weibull_min,
 )
+from .random_counts import binomial, geometric, poisson
+from .random_discrete import categorical, choice, rademacher
+from .random_gamma import beta, chisquare, dirichlet, f, gamma, generalized_normal, loggamma, t
 from .random_keys import random_bits
 from .random_numbers import bernoulli, integers, normal, permutation, uniform
 from .random_typed import Key, fold_in, key, key_data, split, wrap_key_data
@@ -37,24 +40,38 @@ randint = integers
 __all__ = [
     "Key",
     "bernoulli",
+    "beta",
+    "binomial",
     "bits",
+    "categorical",
     "cauchy",
+    "chisquare",
+    "choice",
+    "dirichlet",
     "exponential",
+    "f",
     "fold_in",
+    "gamma",
+    "generalized_normal",
+    "geometric",
     "gumbel",
     "integers",
     "key",
     "key_data",
     "laplace",
+    "loggamma",
     "logistic",
     "lognormal",
     "maxwell",
     "normal",
     "pareto",
     "permutation",
+    "poisson",
+    "rademacher",
     "randint",
     "rayleigh",
     "split",
+    "t",
     "triangular",
     "truncated_normal",
     "uniform",

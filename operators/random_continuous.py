@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..registry.dtypes import FLOATS, DType
+from ..registry.dtypes import FLOATS, DType, float32
 from . import references_samplers as references
 from .casting import astype
 from .declare import Bad, Draw, Sample
@@ -17,6 +17,7 @@ from .random_math import cotangent, log_of, ndtri
 from .random_numbers import computed_in, drawn_shape, float_dtype, normal, open_uniform, parameter
 from .selection import maximum, minimum, where
 
+Bounds = tuple[tuple[float, float], ...]
 ARGS = """Args:
         key: a key, or several.
         shape: the shape of what is drawn for each key.
@@ -107,16 +108,16 @@ cauchy = _plain(
 
 
 # -- with parameters ---------------------------------------------------------------------------------------------------
-def samples_of(*bounds: tuple[float, float]) -> Callable[[DType], Iterable[Sample]]:
-    """Samples of a distribution with parameters that lie between bounds."""
+def samples_of(bounds: Bounds, own: DType | None = None) -> Callable[[DType], Iterable[Sample]]:
+    """Samples of a distribution with parameters that lie between bounds, of a dtype of their own or the row's."""
 
     def samples(dtype: DType) -> Iterable[Sample]:
         middle = tuple((low + high) / 2 for low, high in bounds)
         yield Sample((KEY, *middle), {"shape": (3, 4), "dtype": dtype})
-        yield Sample((KEY, *(Draw((4,), *one) for one in bounds)), {"dtype": dtype})
-        yield Sample((KEY, *(Draw((4,), *one) for one in bounds)), {"shape": (2, 4)})
-        yield Sample((KEYS, *(Draw((), *one) for one in bounds)), {"shape": (3,), "dtype": dtype})
-        yield Sample((KEY, *(Draw((0,), *one) for one in bounds)), {"dtype": dtype})
+        yield Sample((KEY, *(Draw((4,), *one, dtype=own) for one in bounds)), {"dtype": dtype})
+        yield Sample((KEY, *(Draw((4,), *one, dtype=own) for one in bounds)), {"shape": (2, 4)})
+        yield Sample((KEYS, *(Draw((), *one, dtype=own) for one in bounds)), {"shape": (3,), "dtype": dtype})
+        yield Sample((KEY, *(Draw((0,), *one, dtype=own) for one in bounds)), {"dtype": dtype})
 
     return samples
 
@@ -141,10 +142,11 @@ def parametric(
     summary: str,
     words: str,
     *,
-    bounds: tuple[tuple[float, float], ...],
+    bounds: Bounds,
     reference: Any,
     example: str,
     tolerance: dict[str, float] | None = None,
+    implicit: bool = False,
 ) -> Callable[[Callable[..., Any]], Any]:
     """Declare a distribution with parameters.
 
@@ -156,6 +158,8 @@ def parametric(
         reference: the test's reference.
         example: a call without the key, for the documentation.
         tolerance: where that of all distributions does not do.
+        implicit: whether the derivative is that of the distribution, not of the number as it is drawn, so that
+            differences of numbers do not show it.
 
     Returns:
         A decorator of the body.
@@ -184,7 +188,7 @@ def parametric(
         f"random_{name}(Tensor key, {parameters}, SymInt[]? shape=None, ScalarType? dtype=None) -> Tensor",
         doc=doc,
         reference=reference,
-        samples=samples_of(*bounds),
+        samples=samples_of(bounds, float32 if implicit else None),
         errors=errors_of(len(bounds)),
         dtypes=FLOATS,
         tolerance=tolerance or TOLERANCE,
