@@ -11,6 +11,7 @@ _collects = _gc.isenabled()
 _gc.disable()
 
 from . import config as config
+from . import debug as debug
 from . import errors as errors
 from . import lazy as _lazy
 from . import profiler as profiler
@@ -25,6 +26,10 @@ from .custom.doors import elementwise_op as elementwise_op
 from .custom.doors import llvm_kernel as llvm_kernel
 from .custom.doors import numpy_kernel as numpy_kernel
 from .custom.doors import opcheck as opcheck
+from .debug.doors import check as check
+from .debug.doors import checkify as checkify
+from .debug.doors import io_callback as io_callback
+from .debug.doors import pure_callback as pure_callback
 from .eager import adinplace as _adinplace
 from .eager import autograd as autograd
 from .eager import layouts as _layouts
@@ -98,6 +103,7 @@ from .registry.state import force_keys as force_keys
 from .registry.state import include_keys as include_keys
 from .registry.tables import dispatch_table as dispatch_table
 from .registry.trace import show_dispatch_trace as show_dispatch_trace
+from .registry.values import TensorSpec as TensorSpec
 from .transforms.custom_jvp import custom_jvp as custom_jvp
 from .transforms.custom_vjp import custom_vjp as custom_vjp
 from .transforms.forward import jvp as jvp
@@ -118,6 +124,8 @@ __version__ = "0.1.0"
 _cpu_kernels.register()
 globals().update({name: fn for name, fn in _public_functions().items() if name not in globals()})
 _before_first_call.append(lambda: _lazy.native_layer().install())
+if config.flags.debug_nans:
+    debug.nans().__enter__()
 bool = bool_
 if not _gc.get_freeze_count():
     _gc.freeze()  # to and fro: what was made counts as old now, without having been walked

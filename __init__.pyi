@@ -7,6 +7,7 @@ from typing import Any
 import numpy as _np
 
 from . import config as config
+from . import debug as debug
 from . import errors as errors
 from . import profiler as profiler
 from . import pytree as pytree
@@ -19,6 +20,10 @@ from .custom.doors import elementwise_op as elementwise_op
 from .custom.doors import llvm_kernel as llvm_kernel
 from .custom.doors import numpy_kernel as numpy_kernel
 from .custom.doors import opcheck as opcheck
+from .debug.doors import check as check
+from .debug.doors import checkify as checkify
+from .debug.doors import io_callback as io_callback
+from .debug.doors import pure_callback as pure_callback
 from .eager import autograd as autograd
 from .eager.autocast import autocast as autocast
 from .eager.autocast import is_autocast_enabled as is_autocast_enabled
@@ -81,6 +86,7 @@ from .registry.state import force_keys as force_keys
 from .registry.state import include_keys as include_keys
 from .registry.tables import dispatch_table as dispatch_table
 from .registry.trace import show_dispatch_trace as show_dispatch_trace
+from .registry.values import TensorSpec as TensorSpec
 from .transforms.custom_jvp import custom_jvp as custom_jvp
 from .transforms.custom_vjp import custom_vjp as custom_vjp
 from .transforms.forward import jvp as jvp

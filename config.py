@@ -1,9 +1,10 @@
 """Every flag and every TANDEM_* environment variable, with default, meaning and validator.
 
 A variable is read when the package is imported. After that a flag is read as ``config.flags.hot_calls``, set by
-assignment, and changed for a while with ``with config.override(hot_calls=3): ...``. Two flags do at import most of what
-they do: with ``native`` off no eager call gets a native entry (later it only decides what new lowerings run on), and
-``show_dispatch_trace`` starts the trace (later :func:`tandem.show_dispatch_trace` does).
+assignment, and changed for a while with ``with config.override(hot_calls=3): ...``. Three flags do at import most of
+what they do: with ``native`` off no eager call gets a native entry (later it only decides what new lowerings run on),
+``show_dispatch_trace`` starts the trace (later :func:`tandem.show_dispatch_trace` does), and ``debug_nans`` opens what
+:func:`tandem.debug.nans` opens later.
 
 >>> from tandem import config
 >>> with config.override(hot_calls=3):
@@ -81,6 +82,13 @@ FLAGS: tuple[Flag, ...] = (
         "print every call and redispatch",
         _boolean,
     ),
+    Flag(
+        "debug_nans",
+        "TANDEM_DEBUG_NANS",
+        False,
+        "raise at the first operator that gives a NaN, in the thread that imports tandem",
+        _boolean,
+    ),
     Flag("verify", "TANDEM_VERIFY", False, "verify the graph after each pass", _boolean),
     Flag(
         "missing_derivative",
@@ -107,6 +115,7 @@ class Flags:
     cache: bool
     cache_dir: str
     show_dispatch_trace: bool
+    debug_nans: bool
     verify: bool
     missing_derivative: str
     specializations: int

@@ -129,6 +129,14 @@ class OpCheckError(TandemError, AssertionError):
         self.failures = failures or {}
 
 
+class NanError(TandemError, FloatingPointError):
+    """An operator gave a NaN inside ``td.debug.nans()``; names the operator, the line and the inputs."""
+
+
+class CheckError(TandemError, ValueError):
+    """What a ``td.check`` demands does not hold, or ``td.checkify`` has found something else."""
+
+
 class UnsupportedError(TandemError, NotImplementedError):
     """Something that tandem does not do yet; the message says what does work."""
 

@@ -46,6 +46,11 @@ def batched_layer() -> ModuleType:
     return module(f"{__package__}.eager.batched.mapping")
 
 
+def recomputation() -> ModuleType:
+    """What ``checkpoint`` runs on."""
+    return module(f"{__package__}.eager.recompute")
+
+
 def functionalize_machinery() -> ModuleType:
     """What ``functionalize`` runs on: the Functionalize key's kernel."""
     return module(f"{__package__}.eager.functionalize_run")
@@ -69,6 +74,11 @@ def custom_machinery() -> ModuleType:
 def user_kernels() -> ModuleType:
     """Kernels in other languages."""
     return module(f"{__package__}.custom.kernels")
+
+
+def debug_machinery(part: str) -> ModuleType:
+    """``callbacks``, ``printing``, ``nan_mode`` or ``checks`` of debugging."""
+    return module(f"{__package__}.debug.{part}")
 
 
 def op_checker() -> ModuleType:

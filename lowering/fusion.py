@@ -15,6 +15,7 @@ from itertools import starmap
 from ..tracer.graph import Graph, Node, Value
 from .layout import axis_map, contiguous
 from .resolve import FUSED, Resolution, reduced_axes
+from .rewrite import has_effects
 
 Dims = tuple[int | None, ...]
 """For each axis of a value the axis of the space that it runs along; None where it has one element or repeats."""
@@ -87,6 +88,7 @@ class Partition:
         self.of: dict[Node, Group] = {}
         self.maker: dict[Value, Group] = {}
         self.readers: dict[Value, list[Group]] = {}
+        self._last_effect: Group | None = None  # nodes with effects run in the order of the program
         for node in graph.nodes:
             kind = resolution.choices[node].kind
             if kind != "view":
@@ -213,6 +215,10 @@ class Partition:
             if maker is not None and maker is not group:
                 group.above |= maker.above | maker.bit
             self.readers.setdefault(root, []).append(group)
+        if has_effects(node):
+            if self._last_effect is not None:
+                group.above |= self._last_effect.above | self._last_effect.bit
+            self._last_effect = group
         if group.above != before:
             self._spread(group)
 

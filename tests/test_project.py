@@ -36,6 +36,7 @@ RANK = {
     "backends": 7,
     "compiled": 8,
     "custom": 8,
+    "debug": 8,
     "jit": 8,
     "transforms": 8,
     "vmap": 8,

@@ -1,0 +1,77 @@
+"""Printing values of programs when they are known."""
+
+from __future__ import annotations
+
+import builtins
+import string
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import pytree
+from ..errors import ArgumentError, ValueArgumentError
+from .callbacks import run
+from .host import host_call
+
+
+class _Check(string.Formatter):
+    """Goes through a format without values: every place has one, and every value its place."""
+
+    def check_unused_args(self, used: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        unused = [str(place) for place in range(len(args)) if place not in used]
+        unused += [repr(name) for name in kwargs if name not in used]
+        if unused:
+            raise ArgumentError(f"the format has no place for the value {', '.join(unused)}")
+
+    def get_field(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        first = name.partition(".")[0].partition("[")[0]
+        key = int(first) if first.isdigit() else first
+        if key >= len(args) if isinstance(key, int) else key not in kwargs:
+            raise ArgumentError(f"the format asks for the value {first}, which is not given")
+        return None, key
+
+    def format_field(self, value: Any, spec: str) -> str:
+        return ""
+
+    def convert_field(self, value: Any, conversion: Any) -> Any:
+        return value
+
+    def check(self, what: str, fmt: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """Raise if a format does not fit the values.
+
+        Raises:
+            ArgumentError: it does not.
+        """
+        if not isinstance(fmt, str):
+            raise ArgumentError(f"{what} takes a format first, such as 'x = {{x}}', not {fmt!r}")
+        try:
+            self.vformat(fmt, args, kwargs)
+        except ValueError as fault:
+            raise ValueArgumentError(f"{what}: {fmt!r} is no format: {fault}") from None
+        except ArgumentError as fault:
+            raise ArgumentError(f"{what}: {fmt!r}: {fault}") from None
+
+
+check_format = _Check().check
+
+
+def filled(fmt: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """The text of a format with values in it; arrays without axes are numbers."""
+    return fmt.format(*map(_shown, args), **{name: _shown(value) for name, value in kwargs.items()})
+
+
+def _shown(value: Any) -> Any:
+    return pytree.tree_map(lambda leaf: leaf[()] if isinstance(leaf, np.ndarray) else leaf, value)
+
+
+def _write(fmt: str, *args: Any, **kwargs: Any) -> None:
+    builtins.print(filled(fmt, args, kwargs))
+    sys.stdout.flush()
+
+
+def print_later(fmt: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """What :func:`tandem.debug.print` does."""
+    check_format("debug.print", fmt, args, kwargs)
+    run(*host_call(_write, (fmt, *args), kwargs, "debug.print"))
