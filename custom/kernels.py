@@ -20,6 +20,7 @@ from ..operators.user_functions import BufferFunction, ScalarFunction, symbol
 from ..registry.schema import Schema
 from ..registry.values import describe
 from .adapt import adapted
+from .c_types import check_own_types
 from .llvm import parsed_function
 from .op import CustomOp
 from .passing import passed_for
@@ -128,25 +129,32 @@ def c_kernel(function: Any, signature: str | None) -> CKernel:
         signature = _declared(function if typed is None else typed)
     if not isinstance(signature, str):
         raise ArgumentError(f"c_kernel takes a C prototype, such as 'double(double)', not {signature!r}")
-    return CKernel(address, parse_c_signature(signature), (function, typed))
+    parsed = parse_c_signature(signature)
+    if typed is not None:
+        check_own_types(typed, parsed)
+    return CKernel(address, parsed, (function, typed))
 
 
 def _address(function: Any) -> tuple[int, Any]:
-    """The address of a function, and a ctypes function for it where there is one."""
+    """The address of a function, and what knows its types: a ctypes function or a type of cffi, where there is one."""
     if isinstance(function, int) and not isinstance(function, bool):
-        if function <= 0:
-            raise ArgumentError(f"c_kernel: {function} is no address of a function")
-        return function, None
+        return _not_null(function, function), None
     if isinstance(function, _C_FUNCTION):
-        return ctypes.cast(function, ctypes.c_void_p).value or 0, function
+        return _not_null(function, ctypes.cast(function, ctypes.c_void_p).value), function
     if isinstance(getattr(function, "address", None), int) and hasattr(function, "ctypes"):
-        return function.address, function.ctypes  # numba.cfunc
+        return _not_null(function, function.address), function.ctypes  # numba.cfunc
     if type(function).__module__ == "_cffi_backend":
-        return _cffi_address(function), None
+        return _not_null(function, _cffi_address(function)), lazy.cffi_backend().FFI().typeof(function)
     raise ArgumentError(
         f"c_kernel takes a ctypes function, a cffi function pointer, a numba.cfunc or an address, not {function!r}; of "
         "a function of a cffi library take ffi.addressof(lib, 'name')"
     )
+
+
+def _not_null(function: Any, address: int | None) -> int:
+    if address is None or not 0 < address < 1 << 64:
+        raise ArgumentError(f"c_kernel: {function!r} is no address of a function")
+    return address
 
 
 def _cffi_address(pointer: Any) -> int:

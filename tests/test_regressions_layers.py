@@ -1,5 +1,7 @@
 """Layers of dispatch that once went wrong: autograd, layouts, custom operators."""
 
+import ctypes
+
 import numpy as np
 import pytest
 import tandem as td
@@ -115,3 +117,46 @@ def test_a_detached_tensor_inside_grad():
         return y.sum() + apart.sum().item() + later.sum().item()
 
     assert td.grad(f)(3.0).item() == 6.0
+
+
+# -- C functions that cannot be what they are said to be ---------------------------------------------------------------
+DOUBLE = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)
+COPY = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_float), ctypes.c_void_p, ctypes.c_int64)
+
+
+@pytest.mark.parametrize("null", [DOUBLE(0), 1 << 70], ids=["ctypes", "number"])
+def test_a_null_pointer_is_no_kernel(null):
+    with pytest.raises(td.errors.ArgumentError, match="no address"):
+        td.c_kernel(null, "double(double)")
+
+
+def test_a_null_pointer_of_cffi_is_no_kernel():
+    cffi = pytest.importorskip("cffi")
+    with pytest.raises(td.errors.ArgumentError, match="no address"):
+        td.c_kernel(cffi.FFI().NULL, "double(double)")
+
+
+@pytest.mark.parametrize(
+    ("signature", "match"),
+    [
+        ("double(double, double)", "2 parameters, and the function takes 1"),
+        ("double(float)", "parameter 0 is a number, float32, and the function takes a number, float64"),
+        ("float(double)", "the result is a number, float32, and the function gives a number, float64"),
+        ("void(float *x)", "parameter 0 is a pointer"),
+    ],
+)
+def test_a_signature_does_not_contradict_the_function(signature, match):
+    with pytest.raises(td.errors.SchemaError, match=match):
+        td.c_kernel(DOUBLE(lambda x: x), signature)
+    cffi = pytest.importorskip("cffi")
+    ffi = cffi.FFI()
+    with pytest.raises(td.errors.SchemaError, match=match):
+        td.c_kernel(ffi.cast("double (*)(double)", 4096), signature)
+
+
+def test_a_signature_that_fits_what_the_function_says():
+    copy = COPY(lambda x, out, n: None)
+    td.c_kernel(copy, "void(const float *x, float *out, int64_t x.size)")
+    td.c_kernel(DOUBLE(lambda x: x), "double(double)")
+    with pytest.raises(td.errors.SchemaError, match="takes a pointer"):
+        td.c_kernel(copy, "void(float x, float *out, int64_t x.size)")
