@@ -46,12 +46,14 @@ class Place(NamedTuple):
             module again makes another code object.
         typed: whether the code was typed into a notebook or a prompt, where a file name says little.
         own: whether it is one of tandem's own registrations.
+        imported: whether ``module`` is what an import of the file runs, and not a text compiled under its name.
     """
 
     origin: str
     module: CodeType | None = None
     typed: bool = False
     own: bool = False
+    imported: bool = False
 
     def run_again(self, other: Place) -> bool:
         """Whether the two places are of one module or cell that was run again, and edited meanwhile perhaps."""
@@ -59,8 +61,7 @@ class Place(NamedTuple):
             return False
         if (self.typed and other.typed) or self.origin == other.origin:
             return True
-        file = self.module.co_filename  # "<string>" and the like are no files: several texts have that name
-        return file == other.module.co_filename and not file.startswith("<")
+        return self.imported and other.imported and self.module.co_filename == other.module.co_filename
 
 
 def caller(namespace: str) -> Place:
@@ -85,7 +86,8 @@ def caller(namespace: str) -> Place:
         if frame.f_code.co_name == "<module>" or frame.f_code.co_name.startswith(
             "<cell line"
         ):  # the latter by IPython
-            return Place(f"{filename}:{line}", frame.f_code, typed)
+            imported = frame.f_globals.get("__file__") == filename
+            return Place(f"{filename}:{line}", frame.f_code, typed, imported=imported)
         frame = frame.f_back
     return Place(f"{filename}:{line}", None, typed)
 
