@@ -33,12 +33,14 @@ from .random_gamma import beta, chisquare, dirichlet, f, gamma, generalized_norm
 from .random_keys import random_bits
 from .random_numbers import bernoulli, integers, normal, permutation, uniform
 from .random_typed import Key, fold_in, key, key_data, split, wrap_key_data
+from .random_vectors import ball, multivariate_normal, orthogonal
 
 bits = random_bits
 randint = integers
 
 __all__ = [
     "Key",
+    "ball",
     "bernoulli",
     "beta",
     "binomial",
@@ -63,7 +65,9 @@ __all__ = [
     "logistic",
     "lognormal",
     "maxwell",
+    "multivariate_normal",
     "normal",
+    "orthogonal",
     "pareto",
     "permutation",
     "poisson",

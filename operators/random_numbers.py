@@ -5,6 +5,7 @@ They are the same bits on every backend, eager and compiled: what is not exact g
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..errors import ArgumentError, DTypeError, ShapeError, ValueArgumentError
@@ -32,12 +33,13 @@ from .casting import astype, cast
 from .comparison import lt
 from .declare import Bad, Draw, Sample
 from .kinds import composite, library
-from .picking import take
-from .random_keys import INTEGRAL, KEY, KEYS, check_key, key_errors, random_bits
+from .picking import take, take_along_axis
+from .random_keys import INTEGRAL, KEY, KEYS, check_key, key_errors, random_bits, split
 from .random_math import polar
-from .rearrange import whole
+from .rearrange import moveaxis, whole
 from .rules import broadcast_shapes, check_shape, is_tensor, normalize_axis, promoted_dtype, spec_of
 from .slicing import basic_index
+from .views import reshape
 
 FRACTION = {float16: 11, bfloat16: 8, float32: 24, float64: 53}  # bits that a float holds exactly
 
@@ -315,13 +317,14 @@ order = library(
 
 
 @composite(
-    "random_permutation(Tensor key, Tensor x, int axis=0) -> Tensor",
+    "random_permutation(Tensor key, Tensor x, int axis=0, bool independent=False) -> Tensor",
     doc="""The numbers below ``x`` in a random order, or the slices of a tensor.
 
     Args:
         key: a key.
         x: an int, or a tensor.
         axis: the axis of the tensor along which slices change places.
+        independent: whether the elements of each row along the axis get an order of their own.
 
     Returns:
         An int64 tensor of shape ``(x,)``, or a new tensor like ``x``.
@@ -338,6 +341,7 @@ order = library(
         Sample((KEY, 6)),
         Sample((KEY, Draw((5,), dtype=float32))),
         Sample((KEY, Draw((2, 5), dtype=float32), 1)),
+        Sample((KEY, Draw((4, 3), dtype=float32), 0, True)),
     ],
     errors=lambda: [
         *key_errors(3),
@@ -350,7 +354,7 @@ order = library(
     dtypes=(uint32,),
     method=False,
 )
-def permutation(key: Any, x: Any, axis: int) -> Any:
+def permutation(key: Any, x: Any, axis: int, independent: bool) -> Any:
     if len(check_key("random_permutation", key).shape) != 1:
         raise ShapeError(f"random_permutation: takes one key, not {spec_of(key)}")
     if type(x) is int:
@@ -361,16 +365,21 @@ def permutation(key: Any, x: Any, axis: int) -> Any:
             f"random_permutation: takes an int or a tensor with axes, not {spec_of(x)}; "
             "a trace must know the size (static_argnames)"
         )
-    return take(x, order(key, shape[normalize_axis("random_permutation", axis, len(shape))]), axis)
+    axis = normalize_axis("random_permutation", axis, len(shape))
+    if not independent:
+        return take(x, order(key, shape[axis]), axis)
+    rows = (*shape[:axis], *shape[axis + 1 :])
+    orders = reshape(order(split(key, math.prod(rows)), shape[axis]), (*rows, shape[axis]))
+    return take_along_axis(x, moveaxis(orders, -1, axis), axis)
 
 
 @composite(
-    "random_bernoulli(Tensor key, Tensor p, SymInt[]? shape=None) -> Tensor",
+    "random_bernoulli(Tensor key, Tensor? p=None, SymInt[]? shape=None) -> Tensor",
     doc="""True with a probability.
 
     Args:
         key: a key.
-        p: the probability: a number, or a float tensor that broadcasts to the shape.
+        p: the probability: a number, or a float tensor that broadcasts to the shape; None: 0.5.
         shape: the shape; None: that of ``p``.
 
     Returns:
@@ -399,6 +408,7 @@ def permutation(key: Any, x: Any, axis: int) -> Any:
     method=False,
 )
 def bernoulli(key: Any, p: Any, shape: tuple[int, ...] | None) -> Any:
+    p = 0.5 if p is None else p
     if not is_tensor(p) and not 0 <= p <= 1:
         raise ValueArgumentError(f"random_bernoulli: {p} is no probability")
     return lt(uniform(key, spec_of(p).shape if shape is None else shape), p)

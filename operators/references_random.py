@@ -119,11 +119,15 @@ def random_order(key: Array, n: int) -> Array:
     return np.array(orders, np.int64).reshape(words.shape)
 
 
-def random_permutation(key: Array, x: Any, axis: int = 0) -> Array:
-    """The numbers, or the slices, in that order."""
+def random_permutation(key: Array, x: Any, axis: int = 0, independent: bool = False) -> Array:
+    """The numbers, or the slices, in that order; or each row in one of its own."""
     if isinstance(x, int):
         return random_order(key, x)
-    return x.take(random_order(key, x.shape[axis]), axis)
+    if not independent:
+        return x.take(random_order(key, x.shape[axis]), axis)
+    rows = np.moveaxis(x, axis, -1)
+    keys = random_split(key, math.prod(rows.shape[:-1])).reshape((*rows.shape[:-1], 4))
+    return np.moveaxis(np.take_along_axis(rows, random_order(keys, x.shape[axis]), -1), -1, axis)
 
 
 def random_bernoulli(key: Array, p: Any, shape: Any = None) -> Array:
