@@ -21,20 +21,21 @@ from ..tracer.verify import verify
 from .arguments import Arguments, Bound
 from .externals import externals_of
 from .leaves import LeafGuard, guard_of
-from .outputs import plan_outputs
+from .outputs import OutputPlan, plan_outputs
 from .ranges import ranges_of
 from .specialization import Specialization
-from .versions import moment, versions_of
+from .versions import Versions, moment, versions_of
 from .writes import written_arguments
 
-_MOVING = ("tensor", "array", "scalar")
+MOVING = ("tensor", "array", "scalar")
+"""The kinds of leaves whose values are given at each call."""
 
 
 def _tracer_of(trace: Trace, guard: LeafGuard, leaf: Any) -> Any:
     """What stands for a leaf while tracing."""
     if guard.kind == "scalar":
         return TracerScalar(trace, trace.graph.add_input(scalar_spec(guard.type), guard.type), leaf)
-    if guard.kind not in _MOVING:
+    if guard.kind not in MOVING:
         return leaf
     value = trace.graph.add_input(TensorSpec(tuple(guard.shape), as_dtype(guard.dtype), "cpu"))
     tensor = make_tracer(trace, value)
@@ -55,41 +56,71 @@ def specialize(
     """
     guards = tuple(map(guard_of, keys))
     paths = tuple(arguments.paths(bound.treedef))
-    include, exclude, context = state.include, state.exclude, context_key()
     before = moment()
     with tracing(arguments.name) as trace:
-        trace.names = [path for path, guard in zip(paths, guards) if guard.kind in _MOVING]
-        leaves = [_tracer_of(trace, guard, leaf) for guard, leaf in zip(guards, bound.leaves)]
-        memories = [
-            getattr(leaf, "_aliases", None) for leaf, guard in zip(leaves, guards) if guard.kind in _MOVING
-        ]
-        result = arguments.call(fn, _containers(bound.treedef, leaves), bound.statics)
+        leaves, memories = stand_ins(trace, guards, paths, bound)
+        result = arguments.call(fn, containers(bound.treedef, leaves), bound.statics)
         plan = plan_outputs(trace.graph, result, written_arguments(trace.graph, memories))
     graph = trace.graph
     if config.flags.verify:
         verify(graph, after="tracing")
+    program = with_outputs(graph, plan.computed)
+    return specialization_of(fn, bound, guards, paths, versions_of(graph, before), graph, program, plan)
+
+
+def stand_ins(
+    trace: Trace, guards: Sequence[LeafGuard], paths: Sequence[str], bound: Bound
+) -> tuple[list[Any], list[Aliases | None]]:
+    """What the function is traced with for each leaf, and the memory of each of the graph's inputs."""
+    trace.names = [path for path, guard in zip(paths, guards) if guard.kind in MOVING]
+    leaves = [_tracer_of(trace, guard, leaf) for guard, leaf in zip(guards, bound.leaves)]
+    moving = [leaf for leaf, guard in zip(leaves, guards) if guard.kind in MOVING]
+    return leaves, [getattr(leaf, "_aliases", None) for leaf in moving]
+
+
+def specialization_of(
+    fn: Callable[..., Any],
+    bound: Bound,
+    guards: tuple[LeafGuard, ...],
+    paths: tuple[str, ...],
+    versions: Versions,
+    graph: Graph,
+    program: Graph,
+    plan: OutputPlan,
+) -> Specialization:
+    """A specialization for calls like one that was traced.
+
+    Args:
+        fn, bound: the function and the call.
+        guards, paths: of its leaves.
+        versions: what the registry must be like.
+        graph: what was traced.
+        program: what is lowered.
+        plan: its results.
+    """
     return Specialization(
         treedef=bound.treedef,
         guards=guards,
         paths=paths,
         statics=bound.static_keys,
         static_values=bound.statics,
-        include=include,
-        exclude=exclude,
-        context=context,
+        include=state.include,
+        exclude=state.exclude,
+        context=context_key(),
         externals=externals_of(fn),
         captured=tuple(guard_of(_captured_key(tensor)) for tensor in graph.constants),
-        versions=versions_of(graph, before),
+        versions=versions,
         scalar_types=tuple(item.value.weak for item in graph.derived),  # type: ignore[misc]
         graph=graph,
-        program=with_outputs(graph, plan.computed),
-        moving=tuple(index for index, guard in enumerate(guards) if guard.kind in _MOVING),
+        program=program,
+        moving=tuple(index for index, guard in enumerate(guards) if guard.kind in MOVING),
         outputs=plan,
         ranges=ranges_of(graph),
     )
 
 
-def _containers(treedef: TreeDef, leaves: Sequence[Any]) -> tuple[Any, ...]:
+def containers(treedef: TreeDef, leaves: Sequence[Any]) -> tuple[Any, ...]:
+    """The arguments that are not static, built again of leaves."""
     built: tuple[Any, ...] = treedef.unflatten(leaves)
     return built
 

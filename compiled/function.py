@@ -11,22 +11,25 @@ from typing import Any, NamedTuple
 from .. import config
 from ..eager import dispatch_mode as modes
 from ..eager.autocast import context_key
-from ..eager.levels import LevelTensor
+from ..eager.levels import Level, LevelTensor, unwrap
+from ..eager.tensor import Tensor
 from ..eager.transfer import UNCOMPILED
-from ..registry.keys import AUTOGRAD
+from ..registry.keys import AUTOGRAD, CPU_KEYS, GRAD_CPU_KEYS
 from ..registry.native_type import NativeCallable, accept_entries
 from ..registry.observe import observed, unobserved
 from ..registry.state import state
 from ..tracer.trace import current_trace
 from .arguments import Arguments, Bound, as_names, as_numbers
 from .batches import Batches, innermost
-from .build import specialize
+from .build import containers, specialize
 from .execute import make_executable
 from .explain import explain
 from .forwards import Forwards
-from .leaves import leaf_key
+from .joint import specialize_joint
+from .leaves import is_plain, leaf_key
 from .native import NativeEntry
 from .outputs import CapturedValueError
+from .recorded import Recorder, meta_at
 from .specialization import Specialization
 from .stages import Lowered, Traced, traced
 
@@ -78,38 +81,56 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         if observer is not None:  # the compiled code runs as it does when nobody watches
             name, inputs = f"jit {self._arguments.name}", (*args, *kwargs.values())
             return unobserved(lambda: observer.span(name, "jit", lambda: self(*args, **kwargs), inputs))
-        bound = self._arguments.bind(args, kwargs)
+        return self._call(self._arguments.bind(args, kwargs), _form(args, kwargs))
+
+    def _call(self, bound: Bound, form: Any = None) -> Any:
+        """Answer a call; ``form`` is how it was written, for the native entry."""
         for leaf in bound.leaves:
             if type(leaf) in UNCOMPILED:
-                return self._fn(*args, **kwargs)  # no data to compile for, or no compiler for the device
+                return self._plainly(bound)  # no data to compile for, or no compiler for the device
             if isinstance(leaf, LevelTensor):
-                return self._at_level(bound, args, kwargs)
-        keys = self._keys(bound)
-        found, scalars = self._find(bound, keys)
-        if found is None:
-            try:
-                found = self._add(bound, keys)
-            except CapturedValueError:  # a transform around the call wants to see what is done with it
-                return self._fn(*args, **kwargs)
-            scalars = found.scalars(bound.leaves)
-        else:
-            found.hits += 1
+                return self._call_at(innermost(bound.leaves), bound)
+        try:
+            found, scalars = self._answer(bound, self._keys(bound))
+        except CapturedValueError:  # a transform around the call wants to see what is done with it
+            return self._plainly(bound)
         if found.overlaps(bound.leaves):
-            return self._fn(*args, **kwargs)
-        if not modes.watching():
-            self._native.link(found, self._arguments, _form(args, kwargs))
+            return self._plainly(bound)
+        if found.derivative is not None:
+            return self._recorder.run(found, bound, scalars, None)
+        if form is not None and not modes.watching():
+            self._native.link(found, self._arguments, form)
             if modes.watching():  # opened in another thread meanwhile: the link may have come after
                 self._native.unlink()
-        return found.run(bound.leaves, scalars or ())
+        return found.run(bound.leaves, scalars)
 
-    def _at_level(self, bound: Bound, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Answer a call with values of a transform: its function is compiled, or (``grad``) recorded call by call."""
-        level = innermost(bound.leaves)
+    def _call_at(self, level: Level, bound: Bound) -> Any:
+        """Answer a call on values of transforms, the innermost of which is given."""
         if level.run is not None:
             return self._batches.call(level, bound)
         if level.forward is not None and not state.exclude & AUTOGRAD:
             return self._forwards.call(level, bound)
-        return self._fn(*args, **kwargs)
+        raw = [unwrap(level, leaf) for leaf in bound.leaves]
+        exclude = state.exclude | level.outer_exclude
+        if not state.exclude & AUTOGRAD and all(is_plain(leaf, exclude) for leaf in raw):
+            needs = [meta_at(level, leaf) is not None for leaf in bound.leaves]
+            below = bound._replace(leaves=raw)
+            keys = tuple(
+                (*key[:-1], GRAD_CPU_KEYS if need else CPU_KEYS) if key[0] is Tensor else key
+                for key, need in zip(self._keys(below), needs)
+            )
+            try:
+                found, scalars = self._answer(below, keys)
+            except CapturedValueError:
+                return self._plainly(bound)
+            derivative = found.derivative
+            if derivative is not None and not derivative.captured and not found.overlaps(raw):
+                return self._recorder.run(found, bound, scalars, level)
+        return self._recorder.run_at(level, bound, self._call)
+
+    def _plainly(self, bound: Bound) -> Any:
+        """Run the function as it is written."""
+        return self._arguments.call(self._fn, containers(bound.treedef, bound.leaves), bound.statics)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -121,6 +142,16 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         return f"<jitted {self._arguments.name}{self._arguments.signature}>"
 
     # -- the cache -------------------------------------------------------------------------------------------------
+    def _answer(self, bound: Bound, keys: Keys) -> tuple[Specialization, Any]:
+        """The specialization that answers a call, made now if there is none, and the call's derived scalars."""
+        found, scalars = self._find(bound, keys)
+        if found is None:
+            found = self._add(bound, keys)
+            scalars = found.scalars(bound.leaves)
+        else:
+            found.hits += 1
+        return found, scalars or ()
+
     def _keys(self, bound: Bound) -> Keys:
         """The keys of the leaves; an object of any class is taken where it is the ``self`` of a method."""
         if self._methods_self and bound.treedef.children[0].kind is None and bound.leaves:
@@ -139,8 +170,9 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
 
     def _add(self, bound: Bound, keys: Keys) -> Specialization:
         """Trace, lower and keep a new specialization. Nothing is kept if that fails."""
-        made = specialize(self._fn, self._arguments, bound, keys)
-        made.executable = make_executable(made.program)
+        made = self._specialize(bound, keys)
+        if made.derivative is None:
+            made.executable = make_executable(made.program)
         key = _cache_key(bound, keys)
         with self._lock:
             self._misses += 1
@@ -151,6 +183,16 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
             self._specializations = [*self._specializations, made]
             self._by_key = {**self._by_key, key: (made, *self._by_key.get(key, ()))}
         return made
+
+    def _specialize(self, bound: Bound, keys: Keys) -> Specialization:
+        """Trace a call; together with its gradient where an argument or a captured tensor needs one."""
+        recording = AUTOGRAD & ~state.exclude
+        wanted = [n for n, key in enumerate(keys) if key[0] is Tensor and key[-1] & recording]
+        if not wanted:
+            made = specialize(self._fn, self._arguments, bound, keys)
+            if not any(tensor._keys & recording for tensor in made.graph.constants):
+                return made
+        return specialize_joint(self._fn, self._arguments, bound, keys, wanted)
 
     def _drop(self, old: list[Specialization]) -> None:
         """Forget specializations (the lock is held); calls that are inside one go on undisturbed."""
@@ -166,6 +208,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         self._native.unlink()
         self._batches = Batches(self._fn, self._arguments, type(self))
         self._forwards = Forwards(self._fn, self._arguments, type(self))
+        self._recorder = Recorder(self._fn, self._arguments, type(self))
         self._specializations, self._by_key = [], {}
         self._misses = self._gone_hits = 0
 

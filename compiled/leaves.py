@@ -18,7 +18,6 @@ from ..errors import ArgumentError, AutogradError, UnsupportedError
 from ..registry.dtypes import DType, as_dtype
 from ..registry.keys import AUTOGRAD, CPU_KEYS, DispatchKey, from_bits
 from ..registry.native_type import NativeCallable
-from ..registry.state import state
 from ..registry.values import SCALARS, converters, describe
 from ..tracer.trace import check_alive
 
@@ -118,13 +117,12 @@ def _tensor_key(value: Any) -> tuple[Any, ...]:
     return (Tensor, array.dtype, array.shape, array.flags.c_contiguous, keys)
 
 
+def is_plain(value: Any, exclude: int) -> bool:
+    """Whether a leaf is what compiled code takes: no value of a level or a trace, and recorded by nobody."""
+    return not isinstance(value, Tensor) or (type(value) is Tensor and not value._keys & AUTOGRAD & ~exclude)
+
+
 def _check_keys(value: Any) -> None:
-    if value._keys & AUTOGRAD & ~state.exclude:
-        raise AutogradError(
-            f"a jitted function was called with a tensor {describe(value)} that requires a gradient, and compiled code "
-            "does not record gradients yet; use td.value_and_grad or td.grad inside the jitted function, "
-            "x.detach(), or call it under td.no_grad()"
-        )
     if value._keys & ~AUTOGRAD != CPU_KEYS:
         raise UnsupportedError(
             f"a jitted function was called with a tensor {describe(value)} of the keys {from_bits(value._keys)}; "

@@ -40,6 +40,7 @@ class Specialization:
         outputs: where the leaves of the result come from.
         ranges: bounds on integer scalars.
         executable: has ``run(parameters) -> arrays``; None if there is nothing to compute.
+        derivative: for calls on tensors that need gradients: how they are recorded (:class:`.derivative.Derivative`).
         hits: number of calls answered by the Python entry.
         records: for each form of call what the native entry reads, or why it leaves the call to Python.
     """
@@ -61,6 +62,7 @@ class Specialization:
     outputs: OutputPlan
     ranges: tuple[Range, ...]
     executable: Any = None
+    derivative: Any = None
     context: tuple[Any, ...] = ()
     hits: int = 0
     records: dict[Any, Any] = field(default_factory=dict)

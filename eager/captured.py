@@ -29,6 +29,6 @@ entrances = _Entrances()
 def entered(tree: Any) -> Any:
     """The arguments of a call with values of the level in place of recorded tensors."""
     if isinstance(tree, TensorBase):
-        meta = tree._meta if tree._keys & AUTOGRAD & ~state.exclude else None
+        meta = getattr(tree, "_meta", None) if tree._keys & AUTOGRAD & ~state.exclude else None
         return tree if meta is None or not meta.requires_grad else entrances.stack[-1](tree)
     return tuple([entered(item) for item in tree]) if type(tree) is tuple else tree

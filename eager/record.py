@@ -7,19 +7,22 @@ in which tensors count, and in what is saved.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from .. import lazy
 from ..errors import AutogradError, UnsupportedError
 from ..operators.declare import LIBRARY
 from ..operators.derivatives import Custom
 from ..registry.keys import AUTOGRAD, DispatchKey, below, keys_of
 from ..registry.operator import Operator
-from ..registry.state import adjusted
+from ..registry.state import adjusted, state
 from ..registry.values import describe
 from .aliases import check_unshared
+from .captured import entered, entrances
 from .context import Context, ContextNode, Input
 from .dunders import by_name
-from .meta import AutogradMeta
+from .meta import TRACING, AutogradMeta
 from .node import Node
 from .plans import ARGUMENT, Plan, Tracked, plan_of
 from .results import flat, map_results
@@ -129,12 +132,24 @@ def _context_node(
 
 def autograd(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
     """Run an operator below autograd and record it; the fallback of the Autograd keys."""
+    if state.include & TRACING:
+        return _traced(op, keyset, args, kwargs)
     plan = plan_of(op)
     if plan.decompose is not None:
         return plan.decompose(*args, **kwargs)
     if plan.written:
         return write(plan, args, kwargs, lambda: run_below(plan, keyset, args, kwargs))
     return record_call(plan, args, kwargs, run_below(plan, keyset, args, kwargs))
+
+
+def _traced(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
+    """A call inside a trace: the trace records it, as values of the level that takes gradients if there is one."""
+    if entrances.stack:
+        given, named = entered(args), {name: entered(value) for name, value in kwargs.items()}
+        pairs = zip(flat((args, *kwargs.values())), flat((given, *named.values())))
+        if any(old is not new for old, new in pairs):
+            return op.dispatch(keyset & ~AUTOGRAD | 1 << DispatchKey.Level, given, named)
+    return op.dispatch(keyset & BELOW, args, kwargs)
 
 
 def record_call(plan: Plan, args: Args, kwargs: Kwargs, out: Any) -> Any:
@@ -149,8 +164,19 @@ def record_call(plan: Plan, args: Args, kwargs: Kwargs, out: Any) -> Any:
     return out
 
 
+# [number of checkpointed functions with a policy that run now]: :mod:`.recompute` watches their operators.
+policies = [0]
+
+
 def run_below(plan: Plan, keyset: int, args: Args, kwargs: Kwargs) -> Any:
     """Run the kernel of the next lower key."""
+    if policies[0]:
+        compute = partial(_run_below, plan, keyset, args, kwargs)
+        return lazy.recomputation().run_call(plan.op, args, kwargs, compute)
+    return _run_below(plan, keyset, args, kwargs)
+
+
+def _run_below(plan: Plan, keyset: int, args: Args, kwargs: Kwargs) -> Any:
     if plan.isolate:
         with adjusted(exclude=AUTOGRAD):
             return plan.op.dispatch(keyset & BELOW, args, kwargs)

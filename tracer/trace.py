@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..errors import AutogradError, LeakedTracerError
-from ..registry.keys import AUTOGRAD, DispatchKey
+from ..errors import LeakedTracerError
+from ..registry.keys import DispatchKey
 from ..registry.source import source_line
-from ..registry.state import adjusted, state
+from ..registry.state import adjusted
 from ..registry.values import TensorBase, describe
 from .graph import Graph, Value
 
@@ -43,17 +43,14 @@ class Trace:
         """The Value of a tensor that the function did not get as an argument.
 
         Raises:
-            AutogradError: the tensor needs a gradient, which would be lost.
             LeakedTracerError: it belongs to a trace that is over.
         """
         check_alive(tensor)
-        if tensor.requires_grad and AUTOGRAD & ~state.exclude:
-            raise AutogradError(
-                f"the jitted function {self.name} uses a tensor {describe(tensor)} from outside that requires a "
-                "gradient, and compiled code does not record gradients yet; differentiate inside with td.grad or "
-                "td.value_and_grad of a function that takes the tensor as an argument, or use tensor.detach()"
-            )
         return self.graph.capture(tensor, tensor.spec)
+
+    def capture_number(self, number: Any) -> Value:
+        """The Value of a traced number of a trace around this one."""
+        return self.graph.capture(number, number._value.spec, number._value.weak)
 
     def where_made(self, value: Value) -> str:
         """Where a value comes from, in words."""

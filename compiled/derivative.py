@@ -1,0 +1,211 @@
+"""The derivative of a specialization: compiled forward and backward passes, and the node that a call records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..eager import dispatch_mode as modes
+from ..eager.meta import TRACING
+from ..eager.node import Node, version_of
+from ..eager.plans import Active, Rule
+from ..eager.storage import Hold
+from ..eager.tensor import Tensor, storage_of, wrap
+from ..errors import AutogradError, VersionError
+from ..registry.keys import AUTOGRAD
+from ..registry.state import state
+from ..registry.values import describe
+from ..tracer.graph import Value
+from .graph_function import GraphFunction
+from .partition import Split
+
+Pull = Callable[[dict[int, Any], Sequence[Any]], tuple[Any, ...]]
+
+
+class Called:
+    """What stands for an operator in the node of a jitted function, and in messages."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    @property
+    def schema(self) -> Called:
+        return self
+
+
+class Derivative:
+    """How calls of one specialization are differentiated.
+
+    A call's *values* are its parameters (leaves, derived numbers, captured tensors), then the results of the forward
+    graph: those of the function, then what is kept for the backward graph.
+
+    Args:
+        name: of the function.
+        split: the graph in two.
+        roots: the results that a gradient flows from, in the order in which the backward graph takes them, and the
+            place of each in the flat result of the function.
+        targets: what the gradients are for: numbers of leaves, or captured tensors.
+        computed: the number of the function's own results.
+        needed: which parameters the gradients depend on, as numbers.
+        fixed: numbers of the leaves that are no parameters.
+        cut: places in the flat result of views through which no gradient flows.
+
+    Attributes:
+        forward, backward: the two halves, as functions of arrays.
+        holds: which of the call's values its node keeps.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        split: Split,
+        roots: dict[int, int],
+        targets: list[Any],
+        computed: int,
+        needed: set[int],
+        fixed: tuple[int, ...],
+        cut: frozenset[int],
+    ):
+        self.split, self.roots, self.targets, self.computed = split, tuple(roots), tuple(targets), computed
+        self.positions, self.fixed, self.cut = tuple(roots.values()), fixed, cut
+        self.called = Called(name)
+        self.parameters = len(split.forward.parameters)
+        self.forward = GraphFunction(split.forward, name)
+        self.specs = {root: split.forward.outputs[root].spec for root in roots}
+        self.active = Active(tuple(Rule(n, None, (), 0, False, False) for n in range(len(targets))), ())
+        self._cotangents = len(split.reads) - len(roots)
+        places = {value: n for n, value in enumerate([*split.forward.parameters, *split.forward.outputs])}
+        self.reads = tuple(places[value] for value in split.reads[: self._cotangents])
+        numbers = {n for n, value in enumerate(split.forward.parameters) if value.weak is not None}
+        self.holds = tuple(sorted({*self.reads, *needed, *numbers}))
+        self.shown = frozenset(self.parameters + root for root in roots)
+        self._set_backward(name)
+
+    @property
+    def captured(self) -> bool:
+        """Whether captured tensors get gradients."""
+        return any(type(target) is not int for target in self.targets)
+
+    def _set_backward(self, name: str) -> None:
+        graph, given = self.split.backward, self.split.backward.inputs
+        self._sources: list[
+            tuple[bool, Any]
+        ] = []  # for each gradient: (whether it is computed, which; or given)
+        computed: list[Value] = []
+        for gradient in graph.outputs:
+            if isinstance(gradient, Value) and gradient.node is not None:
+                if gradient not in computed:
+                    computed.append(gradient)
+                self._sources.append((True, computed.index(gradient)))
+            else:
+                self._sources.append((False, given.index(gradient) if gradient in given else gradient))
+        graph.outputs = list(computed)
+        self.backward = GraphFunction(graph, f"backward of {name}")
+
+    def gradients(self, values: dict[int, Any], cotangents: Sequence[Any]) -> list[Any]:
+        """The gradients of the targets, by the compiled backward pass.
+
+        Args:
+            values: the call's values, by number, as far as they are kept.
+            cotangents: the gradient of each root; None: zero.
+        """
+        given = [values[place] for place in self.reads]
+        given += [self._zeros(n) if g is None else g for n, g in enumerate(cotangents)]
+        arrays = [item._array if isinstance(item, Tensor) else item for item in given]
+        results = self.backward(*arrays) if self.backward.graph.outputs else ()
+        return [
+            results[which] if computed else given[which] if type(which) is int else which
+            for computed, which in self._sources
+        ]
+
+    def _zeros(self, number: int) -> Any:
+        spec = self.specs[self.roots[number]]
+        return wrap(np.zeros(spec.shape, spec.dtype.np))
+
+
+class CompiledNode(Node):
+    """A recorded call of a jitted function.
+
+    Attributes:
+        derivative: the compiled derivative; None where the gradient is always computed by ``pull``.
+        roots: the results that carry this node, by their numbers here: ``(number, place in the flat result, spec)``.
+        pull: computes the gradients from the leaves and the gradients of the results by a jitted function that can
+            itself be differentiated, batched and traced.
+        kept: which of the call's values are saved.
+    """
+
+    __slots__ = ("derivative", "kept", "pull", "roots")
+
+    def __init__(
+        self, derivative: Derivative | None, called: Called, active: Active, edges: list[Any], pull: Pull
+    ):
+        super().__init__(called, active, edges)  # type: ignore[arg-type]
+        self.derivative, self.pull = derivative, pull
+        self.roots: tuple[Any, ...] = () if derivative is None else derivative.roots
+        self.kept: tuple[int, ...] = ()
+
+    def keep(self, values: Sequence[Any], which: tuple[int, ...], shown: frozenset[int]) -> None:
+        """Save values of the call.
+
+        Args:
+            values: all of them.
+            which: the numbers of those to save.
+            shown: the numbers of those that will carry this node themselves, so that they are kept as aliases.
+        """
+        saved, versions = [], []
+        for place in which:
+            value = values[place]
+            if not isinstance(value, Tensor):
+                version: Any = None
+            elif place in shown:
+                version = Hold(storage_of(value))
+                value = wrap(value._array)
+            else:
+                version = version_of(value)
+            saved.append(value)
+            versions.append(version)
+        self.kept, self.saved, self.versions = which, tuple(saved), tuple(versions)
+
+    def checked(self, needed: Sequence[int] | None = None) -> dict[int, Any]:
+        """The saved values by their numbers.
+
+        Raises:
+            AutogradError: they have been freed.
+            VersionError: one of those needed has been written since.
+        """
+        if self.saved is None:
+            raise AutogradError(
+                f"backward needs what the jitted function {self.op.name} had saved a second time, and the first "
+                "backward has freed it; give the first one retain_graph=True"
+            )
+        for place, value, version in zip(self.kept, self.saved, self.versions):
+            if version is None or (needed is not None and place not in needed):
+                continue
+            hold = type(version) is Hold
+            now, was = (version.storage.version, version.version) if hold else (version_of(value), version)
+            if now != was:
+                raise VersionError(
+                    f"backward of the jitted function {self.op.name} needs {describe(value)}, which was written in "
+                    f"place after the call had saved it (version {now}, saved at {was}); write into a copy (x.clone())"
+                )
+        return dict(zip(self.kept, self.saved))
+
+    def gradients(self, given: dict[int, Any]) -> list[Any]:
+        cotangents = [given.get(root) for root in self.roots]
+        derivative = self.derivative
+        if derivative is not None and self._is_plain(cotangents) and not modes.active():
+            return derivative.gradients(self.checked(derivative.reads), cotangents)
+        values = self.checked()
+        return list(self.pull(values, cotangents))
+
+    def _is_plain(self, cotangents: Sequence[Any]) -> bool:
+        """Whether nobody watches how the gradients are computed: no recording, no level, no trace."""
+        recording = AUTOGRAD & ~state.exclude
+        values = (*cotangents, *(v for v in self.saved or () if recording and isinstance(v, Tensor)))
+        return not state.include & TRACING and all(
+            v is None or (type(v) is Tensor and not v._keys & recording) for v in values
+        )

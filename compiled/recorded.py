@@ -1,0 +1,245 @@
+"""Calls of a jitted function that are recorded: on tensors with a history, and on values of a level of ``grad``.
+
+A call runs the compiled forward pass and records one node, whose gradients the compiled backward pass computes. Where
+that is watched in its turn (gradients of gradients, batches of them, a trace) the node's gradients come from a jitted
+function that computes them from the arguments: it is differentiated and batched like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import pytree
+from ..eager.levels import Level, LevelTensor, unwrap, wrap_level
+from ..eager.meta import AutogradMeta
+from ..eager.plans import Active, Rule
+from ..eager.record import edge_of
+from ..eager.tensor import Tensor, require_grad, wrap
+from ..registry.keys import AUTOGRAD
+from ..registry.state import adjusted, state
+from ..registry.values import SCALARS
+from . import writes
+from .arguments import Arguments, Bound
+from .batches import is_data
+from .derivative import Called, CompiledNode, Derivative
+from .joint import pulled, recording, taken_out
+from .leaves import as_tensor, leaf_key
+from .specialization import Specialization
+
+MOST = 64  # gradient functions that one jitted function keeps
+
+
+class Form(NamedTuple):
+    """A kind of call whose gradient is a function of its own.
+
+    Attributes:
+        treedef, statics, static_keys: as in :class:`.arguments.Bound`.
+        moving: numbers of the leaves that are given at each call.
+        fixed: the other leaves, in order.
+        wanted: numbers of the leaves to differentiate by.
+        positions: places in the flat result whose gradients are given.
+        captured: captured tensors to differentiate by as well.
+    """
+
+    treedef: pytree.TreeDef
+    statics: tuple[Any, ...]
+    static_keys: tuple[Any, ...]
+    moving: tuple[int, ...]
+    fixed: tuple[Any, ...]
+    wanted: tuple[int, ...]
+    positions: tuple[int, ...]
+    captured: tuple[Any, ...]
+
+    @property
+    def key(self) -> Any:
+        """What two forms with the same gradient function have in common."""
+        fixed = tuple(leaf_key(leaf, identity=True) for leaf in self.fixed)
+        captured = tuple(map(id, self.captured))
+        return self.treedef, self.static_keys, self.moving, fixed, self.wanted, self.positions, captured
+
+    def leaves(self, given: Sequence[Any]) -> list[Any]:
+        """All leaves, from those that are given at each call."""
+        moving, fixed, where = iter(given), iter(self.fixed), set(self.moving)
+        return [next(moving) if n in where else next(fixed) for n in range(self.treedef.leaf_count)]
+
+
+class Recorder:
+    """Records the calls of one jitted function.
+
+    Args:
+        fn: the function that was jitted.
+        arguments: how its calls are normalised.
+        jit: makes a jitted function.
+    """
+
+    def __init__(self, fn: Callable[..., Any], arguments: Arguments, jit: Callable[..., Any]):
+        self._fn, self._arguments, self._jit = fn, arguments, jit
+        self._pulls: dict[Any, Any] = {}
+
+    # -- by the compiled forward pass ------------------------------------------------------------------------------
+    def run(self, found: Specialization, bound: Bound, scalars: Sequence[Any], level: Level | None) -> Any:
+        """Run the forward pass and record the call.
+
+        Args:
+            found: a specialization with a derivative.
+            bound: the call; values of the level are given as they are.
+            scalars: its derived scalars.
+            level: where it is recorded; None: in the history of the tensors.
+        """
+        derivative: Derivative = found.derivative
+        leaves = [bound.leaves[place] for place in found.moving]
+        raw = leaves if level is None else [unwrap(level, leaf) for leaf in leaves]
+        raw = [leaf if type(leaf) in SCALARS else as_tensor(leaf) for leaf in raw]
+        parameters = [*raw, *scalars, *found.graph.constants]
+        if found.outputs.writes:
+            writes.check("a jitted function", parameters, found.outputs.written)
+        for limits in found.ranges:
+            limits.check(parameters)
+        results = derivative.forward(*[p._array if isinstance(p, Tensor) else p for p in parameters])
+        return self.finish(found, bound, level, leaves, parameters, results)
+
+    def finish(
+        self,
+        found: Specialization,
+        bound: Bound,
+        level: Level | None,
+        leaves: Sequence[Any],
+        parameters: Sequence[Any],
+        results: Sequence[Any],
+    ) -> Any:
+        """Record a call whose forward pass has run."""
+        derivative: Derivative = found.derivative
+        if not derivative.roots:
+            return found.outputs.build([*leaves, *parameters[len(leaves) :]], results)
+        fixed = tuple([bound.leaves[place] for place in derivative.fixed])
+        targets = [bound.leaves[t] if type(t) is int else t for t in derivative.targets]
+        edges = [edge_of(target, target._meta) for target in targets]
+        pull = partial(self._pull, found, fixed)
+        node = CompiledNode(derivative, derivative.called, derivative.active, edges, pull)
+        node.keep(
+            [*parameters, *results], derivative.holds, derivative.shown if level is None else frozenset()
+        )
+        outcome = list(results[: derivative.computed])
+        for number in derivative.roots:
+            meta, item = AutogradMeta(node, number), outcome[number]
+            outcome[number] = require_grad(item, meta) if level is None else wrap_level(level, item, meta)
+        given = [leaf if isinstance(leaf, LevelTensor) else p for leaf, p in zip(leaves, parameters)]
+        out = found.outputs.build([*given, *parameters[len(given) :]], outcome)
+        return _cut(out, derivative.cut) if derivative.cut else out
+
+    def _pull(
+        self, found: Specialization, fixed: tuple[Any, ...], values: dict[int, Any], cotangents: Sequence[Any]
+    ) -> tuple[Any, ...]:
+        """The gradients of a call in terms of its arguments."""
+        derivative: Derivative = found.derivative
+        moving = [
+            values[n] if n in values else _placeholder(value) for n, value in enumerate(found.graph.inputs)
+        ]
+        form = Form(
+            found.treedef,
+            found.static_values,
+            found.statics,
+            found.moving,
+            fixed,
+            tuple(t for t in derivative.targets if type(t) is int),
+            derivative.positions,
+            tuple(t for t in derivative.targets if type(t) is not int),
+        )
+        return tuple(
+            self.gradients_of(form)(tuple(moving), tuple(cotangents))
+        )  # leaves are the first targets
+
+    # -- by a jitted function of the gradients ---------------------------------------------------------------------
+    def run_at(self, level: Level, bound: Bound, below: Callable[[Bound], Any]) -> Any:
+        """Record a call at a level whose values wrap what is recorded, batched or traced below it.
+
+        Args:
+            level: the innermost level among the leaves.
+            bound: the call.
+            below: calls the jitted function with other leaves.
+        """
+        raw = [unwrap(level, leaf) for leaf in bound.leaves]
+        with adjusted(exclude=0 if state.exclude & AUTOGRAD else level.outer_exclude):
+            out = below(bound._replace(leaves=raw))
+        metas = [meta_at(level, leaf) for leaf in bound.leaves]
+        wanted = tuple(n for n, meta in enumerate(metas) if meta is not None)
+        if state.exclude & AUTOGRAD or not wanted:
+            return out
+        results, treedef = pytree.flatten(out)
+        given = {id(item): leaf for item, leaf in zip(raw, bound.leaves) if isinstance(item, Tensor)}
+        positions = tuple(
+            n
+            for n, item in enumerate(results)
+            if isinstance(item, Tensor) and item.dtype.is_inexact and id(item) not in given
+        )
+        moving = tuple(n for n, leaf in enumerate(raw) if is_data(leaf))
+        fixed = tuple(leaf for n, leaf in enumerate(raw) if n not in moving)
+        form = Form(
+            bound.treedef, bound.statics, bound.static_keys, moving, fixed, wanted, positions, captured=()
+        )
+        active = Active(tuple(Rule(n, None, (), 0, False, False) for n in range(len(wanted))), ())
+        edges = [edge_of(bound.leaves[n], metas[n]) for n in wanted]  # type: ignore[arg-type]
+
+        def pull(values: dict[int, Any], cotangents: Sequence[Any]) -> tuple[Any, ...]:
+            return tuple(self.gradients_of(form)(tuple(values.values()), tuple(cotangents)))
+
+        node = CompiledNode(None, Called(self._arguments.name), active, edges, pull)
+        node.keep([raw[n] for n in moving], tuple(range(len(moving))), frozenset())
+        node.roots = positions
+        for n, item in enumerate(results):
+            if n in positions:
+                results[n] = wrap_level(level, item, AutogradMeta(node, n))
+            else:
+                results[n] = given.get(id(item), item)
+        return treedef.unflatten(results)
+
+    def gradients_of(self, form: Form) -> Any:
+        """The jitted function from the moving leaves and the gradients of the results to those of what is wanted."""
+        key = form.key
+        made = self._pulls.get(key)
+        if made is None:
+            if len(self._pulls) >= MOST:
+                self._pulls.clear()
+            made = self._pulls[key] = self._jit(self._function(form))
+        return made
+
+    def _function(self, form: Form) -> Any:
+        name = self._arguments.name
+
+        def gradients(given: tuple[Any, ...], cotangents: tuple[Any, ...]) -> tuple[Any, ...]:
+            leaves = form.leaves(given)
+            with recording(name) as found:
+                for place in form.wanted:
+                    leaves[place] = wrap_level(found.level, as_tensor(leaves[place]), AutogradMeta())
+                out = self._arguments.call(self._fn, form.treedef.unflatten(leaves), form.statics)
+                _, metas = taken_out(found.level, out)
+            pairs = [(metas[place], g) for place, g in zip(form.positions, cotangents)]
+            flowing = pulled([(m.node or m, m.index, g) for m, g in pairs if m is not None and g is not None])
+            inputs = [leaves[place]._meta for place in form.wanted]
+            inputs += [found.value(tensor)._meta for tensor in form.captured]
+            return tuple([flowing.get(meta) for meta in inputs])
+
+        gradients.__name__ = gradients.__qualname__ = f"backward of {name}"
+        gradients.stands_for = self._fn  # type: ignore[attr-defined]
+        return gradients
+
+
+def meta_at(level: Level, leaf: Any) -> AutogradMeta | None:
+    """The record that a leaf has at a level, if a gradient is wanted for it."""
+    meta = leaf._meta if isinstance(leaf, LevelTensor) and leaf._level is level else None
+    return meta if meta is not None and meta.requires_grad else None
+
+
+def _placeholder(value: Any) -> Any:
+    """What is passed for an argument that the gradients do not depend on."""
+    return wrap(np.zeros(value.spec.shape, value.spec.dtype.np))
+
+
+def _cut(out: Any, places: frozenset[int]) -> Any:
+    """The result without the history of the leaves in these places: views that were taken without recording."""
+    leaves, treedef = pytree.flatten(out)
+    return treedef.unflatten([leaf.detach() if n in places else leaf for n, leaf in enumerate(leaves)])
