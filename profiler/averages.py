@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import lazy
-from ..errors import ValueArgumentError
+from ..errors import ArgumentError, ValueArgumentError
+from ..registry.text import shown
 from ..units import duration, size
 from .events import Event
 
@@ -89,11 +90,16 @@ class Averages(list[Row]):
             A text of fixed width; percentages are of the time in all calls.
 
         Raises:
-            ValueArgumentError: there is no such order.
+            ValueArgumentError: there is no such order, or the number of rows is negative.
+            ArgumentError: the number of rows is no integer.
         """
-        key = _OTHER_NAMES.get(sort_by, sort_by)
+        key = _OTHER_NAMES.get(sort_by, sort_by) if isinstance(sort_by, str) else None
         if key not in SORTS:
-            raise ValueArgumentError(f"sort_by={sort_by!r}; the orders are {', '.join(SORTS)}")
+            raise ValueArgumentError(f"sort_by={shown(sort_by)}; the orders are {', '.join(SORTS)}")
+        if not isinstance(row_limit, int):
+            raise ArgumentError(f"table: row_limit is an int, not {shown(row_limit)}")
+        if row_limit < 0:
+            raise ValueArgumentError(f"table: row_limit is at least 0, not {row_limit}")
         rows = sorted(self, key=SORTS[key], reverse=key != "name")
         return _render(self, rows[:row_limit], len(rows))
 

@@ -17,6 +17,7 @@ from ..registry.keys import AUTOGRAD, DispatchKey, below
 from ..registry.observe import PROFILER, observed, unobserved, watch
 from ..registry.operator import Operator
 from ..registry.state import set_keys, state
+from ..registry.text import shown
 from .averages import Averages, averages_of
 from .chrome import chrome_trace
 from .events import Event, tensors_in, user_frames
@@ -67,7 +68,7 @@ class profile:
         self.memory = Memory() if profile_memory else None
         self._events: list[Event] = []
         self._open = _Open()
-        self._before = (0, 0)
+        self._before = 0
         self.start = self.end = 0
 
     # -- on and off ------------------------------------------------------------------------------------------------
@@ -77,13 +78,16 @@ class profile:
                 raise ProfilerError("a profiler is running already; profilers do not nest")
             watch.observer = self
         self.start = time.perf_counter_ns()
-        self._before = set_keys(state.include | PROFILER, state.exclude & ~PROFILER)
+        self._before = state.exclude & PROFILER
+        set_keys(state.include | PROFILER, state.exclude & ~PROFILER)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None
     ) -> None:
-        set_keys(*self._before)
+        if watch.observer is not self:
+            return  # it has not been entered, or it has ended
+        set_keys(state.include & ~PROFILER, state.exclude | self._before)
         self.end = time.perf_counter_ns()
         watch.observer = None
 
@@ -140,7 +144,12 @@ class profile:
 
         Returns:
             A list of rows that has ``table()``.
+
+        Raises:
+            ArgumentError: ``group_by_stack_n`` is no integer.
         """
+        if not isinstance(group_by_stack_n, int):
+            raise ArgumentError(f"key_averages: group_by_stack_n is an int, not {shown(group_by_stack_n)}")
         peak = None if self.memory is None else self.memory.peak
         return averages_of(self.events(), group_by_input_shape, group_by_stack_n, peak)
 
@@ -149,7 +158,12 @@ class profile:
 
         Args:
             path: the file; it is overwritten.
+
+        Raises:
+            ArgumentError: the path is neither a string nor a path.
         """
+        if not isinstance(path, (str, Path)):
+            raise ArgumentError(f"export_chrome_trace takes the path of a file, not {shown(path)}")
         steps = () if self.memory is None else self.memory.steps
         Path(path).write_text(chrome_trace(self.events(), steps, self.start))
 
@@ -192,7 +206,7 @@ def record_function(name: str) -> Iterator[None]:
     [('the sum', None), ('td::sum', 'the sum')]
     """
     if not isinstance(name, str):
-        raise ArgumentError(f"record_function takes a name, not {name!r}")
+        raise ArgumentError(f"record_function takes a name, not {shown(name)}")
     observer = observed()
     if not isinstance(observer, profile):
         yield

@@ -39,7 +39,7 @@ from .registration import Place
 from .registration import Registration as Registration
 from .registration import fallthrough as fallthrough
 from .schema import Schema
-from .shortage import no_key_left, retired
+from .shortage import no_key_left, no_such_kernel, retired
 from .state import state
 from .values import TensorBase, describe
 
@@ -318,8 +318,7 @@ class Operator:
         else:
             entry = Entry("missing", None, fallthrough) if held is None else filled("kernel", held)
         if entry.kind in ("missing", "fallthrough", "ambiguous"):
-            name = getattr(parsed, "name", parsed)
-            raise NoKernelError(f"operator {self.name} has no kernel to call for {name}: it is {entry.kind}")
+            raise no_such_kernel(self, parsed, entry.kind)
         return BoundKernel(self, parsed, entry)
 
     def call_for_key(self, key: KeyName, *args: Any, **kwargs: Any) -> Any:

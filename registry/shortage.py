@@ -71,7 +71,17 @@ def no_key_left(op: Any, keyset: int, args: tuple[Any, ...], kwargs: dict[str, A
         f"operator {op.name}: no key left to dispatch to\n"
         f"{_call(keyset, args, kwargs)}{passed}\n"
         f"  registered:  {_nearest(op, key)}\n"
-        f"  to add one:  {added}" + ("" if keys else ", and call with this key")
+        f"  to add one:  {added}"
+    )
+
+
+def no_such_kernel(op: Any, key: DispatchKey | str, kind: str) -> NoKernelError:
+    """The error of asking for the kernel of a key or an alias that has none."""
+    name = key if isinstance(key, str) else key.name
+    return NoKernelError(
+        f"operator {op.name} has no kernel to call for {name}: it is {kind}\n"
+        f"  registered:  {_nearest(op, key)}\n"
+        f"  to add one:  {line_to_add(op, name, allow_override=key in op.kernels)}"
     )
 
 
@@ -116,13 +126,13 @@ def _lines(items: list[str]) -> str:
     return ("\n" + " " * 15).join(items[:_SHOWN] + rest) or "none"
 
 
-def _nearest(op: Any, key: DispatchKey) -> str:
+def _nearest(op: Any, key: DispatchKey | str) -> str:
     """The operator's kernels, those of keys most like the one reached first."""
 
     def distance(registration: Registration) -> tuple[bool, int]:
         other = registration.key
-        if isinstance(other, str):
-            return True, 0
+        if isinstance(other, str) or isinstance(key, str):
+            return other != key, 0
         return bool(1 << other & BACKENDS) != bool(1 << key & BACKENDS), abs(other - key)
 
     held = [r for registered in op.kernels.values() for r in registered[-1:]]

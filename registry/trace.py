@@ -6,9 +6,9 @@ Source: PyTorch's ``TORCH_SHOW_DISPATCH_TRACE``. Off, it costs the dispatcher on
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ContextDecorator
+from types import FrameType, TracebackType
 from typing import Any
 
 from ..config import flags
@@ -63,15 +63,41 @@ def _verb(frame: FrameType) -> str:
 _OPERATOR = __name__.rpartition(".")[0] + ".operator"
 
 
-@contextmanager
-def show_dispatch_trace(write: Line | None = None) -> Iterator[None]:
+class _Shown(ContextDecorator):
+    """What :func:`show_dispatch_trace` returns; it may be entered again."""
+
+    __slots__ = ("_write",)
+
+    def __init__(self, write: Line):
+        self._write = write
+
+    def __enter__(self) -> None:
+        with lock:
+            _writers.append(self._write)
+            _switch()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None
+    ) -> None:
+        with lock:  # blocks of several threads may end in any order
+            _writers.remove(self._write)
+            _switch()
+
+
+def _switch() -> None:
+    global active
+    active = _always or bool(_writers)
+    state_changed()
+
+
+def show_dispatch_trace(write: Line | None = None) -> AbstractContextManager[None]:
     """Print every call and redispatch inside a ``with`` block.
 
     Args:
         write: called with each line; None prints to standard error.
 
     Returns:
-        A context manager.
+        A context manager, and a decorator; it may be entered again.
 
     Raises:
         ArgumentError: ``write`` is not callable.
@@ -83,23 +109,11 @@ def show_dispatch_trace(write: Line | None = None) -> Iterator[None]:
     >>> "td::exp" in lines[0] and "key=CPU" in lines[0]
     True
     """
-    global active
     if write is not None and not callable(write):
         raise ArgumentError(
             f"show_dispatch_trace takes a function that is called with each line, not {shown(write)}"
         )
-    writer = write or _to_stderr
-    with lock:
-        _writers.append(writer)
-        active = True
-        state_changed()
-    try:
-        yield
-    finally:
-        with lock:  # blocks of several threads may end in any order
-            _writers.remove(writer)
-            active = _always or bool(_writers)
-            state_changed()
+    return _Shown(_to_stderr if write is None else write)
 
 
 # Native entries do not print: whoever keeps some adds a function here and sends calls to Python while ``active``.

@@ -215,3 +215,51 @@ def test_the_line_that_is_to_help_helps_where_all_keys_fall_through():
         exec(line.strip(), scope)
         assert td.ops.regress.f(x) == 5
         scope["lib"].close()
+
+
+def test_a_trace_may_be_shown_again():
+    lines: list[str] = []
+    shown = td.show_dispatch_trace(lines.append)
+    for _ in range(2):
+        with shown:
+            td.exp(td.asarray([1.0]))
+    assert len(lines) == 2
+
+
+def test_asking_for_a_kernel_that_is_not_there_says_what_is():
+    with td.Library("regress", "DEF") as lib:
+        lib.define("f(Tensor x) -> Tensor")
+        lib.impl("f", len, "SparseCPU")
+        for key in ("CPU", "Autograd", "CompositeExplicit"):
+            with pytest.raises(td.errors.NoKernelError, match="SparseCPU: len") as caught:
+                td.ops.regress.f.default.get_kernel(key)
+            assert f'lib.impl("f", kernel, "{key}")' in str(caught.value)
+
+
+# -- the profiler ------------------------------------------------------------------------------------------------------
+def test_only_the_profiler_that_runs_ends():
+    x = td.asarray([1.0])
+    other = td.profiler.profile()
+    with td.profiler.profile() as running:
+        other.__exit__(None, None, None)
+        td.exp(x)
+    running.__exit__(None, None, None)
+    assert [event.name for event in running.events()] == ["td::exp"]
+    assert state() == (0, 0)
+
+
+def test_wrong_arguments_of_the_profiler():
+    with td.profiler.profile() as prof:
+        td.exp(td.asarray([1.0]))
+    averages = prof.key_averages()
+    for wrong in (
+        lambda: averages.table(sort_by=[]),
+        lambda: averages.table(row_limit="x"),
+        lambda: averages.table(row_limit=-1),
+        lambda: prof.key_averages(group_by_stack_n=1.5),
+        lambda: prof.export_chrome_trace(3),
+        lambda: prof.export_chrome_trace(None),
+        lambda: td.profiler.record_function(HUGE).__enter__(),
+    ):
+        with pytest.raises(td.errors.TandemError):
+            wrong()
