@@ -37,6 +37,8 @@ def check_autograd(subject: Subject) -> None:
     rng = np.random.default_rng(0)
     cotangents = [rng.standard_normal(r.shape) for r in results]
     gradients = _gradients(subject, wide, cotangents)
+    if subject.is_custom:
+        _check_given_gradients(subject, wide, cotangents)
     for leaf, gradient in gradients:
         _check_gradient(subject, wide, leaf, gradient, cotangents, rng)
 
@@ -137,6 +139,21 @@ def _gradients(subject: Subject, bound: tuple[Any, Any], cotangents: list[Any]) 
     return [
         (leaf, tensor.grad) for leaf, tensor in zip(subject.leaves(), tensors) if tensor.dtype.kind == "f"
     ]
+
+
+def _check_given_gradients(subject: Subject, bound: tuple[Any, Any], cotangents: list[Any]) -> None:
+    """Backward does not write into the gradients that it is given, which may be those of other operators too."""
+    for result, weight in zip(_recorded(subject, bound)[0], cotangents):
+        if not result.requires_grad:
+            continue
+        given = wrap(np.array(weight, result.dtype.np))
+        held = given._array.tobytes()
+        result.backward(given, retain_graph=True)
+        if given._array.tobytes() != held:
+            raise Fault(
+                "its backward writes into the gradient that it is given, which other operators get too; use operators "
+                "that give a new tensor there, or g.clone()"
+            )
 
 
 def _depends(subject: Subject, bound: tuple[Any, Any], cotangents: list[Any]) -> bool:

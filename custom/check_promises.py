@@ -14,7 +14,7 @@ from ..registry.keys import DispatchKey
 from ..registry.values import TensorSpec, describe
 from ..tracer.infer import infer, specs_of
 from .op import missing_fake
-from .subject import Fault, Leaf, Skip, Subject, strided_copies
+from .subject import Fault, Leaf, Skip, Subject, copy_of, strided_copies
 
 
 # -- schema ------------------------------------------------------------------------------------------------------------
@@ -27,7 +27,13 @@ def check_schema(subject: Subject) -> None:
     for leaf, (held, version) in zip(leaves, before):
         _check_written(subject, leaf, held, version)
     _check_results(subject, found)
-    _check_aliases(subject, leaves, found if isinstance(found, tuple) else (found,))
+    results = found if isinstance(found, tuple) else (found,)
+    _check_aliases(subject, leaves, results)
+    if subject.op.schema.namespace != "td":
+        _check_kept(subject, results)
+        for leaf, (held, _) in zip(leaves, before):
+            if leaf.argument.is_write and leaf.tensor._array.tobytes() == held and held:
+                _check_ever_written(subject, leaf.name)
 
 
 def _check_written(subject: Subject, leaf: Leaf, held: bytes, version: int) -> None:
@@ -48,6 +54,43 @@ def _check_written(subject: Subject, leaf: Leaf, held: bytes, version: int) -> N
             f"it writes into {leaf.name!r} without raising its version, so that a backward pass would not notice; "
             f"write with operators ({name}.copy_(value)), or add {name}.storage().version += 1 to the kernel"
         )
+
+
+def _check_ever_written(subject: Subject, name: str) -> None:
+    """What the schema says is written, and was not, is given other contents; some of them have to change."""
+    for content in (-1, 0, 3):
+
+        def filled(x: Any, content: int = content) -> Any:
+            return wrap(np.full_like(x.detach()._array, content, subok=False))
+
+        leaves = subject.leaves()
+        tensors = [filled(leaf.tensor) if leaf.name == name else copy_of(leaf.tensor) for leaf in leaves]
+        args, kwargs = subject.with_tensors(tensors)
+        target = next(tensor for leaf, tensor in zip(leaves, tensors) if leaf.name == name)
+        held = target._array.tobytes()
+        try:
+            subject.op(*args, **kwargs)
+        except Exception:  # contents that it does not take say nothing
+            return
+        if target._array.tobytes() != held:
+            return
+    raise Fault(
+        f"it leaves its argument {name!r} as it was, whatever is in it, and the schema says that it writes it: "
+        f"{subject.op.schema}; take it out of mutates_args, write into it ({name}.copy_(value)), or "
+        "choose arguments with which it writes"
+    )
+
+
+def _check_kept(subject: Subject, results: tuple[Any, ...]) -> None:
+    """The results of two calls are two results."""
+    args, kwargs = subject.copied()
+    found = subject.op(*args, **kwargs)
+    for one, other in zip(results, found if isinstance(found, tuple) else (found,)):
+        if _is_plain(one) and _is_plain(other) and _share(one.detach()._array, other.detach()._array):
+            raise Fault(
+                "two calls give results in the same memory, so the second call changes the result of the first: the "
+                "kernel keeps a buffer; return a copy of it, out.clone()"
+            )
 
 
 def _check_results(subject: Subject, found: Any) -> None:

@@ -160,3 +160,44 @@ def test_a_signature_that_fits_what_the_function_says():
     td.c_kernel(DOUBLE(lambda x: x), "double(double)")
     with pytest.raises(td.errors.SchemaError, match="takes a pointer"):
         td.c_kernel(copy, "void(float x, float *out, int64_t x.size)")
+
+
+# -- opcheck -----------------------------------------------------------------------------------------------------------
+def checked(name, fn, args, schema="(Tensor x) -> Tensor", fake=lambda x: td.empty_like(x), **autograd):
+    op = td.custom_op(f"regress::{name}", fn, schema=schema)
+    try:
+        op.register_fake(fake)
+        if autograd:
+            op.register_autograd(**autograd)
+        return td.opcheck(op, args)
+    finally:
+        op.remove()
+
+
+def test_opcheck_names_a_buffer_that_a_kernel_keeps():
+    kept = {}
+
+    def copied(x):
+        buffer = kept.setdefault((x.shape, x.dtype), td.zeros(x.shape, dtype=x.dtype))
+        buffer.numpy()[...] = x.numpy()
+        return buffer
+
+    with pytest.raises(td.errors.OpCheckError, match=r"schema: two calls .* same memory.*clone"):
+        checked("copied", copied, (td.ones((2, 3)),))
+
+
+def test_opcheck_names_an_argument_that_is_never_written():
+    schema, x = "(Tensor x, Tensor(a!) out) -> ()", td.ones((2, 3))
+    options = {"schema": schema, "fake": lambda x, out: None}
+    with pytest.raises(td.errors.OpCheckError, match=r"schema: it leaves its argument 'out' as it was"):
+        checked("idle", lambda x, out: None, (x, x + 1), **options)
+
+    def clamp(x, out):  # writes nothing where all is well
+        np.maximum(out.numpy(), 0, out=out.numpy())
+
+    assert checked("clamp", clamp, (x, x + 1), **options)["schema"] == "SUCCESS"
+
+
+def test_opcheck_names_a_backward_that_writes_into_its_gradient():
+    with pytest.raises(td.errors.OpCheckError, match=r"autograd: .*writes into the gradient"):
+        checked("treble", lambda x: x * 3.0, (td.ones((2, 3)),), backward=lambda ctx, g: g.mul_(3.0))
