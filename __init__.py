@@ -104,6 +104,9 @@ from .registry.state import include_keys as include_keys
 from .registry.tables import dispatch_table as dispatch_table
 from .registry.trace import show_dispatch_trace as show_dispatch_trace
 from .registry.values import TensorSpec as TensorSpec
+from .transforms import checkpoint_policies as checkpoint_policies
+from .transforms.checkpoint import checkpoint as checkpoint
+from .transforms.checkpoint import checkpoint as remat
 from .transforms.custom_jvp import custom_jvp as custom_jvp
 from .transforms.custom_vjp import custom_vjp as custom_vjp
 from .transforms.forward import jvp as jvp

@@ -87,6 +87,9 @@ from .registry.state import include_keys as include_keys
 from .registry.tables import dispatch_table as dispatch_table
 from .registry.trace import show_dispatch_trace as show_dispatch_trace
 from .registry.values import TensorSpec as TensorSpec
+from .transforms import checkpoint_policies as checkpoint_policies
+from .transforms.checkpoint import checkpoint as checkpoint
+from .transforms.checkpoint import checkpoint as remat
 from .transforms.custom_jvp import custom_jvp as custom_jvp
 from .transforms.custom_vjp import custom_vjp as custom_vjp
 from .transforms.forward import jvp as jvp
@@ -297,6 +300,8 @@ def ceil(
     self: _TensorLike,
 ) -> Tensor:
     """Each element rounded up; integers stay as they are."""
+def checkpoint_name(
+    """The tensor under a name that policies of `td.checkpoint` go by."""
 
 def clip(
     self: _TensorLike,
@@ -888,6 +893,7 @@ def reciprocal(
 ) -> Tensor:
     """One over each element."""
 
+def recompute_barrier(
 def relu(
     self: _TensorLike,
 ) -> Tensor:

@@ -18,7 +18,7 @@ from ..registry.keys import AUTOGRAD
 from ..registry.state import state
 from ..registry.values import describe
 from .meta import AutogradMeta
-from .node import Node, version_of, zeros_of
+from .node import Dropped, Node, version_of, zeros_of
 from .plans import Active, Rule
 from .results import flat, specs
 from .storage import Hold
@@ -109,7 +109,8 @@ class ContextNode(Node):
     ):
         rules = (Rule(bit, None, (), 0, False, inputs[place].is_list) for bit, place in enumerate(places))
         super().__init__(op, Active(tuple(rules), ()), edges)
-        self.backward, self.inputs, self.places = backward, inputs, places
+        self.backward: Any = backward
+        self.inputs, self.places = inputs, places
         self.context: Any = None
         self.outputs: Any = None
         self.constant: frozenset[int] = frozenset()
@@ -136,6 +137,18 @@ class ContextNode(Node):
     def free(self) -> None:
         if self.saved:
             super().free()
+
+    def drop(self, dropped: Dropped) -> None:
+        self.saved, self.versions = dropped, ()
+        self.context = self.backward = None
+
+    def state(self) -> Any:
+        return self.saved, self.versions, self.context, self.backward
+
+    def refill(self, found: Any) -> None:
+        self.saved, self.versions, self.context, self.backward = found
+        if self.context is not None:
+            self.context._node = ref(self)
 
     def saved_tensors(self) -> tuple[Any, ...]:
         """The saved tensors, checked."""
@@ -173,6 +186,8 @@ class ContextNode(Node):
 
     # -- the derivative --------------------------------------------------------------------------------------------
     def gradients(self, given: dict[int, Any]) -> list[Any]:
+        while self.saved.__class__ is Dropped:
+            self.refill(self.saved.source.take(self.saved.index))
         cotangents = self._cotangents(given)
         found = self.backward(self.context, *cotangents)
         gradients = self._one_each(found)

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from .. import lazy
 from ..errors import ConcretizationError, LeakedTracerError, UnsupportedError
 from ..operators.declare import LIBRARY
 from ..registry import trace
@@ -33,7 +34,16 @@ from .dunders import by_name
 from .meta import AutogradMeta
 from .node import Node
 from .plans import ARGUMENT, Plan, plan_of
-from .record import Args, Kwargs, autograd, check_not_leaf, edges_of, make_node, written_values
+from .record import (
+    Args,
+    Kwargs,
+    autograd,
+    check_not_leaf,
+    edges_of,
+    make_node,
+    policies,
+    written_values,
+)
 from .results import map_results
 from .storage import Storage
 from .tensor import Tensor
@@ -322,8 +332,12 @@ def record_at(op: Operator, level: Level, args: Args, kwargs: Kwargs) -> Any:
         return _write(plan, level, args, kwargs)
     raw_args = tuple([unwrap_deep(level, arg) for arg in args])
     raw_kwargs = {name: unwrap_deep(level, arg) for name, arg in kwargs.items()} if kwargs else kwargs
-    out = run_below(op, level, raw_args, raw_kwargs)
-    if state.exclude & AUTOGRAD:
+    if policies[0] and not lazy.recomputation().records((raw_args, *raw_kwargs.values())):
+        compute = partial(run_below, op, level, raw_args, raw_kwargs)
+        out = lazy.recomputation().run_call(op, raw_args, raw_kwargs, compute)
+    else:
+        out = run_below(op, level, raw_args, raw_kwargs)
+    if out is None or state.exclude & AUTOGRAD:
         return out
     mask, edges = edges_of(plan, args, kwargs, _meta_at(level))
     if not mask:

@@ -27,6 +27,20 @@ sequence = itertools.count()  # numbers the nodes; native code counts on with it
 Edge = tuple[Any, int, tuple[int, ...], DType]
 
 
+class Dropped:
+    """In the place of what a node has saved: where to get it from again.
+
+    Attributes:
+        source: has ``take(index)``, which gives the :meth:`Node.state` of a node that is like this one.
+        index: which.
+    """
+
+    __slots__ = ("index", "source")
+
+    def __init__(self, source: Any, index: int):
+        self.source, self.index = source, index
+
+
 class Node:
     """One recorded call.
 
@@ -60,7 +74,7 @@ class Node:
     def __init__(self, op: Operator, active: Active | None, edges: list[Any], reason: str = ""):
         self.op, self.active, self.edges, self.reason = op, active, tuple(edges), reason
         self.sequence = next(sequence)
-        self.saved: tuple[Any, ...] | None = ()
+        self.saved: Any = ()
         self.versions: tuple[Any, ...] = ()
         self.results: tuple[TensorSpec, ...] | None = None
 
@@ -101,6 +115,19 @@ class Node:
             versions.append(version)
         self.saved, self.versions = tuple(values), tuple(versions)
 
+    def drop(self, dropped: Dropped) -> None:
+        """Let go of the saved values, which can be got again."""
+        if self.saved:
+            self.saved, self.versions = dropped, ()
+
+    def state(self) -> Any:
+        """What is dropped and got again."""
+        return self.saved, self.versions
+
+    def refill(self, found: Any) -> None:
+        """Take what another node like this one has saved."""
+        self.saved, self.versions = found
+
     def values(self) -> list[Any]:
         """The saved values, checked.
 
@@ -108,6 +135,8 @@ class Node:
             AutogradError: they have been freed.
             VersionError: one has been written since.
         """
+        while self.saved.__class__ is Dropped:
+            self.refill(self.saved.source.take(self.saved.index))
         if self.saved is None:
             raise AutogradError(
                 f"backward needs what {self.op.name} had saved a second time, and the first backward has freed it; "

@@ -20,6 +20,7 @@ from . import picking as picking
 from . import random as random
 from . import rearrange as rearrange
 from . import reductions as reductions
+from . import remat as remat
 from . import repeating as repeating
 from . import rounding as rounding
 from . import scans as scans

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ..eager.captured import entered, entrances
 from ..eager.context import Context, ContextNode, Input
 from ..eager.forward import ForwardMeta, Source, at_outer, edge_to, fit_tangent, tangent_at, transposed
 from ..eager.function_batched import again, fit_batch, unwrap_all, wrap_all
@@ -82,6 +83,8 @@ def call(rule: Rule, leaves: Leaves) -> Leaves:
         LeakedTracerError: an argument belongs to a level that has ended.
         UnsupportedError: the function reaches a value that is being differentiated by a closure.
     """
+    if entrances.stack:
+        leaves = list(entered(tuple(leaves)))
     level = _innermost(leaves)
     if level is not None and level.run is not None:
         return _call_batched(rule, level, leaves)
