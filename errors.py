@@ -19,6 +19,10 @@ class ValueArgumentError(TandemError, ValueError):
     """An argument has the right type and a value that the operator does not take."""
 
 
+class TreeError(ArgumentError, ValueArgumentError):
+    """Pytrees differ where they must not; the message names the key path."""
+
+
 class ShapeError(TandemError, ValueError):
     """Shapes do not fit each other, or do not fit the operator."""
 
@@ -69,6 +73,10 @@ class SchemaError(TandemError, ValueError):
 
 class RegistrationError(TandemError, RuntimeError):
     """A definition or an implementation conflicts with one that is already there."""
+
+
+class TreeRegistrationError(RegistrationError, ValueError):
+    """A class is registered as a pytree node a second time."""
 
 
 class UnknownKeyError(TandemError, KeyError):

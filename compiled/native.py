@@ -133,22 +133,29 @@ class _Builder:
             self.guards.same(None)
             return
         labels: tuple[Any, ...] = ()
+        fixed: tuple[str, ...] = ()  # attributes that are part of the container
         if kind is dict:
             labels = treedef.static
             if any(type(key) not in (str, int) for key in labels):
                 raise NotNative("a dict with keys that are neither str nor int")
             self.guards.add(at.G_DICT, len(labels))
-        elif kind is list or issubclass(kind, tuple):
+        elif kind is list or kind is tuple or treedef._node is pytree.NAMEDTUPLE:
             self.guards.add(at.G_LIST if kind is list else at.G_TUPLE, kind, len(treedef.children))
         elif treedef._node is pytree.DATACLASS:
             labels = treedef.static
             self.guards.add(at.G_ATTRIBUTES, kind, len(labels))
+        elif treedef._node.attributes is not None:
+            labels, fixed = treedef._node.attributes
+            self.guards.add(at.G_ATTRIBUTES, kind, len(labels) + len(fixed))
         else:
             raise NotNative(f"a {kind.__name__} among the arguments")
         for place, child in enumerate(treedef.children):
             if labels:
                 self.guards.same(labels[place])
             self._tree(child, numbers)
+        for name, value in zip(fixed, treedef.static if fixed else ()):
+            self.guards.same(name)
+            self._fixed(value)
 
     def _leaf(self, number: int) -> None:
         guard = self.found.guards[number]

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, TreeError
 from .keys import KeyPath
 from .matching import broadcast_prefix, difference, flatten_up_to
 from .nodes import node_of
@@ -71,7 +71,7 @@ def tree_map(fn: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | No
         A tree of the containers of ``tree``.
 
     Raises:
-        ArgumentError: the containers differ; the message names the first key path where they do.
+        TreeError: the containers differ; the message names the first key path where they do.
 
     >>> import tandem as td
     >>> td.tree.map(lambda x, y: x + y, {"a": 1, "b": (2, 3)}, {"a": 10, "b": (20, 30)})
@@ -190,7 +190,7 @@ def tree_transpose(outer_treedef: TreeDef, inner_treedef: TreeDef | None, tree: 
         A tree of ``inner_treedef`` with a tree of ``outer_treedef`` in the place of each leaf.
 
     Raises:
-        ArgumentError: ``tree`` is none; the message names the key path where it differs.
+        TreeError: ``tree`` is none; the message names the key path where it differs.
 
     >>> import tandem as td
     >>> rows = [{"loss": 1, "step": 2}, {"loss": 3, "step": 4}]
@@ -221,7 +221,7 @@ def tree_broadcast(prefix: Any, tree: Any, is_leaf: IsLeaf | None = None) -> Any
         is_leaf: what else is a leaf of the prefix.
 
     Raises:
-        ArgumentError: the containers differ; the message names the key path.
+        TreeError: the containers differ; the message names the key path.
 
     >>> import tandem as td
     >>> td.tree.broadcast({"w": 0.1, "b": 0.2}, {"w": [1, 2], "b": 3})
@@ -252,7 +252,7 @@ def check_same(what: str, one: TreeDef, two: TreeDef) -> None:
     """Raise if two TreeDefs differ.
 
     Raises:
-        ArgumentError: they do; the message names the first key path where.
+        TreeError: they do; the message names the first key path where.
     """
     if one != two:
-        raise ArgumentError(f"{what}{difference(one, two)}")
+        raise TreeError(f"{what}{difference(one, two)}")

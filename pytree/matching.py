@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import ArgumentError
+from ..errors import TreeError
 from .nodes import Node, node_of
 from .treedef import IsLeaf, TreeDef, flatten
 
@@ -55,7 +55,7 @@ def flatten_up_to(treedef: TreeDef, tree: Any, what: str = "the tree") -> list[A
         what: what it is called in messages.
 
     Raises:
-        ArgumentError: it does not; the message names the first key path where they differ.
+        TreeError: it does not; the message names the first key path where they differ.
 
     >>> from tandem import pytree
     >>> pytree.flatten_up_to(pytree.tree_structure({"a": 0, "b": [0]}), {"b": [(1, 2)], "a": 3})
@@ -75,7 +75,7 @@ def _up_to(treedef: TreeDef, tree: Any, found: list[Any], what: str, trail: Trai
         found.append(tree)
         return
     if type(tree) is not treedef.kind:
-        raise ArgumentError(f"{_at(what, trail)} is {_seen(tree)}, not a {_kind(treedef.kind)}")
+        raise TreeError(f"{_at(what, trail)} is {_seen(tree)}, not a {_kind(treedef.kind)}")
     children, static, keys = node.take_apart(tree)
     if static != treedef.static:
         given = list(keys or node.keys(static, len(children)))
@@ -107,15 +107,15 @@ def _in_order(
             return [by_key[key] for key in wanted]
     name = treedef.kind.__name__
     if wanted == keys:
-        raise ArgumentError(f"{where} is a {name} with {static!r}, not with {treedef.static!r}")
+        raise TreeError(f"{where} is a {name} with {static!r}, not with {treedef.static!r}")
     if treedef.kind in (list, tuple):
-        raise ArgumentError(f"{where} is a {name} of {len(keys)}, not of {len(wanted)}")
+        raise TreeError(f"{where} is a {name} of {len(keys)}, not of {len(wanted)}")
     labels, given = [str(key) for key in wanted], [str(key) for key in keys]
     text = (
         _missing_and_extra(labels, given)
         or f" with its items in the order {', '.join(given)}, not {', '.join(labels)}"
     )
-    raise ArgumentError(f"{where} is a {name}{text}")
+    raise TreeError(f"{where} is a {name}{text}")
 
 
 # -- prefixes ----------------------------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ def spread_prefix(prefix: Any, tree: Any) -> list[Any]:
         tree: the tree.
 
     Raises:
-        ArgumentError: the containers differ; the message names the key path.
+        TreeError: the containers differ; the message names the key path.
 
     >>> from tandem import pytree
     >>> pytree.spread_prefix({"w": 0, "b": None}, {"w": [1, 2], "b": 3})
@@ -149,7 +149,7 @@ def broadcast_prefix(
         what: what the prefix is called in messages.
 
     Raises:
-        ArgumentError: the containers differ; the message names the key path.
+        TreeError: the containers differ; the message names the key path.
     """
     found: list[Any] = []
     _spread(prefix, tree, is_leaf, found, what, "")
@@ -164,13 +164,11 @@ def _spread(prefix: Any, tree: Any, is_leaf: IsLeaf | None, found: list[Any], wh
         return
     where = path or "the root"
     if kind is not type(tree):
-        raise ArgumentError(
-            f"{where} is a {kind.__name__} in {what} and a {type(tree).__name__} in the value"
-        )
+        raise TreeError(f"{where} is a {kind.__name__} in {what} and a {type(tree).__name__} in the value")
     (values, own), (children, wanted) = _keyed(node, prefix), _keyed(node, tree)
     if not (own == wanted or (node.by_key and sorted(map(str, own)) == sorted(map(str, wanted)))):
         sides = [", ".join(map(str, keys)) or "nothing" for keys in (own, wanted)]
-        raise ArgumentError(f"{where} has {sides[0]} in {what} and {sides[1]} in the value")
+        raise TreeError(f"{where} has {sides[0]} in {what} and {sides[1]} in the value")
     given = dict(zip(own, values)) if own != wanted else None
     for place, (child, key) in enumerate(zip(children, wanted)):
         _spread(given[key] if given else values[place], child, is_leaf, found, what, path + str(key))

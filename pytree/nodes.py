@@ -24,12 +24,14 @@ class Node(NamedTuple):
         put_together: makes a value of a TreeDef's ``kind`` and ``static``, and of children.
         keys: the keys of the children, of ``static`` and their number.
         by_key: whether children of two values belong together by their keys, in whatever order they come.
+        attributes: for a class whose parts are its attributes: which are children, and which are ``static``.
     """
 
     take_apart: Callable[[Any], Parts]
     put_together: Callable[[Any, Any, Iterable[Any]], Any]
     keys: Callable[[Any, int], Sequence[Any]]
     by_key: bool = False
+    attributes: tuple[tuple[str, ...], tuple[str, ...]] | None = None
 
 
 def _indices(static: Any, count: int) -> Sequence[Any]:
@@ -141,6 +143,7 @@ def attribute_node(
         lambda tree: (attributes_of(tree, data), tuple(attributes_of(tree, meta)), None),
         build,
         lambda static, count: _attributes(data, count),
+        attributes=(data, meta),
     )
 
 

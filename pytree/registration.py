@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from ..errors import ArgumentError, RegistrationError
+from ..errors import ArgumentError, TreeRegistrationError
 from .nodes import Node, add_node, attribute_node, is_registered, plain_node, static_fields
 
 C = TypeVar("C", bound=type)
@@ -33,7 +33,7 @@ def register_pytree_node(
 
     Raises:
         ArgumentError: ``kind`` is no class, or a function is none.
-        RegistrationError: the class is a container already.
+        TreeRegistrationError: the class is a container already.
 
     >>> from tandem import pytree
     >>> class Pair:
@@ -63,7 +63,7 @@ def register_pytree_with_keys(
         unflatten: makes an instance of ``(static, children)``.
 
     Raises:
-        ArgumentError, RegistrationError: as for :func:`register_pytree_node`.
+        ArgumentError, TreeRegistrationError: as for :func:`register_pytree_node`.
     """
     register_pytree_node(kind, flatten_with_keys, unflatten, flatten_with_keys)
 
@@ -133,7 +133,7 @@ def register_dataclass(
 
     Raises:
         ArgumentError: the fields are not those of the class.
-        RegistrationError: the class was registered before.
+        TreeRegistrationError: the class was registered before.
 
     >>> import dataclasses
     >>> import tandem as td
@@ -222,7 +222,7 @@ def _register(what: str, kind: Any, node: Node) -> None:
     if not isinstance(kind, type):
         raise ArgumentError(f"{what} takes a class, not {kind!r}")
     if is_registered(kind):
-        raise RegistrationError(f"{kind.__qualname__} is registered as a pytree node already")
+        raise TreeRegistrationError(f"{kind.__qualname__} is registered as a pytree node already")
     add_node(kind, node)
 
 

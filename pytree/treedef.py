@@ -39,6 +39,16 @@ class TreeDef:
         self._hash: int | None = None
         self._is_known = node is None  # whether it is the only one of its kind, as long as that is kept
 
+    @property
+    def num_leaves(self) -> int:
+        """Number of leaves, by the name that JAX and optree give it."""
+        return self.leaf_count
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of containers and leaves."""
+        return 1 + sum([child.num_nodes for child in self.children])
+
     # -- building ----------------------------------------------------------------------------------------------------
     def unflatten(self, leaves: Sequence[Any]) -> Any:
         """The tree with these leaves.

@@ -332,3 +332,33 @@ def test_a_mode_sees_them():
     with Log():
         td.debug.print("{}", X)
     assert "debug::callback" in names
+
+
+def test_an_operator_of_the_users_without_results(way, capsys):
+    @td.custom_op("debugtests::log_it")
+    def log_it(x: td.Tensor) -> None:
+        print("log", x.tolist())
+
+    try:
+        assert way(td.grad(lambda x: (log_it(x), (x * x).sum())[1]))(X).tolist() == [2.0, 4.0, 6.0]
+        assert capsys.readouterr().out == "log [1.0, 2.0, 3.0]\n"
+    finally:
+        log_it.remove()
+
+
+def test_a_jitted_function_that_is_differentiated_prints_once(capsys):
+    @td.jit
+    def f(x):
+        td.debug.print("{}", x)
+        return (x * x).sum()
+
+    for _ in range(2):
+        assert td.grad(f)(X).tolist() == [2.0, 4.0, 6.0]
+        assert capsys.readouterr().out == "[1. 2. 3.]\n"
+        x = td.asarray([1.0, 2.0, 3.0], requires_grad=True)
+        f(x).backward()
+        assert x.grad.tolist() == [2.0, 4.0, 6.0]
+        assert capsys.readouterr().out == "[1. 2. 3.]\n"
+    _, tangent = td.jvp(f, (X,), (td.ones(3),))
+    assert tangent.item() == 12.0
+    assert capsys.readouterr().out == "[1. 2. 3.]\n"

@@ -162,6 +162,13 @@ def test_treedefs_of_treedefs():
     assert not pytree.treedef_is_leaf(td.tree.structure(None))
     assert one.compose(two) == td.tree.structure([{"a": 0}, {"a": 0}])
     assert hash(one.compose(two)) == hash(td.tree.structure([{"a": 0}, {"a": 0}]))
+    assert (both.num_leaves, both.num_nodes) == (3, 6)
+    with pytest.raises(
+        errors.TreeError, match=r"^here at \[1\]: dict with \['a'\] missing and \['b'\] too many$"
+    ):
+        pytree.check_same("here", both, td.tree.structure(([0, 0], {"b": 0})))
+    with pytest.raises(ValueError, match="is a list, not a tuple"):  # as JAX has it
+        td.tree.map(max, (1, 2), [1, 2])
     assert pytree.all_leaves([1, "x"])
     assert not pytree.all_leaves([1, None])
     assert pytree.all_leaves([1, None], is_leaf=lambda x: x is None)
@@ -264,8 +271,9 @@ def test_dataclass_fields():
     made = td.tree.map(lambda x: x + 1, Three(1, "m", [5]))
     assert (made.x, made.y, made.z) == (2, "m", [])
     assert td.tree.structure(made).paths() == [".x"]
-    with pytest.raises(errors.RegistrationError, match="already"):
+    with pytest.raises(errors.RegistrationError, match="already") as caught:
         pytree.register_dataclass(Three, ["x", "y", "z"], [])
+    assert isinstance(caught.value, ValueError)
 
 
 def test_dataclass_fields_have_to_fit():
@@ -337,6 +345,64 @@ def test_a_changed_static_field_is_seen_by_compiled_code():
     for _ in range(40):
         assert f(Layer(x, "three"), x).item() == 3.0
         assert f(Layer(x, "two"), x).item() == 2.0
+
+
+def native_entry_answers(f, *args):
+    """Whether the machine code of a jitted function, where there is any, answers this call."""
+    for _ in range(40):
+        f(*args)
+    hits = [
+        record.hits
+        for item in f._specializations
+        for record in item.records.values()
+        if not isinstance(record, str)
+    ]
+    f(*args)
+    now = [
+        record.hits
+        for item in f._specializations
+        for record in item.records.values()
+        if not isinstance(record, str)
+    ]
+    return sum(now) == sum(hits) + 1
+
+
+def test_machine_code_reads_static_fields():
+    f = td.jit(lambda layer, x: x * (2 if layer.name == "two" else 3))
+    x = td.asarray([1.0])
+    if td.config.flags.native:
+        assert native_entry_answers(f, Layer(x, "two"), x)
+        assert native_entry_answers(f, Layer(x, "".join(["th", "ree"])), x)
+    assert f(Layer(x, "three"), x).item() == 3.0
+    assert f(Layer(x, "two"), x).item() == 2.0
+
+
+def test_machine_code_knows_registered_subclasses_of_tuples():
+    class Reversed(tuple):
+        """Its leaves come in the other order."""
+
+    pytree.register_pytree_node(
+        Reversed, lambda t: (t[::-1], None), lambda static, c: Reversed(tuple(c)[::-1])
+    )
+
+    @pytree.register_static
+    class Tag(tuple):
+        def __new__(cls, name):
+            made = super().__new__(cls)
+            made.name = name
+            return made
+
+        def __eq__(self, other):
+            return self.name == other.name
+
+        def __hash__(self):
+            return hash(self.name)
+
+    f = td.jit(lambda t, tag: (t[0] - t[1]) * (1 if tag.name == "plus" else -1))
+    a, b = td.asarray([5.0]), td.asarray([3.0])
+    for _ in range(40):
+        assert f(Reversed((a, b)), Tag("plus")).item() == 2.0
+        assert f(Reversed((a, b)), Tag("minus")).item() == -2.0
 
 
 # -- properties --------------------------------------------------------------------------------------------------------
