@@ -47,6 +47,7 @@ from .eager.construct import tensor as tensor
 from .eager.dispatch_mode import DispatchMode as DispatchMode
 from .eager.dispatch_mode import no_dispatch as no_dispatch
 from .eager.functionalize import functionalize as functionalize
+from .eager.generator import Generator as Generator
 from .eager.layouts import quantize_per_channel as quantize_per_channel
 from .eager.layouts import quantize_per_tensor as quantize_per_tensor
 from .eager.layouts import sparse_coo_tensor as sparse_coo_tensor

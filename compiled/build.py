@@ -12,6 +12,7 @@ from ..pytree import TreeDef
 from ..registry.dtypes import as_dtype
 from ..registry.state import state
 from ..registry.values import TensorSpec
+from ..tracer import generators as _generators  # noqa: F401 - lets generators draw in a trace
 from ..tracer.aliases import Aliases
 from ..tracer.graph import Graph, Value, scalar_spec
 from ..tracer.scalar import TracerScalar
@@ -25,7 +26,7 @@ from .outputs import OutputPlan, plan_outputs
 from .ranges import ranges_of
 from .specialization import Specialization
 from .versions import Versions, moment, versions_of
-from .writes import written_arguments
+from .writes import written_arguments, written_states
 
 MOVING = ("tensor", "array", "scalar")
 """The kinds of leaves whose values are given at each call."""
@@ -58,9 +59,11 @@ def specialize(
     paths = tuple(arguments.paths(bound.treedef))
     before = moment()
     with tracing(arguments.name) as trace:
+        trace.writes_states = True
         leaves, memories = stand_ins(trace, guards, paths, bound)
         result = arguments.call(fn, containers(bound.treedef, leaves), bound.statics)
-        plan = plan_outputs(trace.graph, result, written_arguments(trace.graph, memories))
+        written = written_arguments(trace.graph, memories) | written_states(trace)
+        plan = plan_outputs(trace.graph, result, written)
     graph = trace.graph
     if config.flags.verify:
         verify(graph, after="tracing")

@@ -12,6 +12,7 @@ from ..eager.tensor import Tensor, storage_of
 from ..errors import UnsupportedError
 from ..tracer.aliases import Aliases
 from ..tracer.graph import Graph, Value
+from ..tracer.trace import Trace
 
 
 def written_arguments(graph: Graph, memories: Sequence[Aliases | None]) -> dict[Aliases, int]:
@@ -26,6 +27,17 @@ def written_arguments(graph: Graph, memories: Sequence[Aliases | None]) -> dict[
         for index, (memory, value) in enumerate(zip(memories, graph.inputs))
         if memory is not None and memory.root is not value
     }
+
+
+def written_states(trace: Trace) -> dict[Aliases, int]:
+    """The states of generators that were written while tracing, and which parameter each is."""
+    places = {value: index for index, value in enumerate(trace.graph.parameters)}
+    found = {}
+    for key, tensor in trace.states.items():
+        value, memory = trace.graph._captured_by_id[key], tensor._aliases
+        if memory.root is not value:
+            found[memory] = places[value]
+    return found
 
 
 def final_values(written: dict[Aliases, int]) -> list[tuple[int, Value]]:

@@ -27,9 +27,11 @@ class Trace:
         names: what inputs are called in messages, in step with ``graph.inputs``.
         finished: whether it is over, so that its tracers must not be used any more.
         outer: the trace within which this one runs, or None.
+        writes_states: whether who runs the graph writes the states of generators back.
+        states: by the id of a generator's state what stands for it.
     """
 
-    __slots__ = ("finished", "graph", "name", "names", "origin", "outer")
+    __slots__ = ("finished", "graph", "name", "names", "origin", "outer", "states", "writes_states")
 
     def __init__(self, name: str, outer: Trace | None = None):
         self.graph = Graph()
@@ -38,6 +40,8 @@ class Trace:
         self.origin = source_line()
         self.finished = False
         self.outer = outer
+        self.writes_states = False
+        self.states: dict[int, Any] = {}
 
     def capture(self, tensor: Any) -> Value:
         """The Value of a tensor that the function did not get as an argument.
