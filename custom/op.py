@@ -132,6 +132,9 @@ class CustomOp(OperatorFunction):
         Returns:
             A handle; as a decorator, the function.
 
+        Raises:
+            UnsupportedError: the operator writes into an argument.
+
         >>> import tandem as td
         >>> @td.custom_op("docs::squared")
         ... def squared(x: td.Tensor) -> td.Tensor:
@@ -144,6 +147,12 @@ class CustomOp(OperatorFunction):
         [6.0]
         >>> squared.remove()
         """
+        if self.operator.schema.is_mutable:
+            raise UnsupportedError(
+                f"{self.operator.name} writes into its arguments, and a derivative is registered for operators that "
+                f"write nothing: {self.operator.schema}; define one that returns the new contents, and give it a "
+                "derivative"
+            )
         if backward is None:
             return lambda function: (self.register_autograd(function, setup_context), function)[1]
         _callable(backward)

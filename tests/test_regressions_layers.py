@@ -201,3 +201,15 @@ def test_opcheck_names_an_argument_that_is_never_written():
 def test_opcheck_names_a_backward_that_writes_into_its_gradient():
     with pytest.raises(td.errors.OpCheckError, match=r"autograd: .*writes into the gradient"):
         checked("treble", lambda x: x * 3.0, (td.ones((2, 3)),), backward=lambda ctx, g: g.mul_(3.0))
+
+
+# -- derivatives of custom operators -----------------------------------------------------------------------------------
+def test_a_derivative_of_an_operator_that_writes_is_refused_at_once():
+    op = td.custom_op("regress::fill", lambda x, out: None, schema="(Tensor x, Tensor(a!) out) -> ()")
+    try:
+        with pytest.raises(
+            td.errors.UnsupportedError, match=r"regress::fill writes .* returns the new contents"
+        ):
+            op.register_autograd(lambda ctx: None)
+    finally:
+        op.remove()
