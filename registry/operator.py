@@ -311,6 +311,9 @@ class Operator:
         >>> td.ops.td.exp.default.get_kernel("CPU")(td.asarray([0.0])).tolist()
         [1.0]
         """
+        return self._kernel_of(key)
+
+    def _kernel_of(self, key: KeyName, call: tuple[Any, ...] | None = None) -> BoundKernel:
         parsed = parse_key(key)
         held = None if isinstance(parsed, DispatchKey) else self.registered(parsed)
         if isinstance(parsed, DispatchKey):
@@ -318,7 +321,7 @@ class Operator:
         else:
             entry = Entry("missing", None, fallthrough) if held is None else filled("kernel", held)
         if entry.kind in ("missing", "fallthrough", "ambiguous"):
-            raise no_such_kernel(self, parsed, entry.kind)
+            raise no_such_kernel(self, parsed, entry.kind, call)
         return BoundKernel(self, parsed, entry)
 
     def call_for_key(self, key: KeyName, *args: Any, **kwargs: Any) -> Any:
@@ -336,7 +339,7 @@ class Operator:
         >>> td.ops.td.add.Tensor.call_for_key("CPU", td.asarray([1.0]), 2).tolist()
         [3.0]
         """
-        return self.get_kernel(key)(*args, **kwargs)
+        return self._kernel_of(key, (args, kwargs))(*args, **kwargs)
 
     def __repr__(self) -> str:
         return f"<operator {self.schema}>"

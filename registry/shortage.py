@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from ..errors import NoKernelError, UnknownOperatorError
-from .keys import BACKENDS, BEHIND, GROUPS, DispatchKey, keys_of
+from .keys import ALIASES, BACKENDS, BEHIND, GROUPS, DispatchKey, keys_of
 from .registration import Registration
+from .state import state
 from .values import TensorBase, describe
 
 _SHOWN = 6
@@ -63,24 +64,44 @@ def retired(op: Any, bits: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 def no_key_left(op: Any, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoKernelError:
     """The error of a call whose keys all let it fall through, or that has none."""
+    text = f"operator {op.name}: no key left to dispatch to\n{_call(keyset, args, kwargs)}"
+    if not keyset:
+        return NoKernelError(f"{text}none{_hidden(args, kwargs)}\n{_ways_out(op)}")
     keys = list(keys_of(keyset))
-    passed = " (each lets calls of it fall through)" if keys else "none"
-    key = next((key for key in keys if 1 << key & BACKENDS), keys[0] if keys else DispatchKey.CPU)
-    added = line_to_add(op, key.name, allow_override=key in op.kernels)
+    key = next((key for key in keys if 1 << key & BACKENDS), keys[0])
     return NoKernelError(
-        f"operator {op.name}: no key left to dispatch to\n"
-        f"{_call(keyset, args, kwargs)}{passed}\n"
+        f"{text} (each lets calls of it fall through)\n"
         f"  registered:  {_nearest(op, key)}\n"
-        f"  to add one:  {added}"
+        f"  to add one:  {line_to_add(op, key.name, allow_override=key in op.kernels)}"
     )
 
 
-def no_such_kernel(op: Any, key: DispatchKey | str, kind: str) -> NoKernelError:
-    """The error of asking for the kernel of a key or an alias that has none."""
+def _hidden(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """Which keys of the arguments this thread excludes."""
+    bits = 0
+    for value in (*args, *kwargs.values()):
+        for item in value if type(value) is tuple else (value,):
+            bits |= item._keys if isinstance(item, TensorBase) else 0
+    names = ", ".join(key.name for key in keys_of(bits & state.exclude))
+    return f"; this thread excludes {names}, which td.force_keys() undoes" if names else ""
+
+
+def _ways_out(op: Any) -> str:
+    """What to do where no key is in the set, so that one kernel more changes nothing by itself."""
+    key = max((key for key in op.kernels if isinstance(key, DispatchKey)), default=DispatchKey.CPU).name
+    added = "" if op.kernels else f"  to add one:  {line_to_add(op, key)}\n"
+    call = f'{lookup(op)}.call_for_key("{key}", ...)'
+    return f"  registered:  {_nearest(op, DispatchKey.CPU)}\n{added}  to call it:  {call}"
+
+
+def no_such_kernel(op: Any, key: DispatchKey | str, kind: str, call: Any = None) -> NoKernelError:
+    """The error of asking for the kernel of a key or an alias that has none, to keep or for a call with arguments."""
     name = key if isinstance(key, str) else key.name
+    bits = ALIASES[key] if isinstance(key, str) else 1 << key
     return NoKernelError(
         f"operator {op.name} has no kernel to call for {name}: it is {kind}\n"
-        f"  registered:  {_nearest(op, key)}\n"
+        + ("" if call is None else f"{_call(bits, *call)}\n")
+        + f"  registered:  {_nearest(op, key)}\n"
         f"  to add one:  {line_to_add(op, name, allow_override=key in op.kernels)}"
     )
 

@@ -263,3 +263,18 @@ def test_wrong_arguments_of_the_profiler():
     ):
         with pytest.raises(td.errors.TandemError):
             wrong()
+
+
+def test_where_no_key_is_left_the_message_says_what_hides_them():
+    x = td.asarray([1.0, 2.0])
+    with td.Library("regress", "DEF") as lib:
+        lib.define("f(Tensor x) -> Tensor")
+        lib.impl("f", lambda x: 5, "CPU")
+        with td.exclude_keys("CPU"), pytest.raises(td.errors.NoKernelError) as caught:
+            td.ops.regress.f(x)
+        text = str(caught.value)
+        assert "this thread excludes CPU" in text and "to add one" not in text
+        line = next(line for line in text.splitlines() if "to call it" in line).partition(":")[2]
+        assert eval(line.strip().replace("...", "x"), {"td": td, "x": x}) == 5
+        with pytest.raises(td.errors.NoKernelError, match=r"called with: float32\[2\] on cpu"):
+            td.ops.regress.f.call_for_key("PrivateUse1", x)
