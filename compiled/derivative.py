@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,10 @@ from ..registry.keys import AUTOGRAD
 from ..registry.state import state
 from ..registry.values import describe
 from ..tracer.graph import Value
-from .graph_function import GraphFunction
+from .graph_function import GraphFunction, tuple_of
+from .outputs import Output, OutputPlan
 from .partition import Split
+from .specialization import Specialization
 
 Pull = Callable[[dict[int, Any], Sequence[Any]], tuple[Any, ...]]
 
@@ -53,6 +56,7 @@ class Derivative:
         needed: which parameters the gradients depend on, as numbers.
         fixed: numbers of the leaves that are no parameters.
         cut: places in the flat result of views through which no gradient flows.
+        moving: numbers of the leaves that are parameters.
 
     Attributes:
         forward, backward: the two halves, as functions of arrays.
@@ -69,10 +73,14 @@ class Derivative:
         needed: set[int],
         fixed: tuple[int, ...],
         cut: frozenset[int],
+        moving: tuple[int, ...],
     ):
         self.split, self.roots, self.targets, self.computed = split, tuple(roots), tuple(targets), computed
         self.positions, self.fixed, self.cut = tuple(roots.values()), fixed, cut
+        self.places: tuple[Any, ...] = tuple(moving.index(t) if type(t) is int else t for t in targets)
         self.called = Called(name)
+        self._twin: Specialization | None = None
+        self.counts, self.tensors, self.keys = (0, 0), list[int](), list[int]()
         self.parameters = len(split.forward.parameters)
         self.forward = GraphFunction(split.forward, name)
         self.specs = {root: split.forward.outputs[root].spec for root in roots}
@@ -89,6 +97,31 @@ class Derivative:
     def captured(self) -> bool:
         """Whether captured tensors get gradients."""
         return any(type(target) is not int for target in self.targets)
+
+    def with_values(self, found: Specialization) -> Specialization:
+        """The specialization as one whose result is itself, the call's parameters but for derived numbers, and the
+        results of the forward pass, for the native entry."""
+        if self._twin is None:
+            graph, results = found.graph, len(self.forward.graph.outputs)
+            first = len(graph.inputs) + len(graph.derived)
+            places = [*range(len(graph.inputs)), *range(first, first + len(graph.captured))]
+            leaves = [Output("constant", value=found), *(Output("parameter", place) for place in places)]
+            leaves += [Output("result", place) for place in range(results)]
+            plan = OutputPlan(tuple(leaves), tuple_of(len(leaves)), tuple(self.forward.graph.outputs))
+            self.counts = len(graph.inputs), len(graph.captured)
+            guards = [found.guards[place] for place in found.moving] + list(found.captured)
+            self.tensors = [n + 1 for n, guard in enumerate(guards) if guard.kind == "tensor"]
+            self.keys = [guard.keys for guard in guards if guard.kind == "tensor"]
+            outputs = plan if not found.outputs.writes else found.outputs
+            self._twin = replace(found, outputs=outputs, executable=self.forward.executable)
+        return self._twin
+
+    def fixed_leaves(self, found: Specialization) -> tuple[Any, ...]:
+        """The leaves that are no parameters, as they were when the function was traced."""
+        if not self.fixed:
+            return ()
+        guards = [found.guards[place] for place in self.fixed]
+        return tuple(guard.value._ref() if guard.kind == "same" else guard.value for guard in guards)
 
     def _set_backward(self, name: str) -> None:
         graph, given = self.split.backward, self.split.backward.inputs

@@ -29,7 +29,7 @@ from .joint import specialize_joint
 from .leaves import is_plain, leaf_key
 from .native import NativeEntry
 from .outputs import CapturedValueError
-from .recorded import Recorder, meta_at
+from .recorded import MISSED, Recorder, meta_at
 from .specialization import Specialization
 from .stages import Lowered, Traced, traced
 
@@ -75,6 +75,11 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         self._forget()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        values = self._recorder.entry(*args, **kwargs)
+        if values is not None:
+            result = self._recorder.answered(values)
+            if result is not MISSED:
+                return result
         if current_trace() is not None or modes.active():  # what is open sees every call
             return self._fn(*args, **kwargs)
         observer = observed()
@@ -97,6 +102,10 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         if found.overlaps(bound.leaves):
             return self._plainly(bound)
         if found.derivative is not None:
+            if form is not None and not modes.watching():
+                self._recorder.link(found, form)
+                if modes.watching():
+                    self._recorder.unlink()
             return self._recorder.run(found, bound, scalars, None)
         if form is not None and not modes.watching():
             self._native.link(found, self._arguments, form)
@@ -199,6 +208,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         if not old:
             return
         self._native.unlink()
+        self._recorder.unlink()
         self._gone_hits += sum(item.calls for item in old)
         self._specializations = [item for item in self._specializations if item not in old]
         kept = {key: tuple(item for item in items if item not in old) for key, items in self._by_key.items()}

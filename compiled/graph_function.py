@@ -48,6 +48,11 @@ class GraphFunction(NativeCallable):  # type: ignore[misc]
         self._native.link(found, self._arguments, (len(given), ()))
         return () if found.executable is None else tuple(run(found.executable, self.graph, given))
 
+    @property
+    def executable(self) -> Any:
+        """What runs the graph; None for one without nodes."""
+        return (self._found or self._compiled()).executable
+
     def _compiled(self) -> Specialization:
         with self._lock:
             if self._found is None:
@@ -59,7 +64,7 @@ class GraphFunction(NativeCallable):  # type: ignore[misc]
         count, results = len(graph.inputs), len(graph.outputs)
         leaves = tuple(Output("result", place) for place in range(results))
         return Specialization(
-            treedef=_tuple_of(count),
+            treedef=tuple_of(count),
             guards=tuple(map(_guard, graph.inputs)),
             paths=tuple(self._arguments.dynamic),
             statics=(),
@@ -73,13 +78,14 @@ class GraphFunction(NativeCallable):  # type: ignore[misc]
             graph=graph,
             program=graph,
             moving=tuple(range(count)),
-            outputs=OutputPlan(leaves, _tuple_of(results), tuple(graph.outputs)),
+            outputs=OutputPlan(leaves, tuple_of(results), tuple(graph.outputs)),
             ranges=(),
             executable=make_executable(graph),
         )
 
 
-def _tuple_of(count: int) -> pytree.TreeDef:
+def tuple_of(count: int) -> pytree.TreeDef:
+    """The structure of a tuple of so many leaves."""
     return pytree.flatten((0,) * count)[1]
 
 

@@ -141,6 +141,7 @@ def specialize_joint(
         computed=len(plan.computed),
         needed=needed,
         fixed=tuple(place for place, guard in enumerate(guards) if guard.kind not in MOVING),
+        moving=made.moving,
         cut=frozenset(n for n, o in enumerate(plan.leaves) if o.views and metas[n] is None),
     )
     return made

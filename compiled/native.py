@@ -328,9 +328,11 @@ class NativeEntry:
     Args:
         function: the jitted function, a ``NativeCallable``.
         slow: what answers calls whose guards fail.
+        kind: ``"jitted"``, or ``"recorded"`` for the forward passes of calls that Python records.
     """
 
-    def __init__(self, function: Any, slow: Callable[..., Any]):
+    def __init__(self, function: Any, slow: Callable[..., Any], kind: str = "jitted"):
+        self._kind = kind
         self._function = weakref.ref(function)
         self._slow = slow
         self._record: JitRecord | None = None
@@ -353,7 +355,7 @@ class NativeEntry:
             if not free or not found.current():
                 return
             if self._record is None:
-                entry = runtime.entry("jitted")
+                entry = runtime.entry(self._kind)
                 self._record = JitRecord(runtime.process, self._slow)
                 native_type.set_entry(function, entry, self._record.address)
             self._record.link(record)
@@ -363,7 +365,7 @@ class NativeEntry:
         if self._record is not None or found.hits >= config.flags.hot_calls:
             return True
         if self._ready is None:
-            self._ready = runtime.ready("jitted")
+            self._ready = runtime.ready(self._kind)
         return bool(self._ready)
 
     def unlink(self) -> None:

@@ -20,17 +20,30 @@ from ..eager.plans import Active, Rule
 from ..eager.record import edge_of
 from ..eager.tensor import Tensor, require_grad, wrap
 from ..registry.keys import AUTOGRAD
+from ..registry.native_type import NativeCallable, accept_entries
 from ..registry.state import adjusted, state
 from ..registry.values import SCALARS
+from ..tracer.graph import derive
 from . import writes
 from .arguments import Arguments, Bound
 from .batches import is_data
 from .derivative import Called, CompiledNode, Derivative
 from .joint import pulled, recording, taken_out
 from .leaves import as_tensor, leaf_key
+from .native import NativeEntry
 from .specialization import Specialization
 
 MOST = 64  # gradient functions that one jitted function keeps
+NONE: frozenset[int] = frozenset()
+MISSED = object()
+
+
+@accept_entries
+class ForwardEntry(NativeCallable):  # type: ignore[misc]
+    """Runs the forward pass of a call if machine code for it is at hand; gives the call's values, else None."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return None
 
 
 class Form(NamedTuple):
@@ -79,6 +92,8 @@ class Recorder:
     def __init__(self, fn: Callable[..., Any], arguments: Arguments, jit: Callable[..., Any]):
         self._fn, self._arguments, self._jit = fn, arguments, jit
         self._pulls: dict[Any, Any] = {}
+        self.entry = ForwardEntry()
+        self._native = NativeEntry(self.entry, _nothing, "recorded")
 
     # -- by the compiled forward pass ------------------------------------------------------------------------------
     def run(self, found: Specialization, bound: Bound, scalars: Sequence[Any], level: Level | None) -> Any:
@@ -100,35 +115,68 @@ class Recorder:
         for limits in found.ranges:
             limits.check(parameters)
         results = derivative.forward(*[p._array if isinstance(p, Tensor) else p for p in parameters])
-        return self.finish(found, bound, level, leaves, parameters, results)
+        fixed = tuple([bound.leaves[place] for place in derivative.fixed])
+        return self._finish(found, leaves, fixed, parameters, results, level)
 
-    def finish(
+    def link(self, found: Specialization, form: Any) -> None:
+        """Let machine code run the forward pass of calls of this form, if it can."""
+        twin = found.derivative.with_values(found)
+        twin.hits = found.hits
+        self._native.link(twin, self._arguments, form)
+
+    def unlink(self) -> None:
+        """Send every call to Python until a specialization is linked again."""
+        self._native.unlink()
+
+    def answered(self, values: Sequence[Any]) -> Any:
+        """Record a call whose forward pass machine code has run; :data:`MISSED` if other tensors need gradients.
+
+        Args:
+            values: the specialization, its parameters but for the derived numbers, and the results.
+        """
+        found: Specialization = values[0]
+        derivative: Derivative = found.derivative
+        count, captured = derivative.counts
+        leaves, end = values[1 : 1 + count], 1 + count + captured
+        if [values[place]._keys for place in derivative.tensors] != derivative.keys:
+            return MISSED
+        numbers = derive(found.graph, leaves) if found.scalar_types else ()
+        parameters = [*leaves, *numbers, *values[1 + count : end]]
+        return self._finish(found, leaves, derivative.fixed_leaves(found), parameters, values[end:], None)
+
+    def _finish(
         self,
         found: Specialization,
-        bound: Bound,
-        level: Level | None,
         leaves: Sequence[Any],
+        fixed: tuple[Any, ...],
         parameters: Sequence[Any],
         results: Sequence[Any],
+        level: Level | None,
     ) -> Any:
-        """Record a call whose forward pass has run."""
+        """Record a call whose forward pass has run.
+
+        Args:
+            found: the specialization.
+            leaves: the leaves that are given at each call, as they were given.
+            fixed: the other leaves.
+            parameters: the forward graph's parameters.
+            results: its results.
+            level: where the call is recorded.
+        """
         derivative: Derivative = found.derivative
         if not derivative.roots:
             return found.outputs.build([*leaves, *parameters[len(leaves) :]], results)
-        fixed = tuple([bound.leaves[place] for place in derivative.fixed])
-        targets = [bound.leaves[t] if type(t) is int else t for t in derivative.targets]
+        targets = [leaves[t] if type(t) is int else t for t in derivative.places]
         edges = [edge_of(target, target._meta) for target in targets]
         pull = partial(self._pull, found, fixed)
         node = CompiledNode(derivative, derivative.called, derivative.active, edges, pull)
-        node.keep(
-            [*parameters, *results], derivative.holds, derivative.shown if level is None else frozenset()
-        )
+        node.keep([*parameters, *results], derivative.holds, derivative.shown if level is None else NONE)
         outcome = list(results[: derivative.computed])
         for number in derivative.roots:
             meta, item = AutogradMeta(node, number), outcome[number]
             outcome[number] = require_grad(item, meta) if level is None else wrap_level(level, item, meta)
-        given = [leaf if isinstance(leaf, LevelTensor) else p for leaf, p in zip(leaves, parameters)]
-        out = found.outputs.build([*given, *parameters[len(given) :]], outcome)
+        given = parameters if level is None else [*leaves, *parameters[len(leaves) :]]
+        out = found.outputs.build(given, outcome)
         return _cut(out, derivative.cut) if derivative.cut else out
 
     def _pull(
@@ -226,6 +274,10 @@ class Recorder:
         gradients.__name__ = gradients.__qualname__ = f"backward of {name}"
         gradients.stands_for = self._fn  # type: ignore[attr-defined]
         return gradients
+
+
+def _nothing(*args: Any, **kwargs: Any) -> None:
+    """What the entry gives for calls that machine code does not know."""
 
 
 def meta_at(level: Level, leaf: Any) -> AutogradMeta | None:

@@ -71,6 +71,7 @@ from .rt_base import (
     ARGS_MASK,
     D_GLOBALS,
     NO_GRAD,
+    PLAIN,
     decref,
     entry_data,
     slow,
@@ -99,18 +100,38 @@ PyMem_RawFree = extern("PyMem_RawFree", "None(ptr)")
 @native
 def jitted(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     desc = entry_data(self)
-    spec = load_ptr(desc, J_HEAD)
     flags = thread_flags(load_ptr(desc, D_GLOBALS))
     if likely(flags <= NO_GRAD):
-        while spec != NULL:
-            store_i64(spec, S_INSIDE, load_i64(spec, S_INSIDE) + 1)  # keeps the record, see JitRecord.unlink
-            result = attempt(load_ptr(desc, D_GLOBALS), spec, flags, args, nargsf & ARGS_MASK, kwnames)
-            following = load_ptr(spec, S_NEXT)
-            store_i64(spec, S_INSIDE, load_i64(spec, S_INSIDE) - 1)
-            if likely(result != ptr(-1)):
-                return result
-            spec = following
+        result = first_that_holds(desc, flags, args, nargsf & ARGS_MASK, kwnames)
+        if likely(result != ptr(-1)):
+            return result
     return slow(desc, args, nargsf, kwnames)
+
+
+@native
+def recorded(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+    """The forward pass of a call that Python records: whether its tensors require gradients is looked at there."""
+    desc = entry_data(self)
+    if likely(thread_flags(load_ptr(desc, D_GLOBALS)) == PLAIN):
+        result = first_that_holds(desc, NO_GRAD, args, nargsf & ARGS_MASK, kwnames)
+        if likely(result != ptr(-1)):
+            return result
+    return slow(desc, args, nargsf, kwnames)
+
+
+@native
+def first_that_holds(desc: ptr, flags: i64, args: ptr, positional: i64, kwnames: ptr) -> ptr:
+    """The result of the first specialization whose guards hold; -1 if there is none."""
+    spec = load_ptr(desc, J_HEAD)
+    while spec != NULL:
+        store_i64(spec, S_INSIDE, load_i64(spec, S_INSIDE) + 1)  # keeps the record, see JitRecord.unlink
+        result = attempt(load_ptr(desc, D_GLOBALS), spec, flags, args, positional, kwnames)
+        following = load_ptr(spec, S_NEXT)
+        store_i64(spec, S_INSIDE, load_i64(spec, S_INSIDE) - 1)
+        if likely(result != ptr(-1)):
+            return result
+        spec = following
+    return ptr(-1)
 
 
 @native

@@ -81,7 +81,7 @@ GROUPS: tuple[tuple[dict[str, Function], dict[str, int]], ...] = (
     *(({f"elementwise{n}": ELEMENTWISE}, {"NIN": n, "NARGS": n + 1}) for n in (1, 3)),
     ({"elementwise2": ELEMENTWISE, "elementwise2_swapped": rt_elementwise.swapped}, {"NIN": 2, "NARGS": 3}),
     ({"reduction": rt_reduce.reduction}, {}),
-    ({"jitted": rt_jit.jitted}, {}),
+    ({"jitted": rt_jit.jitted, "recorded": rt_jit.recorded}, {}),
     ({"kernel_call": rt_kernels.kernel_call}, {}),
     ({"subscript": rt_subscript.subscript}, ONE | {"VIEW": rt_views.RESHAPE}),
     ({"assign": rt_assign.assign}, ONE | {"VIEW": rt_views.RESHAPE}),
