@@ -12,8 +12,8 @@ from ..operators.rules import normalize_axis
 from ..registry.dtypes import DType, as_dtype
 from ..registry.operator import operators
 from .construct import asarray
-from .quantized_tensor import QuantizedTensor, Scheme, quantized_tensor
-from .tensor import EAGER, Tensor, wrap
+from .quantized_tensor import QuantizedTensor, Scheme, beside, quantized_tensor
+from .tensor import EAGER, Tensor
 
 
 def per_tensor(x: Any, scale: Any, zero_point: Any, dtype: Any) -> QuantizedTensor:
@@ -52,8 +52,9 @@ def _made(name: str, x: Any, scheme: Scheme, dtype: DType) -> QuantizedTensor:
             f"{name}: the tensor is being differentiated, and rounding has no useful derivative; quantize "
             "td.stop_gradient(x)"
         )
+    scales, zero_points = beside(x, scheme.scales), beside(x, scheme.zero_points)
     ints = operators["quantized::quantize"](
-        x.detach() if needs_grad else x, wrap(scheme.scales), wrap(scheme.zero_points), scheme.axis, dtype
+        x.detach() if needs_grad else x, scales, zero_points, scheme.axis, dtype
     )
     cut = Scheme(scheme.scales, scheme.zero_points, scheme.axis, True) if needs_grad else scheme
     return quantized_tensor(ints, cut)

@@ -13,8 +13,7 @@ from ..registry.keys import DispatchKey
 from ..registry.operator import Operator, operators
 from ..registry.values import describe
 from .dunders import by_name
-from .quantized_tensor import QuantizedTensor, Scheme, quantized_tensor
-from .tensor import wrap
+from .quantized_tensor import QuantizedTensor, Scheme, beside, quantized_tensor
 
 HAVE_SCALES = {"add": "td.ops.quantized.add", "matmul": "td.ops.quantized.matmul"}
 
@@ -79,12 +78,15 @@ def _product(
     other: QuantizedTensor,
 ) -> QuantizedTensor:
     check_scale("quantized product", scale, zero_point, one.dtype)
-    sums = part("int_mm", one._ints, ints, int(one._scheme.zero_points), wrap(scheme.zero_points))
+    zero_points = beside(ints, scheme.zero_points)
+    sums = part("int_mm", one._ints, ints, int(one._scheme.zero_points), zero_points)
     unit = one._scheme.scales.astype(np.float32) * scheme.scales.astype(np.float32)
     offsets: Any = (
-        0.0 if bias is None else by_name("div")(by_name("astype")(bias.detach(), "float32"), wrap(unit))
+        0.0
+        if bias is None
+        else by_name("div")(by_name("astype")(bias.detach(), "float32"), beside(ints, unit))
     )
-    multipliers = wrap(np.asarray(unit / np.float32(scale)))
+    multipliers = beside(ints, np.asarray(unit / np.float32(scale)))
     return _result(
         part("requantize", sums, multipliers, offsets, zero_point, one.dtype), scale, zero_point, one, other
     )
@@ -95,7 +97,7 @@ def add(self: Any, other: Any, scale: float, zero_point: int) -> QuantizedTensor
     one, two = _operand("add", "self", self), _operand("add", "other", other)
     check_scale("quantized::add", scale, zero_point, one.dtype)
     total = by_name("add")(one.dequantize().detach(), two.dequantize().detach())
-    inverse = wrap(np.float32(1) / np.asarray(scale, np.float32))
+    inverse = beside(total, np.asarray(np.float32(1) / np.float32(scale)))
     return _result(
         part("requantize", total, inverse, 0.0, zero_point, one.dtype), scale, zero_point, one, two
     )

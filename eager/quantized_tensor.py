@@ -13,6 +13,7 @@ from ..registry.keys import DispatchKey
 from ..registry.operator import operators
 from ..registry.values import TensorSpec
 from .meta import AutogradMeta
+from .meta_tensor import meta_tensor
 from .node import Node
 from .tensor import Tensor, require_grad, wrap
 
@@ -53,6 +54,12 @@ class Scheme:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Scheme, (self.scales, self.zero_points, self.axis, self.cut_by)
+
+
+def beside(x: Any, array: Any) -> Tensor:
+    """Scales or zero points as a tensor that lies where another does; on meta they have no elements either."""
+    tensor = wrap(array)
+    return meta_tensor(tensor.spec) if x.device == "meta" else tensor
 
 
 class QuantizedTensor(Tensor):
@@ -114,7 +121,8 @@ class QuantizedTensor(Tensor):
         """The numbers, a dense float32 tensor."""
         scheme = self._scheme
         op = operators["quantized::dequantize"]
-        found = op(self._ints, wrap(scheme.scales), wrap(scheme.zero_points), scheme.axis)
+        ints = self._ints
+        found = op(ints, beside(ints, scheme.scales), beside(ints, scheme.zero_points), scheme.axis)
         if scheme.cut_by:
             reason = (
                 "the numbers were quantized, and rounding has no useful derivative; quantize x.detach(), or train "

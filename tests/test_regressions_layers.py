@@ -29,6 +29,21 @@ def test_halves_are_rounded_as_pytorch_does():
         assert np.array_equal(td.quantize_per_tensor(td.asarray(x), scale, zero).int_repr().numpy(), want)
 
 
+def quantized_model(x, channels):
+    quantize, axis = td.quantize_per_tensor, td.quantize_per_channel
+    w = axis(td.ones_like(x), [0.1] * 3, [0] * 3, 0) if channels else quantize(td.ones_like(x), 0.1, 0)
+    y = td.ops.quantized.linear(quantize(x, 0.1, 0), w, td.ones_like(x[0, :3]), 0.5, 3)
+    y = td.ops.quantized.add(td.relu(y), y, 0.2, 1)
+    return td.ops.quantized.matmul(y, y.T, 1.0, 0).dequantize()
+
+
+@pytest.mark.parametrize("channels", [False, True])
+def test_quantized_models_run_without_data(channels):
+    x = td.ones((3, 4))
+    want, found = quantized_model(x, channels), quantized_model(x.to("meta"), channels)
+    assert (found.device, found.shape, found.dtype) == ("meta", want.shape, want.dtype)
+
+
 # -- gradients on their way --------------------------------------------------------------------------------------------
 def test_a_retained_gradient_is_what_the_hooks_leave_and_is_kept_once():
     x = td.asarray([1.0, 2.0], requires_grad=True)
