@@ -17,22 +17,25 @@ F = TypeVar("F", bound=Callable[..., Any])
 class GradMode:
     """Context manager and decorator; one object may be entered again, in other threads too."""
 
-    __slots__ = ("_before", "_enabled")
+    __slots__ = ("_changes", "_enabled")
 
     def __init__(self, enabled: bool):
         self._enabled = enabled
-        self._before: dict[int, list[int]] = {}  # by thread: the autograd keys that were excluded
+        # By thread, for each block that is open: the autograd keys changed, and those of them that had been excluded.
+        self._changes: dict[int, list[tuple[int, int]]] = {}
 
     def __enter__(self) -> None:
-        exclude = state.exclude
-        self._before.setdefault(get_ident(), []).append(exclude & AUTOGRAD)
-        set_keys(state.include, exclude & ~AUTOGRAD if self._enabled else exclude | AUTOGRAD)
+        before = state.exclude
+        exclude = before & ~AUTOGRAD if self._enabled else before | AUTOGRAD
+        self._changes.setdefault(get_ident(), []).append((before ^ exclude, before & ~exclude))
+        set_keys(state.include, exclude)
 
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None
     ) -> None:
-        # What else has changed since stays: the blocks of generators and coroutines end in any order.
-        set_keys(state.include, state.exclude & ~AUTOGRAD | self._before[get_ident()].pop())
+        # What the block has not changed itself stays: those of generators and coroutines end in any order.
+        changed, excluded = self._changes[get_ident()].pop()
+        set_keys(state.include, state.exclude & ~changed | excluded)
 
     def __call__(self, function: F) -> F:
         @functools.wraps(function)

@@ -1,5 +1,6 @@
 """The dispatcher on input that nobody means, guards whose blocks end in any order, and modules that are run again."""
 
+import asyncio
 import importlib
 import pickle
 import subprocess
@@ -278,3 +279,19 @@ def test_where_no_key_is_left_the_message_says_what_hides_them():
         assert eval(line.strip().replace("...", "x"), {"td": td, "x": x}) == 5
         with pytest.raises(td.errors.NoKernelError, match=r"called with: float32\[2\] on cpu"):
             td.ops.regress.f.call_for_key("PrivateUse1", x)
+
+
+def test_blocks_of_coroutines_leave_nothing_behind():
+    async def work(enter, leave, guard):
+        for _ in range(enter):
+            await asyncio.sleep(0)
+        with guard:
+            for _ in range(leave):
+                await asyncio.sleep(0)
+
+    async def everything():
+        makes = (td.no_grad, lambda: td.exclude_keys("Autograd"), lambda: td.include_keys("Mode"))
+        await asyncio.gather(*(work(i % 5, 1 + i % 7, makes[i % 3]()) for i in range(60)))
+
+    asyncio.run(everything())
+    assert state() == (0, 0)
