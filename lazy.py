@@ -66,6 +66,11 @@ def native_layer() -> ModuleType:
     return module(f"{__package__}.backends.cpu.native")
 
 
+def native_words() -> ModuleType:
+    """Random words in machine code."""
+    return module(f"{__package__}.backends.cpu.words_eager")
+
+
 def custom_machinery() -> ModuleType:
     """What makes operators of users' functions."""
     return module(f"{__package__}.custom.define")

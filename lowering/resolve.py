@@ -98,6 +98,9 @@ class Resolution:
             return Choice("callback", f"{unable.name} is not emitted")
         if decl.kind == "custom":
             return self._custom(node)
+        if decl.kind == "random":
+            native = self.target.native(node)
+            return Choice("callback", "a random has no emitted kernel") if native is None else Choice("native", native)
         if self.pieces(node):
             return Choice("pieces", "each part is written where it belongs")
         return _fusable(node)

@@ -11,12 +11,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from .. import config, lazy
+
 BITS, SPLIT, FOLD, DRAW = 0, 1, 2, 3  # what a block is for
 ROUNDS = 10
 FACTORS = (0xD2511F53, 0xCD9E8D57)
 WEYL = (0x9E3779B9, 0xBB67AE85)
 MASK = 0xFFFFFFFF
 CHUNK = 1 << 14  # blocks at a time, which fit into the cache
+LARGE = 1 << 16  # words from which machine code is worth its compilation
 
 
 def philox4x32(xp: Any, counter: Any, key: Any) -> Any:
@@ -66,6 +71,8 @@ def blocks(xp: Any, keys: Any, numbers: Any, use: int) -> Any:
 def random_words(xp: Any, keys: Any, count: int, use: int = BITS) -> Any:
     """The first ``count`` words of each key's stream: uint32 of shape ``(*keys.shape[:-1], count)``."""
     out = xp.empty((*keys.shape[:-1], count), xp.uint32)
+    if xp is np and out.size >= LARGE and config.flags.native and lazy.native_words().fill(out, keys, use):
+        return out
     for start in range(0, count, 4 * CHUNK):
         part = out[..., start : start + 4 * CHUNK]
         size = part.shape[-1]

@@ -24,6 +24,7 @@ from .emit.text import Module
 from .executable import CallPlan, CpuExecutable, Parameter
 from .native import engine
 from .user_calls import NativeCall, native_reason
+from .words import WordsCall, words_reason
 
 MAIN = "tandem_main"
 _CALLBACKS = """
@@ -47,6 +48,10 @@ failed:
   ret i32 1
 }
 """
+
+
+def _native_reason(node: Node) -> str | None:
+    return words_reason(node) or native_reason(node)
 
 
 def emits(dtype: DType) -> bool:
@@ -139,6 +144,11 @@ class MainWriter:
         self.lines.append(f"  call void @{gemm.name}({', '.join(places)})")
 
     def _native(self, step: NodeStep, number: int) -> None:
+        if words_reason(step.node):
+            words = WordsCall(self, step, number)
+            self.extra.append(words.function)
+            self.lines += words.lines
+            return
         call = NativeCall(self, step, number)
         self.extra.append(call.declaration)
         self.module.imports[call.symbol] = call.address
@@ -243,5 +253,5 @@ def _met(node: Node) -> DType:
 
 
 register_backend(
-    "cpu", Backend(lambda: Target(emits, library_reason, native_reason), compile_lowered, llvm_ir)
+    "cpu", Backend(lambda: Target(emits, library_reason, _native_reason), compile_lowered, llvm_ir)
 )

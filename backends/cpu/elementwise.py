@@ -12,11 +12,13 @@ from ...eager.tensor import Tensor, wrap
 from ...operators.declare import Declaration
 from ...operators.quiet import quietly
 from ...operators.rules import compute_dtype, operand_dtypes, promoted_dtype
-from ...operators.scalar import instantiate
+from ...operators.scalar import instantiate, order
 from ...operators.scalar_numpy import numpy_kernel
 from ...registry.operator import Operator
 
 Convert = Callable[[Any], Any]
+LONG = 40  # nodes of a body that is run in parts
+PART = 1 << 14  # elements
 
 
 class Plan(NamedTuple):
@@ -52,6 +54,26 @@ def _convert(arg: Any, dtype: np.dtype[Any]) -> Convert:
     return dtype.type if dtype.kind in "biu" else partial(_inexact, dtype.type)
 
 
+def _in_parts(function: Callable[..., Any], out: np.dtype[Any]) -> Callable[..., Any]:
+    """A function of arrays run on parts that stay in the cache: a long body walks over its operands many times."""
+
+    def run(*arrays: Any) -> Any:
+        first = arrays[0]
+        if np.size(first) < 2 * PART or not all(_alike(one, first) for one in arrays):
+            return function(*arrays)
+        found, flat = np.empty(first.shape, out), [one.reshape(-1) for one in arrays]
+        place = found.reshape(-1)
+        for start in range(0, first.size, PART):
+            place[start : start + PART] = function(*[one[start : start + PART] for one in flat])
+        return found
+
+    return run
+
+
+def _alike(one: Any, other: Any) -> bool:
+    return isinstance(one, np.ndarray) and one.shape == other.shape and one.flags.c_contiguous
+
+
 def _plan(decl: Declaration, name: str, args: tuple[Any, ...]) -> Plan:
     out = decl.meta(*args).dtype  # type: ignore[misc]
     computed = compute_dtype(name, decl.result, decl.dtypes, args)
@@ -60,7 +82,10 @@ def _plan(decl: Declaration, name: str, args: tuple[Any, ...]) -> Plan:
     converts = tuple(_convert(arg, dtype.np) for arg, dtype in zip(args, operands))
     ready = all(convert is _payload for convert in converts)
     checked = promoted_dtype(name, args).is_integer and any(type(arg) is int for arg in args)
-    return Plan(numpy_kernel(root, len(args)), None if ready else converts, checked)
+    function = numpy_kernel(root, len(args))
+    if len(order(root)) > LONG:
+        function = _in_parts(function, out.np)
+    return Plan(function, None if ready else converts, checked)
 
 
 def elementwise_kernel(op: Operator) -> Callable[..., Tensor]:
