@@ -108,6 +108,14 @@ from .registry.values import TensorSpec as TensorSpec
 from .transforms import checkpoint_policies as checkpoint_policies
 from .transforms.checkpoint import checkpoint as checkpoint
 from .transforms.checkpoint import checkpoint as remat
+from .transforms.collectives import all_gather as all_gather
+from .transforms.collectives import axis_index as axis_index
+from .transforms.collectives import axis_size as axis_size
+from .transforms.collectives import pmax as pmax
+from .transforms.collectives import pmean as pmean
+from .transforms.collectives import pmin as pmin
+from .transforms.collectives import ppermute as ppermute
+from .transforms.collectives import psum as psum
 from .transforms.custom_jvp import custom_jvp as custom_jvp
 from .transforms.custom_vjp import custom_vjp as custom_vjp
 from .transforms.forward import jvp as jvp

@@ -89,6 +89,10 @@ class UnknownOperatorError(TandemError, AttributeError):
     """No operator of that name is registered."""
 
 
+class AxisNameError(TandemError, NameError):
+    """No ``vmap`` around the call has an axis of that name."""
+
+
 class NoKernelError(TandemError, NotImplementedError):
     """The operator has no kernel for the dispatch key that was reached."""
 

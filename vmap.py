@@ -9,7 +9,11 @@ from . import lazy
 
 
 def vmap(
-    fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = None
+    fun: Callable[..., Any],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Any = None,
+    axis_size: int | None = None,
 ) -> Callable[..., Any]:
     """A function that runs ``fun`` on every example of a batch at once.
 
@@ -22,6 +26,7 @@ def vmap(
             share, or a tuple with an item for each positional argument, which may be a pytree that begins as the
             argument does. Negative axes count from the end. Keyword arguments are mapped along axis 0.
         out_axes: where the examples lie in the result, likewise; None: the result does not depend on the example.
+        axis_name: what the axis of the examples is called inside, for :func:`tandem.psum` and the like; hashable.
         axis_size: the number of examples, where no argument says it.
 
     Returns:
@@ -42,7 +47,7 @@ def vmap(
     >>> gradients(td.ones(2), td.asarray([[1.0, 2.0], [3.0, 4.0]])).tolist()
     [[1.0, 2.0], [3.0, 4.0]]
     """
-    mapped: Callable[..., Any] = lazy.batched_layer().mapped(fun, in_axes, out_axes, axis_size)
+    mapped: Callable[..., Any] = lazy.batched_layer().mapped(fun, in_axes, out_axes, axis_name, axis_size)
     return mapped
 
 

@@ -40,16 +40,17 @@ class Batches:
         moving = tuple(i for i, leaf in enumerate(bound.leaves) if is_data(leaf))
         own = [i for i in moving if _belongs(bound.leaves[i], level)]
         fixed = tuple(leaf_key(leaf, identity=True) for leaf in bound.leaves if not is_data(leaf))
-        key = bound.treedef, moving, tuple(own), fixed, bound.static_keys, level.batch_size
+        axis = level.axis_name, level.batch_size
+        key = bound.treedef, moving, tuple(own), fixed, bound.static_keys, axis
         made = self._made.get(key)
         if made is None:
             if len(self._made) >= MOST:
                 self._made.clear()
-            made = self._made[key] = self._jit(self._function(bound, moving, own, level.batch_size))
+            made = self._made[key] = self._jit(self._function(bound, moving, own, level))
         given = [bound.leaves[i]._payload if i in own else bound.leaves[i] for i in moving]
         return pytree.map_tree(lambda found: wrap_batched(level, found), made(*given))
 
-    def _function(self, bound: Bound, moving: tuple[int, ...], own: list[int], size: int) -> Any:
+    def _function(self, bound: Bound, moving: tuple[int, ...], own: list[int], level: Level) -> Any:
         template = list(bound.leaves)
         for place in moving:
             template[place] = None
@@ -61,7 +62,8 @@ class Batches:
             return self._arguments.call(self._fn, bound.treedef.unflatten(filled), bound.statics)
 
         of_one.__name__ = of_one.__qualname__ = self._arguments.name
-        mapped = vmap(of_one, tuple(0 if place in own else None for place in moving), axis_size=size)
+        axes, size = tuple(0 if place in own else None for place in moving), level.batch_size
+        mapped = vmap(of_one, axes, axis_name=level.axis_name, axis_size=size)
 
         def of_batch(*leaves: Any) -> Any:
             return mapped(*leaves)

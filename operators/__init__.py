@@ -4,6 +4,7 @@ from . import activation as activation
 from . import arithmetic as arithmetic
 from . import bitwise as bitwise
 from . import casting as casting
+from . import collective as collective
 from . import comparison as comparison
 from . import complex_parts as complex_parts
 from . import contraction as contraction

@@ -29,11 +29,13 @@ class BatchInfo(NamedTuple):
         batch_size: the length of the batch axis.
         name: what opened the level, for messages: ``vmap(f)``.
         call: the operator, to be called on the tensors with their batch axes.
+        axis_name: what the batch axis is called, or None.
     """
 
     batch_size: int
     name: str
     call: Callable[..., Any]
+    axis_name: Any = None
 
 
 # -- what rules are made of --------------------------------------------------------------------------------------------

@@ -34,6 +34,8 @@ def is_differentiable(op):
         return False
     if isinstance(op.decl.derivative, Rule) and not op.decl.derivative.vjp:
         return False  # a constant by its own word: stop_gradient
+    if op.decl.kind == "collective":
+        return False  # all examples of a vmap together; tested with it
     drawn = (a for sample in op.decl.samples(float64) for a in flat(sample.args))
     return float64 in op.decl.dtypes and any(
         isinstance(a, Draw) and a.dtype in (None, float64) for a in drawn

@@ -47,7 +47,7 @@ def below_modes(level: Level, op: Operator, way: Way, info: BatchInfo, args: Arg
 
 
 def info_of(level: Level, op: Operator) -> BatchInfo:
-    return BatchInfo(level.batch_size, level.name, functions.get(op.name, op))
+    return BatchInfo(level.batch_size, level.name, functions.get(op.name, op), level.axis_name)
 
 
 def _run(level: Level, op: Operator, way: Way, info: BatchInfo, args: Args, kwargs: Kwargs) -> Any:
@@ -137,16 +137,19 @@ def _any_batched(level: Level, values: Any) -> bool:
     return any(isinstance(value, BatchedTensor) and value._level is level for value in values)
 
 
-def open_batch(name: str, size: int, prepared: dict[Operator, Any]) -> AbstractContextManager[Level]:
+def open_batch(
+    name: str, size: int, prepared: dict[Operator, Any], axis_name: Any = None
+) -> AbstractContextManager[Level]:
     """A level of ``vmap`` for a ``with`` block.
 
     Args:
         name: what opens it, for messages.
         size: the number of examples.
+        axis_name: what the batch axis is called, for operators that work along it.
         prepared: what was prepared for operators by former levels of this name and size, and will be by this one.
     """
     level = Level(len(stack.levels) + 1, name, source_line(), state.exclude & AUTOGRAD)
-    level.batch_size, level.run, level.prepared = size, run, prepared
+    level.batch_size, level.run, level.prepared, level.axis_name = size, run, prepared, axis_name
     return pushed(level)
 
 

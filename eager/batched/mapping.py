@@ -18,7 +18,9 @@ from .kernel import open_batch
 from .tensor import BatchedTensor, wrap_batched
 
 
-def mapped(fun: Callable[..., Any], in_axes: Any, out_axes: Any, axis_size: int | None) -> Callable[..., Any]:
+def mapped(
+    fun: Callable[..., Any], in_axes: Any, out_axes: Any, axis_name: Any, axis_size: int | None
+) -> Callable[..., Any]:
     """The function of batches that :func:`tandem.vmap` makes; the arguments are described there."""
     _check_call(fun, in_axes, axis_size)
     name = f"vmap({getattr(fun, '__qualname__', repr(fun))})"
@@ -29,7 +31,7 @@ def mapped(fun: Callable[..., Any], in_axes: Any, out_axes: Any, axis_size: int 
         leaves, treedef = pytree.flatten((args, kwargs))
         axes = _axes_of_arguments(name, in_axes, args, treedef)
         batches, size = _batches(name, leaves, axes, treedef, axis_size)
-        with open_batch(name, size, prepared.setdefault(size, {})) as level:
+        with open_batch(name, size, prepared.setdefault(size, {}), axis_name) as level:
             given = [leaf if axis is None else wrap_batched(level, leaf) for leaf, axis in zip(batches, axes)]
             inner_args, inner_kwargs = treedef.unflatten(given)
             result = fun(*inner_args, **inner_kwargs)

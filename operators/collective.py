@@ -1,0 +1,121 @@
+"""Operators along the axis of a ``vmap`` that has a name: each example gets something made of all of them.
+
+They take the name and the length of the axis, so that they know what to do with a value that is the same for all
+examples. Their batching rules do the work, at the level whose axis has the name; at any other they let it pass.
+
+Source: the collectives of ``jax.lax``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..registry.dtypes import NUMERIC, int64
+from ..registry.values import TensorSpec
+from .batching import Batched, BatchInfo, Dims
+from .declare import Bad, Draw, Sample
+from .derivatives import Linear
+from .gathering import index
+from .kinds import library
+from .reductions import sum
+from .rules import spec_of
+from .views import broadcast_to
+
+
+def _along(work: Callable[[Any], Any]) -> Callable[..., Batched]:
+    """The batching rule: ``work`` on the whole batch where the axis is that of the level, the same for all examples."""
+
+    def rule(info: BatchInfo, in_dims: Dims, x: Any, axis_name: Any, axis_size: int) -> Batched:
+        return (info.call(x, axis_name, axis_size), 0) if info.axis_name != axis_name else (work(x), None)
+
+    return rule
+
+
+def _gather_rule(
+    info: BatchInfo, in_dims: Dims, x: Any, number: Any, axis_name: Any, axis_size: int
+) -> Batched:
+    if info.axis_name != axis_name:
+        return info.call(x, number, axis_name, axis_size), None if in_dims[0] is None else 1
+    return (x if in_dims[0] == 0 else broadcast_to(x, (axis_size, *x.shape))), None
+
+
+def _samples(dtype: Any) -> list[Sample]:
+    return [Sample((Draw(shape), "i", 3)) for shape in ((3, 4), (), (0, 2))]
+
+
+def _errors() -> list[Bad]:
+    return [Bad((None, "i", 3), TypeError, "Tensor"), Bad((Draw((2,)), "i", "n"), TypeError, "axis_size")]
+
+
+axis_sum: Any = library(
+    "collective",
+    "axis_sum(Tensor self, Any axis_name, int axis_size) -> Tensor",
+    lambda self, axis_name, axis_size: spec_of(self),
+    lambda xp, self, axis_name, axis_size: xp.asarray(self * xp.asarray(axis_size, self.dtype)),
+    doc="""The sum over the axis of a `vmap`, for each example; what `td.psum` calls.
+
+    Args:
+        self: a tensor.
+        axis_name: the name of the axis.
+        axis_size: its length.
+
+    Returns:
+        A tensor of the same shape and dtype.
+
+    >>> td.vmap(lambda x: td.ops.td.axis_sum(x, "i", 3), axis_name="i")(td.asarray([1.0, 2.0, 3.0])).tolist()
+    [6.0, 6.0, 6.0]
+    """,
+    reference=lambda a, axis_name, axis_size: a * np.asarray(axis_size, a.dtype),
+    dtypes=NUMERIC,
+    derivative=Linear({"self": lambda g, axis_name, axis_size: axis_sum(g, axis_name, axis_size)}),
+    batching=_along(lambda x: sum(x, 0, dtype=x.dtype)),
+    samples=_samples,
+    errors=_errors,
+    method=False,
+)
+
+
+def _gather_meta(self: Any, number: Any, axis_name: Any, axis_size: int) -> TensorSpec:
+    spec = spec_of(self)
+    return TensorSpec((axis_size, *spec.shape), spec.dtype, spec.device)
+
+
+axis_gather: Any = library(
+    "collective",
+    "axis_gather(Tensor self, Tensor number, Any axis_name, int axis_size) -> Tensor",
+    _gather_meta,
+    lambda xp, self, number, axis_name, axis_size: xp.array(xp.broadcast_to(self, (axis_size, *self.shape))),
+    doc="""All examples of the axis of a `vmap`, stacked in front, for each example; what `td.all_gather` calls.
+
+    Args:
+        self: a tensor.
+        number: the number of the example along the axis: `td.axis_index(axis_name)`.
+        axis_name: the name of the axis.
+        axis_size: its length.
+
+    Returns:
+        A tensor with one axis more, in front.
+
+    >>> gather = td.ops.td.axis_gather
+    >>> td.vmap(lambda x: gather(x, td.axis_index("i"), "i", 2), axis_name="i")(td.asarray([1.0, 2.0])).tolist()
+    [[1.0, 2.0], [1.0, 2.0]]
+    """,
+    reference=lambda a, number, axis_name, axis_size: np.broadcast_to(a, (axis_size, *a.shape)),
+    dtypes=NUMERIC,
+    derivative=Linear(
+        {
+            "self": lambda g, number, axis_name, axis_size: index(
+                axis_sum(g, axis_name, axis_size), (number,), 0
+            )
+        }
+    ),
+    batching=_gather_rule,
+    samples=lambda dtype: [
+        Sample((Draw(shape), Draw((), values=(0,), dtype=int64), "i", 3)) for shape in ((3, 4), (), (0, 2))
+    ],
+    errors=lambda: [Bad((None, 0, "i", 3), TypeError, "Tensor")],
+    method=False,
+)

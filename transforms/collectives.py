@@ -1,0 +1,219 @@
+"""Along the named axis of a ``vmap``: sums, extrema, and all examples at once.
+
+Source: the collectives of ``jax.lax``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import pytree
+from ..eager.batched.tensor import wrap_batched
+from ..eager.construct import asarray
+from ..eager.dunders import by_name
+from ..eager.levels import Level, stack
+from ..errors import ArgumentError, AxisNameError
+from ..registry.values import SCALARS
+
+Names = Any  # the name of an axis, or a tuple or list of names
+
+
+def _level(what: str, axis_name: Any) -> Level:
+    """The innermost ``vmap`` whose axis has a name."""
+    for level in reversed(stack.levels):
+        if level.run is not None and level.axis_name is not None and level.axis_name == axis_name:
+            return level
+    known = [level.axis_name for level in stack.levels if level.axis_name is not None]
+    there = f"those in force are {known}" if known else "none is in force"
+    raise AxisNameError(
+        f"{what}: no vmap around this call has an axis named {axis_name!r}, {there}; name it with "
+        f"td.vmap(f, axis_name={axis_name!r})"
+    )
+
+
+def _names(axis_name: Names) -> Sequence[Any]:
+    return axis_name if isinstance(axis_name, (tuple, list)) else (axis_name,)
+
+
+def axis_size(axis_name: Names) -> int:
+    """The number of examples along a named axis; of several axes the product.
+
+    Args:
+        axis_name: the name, or a tuple of names.
+
+    Returns:
+        An int.
+
+    Raises:
+        AxisNameError: no ``vmap`` around the call has an axis of that name.
+
+    >>> import tandem as td
+    >>> td.vmap(lambda x: x / td.axis_size("i"), axis_name="i")(td.asarray([2.0, 4.0])).tolist()
+    [1.0, 2.0]
+    """
+    size = 1
+    for name in _names(axis_name):
+        size *= _level("axis_size", name).batch_size
+    return size
+
+
+def axis_index(axis_name: Names) -> Any:
+    """The number of the example along a named axis; along several, counted in row-major order.
+
+    Args:
+        axis_name: the name, or a tuple of names.
+
+    Returns:
+        A 0-d tensor of integers.
+
+    Raises:
+        AxisNameError: no ``vmap`` around the call has an axis of that name.
+
+    >>> import tandem as td
+    >>> td.vmap(lambda x: x * td.axis_index("i"), axis_name="i")(td.asarray([5, 5, 5])).tolist()
+    [0, 5, 10]
+    """
+    found: Any = 0
+    for name in _names(axis_name):
+        level = _level("axis_index", name)
+        number = wrap_batched(level, by_name("arange")(level.batch_size))
+        found = number if type(found) is int else found * level.batch_size + number
+    return found
+
+
+def _each(what: str, tree: Any, axis_name: Names, work: Callable[[Any, Any, int], Any]) -> Any:
+    """Work along each axis on each leaf: ``work(x, name, size)``."""
+    levels = [(name, _level(what, name).batch_size) for name in _names(axis_name)]
+
+    def along_all(leaf: Any) -> Any:
+        for name, size in levels:
+            leaf = work(leaf, name, size)
+        return leaf
+
+    return pytree.map_tree(along_all, tree)
+
+
+def psum(tree: Any, axis_name: Names) -> Any:
+    """The sum over a named axis, the same for all examples.
+
+    Args:
+        tree: a tensor or number, or a tree of them; a number is the same for each example.
+        axis_name: the name, or a tuple of names.
+
+    Returns:
+        A tree like ``tree``.
+
+    Raises:
+        AxisNameError: no ``vmap`` around the call has an axis of that name.
+
+    >>> import tandem as td
+    >>> td.vmap(lambda x: x / td.psum(x, "i"), axis_name="i")(td.asarray([1.0, 3.0])).tolist()
+    [0.25, 0.75]
+    """
+    add = by_name("axis_sum")
+    return _each(
+        "psum", tree, axis_name, lambda x, name, n: x * n if type(x) in SCALARS else add(asarray(x), name, n)
+    )
+
+
+def pmean(tree: Any, axis_name: Names) -> Any:
+    """The mean over a named axis, the same for all examples; arguments and errors are those of :func:`psum`.
+
+    >>> import tandem as td
+    >>> td.vmap(lambda x: x - td.pmean(x, "i"), axis_name="i")(td.asarray([1.0, 3.0])).tolist()
+    [-1.0, 1.0]
+    """
+    count = axis_size(axis_name)
+    return pytree.map_tree(lambda x: x / count, psum(tree, axis_name))
+
+
+def _gather(x: Any, name: Any, size: int) -> Any:
+    return by_name("axis_gather")(asarray(x), axis_index(name), name, size)
+
+
+def pmax(tree: Any, axis_name: Names) -> Any:
+    """The largest over a named axis, the same for all examples; arguments and errors are those of :func:`psum`.
+
+    >>> import tandem as td
+    >>> td.vmap(lambda x: td.pmax(x, "i"), axis_name="i")(td.asarray([1.0, 3.0])).tolist()
+    [3.0, 3.0]
+    """
+    return _each("pmax", tree, axis_name, lambda x, name, size: by_name("max")(_gather(x, name, size), 0))
+
+
+def pmin(tree: Any, axis_name: Names) -> Any:
+    """The smallest over a named axis, the same for all examples; arguments and errors are those of :func:`psum`.
+
+    >>> import tandem as td
+    >>> td.vmap(lambda x: td.pmin(x, "i"), axis_name="i")(td.asarray([1.0, 3.0])).tolist()
+    [1.0, 1.0]
+    """
+    return _each("pmin", tree, axis_name, lambda x, name, size: by_name("min")(_gather(x, name, size), 0))
+
+
+def all_gather(tree: Any, axis_name: Any, *, axis: int = 0, tiled: bool = False) -> Any:
+    """All examples of a named axis, stacked, the same for each of them.
+
+    Args:
+        tree: a tensor or number, or a tree of them.
+        axis_name: the name.
+        axis: where the new axis is.
+        tiled: join the examples along the axis that is there, in the place of a new one.
+
+    Returns:
+        A tree like ``tree``.
+
+    Raises:
+        AxisNameError: no ``vmap`` around the call has an axis of that name.
+        OutOfBoundsError: there is no such axis.
+
+    >>> import tandem as td
+    >>> td.vmap(lambda x: td.all_gather(x, "i"), axis_name="i")(td.asarray([1.0, 3.0])).tolist()
+    [[1.0, 3.0], [1.0, 3.0]]
+    """
+
+    def gathered(x: Any, name: Any, size: int) -> Any:
+        found = _gather(x, name, size)
+        if tiled:
+            return by_name("concat")(list(by_name("unstack")(found, axis=0)), axis)
+        return by_name("moveaxis")(found, 0, axis)
+
+    return _each("all_gather", tree, axis_name, gathered)
+
+
+def ppermute(tree: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
+    """Each example of a named axis gets what another one has.
+
+    Args:
+        tree: a tensor or number, or a tree of them.
+        axis_name: the name.
+        perm: pairs ``(source, destination)`` of numbers of examples. Who is no destination gets zeros.
+
+    Returns:
+        A tree like ``tree``.
+
+    Raises:
+        AxisNameError: no ``vmap`` around the call has an axis of that name.
+        ArgumentError: a source or a destination is named twice, or is no example's number.
+
+    >>> import tandem as td
+    >>> turn = [(0, 1), (1, 2), (2, 0)]
+    >>> td.vmap(lambda x: td.ppermute(x, "i", turn), axis_name="i")(td.asarray([1.0, 2.0, 3.0])).tolist()
+    [3.0, 1.0, 2.0]
+    """
+    size = _level("ppermute", axis_name).batch_size
+    pairs = [(int(source), int(to)) for source, to in perm]
+    for numbers in zip(*pairs):
+        if len(set(numbers)) != len(numbers) or not all(0 <= number < size for number in numbers):
+            raise ArgumentError(
+                f"ppermute: perm holds each source and each destination once, from 0 to {size - 1}, not {perm}"
+            )
+    sources = [next((source for source, to in pairs if to == place), -1) for place in range(size)]
+    source = asarray(sources)[axis_index(axis_name)]
+
+    def moved(x: Any, name: Any, size: int) -> Any:
+        found = _gather(x, name, size)[by_name("maximum")(source, 0)]
+        return by_name("where")(source >= 0, found, by_name("zeros_like")(found))
+
+    return _each("ppermute", tree, axis_name, moved)
