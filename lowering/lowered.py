@@ -11,12 +11,13 @@ from ..tracer.graph import Graph, Value
 from .evaluate import interpret
 from .fusion import Partition
 from .layout import Layout
+from .loop_bodies import loop_step
 from .memory import MemoryPlan, nbytes_of, plan_memory
 from .passes import folded_constants, optimize
 from .pieces import pieces_of
 from .report import KernelTable, Row, describe_group
 from .resolve import Resolution, Target
-from .steps import Step, make_steps, reads_and_writes
+from .steps import NodeStep, Step, make_steps, reads_and_writes
 
 
 class Executable(Protocol):
@@ -89,10 +90,16 @@ class Lowered:
         self.partition = Partition(self.optimized, self.resolution)
         self.steps: list[Step] = []
         if self.native:
-            self.steps = make_steps(self.optimized, self.resolution, self.partition, self.folded)
+            found = make_steps(self.optimized, self.resolution, self.partition, self.folded)
+            self.steps = [self._with_bodies(step) for step in found]
         self.storages: list[Value] = []
         self.outputs = [self._output(place, o) for place, o in enumerate(self.optimized.outputs)]
         self.memory: MemoryPlan = plan_memory(self.steps, self._placed())
+
+    def _with_bodies(self, step: Step) -> Step:
+        if not isinstance(step, NodeStep) or step.kind != "loop":
+            return step
+        return loop_step(step, lambda graph: Lowered(graph, self.backend))
 
     def _placed(self) -> set[Value]:
         return {*self.optimized.parameters, *self.storages}

@@ -12,9 +12,11 @@ from ..registry.operator import find
 from ..tracer.graph import Graph, Node, Value, map_values
 from ..tracer.verify import verify
 from .evaluate import call
+from .invariants import hoist_invariants
 from .layout import contiguous, is_view, view_of
+from .loop_passes import hoist_products, prune_scans
 from .resolve import uniform_constant
-from .rewrite import Replacement, has_effects, like, new_node, rewrite
+from .rewrite import Replacement, has_effects, like, new_node, rewrite, with_arguments
 from .simplify import simplified
 
 FOLDED_SIZE = 1024  # elements; what is larger costs more to keep than to compute
@@ -96,7 +98,7 @@ def _foldable(node: Node) -> bool:
     decl = node.op.decl
     return (
         decl is not None
-        and decl.kind not in ("random", "custom")
+        and decl.kind not in ("random", "custom", "control")
         and uniform_constant(node) is None
         and all(
             o.spec.size <= FOLDED_SIZE and o.weak is None and o.spec.device == "cpu" for o in node.outputs
@@ -149,6 +151,39 @@ def keep_outputs_apart(graph: Graph, original: Graph) -> Graph:
     return out
 
 
+def tidy_bodies(graph: Graph) -> Graph:
+    """Run the passes on the bodies of loops and branches; no constants are folded there, which would be captured."""
+    if all(_kind(node) != "control" for node in graph.nodes):
+        return graph
+    out = like(graph)
+    env: dict[Value, Value] = {}
+    for node in graph.nodes:
+        kwargs = {name: map_values(lambda v: env.get(v, v), arg) for name, arg in node.kwargs.items()}
+        args = map_values(lambda v: env.get(v, v), node.args)
+        if _kind(node) == "control":
+            args = tuple(_tidy(arg) for arg in args)
+        made = with_arguments(node, args, kwargs)
+        env.update(zip(node.outputs, made.outputs))
+        out.nodes.append(made)
+    out.outputs = [env.get(o, o) if isinstance(o, Value) else o for o in graph.outputs]
+    return out
+
+
+def _kind(node: Node) -> str:
+    return str(getattr(node.op.decl, "kind", ""))
+
+
+def _tidy(arg: Any) -> Any:
+    if type(arg) is tuple and arg and type(arg[0]) is Graph:
+        return tuple(map(_tidy, arg))
+    if type(arg) is not Graph:
+        return arg
+    for run in PASSES:
+        if run is not fold_constants:
+            arg = run(arg)
+    return arg
+
+
 Pass = Callable[[Graph], Graph]
 PASSES: tuple[Pass, ...] = (
     remove_dead_code,
@@ -156,6 +191,12 @@ PASSES: tuple[Pass, ...] = (
     simplify,
     canonicalize_views,
     merge_common_subexpressions,
+    remove_dead_code,
+    tidy_bodies,
+    prune_scans,
+    hoist_products,
+    prune_scans,
+    hoist_invariants,
     remove_dead_code,
 )
 """What lowering runs, in order."""

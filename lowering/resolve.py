@@ -45,11 +45,13 @@ class Target(NamedTuple):
         emits: whether it emits code for a dtype.
         library: the reason why a node is served by a library kernel of it, or None.
         native: the reason why a node is served by a C function that the user has registered, or None.
+        loops: whether it emits loops and branches around compiled bodies.
     """
 
     emits: Callable[[DType], bool]
     library: Callable[[Node], str | None]
     native: Callable[[Node], str | None] = lambda node: None
+    loops: bool = False
 
 
 class Resolution:
@@ -89,6 +91,8 @@ class Resolution:
             return Choice(
                 "callback", "defined without a declaration" if decl is None else "it has no results"
             )
+        if decl.kind == "control" and self.target.loops:
+            return Choice("loop", "its bodies are compiled, and called from compiled code")
         if decl.effects:
             return Choice("callback", f"it has effects: {', '.join(sorted(decl.effects))}")
         library = self.target.library(node)
@@ -100,7 +104,11 @@ class Resolution:
             return self._custom(node)
         if decl.kind == "random":
             native = self.target.native(node)
-            return Choice("callback", "a random has no emitted kernel") if native is None else Choice("native", native)
+            return (
+                Choice("callback", "a random has no emitted kernel")
+                if native is None
+                else Choice("native", native)
+            )
         if self.pieces(node):
             return Choice("pieces", "each part is written where it belongs")
         return _fusable(node)
@@ -121,7 +129,9 @@ class Resolution:
             a if not isinstance(a, Value) else a.spec if a.weak is None else stand_in(a) for a in node.args
         ]
         why = scalar_reason(function, given, node.outputs[0].spec)
-        if not why and any(_may_not_fit(a, dtype) for a, dtype in zip(node.args, function.params, strict=True)):
+        if not why and any(
+            _may_not_fit(a, dtype) for a, dtype in zip(node.args, function.params, strict=True)
+        ):
             why = "an integer that is passed at run time may not fit"
         if why:
             return Choice("callback", f"its {function.language} function does not fit: {why}")

@@ -71,4 +71,12 @@ def rewrite(graph: Graph, visit: Visit) -> Graph:
 def has_effects(node: Node) -> bool:
     """Whether a node may not be merged, dropped or moved."""
     decl = node.op.decl
+    if getattr(decl, "kind", "") == "control":
+        return any(has_effects(inner) for body in bodies_of(node) for inner in body.nodes)
     return bool(getattr(decl, "effects", None)) or node.op.schema.is_mutable
+
+
+def bodies_of(node: Node) -> list[Graph]:
+    """The graphs among a node's arguments: the bodies of a loop, or branches."""
+    given = [item for arg in node.args for item in (arg if type(arg) is tuple else (arg,))]
+    return [item for item in given if type(item) is Graph]

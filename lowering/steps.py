@@ -43,6 +43,11 @@ class NodeStep:
     node: Node
     operands: tuple[tuple[Value, Layout], ...]
 
+    @property
+    def temporaries(self) -> list[Value]:
+        """Memory that it needs while it runs."""
+        return []
+
 
 Step = KernelStep | NodeStep
 
@@ -166,7 +171,11 @@ def is_matrix(layout: Layout) -> bool:
 
 
 # How operands have to lie; others are copied.
-LIES: dict[str, Callable[[Layout], bool]] = {"blas": is_matrix, "native": lambda layout: layout.is_contiguous}
+LIES: dict[str, Callable[[Layout], bool]] = {
+    "blas": is_matrix,
+    "native": lambda layout: layout.is_contiguous,
+    "loop": lambda layout: layout.is_contiguous,
+}
 
 
 def copy_step(name: str, root: Value, layout: Layout) -> KernelStep:
@@ -194,6 +203,6 @@ def written_values(step: KernelStep) -> list[Value]:
 def reads_and_writes(step: Step) -> tuple[list[Value], list[Value]]:
     """The values whose buffers a step reads and writes."""
     if isinstance(step, NodeStep):
-        return [root for root, _ in step.operands], list(step.node.outputs)
+        return [root for root, _ in step.operands], [*step.node.outputs, *step.temporaries]
     written = set(written_values(step))
     return [value for value in step.params if value not in written], [v for v in step.params if v in written]

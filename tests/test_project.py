@@ -35,6 +35,7 @@ RANK = {
     "lowering": 6,
     "backends": 7,
     "compiled": 8,
+    "control": 8,
     "custom": 8,
     "debug": 8,
     "jit": 8,

@@ -102,7 +102,16 @@ class Graph:
         outputs: the results: Values, or tensors and Python scalars that do not depend on the inputs.
     """
 
-    __slots__ = ("_captured_by_id", "captured", "constants", "derived", "inputs", "nodes", "outputs")
+    __slots__ = (
+        "__weakref__",
+        "_captured_by_id",
+        "captured",
+        "constants",
+        "derived",
+        "inputs",
+        "nodes",
+        "outputs",
+    )
 
     def __init__(self) -> None:
         self.inputs: list[Value] = []
@@ -124,11 +133,11 @@ class Graph:
         self.inputs.append(value)
         return value
 
-    def capture(self, tensor: Any, spec: TensorSpec) -> Value:
+    def capture(self, tensor: Any, spec: TensorSpec, weak: type | None = None) -> Value:
         """The Value of a tensor that the function reached by itself; one for each tensor object."""
         value = self._captured_by_id.get(id(tensor))
         if value is None:
-            value = self._captured_by_id[id(tensor)] = Value(spec, None, len(self.captured))
+            value = self._captured_by_id[id(tensor)] = Value(spec, None, len(self.captured), weak)
             self.captured.append(value)
             self.constants.append(tensor)
         return value

@@ -21,7 +21,7 @@ def value_of(trace: Trace, tensor: Any) -> Value:
         return tensor._value
     if type(tensor) is TracerScalar:
         check_alive(tensor)
-        return tensor._value
+        return tensor._value if tensor._trace is trace else trace.capture_number(tensor)
     return trace.capture(tensor)
 
 

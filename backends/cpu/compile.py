@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...lowering.loop_bodies import Body, LoopStep
 from ...lowering.lowered import Backend, Lowered, register_backend
 from ...lowering.resolve import Target
 from ...lowering.steps import KernelStep, NodeStep, is_empty
@@ -22,6 +23,7 @@ from .emit.fused import write_fused
 from .emit.host import host
 from .emit.text import Module
 from .executable import CallPlan, CpuExecutable, Parameter
+from .loop_writer import BodyTable, LoopWriter
 from .native import engine
 from .user_calls import NativeCall, native_reason
 from .words import WordsCall, words_reason
@@ -63,14 +65,14 @@ class MainWriter:
     """The text of a module: kernels, and the ``main`` that calls them.
 
     Attributes:
-        callbacks: the nodes that are served by callbacks, in the order of the table of objects.
+        callbacks: the nodes that are served by callbacks, and bodies of loops, in the order of the table of objects.
     """
 
     def __init__(self, lowered: Lowered):
         self.lowered, self.module = lowered, Module()
         self.lines: list[str] = []
         self.extra: list[str] = []
-        self.callbacks: list[NodeStep] = []
+        self.callbacks: list[NodeStep | Body] = []
         self.constants: list[Value] = [value for value, _ in lowered.folded]
         self.arrays = [v for v in lowered.graph.parameters if v.weak is None]
         self.scalars = [v for v in lowered.graph.parameters if v.weak is not None]
@@ -80,7 +82,9 @@ class MainWriter:
     def write(self) -> str:
         """The whole module."""
         for number, step in enumerate(self.lowered.steps):
-            if isinstance(step, NodeStep):
+            if isinstance(step, LoopStep):
+                LoopWriter(self, step, number).write()
+            elif isinstance(step, NodeStep):
                 writers = {"blas": self._gemm, "native": self._native, "callback": self._callback}
                 writers[step.kind](step, number)
             elif not is_empty(step):
@@ -88,7 +92,7 @@ class MainWriter:
         placed = len(self.arrays) + len(self.lowered.storages)
         tables = _loaded("%tables", "%buffers", placed + 1) if self.constants or self.callbacks else []
         main = [f"define i32 @{MAIN}(ptr %buffers, ptr %scalars) {{", "entry:", *tables, *self.lines]
-        helpers = _CALLBACKS if self.callbacks else ""
+        helpers = _CALLBACKS if any(isinstance(item, NodeStep) for item in self.callbacks) else ""
         return "\n".join([helpers, *dict.fromkeys(self.extra), *main, "  ret i32 0", "}", str(self.module)])
 
     # -- addresses -------------------------------------------------------------------------------------------------
@@ -124,6 +128,11 @@ class MainWriter:
             self.lines.append(f"  store ptr {pointer}, ptr {table}_{place}")
         return table
 
+    def place(self, item: NodeStep | Body) -> int:
+        """The place in the table of objects of what serves a callback, or describes a compiled body."""
+        self.callbacks.append(item)
+        return len(self.constants) + len(self.callbacks) - 1
+
     # -- steps -----------------------------------------------------------------------------------------------------
     def _kernel(self, step: KernelStep, number: int) -> None:
         write_fused(self.module, step.kernel)
@@ -157,9 +166,7 @@ class MainWriter:
     def _callback(self, step: NodeStep, number: int) -> None:
         values = [root for root, _ in step.operands]
         table = self._table([*values, *step.node.outputs], number)
-        place = len(self.constants) + len(self.callbacks)
-        self.callbacks.append(step)
-        self.lines += _loaded(f"%o{number}", "%tables", place)
+        self.lines += _loaded(f"%o{number}", "%tables", self.place(step))
         self.lines += [
             f"  %r{number} = call i32 @call_back(ptr %o{number}, ptr {table})",
             f"  %f{number} = icmp ne i32 %r{number}, 0",
@@ -186,7 +193,8 @@ class Tables:
     def __init__(self, constants: list[Any], callables: list[Any]):
         self.arrays = [np.ascontiguousarray(tensor._array) for tensor in constants]
         self.callables = callables
-        addresses = [*(a.__array_interface__["data"][0] for a in self.arrays), *map(id, callables)]
+        objects = (c.address if isinstance(c, BodyTable) else id(c) for c in callables)
+        addresses = [*(a.__array_interface__["data"][0] for a in self.arrays), *objects]
         self.words = (ctypes.c_void_p * max(len(addresses), 1))(*addresses)
 
     @property
@@ -196,20 +204,26 @@ class Tables:
 
 
 def llvm_ir(lowered: Lowered) -> str:
-    """The module of a lowered graph."""
-    return MainWriter(lowered).write()
+    """The module of a lowered graph, and those of the bodies of its loops."""
+    writer = MainWriter(lowered)
+    texts = [writer.write()]
+    texts += [llvm_ir(item.lowered) for item in writer.callbacks if isinstance(item, Body)]
+    return "\n; ---- the body of a loop ----\n".join(texts)
 
 
 def compile_lowered(lowered: Lowered) -> CpuExecutable:
     """Compile a lowered graph, or load its code from the disk cache."""
     writer = MainWriter(lowered)
     text = writer.write()
-    tables = Tables(
-        [tensor for _, tensor in lowered.folded], [make_callback(step) for step in writer.callbacks]
-    )
+    tables = Tables([tensor for _, tensor in lowered.folded], [_served(item) for item in writer.callbacks])
     blas = any(isinstance(s, NodeStep) and s.kind == "blas" for s in lowered.steps)
     code = _shared(text, blas, tuple(sorted(writer.module.imports.items())))
     return CpuExecutable(lowered, call_plan(lowered, code[MAIN], tables), (code, tables))
+
+
+def _served(item: NodeStep | Body) -> Any:
+    """What the table of objects holds for a callback or a compiled body."""
+    return make_callback(item) if isinstance(item, NodeStep) else BodyTable(compile_lowered(item.lowered))
 
 
 @functools.lru_cache(maxsize=64)
@@ -253,5 +267,6 @@ def _met(node: Node) -> DType:
 
 
 register_backend(
-    "cpu", Backend(lambda: Target(emits, library_reason, _native_reason), compile_lowered, llvm_ir)
+    "cpu",
+    Backend(lambda: Target(emits, library_reason, _native_reason, loops=True), compile_lowered, llvm_ir),
 )

@@ -1,0 +1,3 @@
+"""temp"""
+
+BATCHING = {"scan": None, "while_loop": None, "switch": None}

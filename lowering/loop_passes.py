@@ -1,0 +1,338 @@
+"""Passes on scans: what nobody reads is not computed, and products that are only summed up become one product.
+
+In the backward scan of ``h = tanh(h @ W + x)`` the gradient of ``W`` is a carry, to which each step adds ``a.T @ b``.
+That sum over the steps is the product of all rows of ``a`` with all rows of ``b``: ``b`` is stacked, and one large
+matrix product after the loop takes the place of the many small ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ..registry.operator import find
+from ..registry.values import TensorSpec
+from ..tracer.graph import Graph, Node, Value, map_values
+from .rewrite import has_effects, like
+
+
+class Scan(NamedTuple):
+    """A scan taken apart: its body, and what is passed for the body's inputs."""
+
+    body: Graph
+    carry: tuple[Any, ...]
+    xs: tuple[Any, ...]
+    consts: tuple[Any, ...]
+    length: int
+    reverse: bool
+
+    @property
+    def given(self) -> tuple[Any, ...]:
+        """What stands for the body's inputs, in order."""
+        return (*self.carry, *self.xs, *self.consts)
+
+
+def is_scan(node: Node) -> bool:
+    """Whether a node is a scan."""
+    return node.op.name == "control::scan"
+
+
+def taken_apart(node: Node) -> Scan:
+    """A scan node's arguments."""
+    return Scan(*node.args, **node.kwargs)
+
+
+def scan_node(scan: Scan, source: str) -> Node:
+    """The node of a scan."""
+    body, count = scan.body, len(scan.carry)
+    options = {"length": scan.length, "reverse": scan.reverse}
+    node = Node(find("control::scan"), (body, scan.carry, scan.xs, scan.consts), options, source)
+    specs = [o.spec for o in body.outputs[:count]]
+    specs += [TensorSpec((scan.length, *o.shape), o.spec.dtype, o.spec.device) for o in body.outputs[count:]]
+    node.outputs = tuple(Value(spec, node, index) for index, spec in enumerate(specs))
+    return node
+
+
+def part_of(graph: Graph, inputs: Sequence[Value], outputs: Sequence[Value]) -> Graph:
+    """The nodes of a graph that some outputs need, with some of its inputs."""
+    made = Graph()
+    made.inputs, made.outputs = list(inputs), list(outputs)
+    wanted, kept = set(outputs), []
+    for node in reversed(graph.nodes):
+        if has_effects(node) or any(output in wanted for output in node.outputs):
+            kept.append(node)
+            wanted.update(node.inputs)
+    made.nodes = kept[::-1]
+    return made
+
+
+def needed_inputs(graph: Graph, outputs: Sequence[Value]) -> set[Value]:
+    """The inputs that some outputs (and whatever has effects) depend on."""
+    wanted = set(outputs)
+    for node in reversed(graph.nodes):
+        if has_effects(node) or any(output in wanted for output in node.outputs):
+            wanted.update(node.inputs)
+    return wanted.intersection(graph.inputs)
+
+
+# -- dead results ------------------------------------------------------------------------------------------------------
+def prune_scans(graph: Graph) -> Graph:
+    """Drop carries, stacked results and inputs of scans that nothing needs; a carry that never changes is no carry."""
+    if not any(map(is_scan, graph.nodes)):
+        return graph
+    out = like(graph)
+    env: dict[Value, Value] = {}
+    live = {o for o in graph.outputs if isinstance(o, Value)}
+    kept: list[Node] = []
+    for node in reversed(graph.nodes):
+        if is_scan(node):
+            if not has_effects(node) and not any(output in live for output in node.outputs):
+                continue
+            node, replaced = _pruned(node, live)
+            env.update(replaced)
+            live.update(by for value, by in replaced.items() if value in live)
+        kept.append(node)
+        live.update(node.inputs)
+    out.nodes = kept[::-1]
+    out.outputs = list(graph.outputs)
+    return substituted(out, env)
+
+
+def substituted(graph: Graph, env: dict[Value, Value]) -> Graph:
+    """The graph with values replaced by others, also where one replacement leads to the next."""
+
+    def read(value: Value) -> Value:
+        while value in env:
+            value = env[value]
+        return value
+
+    out = like(graph)
+    for node in graph.nodes:
+        if any(value in env for value in node.inputs):
+            args = map_values(read, node.args)
+            kwargs = {name: map_values(read, arg) for name, arg in node.kwargs.items()}
+            changed = Node(node.op, args, kwargs, node.source)
+            changed.outputs = tuple(Value(o.spec, changed, o.index, o.weak) for o in node.outputs)
+            env.update(zip(node.outputs, changed.outputs))
+            node = changed
+        out.nodes.append(node)
+    out.outputs = [read(o) if isinstance(o, Value) else o for o in graph.outputs]
+    return out
+
+
+def _pruned(node: Node, live: set[Value]) -> tuple[Node, dict[Value, Value]]:
+    """A scan without what nobody needs, and what stands for its results."""
+    scan, replaced = taken_apart(node), {}
+    body, count = scan.body, len(scan.carry)
+    fixed = {
+        j for j in range(count) if body.outputs[j] is body.inputs[j] and isinstance(scan.carry[j], Value)
+    }
+    for j in fixed:
+        replaced[node.outputs[j]] = scan.carry[j]
+    stacked = [k for k in range(count, len(body.outputs)) if node.outputs[k] in live]
+    first = {}
+    for k in stacked:
+        first.setdefault(body.outputs[k], k)
+    single = list(first.values())
+    carried = [j for j in range(count) if j not in fixed and node.outputs[j] in live]
+    while True:
+        wanted = needed_inputs(body, [body.outputs[i] for i in (*carried, *single)])
+        more = [j for j in range(count) if j not in fixed and (j in carried or body.inputs[j] in wanted)]
+        if more == carried:
+            break
+        carried = more
+    given = scan.given
+    items = [i for i in range(count, count + len(scan.xs)) if body.inputs[i] in wanted]
+    rest = [
+        i for i in range(len(given)) if (i in fixed or i >= count + len(scan.xs)) and body.inputs[i] in wanted
+    ]
+    inputs = [body.inputs[i] for i in (*carried, *items, *rest)]
+    made = Scan(
+        part_of(body, inputs, [body.outputs[i] for i in (*carried, *single)]),
+        tuple(given[i] for i in carried),
+        tuple(given[i] for i in items),
+        tuple(given[i] for i in rest),
+        scan.length,
+        scan.reverse,
+    )
+    found = scan_node(made, node.source)
+    places = {old: new for new, old in enumerate((*carried, *single))}
+    for i in carried:
+        replaced[node.outputs[i]] = found.outputs[places[i]]
+    for k in stacked:
+        replaced[node.outputs[k]] = found.outputs[places[first[body.outputs[k]]]]
+    return found, replaced
+
+
+# -- products ----------------------------------------------------------------------------------------------------------
+class Product(NamedTuple):
+    """A carry that only sums up products.
+
+    Attributes:
+        carry: which.
+        rows: for each step a matrix whose rows are multiplied by those of ``columns``: the sum is ``rows.T @ columns``.
+        columns: the other matrix.
+    """
+
+    carry: int
+    rows: Value
+    columns: Value
+
+
+def hoist_products(graph: Graph) -> Graph:
+    """Take products that a scan only sums up out of it: one product of all steps' matrices after the loop."""
+    if not any(map(is_scan, graph.nodes)):
+        return graph
+    out, env = like(graph), {}
+    for node in graph.nodes:
+        products = _products(taken_apart(node)) if is_scan(node) else []
+        if products:
+            found, after, replaced = _hoisted(node, products)
+            out.nodes += [found, *after]
+            env.update(replaced)
+        else:
+            out.nodes.append(node)
+    out.outputs = list(graph.outputs)
+    return substituted(out, env)
+
+
+def _products(scan: Scan) -> list[Product]:
+    body = scan.body
+    uses: dict[Value, int] = {}
+    for value in [v for node in body.nodes for v in node.inputs] + [
+        o for o in body.outputs if isinstance(o, Value)
+    ]:
+        uses[value] = uses.get(value, 0) + 1
+    found = []
+    for j in range(len(scan.carry)):
+        total, before = body.outputs[j], body.inputs[j]
+        if uses.get(before) == 1 and uses[total] == 1 and total.spec == before.spec:
+            product = _summed(total, before)
+            if product is not None and uses[product] == 1:
+                a, b = product.node.args
+                if len(a.shape) == len(b.shape) == 2 and a.spec.dtype is b.spec.dtype is total.spec.dtype:
+                    found.append(Product(j, a, b))
+    return found
+
+
+def _summed(total: Value, before: Value) -> Value | None:
+    """The matrix product that is added to ``before``, if that is all that ``total`` is."""
+    node = total.node
+    if node is None or node.op.name != "td::add.Tensor" or before not in node.args:
+        return None
+    other = node.args[1] if node.args[0] is before else node.args[0]
+    is_product = isinstance(other, Value) and other.node is not None and other.node.op.name == "td::matmul"
+    return other if is_product and other.spec == total.spec else None
+
+
+def _hoisted(node: Node, products: list[Product]) -> tuple[Node, list[Node], dict[Value, Value]]:
+    """The scan without products, the nodes after it, and what stands for its results."""
+    scan = taken_apart(node)
+    body, count = scan.body, len(scan.carry)
+    gone = {product.carry for product in products}
+    extra = _Extra(scan)
+    pairs = [(extra.rows(p.rows), extra.columns(p.columns)) for p in products]
+    kept = [j for j in range(count) if j not in gone]
+    inputs = [v for j, v in enumerate(body.inputs) if j not in gone]
+    nodes = Graph()
+    nodes.nodes = [*body.nodes, *extra.nodes]
+    outputs = [*(body.outputs[j] for j in kept), *body.outputs[count:], *extra.outputs]
+    made = scan._replace(body=part_of(nodes, inputs, outputs), carry=tuple(scan.carry[j] for j in kept))
+    found = scan_node(made, node.source)
+    stacked = found.outputs[len(kept) :]
+    after: list[Node] = []
+    replaced = dict(zip([node.outputs[j] for j in kept], found.outputs[: len(kept)]))
+    replaced.update(zip(node.outputs[count:], stacked))
+    for product, (a, b) in zip(products, pairs):
+        total, write = node.outputs[product.carry], _Writer(after, node.source)
+        rows, columns = (x if isinstance(x, Value) else stacked[x] for x in (a, b))
+        found_sum = scan.carry[product.carry]
+        for one, two in _pairs(write, rows, columns):
+            found_sum = write.call("add.Tensor", (found_sum, write.product(one, two)), total.shape, total)
+        replaced[total] = found_sum
+    return found, after, replaced
+
+
+def _pairs(write: _Writer, rows: Value, columns: Value) -> list[tuple[Value, Value]]:
+    """The matrices to multiply: all steps at once, or where ``rows`` is the carry that each step of another scan was
+    given, and what it gave is kept as well, that one by one step off, and the first step by itself."""
+    source = rows.node
+    if source is not None and is_scan(source) and rows.shape[0] > 1:
+        scan = taken_apart(source)
+        body, count = scan.body, len(scan.carry)
+        given = body.outputs[rows.index]
+        carries = [j for j in range(count) if body.inputs[j] is given]
+        for k in range(count, len(body.outputs)):
+            if carries and body.outputs[k] is body.outputs[carries[0]]:
+                return write.one_off(source.outputs[k], scan.carry[carries[0]], columns, scan.reverse)
+    return [(write.flat(rows), write.flat(columns))]
+
+
+class _Extra:
+    """What a scan has to stack besides, so that products can be computed after it."""
+
+    def __init__(self, scan: Scan):
+        self.scan, self.nodes = scan, []
+        self.stacked = list(scan.body.outputs[len(scan.carry) :])
+        self.outputs: list[Value] = []
+
+    def rows(self, a: Value) -> Any:
+        """The transpose of the left matrix: an item of xs, or the number of a stacked result."""
+        node = a.node
+        if node is not None and node.op.name == "td::permute" and tuple(node.args[1]) == (1, 0):
+            return self.columns(node.args[0])
+        return self.columns(_Writer(self.nodes, "").call("permute", (a, (1, 0)), a.shape[::-1], a))
+
+    def columns(self, b: Value) -> Any:
+        """The right matrix, likewise."""
+        scan, first = self.scan, len(self.scan.carry)
+        for place, x in enumerate(scan.xs):
+            if scan.body.inputs[first + place] is b:
+                return x
+        if b not in self.stacked:
+            self.stacked.append(b)
+            self.outputs.append(b)
+        return self.stacked.index(b)
+
+
+class _Writer:
+    """Appends calls of operators to a list of nodes."""
+
+    def __init__(self, nodes: list[Node], source: str):
+        self.nodes, self.source = nodes, source
+
+    def call(self, name: str, args: tuple[Any, ...], shape: Sequence[int], like_: Value) -> Value:
+        """The result of an operator with the shape given and the dtype of another value."""
+        op = find(f"td::{name}")
+        args = (*args, *(argument.default for argument in op.schema.positional[len(args) :]))
+        options = {a.name: a.default for a in op.schema.arguments if a.kwarg_only}
+        node = Node(op, args, options, self.source)
+        node.outputs = (Value(TensorSpec(tuple(shape), like_.spec.dtype, like_.spec.device), node, 0),)
+        self.nodes.append(node)
+        return node.outputs[0]
+
+    def flat(self, x: Value) -> Value:
+        """The rows of all steps under each other."""
+        steps, rows, columns = x.shape
+        return self.call("reshape", (x, (steps * rows, columns)), (steps * rows, columns), x)
+
+    def product(self, rows: Value, columns: Value) -> Value:
+        """``rows.T @ columns``."""
+        turned = self.call("permute", (rows, (1, 0)), rows.shape[::-1], rows)
+        return self.call("matmul", (turned, columns), (rows.shape[1], columns.shape[1]), columns)
+
+    def one_off(self, after: Value, init: Value, columns: Value, reverse: bool) -> list[tuple[Value, Value]]:
+        """The pairs where a step's row is what the step before gave, in ``after``, and the first one's is ``init``."""
+        steps = after.shape[0]
+        earlier, later = (
+            self.steps(after, int(reverse), steps - 1),
+            self.steps(columns, 1 - reverse, steps - 1),
+        )
+        start = self.steps(columns, (steps - 1) * reverse, 1)
+        first = self.call("reshape", (start, columns.shape[1:]), columns.shape[1:], columns)
+        return [(self.flat(earlier), self.flat(later)), (init, first)]
+
+    def steps(self, x: Value, first: int, count: int) -> Value:
+        """Some steps of something stacked."""
+        plan = ((first, count, 1), *((0, size, 1) for size in x.shape[1:]))
+        return self.call("basic_index", (x, plan), (count, *x.shape[1:]), x)
