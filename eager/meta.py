@@ -44,6 +44,13 @@ class Detached(AutogradMeta):
     __slots__ = ()
 
 
+def detached(view: Any) -> Any:
+    """Note of a new view, if it is a plain tensor, that it shares memory and no history; returns the view."""
+    if type(view) is Tensor and view._meta is None:
+        view._meta = Detached(None, 0, False)
+    return view
+
+
 def is_detached(tensor: Any) -> bool:
     """Whether a tensor's history is its own, whoever else lies in its memory."""
     return isinstance(tensor._meta, Detached)

@@ -23,7 +23,7 @@ from .backward import backward
 from .construct import asarray, check_device, moved
 from .dunders import by_name, is_operand
 from .hooks import register_hook, retain_grad
-from .meta import Detached, requires_grad_
+from .meta import detached, requires_grad_
 from .tensor import Tensor, wrap, wrap_view
 
 # Methods whose last argument is a list of ints also take the ints one by one: x.reshape(2, 3).
@@ -82,11 +82,7 @@ def transpose_matrices(self: Tensor) -> Any:
 
 def detach(self: Tensor) -> Any:
     """The same elements in the same memory, without history: no gradient flows through it."""
-    if type(self) is not Tensor:
-        return self._without_history()
-    view = wrap_view(self._array, self)
-    view._meta = Detached(None, 0, False)
-    return view
+    return detached(wrap_view(self._array, self)) if type(self) is Tensor else self._without_history()
 
 
 def without_history(self: Tensor) -> Any:

@@ -88,10 +88,11 @@ def test_a_fake_gives_as_many_results_as_the_schema_says(twice, fake):
 
 
 # -- detach ------------------------------------------------------------------------------------------------------------
-def test_a_tensor_with_a_history_is_written_beside_a_detached_one():
+@pytest.mark.parametrize("apart", [lambda y: y.detach(), td.stop_gradient], ids=["detach", "stop_gradient"])
+def test_a_tensor_with_a_history_is_written_beside_a_detached_one(apart):
     x = td.asarray([1.0, 2.0], requires_grad=True)
     y = x * 2.0
-    before = y.detach()
+    before = apart(y)
     y *= x
     assert before.tolist() == [2.0, 8.0]
     assert not before.requires_grad
@@ -99,7 +100,11 @@ def test_a_tensor_with_a_history_is_written_beside_a_detached_one():
     assert x.grad.tolist() == [4.0, 8.0]
 
 
-@pytest.mark.parametrize("part", [lambda y: y.detach(), lambda y: y[0].detach()], ids=["whole", "view"])
+@pytest.mark.parametrize(
+    "part",
+    [lambda y: y.detach(), lambda y: y[0].detach(), td.stop_gradient],
+    ids=["whole", "view", "stop_gradient"],
+)
 def test_a_detached_tensor_gets_no_history_by_writes_through_the_other(part):
     x = td.asarray([1.0, 2.0], requires_grad=True)
     y = td.zeros(2)

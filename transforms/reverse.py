@@ -13,7 +13,7 @@ from ..eager.construct import asarray
 from ..eager.dunders import by_name
 from ..eager.engine import Pass, own
 from ..eager.levels import Level, LevelTensor, open_level, unwrap, wrap_level
-from ..eager.meta import AutogradMeta
+from ..eager.meta import AutogradMeta, detached
 from ..eager.node import zeros_of
 from ..eager.tensor import Tensor, wrap
 from ..errors import ArgumentError, DTypeError, ShapeError
@@ -209,7 +209,7 @@ def stop_gradient(tree: Any) -> Any:
     tensor(3.)
     """
     stop = by_name("stop_gradient")
-    return pytree.map_tree(lambda leaf: stop(leaf) if isinstance(leaf, Tensor) else leaf, tree)
+    return pytree.map_tree(lambda leaf: detached(stop(leaf)) if isinstance(leaf, Tensor) else leaf, tree)
 
 
 # -- checks ------------------------------------------------------------------------------------------------------------
