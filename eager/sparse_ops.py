@@ -15,8 +15,10 @@ from ..operators import sparse as parts
 from ..operators.rules import is_tensor, normalize_axes, promoted_dtype
 from ..registry.dtypes import float32, is_half
 from ..registry.function import functions
+from ..registry.keys import SPARSE
 from ..registry.layouts import sparse_coo
 from ..registry.operator import Operator
+from ..registry.state import adjusted, state
 from ..registry.values import TensorSpec, describe
 from .dunders import by_name
 from .sparse_make import coalesce, of_places, pick, rows_of, summed, to_sparse
@@ -275,7 +277,8 @@ def fall_back(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
             stacklevel=_frames_inside(),
         )
     call = functions.get(op.name, op)
-    return call(*map(_dense, args), **{name: _dense(value) for name, value in kwargs.items()})
+    with adjusted(exclude=state.include & SPARSE):  # else a key that the user includes leads here again
+        return call(*map(_dense, args), **{name: _dense(value) for name, value in kwargs.items()})
 
 
 def _frames_inside() -> int:

@@ -154,10 +154,14 @@ class Registration:
         return self.dtypes is None or other.dtypes is None or bool(self.dtypes & other.dtypes)
 
     def is_rerun_of(self, other: Registration, override: bool) -> bool:
-        """Whether this registration is the other one, made again by running its module or cell again."""
+        """Whether this registration is the other one, made again by running its module, cell or function again."""
         if self.name != other.name or self.dtypes != other.dtypes:
             return False
-        return self.place.run_again(other.place) or (not override and self.origin == other.origin)
+        if self.place.run_again(other.place):
+            return True
+        # One line may register several kernels: that of a function to which they are given.
+        same = getattr(self.fn, "__code__", None) is getattr(other.fn, "__code__", None)
+        return not override and same and self.origin == other.origin
 
     def __repr__(self) -> str:
         dtypes = f" for {', '.join(sorted(d.name for d in self.dtypes))}" if self.dtypes else ""

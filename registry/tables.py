@@ -89,23 +89,26 @@ def _registration_line(registration: Registration, seen: set[tuple[str, frozense
     return text + (f"  ({'; '.join(notes)})" if notes else "")
 
 
-def dispatch_table(name: str) -> DispatchTable:
+def dispatch_table(name: str | Operator) -> DispatchTable:
     """The dispatch table of an operator.
 
     Args:
-        name: ``"add"``, ``"add.Tensor"``, or with a namespace, ``"myns::mul_add"``.
+        name: ``"add"``, ``"add.Tensor"``, or with a namespace, ``"myns::mul_add"``; or the operator itself.
 
     Returns:
         A mapping from key names to entries that prints as a table.
 
     Raises:
         UnknownOperatorError: no operator has that name.
-        ArgumentError: the name is no string.
+        ArgumentError: it is neither a name nor an operator.
 
     >>> import tandem as td
     >>> td.dispatch_table("add")["CPU"].kind
     'kernel'
     """
+    operator = getattr(name, "operator", name)
+    if isinstance(operator, Operator):
+        return DispatchTable(operator)
     if not isinstance(name, str):
         raise ArgumentError(
             f'dispatch_table takes the name of an operator, such as "add", not {describe(name)}'
@@ -113,6 +116,6 @@ def dispatch_table(name: str) -> DispatchTable:
     namespace, colons, rest = name.rpartition("::")
     stem, dot, overload = rest.partition(".")
     for operator in find_overloads(namespace if colons else "td", stem):
-        if not dot or operator.schema.overload == overload:
+        if not dot or operator.schema.overload == ("" if overload == "default" else overload):
             return DispatchTable(operator)
     raise UnknownOperatorError(f"{namespace or 'td'}::{stem} has no overload {overload!r}")

@@ -295,3 +295,30 @@ def test_blocks_of_coroutines_leave_nothing_behind():
 
     asyncio.run(everything())
     assert state() == (0, 0)
+
+
+def test_tables_of_operators_and_of_the_default_overload():
+    assert td.dispatch_table(td.add).operator is td.dispatch_table("add.Tensor").operator
+    assert td.dispatch_table("exp.default").operator is td.dispatch_table(td.ops.td.exp.default).operator
+
+
+@pytest.mark.filterwarnings("ignore::tandem.errors.FallbackWarning")
+def test_a_sparse_key_that_is_included_is_served_once():
+    with td.include_keys("SparseCPU"):
+        assert td.cos(td.asarray([0.0])).tolist() == [1.0]
+
+
+def test_one_line_that_registers_two_kernels_is_no_line_run_again():
+    with td.Library("regress", "DEF") as lib:
+        lib.define("f(Tensor x) -> Tensor")
+
+        def register(kernel, **options):
+            return lib.impl("f", kernel, "CPU", **options)
+
+        register(lambda x: 1)
+        with pytest.raises(td.errors.RegistrationError, match="allow_override"):
+            register(lambda x: 2)
+        assert td.ops.regress.f(0.0) == 1
+        with register(lambda x: 3, allow_override=True):
+            assert td.ops.regress.f(0.0) == 3
+        assert td.ops.regress.f(0.0) == 1
