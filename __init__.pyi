@@ -32,6 +32,7 @@ from .eager.construct import tensor as tensor
 from .eager.dispatch_mode import DispatchMode as DispatchMode
 from .eager.dispatch_mode import no_dispatch as no_dispatch
 from .eager.functionalize import functionalize as functionalize
+from .eager.generator import Generator as Generator
 from .eager.layouts import quantize_per_channel as quantize_per_channel
 from .eager.layouts import quantize_per_tensor as quantize_per_tensor
 from .eager.layouts import sparse_coo_tensor as sparse_coo_tensor
@@ -90,6 +91,14 @@ from .registry.values import TensorSpec as TensorSpec
 from .transforms import checkpoint_policies as checkpoint_policies
 from .transforms.checkpoint import checkpoint as checkpoint
 from .transforms.checkpoint import checkpoint as remat
+from .transforms.collectives import all_gather as all_gather
+from .transforms.collectives import axis_index as axis_index
+from .transforms.collectives import axis_size as axis_size
+from .transforms.collectives import pmax as pmax
+from .transforms.collectives import pmean as pmean
+from .transforms.collectives import pmin as pmin
+from .transforms.collectives import ppermute as ppermute
+from .transforms.collectives import psum as psum
 from .transforms.custom_jvp import custom_jvp as custom_jvp
 from .transforms.custom_vjp import custom_vjp as custom_vjp
 from .transforms.forward import jvp as jvp
@@ -250,6 +259,21 @@ def atanh(
 ) -> Tensor:
     """The number whose hyperbolic tangent is each element; NaN outside of [-1, 1]."""
 
+def axis_gather(
+    self: _TensorLike,
+    number: _TensorLike,
+    axis_name: Any,
+    axis_size: _b.int,
+) -> Tensor:
+    """All examples of the axis of a `vmap`, stacked in front, for each example; what `td.all_..."""
+
+def axis_sum(
+    self: _TensorLike,
+    axis_name: Any,
+    axis_size: _b.int,
+) -> Tensor:
+    """The sum over the axis of a `vmap`, for each example; what `td.psum` calls."""
+
 def bitwise_and(
     self: _TensorLike,
     other: _TensorLike,
@@ -300,7 +324,11 @@ def ceil(
     self: _TensorLike,
 ) -> Tensor:
     """Each element rounded up; integers stay as they are."""
+
 def checkpoint_name(
+    self: _TensorLike,
+    name: _b.str,
+) -> Tensor:
     """The tensor under a name that policies of `td.checkpoint` go by."""
 
 def clip(
@@ -894,6 +922,11 @@ def reciprocal(
     """One over each element."""
 
 def recompute_barrier(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """The first tensor. The second says what the result is for, so that equal calls for other..."""
+
 def relu(
     self: _TensorLike,
 ) -> Tensor:
