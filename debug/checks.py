@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import lazy
 from ..eager.construct import asarray
 from ..eager.dispatch_mode import DispatchMode
 from ..eager.dunders import by_name
@@ -70,6 +71,17 @@ class Place:
     fixed: tuple[tuple[str, Any], ...]
     source: str
     inner: int = 0
+
+    def in_step(self) -> Place:
+        """The same in the body of a loop: one more value says in which step."""
+        number = sum(name.startswith("_step") for name, _ in self.fixed)
+        pair = (f"_step{number}", None)
+        return replace(self, message=f"{self.message} in step {{{pair[0]}}}", fixed=(*self.fixed, pair))
+
+    def with_step(self, values: Args, step: Any) -> Args:
+        """The values for :meth:`in_step`."""
+        count = len(values) - self.inner
+        return (*values[:count], step, *values[count:])
 
     def text(self, values: Args, example: tuple[int, ...] = ()) -> str:
         """The message with values in it, and where."""
@@ -206,12 +218,24 @@ class Checks(DispatchMode):
         if "division" in self.kinds and op.name in DIVISORS:
             bad = _is_zero(args[DIVISORS[op.name]])
             self.collect(self._place("division", f"division by zero in {_call(op, args)}"), bad, ())
-        out = op(*args, **kwargs)
-        if "nan" in self.kinds:
+        out = self._run(op, args, kwargs)
+        if "nan" in self.kinds and op.schema.namespace != "control":
             for item in flat(out):
                 if isinstance(item, Tensor) and item.dtype.is_inexact:
                     bad = by_name("any")(by_name("isnan")(item))
                     self.collect(self._place("nan", f"nan given by {_call(op, args)}"), bad, ())
+        return out
+
+    def _run(self, op: Operator, args: Args, kwargs: dict[str, Any]) -> Any:
+        """Run an operator; of a loop or branches also collect what the checks in its bodies find."""
+        if op.schema.namespace != "control":
+            return op(*args, **kwargs)
+        out, findings = lazy.debug_machinery("bodies").CONTROL[op.name](op, args, kwargs)
+        for place, failed, values, step in findings:
+            if step is None:
+                self.collect(place, failed, values)
+            else:
+                self.collect(place.in_step(), failed, place.with_step(values, step))
         return out
 
     def _place(self, kind: str, message: str) -> Place:
@@ -219,16 +243,15 @@ class Checks(DispatchMode):
 
     def collect(self, place: Place, failed: Any, values: Args) -> None:
         """Keep a failure, as a value that lives as long as the function's results do."""
-        if (
-            current_trace() is not self.trace
-        ):  # the body of a loop, traced for itself: it says so when it runs
-            run_check(place, by_name("logical_not")(failed), values)
-            return
         count = len(values)
         failed, values = self._outside(failed, values)
+        place = replace(place, inner=place.inner + len(values) - count)
+        if current_trace() is not self.trace:  # the body of a loop: see bodies.py
+            run_check(place, by_name("logical_not")(failed), values)
+            return
         if type(failed) is Tensor and not as_array(failed).any():
             return
-        self.places.append(replace(place, inner=len(values) - count))
+        self.places.append(place)
         self.failed.append(failed)
         self.values.append(values)
 
