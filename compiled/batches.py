@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from .. import pytree
+from ..eager.batched.kernel import open_batch
 from ..eager.batched.tensor import BatchedTensor, wrap_batched
 from ..eager.levels import Level, LevelTensor, check_open
 from ..eager.tensor import Tensor
 from ..registry.values import SCALARS
-from ..vmap import vmap
 from .arguments import Arguments, Bound
 from .leaves import leaf_key
 
@@ -35,7 +35,7 @@ class Batches:
     def call(self, level: Level, bound: Bound) -> Any:
         """Call the function where ``level``, one of ``vmap``, is the innermost among its arguments.
 
-        Everything in the result becomes a value of that level.
+        What differs from example to example in the result becomes a value of that level.
         """
         moving = tuple(i for i, leaf in enumerate(bound.leaves) if is_data(leaf))
         own = [i for i in moving if _belongs(bound.leaves[i], level)]
@@ -48,7 +48,9 @@ class Batches:
                 self._made.clear()
             made = self._made[key] = self._jit(self._function(bound, moving, own, level))
         given = [bound.leaves[i]._payload if i in own else bound.leaves[i] for i in moving]
-        return pytree.map_tree(lambda found: wrap_batched(level, found), made(*given))
+        result, batched = made(*given)
+        leaves, treedef = pytree.flatten(result)
+        return treedef.unflatten([wrap_batched(level, x) if own else x for x, own in zip(leaves, batched)])
 
     def _function(self, bound: Bound, moving: tuple[int, ...], own: list[int], level: Level) -> Any:
         template = list(bound.leaves)
@@ -61,14 +63,17 @@ class Batches:
                 filled[place] = leaf
             return self._arguments.call(self._fn, bound.treedef.unflatten(filled), bound.statics)
 
-        of_one.__name__ = of_one.__qualname__ = self._arguments.name
-        axes, size = tuple(0 if place in own else None for place in moving), level.batch_size
-        mapped = vmap(of_one, axes, axis_name=level.axis_name, axis_size=size)
+        name, size, axis_name = f"vmap({self._arguments.name})", level.batch_size, level.axis_name
+        prepared: dict[Any, Any] = {}
 
         def of_batch(*leaves: Any) -> Any:
-            return mapped(*leaves)
+            with open_batch(name, size, prepared, axis_name) as inner:
+                given = [wrap_batched(inner, x) if n in own else x for n, x in zip(moving, leaves)]
+                found, treedef = pytree.flatten(of_one(*given))
+            batched = [_belongs(leaf, inner) for leaf in found]
+            return treedef.unflatten([x._payload if own else x for x, own in zip(found, batched)]), batched
 
-        of_batch.__name__ = of_batch.__qualname__ = f"vmap({self._arguments.name})"
+        of_batch.__name__ = of_batch.__qualname__ = name
         of_batch.stands_for = self._fn  # type: ignore[attr-defined]
         return of_batch
 

@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from ..eager import dispatch_mode as modes
 from ..eager.meta import TRACING
 from ..eager.node import Node, version_of
@@ -18,7 +16,7 @@ from ..errors import AutogradError, VersionError
 from ..registry.keys import AUTOGRAD
 from ..registry.state import state
 from ..registry.values import describe
-from ..tracer.graph import Value
+from .backward import Backward, without
 from .graph_function import GraphFunction, tuple_of
 from .outputs import Output, OutputPlan
 from .partition import Split
@@ -59,7 +57,7 @@ class Derivative:
         moving: numbers of the leaves that are parameters.
 
     Attributes:
-        forward, backward: the two halves, as functions of arrays.
+        forward, backward: the two halves.
         holds: which of the call's values its node keeps.
     """
 
@@ -83,15 +81,14 @@ class Derivative:
         self.counts, self.tensors, self.keys = (0, 0), list[int](), list[int]()
         self.parameters = len(split.forward.parameters)
         self.forward = GraphFunction(split.forward, name)
-        self.specs = {root: split.forward.outputs[root].spec for root in roots}
         self.active = Active(tuple(Rule(n, None, (), 0, False, False) for n in range(len(targets))), ())
-        self._cotangents = len(split.reads) - len(roots)
         places = {value: n for n, value in enumerate([*split.forward.parameters, *split.forward.outputs])}
-        self.reads = tuple(places[value] for value in split.reads[: self._cotangents])
+        self.reads = tuple(places[value] for value in split.reads[: len(split.reads) - len(roots)])
         numbers = {n for n, value in enumerate(split.forward.parameters) if value.weak is not None}
         self.holds = tuple(sorted({*self.reads, *needed, *numbers}))
         self.shown = frozenset(self.parameters + root for root in roots)
-        self._set_backward(name)
+        self.backward = Backward(split.backward, f"backward of {name}")
+        self._partial: dict[tuple[int, ...], Backward] = {}  # by the roots that no gradient reaches
 
     @property
     def captured(self) -> bool:
@@ -123,41 +120,28 @@ class Derivative:
         guards = [found.guards[place] for place in self.fixed]
         return tuple(guard.value._ref() if guard.kind == "same" else guard.value for guard in guards)
 
-    def _set_backward(self, name: str) -> None:
-        graph, given = self.split.backward, self.split.backward.inputs
-        self._sources: list[
-            tuple[bool, Any]
-        ] = []  # for each gradient: (whether it is computed, which; or given)
-        computed: list[Value] = []
-        for gradient in graph.outputs:
-            if isinstance(gradient, Value) and gradient.node is not None:
-                if gradient not in computed:
-                    computed.append(gradient)
-                self._sources.append((True, computed.index(gradient)))
-            else:
-                self._sources.append((False, given.index(gradient) if gradient in given else gradient))
-        graph.outputs = list(computed)
-        self.backward = GraphFunction(graph, f"backward of {name}")
-
     def gradients(self, values: dict[int, Any], cotangents: Sequence[Any]) -> list[Any]:
-        """The gradients of the targets, by the compiled backward pass.
+        """The gradients of the targets, by the compiled backward pass; None where they are zero.
 
         Args:
             values: the call's values, by number, as far as they are kept.
             cotangents: the gradient of each root; None: zero.
         """
         given = [values[place] for place in self.reads]
-        given += [self._zeros(n) if g is None else g for n, g in enumerate(cotangents)]
-        arrays = [item._array if isinstance(item, Tensor) else item for item in given]
-        results = self.backward(*arrays) if self.backward.graph.outputs else ()
-        return [
-            results[which] if computed else given[which] if type(which) is int else which
-            for computed, which in self._sources
-        ]
+        missing = tuple([number for number, g in enumerate(cotangents) if g is None])
+        if missing:
+            return self._without(missing)([*given, *(g for g in cotangents if g is not None)])
+        return self.backward([*given, *cotangents])
 
-    def _zeros(self, number: int) -> Any:
-        spec = self.specs[self.roots[number]]
-        return wrap(np.zeros(spec.shape, spec.dtype.np))
+    def _without(self, missing: tuple[int, ...]) -> Backward:
+        """The backward pass where some gradients are zero."""
+        found = self._partial.get(missing)
+        if found is None:
+            graph = self.split.backward
+            cotangents = graph.inputs[len(self.reads) :]
+            partial = without(graph, cotangents, {cotangents[number] for number in missing})
+            found = self._partial[missing] = Backward(partial, self.backward.function.__name__)
+        return found
 
 
 class CompiledNode(Node):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import pytree
+from ..eager.tensor import wrap
 from ..registry.native_type import NativeCallable, accept_entries
 from ..tracer.graph import Graph, Value
 from .arguments import Arguments
@@ -28,7 +29,7 @@ class GraphFunction(NativeCallable):  # type: ignore[misc]
     It is lowered at the first call.
 
     Args:
-        graph: the graph; its outputs are results of nodes.
+        graph: the graph.
         name: what it is called in messages.
     """
 
@@ -46,7 +47,9 @@ class GraphFunction(NativeCallable):  # type: ignore[misc]
         found = self._found or self._compiled()
         found.hits += 1
         self._native.link(found, self._arguments, (len(given), ()))
-        return () if found.executable is None else tuple(run(found.executable, self.graph, given))
+        if found.executable is None:
+            return tuple([wrap(np.array(given[self.graph.inputs.index(o)])) for o in self.graph.outputs])
+        return tuple(run(found.executable, self.graph, given))
 
     @property
     def executable(self) -> Any:

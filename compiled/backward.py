@@ -1,0 +1,104 @@
+"""The backward half as a function: which of its results are computed, and what it is where gradients are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..eager.tensor import Tensor
+from ..lowering.passes import remove_dead_code
+from ..lowering.rewrite import new_node, with_arguments
+from ..registry.operator import find
+from ..tracer.graph import Graph, Node, Value, map_values
+from .graph_function import GraphFunction
+
+
+class Backward:
+    """Computes the gradients of a function's inputs.
+
+    Args:
+        graph: what computes them; its outputs are Values, or None where a gradient is zero.
+        name: what it is called.
+    """
+
+    def __init__(self, graph: Graph, name: str):
+        self._sources: list[
+            tuple[bool, Any]
+        ] = []  # for each gradient: whether it is computed, and which; or given
+        computed: list[Value] = []
+        for gradient in graph.outputs:
+            if isinstance(gradient, Value) and gradient.node is not None:
+                if gradient not in computed:
+                    computed.append(gradient)
+                self._sources.append((True, computed.index(gradient)))
+            else:
+                self._sources.append((False, None if gradient is None else graph.inputs.index(gradient)))
+        own = Graph()
+        own.inputs, own.nodes, own.outputs = graph.inputs, graph.nodes, list(computed)
+        self.function = GraphFunction(own, name)
+
+    def __call__(self, given: Sequence[Any]) -> list[Any]:
+        """The gradients.
+
+        Args:
+            given: a tensor or a number for each of the graph's inputs.
+        """
+        arrays = [item._array if isinstance(item, Tensor) else item for item in given]
+        results = self.function(*arrays) if self.function.graph.outputs else ()
+        return [
+            results[which] if computed else None if which is None else given[which]
+            for computed, which in self._sources
+        ]
+
+
+def without(graph: Graph, cotangents: Sequence[Value], missing: set[Value]) -> Graph:
+    """The backward graph where some gradients are zero. What follows from these alone is zero too, and is not computed:
+    it would be NaN where a derivative is infinite.
+
+    Args:
+        graph: the backward graph, which is linear in the gradients that it takes.
+        cotangents: its inputs that are gradients.
+        missing: those of them that are zero.
+    """
+    out = Graph()
+    out.inputs = [value for value in graph.inputs if value not in missing]
+    flowing, zero = set(cotangents), set(missing)
+    env = {value: value for value in out.inputs}
+    for node in graph.nodes:
+        carriers = [value for value in node.inputs if value in flowing]
+        if carriers:
+            flowing.update(node.outputs)
+        gone = [value for value in carriers if value in zero]
+        if carriers and len(gone) == len(carriers):
+            zero.update(node.outputs)
+            continue
+        rest = _other_term(node, zero)
+        if rest is not None:
+            env[node.outputs[0]] = env[rest]
+            continue
+        for value in gone:
+            if value not in env:
+                env[value] = _zeros(out, value)
+        kwargs = {name: map_values(env.__getitem__, arg) for name, arg in node.kwargs.items()}
+        new = with_arguments(node, map_values(env.__getitem__, node.args), kwargs)
+        out.nodes.append(new)
+        env.update(zip(node.outputs, new.outputs))
+    out.outputs = [None if o is None or o in zero else env[o] for o in graph.outputs]
+    return remove_dead_code(out)
+
+
+def _other_term(node: Node, zero: set[Value]) -> Value | None:
+    """What a sum of zero and something is; None for other nodes."""
+    if node.op.name != "td::add.Tensor" or not all(isinstance(arg, Value) for arg in node.args):
+        return None
+    rest = [value for value in node.args if value not in zero]
+    same = len(rest) == 1 and len(node.args) == 2 and rest[0].spec == node.outputs[0].spec
+    return rest[0] if same else None
+
+
+def _zeros(graph: Graph, value: Value) -> Value:
+    spec = value.spec
+    options = {"dtype": spec.dtype, "device": spec.device}
+    node = new_node(find("td::full"), (spec.shape, 0), options, spec, "")
+    graph.nodes.append(node)
+    return node.outputs[0]
