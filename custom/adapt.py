@@ -15,14 +15,36 @@ Kernel = Callable[..., Any]
 
 
 def adapted(schema: Schema, fn: Kernel) -> Kernel:
-    """The kernel of a function: itself, where it gives one tensor and writes nothing."""
+    """The kernel of a function, which holds it to what the schema says about results and writing."""
     single = len(schema.returns) == 1 and schema.returns[0].type.form == "base"
-    if single and not schema.is_mutable:
+    tensor = single and schema.returns[0].type.core == "Tensor"
+    kernel = _new_tensor(schema, fn) if tensor else fn if single else _shaped(schema, fn)
+    if kernel is fn and not schema.is_mutable:
         return fn
-    kernel = _shaped(schema, fn) if not single else fn
     if schema.is_mutable:
         kernel = _checked(schema, kernel)
     kernel.__qualname__ = getattr(fn, "__qualname__", repr(fn))
+    return kernel
+
+
+def _new_tensor(schema: Schema, fn: Kernel) -> Kernel:
+    """One new tensor: an array would lose the history, and an argument would be written when the result is."""
+
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        found = fn(*args, **kwargs) if kwargs else fn(*args)
+        if not isinstance(found, Tensor):
+            raise ArgumentError(
+                f"{schema.full_name}: its kernel gives {describe(found)}, and by the schema Tensor; return "
+                "td.asarray(array), or register it with td.numpy_kernel(fn) if it works on arrays"
+            )
+        for arg in args:
+            if arg is found:
+                raise ArgumentError(
+                    f"{schema.full_name}: its result is one of its arguments, so it shares memory with it, and results "
+                    "of a custom op are new tensors; return x.clone()"
+                )
+        return found
+
     return kernel
 
 

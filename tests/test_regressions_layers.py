@@ -233,3 +233,24 @@ def test_a_derivative_of_an_operator_that_writes_is_refused_at_once():
             op.register_autograd(lambda ctx: None)
     finally:
         op.remove()
+
+
+@pytest.mark.parametrize(
+    ("fn", "match"),
+    [
+        (lambda x: x.numpy() * 2, "ndarray"),
+        (lambda x: None, "NoneType"),
+        (lambda x: x, "one of its arguments"),
+    ],
+    ids=["array", "none", "argument"],
+)
+def test_a_custom_operator_gives_a_new_tensor(fn, match):
+    op = td.custom_op("regress::wrong", fn, schema="(Tensor x) -> Tensor")
+    try:
+        op.register_fake(lambda x: td.empty_like(x))
+        op.register_autograd(lambda ctx, g: g)
+        for x in (td.ones(2), td.ones(2).requires_grad_()):
+            with pytest.raises(td.errors.ArgumentError, match=rf"regress::wrong.*{match}"):
+                op(x)
+    finally:
+        op.remove()
