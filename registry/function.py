@@ -73,10 +73,10 @@ class OperatorFunction(NativeCallable):  # type: ignore[misc]
             raise AttributeError(name)
         return getattr(self.operator, name)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self.target(*args, **kwargs)
 
-    def _first_call(self, *args: Any, **kwargs: Any) -> Any:
+    def _first_call(self, /, *args: Any, **kwargs: Any) -> Any:
         """The first call of any operator in this process: load what waits for it."""
         awaken()
         if self.target == self._first_call:  # the operator is no longer defined: nobody else has replaced it

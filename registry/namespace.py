@@ -43,7 +43,7 @@ class Packet(NativeCallable):  # type: ignore[misc]
         if len(found) == 1:
             native_type.follow(self, self._callee)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         callee = self._callee
         if type(callee) is not OverloadSet:
             return callee.target(*args, **kwargs)
@@ -112,7 +112,7 @@ class _Retired:
     def __init__(self, namespace: str, name: str):
         self.namespace, self.name = namespace, name
 
-    def target(self, *args: Any, **kwargs: Any) -> Any:
+    def target(self, /, *args: Any, **kwargs: Any) -> Any:
         return _packet(self.namespace, self.name)(*args, **kwargs)
 
 

@@ -214,7 +214,7 @@ class Operator:
         return in_force(self.kernels, key)
 
     # -- calls -----------------------------------------------------------------------------------------------------
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the operator: bind the arguments, compute the key set, run the kernel of its highest key."""
         args, kwargs = (self._binder or self.binder).bind(args, kwargs)
         keyset = self.keyset(args, kwargs)
@@ -272,7 +272,7 @@ class Operator:
             return entry.fn(self, bits, args, kwargs)
         return entry.fn(*args, **kwargs)
 
-    def redispatch(self, keyset: int | DispatchKeySet, *args: Any, **kwargs: Any) -> Any:
+    def redispatch(self, keyset: int | DispatchKeySet, /, *args: Any, **kwargs: Any) -> Any:
         """Run the kernel of the highest key of a key set, not of the arguments' own.
 
         Args:
@@ -324,7 +324,7 @@ class Operator:
             raise no_such_kernel(self, parsed, entry.kind, call)
         return BoundKernel(self, parsed, entry)
 
-    def call_for_key(self, key: KeyName, *args: Any, **kwargs: Any) -> Any:
+    def call_for_key(self, key: KeyName, /, *args: Any, **kwargs: Any) -> Any:
         """Call the operator with the kernel that serves a key, whatever the keys of the arguments.
 
         Args:
@@ -361,7 +361,7 @@ class BoundKernel(NamedTuple):
     key: KeyName
     entry: Entry
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the kernel on the arguments of a call, with the keys up to its own.
 
         Raises:

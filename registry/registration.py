@@ -12,6 +12,7 @@ from ..errors import NoKernelError
 from .dtypes import DType
 from .keys import DispatchKey
 from .source import is_inside
+from .text import shown
 
 Kernel = Callable[..., Any]
 KeyName = DispatchKey | str
@@ -135,7 +136,8 @@ class Registration:
     @property
     def name(self) -> str:
         """The kernel's name for people."""
-        return getattr(self.fn, "__qualname__", repr(self.fn))
+        name: str | None = getattr(self.fn, "__qualname__", None)
+        return shown(self.fn) if name is None else name
 
     @property
     def key_name(self) -> str:

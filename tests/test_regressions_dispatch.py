@@ -322,3 +322,39 @@ def test_one_line_that_registers_two_kernels_is_no_line_run_again():
         with register(lambda x: 3, allow_override=True):
             assert td.ops.regress.f(0.0) == 3
         assert td.ops.regress.f(0.0) == 1
+
+
+@pytest.mark.parametrize("hot", [False, True])
+def test_arguments_may_be_called_self_keyset_and_key(hot):
+    x = td.asarray([1.0, 2.0])
+    with td.Library("regress", "DEF") as lib:
+        lib.define("f(Tensor self, int keyset, int key) -> int")
+        lib.impl("f", lambda self, keyset, key: keyset + key, "CPU")
+        packet, given = td.ops.regress.f, {"self": x, "keyset": 2, "key": 3}
+        for _ in range(100 if hot else 1):
+            assert packet(**given) == packet.default(**given) == packet.default.operator(**given) == 5
+            assert packet.redispatch(td.DispatchKeySet("CPU"), **given) == 5
+            assert packet.call_for_key("CPU", **given) == packet.get_kernel("CPU")(**given) == 5
+            assert (
+                td.exp(self=x).shape
+                == td.add(self=x, other=x).shape
+                == td.ops.td.add(self=x, other=1).shape
+                == (2,)
+            )
+            assert td.vmap(lambda row: td.sum(self=row))(td.zeros((2, 3))).tolist() == [0.0, 0.0]
+
+
+def test_a_kernel_that_cannot_be_printed():
+    class Unprintable:
+        def __repr__(self):
+            raise ValueError("not me")
+
+        def __call__(self, x):
+            return 1
+
+    with td.Library("regress", "DEF") as lib:
+        lib.define("f(Tensor x) -> Tensor")
+        lib.impl("f", Unprintable(), "CPU")
+        assert "Unprintable that cannot be printed" in str(td.dispatch_table("regress::f"))
+        with td.show_dispatch_trace(lambda line: None):
+            assert td.ops.regress.f(0.0) == 1

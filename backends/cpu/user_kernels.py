@@ -136,7 +136,7 @@ class BufferKernel:
         ]
         self._call = ctypes.CFUNCTYPE(None, *kinds)(function.address)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         promised = infer(self.op, _specs(args), {name: _specs(v) for name, v in kwargs.items()})
         results = [np.empty(spec.shape, spec.dtype.np) for spec in specs_of(promised)]
         kept: list[Any] = []

@@ -125,7 +125,7 @@ class KernelStub:
         self.cold_calls = 0
         function.target = self.call_cold
 
-    def call_cold(self, *args: Any, **kwargs: Any) -> Any:
+    def call_cold(self, /, *args: Any, **kwargs: Any) -> Any:
         """A call before the entry is in place."""
         if not state.include:
             self.cold_calls += 1

@@ -125,7 +125,7 @@ class Stub:
         else:
             self.doors.append(Door(method, kind, slow, slow))
 
-    def call_cold(self, *args: Any, **kwargs: Any) -> Any:
+    def call_cold(self, /, *args: Any, **kwargs: Any) -> Any:
         """A call before the entry is in place. Calls that are being traced do not make an operator hot."""
         if not state.include:
             self.cold_calls += 1
@@ -133,7 +133,7 @@ class Stub:
                 self.attempt(self.put_in)
         return self.operator(*args, **kwargs)
 
-    def call_miss(self, *args: Any, **kwargs: Any) -> Any:
+    def call_miss(self, /, *args: Any, **kwargs: Any) -> Any:
         """A call with operand types that have no variant yet."""
         key = self.key_of(*args, **kwargs)
         if key is not None:
