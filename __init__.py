@@ -18,6 +18,13 @@ from . import profiler as profiler
 from . import pytree as pytree
 from . import tree as tree
 from .backends.cpu import kernels as _cpu_kernels
+from .control.doors import associative_scan as associative_scan
+from .control.doors import cond as cond
+from .control.doors import fori_loop as fori_loop
+from .control.doors import map as map
+from .control.doors import scan as scan
+from .control.doors import switch as switch
+from .control.doors import while_loop as while_loop
 from .custom.doors import c_kernel as c_kernel
 from .custom.doors import composite_op as composite_op
 from .custom.doors import cuda_kernel as cuda_kernel

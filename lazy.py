@@ -51,6 +51,12 @@ def recomputation() -> ModuleType:
     return module(f"{__package__}.eager.recompute")
 
 
+def control_machinery(part: str) -> ModuleType:
+    """``loops``, ``branches`` or ``associative`` of control flow; tracer and lowering come along."""
+    module(f"{__package__}.compiled.function")
+    return module(f"{__package__}.control.{part}")
+
+
 def functionalize_machinery() -> ModuleType:
     """What ``functionalize`` runs on: the Functionalize key's kernel."""
     return module(f"{__package__}.eager.functionalize_run")

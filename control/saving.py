@@ -39,9 +39,9 @@ def saved_values(joint: Graph, primals: Sequence[Value], carried: int, results: 
         if value in free or value in seen:
             continue
         seen.add(value)
-        node = value.node
-        if node is not None and _is_recomputed(node, free, seen | set(kept)):
-            waiting += node.inputs
+        maker = value.node
+        if maker is not None and _is_recomputed(maker, free, seen | set(kept)):
+            waiting += maker.inputs
         else:
             kept[value] = None
     return list(kept)

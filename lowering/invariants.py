@@ -18,7 +18,8 @@ def hoist_invariants(graph: Graph) -> Graph:
     """
     if not any(map(is_scan, graph.nodes)):
         return graph
-    out, env = like(graph), {}
+    out = like(graph)
+    env: dict[Value, Value] = {}
     for node in graph.nodes:
         if is_scan(node):
             before, found = _hoisted(node)

@@ -130,7 +130,7 @@ def _pruned(node: Node, live: set[Value]) -> tuple[Node, dict[Value, Value]]:
     for j in fixed:
         replaced[node.outputs[j]] = scan.carry[j]
     stacked = [k for k in range(count, len(body.outputs)) if node.outputs[k] in live]
-    first = {}
+    first: dict[Any, int] = {}
     for k in stacked:
         first.setdefault(body.outputs[k], k)
     single = list(first.values())
@@ -272,7 +272,8 @@ class _Extra:
     """What a scan has to stack besides, so that products can be computed after it."""
 
     def __init__(self, scan: Scan):
-        self.scan, self.nodes = scan, []
+        self.scan = scan
+        self.nodes: list[Node] = []
         self.stacked = list(scan.body.outputs[len(scan.carry) :])
         self.outputs: list[Value] = []
 

@@ -18,7 +18,6 @@ from ...tracer.graph import Value
 
 IS_X86 = platform.machine() in ("x86_64", "AMD64")
 FLUSH = 0x8040  # bits of MXCSR: denormal results, and denormal operands, are zero
-COPY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
 
 
 class BodyTable:
@@ -163,7 +162,7 @@ class LoopWriter:
     def copy(self, target: str, source: str, count: int) -> None:
         """Copy bytes, unless it is known that they are there."""
         if target != source and count:
-            self.writer.extra.append(COPY)
+            self.writer.module.declare("llvm.memcpy.p0.p0.i64", "void", "ptr", "ptr", "i64", "i1")
             self.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {count}, i1 false)")
 
     def check(self, failed: str) -> None:
@@ -194,7 +193,8 @@ class LoopWriter:
         """From here on denormal numbers are zero."""
         if not self.flushes:
             return
-        self.writer.extra += [f"declare void @llvm.x86.sse.{name}mxcsr(ptr)" for name in ("st", "ld")]
+        for name in ("st", "ld"):
+            self.writer.module.declare(f"llvm.x86.sse.{name}mxcsr", "void", "ptr")
         self.do(f"%{self.name}_mode = alloca i32")
         self.do(f"%{self.name}_flush = alloca i32")
         self.do(f"call void @llvm.x86.sse.stmxcsr(ptr %{self.name}_mode)")

@@ -1,0 +1,148 @@
+"""``cond`` and ``switch``: Python branches, or while tracing an operator that holds all branches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import pytree
+from ..eager.construct import asarray
+from ..eager.dunders import by_name
+from ..errors import ArgumentError, DTypeError, ShapeError
+from ..registry.dtypes import bool_
+from ..registry.values import describe
+from ..tracer.trace import current_trace
+from . import recording as recording
+from .loops import is_batched, with_common_inputs
+from .ops import SWITCH
+from .structure import Leaves, as_tensor, check_structure, take_apart
+from .subgraph import trace_body
+
+Branch = Callable[..., Any]
+
+
+def cond(pred: Any, true_fn: Branch, false_fn: Branch, operands: tuple[Any, ...]) -> Any:
+    """See :func:`tandem.cond`."""
+    if type(pred) is bool:
+        return (true_fn if pred else false_fn)(*operands)
+    value = _checked("cond", "pred", pred)
+    if value.dtype is not bool_:
+        value = value != 0
+    return _choose("cond", value, [false_fn, true_fn], operands)
+
+
+def switch(index: Any, branches: Sequence[Branch], operands: tuple[Any, ...]) -> Any:
+    """See :func:`tandem.switch`."""
+    chosen = list(branches)
+    if not chosen:
+        raise ArgumentError("switch: there are no branches to choose from")
+    if type(index) is int:
+        return chosen[min(max(index, 0), len(chosen) - 1)](*operands)
+    value = _checked("switch", "index", index)
+    if not value.dtype.is_integer:
+        raise DTypeError(f"switch: index is an integer, not {describe(index)}")
+    if len(chosen) == 1:
+        return chosen[0](*operands)
+    return _choose("switch", by_name("clip")(value, 0, len(chosen) - 1), chosen, operands)
+
+
+def _checked(name: str, what: str, value: Any) -> Any:
+    tensor = as_tensor(value)
+    if tensor.shape:
+        raise ShapeError(
+            f"{name}: {what} is one value of shape (), not {describe(value)}; reduce it, as with .any()"
+        )
+    return tensor
+
+
+def _choose(name: str, index: Any, branches: list[Branch], operands: tuple[Any, ...]) -> Any:
+    if current_trace() is None:
+        if is_batched(index):
+            return _select(name, index, branches, operands)
+        return branches[int(index)](*operands)
+    leaves, treedef = pytree.flatten(operands)
+    places = [place for place, leaf in enumerate(leaves) if not _is_static(leaf)]
+    tensors = [as_tensor(leaves[place]) for place in places]
+
+    def inner(branch: Branch, given: Sequence[Any]) -> Any:
+        filled = list(leaves)
+        for place, tensor in zip(places, given):
+            filled[place] = tensor
+        return branch(*treedef.unflatten(filled))
+
+    return _traced(name, index, [lambda given, b=b: inner(b, given) for b in branches], tensors)  # type: ignore[misc]
+
+
+def _is_static(leaf: Any) -> bool:
+    """Whether a leaf is nothing that a tensor could be made of: a function, a string, None."""
+    return isinstance(leaf, str) or (callable(leaf) and not hasattr(leaf, "spec"))
+
+
+def _traced(name: str, index: Any, branches: list[Callable[[Sequence[Any]], Any]], tensors: list[Any]) -> Any:
+    """Trace all branches, and choose among them when the compiled function runs."""
+    specs = [x.spec for x in tensors]
+    seen: list[Leaves] = [None] * len(branches)  # type: ignore[list-item]
+
+    def look(place: int) -> Any:
+        def run(*given: Any) -> list[Any]:
+            seen[place] = take_apart(name, f"the result of branch {place}", branches[place](given))
+            return seen[place].tensors
+
+        return trace_body(name, run, specs)
+
+    parts = [look(place) for place in range(len(branches))]
+    wanted = _common(name, seen)
+    if any(x.dtype is not dtype for leaves in seen for x, dtype in zip(leaves.tensors, wanted)):
+        parts = [trace_body(name, _casting(branch, wanted), specs) for branch in branches]
+    graphs = with_common_inputs(len(tensors), parts)
+    reached = [x for part in parts for x in part.reached]
+    return seen[0].treedef.unflatten(SWITCH(graphs, index, [*tensors, *reached]))
+
+
+def _casting(branch: Callable[[Sequence[Any]], Any], wanted: list[Any]) -> Callable[..., list[Any]]:
+    """A branch whose results have the dtypes given."""
+
+    def run(*given: Any) -> list[Any]:
+        leaves, _ = pytree.flatten(branch(given))
+        return [by_name("astype")(as_tensor(x), dtype, copy=False) for x, dtype in zip(leaves, wanted)]
+
+    return run
+
+
+def _common(name: str, seen: Sequence[Leaves]) -> list[Any]:
+    """The dtypes of the results that the branches agree on; a Python number takes that of the others.
+
+    Raises:
+        ArgumentError: they do not agree; the message names the key path.
+    """
+    first, dtypes = seen[0], []
+    for place, other in enumerate(seen[1:], 1):
+        check_structure(name, f"the results of branches 0 and {place}", first.treedef, other.treedef)
+    for leaf in range(len(first.tensors)):
+        strong = [leaves.tensors[leaf] for leaves in seen if not leaves.weak[leaf]]
+        model = (strong or [first.tensors[leaf]])[0]
+        for place, leaves in enumerate(seen):
+            x = leaves.tensors[leaf]
+            if x.shape != model.shape or (x.dtype is not model.dtype and not leaves.weak[leaf]):
+                path = first.treedef.paths()[leaf]
+                raise ArgumentError(
+                    f"{name}: the results of the branches differ{f' at {path}' if path else ''}: "
+                    f"{describe(model)} and {describe(x)}, of branch {place}; give all the same shape and dtype"
+                )
+        dtypes.append(model.dtype)
+    return dtypes
+
+
+def _select(name: str, index: Any, branches: list[Branch], operands: tuple[Any, ...]) -> Any:
+    """The branches that each example of a batch chooses: all are computed."""
+    results = [take_apart(name, "the result of a branch", branch(*operands)) for branch in branches]
+    wanted = _common(name, results)
+    rows = [
+        [by_name("astype")(x, dtype, copy=False) for x, dtype in zip(leaves.tensors, wanted)]
+        for leaves in results
+    ]
+    found = rows[-1]
+    number = by_name("astype")(index, asarray(0).dtype, copy=False)
+    for place in reversed(range(len(rows) - 1)):
+        found = [by_name("where")(number <= place, one, other) for one, other in zip(rows[place], found)]
+    return results[0].treedef.unflatten(found)
