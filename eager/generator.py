@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, ShapeError, UnsupportedError
 from ..operators import random
 from ..operators.casting import astype
+from ..operators.joining import concat
 from ..operators.random_typed import Key
 from ..registry.dtypes import int64, uint32
 from .batched.tensor import wrap_batched
@@ -25,12 +25,11 @@ entrances: list[Callable[[Tensor], Tensor]] = []
 
 
 def _seeded(seed: Any) -> Any:
+    """The state of a generator that has made no key."""
     words = random.key(seed).words
     if words.shape != (WORDS,):
         raise ShapeError(f"Generator: takes one seed, not a tensor of shape {words.shape[:-1]}")
-    state = np.zeros(WORDS + 1, np.int64)
-    state[:WORDS] = words._host("a generator's seed")
-    return state
+    return concat((astype(words, int64), wrap(np.zeros(1, np.int64))), 0)
 
 
 @dataclass(eq=False, repr=False, init=False)
@@ -67,15 +66,20 @@ class Generator:
     def __init__(self, seed: Any = 0, *, randomness: str = "error"):
         if randomness not in CHOICES:
             raise ArgumentError(f"Generator: randomness is one of {', '.join(CHOICES)}, not {randomness!r}")
-        self._state, self.randomness = wrap(_seeded(seed)), randomness
+        self._state, self.randomness = _seeded(seed), randomness
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, sampler: str) -> Callable[..., Any]: ...
 
     def manual_seed(self, seed: Any) -> Generator:
         """Start again from a seed; returns the generator.
 
         Raises:
-            UnsupportedError: a function is being traced.
+            DTypeError, ValueArgumentError: that is no seed.
+            UnsupportedError: a function is being traced that cannot write the state back.
         """
-        self._assign(_seeded(seed))
+        self._entered()[...] = _seeded(seed)
         return self
 
     def get_state(self) -> Tensor:
@@ -88,7 +92,7 @@ class Generator:
 
         Raises:
             DTypeError, ShapeError: that is none.
-            UnsupportedError: a function is being traced.
+            UnsupportedError: a function is being traced that cannot write the state back.
         """
         if not isinstance(state, Tensor) or state.dtype is not int64:
             raise DTypeError(f"set_state takes what get_state gave, not {state!r}")
@@ -96,14 +100,7 @@ class Generator:
             raise ShapeError(
                 f"set_state takes a state of {WORDS + 1} elements, not one of shape {state.shape}"
             )
-        self._assign(np.array(state._host("set_state")))
-
-    def _assign(self, array: Any) -> None:
-        if self._entered() is not self._state or type(self._state) is not Tensor:
-            raise UnsupportedError(
-                "a Generator is seeded or set inside a traced function; do it outside, or use td.random.key"
-            )
-        self._state[...] = wrap(array)
+        self._entered()[...] = state
 
     def _entered(self) -> Any:
         """The state, or what stands for it in a trace."""
@@ -141,10 +138,10 @@ class Generator:
 def _method(name: str) -> Callable[..., Any]:
     function = getattr(random, name)
 
-    @functools.wraps(function, assigned=("__doc__",), updated=())
     def draw(self: Generator, *args: Any, **kwargs: Any) -> Any:
         return function(self.key(), *args, **kwargs)
 
+    draw.__doc__ = f"What :func:`tandem.random.{name}` gives for a new key; the other arguments are the same."
     draw.__name__, draw.__qualname__ = name, f"Generator.{name}"
     return draw
 
