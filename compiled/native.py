@@ -141,9 +141,6 @@ class _Builder:
             self.guards.add(at.G_DICT, len(labels))
         elif kind is list or kind is tuple or treedef._node is pytree.NAMEDTUPLE:
             self.guards.add(at.G_LIST if kind is list else at.G_TUPLE, kind, len(treedef.children))
-        elif treedef._node is pytree.DATACLASS:
-            labels = treedef.static
-            self.guards.add(at.G_ATTRIBUTES, kind, len(labels))
         elif treedef._node.attributes is not None:
             labels, fixed = treedef._node.attributes
             self.guards.add(at.G_ATTRIBUTES, kind, len(labels) + len(fixed))

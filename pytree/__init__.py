@@ -35,7 +35,6 @@ from .matching import broadcast_prefix as broadcast_prefix
 from .matching import difference as difference
 from .matching import flatten_up_to as flatten_up_to
 from .matching import spread_prefix as spread_prefix
-from .nodes import DATACLASS as DATACLASS
 from .nodes import NAMEDTUPLE as NAMEDTUPLE
 from .registration import Partial as Partial
 from .registration import register_dataclass as register_dataclass

@@ -79,24 +79,9 @@ NAMEDTUPLE = Node(lambda t: (t, t._fields, None), lambda k, s, children: k._make
 
 
 # -- dataclasses -------------------------------------------------------------------------------------------------------
-_fields: WeakKeyDictionary[type, tuple[str, ...]] = WeakKeyDictionary()
-
-
 def static_fields(kind: Any) -> tuple[str, ...]:
     """The fields of a dataclass that are no children: those with ``metadata={"static": True}``."""
     return tuple(field.name for field in dataclasses.fields(kind) if field.metadata.get("static"))
-
-
-def _names(kind: type) -> tuple[str, ...]:
-    found = _fields.get(kind)
-    if found is None:
-        found = _fields[kind] = tuple(field.name for field in dataclasses.fields(kind))
-    return found
-
-
-def _take_dataclass(tree: Any) -> Parts:
-    names = _names(type(tree))
-    return attributes_of(tree, names), names, None
 
 
 def attributes_of(tree: Any, names: Sequence[str]) -> list[Any]:
@@ -114,18 +99,12 @@ def attributes_of(tree: Any, names: Sequence[str]) -> list[Any]:
         ) from None
 
 
-def _build_dataclass(kind: type, static: Any, children: Iterable[Any]) -> Any:
-    """A copy of the dataclass as it stands, past ``__init__`` and ``__post_init__``, which may not take such leaves."""
-    made: Any = object.__new__(kind)
-    for name, child in zip(static, children):
-        object.__setattr__(made, name, child)
-    return made
-
-
 def attribute_node(
     data: tuple[str, ...], meta: tuple[str, ...], defaults: Callable[[], dict[str, Any]]
 ) -> Node:
     """The node of a class whose children are attributes.
+
+    What it builds is a copy past ``__init__`` and ``__post_init__``, which may not take such leaves.
 
     Args:
         data: the attributes that are children.
@@ -147,16 +126,14 @@ def attribute_node(
     )
 
 
-DATACLASS = Node(_take_dataclass, _build_dataclass, _attributes)
-_with_static: WeakKeyDictionary[type, Node | None] = WeakKeyDictionary()
+_dataclasses: WeakKeyDictionary[type, Node] = WeakKeyDictionary()  # those that nobody has registered
 
 
-def _dataclass_node(kind: type) -> Node:
-    if kind not in _with_static:
-        meta = static_fields(kind)
-        data = tuple(name for name in _names(kind) if name not in meta)
-        _with_static[kind] = attribute_node(data, meta, dict) if meta else None
-    return _with_static[kind] or DATACLASS
+def _dataclass_node(kind: Any) -> Node:
+    meta = static_fields(kind)
+    data = tuple(field.name for field in dataclasses.fields(kind) if field.name not in meta)
+    found = _dataclasses[kind] = attribute_node(data, meta, dict)
+    return found
 
 
 # -- the table ---------------------------------------------------------------------------------------------------------
@@ -169,7 +146,7 @@ def node_of(kind: type) -> Node | None:
     """How a type comes apart; None for a leaf."""
     if kind in leaf_types:
         return None
-    found = NODES.get(kind)
+    found = NODES.get(kind) or _dataclasses.get(kind)
     if found is not None:
         return found
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
