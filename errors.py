@@ -129,6 +129,10 @@ class LoweringError(TandemError, RuntimeError):
     """A graph cannot be lowered to an executable."""
 
 
+class GradientCheckError(TandemError, AssertionError):
+    """A derivative is not what differences of the function's values say."""
+
+
 class OpCheckError(TandemError, AssertionError):
     """An operator does not do what its registrations promise; says which test has failed, and what to fix.
 

@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..registry.keys import AUTOGRAD
-from ..registry.state import state
+from . import made
 from .batched.tensor import BatchedTensor, wrap_batched
 from .context import Context
 from .dunders import by_name
-from .levels import Level, pushed, stack
+from .levels import Level, stack
 from .results import flat, map_results
 
 Methods = dict[str, Callable[..., Any]]
@@ -22,11 +21,17 @@ Methods = dict[str, Callable[..., Any]]
 
 @contextmanager
 def again(level: Level) -> Iterator[Level]:
-    """A level of vmap like one that may have ended: backward runs after it."""
-    another = Level(len(stack.levels) + 1, level.name, level.origin, state.exclude & AUTOGRAD)
-    another.batch_size, another.run, another.axis_name = level.batch_size, level.run, level.axis_name
-    with pushed(another):
-        yield another
+    """A level of vmap, which may have ended, as the innermost for a ``with`` block: a rule runs on a batch of it."""
+    depth, is_open = level.depth, level.is_open
+    level.depth, level.is_open = len(stack.levels) + 1, True
+    stack.levels.append(level)
+    made.opened()
+    try:
+        yield level
+    finally:
+        made.closed()
+        stack.levels.pop()
+        level.depth, level.is_open = depth, is_open
 
 
 def unwrap_all(level: Level, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[bool]]:

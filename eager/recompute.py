@@ -22,10 +22,9 @@ from ..registry.keys import AUTOGRAD, DispatchKey
 from ..registry.operator import Operator
 from ..registry.state import adjusted, set_keys, state
 from ..registry.values import describe
-from . import made
 from .dunders import by_name
 from .forward import ForwardMeta
-from .levels import Level, stack
+from .level_stack import reopened, stack
 from .meta import TRACING
 from .node import Dropped, Node, sequence, version_of
 from .record import policies
@@ -198,25 +197,6 @@ def _apart(leaf: Any) -> Any:
     if not isinstance(leaf, Tensor) or not leaf.dtype.is_inexact:
         return leaf
     return by_name("recompute_barrier")(leaf, float(next(_serials) % 1024))
-
-
-@contextmanager
-def reopened(levels: list[Level], floor: int) -> Iterator[None]:
-    """Have levels open that were open once, and may have ended."""
-    closed = [level for level in levels if not level.is_open]
-    before, stack.floor = stack.floor, floor
-    for level in closed:
-        stack.levels.append(level)
-        level.is_open = True
-        made.opened()
-    try:
-        yield
-    finally:
-        stack.floor = before
-        for level in reversed(closed):
-            made.closed()
-            level.is_open = False
-            stack.levels.remove(level)
 
 
 def nodes_since(start: int, out: Any) -> list[Node]:
