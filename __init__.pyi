@@ -12,6 +12,13 @@ from . import errors as errors
 from . import profiler as profiler
 from . import pytree as pytree
 from . import tree as tree
+from .control.doors import associative_scan as associative_scan
+from .control.doors import cond as cond
+from .control.doors import fori_loop as fori_loop
+from .control.doors import map as map
+from .control.doors import scan as scan
+from .control.doors import switch as switch
+from .control.doors import while_loop as while_loop
 from .custom.doors import c_kernel as c_kernel
 from .custom.doors import composite_op as composite_op
 from .custom.doors import cuda_kernel as cuda_kernel
@@ -89,6 +96,7 @@ from .registry.tables import dispatch_table as dispatch_table
 from .registry.trace import show_dispatch_trace as show_dispatch_trace
 from .registry.values import TensorSpec as TensorSpec
 from .transforms import checkpoint_policies as checkpoint_policies
+from .transforms.check_grads import check_grads as check_grads
 from .transforms.checkpoint import checkpoint as checkpoint
 from .transforms.checkpoint import checkpoint as remat
 from .transforms.collectives import all_gather as all_gather
@@ -104,8 +112,11 @@ from .transforms.custom_vjp import custom_vjp as custom_vjp
 from .transforms.forward import jvp as jvp
 from .transforms.forward import linear_transpose as linear_transpose
 from .transforms.forward import linearize as linearize
+from .transforms.implicit import custom_linear_solve as custom_linear_solve
+from .transforms.implicit import custom_root as custom_root
 from .transforms.jacobians import hessian as hessian
 from .transforms.jacobians import jacfwd as jacfwd
+from .transforms.jacobians import jacrev as jacobian
 from .transforms.jacobians import jacrev as jacrev
 from .transforms.reverse import grad as grad
 from .transforms.reverse import stop_gradient as stop_gradient
