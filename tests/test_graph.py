@@ -252,7 +252,16 @@ def refused(graph):
     graph.nodes[1].args = (graph.nodes[0].outputs[0], graph.add_input(TensorSpec((5,), dt.float32)))
 
 
+def bad_body(graph):
+    x = td.asarray([1.0])
+    other = jit(lambda x: td.scan(lambda c, _: (td.exp(c), None), x, None, 3)[0]).trace(x).ir
+    other.nodes[0].args[0].nodes.clear()
+    graph.inputs, graph.nodes, graph.outputs = other.inputs, other.nodes, other.outputs
+    graph.derived, graph.captured, graph.constants = [], [], []
+
+
 FAULTS = {
+    bad_body: "bodies of loops",
     swap: "before it is used",
     forget: "results of the graph",
     twice: "twice",

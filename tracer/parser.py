@@ -17,6 +17,7 @@ _TOKEN = re.compile(
     r"""\s*(?:
     (?P<value>%\d+)
     | (?P<object>@\d+)
+    | (?P<body>&\w+)
     | (?P<string>'(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*")
     | (?P<number>-?(?:inf|nan)\b | -?\d+(?:\.\d*)?(?:e[-+]?\d+)?)
     | (?P<dots>\.\.\.)
@@ -48,7 +49,17 @@ def parse_graph(text: str, objects: Sequence[Any] = ()) -> Graph:
     >>> print_graph(parse_graph(text), "f") == text
     True
     """
-    return _Parser(objects).parse(text)
+    sections: list[list[str]] = [[]]
+    for line in text.splitlines():
+        if line.startswith("graph") and any(sections[-1]):
+            sections.append([])
+        sections[-1].append(line)
+    bodies: dict[str, Graph] = {}
+    for section in reversed(sections):  # a body comes behind the graph that holds it
+        parser = _Parser(objects, bodies)
+        graph = parser.parse("\n".join(section))
+        bodies[f"&{parser.name}"] = graph
+    return graph
 
 
 class _Line:
@@ -97,9 +108,10 @@ class _Line:
 
 
 class _Parser:
-    def __init__(self, objects: Sequence[Any]):
+    def __init__(self, objects: Sequence[Any], bodies: dict[str, Graph]):
         self.graph = Graph()
-        self.objects = objects
+        self.objects, self.bodies = objects, bodies
+        self.name = ""
         self.values: dict[str, Value] = {}
 
     def parse(self, text: str) -> Graph:
@@ -121,7 +133,7 @@ class _Parser:
     def _header(self, line: _Line) -> None:
         line.take("graph")
         if line.peek() != "(":
-            line.take()
+            self.name = line.take()[1]
         line.take("(")
         for name, spec, weak in line.listed(")", lambda: self._declared(line)):
             self.values[name] = self.graph.add_input(spec, weak)
@@ -222,6 +234,10 @@ class _Parser:
             if int(text[1:]) >= len(self.objects):
                 raise line.fault(f"{text} has no object: pass it in objects")
             return self.objects[int(text[1:])]
+        if kind == "body":
+            if text not in self.bodies:
+                raise line.fault(f"{text} stands for no graph behind this one")
+            return self.bodies[text]
         if kind == "number":
             return float(text) if text.lstrip("-") in ("inf", "nan") else ast.literal_eval(text)
         if kind == "string":

@@ -11,6 +11,7 @@ One line per node, values numbered in the order in which they come up::
     }
 
 ``@n`` stands for an object that text cannot hold: a captured tensor, or an argument or result of an unusual type.
+``&body0`` stands for a graph, the body of a loop or a branch, that is printed behind the one that holds it.
 """
 
 from __future__ import annotations
@@ -43,22 +44,36 @@ def print_graph(graph: Graph, name: str = "traced") -> str:
       return %2
     }
     """
-    return "\n".join(Printer(graph).lines(name))
+    return "\n".join(_all_lines(Printer(graph), name))
 
 
 def objects_of(graph: Graph) -> list[Any]:
     """The objects that ``@0``, ``@1``, ... stand for in the graph's text: the captured tensors come first."""
     printer = Printer(graph)
-    printer.lines("")
+    _all_lines(printer, "")
     return printer.objects
 
 
-class Printer:
-    """Prints one graph; keeps the numbers of its Values and the objects that text cannot hold."""
+def _all_lines(printer: Printer, name: str) -> list[str]:
+    """The lines of a graph, and of the bodies that it holds, and of those that they hold."""
+    found = printer.lines(name)
+    for number, body in enumerate(printer.bodies):  # which grows meanwhile
+        found += Printer(body, printer).lines(f"body{number}")
+    return found
 
-    def __init__(self, graph: Graph):
+
+class Printer:
+    """Prints one graph; keeps the numbers of its Values and the objects that text cannot hold.
+
+    Args:
+        graph: the graph.
+        around: the printer of the graph around it, which keeps the objects and bodies.
+    """
+
+    def __init__(self, graph: Graph, around: Printer | None = None):
         self.graph = graph
-        self.objects: list[Any] = list(graph.constants)
+        self.objects: list[Any] = list(graph.constants) if around is None else around.objects
+        self.bodies: list[Graph] = [] if around is None else around.bodies
         self.numbers: dict[Value, int] = {}
         for value in graph.parameters:
             self.number(value)
@@ -84,8 +99,8 @@ class Printer:
             for value, function, operands in self.graph.derived
         ]
         captured = [
-            f"{INDENT}captured {self.declared(value)} = @{index}"
-            for index, value in enumerate(self.graph.captured)
+            f"{INDENT}captured {self.declared(value)} = {self._object(constant)}"
+            for value, constant in zip(self.graph.captured, self.graph.constants)
         ]
         return derived + captured
 
@@ -111,7 +126,16 @@ class Printer:
             return f"({', '.join(map(self.argument, value))}{',' if len(value) == 1 else ''})"
         if type(value) is slice:
             return f"slice({', '.join(map(self.argument, (value.start, value.stop, value.step)))})"
+        if type(value) is Graph:
+            return self._body(value)
         return literal(value) or self._object(value)
+
+    def _body(self, graph: Graph) -> str:
+        for index, known in enumerate(self.bodies):
+            if known is graph:
+                return f"&body{index}"
+        self.bodies.append(graph)
+        return f"&body{len(self.bodies) - 1}"
 
     def _object(self, value: Any) -> str:
         for index, known in enumerate(self.objects):

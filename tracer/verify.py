@@ -152,6 +152,17 @@ def _specs(graph: Graph) -> Iterator[Fault]:
             yield Fault(f"its shape rule gives {texts[0]}; the graph says {texts[1]}", node)
 
 
+def _bodies(graph: Graph) -> Iterator[Fault]:
+    for node in graph.nodes:
+        for arg in node.args:
+            for body in arg if type(arg) is tuple else (arg,):
+                if type(body) is Graph:
+                    try:
+                        verify(body)
+                    except GraphError as fault:
+                        yield Fault(f"in its body: {fault}", node)
+
+
 RULES: tuple[Rule, ...] = (
     Rule("parameters are made by no node and scalars have the spec of their type", _parameters),
     Rule("a captured tensor is what the graph says", _captured),
@@ -164,6 +175,7 @@ RULES: tuple[Rule, ...] = (
     Rule("nothing is written in place", _functional),
     Rule("arguments are those of the schema", _arity),
     Rule("arguments have the schema's types", _types),
+    Rule("the bodies of loops and branches are well formed", _bodies),
     Rule("results have the specs that the operator's shape rule gives", _specs),
 )
 
