@@ -10,12 +10,14 @@ import heapq
 from collections.abc import Iterable
 from typing import Any
 
+from ..registry.keys import AUTOGRAD
 from ..registry.observe import observed
+from ..registry.state import state
 from . import hooks
 from .dunders import by_name
 from .meta import AutogradMeta
 from .node import Node, fit
-from .storage import owner_of
+from .storage import Hold, owner_of
 from .tensor import Tensor
 from .views import is_alone
 
@@ -48,6 +50,8 @@ class Pass:
             self._deliver(target, index, gradient)
         heap = self._heap
         step = self._step if observed() is None else self._noted_step
+        if state.exclude & AUTOGRAD and not (hooks.used[0] or self._wanted) and observed() is None:
+            self._short_run()
         while heap:
             step(heapq.heappop(heap)[1])
         if hooks.used[0]:
@@ -92,6 +96,56 @@ class Pass:
                 gradient = fit(gradient, shape, dtype)
             self._deliver(target, index, gradient)
 
+    def _short_run(self) -> None:
+        """All steps where nobody watches and nothing is recorded: what :meth:`_step` does, in fewer calls."""
+        heap, pending, deliver = self._heap, self._pending, self._deliver
+        pop, push, leaf, keep = heapq.heappop, heapq.heappush, AutogradMeta, self.keep
+        while heap:
+            node = pop(heap)[1]
+            values = _unwritten(node)
+            if values is None:
+                self._step(node)
+                continue
+            g = pending.pop(node)[0]
+            values.append(g)  # so its place is GRADIENT
+            rules, edges = node.active.rules, node.edges  # type: ignore[union-attr]
+            if not keep:
+                node.free()
+            for (_, fn, places, constant, is_partial, is_list), edge in zip(rules, edges):
+                if fn is not None:
+                    count = len(places)
+                    if count == 1:
+                        found = fn(values[places[0]])
+                    elif count == 2:
+                        found = fn(values[places[0]], values[places[1]])
+                    else:
+                        found = fn(*[values[place] for place in places])
+                    if is_partial:
+                        found = g * found
+                elif constant == 1:
+                    found = g
+                elif constant == 0:
+                    continue
+                else:
+                    found = -g if constant == -1 else g * constant
+                if found is None:
+                    continue
+                if is_list:
+                    self._send_all(edge, found)
+                    continue
+                target, index, shape, dtype = edge
+                if (
+                    found.__class__ is not Tensor
+                    or (array := found._array).shape != shape
+                    or array.dtype is not dtype.np
+                ):
+                    found = fit(found, shape, dtype)
+                if target.__class__ is leaf or target in pending:
+                    deliver(target, index, found)
+                else:
+                    pending[target] = {index: found}
+                    push(heap, (-target.sequence, target))
+
     def _keep_wanted(self, node: Node, given: dict[int, Any]) -> None:
         for index, gradient in given.items():
             if (node, index) in self._wanted:
@@ -115,6 +169,28 @@ class Pass:
         else:
             there = given.get(index)
             given[index] = gradient if there is None else there + gradient
+
+
+def _unwritten(node: Node) -> list[Any] | None:
+    """The saved values of a node whose tensors nobody has written since; None where there is more to look at."""
+    if node.__class__ is not Node:
+        return None
+    saved = node.saved
+    if saved.__class__ is not tuple or node.active is None or node.results is not None:
+        return None
+    for value, version in zip(saved, node.versions):
+        if version.__class__ is int:
+            if value.__class__ is not Tensor:
+                return None
+            storage = value._storage
+            if version != (0 if storage is None else storage.version):
+                return None
+        elif version.__class__ is Hold:
+            if version.storage.version != version.version:
+                return None
+        elif version is not None:
+            return None
+    return list(saved)
 
 
 def own(gradients: dict[AutogradMeta, Any], given: Any = None) -> dict[AutogradMeta, Any]:
