@@ -124,7 +124,7 @@ class Generator:
                 "td.random.split(key, n)"
             )
         state = self._entered()
-        made = random.fold_in(Key(astype(state[:WORDS], uint32)), state[WORDS])
+        made: Key = random.fold_in(Key(astype(state[:WORDS], uint32)), state[WORDS])
         state[WORDS] = state[WORDS] + 1
         if self.randomness == "different":
             for level in levels:

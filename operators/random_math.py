@@ -26,7 +26,7 @@ _LN2 = {
 }
 
 
-def _poly(x: s.Expr, coefficients: list[float]) -> s.Expr:
+def _poly(x: s.Expr, coefficients: list[float]) -> Any:
     """Horner's rule, the constant last."""
     found: Any = coefficients[0]
     for one in coefficients[1:]:
@@ -47,7 +47,7 @@ def log(x: s.Expr) -> s.Expr:
     ratio = (m - 1.0) / (m + 1.0)
     square = ratio * ratio
     terms = 5 if x.dtype is float32 else 11
-    series = _poly(square, [2.0 / (2 * k + 1) for k in range(terms - 1, 0, -1)]) * square
+    series: s.Expr = _poly(square, [2.0 / (2 * k + 1) for k in range(terms - 1, 0, -1)]) * square
     high, low = _LN2[x.dtype]
     return exponent * high + ((ratio * series + exponent * low) + 2.0 * ratio)
 
@@ -176,7 +176,7 @@ def _upper(q: s.Expr) -> s.Expr:
     Source of the guess: Abramowitz and Stegun, 26.2.23.
     """
     t = s.sqrt(-2.0 * s.log(q))
-    x = t - _poly(t, _GUESS[0]) / _poly(t, _GUESS[1])
+    x: s.Expr = t - _poly(t, _GUESS[0]) / _poly(t, _GUESS[1])
     for _ in range(1 if q.dtype is float32 else 2):
         density = s.exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi))
         ratio = (0.5 * s.erfc(x * math.sqrt(0.5)) - q) / density

@@ -62,7 +62,10 @@ def _series(xp: Any, a: Any, log_x: Any, digamma: Any) -> Any:
 def _above(xp: Any, a: Any, log_x: Any, digamma: Any) -> Any:
     """The integral over what is above x, relative to x."""
     x, psi = xp.exp(log_x), digamma(a)
-    exponent = lambda w: (a - 1) * xp.log1p(w) - x * w  # noqa: E731
+
+    def exponent(w: Any) -> Any:
+        return (a - 1) * xp.log1p(w) - x * w
+
     end = _end(xp, exponent, 40 / xp.maximum(x - a + 1, 1e-3))
     return _integral(xp, lambda w: (log_x + xp.log1p(w) - psi) * xp.exp(exponent(w)), end)
 
@@ -70,7 +73,10 @@ def _above(xp: Any, a: Any, log_x: Any, digamma: Any) -> Any:
 def _below(xp: Any, a: Any, log_x: Any, digamma: Any) -> Any:
     """The integral over what is below x, relative to x."""
     x, psi = xp.exp(log_x), digamma(a)
-    exponent = lambda w: (a - 1) * xp.log1p(-w) + x * w  # noqa: E731
+
+    def exponent(w: Any) -> Any:
+        return (a - 1) * xp.log1p(-w) + x * w
+
     end = _end(xp, exponent, xp.full_like(a, 1 - 1e-12))
     return _integral(xp, lambda w: (psi - log_x - xp.log1p(-w)) * xp.exp(exponent(w)), end)
 

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from .references_random import Array, _draw_bits, _each, random_integers, random_order
-from .references_rejection import draw_binomial, draw_poisson, sign_of
+from .references_rejection import draw_binomial as draw_binomial
+from .references_rejection import draw_poisson as draw_poisson
+from .references_rejection import sign_of
 from .references_samplers import _between, _type
 
 

@@ -18,7 +18,8 @@ class _Wide:
     """What a reference of normal numbers needs to know of a dtype."""
 
     def __init__(self, wide: bool):
-        self.name, self.np = ("float64", np.float64) if wide else ("float32", np.float32)
+        self.name = "float64" if wide else "float32"
+        self.np: Any = np.dtype(self.name)
 
 
 def _between(key: Words, shape: Any, wide: bool) -> Array:

@@ -96,67 +96,67 @@ def _blocks() -> list[str]:
     return [*lines, f"  %words = shufflevector {both}, <{four} x i32> <{order}>"]
 
 
+_FUNCTION = """define LINKAGEvoid @philox_words(ptr %keys, i64 %n, i64 %count, i32 %use, ptr %out) {
+entry:
+  %rest = alloca <SIZE x i32>
+  %none = icmp eq i64 %count, 0
+  br i1 %none, label %done, label %outer
+outer:
+  %at = phi i64 [ 0, %entry ], [ %at1, %row ]
+  %more = icmp slt i64 %at, %n
+  br i1 %more, label %start, label %done
+start:
+  %key = getelementptr [4 x i32], ptr %keys, i64 %at
+LOADS
+  %base = mul i64 %at, %count
+  %to = getelementptr i32, ptr %out, i64 %base
+  br label %loop
+loop:
+  %block = phi i64 [ 0, %start ], [ %block1, %next ]
+BLOCKS
+  %first = shl i64 %block, 2
+  %place = getelementptr i32, ptr %to, i64 %first
+  %left = sub i64 %count, %first
+  %whole = icmp sge i64 %left, SIZE
+  br i1 %whole, label %full, label %part
+full:
+  store <SIZE x i32> %words, ptr %place, align 4
+  br label %next
+part:
+  store <SIZE x i32> %words, ptr %rest
+  br label %copy
+copy:
+  %i = phi i64 [ 0, %part ], [ %i1, %copy ]
+  %from = getelementptr i32, ptr %rest, i64 %i
+  %word = load i32, ptr %from, align 4
+  %into = getelementptr i32, ptr %place, i64 %i
+  store i32 %word, ptr %into, align 4
+  %i1 = add i64 %i, 1
+  %rests = icmp slt i64 %i1, %left
+  br i1 %rests, label %copy, label %next
+next:
+  %block1 = add i64 %block, LANES
+  %again = icmp sgt i64 %left, SIZE
+  br i1 %again, label %loop, label %row
+row:
+  %at1 = add i64 %at, 1
+  br label %outer
+done:
+  ret void
+}
+"""
+
+
 def function(linkage: str = "internal ") -> str:
     """``void philox_words(ptr keys, i64 n, i64 count, i32 use, ptr out)``: the first words of each key's stream."""
-    four = 4 * LANES
     loads = []
     for place in range(4):
         loads += [
             f"  %kp{place} = getelementptr i32, ptr %key, i64 {place}",
             f"  %k{place} = load i32, ptr %kp{place}, align 4",
         ]
-    lines = [
-        f"define {linkage}void @philox_words(ptr %keys, i64 %n, i64 %count, i32 %use, ptr %out) {{",
-        "entry:",
-        f"  %rest = alloca <{four} x i32>",
-        "  %none = icmp eq i64 %count, 0",
-        "  br i1 %none, label %done, label %outer",
-        "outer:",
-        "  %at = phi i64 [ 0, %entry ], [ %at1, %row ]",
-        "  %more = icmp slt i64 %at, %n",
-        "  br i1 %more, label %start, label %done",
-        "start:",
-        "  %key = getelementptr [4 x i32], ptr %keys, i64 %at",
-        *loads,
-        "  %base = mul i64 %at, %count",
-        "  %to = getelementptr i32, ptr %out, i64 %base",
-        "  br label %loop",
-        "loop:",
-        "  %block = phi i64 [ 0, %start ], [ %block1, %next ]",
-        *_blocks(),
-        "  %first = shl i64 %block, 2",
-        "  %place = getelementptr i32, ptr %to, i64 %first",
-        "  %left = sub i64 %count, %first",
-        f"  %whole = icmp sge i64 %left, {four}",
-        "  br i1 %whole, label %full, label %part",
-        "full:",
-        f"  store <{four} x i32> %words, ptr %place, align 4",
-        "  br label %next",
-        "part:",
-        f"  store <{four} x i32> %words, ptr %rest",
-        "  br label %copy",
-        "copy:",
-        "  %i = phi i64 [ 0, %part ], [ %i1, %copy ]",
-        "  %from = getelementptr i32, ptr %rest, i64 %i",
-        "  %word = load i32, ptr %from, align 4",
-        "  %into = getelementptr i32, ptr %place, i64 %i",
-        "  store i32 %word, ptr %into, align 4",
-        "  %i1 = add i64 %i, 1",
-        "  %rests = icmp slt i64 %i1, %left",
-        "  br i1 %rests, label %copy, label %next",
-        "next:",
-        f"  %block1 = add i64 %block, {LANES}",
-        f"  %again = icmp sgt i64 %left, {four}",
-        "  br i1 %again, label %loop, label %row",
-        "row:",
-        "  %at1 = add i64 %at, 1",
-        "  br label %outer",
-        "done:",
-        "  ret void",
-        "}",
-        "",
-    ]
-    return "\n".join(lines)
+    text = _FUNCTION.replace("LINKAGE", linkage).replace("SIZE", str(4 * LANES)).replace("LANES", str(LANES))
+    return text.replace("LOADS", "\n".join(loads)).replace("BLOCKS", "\n".join(_blocks()))
 
 
 class WordsCall:
