@@ -75,7 +75,7 @@ class Split:
         self._saved = saved_values(self.joint, self._primals, carried, len(body.outputs))
         self.saved = len(self._saved)
         kept = [*self.joint.outputs[: self.plain], *self._saved, *self._primals[:carried]]
-        self.forward = extract(self.joint, self._primals, kept)
+        self.forward = extract(self.joint, self._primals, kept, effects=True)
         self._again: Split | None = None
         self._backward: dict[Any, Graph] = {}
 
@@ -250,7 +250,8 @@ def _branch_gradient(branch: Graph, given: tuple[bool, ...]) -> Graph:
             _, gradients = pulled_back(lambda values: run_graph(branch, values), primals, cotangents)
             return _filled(primals, gradients)
 
-        known[given] = retraced("the derivative of a branch", [*branch.inputs, *results], run).graph
+        whole = retraced("the derivative of a branch", [*branch.inputs, *results], run).graph
+        known[given] = extract(whole, whole.inputs, whole.outputs)  # the branch has had its effects
     return known[given]
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ..eager.construct import asarray
 from ..eager.levels import stack
+from ..lowering.rewrite import has_effects
 from ..registry.keys import AUTOGRAD
 from ..registry.state import set_keys, state
 from ..registry.values import TensorSpec
@@ -105,12 +106,19 @@ def retraced(
         return close(trace, fn(*inputs_like(trace, values)))
 
 
-def extract(graph: Graph, inputs: Sequence[Value], outputs: Sequence[Value]) -> Graph:
-    """A part of a graph as a graph: what is needed for ``outputs`` when ``inputs`` are given."""
+def extract(graph: Graph, inputs: Sequence[Value], outputs: Sequence[Value], effects: bool = False) -> Graph:
+    """A part of a graph as a graph: what is needed for ``outputs`` when ``inputs`` are given.
+
+    Args:
+        graph: the graph.
+        inputs: its values that are given.
+        outputs: its values that are wanted.
+        effects: whether nodes with effects belong to the part.
+    """
     given = set(inputs)
     wanted, needed = {value for value in outputs if value not in given}, []
     for node in reversed(graph.nodes):
-        if any(output in wanted for output in node.outputs):
+        if any(output in wanted for output in node.outputs) or (effects and has_effects(node)):
             needed.append(node)
             wanted.update(value for value in node.inputs if value not in given)
     made = Graph()

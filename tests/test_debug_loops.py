@@ -5,9 +5,6 @@ import pytest
 import tandem as td
 from tandem import errors
 
-missing = [name for name in ("scan", "while_loop", "fori_loop", "cond", "switch") if not hasattr(td, name)]
-pytestmark = pytest.mark.skipif(bool(missing), reason=f"no {', '.join(missing)} here")
-
 X = td.asarray([1.0, 2.0, 3.0, 4.0])
 
 
@@ -183,3 +180,37 @@ def test_the_first_nan_in_a_loop(way):
         pytest.raises(errors.NanError, match=r"td::log gave a NaN at .*test_debug_loops.py"),
     ):
         way(lambda x: td.scan(lambda c, x: (c + x, td.log(3 - c)), td.asarray(0.0), x))(X)
+
+
+def _printing(x):
+    td.debug.print("{}", x)
+    return x * x
+
+
+PRINTING = {
+    "scan": lambda x: td.scan(lambda c, x: (_printing(c) + x, None), x[0], x)[0],
+    "fori_loop": lambda x: td.fori_loop(0, 2, lambda i, c: _printing(c) * x[i], x[0]),
+    "cond": lambda x: td.cond(x[0] > 0, lambda x: _printing(x).sum(), lambda x: x.sum(), x),
+    "switch": lambda x: td.switch(td.asarray(1), [lambda x: x.sum(), lambda x: _printing(x).sum()], x),
+    "checkpoint": lambda x: td.checkpoint(lambda x: x * 2)(_printing(x)).sum(),
+}
+TRANSFORMED = {
+    "grad": td.grad,
+    "grad of jit": lambda f: td.grad(td.jit(f)),
+    "jit of grad": lambda f: td.jit(td.grad(f)),
+    "second order": lambda f: td.jit(td.grad(lambda x: td.grad(f)(x).sum())),
+    "jvp": lambda f: td.jit(lambda x: td.jvp(f, (x,), (x,))),
+    "jit": td.jit,
+}
+
+
+@pytest.mark.parametrize("transform", TRANSFORMED)
+@pytest.mark.parametrize("name", PRINTING)
+def test_derivatives_print_once(name, transform, capsys):
+    x = td.asarray([2.0, 3.0])
+    PRINTING[name](x)
+    want = capsys.readouterr().out
+    call = TRANSFORMED[transform](PRINTING[name])
+    for _ in range(2):
+        call(x)
+        assert capsys.readouterr().out == want
