@@ -42,7 +42,7 @@ MISSED = object()
 class ForwardEntry(NativeCallable):  # type: ignore[misc]
     """Runs the forward pass of a call if machine code for it is at hand; gives the call's values, else None."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return None
 
 

@@ -242,6 +242,7 @@ def _normal_samples(dtype: DType) -> Iterable[Sample]:
     ],
     dtypes=FLOATS,
     tolerance=SUMS,
+    autocast="float32",
     method=False,
 )
 def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any, dtype: DType | None) -> Any:

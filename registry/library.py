@@ -92,6 +92,7 @@ class Library:
             A handle whose ``remove()`` takes the operator away.
 
         Raises:
+            ArgumentError: ``decl`` is no declaration.
             SchemaError: the schema does not parse.
             RegistrationError: the operator exists, or the library only implements.
         """
@@ -99,6 +100,8 @@ class Library:
             raise RegistrationError(
                 f"Library({self.namespace!r}, 'IMPL') defines nothing; use 'DEF' or 'FRAGMENT'"
             )
+        if decl is not None and not hasattr(decl, "kind"):
+            raise ArgumentError(f"define takes an operator's Declaration as decl, or None, not {shown(decl)}")
         parsed = schema if isinstance(schema, Schema) else parse_schema(schema)
         operator = Operator(self._qualified(parsed), decl, caller(self.namespace))
         with lock:

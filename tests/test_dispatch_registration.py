@@ -319,12 +319,15 @@ def test_a_listener_that_fails_does_not_stop_a_registration(lib):
 
 
 def test_dangling_implementations(lib):
+    def dangling():  # programs in the docs may have left some of other namespaces
+        return [r for r in td.dangling_impls() if r.operator.startswith("rules::")]
+
     with lib.impl("nowhere", len, "CPU"):
-        assert [r.operator for r in td.dangling_impls()] == ["rules::nowhere"]
+        assert [r.operator for r in dangling()] == ["rules::nowhere"]
         with lib.define("nowhere(Tensor x) -> int"):
-            assert not td.dangling_impls()
-        assert td.dangling_impls()[0].origin.startswith(__file__)
-    assert not td.dangling_impls()
+            assert not dangling()
+        assert dangling()[0].origin.startswith(__file__)
+    assert not dangling()
 
 
 def test_registrations_of_a_key(lib):

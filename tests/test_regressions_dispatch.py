@@ -358,3 +358,13 @@ def test_a_kernel_that_cannot_be_printed():
         assert "Unprintable that cannot be printed" in str(td.dispatch_table("regress::f"))
         with td.show_dispatch_trace(lambda line: None):
             assert td.ops.regress.f(0.0) == 1
+
+
+def test_a_declaration_is_one():
+    with td.Library("declares", "DEF") as lib, pytest.raises(td.errors.ArgumentError, match="Declaration"):
+        lib.define("f(Tensor x) -> Tensor", decl=3)
+
+
+def test_a_jitted_function_takes_an_argument_called_self():
+    f = td.jit(lambda self: self + 1)
+    assert f(self=td.asarray([1.0])).tolist() == [2.0]

@@ -86,7 +86,7 @@ class custom_jvp:
 
         self.rule = rule
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         rule = self.rule
         if rule is None:
             raise AutogradError(

@@ -104,7 +104,7 @@ class custom_vjp:
         check_callable("defvjp", bwd)
         self.fwd, self.bwd = fwd, bwd
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if self.fwd is None or self.bwd is None:
             raise AutogradError(
                 f"{self._name} is a custom_vjp without a rule; call {self._name}.defvjp(fwd, bwd)"
