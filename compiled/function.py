@@ -74,7 +74,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         self._native = NativeEntry(self, functools.partial(type(self).__call__, self))
         self._forget()
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         values = self._recorder.entry(*args, **kwargs)
         if values is not None:
             result = self._recorder.answered(values)
@@ -240,7 +240,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         with self._lock:
             self._forget()
 
-    def explain(self, *args: Any, **kwargs: Any) -> str:
+    def explain(self, /, *args: Any, **kwargs: Any) -> str:
         """Say in words what a call with these arguments would do, and why it would recompile if it would.
 
         Returns:
@@ -253,7 +253,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         return explain(self._arguments, list(self._specializations), found, bound, keys)
 
     # -- stages ----------------------------------------------------------------------------------------------------
-    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+    def trace(self, /, *args: Any, **kwargs: Any) -> Traced:
         """Trace the function on these arguments.
 
         Returns:
@@ -261,7 +261,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         """
         return traced(self._specialized(args, kwargs), self._arguments.name)
 
-    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+    def lower(self, /, *args: Any, **kwargs: Any) -> Lowered:
         """Trace and lower the function on these arguments.
 
         Returns:
