@@ -14,9 +14,9 @@ import numpy as np
 
 from ..eager.meta_tensor import MetaTensor
 from ..eager.tensor import Tensor
-from ..errors import ArgumentError, AutogradError, UnsupportedError
+from ..errors import ArgumentError, UnsupportedError
 from ..registry.dtypes import DType, as_dtype
-from ..registry.keys import AUTOGRAD, CPU_KEYS, DispatchKey, from_bits
+from ..registry.keys import AUTOGRAD, CPU_KEYS, from_bits
 from ..registry.native_type import NativeCallable
 from ..registry.values import SCALARS, converters, describe
 from ..tracer.trace import check_alive
@@ -154,7 +154,6 @@ def leaf_key(value: Any, identity: bool = False) -> tuple[Any, ...]:
 
     Raises:
         ArgumentError: jit does not take such a leaf.
-        AutogradError: a tensor needs a gradient.
         LeakedTracerError: it is a traced value of a trace that is over.
     """
     found = _KEYS.get(type(value))
@@ -186,12 +185,6 @@ def _is_hashable(value: Any) -> bool:
 
 def _refuse_subclass(value: Any) -> Exception:
     check_alive(value)
-    if value._keys & 1 << DispatchKey.Level:
-        return AutogradError(
-            f"a jitted function was called inside td.grad, with a tensor {describe(value)} that is being "
-            "differentiated, and compiled code does not record gradients yet; put td.grad or td.value_and_grad inside "
-            "the jitted function"
-        )
     return UnsupportedError(
         f"a jitted function was called with a {type(value).__name__}; Tensor itself is what it takes"
     )

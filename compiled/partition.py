@@ -52,6 +52,29 @@ class Split(NamedTuple):
     reads: tuple[Value, ...]
     again: tuple[Node, ...]
 
+    def lines(self) -> list[str]:
+        """What is kept and what is computed again, in words."""
+        total = sum(map(_nbytes, self.kept))
+        kept = [f"  {value.spec}, {_nbytes(value)} bytes: {_made_by(value.node)}" for value in self.kept]
+        again = [f"  {node.outputs[0].spec}: {_made_by(node)}" for node in self.again if not is_view(node)]
+        lines = (
+            [f"kept for the backward pass, {total} bytes beside arguments and results:", *kept]
+            if kept
+            else []
+        )
+        if not kept:
+            lines = ["kept for the backward pass: nothing beside arguments and results"]
+        return lines + (["computed again in the backward pass:", *again] if again else [])
+
+
+def _nbytes(value: Value) -> int:
+    return value.spec.size * value.spec.dtype.itemsize
+
+
+def _made_by(node: Any) -> str:
+    """What makes a value, and where it was called."""
+    return f"{node.op.schema.name} at {node.source}" if node.source else str(node.op.schema.name)
+
 
 def partition(joint: Graph, results: int, cotangents: int) -> Split:
     """Split a joint graph.

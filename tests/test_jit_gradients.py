@@ -569,3 +569,16 @@ def test_a_changed_registry_traces_again():
         lib.impl("sin", lambda x: td.asarray(x.numpy() * 0.0 + 5.0), "CPU")
         assert f(w).item() == 15.0
     same(gradients(f, [w], w), [td.cos(w)])
+
+
+def test_explain_says_what_is_kept():
+    w, x = leaf(30, 20), plain(40, 30)
+    f = td.jit(lambda w, x: (lambda h: (h * h).sum())(td.tanh(x @ w)))
+    f(w, x)
+    text = f.explain(w, x)
+    assert "kept for the backward pass" in text and "float64[40,20], 6400 bytes: tanh at" in text
+    assert "computed again in the backward pass" in text and "sub at" in text
+    g = td.jit(lambda w: (w * 2.0).sum())
+    g(w)
+    assert "nothing beside arguments and results" in g.explain(w)
+    assert "kept" not in g.explain(w.detach())
