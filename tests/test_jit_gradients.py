@@ -581,4 +581,5 @@ def test_explain_says_what_is_kept():
     g = td.jit(lambda w: (w * 2.0).sum())
     g(w)
     assert "nothing beside arguments and results" in g.explain(w)
+    g(w.detach())
     assert "kept" not in g.explain(w.detach())
