@@ -14,14 +14,12 @@ from .declare import Bad, Draw, Sample
 from .derivatives import NotDifferentiable
 from .exponential import log1p
 from .kinds import composite, library
-from .random_gamma import drawing_batched, drawing_kernel, drawing_meta
+from .random_gamma import drawing_batched, drawing_kernel, drawing_meta, filled
 from .random_keys import KEY, KEYS, key_errors
 from .random_math import log_of
-from .random_numbers import computed_in, drawn_shape, float_dtype, open_uniform, parameter
+from .random_numbers import computed_in, drawn_shape, float_dtype, open_uniform
 from .rounding import floor
-from .rules import is_tensor
 from .selection import maximum
-from .views import broadcast_to
 
 COUNTS = NotDifferentiable("it gives counts")
 
@@ -100,10 +98,6 @@ draw_binomial: Any = library(
 )
 
 
-def _given(value: Any, shape: tuple[int, ...]) -> Any:
-    return broadcast_to(astype(value, float64), shape)
-
-
 def _integer(name: str, dtype: DType | None) -> DType:
     if dtype is not None and not (dtype.is_integer or dtype.is_floating):
         raise DTypeError(f"{name}: gives integers, not {dtype}")
@@ -154,7 +148,11 @@ def poisson(key: Any, lam: Any, shape: Any, dtype: DType | None) -> Any:
         raise ValueArgumentError(f"random_poisson: {lam} is no rate")
     shape = drawn_shape("random_poisson", shape, lam)
     float_dtype("random_poisson", None, lam)
-    return astype(draw_poisson(key, _given(lam, shape), shape), _integer("random_poisson", dtype), copy=False)
+    return astype(
+        draw_poisson(key, filled(key, lam, shape, float64), shape),
+        _integer("random_poisson", dtype),
+        copy=False,
+    )
 
 
 def _trial_samples(dtype: DType) -> Iterable[Sample]:
@@ -204,7 +202,11 @@ def binomial(key: Any, n: Any, p: Any, shape: Any, dtype: DType | None) -> Any:
         raise ValueArgumentError(f"random_binomial: {p} is no probability")
     shape = drawn_shape("random_binomial", shape, n, p)
     dtype = float_dtype("random_binomial", dtype, n, p)
-    return astype(draw_binomial(key, _given(n, shape), _given(p, shape), shape), dtype, copy=False)
+    return astype(
+        draw_binomial(key, filled(key, n, shape, float64), filled(key, p, shape, float64), shape),
+        dtype,
+        copy=False,
+    )
 
 
 @composite(
@@ -247,6 +249,5 @@ def geometric(key: Any, p: Any, shape: Any, dtype: DType | None) -> Any:
         raise ValueArgumentError(f"random_geometric: {p} is no probability of a success that comes")
     shape = drawn_shape("random_geometric", shape, p)
     wide = computed_in(float_dtype("random_geometric", None, p))
-    given = parameter(p, wide) if is_tensor(p) else astype(p, wide)
-    failures = floor(log_of(open_uniform(key, shape, wide)) / log1p(-given))
+    failures = floor(log_of(open_uniform(key, shape, wide)) / log1p(-filled(key, p, shape, wide)))
     return astype(maximum(failures + 1.0, 1.0), _integer("random_geometric", dtype), copy=False)

@@ -12,6 +12,7 @@ from . import references_rejection as references
 from .activation import sigmoid
 from .batching import Batched, BatchInfo, Dims, at_rank, elementwise, logical_shape, with_batch
 from .casting import astype
+from .creation import full
 from .declare import Bad, Draw, Sample
 from .derivatives import NotDifferentiable, Rule
 from .exponential import exp, sqrt
@@ -182,9 +183,16 @@ draw_loggamma: Any = library(
 )
 
 
+def filled(key: Any, value: Any, shape: tuple[int, ...], dtype: DType) -> Any:
+    """A parameter as a tensor of a shape, where the key lies."""
+    if is_tensor(value):
+        return broadcast_to(astype(value, dtype, copy=False), shape)
+    return full(shape, value, dtype=dtype, device=spec_of(key).device)
+
+
 def logs(key: Any, a: Any, shape: tuple[int, ...], wide: DType) -> Any:
     """Logarithms of gamma numbers; ``a`` is a number or a tensor that broadcasts to the shape."""
-    return draw_loggamma(key, broadcast_to(a if is_tensor(a) else astype(a, wide), shape), shape)
+    return draw_loggamma(key, filled(key, a, shape, wide), shape)
 
 
 def halves(key: Any, n: int = 2) -> list[Any]:

@@ -409,6 +409,6 @@ def permutation(key: Any, x: Any, axis: int, independent: bool) -> Any:
 )
 def bernoulli(key: Any, p: Any, shape: tuple[int, ...] | None) -> Any:
     p = 0.5 if p is None else p
-    if not is_tensor(p) and not 0 <= p <= 1:
+    if type(p) in (int, float) and not 0 <= p <= 1:
         raise ValueArgumentError(f"random_bernoulli: {p} is no probability")
     return lt(uniform(key, spec_of(p).shape if shape is None else shape), p)

@@ -307,6 +307,25 @@ def test_a_batch_of_parameters():
         np.testing.assert_allclose(both, want, rtol=1e-6)
 
 
+def test_parameters_that_a_trace_knows_as_numbers():
+    key = R.key(0)
+    draws = {
+        "gamma": lambda k, a: R.gamma(k, a, (4,)),
+        "beta": lambda k, a: R.beta(k, a, 2.0, (4,)),
+        "poisson": lambda k, a: R.poisson(k, a, (4,)),
+        "binomial": lambda k, a: R.binomial(k, 50, a / 10, (4,)),
+        "geometric": lambda k, a: R.geometric(k, a / 10, (4,)),
+        "bernoulli": lambda k, a: R.bernoulli(k, a / 10, (4,)),
+        "pareto": lambda k, a: R.pareto(k, a, (4,)),
+        "truncated": lambda k, a: R.truncated_normal(k, -a, a, (4,)),
+    }
+    for name, draw in draws.items():
+        jitted = td.jit(draw)
+        for a in (2.5, 4.0):
+            np.testing.assert_allclose(host(jitted(key, a)), host(draw(key, a)), rtol=3e-6, err_msg=name)
+        assert jitted.cache_info().specializations == 1
+
+
 def test_large_draws_are_those_that_small_ones_begin_with():
     """A number follows from its place; the shape says how many there are."""
     key = R.key(0)
