@@ -87,8 +87,8 @@ def partition(joint: Graph, results: int, cotangents: int) -> Split:
     for run in PASSES:
         joint = run(joint)
     given = len(joint.inputs) - cotangents
-    late = _depending(joint, joint.inputs[given:])
     outputs, gradients = joint.outputs[:results], joint.outputs[results:]
+    late = _depending(joint, [*joint.inputs[given:], *_postponed(joint, outputs)])
     parameters = [value for value in joint.parameters if value not in late]
     needed = _needed(joint, gradients, late)
     if needed <= set(parameters):
@@ -118,6 +118,16 @@ def _depending(graph: Graph, sources: Iterable[Value]) -> set[Value]:
         if any(value in found for value in node.inputs):
             found.update(node.outputs)
     return found
+
+
+def _postponed(joint: Graph, outputs: list[Any]) -> list[Value]:
+    """What ``checkpoint`` computes again: for the backward half alone, and not to be kept."""
+    before: set[Value] = {o for o in outputs if isinstance(o, Value)}
+    for node in reversed(joint.nodes):
+        if before.intersection(node.outputs):
+            before.update(node.inputs)
+    again = [node for node in joint.nodes if node.op.schema.name == "recompute_barrier"]
+    return [value for node in again for value in node.outputs if value not in before]
 
 
 def _needed(joint: Graph, gradients: list[Any], late: set[Value]) -> set[Value]:

@@ -583,3 +583,26 @@ def test_explain_says_what_is_kept():
     assert "nothing beside arguments and results" in g.explain(w)
     g(w.detach())
     assert "kept" not in g.explain(w.detach())
+
+
+def test_checkpoint_keeps_nothing_inside():
+    w, x = leaf(16, 16), plain(64, 16)
+
+    def f(w, x):
+        h = td.checkpoint(lambda w, x: td.tanh(td.tanh(x @ w) @ w))(w, x)
+        return (h * h).sum()
+
+    g = check(f, [w], w, x)
+    assert g.explain(w, x).count("bytes: tanh") == 1  # the result, which is used outside
+
+
+def test_control_flow():
+    w = leaf(4)
+
+    def f(w):
+        carry, sums = td.scan(
+            lambda c, x: (td.tanh(c * w) + x, c.sum()), w, td.ones((5, 4), dtype=td.float64)
+        )
+        return td.cond(w.sum() > 0.0, lambda x: (x * 2.0).sum(), lambda x: (x * x).sum(), carry) + sums.sum()
+
+    check(f, [w], w)
