@@ -55,7 +55,7 @@ def switch_specs(branches: Sequence[Graph], index: Any, operands: Any) -> tuple[
 _optimized: WeakKeyDictionary[Graph, Graph] = WeakKeyDictionary()
 
 
-def _run(body: Graph, given: Sequence[Any]) -> list[Any]:
+def run_body(body: Graph, given: Sequence[Any]) -> list[Any]:
     """The results of a body on arrays and numbers."""
     graph = _optimized.get(body)
     if graph is None:
@@ -67,7 +67,8 @@ def _payload(value: Any) -> Any:
     return value._array if isinstance(value, Tensor) else value
 
 
-def _wrapped(arrays: Sequence[Any]) -> tuple[Any, ...]:
+def wrapped(arrays: Sequence[Any]) -> tuple[Any, ...]:
+    """Arrays as tensors with memory of their own."""
     return tuple([wrap(np.array(array)) for array in arrays])
 
 
@@ -76,23 +77,23 @@ def _scan(body: Graph, carry: Any, xs: Any, consts: Any, *, length: int, reverse
     items = [_payload(x) for x in xs]
     stacked = [np.empty((length, *o.shape), o.spec.dtype.np) for o in body.outputs[len(state) :]]
     for at in reversed(range(length)) if reverse else range(length):
-        found = _run(body, [*state, *(x[at] for x in items), *fixed])
+        found = run_body(body, [*state, *(x[at] for x in items), *fixed])
         state = found[: len(state)]
         for target, item in zip(stacked, found[len(state) :]):
             target[at] = item
-    return (*_wrapped(state), *map(wrap, stacked))
+    return (*wrapped(state), *map(wrap, stacked))
 
 
 def _while(condition: Graph, body: Graph, carry: Any, consts: Any) -> tuple[Any, ...]:
     state, fixed = [_payload(x) for x in carry], [_payload(x) for x in consts]
-    while bool(_run(condition, [*state, *fixed])[0]):
-        state = _run(body, [*state, *fixed])
-    return _wrapped(state)
+    while bool(run_body(condition, [*state, *fixed])[0]):
+        state = run_body(body, [*state, *fixed])
+    return wrapped(state)
 
 
 def _switch(branches: Any, index: Any, operands: Any) -> tuple[Any, ...]:
     chosen = min(max(int(_payload(index)), 0), len(branches) - 1)
-    return _wrapped(_run(branches[chosen], [_payload(x) for x in operands]))
+    return wrapped(run_body(branches[chosen], [_payload(x) for x in operands]))
 
 
 def _declare(schema: str, doc: str, meta: Any, kernel: Any, derivative: Custom) -> Operator:

@@ -47,13 +47,14 @@ def body_trace(name: str, is_replay: bool = False) -> Iterator[Trace]:
             those that are on now (autocast, modes).
     """
     floor, stack.floor = stack.floor, len(stack.levels)
+    inside, stack.in_body = stack.in_body, True
     before = set_keys(0 if is_replay else state.include, state.exclude | AUTOGRAD)
     try:
         with tracing(name) as trace:
             yield trace
     finally:
         set_keys(*before)
-        stack.floor = floor
+        stack.floor, stack.in_body = floor, inside
 
 
 def new_input(trace: Trace, spec: TensorSpec, weak: type | None = None) -> Any:

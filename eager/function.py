@@ -22,6 +22,7 @@ from .dunders import by_name
 from .forward import Source, at_outer, edge_to, fit_all, tangent_at, transposed
 from .forward import attach as attach_tangents
 from .function_batched import batch_of, unwrap_all
+from .level_stack import stack
 from .levels import Level, LevelTensor, check_open, set_meta, unwrap, view_node_at, wrap_level
 from .meta import AutogradMeta
 from .record import attach, check_not_leaf, eager_meta, edge_of, view_node
@@ -129,11 +130,23 @@ def _apply(cls: type[Function], args: tuple[Any, ...]) -> Any:
     if entrances.stack:
         args = entered(args)
     level = _highest(args)
+    if stack.in_body and (level is None or level.depth <= stack.floor):
+        return _apply_in_body(cls, args)
     if level is None:
         return _apply_eager(cls, args)
     if level.run is not None:
         return _apply_batched(cls, level, args)
     return _apply_at(cls, level, args) if level.forward is None else _apply_forward(cls, level, args)
+
+
+def _apply_in_body(cls: type[Function], args: tuple[Any, ...]) -> Any:
+    """Run it in the body of a loop that is being traced: the call stays one step of it, with its derivative."""
+
+    def run(given: list[Any]) -> Any:
+        return _compute(cls, Context((False,) * len(args)), tuple(given))
+
+    calls = lazy.control_machinery("custom_calls")
+    return calls.call(cls.__name__, run, lambda given: _apply(cls, tuple(given)), list(args))
 
 
 def _apply_batched(cls: type[Function], level: Level, args: tuple[Any, ...]) -> Any:

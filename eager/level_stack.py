@@ -61,6 +61,7 @@ class _Stack(threading.local):
     def __init__(self) -> None:
         self.levels: list[Level] = []
         self.floor = 0  # while the body of a loop is traced: how many of the levels are around it
+        self.in_body = False  # whether one is being traced
 
 
 stack = _Stack()

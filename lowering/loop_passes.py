@@ -75,6 +75,36 @@ def needed_inputs(graph: Graph, outputs: Sequence[Value]) -> set[Value]:
     return wanted.intersection(graph.inputs)
 
 
+def inline_calls(graph: Graph) -> Graph:
+    """Put the bodies of calls that keep a derivative in their place: derivatives have been taken by now."""
+    if all(node.op.name != "control::call" for node in graph.nodes):
+        return graph
+    out = like(graph)
+    env: dict[Value, Any] = {}
+
+    def add(nodes: Sequence[Node]) -> None:
+        for node in nodes:
+            args = map_values(lambda value: env.get(value, value), node.args)
+            if node.op.name == "control::call":
+                body: Graph = args[0]
+                env.update(zip(body.inputs, args[2]))
+                add(body.nodes)
+                env.update(zip(node.outputs, [env.get(o, o) for o in body.outputs]))
+                continue
+            kwargs = {
+                name: map_values(lambda value: env.get(value, value), arg)
+                for name, arg in node.kwargs.items()
+            }
+            copy = Node(node.op, args, kwargs, node.source)
+            copy.outputs = tuple(Value(o.spec, copy, o.index, o.weak) for o in node.outputs)
+            env.update(zip(node.outputs, copy.outputs))
+            out.nodes.append(copy)
+
+    add(graph.nodes)
+    out.outputs = [env.get(o, o) if isinstance(o, Value) else o for o in graph.outputs]
+    return out
+
+
 # -- dead results ------------------------------------------------------------------------------------------------------
 def prune_scans(graph: Graph) -> Graph:
     """Drop carries, stacked results and inputs of scans that nothing needs; a carry that never changes is no carry."""

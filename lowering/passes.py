@@ -14,7 +14,7 @@ from ..tracer.verify import verify
 from .evaluate import call
 from .invariants import hoist_invariants
 from .layout import contiguous, is_view, view_of
-from .loop_passes import hoist_products, prune_scans
+from .loop_passes import hoist_products, inline_calls, prune_scans
 from .resolve import uniform_constant
 from .rewrite import Replacement, has_effects, like, new_node, rewrite, with_arguments
 from .simplify import simplified
@@ -186,6 +186,7 @@ def _tidy(arg: Any) -> Any:
 
 Pass = Callable[[Graph], Graph]
 PASSES: tuple[Pass, ...] = (
+    inline_calls,
     remove_dead_code,
     fold_constants,
     simplify,

@@ -11,10 +11,12 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from .. import lazy
 from ..eager.captured import entered, entrances
 from ..eager.context import Context, ContextNode, Input
 from ..eager.forward import ForwardMeta, Source, at_outer, edge_to, fit_tangent, tangent_at, transposed
 from ..eager.function_batched import again, fit_batch, unwrap_all, wrap_all
+from ..eager.level_stack import stack
 from ..eager.levels import Level, LevelTensor, check_open, open_level, unwrap, wrap_level
 from ..eager.meta import AutogradMeta
 from ..eager.node import zeros_of
@@ -86,6 +88,10 @@ def call(rule: Rule, leaves: Leaves) -> Leaves:
     if entrances.stack:
         leaves = list(entered(tuple(leaves)))
     level = _innermost(leaves)
+    if stack.in_body and (level is None or level.depth <= stack.floor):
+        calls = lazy.control_machinery("custom_calls")
+        found: Leaves = calls.call(rule.name, rule.run, lambda given: call(rule, given), leaves)
+        return found
     if level is not None and level.run is not None:
         return _call_batched(rule, level, leaves)
     if state.exclude & AUTOGRAD:
