@@ -21,7 +21,8 @@ FACTORS = (0xD2511F53, 0xCD9E8D57)
 WEYL = (0x9E3779B9, 0xBB67AE85)
 MASK = 0xFFFFFFFF
 CHUNK = 1 << 14  # blocks at a time, which fit into the cache
-LARGE = 1 << 16  # words from which machine code is worth its compilation
+PER_CALL = 1 << 11  # words that count as one more call
+_drawn = [0]  # calls so far, up to those that make the words hot
 
 
 def philox4x32(xp: Any, counter: Any, key: Any) -> Any:
@@ -68,10 +69,17 @@ def blocks(xp: Any, keys: Any, numbers: Any, use: int) -> Any:
     return xp.moveaxis(found, 0, -1).astype(xp.uint32)
 
 
+def _is_hot(size: int) -> bool:
+    """Whether so much has been drawn that machine code is worth its compilation."""
+    if _drawn[0] < config.flags.hot_calls:
+        _drawn[0] += 1 + size // PER_CALL
+    return _drawn[0] >= config.flags.hot_calls
+
+
 def random_words(xp: Any, keys: Any, count: int, use: int = BITS) -> Any:
     """The first ``count`` words of each key's stream: uint32 of shape ``(*keys.shape[:-1], count)``."""
     out = xp.empty((*keys.shape[:-1], count), xp.uint32)
-    if xp is np and out.size >= LARGE and config.flags.native and lazy.native_words().fill(out, keys, use):
+    if xp is np and _is_hot(out.size) and config.flags.native and lazy.native_words().fill(out, keys, use):
         return out
     for start in range(0, count, 4 * CHUNK):
         part = out[..., start : start + 4 * CHUNK]

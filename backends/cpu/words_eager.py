@@ -19,6 +19,9 @@ _SIGNATURE: Any = ctypes.CFUNCTYPE(
 
 @functools.cache
 def _compiled() -> tuple[Any, Any]:
+    """The code and a function that calls it; None for both where machine code is off in this process."""
+    if lazy.native_layer().why_off():
+        return None, None
     code = engine.compile_ir(function(""), ["philox_words"], {}, level=1)
     return code, _SIGNATURE(code["philox_words"])
 
@@ -34,9 +37,9 @@ def fill(out: Any, keys: Any, use: int) -> bool:
     Returns:
         Whether it was done; machine code may be off.
     """
-    if lazy.native_layer().why_off():
+    _, call = _compiled()
+    if call is None:
         return False
     words = np.ascontiguousarray(keys)
-    _, call = _compiled()
     call(words.ctypes.data, words.size // 4, out.shape[-1], use << 30, out.ctypes.data)
     return True
