@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from .. import pytree
+from ..eager.levels import LevelTensor
 from ..registry.values import TensorBase, describe
 
 
@@ -85,6 +87,12 @@ def externals_of(fn: Callable[..., Any]) -> tuple[ExternalGuard, ...]:
                 found[key] = guard
                 waiting.append(_helper(guard.value, function))
     return tuple(found.values())
+
+
+def reaches_level(fn: Callable[..., Any]) -> bool:
+    """Whether a variable that a function reads holds a value of a transform, itself or in a container."""
+    held = [guard.value for guard in externals_of(fn)]
+    return any(isinstance(leaf, LevelTensor) for value in held for leaf in pytree.leaves(value))
 
 
 def plain_function(fn: Any) -> FunctionType | None:

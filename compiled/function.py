@@ -24,6 +24,7 @@ from .batches import Batches, innermost
 from .build import containers, specialize
 from .execute import make_executable
 from .explain import explain
+from .externals import reaches_level
 from .forwards import Forwards
 from .joint import specialize_joint
 from .leaves import is_plain, leaf_key
@@ -135,6 +136,8 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
             derivative = found.derivative
             if derivative is not None and not derivative.captured and not found.overlaps(raw):
                 return self._recorder.run(found, bound, scalars, level)
+        if reaches_level(self._fn):  # its gradient runs later, when that transform may be over
+            return self._plainly(bound)
         return self._recorder.run_at(level, bound, self._call)
 
     def _plainly(self, bound: Bound) -> Any:

@@ -32,6 +32,7 @@ from .levels import (
     results_written,
     run_below,
     unwrap_deep,
+    unwritten,
     wrap_level,
 )
 from .meta import AutogradMeta
@@ -375,7 +376,9 @@ def _tangent_written(plan: Plan, level: Level, args: Args, kwargs: Kwargs) -> An
         return None
     if plan.inner is None:
         return _missing(plan)
-    raw_args = tuple([unwrap_deep(level, arg) for arg in args])
+    raw_args = tuple(
+        [unwritten(args[0], unwrap_deep(level, arg)) for arg in args]
+    )  # levels below may save them
     raw_kwargs = {name: unwrap_deep(level, arg) for name, arg in kwargs.items()}
     out = functions.get(inner.op.name, inner.op)(*raw_args, **raw_kwargs)
     return derive(inner, mask, tangents, raw_args, raw_kwargs, out)

@@ -337,7 +337,7 @@ def _write(plan: Plan, level: Level, args: Args, kwargs: Kwargs) -> Any:
     before = [unwrap_deep(level, arg) for arg in args]
     for kind, where, _ in inner.active(mask).savers if is_known else ():
         if kind == ARGUMENT:
-            before[where] = _unwritten(args[0], before[where])
+            before[where] = unwritten(args[0], before[where])
     raw_kwargs = {name: unwrap_deep(level, arg) for name, arg in kwargs.items()}
     out = run_below(plan.op, level, tuple(unwrap_deep(level, arg) for arg in args), raw_kwargs)
     if not state.exclude & AUTOGRAD:
@@ -404,10 +404,10 @@ def _company(target: Any) -> list[Any] | None:
     return [target] if is_alone(lowest) and made.owns_memory(lowest._array) else gather(target)
 
 
-def _unwritten(target: Any, value: Any) -> Any:
+def unwritten(target: Any, value: Any) -> Any:
     """A payload, copied if it lies in the memory that is about to be written."""
     if type(value) is tuple:
-        return tuple(_unwritten(target, item) for item in value)
+        return tuple(unwritten(target, item) for item in value)
     return by_name("clone")(value) if isinstance(value, Tensor) and shares(target, value) else value
 
 

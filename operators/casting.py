@@ -50,6 +50,13 @@ _ERRORS = [
     Bad((Draw((2,), dtype=as_dtype("complex64")), "float32"), TypeError, "imaginary"),
 ]
 
+
+def _cast_transpose(g: Any, self_spec: TensorSpec) -> Any:
+    if g.dtype.kind == "c" and self_spec.dtype.kind != "c":
+        g = batching.operator("real")(g)
+    return cast(g, self_spec.dtype)
+
+
 cast: Any = library(
     "cast",
     "cast(Tensor self, ScalarType dtype) -> Tensor",
@@ -76,7 +83,7 @@ cast: Any = library(
     """,
     reference=references.cast,
     dtypes=ALL,
-    derivative=Linear({"self": lambda g, self_spec: cast(g, self_spec.dtype)}),
+    derivative=Linear({"self": _cast_transpose}),
     batching=batching.pointwise,
     samples=_cast_samples,
     errors=lambda: _ERRORS,

@@ -103,7 +103,7 @@ def batches(x, v):
 
 @pytest.mark.parametrize(("name", "is_full"), CASES)
 def test_vmap(name, is_full):
-    for f, x, v, w in cases(name, is_full):
+    for f, x, v, _ in cases(name, is_full):
         many, g = batches(x, v), gradients(f, len(x))
         for which in [*range(len(x)), None]:
             axes = tuple(0 if which in (None, i) else None for i in range(len(x)))
