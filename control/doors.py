@@ -140,7 +140,8 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
     """Run one of two functions.
 
-    Eagerly it is Python's ``if``; inside ``td.jit`` both are traced and the compiled function runs the one taken. Under ``td.vmap``, where ``pred`` may differ from example to example, both run, and each example chooses.
+    Eagerly it is Python's ``if``; inside ``td.jit`` both are traced and the compiled function runs the one that is
+    taken. Under ``td.vmap``, where ``pred`` may differ from example to example, both run, and each example chooses.
 
     Args:
         pred: a bool, or a tensor of shape ``()`` that counts as true where it is not zero.

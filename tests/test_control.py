@@ -76,7 +76,7 @@ def test_what_a_body_hands_on():
 
     def f(a, b, xs):
         def step(carry, x):
-            p, q, r, s, t = carry
+            p, q, r, _, _ = carry
             new = p + x
             return (q, p, r, x, k), (p, q, new, new, x, k, r)
 

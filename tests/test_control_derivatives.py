@@ -53,7 +53,7 @@ def test_gradient_of_a_gradient(loss):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_forward_mode(loss):
     tangents = (draw(3, 3), draw(2, 3), draw(4, 2, 3))
-    value, tangent = check(lambda *args: td.jvp(loss, args, tangents), W, H, XS)
+    _, tangent = check(lambda *args: td.jvp(loss, args, tangents), W, H, XS)
     gradients = td.grad(loss, (0, 1, 2))(W, H, XS)
     assert tangent.item() == pytest.approx(sum((g * t).sum().item() for g, t in zip(gradients, tangents)))
     check(lambda w: td.jvp(lambda w: loss(w, H, XS), (w,), (tangents[0],)), W)

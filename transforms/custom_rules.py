@@ -90,8 +90,8 @@ def call(rule: Rule, leaves: Leaves) -> Leaves:
     level = _innermost(leaves)
     if stack.in_body and (level is None or level.depth <= stack.floor):
         calls = lazy.control_machinery("custom_calls")
-        found: Leaves = calls.call(rule.name, rule.run, lambda given: call(rule, given), leaves)
-        return found
+        results: Leaves = calls.call(rule.name, rule.run, lambda given: call(rule, given), leaves)
+        return results
     if level is not None and level.run is not None:
         return _call_batched(rule, level, leaves)
     if state.exclude & AUTOGRAD:
