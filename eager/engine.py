@@ -102,26 +102,32 @@ class Pass:
         pop, push, leaf, keep = heapq.heappop, heapq.heappush, AutogradMeta, self.keep
         while heap:
             node = pop(heap)[1]
-            values = _unwritten(node)
-            if values is None:
-                self._step(node)
+            saved, versions, active = node.saved, node.versions, node.active
+            if (
+                node.__class__ is not Node
+                or node.results is not None
+                or active is None
+                or saved.__class__ is not tuple
+            ):
+                self._step(node)  # a call with several results, or with a derivative of its own
+                continue
+            if saved and not _unwritten(saved, versions):
+                self._step(node)  # there is more to look at
                 continue
             g = pending.pop(node)[0]
-            values.append(g)  # so its place is GRADIENT
-            rules, edges = node.active.rules, node.edges  # type: ignore[union-attr]
-            if not keep:
-                node.free()
-            for (_, fn, places, constant, is_partial, is_list), edge in zip(rules, edges):
+            if versions and not keep:
+                if versions[0] is None:
+                    node.free()
+                else:
+                    node.saved, node.versions = None, ()
+            for (_, fn, places, constant, is_partial, is_list), edge in zip(active.rules, node.edges):
                 if fn is not None:
-                    count = len(places)
-                    if count == 1:
-                        found = fn(values[places[0]])
-                    elif count == 2:
-                        found = fn(values[places[0]], values[places[1]])
-                    else:
-                        found = fn(*[values[place] for place in places])
                     if is_partial:
-                        found = g * found
+                        found = g * (
+                            fn(saved[places[0]]) if len(places) == 1 else fn(*[saved[n] for n in places])
+                        )
+                    else:
+                        found = fn(*[g if n < 0 else saved[n] for n in places])
                 elif constant == 1:
                     found = g
                 elif constant == 0:
@@ -171,26 +177,21 @@ class Pass:
             given[index] = gradient if there is None else there + gradient
 
 
-def _unwritten(node: Node) -> list[Any] | None:
-    """The saved values of a node whose tensors nobody has written since; None where there is more to look at."""
-    if node.__class__ is not Node:
-        return None
-    saved = node.saved
-    if saved.__class__ is not tuple or node.active is None or node.results is not None:
-        return None
-    for value, version in zip(saved, node.versions):
+def _unwritten(saved: tuple[Any, ...], versions: tuple[Any, ...]) -> bool:
+    """Whether nobody has written saved tensors since; False where there is more to look at."""
+    for value, version in zip(saved, versions):
         if version.__class__ is int:
             if value.__class__ is not Tensor:
-                return None
+                return False
             storage = value._storage
             if version != (0 if storage is None else storage.version):
-                return None
+                return False
         elif version.__class__ is Hold:
             if version.storage.version != version.version:
-                return None
+                return False
         elif version is not None:
-            return None
-    return list(saved)
+            return False
+    return True
 
 
 def own(gradients: dict[AutogradMeta, Any], given: Any = None) -> dict[AutogradMeta, Any]:
