@@ -34,7 +34,8 @@ def call(name: str, run: Function, again: Function, leaves: list[Any]) -> Any:
         leaves: its arguments; what is no tensor is fixed.
     """
     places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
-    fixed, structure = list(leaves), None
+    fixed = list(leaves)
+    structure = pytree.flatten(None)[1]
 
     def filled(tensors: Any) -> list[Any]:
         for place, tensor in zip(places, tensors):
@@ -52,7 +53,7 @@ def call(name: str, run: Function, again: Function, leaves: list[Any]) -> Any:
     tensors = [leaves[place] for place in places]
     closed = trace_body(name, traced, [x.spec for x in tensors])
     found = CALL(closed.graph, with_rule, [*tensors, *closed.reached])
-    return structure.unflatten(found)  # type: ignore[attr-defined]
+    return structure.unflatten(found)
 
 
 def _specs(body: Graph, again: Any, operands: Any) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ from ..registry.dtypes import uint8
 from ..registry.operator import find
 from ..registry.values import TensorSpec
 from ..tracer.graph import Graph, Value
-from .rewrite import bodies_of, new_node
+from .rewrite import bodies_of, has_effects, new_node
 from .steps import NodeStep
 
 Lower = Callable[[Graph], Any]
@@ -79,7 +79,7 @@ def lower_body(graph: Graph, lower: Lower) -> Body:
     """Lower a body so that each result that it computes has a buffer of its own."""
     inputs = {value: place for place, value in enumerate(graph.inputs)}
     computed = list(dict.fromkeys(o for o in graph.outputs if o not in inputs))
-    if not computed:
+    if not computed and not any(map(has_effects, graph.nodes)):
         return Body(graph, None, tuple(Source("input", inputs[o]) for o in graph.outputs))
     part = Graph()
     part.inputs, part.nodes, part.outputs = graph.inputs, list(graph.nodes), list(computed)

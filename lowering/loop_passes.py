@@ -238,21 +238,21 @@ def _products(scan: Scan) -> list[Product]:
         total, before = body.outputs[j], body.inputs[j]
         if uses.get(before) == 1 and uses[total] == 1 and total.spec == before.spec:
             product = _summed(total, before)
-            if product is not None and uses[product] == 1:
-                a, b = product.node.args
+            if product is not None and uses[product.outputs[0]] == 1:
+                a, b = product.args
                 if len(a.shape) == len(b.shape) == 2 and a.spec.dtype is b.spec.dtype is total.spec.dtype:
                     found.append(Product(j, a, b))
     return found
 
 
-def _summed(total: Value, before: Value) -> Value | None:
+def _summed(total: Value, before: Value) -> Node | None:
     """The matrix product that is added to ``before``, if that is all that ``total`` is."""
     node = total.node
     if node is None or node.op.name != "td::add.Tensor" or before not in node.args:
         return None
     other = node.args[1] if node.args[0] is before else node.args[0]
-    is_product = isinstance(other, Value) and other.node is not None and other.node.op.name == "td::matmul"
-    return other if is_product and other.spec == total.spec else None
+    maker = other.node if isinstance(other, Value) else None
+    return maker if maker is not None and maker.op.name == "td::matmul" and other.spec == total.spec else None
 
 
 def _hoisted(node: Node, products: list[Product]) -> tuple[Node, list[Node], dict[Value, Value]]:

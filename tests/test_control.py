@@ -410,3 +410,13 @@ def test_gradients_of_random_programs(drawn):
 
     gradient = td.grad(loss, (0, 1, 2))
     same(gradient(*args), td.jit(gradient)(*args), 1e-7)
+
+
+def test_effects_in_bodies(capfd):
+    @td.jit
+    def f(x):
+        td.cond(x > 0, lambda: td.debug.print("positive"), lambda: td.debug.print("negative"))
+        return td.fori_loop(0, 3, lambda i, v: (td.debug.print("step {}", i), v)[1], x)
+
+    f(td.asarray(1.0))
+    assert capfd.readouterr().out.split("\n")[:-1] == ["positive", "step 0", "step 1", "step 2"]
