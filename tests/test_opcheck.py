@@ -6,6 +6,7 @@ import numpy as np
 import optable
 import pytest
 import tandem as td
+from tandem.custom.opcheck import TESTS
 from tandem.errors import ArgumentError, OpCheckError, ValueArgumentError
 
 X = td.asarray([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]])
@@ -339,9 +340,15 @@ def first_sample(name):
     return op, optable.to_tensors(args), optable.to_tensors(kwargs)
 
 
+# What differences of calls cannot show: the slopes of draws are implicit, or drowned in float32, and a gather over
+# the examples of a batch is one only there. Their own tests compare them otherwise.
+IMPLICIT = {"random_draw_loggamma", "random_dirichlet", "random_multivariate_normal", "axis_gather"}
+
+
 @pytest.mark.parametrize("name", [name for name, op in TABLE.items() if op.decl.samples])
 def test_own_operators_pass(name):
     op, args, kwargs = first_sample(name)
-    found = td.opcheck(op, args, kwargs)
+    tests = [test for test in TESTS if test != "autograd" or name not in IMPLICIT]
+    found = td.opcheck(op, args, kwargs, tests=tests)
     assert all(result == "SUCCESS" or result.startswith("SKIPPED") for result in found.values())
     assert found["schema"] == "SUCCESS"
