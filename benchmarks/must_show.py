@@ -1,12 +1,13 @@
 """Every promise about speed as one table: what was measured, the bound, and whether it is kept.
 
-python benchmarks/must_show.py [--seconds 2] [--only calls,kernels,starts,dispatcher]
+python benchmarks/must_show.py [--seconds 2] [--only calls,kernels,starts,dispatcher,gradients]
 """
 
 import argparse
 
 import calls
 import dispatcher
+import gradients
 import kernels
 import starts
 from rich.console import Console
@@ -15,7 +16,13 @@ from rich.table import Table
 from rows import Finding, Row
 from tandem.overhead import machine
 
-GROUPS = {"starts": starts.ROWS, "calls": calls.ROWS, "kernels": kernels.ROWS, "dispatcher": dispatcher.ROWS}
+GROUPS = {
+    "starts": starts.ROWS,
+    "calls": calls.ROWS,
+    "kernels": kernels.ROWS,
+    "dispatcher": dispatcher.ROWS,
+    "gradients": gradients.ROWS,
+}
 VERDICTS = {True: "[green]kept[/green]", False: "[red]broken[/red]", None: "not measured"}
 
 
