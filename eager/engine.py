@@ -131,7 +131,7 @@ class Pass:
                 elif constant == 1:
                     found = g
                 elif constant == 0:
-                    continue
+                    found = by_name("zeros_like")(g)  # a gradient that is zero is not one that is missing
                 else:
                     found = -g if constant == -1 else g * constant
                 if found is None:

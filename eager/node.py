@@ -225,7 +225,9 @@ def apply_rule(rule: Rule, values: list[Any]) -> Any:
     _, fn, places, constant, is_partial, _ = rule
     if fn is None:
         g = values[GRADIENT]
-        return g if constant == 1 else None if constant == 0 else -g if constant == -1 else g * constant
+        if constant == 0:
+            return by_name("zeros_like")(g)  # a gradient that is zero is not one that is missing
+        return g if constant == 1 else -g if constant == -1 else g * constant
     result = fn(*map(values.__getitem__, places))
     return values[GRADIENT] * result if is_partial else result
 

@@ -13,3 +13,13 @@ def test_equal_gradients_do_not_share_memory(wrap):
         one, two = both(x, x)
         one.add_(1.0)
         assert two.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("f", [td.floor, td.sign, td.round, lambda x: x // 2, lambda x: td.trunc(x * 2) + 1])
+def test_a_gradient_of_zeros_is_not_missing(f):
+    x = td.asarray([0.5, 1.5], requires_grad=True)
+    f(x).sum().backward()
+    assert x.grad.tolist() == [0.0, 0.0]
+    (found,) = td.autograd.grad(f(x).sum(), [x])
+    assert found.tolist() == [0.0, 0.0]
+    assert td.grad(lambda v: f(v).sum())(x.detach()).tolist() == [0.0, 0.0]
