@@ -200,13 +200,14 @@ class Product(NamedTuple):
 
     Attributes:
         carry: which.
-        rows: for each step a matrix whose rows are multiplied by those of ``columns``: the sum is ``rows.T @ columns``.
-        columns: the other matrix.
+        left, right: the matrices whose product is added.
+        turned: whether the product is transposed before it is added.
     """
 
     carry: int
-    rows: Value
-    columns: Value
+    left: Value
+    right: Value
+    turned: bool
 
 
 def hoist_products(graph: Graph) -> Graph:
@@ -237,22 +238,31 @@ def _products(scan: Scan) -> list[Product]:
     for j in range(len(scan.carry)):
         total, before = body.outputs[j], body.inputs[j]
         if uses.get(before) == 1 and uses[total] == 1 and total.spec == before.spec:
-            product = _summed(total, before)
-            if product is not None and uses[product.outputs[0]] == 1:
-                a, b = product.args
-                if len(a.shape) == len(b.shape) == 2 and a.spec.dtype is b.spec.dtype is total.spec.dtype:
-                    found.append(Product(j, a, b))
+            product = _summed(j, total, before, uses)
+            if product is not None:
+                found.append(product)
     return found
 
 
-def _summed(total: Value, before: Value) -> Node | None:
+def _summed(carry: int, total: Value, before: Value, uses: dict[Value, int]) -> Product | None:
     """The matrix product that is added to ``before``, if that is all that ``total`` is."""
     node = total.node
     if node is None or node.op.name != "td::add.Tensor" or before not in node.args:
         return None
-    other = node.args[1] if node.args[0] is before else node.args[0]
-    maker = other.node if isinstance(other, Value) else None
-    return maker if maker is not None and maker.op.name == "td::matmul" and other.spec == total.spec else None
+    added = node.args[1] if node.args[0] is before else node.args[0]
+    maker = added.node if isinstance(added, Value) and uses[added] == 1 else None
+    turned = maker is not None and _is_transpose(maker)
+    if maker is not None and turned:
+        maker = maker.args[0].node if uses[maker.args[0]] == 1 else None
+    if maker is None or maker.op.name != "td::matmul" or added.spec != total.spec:
+        return None
+    a, b = maker.args
+    is_plain = len(a.shape) == len(b.shape) == 2 and a.spec.dtype is b.spec.dtype is total.spec.dtype
+    return Product(carry, a, b, turned) if is_plain else None
+
+
+def _is_transpose(node: Node) -> bool:
+    return bool(node.op.name == "td::permute" and tuple(node.args[1]) == (1, 0))
 
 
 def _hoisted(node: Node, products: list[Product]) -> tuple[Node, list[Node], dict[Value, Value]]:
@@ -261,7 +271,12 @@ def _hoisted(node: Node, products: list[Product]) -> tuple[Node, list[Node], dic
     body, count = scan.body, len(scan.carry)
     gone = {product.carry for product in products}
     extra = _Extra(scan)
-    pairs = [(extra.rows(p.rows), extra.columns(p.columns)) for p in products]
+    pairs = [
+        (extra.side(p.right), extra.side(p.left, True))
+        if p.turned
+        else (extra.side(p.left, True), extra.side(p.right))
+        for p in products
+    ]
     kept = [j for j in range(count) if j not in gone]
     inputs = [v for j, v in enumerate(body.inputs) if j not in gone]
     nodes = Graph()
@@ -275,7 +290,7 @@ def _hoisted(node: Node, products: list[Product]) -> tuple[Node, list[Node], dic
     replaced.update(zip(node.outputs[count:], stacked))
     for product, (a, b) in zip(products, pairs):
         total, write = node.outputs[product.carry], _Writer(after, node.source)
-        rows, columns = (x if isinstance(x, Value) else stacked[x] for x in (a, b))
+        rows, columns = (Side(x if isinstance(x, Value) else stacked[x], turned) for x, turned in (a, b))
         found_sum = scan.carry[product.carry]
         for one, two in _pairs(write, rows, columns):
             found_sum = write.call("add.Tensor", (found_sum, write.product(one, two)), total.shape, total)
@@ -283,19 +298,44 @@ def _hoisted(node: Node, products: list[Product]) -> tuple[Node, list[Node], dic
     return found, after, replaced
 
 
-def _pairs(write: _Writer, rows: Value, columns: Value) -> list[tuple[Value, Value]]:
-    """The matrices to multiply: all steps at once, or where ``rows`` is the carry that each step of another scan was
+class Side(NamedTuple):
+    """The matrices of all steps that are one side of a product.
+
+    Attributes:
+        value: the matrices, stacked.
+        turned: whether each is to be transposed.
+    """
+
+    value: Value
+    turned: bool
+
+
+def _pairs(write: _Writer, rows: Side, columns: Side) -> list[tuple[Value, Value]]:
+    """The matrices to multiply: all steps at once, or where one of them is the carry that each step of another scan was
     given, and what it gave is kept as well, that one by one step off, and the first step by itself."""
-    source = rows.node
-    if source is not None and is_scan(source) and rows.shape[0] > 1:
-        scan = taken_apart(source)
-        body, count = scan.body, len(scan.carry)
-        given = body.outputs[rows.index]
-        carries = [j for j in range(count) if body.inputs[j] is given]
-        for k in range(count, len(body.outputs)):
-            if carries and body.outputs[k] is body.outputs[carries[0]]:
-                return write.one_off(source.outputs[k], scan.carry[carries[0]], columns, scan.reverse)
+    known = _given_carry(rows.value)
+    if known is not None:
+        return write.one_off(Side(known[0], rows.turned), *known[1:], columns)
+    known = _given_carry(columns.value)
+    if known is not None:
+        return [(two, one) for one, two in write.one_off(Side(known[0], columns.turned), *known[1:], rows)]
     return [(write.flat(rows), write.flat(columns))]
+
+
+def _given_carry(stacked: Value) -> tuple[Value, Value, bool] | None:
+    """Of the carries that the steps of a scan were given: the stack of those that they gave, the first carry, and
+    whether the scan runs backward; None if something else is stacked, or what the steps gave is not kept."""
+    source = stacked.node
+    if source is None or not is_scan(source) or stacked.shape[0] < 2:
+        return None
+    scan = taken_apart(source)
+    body, count = scan.body, len(scan.carry)
+    given = body.outputs[stacked.index]
+    carries = [j for j in range(count) if body.inputs[j] is given]
+    for k in range(count, len(body.outputs)):
+        if carries and body.outputs[k] is body.outputs[carries[0]]:
+            return source.outputs[k], scan.carry[carries[0]], scan.reverse
+    return None
 
 
 class _Extra:
@@ -307,23 +347,21 @@ class _Extra:
         self.stacked = list(scan.body.outputs[len(scan.carry) :])
         self.outputs: list[Value] = []
 
-    def rows(self, a: Value) -> Any:
-        """The transpose of the left matrix: an item of xs, or the number of a stacked result."""
-        node = a.node
-        if node is not None and node.op.name == "td::permute" and tuple(node.args[1]) == (1, 0):
-            return self.columns(node.args[0])
-        return self.columns(_Writer(self.nodes, "").call("permute", (a, (1, 0)), a.shape[::-1], a))
-
-    def columns(self, b: Value) -> Any:
-        """The right matrix, likewise."""
+    def side(self, matrix: Value, turned: bool = False) -> tuple[Any, bool]:
+        """Where a matrix, or its transpose, is stacked (one of xs, or the number of a stacked result), and whether it is
+        still to be transposed there."""
         scan, first = self.scan, len(self.scan.carry)
+        while matrix.node is not None and _is_transpose(matrix.node):
+            matrix, turned = matrix.node.args[0], not turned
         for place, x in enumerate(scan.xs):
-            if scan.body.inputs[first + place] is b:
-                return x
-        if b not in self.stacked:
-            self.stacked.append(b)
-            self.outputs.append(b)
-        return self.stacked.index(b)
+            if scan.body.inputs[first + place] is matrix:
+                return x, turned
+        if turned:
+            matrix = _Writer(self.nodes, "").call("permute", (matrix, (1, 0)), matrix.shape[::-1], matrix)
+        if matrix not in self.stacked:
+            self.stacked.append(matrix)
+            self.outputs.append(matrix)
+        return self.stacked.index(matrix), False
 
 
 class _Writer:
@@ -342,9 +380,13 @@ class _Writer:
         self.nodes.append(node)
         return node.outputs[0]
 
-    def flat(self, x: Value) -> Value:
+    def flat(self, side: Side) -> Value:
         """The rows of all steps under each other."""
+        x = side.value
         steps, rows, columns = x.shape
+        if side.turned:
+            rows, columns = columns, rows
+            x = self.call("permute", (x, (0, 2, 1)), (steps, rows, columns), x)
         return self.call("reshape", (x, (steps * rows, columns)), (steps * rows, columns), x)
 
     def product(self, rows: Value, columns: Value) -> Value:
@@ -352,16 +394,14 @@ class _Writer:
         turned = self.call("permute", (rows, (1, 0)), rows.shape[::-1], rows)
         return self.call("matmul", (turned, columns), (rows.shape[1], columns.shape[1]), columns)
 
-    def one_off(self, after: Value, init: Value, columns: Value, reverse: bool) -> list[tuple[Value, Value]]:
-        """The pairs where a step's row is what the step before gave, in ``after``, and the first one's is ``init``."""
-        steps = after.shape[0]
-        earlier, later = (
-            self.steps(after, int(reverse), steps - 1),
-            self.steps(columns, 1 - reverse, steps - 1),
-        )
-        start = self.steps(columns, (steps - 1) * reverse, 1)
-        first = self.call("reshape", (start, columns.shape[1:]), columns.shape[1:], columns)
-        return [(self.flat(earlier), self.flat(later)), (init, first)]
+    def one_off(self, after: Side, init: Value, reverse: bool, other: Side) -> list[tuple[Value, Value]]:
+        """The pairs where one side is what the step before gave, in ``after``, and ``init`` for the first step."""
+        count = after.value.shape[0] - 1
+        earlier = after._replace(value=self.steps(after.value, int(reverse), count))
+        later = other._replace(value=self.steps(other.value, 1 - reverse, count))
+        start = other._replace(value=self.steps(other.value, count * reverse, 1))
+        begin = Side(self.call("reshape", (init, (1, *init.shape)), (1, *init.shape), init), after.turned)
+        return [(self.flat(earlier), self.flat(later)), (self.flat(begin), self.flat(start))]
 
     def steps(self, x: Value, first: int, count: int) -> Value:
         """Some steps of something stacked."""

@@ -220,18 +220,41 @@ def test_products_leave_the_backward_loop():
     lowered = td.jit(gradient).lower(W, H, XS)
     if config.flags.native:
         assert str(lowered.kernels()).count("blas: td::matmul") == 2  # the first step, and all others at once
-    for reverse in (False, True):
-        check(
-            td.grad(
-                lambda w, h, xs, reverse=reverse: (
-                    td.scan(lambda c, x: (td.tanh(c @ w + x), c), h, xs, reverse=reverse)[1] ** 2
-                ).sum(),
-                (0, 1, 2),
-            ),
-            W,
-            H,
-            XS,
-        )
+
+
+STEPS = {
+    "h @ w": lambda w, h, x: h @ w + x,
+    "h @ w.T": lambda w, h, x: h @ w.T + x,
+    "w @ h.T": lambda w, h, x: (w @ h.T).T + x,
+    "x @ w": lambda w, h, x: h + x @ w,
+    "twice": lambda w, h, x: td.tanh(h @ w) @ w.T + x,
+}
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("name", STEPS)
+def test_gradients_of_weights_in_all_forms(name, reverse):
+    def loss(w, h, xs):
+        def step(c, x):
+            c = td.tanh(STEPS[name](w, c, x))
+            return c, c
+
+        last, rows = td.scan(step, h, xs, reverse=reverse)
+        return (last * last).sum() + (rows * rows).sum()
+
+    check(td.grad(loss, (0, 1, 2)), W, H, XS)
+    check(td.grad(lambda w: loss(w, H, XS)), W)
+    check(td.grad(lambda w, h, xs: loss(w, h.T @ h, xs @ w), (0, 1, 2)), W, H, draw(4, 3, 3))
+
+
+def test_gradient_of_a_weight_from_the_left():
+    def loss(w, h, xs):
+        return (td.scan(lambda c, x: (td.tanh(w @ c + x), None), h, xs)[0] ** 2).sum()
+
+    check(td.grad(loss, (0, 1, 2)), W, draw(3, 5), draw(4, 3, 5))
+    check(td.grad(loss, (0, 1, 2)), W, draw(3), draw(4, 3))
+    batch = td.vmap(loss, in_axes=(None, 0, 1))
+    check(td.grad(lambda *args: batch(*args).sum(), (0, 1, 2)), W, draw(5, 3), draw(4, 5, 3))
 
 
 def test_shapes_of_length_zero_and_one():
