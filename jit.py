@@ -31,7 +31,8 @@ def jit(
     (dict, list, tuple, namedtuple, dataclass, None). A new shape, dtype, layout or structure is a new
     specialization. The values of Python numbers are passed at run time; those of static arguments are fixed for each
     specialization.
-    Tensors that the function reaches by closures, globals or attributes are read at each call.
+    Tensors that the function reaches by closures, globals or attributes are read at each call. Where a tensor requires
+    gradients the call is recorded, and forward and backward pass are both compiled.
 
     Args:
         fn: the function; None to use ``jit`` with options as a decorator.

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..eager import dispatch_mode as modes
 from ..eager.meta import TRACING
-from ..eager.node import Node, version_of
+from ..eager.node import Dropped, Node, version_of
 from ..eager.plans import Active, Rule
 from ..eager.storage import Hold
 from ..eager.tensor import Tensor, storage_of, wrap
@@ -212,6 +212,8 @@ class CompiledNode(Node):
         return dict(zip(self.kept, self.saved))
 
     def gradients(self, given: dict[int, Any]) -> list[Any]:
+        while self.saved.__class__ is Dropped:
+            self.refill(self.saved.source.take(self.saved.index))
         cotangents = [given.get(root) for root in self.roots]
         derivative = self.derivative
         if derivative is not None and self._is_plain(cotangents) and not modes.active():

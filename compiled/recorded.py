@@ -92,6 +92,7 @@ class Recorder:
     def __init__(self, fn: Callable[..., Any], arguments: Arguments, jit: Callable[..., Any]):
         self._fn, self._arguments, self._jit = fn, arguments, jit
         self._pulls: dict[Any, Any] = {}
+        self._called = Called(arguments.name)
         self.entry = ForwardEntry()
         self._native = NativeEntry(self.entry, _nothing, "recorded")
 
@@ -235,7 +236,7 @@ class Recorder:
         def pull(values: dict[int, Any], cotangents: Sequence[Any]) -> tuple[Any, ...]:
             return tuple(self.gradients_of(form)(tuple(values.values()), tuple(cotangents)))
 
-        node = CompiledNode(None, Called(self._arguments.name), active, edges, pull)
+        node = CompiledNode(None, self._called, active, edges, pull)
         node.keep([raw[n] for n in moving], tuple(range(len(moving))), frozenset())
         node.roots = positions
         for n, item in enumerate(results):

@@ -606,3 +606,26 @@ def test_control_flow():
         return td.cond(w.sum() > 0.0, lambda x: (x * 2.0).sum(), lambda x: (x * x).sum(), carry) + sums.sum()
 
     check(f, [w], w)
+
+
+def test_jitted_functions_inside_checkpoint():
+    w = leaf(4)
+    f = td.jit(lambda w: td.tanh(w * w))
+
+    def g(call, w):
+        return td.checkpoint(lambda w: call(call(w) * w))(w).sum()
+
+    for _ in range(3):
+        same(gradients(lambda: g(f, w), [w]), gradients(lambda: g(f._fn, w), [w]))
+    same(second(lambda w: g(f, w), [w], w), second(lambda w: g(f._fn, w), [w], w), rtol=1e-9)
+    same([td.grad(lambda w: g(f, w))(w.detach())], [td.grad(lambda w: g(f._fn, w))(w.detach())])
+
+
+def test_retained_graph_with_several_results():
+    w = leaf(4)
+    a, b = td.jit(lambda w: (td.sin(w), td.exp(w)))(w)
+    a.sum().backward(retain_graph=True)
+    b.sum().backward(retain_graph=True)
+    (a * b).sum().backward()
+    v = w.detach()
+    same([w.grad], [td.cos(v) + td.exp(v) + td.cos(v) * td.exp(v) + td.sin(v) * td.exp(v)])
