@@ -97,7 +97,11 @@ def forward(level: Level, op: Operator, args: Args, kwargs: Kwargs) -> Any:
     mask, tangents = tangents_of(plan, level, args, kwargs)
     if not mask:
         return out
-    found = at_outer(level, lambda: derive(plan, mask, tangents, raw_args, raw_kwargs, out))
+    if level.outer_exclude:
+        with adjusted(exclude=level.outer_exclude):
+            found = derive(plan, mask, tangents, raw_args, raw_kwargs, out)
+    else:
+        found = derive(plan, mask, tangents, raw_args, raw_kwargs, out)
     if found is None:
         return out
     result = attach(level, Source(op), raw_args, out, found)
@@ -135,17 +139,20 @@ def tangents_of(plan: Plan, level: Level, args: Args, kwargs: Kwargs) -> tuple[i
 
 def attach(level: Level, source: Any, given: Args, out: Any, tangents: Any) -> Any:
     """Results as values of the level; those without a tangent stay what they are."""
-    several = flat(tangents) if isinstance(out, (tuple, list)) else [tangents]
+    if not isinstance(out, (tuple, list)):
+        return _wrapped(level, source, given, out, tangents)
+    several = flat(tangents)
+    return map_results(lambda item, index: _wrapped(level, source, given, item, several[index]), out)
 
-    def wrapped(item: Any, index: int) -> Any:
-        tangent = several[index]
-        if tangent is None or not item.dtype.is_inexact:
-            return item
-        if any(arg is item for arg in given):  # the kernel gave back an argument
+
+def _wrapped(level: Level, source: Any, given: Args, item: Any, tangent: Any) -> Any:
+    if tangent is None or not item.dtype.is_inexact:
+        return item
+    for arg in given:
+        if arg is item:  # the kernel gave back an argument
             item = by_name("reshape")(item, item.shape)
-        return wrap_level(level, item, ForwardMeta(tangent, source))
-
-    return map_results(wrapped, out)
+            break
+    return wrap_level(level, item, ForwardMeta(tangent, source))
 
 
 # -- the derivative ----------------------------------------------------------------------------------------------------
@@ -162,7 +169,10 @@ def derive(plan: Plan, mask: int, tangents: Tangents, args: Args, kwargs: Kwargs
     Raises:
         NotDifferentiableError: the operator has no derivative, or none by one of the arguments.
     """
-    if not any(isinstance(item, Tensor) and item.dtype.is_inexact for item in flat(out)):
+    if isinstance(out, Tensor):
+        if not out.dtype.is_inexact:
+            return None
+    elif not any(isinstance(item, Tensor) and item.dtype.is_inexact for item in flat(out)):
         return None
     if plan.reason is not None or mask >> len(plan.arguments):
         return _missing(plan)
@@ -270,6 +280,10 @@ def fit_all(tangents: Any, out: Any) -> Any:
 
 def fit_tangent(tangent: Any, out: Any) -> Any:
     """A tangent with the shape and dtype of its value: broadcasting and promotion leave terms smaller."""
+    if type(tangent) is Tensor and type(out) is Tensor:
+        one, two = tangent._array, out._array
+        if one.shape == two.shape and one.dtype is two.dtype:
+            return tangent
     dtype = out.dtype
     if tangent.dtype is not dtype:
         if tangent.dtype.kind == "c" and dtype.kind != "c":
