@@ -1,6 +1,6 @@
 """Every promise about speed as one table: what was measured, the bound, and whether it is kept.
 
-python benchmarks/must_show.py [--seconds 2] [--only calls,kernels,starts,dispatcher,gradients]
+python benchmarks/must_show.py [--seconds 2] [--only calls,kernels,starts,dispatcher,gradients,loops]
 """
 
 import argparse
@@ -9,6 +9,7 @@ import calls
 import dispatcher
 import gradients
 import kernels
+import loops
 import starts
 from rich.console import Console
 from rich.progress import track
@@ -22,6 +23,7 @@ GROUPS = {
     "kernels": kernels.ROWS,
     "dispatcher": dispatcher.ROWS,
     "gradients": gradients.ROWS,
+    "loops": loops.ROWS,
 }
 VERDICTS = {True: "[green]kept[/green]", False: "[red]broken[/red]", None: "not measured"}
 

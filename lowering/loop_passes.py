@@ -348,7 +348,7 @@ class _Extra:
         self.outputs: list[Value] = []
 
     def side(self, matrix: Value, turned: bool = False) -> tuple[Any, bool]:
-        """Where a matrix, or its transpose, is stacked (one of xs, or the number of a stacked result), and whether it is
+        """Where a matrix, or its transpose, is stacked (one of xs, or the number of a stacked result), and if it is
         still to be transposed there."""
         scan, first = self.scan, len(self.scan.carry)
         while matrix.node is not None and _is_transpose(matrix.node):
