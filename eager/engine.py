@@ -103,15 +103,8 @@ class Pass:
         while heap:
             node = pop(heap)[1]
             saved, versions, active = node.saved, node.versions, node.active
-            if (
-                node.__class__ is not Node
-                or node.results is not None
-                or active is None
-                or saved.__class__ is not tuple
-            ):
-                self._step(node)  # a call with several results, or with a derivative of its own
-                continue
-            if saved and not _unwritten(saved, versions):
+            plain = node.__class__ is Node and node.results is None and saved.__class__ is tuple
+            if active is None or not plain or (saved and not _unwritten(saved, versions)):
                 self._step(node)  # there is more to look at
                 continue
             g = pending.pop(node)[0]
@@ -122,12 +115,12 @@ class Pass:
                     node.saved, node.versions = None, ()
             for (_, fn, places, constant, is_partial, is_list), edge in zip(active.rules, node.edges):
                 if fn is not None:
-                    if is_partial:
-                        found = g * (
-                            fn(saved[places[0]]) if len(places) == 1 else fn(*[saved[n] for n in places])
-                        )
-                    else:
+                    if not is_partial:
                         found = fn(*[g if n < 0 else saved[n] for n in places])
+                    elif len(places) == 1:
+                        found = g * fn(saved[places[0]])
+                    else:
+                        found = g * fn(*[saved[n] for n in places])
                 elif constant == 1:
                     found = g
                 elif constant == 0:
@@ -140,11 +133,8 @@ class Pass:
                     self._send_all(edge, found)
                     continue
                 target, index, shape, dtype = edge
-                if (
-                    found.__class__ is not Tensor
-                    or (array := found._array).shape != shape
-                    or array.dtype is not dtype.np
-                ):
+                array = found._array if found.__class__ is Tensor else None
+                if array is None or array.shape != shape or array.dtype is not dtype.np:
                     found = fit(found, shape, dtype)
                 if target.__class__ is leaf or target in pending:
                     deliver(target, index, found)
