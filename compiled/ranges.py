@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import ScalarOverflowError, ValueArgumentError
 from ..registry.dtypes import INTEGERS
-from ..tracer.graph import Graph, Node, Value, map_values
+from ..tracer.graph import Graph, Node, Value, bodies_of, body_inputs, map_values
 from ..tracer.infer import infer, stand_in
 
 _TOO_LARGE = 2**70
@@ -53,16 +53,24 @@ class Range:
 def ranges_of(graph: Graph) -> tuple[Range, ...]:
     """The bounds on the integers among a graph's parameters, found by asking each operator's own rule."""
     integers = {value: index for index, value in enumerate(graph.parameters) if value.weak is int}
-    if not integers:
-        return ()
+    return tuple(dict.fromkeys(_ranges(graph, integers))) if integers else ()
+
+
+def _ranges(graph: Graph, integers: dict[Value, int]) -> list[Range]:
+    """The bounds on some integers in a graph, and in the bodies that they are passed on to."""
     found = []
     for node in graph.nodes:
+        for body in bodies_of(node):
+            inner = {
+                value: integers[by] for value, by in body_inputs(node) if type(by) is Value and by in integers
+            }
+            found += _ranges(body, inner)
         for value in dict.fromkeys(v for v in node.inputs if v in integers):
             limits = _limits(node, value)
             if limits is not None:
                 rule = partial(_ask, node, value)
                 found.append(Range(integers[value], *limits, node.op.schema.name, node.source, rule))
-    return tuple(dict.fromkeys(found))
+    return found
 
 
 def _limits(node: Node, value: Value) -> tuple[int, int] | None:

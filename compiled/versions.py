@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ..registry.keys import BACKENDS, DispatchKey, keyset
 from ..registry.operator import Operator, change_listeners
-from ..tracer.graph import Graph
+from ..tracer.graph import Graph, all_nodes
 
 # Where kernels run while a function is traced. What they call is recorded in their stead, so the graph does not name
 # them: the layers, and the shape rules.
@@ -67,7 +67,7 @@ def versions_of(graph: Graph, before: int) -> Versions:
         graph: a graph, not lowered yet.
         before: the :func:`moment` before it was traced.
     """
-    used = dict.fromkeys(node.op for node in graph.nodes)
+    used = dict.fromkeys(node.op for node in all_nodes(graph))
     return Versions(tuple((op, op.version) for op in used), before)
 
 

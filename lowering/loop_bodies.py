@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from ..registry.dtypes import uint8
 from ..registry.operator import find
 from ..registry.values import TensorSpec
-from ..tracer.graph import Graph, Value
-from .rewrite import bodies_of, has_effects, new_node
+from ..tracer.graph import Graph, Value, bodies_of
+from .rewrite import has_effects, new_node
 from .steps import NodeStep
 
 Lower = Callable[[Graph], Any]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..registry.values import TensorSpec
-from ..tracer.graph import Graph, Node, Value, map_values
+from ..tracer.graph import Graph, Node, Value, bodies_of, map_values
 
 Replacement = Sequence[Value] | None
 Visit = Callable[[Node], Replacement]
@@ -74,9 +74,3 @@ def has_effects(node: Node) -> bool:
     if getattr(decl, "kind", "") == "control":
         return any(has_effects(inner) for body in bodies_of(node) for inner in body.nodes)
     return bool(getattr(decl, "effects", None)) or node.op.schema.is_mutable
-
-
-def bodies_of(node: Node) -> list[Graph]:
-    """The graphs among a node's arguments: the bodies of a loop, or branches."""
-    given = [item for arg in node.args for item in (arg if type(arg) is tuple else (arg,))]
-    return [item for item in given if type(item) is Graph]

@@ -420,3 +420,22 @@ def test_effects_in_bodies(capfd):
 
     f(td.asarray(1.0))
     assert capfd.readouterr().out.split("\n")[:-1] == ["positive", "step 0", "step 1", "step 2"]
+
+
+def test_integers_of_a_call_must_fit_in_bodies_too():
+    f = td.jit(lambda x, n: td.scan(lambda c, _: (c + n, None), x, length=2)[0])
+    x = td.asarray(np.ones(2, np.int8))
+    assert f(x, 3).tolist() == [7, 7]
+    with pytest.raises(OverflowError):
+        f(x, 300)
+
+
+def test_a_kernel_that_changes_is_used_in_bodies_too():
+    with td.Library("loopdoc", "DEF") as library:
+        library.define("shift(Tensor x) -> Tensor")
+        library.impl("shift", lambda x: td.empty_like(x), "Meta")
+        f = td.jit(lambda x: td.fori_loop(0, 2, lambda i, v: td.ops.loopdoc.shift(v), x))
+        with library.impl("shift", lambda x: td.asarray(x.numpy() + 1), "CPU"):
+            assert f(td.asarray(1.0)).item() == 3.0
+        with library.impl("shift", lambda x: td.asarray(x.numpy() + 10), "CPU"):
+            assert f(td.asarray(1.0)).item() == 21.0

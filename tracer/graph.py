@@ -210,3 +210,28 @@ def map_values(fn: Callable[[Value], Any], tree: Any) -> Any:
     if isinstance(tree, (tuple, list)):
         return tuple(map_values(fn, item) for item in tree)
     return tree
+
+
+def bodies_of(node: Node) -> list[Graph]:
+    """The graphs among a node's arguments: the bodies of a loop, or branches."""
+    given = [item for arg in node.args for item in (arg if type(arg) is tuple else (arg,))]
+    return [item for item in given if type(item) is Graph]
+
+
+def body_inputs(node: Node) -> list[tuple[Value, Any]]:
+    """The inputs of the bodies of a node, each with the argument of the node that is passed for it, or that it starts
+    with."""
+    if node.op.schema.name == "switch":
+        given = node.args[2]
+    else:
+        lists = [arg for arg in node.args if type(arg) is tuple]
+        given = tuple(item for arg in lists for item in arg)
+    return [pair for body in bodies_of(node) for pair in zip(body.inputs, given)]
+
+
+def all_nodes(graph: Graph) -> Iterator[Node]:
+    """The nodes of a graph and of all bodies in it."""
+    for node in graph.nodes:
+        yield node
+        for body in bodies_of(node):
+            yield from all_nodes(body)

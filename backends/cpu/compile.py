@@ -15,7 +15,7 @@ from ...lowering.steps import KernelStep, NodeStep, is_empty
 from ...operators.rules import promoted_dtype
 from ...registry import dtypes as dt
 from ...registry.dtypes import DType
-from ...tracer.graph import Graph, Node, Value
+from ...tracer.graph import Graph, Node, Value, bodies_of, body_inputs
 from ...tracer.infer import stand_in
 from .blas import Gemm, library_reason, pointers
 from .callback import make_callback
@@ -251,6 +251,12 @@ def integer_ranges(graph: Graph) -> dict[Value, list[DType]]:
     """For each Python integer passed at run time the integer dtypes that it meets in promotion, and has to fit."""
     found: dict[Value, list[DType]] = {}
     for node in graph.nodes:
+        for body in bodies_of(node):
+            inner = integer_ranges(body)
+            for value, given in body_inputs(node):
+                if type(given) is Value and given.weak is int:
+                    known = found.setdefault(given, [])
+                    known += [dtype for dtype in inner.get(value, ()) if dtype not in known]
         integers = [v for v in node.inputs if v.weak is int]
         if integers and node.op.decl is not None and node.op.decl.is_elementwise:
             met = _met(node)
