@@ -158,6 +158,32 @@ def test_captured_values_are_refused():
         td.grad(g)(X)
 
 
+def test_closure_convert():
+    """A rule for a function that is given a function, whose captured values are differentiated by too."""
+
+    @lambda f: td.custom_vjp(f, nondiff_argnums=(0,))
+    def apply(g, x, *hoisted):
+        return g(x, *hoisted)
+
+    def backward(g, kept, ct):
+        return tuple(2 * t for t in td.vjp(g, *kept)[1](ct))
+
+    apply.defvjp(lambda g, x, *hoisted: (g(x, *hoisted), (x, *hoisted)), backward)
+
+    def f(x, y):
+        helper = lambda z: z * y  # noqa: E731
+        tree = {"y": [y]}
+        converted, hoisted = td.closure_convert(lambda z: td.sin(helper(z)) * tree["y"][0], x)
+        assert [h is y for h in hoisted] == [True]
+        return (apply(converted, x, *hoisted) ** 2).sum()
+
+    def g(x, y):
+        return ((td.sin(x * y) * y) ** 2).sum()
+
+    same(td.grad(f, (0, 1))(X, Y), [2 * t for t in td.grad(g, (0, 1))(X, Y)])
+    same(td.vmap(td.grad(f), (0, None))(MANY, Y), 2 * td.vmap(td.grad(g), (0, None))(MANY, Y))
+
+
 # -- checkpoint --------------------------------------------------------------------------------------------------------
 POLICIES = td.checkpoint_policies
 CHOICES = {
