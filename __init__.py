@@ -112,36 +112,36 @@ from .registry.state import include_keys as include_keys
 from .registry.tables import dispatch_table as dispatch_table
 from .registry.trace import show_dispatch_trace as show_dispatch_trace
 from .registry.values import TensorSpec as TensorSpec
+from .transforms import checkpoint_policies as checkpoint_policies
+from .transforms.check_grads import check_grads as check_grads
+from .transforms.checkpoint import checkpoint as checkpoint
+from .transforms.checkpoint import checkpoint as remat
+from .transforms.closures import closure_convert as closure_convert
+from .transforms.collectives import all_gather as all_gather
+from .transforms.collectives import axis_index as axis_index
+from .transforms.collectives import axis_size as axis_size
+from .transforms.collectives import pmax as pmax
+from .transforms.collectives import pmean as pmean
+from .transforms.collectives import pmin as pmin
+from .transforms.collectives import ppermute as ppermute
+from .transforms.collectives import psum as psum
+from .transforms.custom_jvp import custom_jvp as custom_jvp
+from .transforms.custom_vjp import custom_vjp as custom_vjp
+from .transforms.forward import jvp as jvp
+from .transforms.forward import linear_transpose as linear_transpose
+from .transforms.forward import linearize as linearize
+from .transforms.implicit import custom_linear_solve as custom_linear_solve
+from .transforms.implicit import custom_root as custom_root
+from .transforms.jacobians import hessian as hessian
+from .transforms.jacobians import jacfwd as jacfwd
+from .transforms.jacobians import jacrev as jacobian
+from .transforms.jacobians import jacrev as jacrev
+from .transforms.reverse import grad as grad
+from .transforms.reverse import stop_gradient as stop_gradient
+from .transforms.reverse import value_and_grad as value_and_grad
+from .transforms.reverse import vjp as vjp
 from .vmap import register_vmap as register_vmap
 from .vmap import vmap as vmap
-    "checkpoint_policies": "transforms.checkpoint_policies",
-    "all_gather": "transforms.collectives.all_gather",
-    "axis_index": "transforms.collectives.axis_index",
-    "axis_size": "transforms.collectives.axis_size",
-    "check_grads": "transforms.check_grads.check_grads",
-    "checkpoint": "transforms.checkpoint.checkpoint",
-    "closure_convert": "transforms.closures.closure_convert",
-    "custom_jvp": "transforms.custom_jvp.custom_jvp",
-    "custom_linear_solve": "transforms.implicit.custom_linear_solve",
-    "custom_root": "transforms.implicit.custom_root",
-    "custom_vjp": "transforms.custom_vjp.custom_vjp",
-    "grad": "transforms.reverse.grad",
-    "hessian": "transforms.jacobians.hessian",
-    "jacfwd": "transforms.jacobians.jacfwd",
-    "jacobian": "transforms.jacobians.jacrev",
-    "jacrev": "transforms.jacobians.jacrev",
-    "jvp": "transforms.forward.jvp",
-    "linear_transpose": "transforms.forward.linear_transpose",
-    "linearize": "transforms.forward.linearize",
-    "pmax": "transforms.collectives.pmax",
-    "pmean": "transforms.collectives.pmean",
-    "pmin": "transforms.collectives.pmin",
-    "ppermute": "transforms.collectives.ppermute",
-    "psum": "transforms.collectives.psum",
-    "remat": "transforms.checkpoint.checkpoint",
-    "stop_gradient": "transforms.reverse.stop_gradient",
-    "value_and_grad": "transforms.reverse.value_and_grad",
-    "vjp": "transforms.reverse.vjp",
 
 __version__ = "0.1.0"
 
