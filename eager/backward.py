@@ -113,6 +113,10 @@ def _start(x: Tensor, gradient: Any) -> Any:
             )
         where = {} if type(x) is Tensor else {"device": x.device}
         return by_name("full")(x.shape, 1, dtype=x.dtype, **where)
+    if type(gradient) is Tensor and type(x) is Tensor:
+        given, array = gradient._array, x._array
+        if given.shape == array.shape and given.dtype is array.dtype:
+            return gradient
     if not isinstance(gradient, Tensor) or gradient.shape != x.shape:
         raise ShapeError(f"backward: gradient must be a tensor of shape {x.shape}, not {describe(gradient)}")
     if not gradient.dtype.is_inexact:

@@ -49,8 +49,9 @@ class Pass:
         for target, index, gradient in roots:
             self._deliver(target, index, gradient)
         heap = self._heap
-        step = self._step if observed() is None else self._noted_step
-        if state.exclude & AUTOGRAD and not (hooks.used[0] or self._wanted) and observed() is None:
+        watched = observed() is not None
+        step = self._noted_step if watched else self._step
+        if state.exclude & AUTOGRAD and not (hooks.used[0] or self._wanted or watched):
             self._short_run()
         while heap:
             step(heapq.heappop(heap)[1])
