@@ -5,38 +5,17 @@ operators (``td.add``, ``td.exp``, ...) are those of the declarations; ``__init_
 """
 
 import gc as _gc
+from typing import Any as _Any
 
 # What an import makes stays: the collector would walk it again and again, and find nothing.
 _collects = _gc.isenabled()
 _gc.disable()
 
 from . import config as config
-from . import debug as debug
 from . import errors as errors
 from . import lazy as _lazy
-from . import profiler as profiler
 from . import pytree as pytree
-from . import tree as tree
 from .backends.cpu import kernels as _cpu_kernels
-from .control.doors import associative_scan as associative_scan
-from .control.doors import cond as cond
-from .control.doors import fori_loop as fori_loop
-from .control.doors import map as map
-from .control.doors import scan as scan
-from .control.doors import switch as switch
-from .control.doors import while_loop as while_loop
-from .custom.doors import c_kernel as c_kernel
-from .custom.doors import composite_op as composite_op
-from .custom.doors import cuda_kernel as cuda_kernel
-from .custom.doors import custom_op as custom_op
-from .custom.doors import elementwise_op as elementwise_op
-from .custom.doors import llvm_kernel as llvm_kernel
-from .custom.doors import numpy_kernel as numpy_kernel
-from .custom.doors import opcheck as opcheck
-from .debug.doors import check as check
-from .debug.doors import checkify as checkify
-from .debug.doors import io_callback as io_callback
-from .debug.doors import pure_callback as pure_callback
 from .eager import adinplace as _adinplace
 from .eager import autograd as autograd
 from .eager import layouts as _layouts
@@ -53,13 +32,10 @@ from .eager.construct import asarray as asarray
 from .eager.construct import tensor as tensor
 from .eager.dispatch_mode import DispatchMode as DispatchMode
 from .eager.dispatch_mode import no_dispatch as no_dispatch
-from .eager.functionalize import functionalize as functionalize
-from .eager.generator import Generator as Generator
 from .eager.layouts import quantize_per_channel as quantize_per_channel
 from .eager.layouts import quantize_per_tensor as quantize_per_tensor
 from .eager.layouts import sparse_coo_tensor as sparse_coo_tensor
 from .eager.layouts import sparse_csr_tensor as sparse_csr_tensor
-from .eager.meta_memory import meta_memory as meta_memory
 from .eager.modes import enable_grad as enable_grad
 from .eager.modes import is_grad_enabled as is_grad_enabled
 from .eager.modes import no_grad as no_grad
@@ -103,54 +79,104 @@ from .registry.layouts import strided as strided
 from .registry.library import Library as Library
 from .registry.namespace import ops as ops
 from .registry.operator import fallthrough as fallthrough
-from .registry.schema_inference import infer_schema as infer_schema
 from .registry.schema_parser import parse_schema as parse_schema
 from .registry.state import dispatch_state as dispatch_state
 from .registry.state import exclude_keys as exclude_keys
 from .registry.state import force_keys as force_keys
 from .registry.state import include_keys as include_keys
-from .registry.tables import dispatch_table as dispatch_table
 from .registry.trace import show_dispatch_trace as show_dispatch_trace
 from .registry.values import TensorSpec as TensorSpec
-from .transforms import checkpoint_policies as checkpoint_policies
-from .transforms.check_grads import check_grads as check_grads
-from .transforms.checkpoint import checkpoint as checkpoint
-from .transforms.checkpoint import checkpoint as remat
-from .transforms.closures import closure_convert as closure_convert
-from .transforms.collectives import all_gather as all_gather
-from .transforms.collectives import axis_index as axis_index
-from .transforms.collectives import axis_size as axis_size
-from .transforms.collectives import pmax as pmax
-from .transforms.collectives import pmean as pmean
-from .transforms.collectives import pmin as pmin
-from .transforms.collectives import ppermute as ppermute
-from .transforms.collectives import psum as psum
-from .transforms.custom_jvp import custom_jvp as custom_jvp
-from .transforms.custom_vjp import custom_vjp as custom_vjp
-from .transforms.forward import jvp as jvp
-from .transforms.forward import linear_transpose as linear_transpose
-from .transforms.forward import linearize as linearize
-from .transforms.implicit import custom_linear_solve as custom_linear_solve
-from .transforms.implicit import custom_root as custom_root
-from .transforms.jacobians import hessian as hessian
-from .transforms.jacobians import jacfwd as jacfwd
-from .transforms.jacobians import jacrev as jacobian
-from .transforms.jacobians import jacrev as jacrev
-from .transforms.reverse import grad as grad
-from .transforms.reverse import stop_gradient as stop_gradient
-from .transforms.reverse import value_and_grad as value_and_grad
-from .transforms.reverse import vjp as vjp
 from .vmap import register_vmap as register_vmap
 from .vmap import vmap as vmap
+
+# Public names that the import need not wait for, and where they are. Each is loaded when somebody first asks for it.
+_MODULES = {
+    "checkpoint_policies": "transforms.checkpoint_policies",
+    "debug": "debug",
+    "profiler": "profiler",
+    "tree": "tree",
+}
+_LATER = {
+    "Generator": "eager.generator.Generator",
+    "all_gather": "transforms.collectives.all_gather",
+    "associative_scan": "control.doors.associative_scan",
+    "axis_index": "transforms.collectives.axis_index",
+    "axis_size": "transforms.collectives.axis_size",
+    "c_kernel": "custom.doors.c_kernel",
+    "check": "debug.doors.check",
+    "check_grads": "transforms.check_grads.check_grads",
+    "checkify": "debug.doors.checkify",
+    "checkpoint": "transforms.checkpoint.checkpoint",
+    "closure_convert": "transforms.closures.closure_convert",
+    "composite_op": "custom.doors.composite_op",
+    "cond": "control.doors.cond",
+    "cuda_kernel": "custom.doors.cuda_kernel",
+    "custom_jvp": "transforms.custom_jvp.custom_jvp",
+    "custom_linear_solve": "transforms.implicit.custom_linear_solve",
+    "custom_op": "custom.doors.custom_op",
+    "custom_root": "transforms.implicit.custom_root",
+    "custom_vjp": "transforms.custom_vjp.custom_vjp",
+    "dispatch_table": "registry.tables.dispatch_table",
+    "elementwise_op": "custom.doors.elementwise_op",
+    "fori_loop": "control.doors.fori_loop",
+    "functionalize": "eager.functionalize.functionalize",
+    "grad": "transforms.reverse.grad",
+    "hessian": "transforms.jacobians.hessian",
+    "infer_schema": "registry.schema_inference.infer_schema",
+    "io_callback": "debug.doors.io_callback",
+    "jacfwd": "transforms.jacobians.jacfwd",
+    "jacobian": "transforms.jacobians.jacrev",
+    "jacrev": "transforms.jacobians.jacrev",
+    "jvp": "transforms.forward.jvp",
+    "linear_transpose": "transforms.forward.linear_transpose",
+    "linearize": "transforms.forward.linearize",
+    "llvm_kernel": "custom.doors.llvm_kernel",
+    "map": "control.doors.map",
+    "meta_memory": "eager.meta_memory.meta_memory",
+    "numpy_kernel": "custom.doors.numpy_kernel",
+    "opcheck": "custom.doors.opcheck",
+    "pmax": "transforms.collectives.pmax",
+    "pmean": "transforms.collectives.pmean",
+    "pmin": "transforms.collectives.pmin",
+    "ppermute": "transforms.collectives.ppermute",
+    "psum": "transforms.collectives.psum",
+    "pure_callback": "debug.doors.pure_callback",
+    "remat": "transforms.checkpoint.checkpoint",
+    "scan": "control.doors.scan",
+    "stop_gradient": "transforms.reverse.stop_gradient",
+    "switch": "control.doors.switch",
+    "value_and_grad": "transforms.reverse.value_and_grad",
+    "vjp": "transforms.reverse.vjp",
+    "while_loop": "control.doors.while_loop",
+}
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _MODULES:
+        found = _lazy.module(f"{__name__}.{_MODULES[name]}")
+    elif name in _LATER:
+        module, _, attribute = _LATER[name].rpartition(".")
+        found = getattr(_lazy.module(f"{__name__}.{module}"), attribute)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES, *_LATER})
+
 
 __version__ = "0.1.0"
 
 _cpu_kernels.register()
-globals().update({name: fn for name, fn in _public_functions().items() if name not in globals()})
+_taken = {*__dir__()}
+globals().update({name: fn for name, fn in _public_functions().items() if name not in _taken})
 _before_first_call.append(lambda: _lazy.native_layer().install())
 if config.flags.debug_nans:
-    debug.nans().__enter__()
+    __getattr__("debug").nans().__enter__()
 bool = bool_
+__all__ = [name for name in __dir__() if not name.startswith("_")]
 if not _gc.get_freeze_count():
     _gc.freeze()  # to and fro: what was made counts as old now, without having been walked
     _gc.unfreeze()

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -170,6 +171,8 @@ def signatures_text() -> str:
 def init_text(init: str) -> str:
     """The text of ``__init__.pyi``, from that of ``__init__.py``."""
     public = [line for line in init.splitlines() if line.startswith("from .") and " as _" not in line]
+    later = re.findall(r'^    "(\w+)": "([\w.]+)",$', init, re.MULTILINE)
+    public = sorted([*public, *map(_import_line, later)], key=_natural)
     taken = {line.rpartition(" as ")[2] for line in public}
     found = [(name, fn) for name, fn in sorted(public_functions().items()) if name not in taken]
     functions = [definition(name, fn.operator.schema, fn.__doc__) for name, fn in found]
@@ -177,6 +180,18 @@ def init_text(init: str) -> str:
     imports += "import numpy as _np\n\n"
     names = "\n__version__: _b.str\nbool = bool_\n\n"
     return f"{HEADER}\n{imports}{chr(10).join(public)}\n{ALIASES}{names}{chr(10).join(functions)}"
+
+
+def _import_line(loaded_later: tuple[str, str]) -> str:
+    """The import of a name that ``__init__.py`` loads at its first use."""
+    name, place = loaded_later
+    module, _, attribute = place.rpartition(".")
+    return f"from .{module} import {attribute} as {name}"
+
+
+def _natural(line: str) -> str:
+    """``int8`` comes before ``int16``."""
+    return re.sub(r"\d+", lambda digits: digits[0].zfill(3), line)
 
 
 def files() -> dict[Path, str]:
