@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import ArgumentError, LoweringError
+from ..eager.record import eager_meta
+from ..errors import ArgumentError, AutogradError, LoweringError
+from ..registry.keys import AUTOGRAD
+from ..registry.state import state
+from ..registry.values import describe
 from ..tracer.multigraph import traced_graph
 from .arguments import Arguments
 from .execute import lower_graph
@@ -60,8 +64,17 @@ class Compiled:
 
         Raises:
             ArgumentError: the arguments are of another kind; the message names what differs.
+            AutogradError: a tensor requires gradients, and this is the forward pass alone.
         """
         bound = self._arguments.bind(args, kwargs)
+        needing = [
+            x for x in (*bound.leaves, *self._specialization.graph.constants) if eager_meta(x) is not None
+        ]
+        if needing and not state.exclude & AUTOGRAD:
+            raise AutogradError(
+                f"{self._arguments.name} was compiled without its derivative, and {describe(needing[0])} requires a "
+                "gradient; call the jitted function itself, pass x.detach(), or call it under td.no_grad()"
+            )
         keys = tuple(leaf_key(leaf, identity=True) for leaf in bound.leaves)
         wrong = faults_of(self._arguments, self._specialization, bound, keys)
         if wrong:

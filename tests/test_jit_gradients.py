@@ -629,3 +629,13 @@ def test_retained_graph_with_several_results():
     (a * b).sum().backward()
     v = w.detach()
     same([w.grad], [td.cos(v) + td.exp(v) + td.cos(v) * td.exp(v) + td.sin(v) * td.exp(v)])
+
+
+def test_the_compiled_stage_is_the_forward_pass_alone():
+    w = leaf(3)
+    compiled = td.jit(lambda w: w * 2.0).lower(w).compile()
+    with pytest.raises(errors.AutogradError, match="jitted function itself"):
+        compiled(w)
+    with td.no_grad():
+        values = td.jit(lambda w: w * 2.0).lower(w).compile()(w)
+    assert not values.requires_grad
