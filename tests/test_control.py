@@ -1,6 +1,7 @@
 """Control flow: eagerly as Python loops, inside jit as operators; both give the same."""
 
 import functools
+import signal
 
 import numpy as np
 import pytest
@@ -439,3 +440,21 @@ def test_a_kernel_that_changes_is_used_in_bodies_too():
             assert f(td.asarray(1.0)).item() == 3.0
         with library.impl("shift", lambda x: td.asarray(x.numpy() + 10), "CPU"):
             assert f(td.asarray(1.0)).item() == 21.0
+
+
+def test_a_loop_without_end_can_be_interrupted():
+    class Enough(Exception):
+        pass
+
+    def stop(number, frame):
+        raise Enough
+
+    f = td.jit(lambda x: td.while_loop(lambda v: v.sum() < 1e9, td.cos, x))
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 1.0)
+        with pytest.raises(Enough):
+            f(td.ones(3))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -17,6 +17,7 @@ from ...registry.dtypes import bool_
 from ...tracer.graph import Value
 
 IS_X86 = platform.machine() in ("x86_64", "AMD64")
+SIGNALS = 1024  # iterations between two looks for signals
 FLUSH = 0x8040  # bits of MXCSR: denormal results, and denormal operands, are zero
 
 
@@ -232,11 +233,26 @@ class LoopWriter:
             self.do(
                 f"{register} = phi ptr [ {first}, %{self.name}_pre ], [ %{self.name}_d{j}, %{self.name}_next ]"
             )
+        i = f"%{self.name}_i"
+        self.do(f"{i} = phi i64 [ 0, %{self.name}_pre ], [ {i}n, %{self.name}_next ]")
+        self.do(f"{i}n = add i64 {i}, 1")
         return state
+
+    def _look_for_signals(self) -> None:
+        """Now and then let Python handle signals, so that a loop without end can be interrupted."""
+        self.writer.module.declare("PyErr_CheckSignals", "i32", pure=False)
+        rest, due, failed = self.fresh(), self.fresh(), self.fresh()
+        self.do(f"{rest} = and i64 %{self.name}_in, {SIGNALS - 1}")
+        self.do(f"{due} = icmp eq i64 {rest}, 0")
+        self.do(f"br i1 {due}, label %{self.name}_look, label %{self.name}_next")
+        self.label("look")
+        self.do(f"{failed} = call i32 @PyErr_CheckSignals()")
+        self.check(failed)
+        self.jump("next")
 
     def _end(self, state: Sequence[str], after: Sequence[str]) -> None:
         """The end of a loop: the next carries."""
-        self.jump("next")
+        self._look_for_signals()
         self.label("next")
         for j, pointer in enumerate(after):
             self.do(f"%{self.name}_d{j} = getelementptr i8, ptr {pointer}, i64 0")
@@ -275,8 +291,6 @@ class LoopWriter:
     def _begin_counted(self, carried: int, length: int) -> list[str]:
         state = self._begin(carried)
         i = f"%{self.name}_i"
-        self.do(f"{i} = phi i64 [ 0, %{self.name}_pre ], [ {i}n, %{self.name}_next ]")
-        self.do(f"{i}n = add i64 {i}, 1")
         self.do(f"{i}m = icmp slt i64 {i}, {length}")
         self.do(f"br i1 {i}m, label %{self.name}_body, label %{self.name}_done")
         self.label("body")
