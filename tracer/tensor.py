@@ -22,12 +22,13 @@ _TRACED = 1 << DispatchKey.Tracer
 _KEYS_ON = {device: _TRACED | 1 << key for device, key in BACKEND_OF_DEVICE.items()}
 
 _ADVICE = {
-    "bool": "use td.where(condition, x, y) to choose between values; if the condition comes from an argument that "
-    "takes few values, name that argument in static_argnames",
+    "bool": "use td.where(condition, x, y) to choose between values, td.cond(condition, f, g, x) to choose what runs, "
+    "td.while_loop to go on as long as it holds; if the condition comes from an argument that takes few values, name "
+    "that argument in static_argnames",
     "data": "return the value from the jitted function and convert it outside; if it comes from an argument that "
     "takes few values, name that argument in static_argnames",
-    "index": "shapes, axes and loop counts must be known while tracing: use x.shape, or name the argument in "
-    "static_argnames",
+    "index": "shapes, axes and the counts of Python loops must be known while tracing: use x.shape, name the argument "
+    "in static_argnames, or count with td.fori_loop",
 }
 
 
