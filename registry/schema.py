@@ -69,7 +69,9 @@ class Type(NamedTuple):
 
     def aliases(self) -> tuple[Alias, ...]:
         """All annotations in the type, outermost first."""
-        own = () if self.alias is None else (self.alias,)
+        if self.alias is None:
+            return () if self.element is None else self.element.aliases()
+        own = (self.alias,)
         return own + (() if self.element is None else self.element.aliases())
 
 
@@ -93,7 +95,8 @@ class Argument(NamedTuple):
     @property
     def is_write(self) -> bool:
         """Whether the operator writes into the argument."""
-        return any(alias.is_write for alias in self.type.aliases())
+        aliases = self.type.aliases()
+        return bool(aliases) and any(alias.is_write for alias in aliases)
 
 
 class Return(NamedTuple):

@@ -23,12 +23,17 @@ _RESERVED = frozenset(
 )
 _BLANKS = (" ", "\t", "\n")
 _SPACE = re.compile(r"[ \t\n]*")
+_FULL_NAME = re.compile(
+    r"(?:([A-Za-z_][A-Za-z0-9_]*)::)?([A-Za-z_][A-Za-z0-9_]*)(?:\.([A-Za-z_][A-Za-z0-9_]*))?"
+)
+_SIMPLE_TYPE = re.compile(r"[A-Za-z]+[\[\]?0-9]*(?= [A-Za-z_])")
 _SIZE = re.compile(r"[0-9]{1,9}(?![0-9])")
 _WITH_STORAGE = frozenset(("Tensor", "Storage", "Any"))
 _NESTED = 32  # lists and optionals around a type, and brackets around a default, at most
 _KEPT = 4096  # parsed schemas, and signatures, that are remembered
 # What follows the name in the schemas read so far: most operators share a few signatures.
 _signatures: dict[str, tuple[Any, ...]] = {}
+_types: dict[str, Type] = {}  # those without alias annotation that were read so far, by their text
 
 
 def parse_schema(text: str) -> Schema:
@@ -98,17 +103,19 @@ class _Parser:
         )
 
     def space(self) -> None:
-        if self.text[self.at : self.at + 1] in _BLANKS:
+        if self.text.startswith(_BLANKS, self.at):
             match = _SPACE.match(self.text, self.at)
             self.at = match.end() if match else self.at
 
     def peek(self, token: str) -> bool:
-        if self.text[self.at : self.at + 1] in _BLANKS:
+        if self.text.startswith(_BLANKS, self.at):
             self.space()
         return self.text.startswith(token, self.at)
 
     def take(self, token: str) -> bool:
-        if not self.peek(token):
+        if self.text.startswith(_BLANKS, self.at):
+            self.space()
+        if not self.text.startswith(token, self.at):
             return False
         self.at += len(token)
         return True
@@ -146,6 +153,16 @@ class _Parser:
         return Schema(namespace, name, overload, *found)
 
     def full_name(self) -> tuple[str, str, str]:
+        found = _FULL_NAME.match(self.text, self.at)
+        if found is not None and self.text[found.end() : found.end() + 1] in ("", "("):
+            parts = found.groups("")
+            if _RESERVED.isdisjoint(parts) and parts[2] != "default" and not parts[2].startswith("__"):
+                self.at = found.end()
+                return parts[0], parts[1], parts[2]
+        return self._full_name()
+
+    def _full_name(self) -> tuple[str, str, str]:
+        """The same step by step, for names with blanks in them, and errors."""
         namespace, name = "", self.name("an operator name")
         if self.take("::"):
             namespace, name = name, self.name("an operator name")
@@ -240,6 +257,21 @@ class _Parser:
 
     def type(self) -> Type:
         self.space()
+        start = self.at
+        simple = _SIMPLE_TYPE.match(self.text, start)
+        if simple is None:
+            return self.any_type()
+        known = _types.get(simple.group())
+        if known is not None:
+            self.at = simple.end()
+            return known
+        kind = self.any_type()
+        if self.at == simple.end() and len(_types) < _KEPT:
+            _types[simple.group()] = kind
+        return kind
+
+    def any_type(self) -> Type:
+        """A type, step by step."""
         start = self.at
         base = self.match(_NAME, "a type")
         if base not in BASE_TYPES:
