@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import pytree
 from ..eager.levels import LevelTensor
+from ..eager.record import eager_meta
 from ..registry.values import TensorBase, describe
 
 
@@ -91,8 +92,16 @@ def externals_of(fn: Callable[..., Any]) -> tuple[ExternalGuard, ...]:
 
 def reaches_level(fn: Callable[..., Any]) -> bool:
     """Whether a variable that a function reads holds a value of a transform, itself or in a container."""
-    held = [guard.value for guard in externals_of(fn)]
-    return any(isinstance(leaf, LevelTensor) for value in held for leaf in pytree.leaves(value))
+    return any(isinstance(leaf, LevelTensor) for leaf in _leaves_held(fn))
+
+
+def reaches_recorded(fn: Callable[..., Any]) -> bool:
+    """Whether a variable that a function reads holds a tensor that requires gradients, itself or in a container."""
+    return any(eager_meta(leaf) is not None for leaf in _leaves_held(fn))
+
+
+def _leaves_held(fn: Callable[..., Any]) -> Iterator[Any]:
+    return (leaf for guard in externals_of(fn) for leaf in pytree.leaves(guard.value))
 
 
 def plain_function(fn: Any) -> FunctionType | None:

@@ -24,7 +24,7 @@ from .batches import Batches, innermost
 from .build import containers, specialize
 from .execute import make_executable
 from .explain import explain
-from .externals import reaches_level
+from .externals import reaches_level, reaches_recorded
 from .forwards import Forwards
 from .joint import specialize_joint
 from .leaves import is_plain, leaf_key
@@ -200,7 +200,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         """Trace a call; together with its gradient where an argument or a captured tensor needs one."""
         recording = AUTOGRAD & ~state.exclude
         wanted = [n for n, key in enumerate(keys) if key[0] is Tensor and key[-1] & recording]
-        if not wanted:
+        if not wanted and not (recording and reaches_recorded(self._fn)):
             made = specialize(self._fn, self._arguments, bound, keys)
             if not any(tensor._keys & recording for tensor in made.graph.constants):
                 return made

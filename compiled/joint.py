@@ -130,6 +130,9 @@ def specialize_joint(
     needed = _parameters_behind(graph.parameters, wanted_gradients)
     forward = _only_results(graph, plan, count)
     made = specialization_of(fn, bound, guards, paths, versions, forward, split.forward, plan)
+    cut = frozenset(n for n, o in enumerate(plan.leaves) if o.views and metas[n] is None)
+    if not (roots or cut):
+        return made  # no gradient flows through it
     made.derivative = Derivative(
         name=arguments.name,
         split=split,
@@ -142,7 +145,7 @@ def specialize_joint(
         needed=needed,
         fixed=tuple(place for place, guard in enumerate(guards) if guard.kind not in MOVING),
         moving=made.moving,
-        cut=frozenset(n for n, o in enumerate(plan.leaves) if o.views and metas[n] is None),
+        cut=cut,
     )
     return made
 

@@ -639,3 +639,20 @@ def test_the_compiled_stage_is_the_forward_pass_alone():
     with td.no_grad():
         values = td.jit(lambda w: w * 2.0).lower(w).compile()(w)
     assert not values.requires_grad
+
+
+def test_the_function_runs_once_where_it_captures_what_needs_gradients():
+    runs, params = [], {"w": leaf(3)}
+
+    def f(x):
+        runs.append(1)
+        return (x * params["w"]).sum()
+
+    jitted, x = td.jit(f), plain(3)
+    for _ in range(3):
+        same(gradients(jitted, params.values(), x), [x])
+    assert len(runs) == 1
+    unused = td.jit(lambda x: x * 2.0 if params else None)
+    for _ in range(4):
+        assert not unused(x).requires_grad
+    assert unused.cache_info().misses == 1
