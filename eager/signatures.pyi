@@ -1087,7 +1087,7 @@ class TensorMethods(TensorBase):
         """The tensor with all its elements stored; a dense tensor itself."""
     def to_sparse(
         self,
-        layout: _b.str = 'sparse_coo',
+        layout: _b.str = "sparse_coo",
     ) -> Any:
         """The tensor with only the elements that are not zero stored."""
     def to_sparse_coo(

@@ -73,7 +73,12 @@ def _default(argument: Argument) -> str:
     if type(argument.default) is str:
         return f' = "{argument.default}"'
     simple = argument.default is None or type(argument.default) in (bool, int)
-    return f" = {argument.default!r}" if simple else " = ..."
+    return f" = {_shown(argument.default)}" if simple else " = ..."
+
+
+def _shown(default: Any) -> str:
+    """A default as the formatter writes it: strings in double quotes."""
+    return repr(default).replace("'", '"') if isinstance(default, str) else repr(default)
 
 
 def definition(name: str, schema: Schema, doc: str, indent: str = "", variadic: bool = False) -> str:
@@ -108,7 +113,7 @@ def written(name: str, function: Callable[..., Any]) -> str:
             starred = True
         star = STARS.get(parameter.kind.name, "")
         starred = starred or star == "*"
-        default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
+        default = "" if parameter.default is parameter.empty else f" = {_shown(parameter.default)}"
         lines.append(f"{star}{parameter.name}: {_qualified(parameter.annotation)}{default}")
     arguments = "".join(f"        {line},\n" for line in lines)
     result = _qualified(inspect.signature(function).return_annotation)
