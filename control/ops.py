@@ -23,7 +23,8 @@ from ..registry.operator import Operator, find
 from ..registry.values import TensorSpec
 from ..tracer.graph import Graph
 from .batching import BATCHING
-from .reverse import SCAN_DERIVATIVE, SWITCH_DERIVATIVE, WHILE_DERIVATIVE
+from .reverse import SCAN_DERIVATIVE, WHILE_DERIVATIVE
+from .reverse_branches import SWITCH_DERIVATIVE
 
 LIBRARY = Library("control", "DEF")
 

@@ -10,6 +10,7 @@ from ..registry.operator import Operator
 from .forward import run_forward
 from .ops import LIBRARY, SCAN, SWITCH, WHILE
 from .reverse import split_of
+from .reverse_branches import branches_split
 
 
 def recorded(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -22,6 +23,9 @@ def recorded(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str,
     if op is SCAN:
         count = len(args[0].outputs)
         args = (split_of(args[0], len(args[1]), len(args[2])).forward, *args[1:])
+    if op is SWITCH:
+        count = len(args[0][0].outputs)
+        args = (branches_split(args[0]).forward, *args[1:])
     out = autograd(op, keyset, args, kwargs) if level is None else record_at(op, level, args, kwargs)
     return out[:count]
 

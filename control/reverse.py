@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from ..eager.engine import Pass
 from ..eager.levels import LevelTensor, open_level, unwrap, wrap_level
@@ -145,8 +144,8 @@ def _joint(body: Graph, carried: int, items: int) -> Graph:
         sums = inputs[own + len(results) :]
         given = [next(cotangents) if is_inexact(output) else None for output in body.outputs]
         found, gradients = pulled_back(lambda values: run_graph(body, values), primals, given)
-        by_carry = _filled(primals[:carried], gradients[:carried])
-        by_items = _filled(primals[carried : carried + items], gradients[carried : carried + items])
+        by_carry = filled(primals[:carried], gradients[:carried])
+        by_items = filled(primals[carried : carried + items], gradients[carried : carried + items])
         by_reached = [
             g for x, g in zip(primals[carried + items :], gradients[carried + items :]) if is_inexact(x)
         ]
@@ -156,21 +155,19 @@ def _joint(body: Graph, carried: int, items: int) -> Graph:
     return retraced("a scan and its derivative", [*body.inputs, *results, *reached], run).graph
 
 
-def _filled(primals: Sequence[Any], gradients: Sequence[Any]) -> list[Any]:
+def filled(primals: Sequence[Any], gradients: Sequence[Any]) -> list[Any]:
+    """The gradients of the differentiable arguments, zeros where there are none."""
     return [
         zeros_of(x.spec) if g is None else g for x, g in zip(primals, gradients, strict=True) if is_inexact(x)
     ]
 
 
-_splits: WeakKeyDictionary[Graph, Split] = WeakKeyDictionary()  # by the body, and by the body that saves
-
-
 def split_of(body: Graph, carried: int, items: int) -> Split:
     """How a body is cut; the same for the body that saves, which is one of the parts."""
-    found = _splits.get(body)
+    found: Split | None = body.memo.get("split")
     if found is None:
-        found = _splits[body] = Split(body, carried, items)
-        _splits[found.forward] = found
+        found = body.memo["split"] = Split(body, carried, items)
+        found.forward.memo["split"] = found
     return found
 
 
@@ -212,50 +209,6 @@ def _scan_backward(ctx: Any, cotangents: Any) -> Any:
 
 
 SCAN_DERIVATIVE = Custom(_scan_backward, _scan_setup)
-
-
-# -- switch ------------------------------------------------------------------------------------------------------------
-def _switch_setup(ctx: Any, inputs: Any, output: Any) -> None:
-    branches, index, operands = inputs
-    ctx.set_materialize_grads(False)
-    ctx.branches = branches
-    ctx.numbers = [None if isinstance(x, Tensor) else x for x in (index, *operands)]
-    ctx.save_for_backward(*(x if isinstance(x, Tensor) else None for x in (index, *operands)))
-
-
-def _switch_backward(ctx: Any, cotangents: Any) -> Any:
-    index, *operands = (
-        x if x is not None else number for x, number in zip(ctx.saved_tensors, ctx.numbers, strict=True)
-    )
-    given = tuple(g is not None for g in cotangents)
-    branches = [_branch_gradient(branch, given) for branch in ctx.branches]
-    present = [g for g in cotangents if g is not None]
-    found = iter(find("control::switch")(branches, index, [*operands, *present]))
-    return None, None, [next(found) if is_inexact(x) else None for x in operands]
-
-
-_gradients: WeakKeyDictionary[Graph, dict[Any, Graph]] = WeakKeyDictionary()
-
-
-def _branch_gradient(branch: Graph, given: tuple[bool, ...]) -> Graph:
-    """From the operands of a branch and the cotangents that are given to the gradients of the operands."""
-    known = _gradients.setdefault(branch, {})
-    if given not in known:
-        own = len(branch.inputs)
-        results = [out for out, there in zip(branch.outputs, given) if there]
-
-        def run(*inputs: Any) -> list[Any]:
-            primals, rest = inputs[:own], iter(inputs[own:])
-            cotangents = [next(rest) if there else None for there in given]
-            _, gradients = pulled_back(lambda values: run_graph(branch, values), primals, cotangents)
-            return _filled(primals, gradients)
-
-        whole = retraced("the derivative of a branch", [*branch.inputs, *results], run).graph
-        known[given] = extract(whole, whole.inputs, whole.outputs)  # the branch has had its effects
-    return known[given]
-
-
-SWITCH_DERIVATIVE = Custom(_switch_backward, _switch_setup)
 
 
 # -- while -------------------------------------------------------------------------------------------------------------

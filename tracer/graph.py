@@ -100,6 +100,7 @@ class Graph:
         constants: the captured tensors, in step with ``captured``.
         nodes: the calls, in an order in which they can run.
         outputs: the results: Values, or tensors and Python scalars that do not depend on the inputs.
+        memo: what has been made of the graph, by name, where it is a body of a loop or a branch.
     """
 
     __slots__ = (
@@ -109,6 +110,7 @@ class Graph:
         "constants",
         "derived",
         "inputs",
+        "memo",
         "nodes",
         "outputs",
     )
@@ -120,6 +122,7 @@ class Graph:
         self.constants: list[Any] = []
         self.nodes: list[Node] = []
         self.outputs: list[Any] = []
+        self.memo: dict[str, Any] = {}
         self._captured_by_id: dict[int, Value] = {}
 
     @property
