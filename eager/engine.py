@@ -99,7 +99,7 @@ class Pass:
 
     def _short_run(self) -> None:
         """All steps where nobody watches and nothing is recorded: what :meth:`_step` does, in fewer calls."""
-        heap, pending, deliver = self._heap, self._pending, self._deliver
+        heap, pending, leaves = self._heap, self._pending, self.leaves
         pop, push, leaf, keep = heapq.heappop, heapq.heappush, AutogradMeta, self.keep
         while heap:
             node = pop(heap)[1]
@@ -137,8 +137,11 @@ class Pass:
                 array = found._array if found.__class__ is Tensor else None
                 if array is None or array.shape != shape or array.dtype is not dtype.np:
                     found = fit(found, shape, dtype)
-                if target.__class__ is leaf or target in pending:
-                    deliver(target, index, found)
+                if target.__class__ is leaf:
+                    there = leaves.get(target)
+                    leaves[target] = found if there is None else there + found
+                elif target in pending:
+                    self._deliver(target, index, found)
                 else:
                     pending[target] = {index: found}
                     push(heap, (-target.sequence, target))
