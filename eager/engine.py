@@ -194,9 +194,11 @@ def own(gradients: dict[AutogradMeta, Any], given: Any = None) -> dict[AutogradM
     for leaf, gradient in gradients.items():
         if type(gradient) is Tensor:
             array = gradient._array
-            if not array.flags.writeable or id(owner_of(array)) in seen or not is_alone(gradient):
+            owner = owner_of(array)
+            if not array.flags.writeable or id(owner) in seen or not is_alone(gradient):
                 gradient = gradients[leaf] = by_name("clone")(gradient)
-            seen.add(id(owner_of(gradient._array)))
+                owner = owner_of(gradient._array)
+            seen.add(id(owner))
         elif id(gradient) in seen:  # a traced value, or one of a level, which two leaves would share
             gradients[leaf] = by_name("clone")(gradient)
         else:
