@@ -1,7 +1,9 @@
 """Control flow: eagerly as Python loops, inside jit as operators; both give the same."""
 
 import functools
+import gc
 import signal
+import weakref
 
 import numpy as np
 import pytest
@@ -458,3 +460,24 @@ def test_a_loop_without_end_can_be_interrupted():
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def test_numbers_of_a_call_as_carries_conditions_and_closures():
+    f = td.jit(lambda n, x: td.fori_loop(0, n, lambda i, v: v + x, n))
+    assert [f(n, td.asarray(2)).item() for n in (3, 0)] == [9, 0]
+    g = td.jit(lambda n, x: td.cond(n > 2, lambda: x * n, lambda: x))
+    assert [g(n, td.asarray(2.0)).item() for n in (3, 1)] == [6.0, 2.0]
+
+
+def test_operands_that_are_views():
+    check(lambda x: td.scan(lambda c, row: (c + row.sum(), c), 0.0, (x * 2).T[::-1]), draw(3, 5))
+
+
+def test_graphs_of_bodies_are_collected():
+    f = td.jit(td.grad(lambda x: td.scan(lambda c, _: (td.sin(c), None), x, None, 3)[0]))
+    f(td.asarray(1.0))
+    graph = weakref.ref(f._specializations[0].graph.nodes[0].args[0])
+    assert graph() is not None
+    del f
+    gc.collect()
+    assert graph() is None
