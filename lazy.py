@@ -10,14 +10,38 @@ module, at the moment of use, and every later call is one dictionary lookup:
 
 import importlib
 import importlib.util
+from collections.abc import Callable
 from functools import cache
 from types import ModuleType
+from typing import Any
 
 
 @cache
 def module(name: str) -> ModuleType:
     """The module called ``name``, imported at the first call; raises ImportError when it is missing."""
     return importlib.import_module(name)
+
+
+class Functions:
+    """The functions of a module of the package, each a stand-in that imports the module when it is called.
+
+    >>> from tandem.lazy import Functions
+    >>> Functions("units").size(2048)
+    '2 KiB'
+    """
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("__"):
+            raise AttributeError(name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return getattr(module(f"{__package__}.{self._name}"), name)(*args, **kwargs)
+
+        call.__name__ = call.__qualname__ = name
+        return call
 
 
 @cache

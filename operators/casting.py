@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from .. import lazy
 from ..errors import DTypeError
 from ..registry.dtypes import ALL, DType, as_dtype, bfloat16
 from ..registry.values import TensorSpec
-from . import batching, references
+from . import batching
 from . import scalar as s
 from .declare import Bad, Draw, Sample
 from .derivatives import Linear, Rule
 from .kinds import LAYOUTS, composite, library
 from .rules import is_tensor, spec_of
 from .scalar_numpy import convert
+
+references = lazy.Functions("operators.references")
 
 
 # -- cast --------------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from .. import lazy
 from ..errors import AllocationError, DTypeError, ShapeError, ValueArgumentError
 from ..registry.dtypes import (
     ALL,
@@ -20,13 +21,14 @@ from ..registry.dtypes import (
     promote_scalar,
 )
 from ..registry.values import SCALARS, TensorSpec
-from . import references
 from .batching import Batched, BatchInfo, Dims, at_rank, operator
 from .declare import Bad, Sample
 from .derivatives import Linear, NotDifferentiable
 from .devices import check_device
 from .kinds import library
 from .rules import check_shape, is_tensor, promoted_dtype, spec_of
+
+references = lazy.Functions("operators.references")
 
 CONSTANT = NotDifferentiable("the result depends on no tensor")
 

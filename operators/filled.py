@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from .. import lazy
 from ..registry.dtypes import ALL, DEFAULT_FLOAT, DType
-from . import references
 from .creation import full, shape_errors
 from .declare import Bad, Draw, Sample
 from .kinds import composite
 from .rules import spec_of
+
+references = lazy.Functions("operators.references")
 
 
 def _shape_samples(dtype: DType) -> Iterable[Sample]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from .. import lazy
 from ..errors import ArgumentError, IndexArgumentError, OutOfBoundsError
 from ..registry.dtypes import ALL, DEFAULT_INT, DType, int32, int64, uint8
 from ..registry.values import TensorSpec
-from . import references
 from .batching import Batched, BatchInfo, Dims, at_rank, logical_shape, with_batch
 from .comparison import eq
 from .creation import arange
@@ -23,6 +23,8 @@ from .rules import broadcast_shapes, normalize_axis, spec_of
 from .selection import where
 from .slicing import check_stored
 from .views import inverse_permutation, permute, reshape, sum_to
+
+references = lazy.Functions("operators.references")
 
 Indices = Sequence[Any]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from .. import lazy
 from ..errors import ShapeError, ValueArgumentError
 from ..registry.dtypes import ALL, DType, as_dtype
 from ..registry.values import TensorSpec
-from . import references
 from .batching import Batched, BatchInfo, Dims, flat_examples, with_batch
 from .creation import full
 from .declare import Bad, Draw, Sample
@@ -18,6 +18,8 @@ from .rearrange import expand_dims, whole
 from .rules import common_device, is_tensor, normalize_axis, promoted_dtype, spec_of
 from .slicing import basic_index
 from .views import reshape
+
+references = lazy.Functions("operators.references")
 
 
 # -- concat ------------------------------------------------------------------------------------------------------------

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from .. import lazy
 from ..errors import DTypeError, ShapeError, ValueArgumentError
 from ..registry.dtypes import DEFAULT_FLOAT, FLOATS, INTEGERS, DType, float32, int64
-from . import references_nn as references
 from .casting import astype
 from .comparison import eq, ge, lt
 from .creation import arange
@@ -21,6 +21,8 @@ from .rules import normalize_axis, spec_of
 from .selection import where
 from .statistics import mean
 from .views import reshape
+
+references = lazy.Functions("operators.references_nn")
 
 REDUCTIONS = ("mean", "sum", "none")
 

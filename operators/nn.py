@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .. import lazy
 from ..errors import DTypeError, ShapeError, ValueArgumentError
 from ..registry.dtypes import FLOATS, bool_
-from . import references_nn as references
 from .comparison import ge
 from .contraction import matmul
 from .creation import arange
@@ -20,6 +20,8 @@ from .rearrange import matrix_transpose
 from .rules import spec_of
 from .selection import where
 from .views import reshape
+
+references = lazy.Functions("operators.references_nn")
 
 
 @composite(

@@ -9,9 +9,9 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from .. import lazy
 from ..errors import DTypeError, ShapeError
 from ..registry.dtypes import DEFAULT_FLOAT, REAL, DType, bfloat16, bool_, float16, float32
-from . import references_nn as references
 from .casting import astype, stop_gradient
 from .comparison import isfinite
 from .declare import Bad, Draw, Sample
@@ -20,6 +20,8 @@ from .kinds import LAYOUTS, composite
 from .reductions import max, sum
 from .rules import is_tensor, normalize_axes, promoted_dtype, spec_of
 from .selection import where
+
+references = lazy.Functions("operators.references_nn")
 
 
 # -- dtypes ------------------------------------------------------------------------------------------------------------

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from .. import lazy
 from ..registry.dtypes import FLOATS, DType, float32
-from . import references_samplers as references
 from .casting import astype
 from .declare import Bad, Draw, Sample
 from .exponential import erfc, exp, sqrt
@@ -16,6 +16,8 @@ from .random_keys import KEY, KEYS, check_key, key_errors
 from .random_math import cotangent, log_of, ndtri
 from .random_numbers import computed_in, drawn_shape, float_dtype, normal, open_uniform, parameter
 from .selection import maximum, minimum, where
+
+references = lazy.Functions("operators.references_samplers")
 
 Bounds = tuple[tuple[float, float], ...]
 ARGS = """Args:

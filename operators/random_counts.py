@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from .. import lazy
 from ..errors import DTypeError, ValueArgumentError
 from ..registry.dtypes import DEFAULT_INT, FLOATS, DType, float32, float64, int32, int64
-from . import random_rejection as rejection
-from . import references_discrete as references
 from .casting import astype
 from .declare import Bad, Draw, Sample
 from .derivatives import NotDifferentiable
@@ -20,6 +19,9 @@ from .random_math import log_of
 from .random_numbers import computed_in, drawn_shape, float_dtype, open_uniform
 from .rounding import floor
 from .selection import maximum
+
+references = lazy.Functions("operators.references_discrete")
+rejection = lazy.Functions("operators.random_rejection")
 
 COUNTS = NotDifferentiable("it gives counts")
 

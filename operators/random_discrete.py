@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from .. import lazy
 from ..errors import ArgumentError, DTypeError, ShapeError, ValueArgumentError
 from ..registry.dtypes import DEFAULT_INT, FLOATS, DType, float32, int64, uint32
 from ..registry.values import TensorSpec
-from . import references_discrete as references
 from .batching import Batched, BatchInfo, Dims, leading, with_batch
 from .bitwise import bitwise_right_shift
 from .casting import cast
@@ -27,6 +27,8 @@ from .reductions import argmax
 from .rules import check_shape, is_tensor, normalize_axis, spec_of
 from .scans import cumsum
 from .views import reshape
+
+references = lazy.Functions("operators.references_discrete")
 
 PLACES = NotDifferentiable("it gives places")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from .. import lazy
 from ..errors import DTypeError, ShapeError, ValueArgumentError
 from ..registry.dtypes import FLOATS, DType, float32, float64
 from ..registry.values import TensorSpec
-from . import references_rejection as references
 from .activation import sigmoid
 from .batching import Batched, BatchInfo, Dims, at_rank, elementwise, logical_shape, with_batch
 from .casting import astype
@@ -24,10 +24,12 @@ from .random_discrete import signs
 from .random_keys import KEY, KEYS, check_key, key_errors
 from .random_keys import split as split_words
 from .random_numbers import computed_in, drawn_shape, float_dtype, normal, parameter
-from .random_rejection import log_gamma
-from .random_slope import slope
 from .rules import broadcast_shapes, check_shape, is_tensor, spec_of
 from .views import broadcast_to, sum_to
+
+references = lazy.Functions("operators.references_rejection")
+rejection = lazy.Functions("operators.random_rejection")
+slopes = lazy.Functions("operators.random_slope")
 
 WIDE = (float32, float64)
 CLOSE = TOLERANCE | {"float32": 1e-4, "float64": 1e-10}
@@ -105,7 +107,7 @@ def _slope_meta(a: Any, log_x: Any) -> TensorSpec:
 
 def _slope_kernel(xp: Any, a: Any, log_x: Any) -> Any:
     one, two = xp.broadcast_arrays(a, log_x)
-    found = quietly(slope, xp, one.astype(xp.float64), two.astype(xp.float64))
+    found = quietly(slopes.slope, xp, one.astype(xp.float64), two.astype(xp.float64))
     return found.astype(xp.result_type(a, log_x))
 
 
@@ -155,7 +157,7 @@ draw_loggamma: Any = library(
     "random",
     "random_draw_loggamma(Tensor key, Tensor a, SymInt[] shape) -> Tensor",
     drawing_meta("random_draw_loggamma", None),
-    drawing_kernel(log_gamma, None),
+    drawing_kernel(rejection.log_gamma, None),
     doc="""Logarithms of numbers of the gamma distribution: what :func:`tandem.random.loggamma` is made of.
 
     Args:

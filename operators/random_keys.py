@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from .. import lazy
 from ..errors import DTypeError, ShapeError, ValueArgumentError
 from ..registry.dtypes import INTEGERS, DType, float32, int64, uint32, uint64
 from ..registry.values import TensorSpec
 from . import batching
-from . import references_random as references
 from .batching import Batched, BatchInfo, Dims, at_rank, logical_shape
 from .creation import allocate
 from .declare import Bad, Draw, Sample
@@ -18,6 +18,8 @@ from .derivatives import NotDifferentiable
 from .kinds import library
 from .philox import FOLD, SPLIT, blocks, random_words
 from .rules import broadcast_shapes, check_shape, spec_of
+
+references = lazy.Functions("operators.references_random")
 
 INTEGRAL = NotDifferentiable("random bits are integers, and no function of the key that has a slope")
 KEY = Draw((4,), values=(20, 11, 3, 4000000000), dtype=uint32)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .. import lazy
 from ..errors import ArgumentError, DTypeError, ShapeError, ValueArgumentError
 from ..registry.dtypes import (
     DEFAULT_FLOAT,
@@ -25,7 +26,6 @@ from ..registry.dtypes import (
     uint64,
 )
 from ..registry.values import TensorSpec
-from . import references_random as references
 from .arithmetic import remainder
 from .batching import leading
 from .bitwise import bitwise_right_shift
@@ -40,6 +40,8 @@ from .rearrange import moveaxis, whole
 from .rules import broadcast_shapes, check_shape, is_tensor, normalize_axis, promoted_dtype, spec_of
 from .slicing import basic_index
 from .views import reshape
+
+references = lazy.Functions("operators.references_random")
 
 FRACTION = {float16: 11, bfloat16: 8, float32: 24, float64: 53}  # bits that a float holds exactly
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from .. import lazy
 from ..errors import ShapeError
 from ..registry.dtypes import ALL, DType
-from . import references
 from .declare import Bad, Draw, Sample
 from .kinds import LAYOUTS, composite
 from .rules import normalize_axes, normalize_axis, spec_of
 from .slicing import basic_index
 from .views import broadcast_to, permute, reshape
+
+references = lazy.Functions("operators.references")
 
 
 def whole(shape: tuple[int, ...]) -> list[tuple[int, int, int]]:

@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from .. import lazy
 from ..registry.dtypes import ALL, COMPLEX, FLOATS
 from ..registry.values import TensorSpec
-from . import batching, references
+from . import batching
 from .declare import Bad, Draw, Sample
 from .derivatives import Linear, Partials
 from .kinds import LAYOUTS, binary, library
 from .rules import spec_of
+
+references = lazy.Functions("operators.references")
 
 
 def _same_meta(self: Any, name: str) -> TensorSpec:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .. import lazy
 from ..errors import ValueArgumentError
 from ..registry.dtypes import ALL
-from . import references
 from .creation import full
 from .declare import Bad, Draw, Sample
 from .joining import concat
@@ -16,6 +16,8 @@ from .rearrange import whole
 from .rules import normalize_axis, spec_of
 from .slicing import basic_index, basic_put
 from .views import broadcast_to, reshape
+
+references = lazy.Functions("operators.references")
 
 
 @composite(

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from .. import lazy
 from ..errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeError
 from ..registry.dtypes import ALL, DType, check_range
 from ..registry.values import TensorSpec
-from . import references
 from .batching import Batched, BatchInfo, Dims, at_rank, with_batch
 from .declare import Bad, Draw, Sample
 from .derivatives import Linear, Rule
@@ -21,6 +21,8 @@ from .filled import zeros
 from .kinds import LAYOUTS, library
 from .rules import broadcast_shapes, spec_of
 from .views import sum_to
+
+references = lazy.Functions("operators.references")
 
 Plan = tuple[Any, ...]
 
