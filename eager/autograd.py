@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from .. import lazy
 from ..registry.operator import Operator
 from .backward import backward as backward
 from .backward import gradients_of as grad
-from .function import Function as Function
 from .levels import LevelTensor, highest_level, record_at
 from .modes import enable_grad as enable_grad
 from .modes import is_grad_enabled as is_grad_enabled
 from .modes import no_grad as no_grad
 from .record import autograd
 from .results import flat
+
+if TYPE_CHECKING:
+    from .function import Function as Function
+else:
+
+    def __getattr__(name: str) -> Any:
+        """``Function``, loaded when somebody first asks for it."""
+        if name != "Function":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = globals()[name] = lazy.module(f"{__package__}.function").Function
+        return found
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), "Function"})
+
 
 __all__ = ["Function", "backward", "enable_grad", "fallback", "grad", "is_grad_enabled", "no_grad"]
 

@@ -130,36 +130,37 @@ class Operator:
 
     # -- the table -------------------------------------------------------------------------------------------------
     def add(self, registration: Registration, instead: Registration | None = None) -> None:
-        """Add a kernel; the newest for a key is the one in force.
+        """Add a kernel, while the lock is held; the newest for a key is the one in force.
 
         Args:
             registration: the kernel.
             instead: a registration whose place it takes.
         """
-        with lock:
-            held = list(self.kernels.get(registration.key, ()))
-            if instead in held:
-                held[held.index(instead)] = registration
-            else:
-                held.append(registration)
-            self.kernels = {**self.kernels, registration.key: held}
-            self.recompute()
+        held = list(self.kernels.get(registration.key, ()))
+        if instead in held:
+            held[held.index(instead)] = registration
+        else:
+            held.append(registration)
+        self.kernels = {**self.kernels, registration.key: held}
+        self._recompute()
 
     def discard(self, registration: Registration) -> None:
-        """Take a kernel away; an older one for the same key is in force again."""
-        with lock:
-            held = [other for other in self.kernels.get(registration.key, ()) if other is not registration]
-            if len(held) < len(self.kernels.get(registration.key, ())):
-                rest = {key: value for key, value in self.kernels.items() if key != registration.key}
-                self.kernels = {**rest, registration.key: held} if held else rest
-                self.recompute()
+        """Take a kernel away, while the lock is held; an older one for the same key is in force again."""
+        held = [other for other in self.kernels.get(registration.key, ()) if other is not registration]
+        if len(held) < len(self.kernels.get(registration.key, ())):
+            rest = {key: value for key, value in self.kernels.items() if key != registration.key}
+            self.kernels = {**rest, registration.key: held} if held else rest
+            self._recompute()
 
     def recompute(self) -> None:
         """A kernel, the declaration or ``extra_keys`` has changed: renew the table and tell the listeners."""
         with lock:
-            self._renew()
-            self.keys_only = self._extra_keys != self._told_keys and not self.changed
-            self._tell()
+            self._recompute()
+
+    def _recompute(self) -> None:
+        self._renew()
+        self.keys_only = self._extra_keys != self._told_keys and not self.changed
+        self._tell()
 
     def follow_fallbacks(self) -> None:
         """Bring the table up to date after a change of the fallbacks, and tell the listeners if it differs."""

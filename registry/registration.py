@@ -20,7 +20,7 @@ KeyName = DispatchKey | str
 OWN = "td"  # the namespace of tandem's own operators
 
 # File names of code that people type in and run again: IPython's and Jupyter's cells, `<stdin>`, `<string>`.
-_TYPED = re.compile(r"^<.*>$|[/\\]ipykernel_\d+[/\\]")
+_TYPED = r"^<.*>$|[/\\]ipykernel_\d+[/\\]"
 
 
 def fallthrough(*args: Any, **kwargs: Any) -> Any:
@@ -82,7 +82,7 @@ def caller(namespace: str) -> Place:
     if frame is None:
         return Place("an unknown place")
     filename, line = frame.f_code.co_filename, frame.f_lineno
-    typed = frame.f_globals.get("__name__") == "__main__" and bool(_TYPED.search(filename))
+    typed = frame.f_globals.get("__name__") == "__main__" and bool(re.search(_TYPED, filename))
     while frame is not None and frame.f_code.co_filename == filename:
         if frame.f_code.co_name == "<module>" or frame.f_code.co_name.startswith(
             "<cell line"
