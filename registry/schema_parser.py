@@ -27,6 +27,7 @@ _FULL_NAME = re.compile(
     r"(?:([A-Za-z_][A-Za-z0-9_]*)::)?([A-Za-z_][A-Za-z0-9_]*)(?:\.([A-Za-z_][A-Za-z0-9_]*))?"
 )
 _SIMPLE_TYPE = re.compile(r"[A-Za-z]+[\[\]?0-9]*(?= [A-Za-z_])")
+_SIMPLE_ARGUMENT = re.compile(r" ?([A-Za-z]+[\[\]?0-9]*) ([A-Za-z_][A-Za-z0-9_]*)")
 _SIZE = re.compile(r"[0-9]{1,9}(?![0-9])")
 _WITH_STORAGE = frozenset(("Tensor", "Storage", "Any"))
 _NESTED = 32  # lists and optionals around a type, and brackets around a default, at most
@@ -205,10 +206,15 @@ class _Parser:
             self.expect(",")
 
     def add_argument(self, found: list[Argument], starred: bool) -> None:
-        kind = self.type()
-        self.space()
-        start = self.at
-        name = self.name("an argument name")
+        simple = _SIMPLE_ARGUMENT.match(self.text, self.at)
+        if simple is not None and simple[1] in _types and simple[2] not in _RESERVED:
+            kind, name, start = _types[simple[1]], simple[2], simple.start(2)
+            self.at = simple.end()
+        else:
+            kind = self.type()
+            self.space()
+            start = self.at
+            name = self.name("an argument name")
         if any(argument.name == name for argument in found):
             raise self.fail(f"an argument name other than {name!r}, which is taken", start)
         default, text = self.default(kind) if self.take("=") else (MISSING, "")
@@ -266,7 +272,7 @@ class _Parser:
             self.at = simple.end()
             return known
         kind = self.any_type()
-        if self.at == simple.end() and len(_types) < _KEPT:
+        if self.at >= simple.end() and len(_types) < _KEPT:  # all of it was read, and the blank behind it
             _types[simple.group()] = kind
         return kind
 
