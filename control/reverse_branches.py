@@ -50,7 +50,8 @@ class BranchSplit:
 
     def _saving(self, number: int) -> Graph:
         joint, places = self.joints[number], self.places[number]
-        kept = extract(joint, joint.inputs[: self.own], [*joint.outputs[: self.plain], *self.saved[number]])
+        wanted = [*joint.outputs[: self.plain], *self.saved[number]]
+        kept = extract(joint, joint.inputs[: self.own], wanted, effects=True)
 
         def run(*inputs: Any) -> list[Any]:
             found = run_graph(kept, inputs)
