@@ -77,7 +77,9 @@ def telescope(whole: Timing, peeled: Mapping[str, Timing]) -> dict[str, float]:
     Layers overlap in the processor, so what each saves alone adds up to more than there is.
     """
     before = [whole, *peeled.values()]
-    parts = {name: max(0.0, was.saved_by(timing)) for was, (name, timing) in zip(before, peeled.items())}
+    parts = {
+        name: max(0.0, was.median - timing.median) for was, (name, timing) in zip(before, peeled.items())
+    }
     return {"call": before[-1].median, **parts}
 
 
