@@ -226,9 +226,9 @@ def _served(item: NodeStep | Body) -> Any:
     return make_callback(item) if isinstance(item, NodeStep) else BodyTable(compile_lowered(item.lowered))
 
 
-@functools.lru_cache(maxsize=64)
+@functools.cache
 def _shared(text: str, blas: bool, imports: tuple[tuple[str, int], ...]) -> engine.Code:
-    """The code of a module, shared by equal graphs: the linker keeps 9 kB for each link, for good."""
+    """The code of a module, shared by equal graphs, and kept: LLVM has been seen to abort when it disposed of one."""
     return engine.compile_ir(text, [MAIN], {**dict(imports), **(pointers() if blas else {})}, level=1)
 
 
