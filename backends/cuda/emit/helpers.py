@@ -1,0 +1,24 @@
+"""Device functions that kernels share: conversions, scalar nodes, reductions across threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+TEXTS: dict[str, tuple[tuple[str, ...], str]] = {}
+"""By name: the helpers that a helper needs itself, and its text."""
+
+
+def helpers_text(names: Iterable[str]) -> str:
+    """The text of the helpers named, with those that they need before them, each once."""
+    found: dict[str, str] = {}
+
+    def add(name: str) -> None:
+        if name not in found:
+            needs, text = TEXTS[name]
+            for other in needs:
+                add(other)
+            found[name] = text
+
+    for name in names:
+        add(name)
+    return "\n".join(found.values())
