@@ -7,7 +7,7 @@ recurses: a history may be as deep as memory allows.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..registry.keys import AUTOGRAD
@@ -17,11 +17,22 @@ from . import hooks
 from .dunders import by_name
 from .meta import AutogradMeta
 from .node import Node, fit
-from .storage import Hold, owner_of
+from .storage import owner_of
 from .tensor import Tensor
 from .views import is_alone
 
 Root = tuple[Any, int, Any]
+
+
+def next_node(deliver: Any, heap: list[Any], pending: Any, leaves: Any, keep: bool) -> Node | None:
+    """The node whose turn it is, taken out of the heap; None for none."""
+    node: Node = heapq.heappop(heap)[1]
+    return node
+
+
+# What gives a pass that nobody watches and nothing records the node to step. Machine code adds its own, which steps
+# common nodes itself, as :meth:`Pass._step` would.
+advances: list[Callable[..., Any]] = [next_node]
 
 
 class Pass:
@@ -32,7 +43,7 @@ class Pass:
     """
 
     def __init__(self, keep: bool):
-        self.keep = keep
+        self.keep = bool(keep)
         self.leaves: dict[AutogradMeta, Any] = {}
         self._heap: list[tuple[int, Node]] = []
         self._pending: dict[Node, dict[int, Any]] = {}
@@ -48,13 +59,14 @@ class Pass:
         self._wanted = dict.fromkeys(wanted)
         for target, index, gradient in roots:
             self._deliver(target, index, gradient)
-        heap = self._heap
-        watched = observed() is not None
+        heap, watched = self._heap, observed() is not None
         step = self._noted_step if watched else self._step
-        if state.exclude & AUTOGRAD and not (hooks.used[0] or self._wanted or watched):
-            self._short_run()
+        is_plain = state.exclude & AUTOGRAD and not (hooks.used[0] or self._wanted or watched)
+        advance = advances[-1] if is_plain else next_node
         while heap:
-            step(heapq.heappop(heap)[1])
+            node = advance(self._deliver, heap, self._pending, self.leaves, self.keep)
+            if node is not None:
+                step(node)
         if hooks.used[0]:
             self.leaves = {leaf: hooks.run(leaf, 0, gradient) for leaf, gradient in self.leaves.items()}
         return self.leaves
@@ -97,55 +109,6 @@ class Pass:
                 gradient = fit(gradient, shape, dtype)
             self._deliver(target, index, gradient)
 
-    def _short_run(self) -> None:
-        """All steps where nobody watches and nothing is recorded: what :meth:`_step` does, in fewer calls."""
-        heap, pending, leaves = self._heap, self._pending, self.leaves
-        pop, push, leaf, keep = heapq.heappop, heapq.heappush, AutogradMeta, self.keep
-        while heap:
-            node = pop(heap)[1]
-            saved, versions, active = node.saved, node.versions, node.active
-            plain = node.__class__ is Node and node.results is None and saved.__class__ is tuple
-            if active is None or not plain or (saved and not _unwritten(saved, versions)):
-                self._step(node)  # there is more to look at
-                continue
-            g = pending.pop(node)[0]
-            if versions and not keep:
-                if versions[0] is None:
-                    node.free()
-                else:
-                    node.saved, node.versions = None, ()
-            for (_, fn, places, constant, is_partial, is_list), edge in zip(active.rules, node.edges):
-                if fn is not None:
-                    if not is_partial:
-                        found = fn(*[g if n < 0 else saved[n] for n in places])
-                    elif len(places) == 1:
-                        found = g * fn(saved[places[0]])
-                    else:
-                        found = g * fn(*[saved[n] for n in places])
-                elif constant == 1:
-                    found = g
-                elif constant == 0:
-                    found = by_name("zeros_like")(g)  # a gradient that is zero is not one that is missing
-                else:
-                    found = -g if constant == -1 else g * constant
-                if found is None:
-                    continue
-                if is_list:
-                    self._send_all(edge, found)
-                    continue
-                target, index, shape, dtype = edge
-                array = found._array if found.__class__ is Tensor else None
-                if array is None or array.shape != shape or array.dtype is not dtype.np:
-                    found = fit(found, shape, dtype)
-                if target.__class__ is leaf:
-                    there = leaves.get(target)
-                    leaves[target] = found if there is None else there + found
-                elif target in pending:
-                    self._deliver(target, index, found)
-                else:
-                    pending[target] = {index: found}
-                    push(heap, (-target.sequence, target))
-
     def _keep_wanted(self, node: Node, given: dict[int, Any]) -> None:
         for index, gradient in given.items():
             if (node, index) in self._wanted:
@@ -169,23 +132,6 @@ class Pass:
         else:
             there = given.get(index)
             given[index] = gradient if there is None else there + gradient
-
-
-def _unwritten(saved: tuple[Any, ...], versions: tuple[Any, ...]) -> bool:
-    """Whether nobody has written saved tensors since; False where there is more to look at."""
-    for value, version in zip(saved, versions):
-        if version.__class__ is int:
-            if value.__class__ is not Tensor:
-                return False
-            storage = value._storage
-            if version != (0 if storage is None else storage.version):
-                return False
-        elif version.__class__ is Hold:
-            if version.storage.version != version.version:
-                return False
-        elif version is not None:
-            return False
-    return True
 
 
 def own(gradients: dict[AutogradMeta, Any], given: Any = None) -> dict[AutogradMeta, Any]:

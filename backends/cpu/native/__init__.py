@@ -8,7 +8,7 @@ from ....registry import native_type, trace
 from ....registry.dtypes import DType
 from ....registry.function import functions
 from ....registry.operator import Operator
-from . import layout, subscript
+from . import backward, layout, subscript
 from . import rt_base as rt
 from .runtime import Runtime
 from .table import Stubs, describe_failures, row_served
@@ -37,6 +37,7 @@ def install() -> None:
             _installed[0].add(function)
     _installed[0].add_methods()
     subscript.attach(_installed[0].runtime)
+    backward.attach(_installed[0].runtime)
 
 
 def runtime() -> Runtime | None:

@@ -29,6 +29,8 @@ from .layout import (
     TUPLE_ITEMS,
 )
 from .rt_base import (
+    PyDict_New,
+    PyDict_SetItem,
     PyObject_Vectorcall,
     PyTuple_New,
     decref,
@@ -37,8 +39,6 @@ from .rt_base import (
 )
 
 PyList_New = extern("PyList_New", "ptr(i64)")
-PyDict_New = extern("PyDict_New", "ptr()")
-PyDict_SetItem = extern("PyDict_SetItem", "i32(ptr, ptr, ptr)")
 
 
 @native

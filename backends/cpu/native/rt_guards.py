@@ -76,6 +76,9 @@ from .rt_base import (
     Py_True,
     PyArray_Type,
     PyBool_Type,
+    PyDict_GetItemWithError,
+    PyDict_Size,
+    PyDict_Type,
     PyErr_Clear,
     PyFloat_Type,
     PyLong_AsLongLongAndOverflow,
@@ -88,9 +91,6 @@ from .rt_operands import (
     plain_array,
 )
 
-PyList_Type, PyDict_Type = extern_object("PyList_Type"), extern_object("PyDict_Type")
-PyDict_Size = extern("PyDict_Size", "i64(ptr)")
-PyDict_GetItemWithError = extern("PyDict_GetItemWithError", "ptr(ptr, ptr)")
 PyObject_GetAttr = extern("PyObject_GetAttr", "ptr(ptr, ptr)")
 PyUnicode_Compare = extern("PyUnicode_Compare", "i32(ptr, ptr)")
 PyUnicode_Type = extern_object("PyUnicode_Type")

@@ -9,7 +9,6 @@ from __future__ import annotations
 from .dsl import (
     NULL,
     call_void,
-    extern,
     i64,
     likely,
     load_i32,
@@ -38,6 +37,8 @@ from .rt_base import (
     D_CALLS,
     D_GLOBALS,
     ELSEWHERE,
+    PyLong_AsLongLong,
+    PyLong_FromLongLong,
     call_miss,
     decref,
     entry_data,
@@ -62,9 +63,6 @@ from .rt_elementwise import (
 )
 from .rt_operands import CODE_BITS, operand_code
 from .rt_storage import S_VERSION, shared_storage
-
-PyLong_FromLongLong = extern("PyLong_FromLongLong", "ptr(i64)")
-PyLong_AsLongLong = extern("PyLong_AsLongLong", "i64(ptr)")
 
 
 @native

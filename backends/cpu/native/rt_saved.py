@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from .dsl import (
     NULL,
-    extern,
     i64,
     likely,
     load_i32,
@@ -36,7 +35,9 @@ from .rt_base import (
     PyBool_Type,
     PyComplex_Type,
     PyFloat_Type,
+    PyLong_FromLongLong,
     PyLong_Type,
+    PyNumber_Add,
     PyTuple_New,
     PyTuple_Type,
     PyType_GenericAlloc,
@@ -47,9 +48,6 @@ from .rt_base import (
 )
 from .rt_operands import BFLOAT16, FOREIGN, plain_array
 from .rt_storage import S_VERSION, shared_storage
-
-PyLong_FromLongLong = extern("PyLong_FromLongLong", "ptr(i64)")
-PyNumber_Add = extern("PyNumber_Add", "ptr(ptr, ptr)")
 
 # Slots of Hold and Storage; `runtime` supplies them.
 HOLD_STORAGE: i64 = 0

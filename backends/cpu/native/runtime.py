@@ -22,6 +22,7 @@ from . import (
     recording,
     rt_arguments,
     rt_assign,
+    rt_backward,
     rt_base,
     rt_build,
     rt_casts,
@@ -54,7 +55,7 @@ from .threads import ThreadMirror
 _SOURCES: tuple[ModuleType, ...] = (
     *(dsl, lang, lang_expr, layout, rt_base, rt_operands),
     *(rt_memory, rt_elementwise, rt_reduce, rt_copies, rt_reshape, rt_views, rt_same, rt_subscript),
-    *(rt_storage, rt_saved, rt_record, rt_kernels),
+    *(rt_storage, rt_saved, rt_record, rt_kernels, rt_backward),
     *(
         rt_arguments,
         rt_fills,
@@ -83,6 +84,7 @@ GROUPS: tuple[tuple[dict[str, Function], dict[str, int]], ...] = (
     ({"reduction": rt_reduce.reduction}, {}),
     ({"jitted": rt_jit.jitted, "recorded": rt_jit.recorded}, {}),
     ({"kernel_call": rt_kernels.kernel_call}, {}),
+    ({"backward": rt_backward.backward}, {}),
     ({"subscript": rt_subscript.subscript}, ONE | {"VIEW": rt_views.RESHAPE}),
     ({"assign": rt_assign.assign}, ONE | {"VIEW": rt_views.RESHAPE}),
     *(({name: rt_views.view}, ONE | {"VIEW": which}) for name, which in VIEWS.items()),
