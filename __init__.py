@@ -97,7 +97,9 @@ _MODULES = {
     "tree": "tree",
 }
 _LATER = {
+    "CustomVJPPrimal": "transforms.zeros.CustomVJPPrimal",
     "Generator": "eager.generator.Generator",
+    "SymbolicZero": "transforms.zeros.SymbolicZero",
     "all_gather": "transforms.collectives.all_gather",
     "associative_scan": "control.doors.associative_scan",
     "axis_index": "transforms.collectives.axis_index",
@@ -117,7 +119,9 @@ _LATER = {
     "custom_root": "transforms.implicit.custom_root",
     "custom_vjp": "transforms.custom_vjp.custom_vjp",
     "dispatch_table": "registry.tables.dispatch_table",
+    "einsum": "operators.einsum.einsum",
     "elementwise_op": "custom.doors.elementwise_op",
+    "float0": "transforms.zeros.float0",
     "fori_loop": "control.doors.fori_loop",
     "functionalize": "eager.functionalize.functionalize",
     "grad": "transforms.reverse.grad",

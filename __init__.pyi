@@ -58,6 +58,7 @@ from .operators.constants import inf as inf
 from .operators.constants import nan as nan
 from .operators.constants import newaxis as newaxis
 from .operators.constants import pi as pi
+from .operators.einsum import einsum as einsum
 from .registry.devices import register_device as register_device
 from .registry.dtypes import DType as DType
 from .registry.dtypes import bfloat16 as bfloat16
@@ -123,6 +124,9 @@ from .transforms.reverse import grad as grad
 from .transforms.reverse import stop_gradient as stop_gradient
 from .transforms.reverse import value_and_grad as value_and_grad
 from .transforms.reverse import vjp as vjp
+from .transforms.zeros import CustomVJPPrimal as CustomVJPPrimal
+from .transforms.zeros import SymbolicZero as SymbolicZero
+from .transforms.zeros import float0 as float0
 from .vmap import register_vmap as register_vmap
 from .vmap import vmap as vmap
 
@@ -166,6 +170,11 @@ def all(
     keepdims: _b.bool = False,
 ) -> Tensor:
     """Whether all elements over axes are true (not zero); True where there are none."""
+
+def angle(
+    self: _TensorLike,
+) -> Tensor:
+    """The angle of each element in the complex plane, in radians: 0 or pi where it is real."""
 
 def any(
     self: _TensorLike,
@@ -236,6 +245,15 @@ def argmin(
     keepdims: _b.bool = False,
 ) -> Tensor:
     """The index of the smallest element along an axis or of all; the first of several; NaN if..."""
+
+def argsort(
+    self: _TensorLike,
+    *,
+    axis: _b.int = -1,
+    descending: _b.bool = False,
+    stable: _b.bool = True,
+) -> Tensor:
+    """The positions of the elements in sorted order along an axis."""
 
 def asin(
     self: _TensorLike,
@@ -387,6 +405,14 @@ def cosh(
 ) -> Tensor:
     """The hyperbolic cosine of each element."""
 
+def cross(
+    self: _TensorLike,
+    other: _TensorLike,
+    *,
+    axis: _b.int = -1,
+) -> Tensor:
+    """The cross products of vectors in space."""
+
 def cross_entropy(
     self: _TensorLike,
     target: _TensorLike,
@@ -412,6 +438,28 @@ def cumsum(
     dtype: _DTypeLike | None = None,
 ) -> Tensor:
     """The sums of the elements up to and including each along an axis."""
+
+def diag(
+    self: _TensorLike,
+    k: _b.int = 0,
+) -> Tensor:
+    """The square matrix with a vector on a diagonal, or the diagonal of a matrix."""
+
+def diagonal(
+    self: _TensorLike,
+    offset: _b.int = 0,
+    axis1: _b.int = 0,
+    axis2: _b.int = 1,
+) -> Tensor:
+    """A diagonal of each matrix in a stack."""
+
+def diff(
+    self: _TensorLike,
+    *,
+    n: _b.int = 1,
+    axis: _b.int = -1,
+) -> Tensor:
+    """The differences of neighbours along an axis, ``n`` times."""
 
 def div(
     self: _TensorLike,
@@ -606,7 +654,7 @@ def hypot(
 def imag(
     self: _TensorLike,
 ) -> Tensor:
-    """The imaginary part of each element."""
+    """The imaginary part of each element; 0 for real elements."""
 
 def isfinite(
     self: _TensorLike,
@@ -622,6 +670,12 @@ def isnan(
     self: _TensorLike,
 ) -> Tensor:
     """Whether an element is NaN; never so for integers."""
+
+def kron(
+    self: _TensorLike,
+    other: _TensorLike,
+) -> Tensor:
+    """The Kronecker product: each element of ``self`` times the whole of ``other``, laid out ..."""
 
 def layer_norm(
     self: _TensorLike,
@@ -816,6 +870,15 @@ def multiply(
 ) -> Tensor:
     """Product of two tensors, elementwise; `and` on bools."""
 
+def nan_to_num(
+    self: _TensorLike,
+    *,
+    nan: _b.float = ...,
+    posinf: _b.float | None = None,
+    neginf: _b.float | None = None,
+) -> Tensor:
+    """Numbers in the place of NaN and infinities; no gradient flows to those."""
+
 def ne(
     self: _TensorLike,
     other: _TensorLike,
@@ -926,7 +989,7 @@ def prod(
 def real(
     self: _TensorLike,
 ) -> Tensor:
-    """The real part of each element."""
+    """The real part of each element; real elements are their own."""
 
 def reciprocal(
     self: _TensorLike,
@@ -1022,6 +1085,11 @@ def sin(
 ) -> Tensor:
     """The sine of each element."""
 
+def sinc(
+    self: _TensorLike,
+) -> Tensor:
+    """sin(pi * self) / (pi * self), and 1 at 0; its derivatives of any order hold there too."""
+
 def sinh(
     self: _TensorLike,
 ) -> Tensor:
@@ -1037,6 +1105,22 @@ def softplus(
     self: _TensorLike,
 ) -> Tensor:
     """log(1 + exp(self)), without overflow on the way."""
+
+def sort(
+    self: _TensorLike,
+    *,
+    axis: _b.int = -1,
+    descending: _b.bool = False,
+    stable: _b.bool = True,
+) -> Tensor:
+    """The elements in sorted order along an axis."""
+
+def split(
+    self: _TensorLike,
+    sections: Any,
+    axis: _b.int = 0,
+) -> tuple[Tensor, ...]:
+    """The tensor in parts along an axis, as views."""
 
 def sqrt(
     self: _TensorLike,
@@ -1090,6 +1174,13 @@ def sum(
 ) -> Tensor:
     """The sum of the elements over axes; 0 where there are none."""
 
+def swapaxes(
+    self: _TensorLike,
+    dim0: _b.int = -2,
+    dim1: _b.int = -1,
+) -> Tensor:
+    """A view with two axes exchanged."""
+
 def take(
     self: _TensorLike,
     indices: _TensorLike,
@@ -1126,6 +1217,14 @@ def tile(
     repetitions: Sequence[_b.int] | _b.int,
 ) -> Tensor:
     """Copies of the tensor side by side along each axis."""
+
+def trace(
+    self: _TensorLike,
+    offset: _b.int = 0,
+    axis1: _b.int = 0,
+    axis2: _b.int = 1,
+) -> Tensor:
+    """The sum along a diagonal of each matrix in a stack."""
 
 def transpose(
     self: _TensorLike,

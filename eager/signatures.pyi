@@ -58,6 +58,10 @@ class TensorMethods(TensorBase):
         keepdims: _b.bool = False,
     ) -> Tensor:
         """Whether all elements over axes are true (not zero); True where there are none."""
+    def angle(
+        self,
+    ) -> Tensor:
+        """The angle of each element in the complex plane, in radians: 0 or pi where it is real."""
     def any(
         self,
         axis: Sequence[_b.int] | _b.int | None = None,
@@ -108,6 +112,14 @@ class TensorMethods(TensorBase):
         keepdims: _b.bool = False,
     ) -> Tensor:
         """The index of the smallest element along an axis or of all; the first of several; NaN if..."""
+    def argsort(
+        self,
+        *,
+        axis: _b.int = -1,
+        descending: _b.bool = False,
+        stable: _b.bool = True,
+    ) -> Tensor:
+        """The positions of the elements in sorted order along an axis."""
     def asin(
         self,
     ) -> Tensor:
@@ -271,6 +283,13 @@ class TensorMethods(TensorBase):
         self,
     ) -> Tensor:
         """The hyperbolic cosine of each element."""
+    def cross(
+        self,
+        other: _TensorLike,
+        *,
+        axis: _b.int = -1,
+    ) -> Tensor:
+        """The cross products of vectors in space."""
     def cumprod(
         self,
         axis: _b.int | None = None,
@@ -285,6 +304,25 @@ class TensorMethods(TensorBase):
         dtype: _DTypeLike | None = None,
     ) -> Tensor:
         """The sums of the elements up to and including each along an axis."""
+    def diag(
+        self,
+        k: _b.int = 0,
+    ) -> Tensor:
+        """The square matrix with a vector on a diagonal, or the diagonal of a matrix."""
+    def diagonal(
+        self,
+        offset: _b.int = 0,
+        axis1: _b.int = 0,
+        axis2: _b.int = 1,
+    ) -> Tensor:
+        """A diagonal of each matrix in a stack."""
+    def diff(
+        self,
+        *,
+        n: _b.int = 1,
+        axis: _b.int = -1,
+    ) -> Tensor:
+        """The differences of neighbours along an axis, ``n`` times."""
     def div(
         self,
         other: _TensorLike,
@@ -442,7 +480,7 @@ class TensorMethods(TensorBase):
     def imag(
         self,
     ) -> Tensor:
-        """The imaginary part of each element."""
+        """The imaginary part of each element; 0 for real elements."""
     def isfinite(
         self,
     ) -> Tensor:
@@ -455,6 +493,11 @@ class TensorMethods(TensorBase):
         self,
     ) -> Tensor:
         """Whether an element is NaN; never so for integers."""
+    def kron(
+        self,
+        other: _TensorLike,
+    ) -> Tensor:
+        """The Kronecker product: each element of ``self`` times the whole of ``other``, laid out ..."""
     def layer_norm(
         self,
         normalized_shape: Sequence[_b.int] | _b.int,
@@ -622,6 +665,14 @@ class TensorMethods(TensorBase):
         other: _TensorLike,
     ) -> Tensor:
         """Product of two tensors, elementwise; `and` on bools."""
+    def nan_to_num(
+        self,
+        *,
+        nan: _b.float = ...,
+        posinf: _b.float | None = None,
+        neginf: _b.float | None = None,
+    ) -> Tensor:
+        """Numbers in the place of NaN and infinities; no gradient flows to those."""
     def ne(
         self,
         other: _TensorLike,
@@ -711,7 +762,7 @@ class TensorMethods(TensorBase):
     def real(
         self,
     ) -> Tensor:
-        """The real part of each element."""
+        """The real part of each element; real elements are their own."""
     def reciprocal(
         self,
     ) -> Tensor:
@@ -812,6 +863,10 @@ class TensorMethods(TensorBase):
         self,
     ) -> Tensor:
         """The sine of each element."""
+    def sinc(
+        self,
+    ) -> Tensor:
+        """sin(pi * self) / (pi * self), and 1 at 0; its derivatives of any order hold there too."""
     def sinh(
         self,
     ) -> Tensor:
@@ -833,6 +888,20 @@ class TensorMethods(TensorBase):
         self,
     ) -> Tensor:
         """log(1 + exp(self)), without overflow on the way."""
+    def sort(
+        self,
+        *,
+        axis: _b.int = -1,
+        descending: _b.bool = False,
+        stable: _b.bool = True,
+    ) -> Tensor:
+        """The elements in sorted order along an axis."""
+    def split(
+        self,
+        sections: Any,
+        axis: _b.int = 0,
+    ) -> tuple[Tensor, ...]:
+        """The tensor in parts along an axis, as views."""
     def sqrt(
         self,
     ) -> Tensor:
@@ -885,6 +954,12 @@ class TensorMethods(TensorBase):
         keepdims: _b.bool = False,
     ) -> Tensor:
         """The sum of the elements over axes; 0 where there are none."""
+    def swapaxes(
+        self,
+        dim0: _b.int = -2,
+        dim1: _b.int = -1,
+    ) -> Tensor:
+        """A view with two axes exchanged."""
     def take(
         self,
         indices: _TensorLike,
@@ -924,6 +999,13 @@ class TensorMethods(TensorBase):
         *repetitions: Sequence[_b.int] | _b.int,
     ) -> Tensor:
         """Copies of the tensor side by side along each axis."""
+    def trace(
+        self,
+        offset: _b.int = 0,
+        axis1: _b.int = 0,
+        axis2: _b.int = 1,
+    ) -> Tensor:
+        """The sum along a diagonal of each matrix in a stack."""
     def transpose(
         self,
         dim0: _b.int = -2,

@@ -9,6 +9,9 @@ from . import comparison as comparison
 from . import complex_parts as complex_parts
 from . import contraction as contraction
 from . import creation as creation
+from . import diagonals as diagonals
+from . import einsum as einsum
+from . import elementary as elementary
 from . import exponential as exponential
 from . import filled as filled
 from . import gathering as gathering
@@ -17,7 +20,10 @@ from . import joining as joining
 from . import losses as losses
 from . import nn as nn
 from . import normalization as normalization
+from . import ordering as ordering
 from . import picking as picking
+from . import pieces as pieces
+from . import products as products
 from . import random as random
 from . import rearrange as rearrange
 from . import reductions as reductions

@@ -26,6 +26,7 @@ ALIASES: dict[str, str] = {
     "power": "pow",
     "right_shift": "bitwise_right_shift",
     "subtract": "sub",
+    "swapaxes": "transpose",
     "true_divide": "div",
     "unsqueeze": "expand_dims",
 }

@@ -13,7 +13,7 @@ from ..errors import ValueArgumentError
 from ..registry.dtypes import ALL, NUMERIC, REAL
 from ..registry.values import TensorSpec
 from . import scalar as s
-from .comparison import eq
+from .comparison import eq, logical_and
 from .declare import Bad, Draw
 from .derivatives import Partials
 from .exponential import exp, log
@@ -109,8 +109,9 @@ def _checked_pow_meta(self: Any, other: Any) -> TensorSpec:
 def _pow_by_self(self: Any, other: Any) -> Any:
     if isinstance(other, (int, float, complex)):
         return other * pow(self, other - 1) if other else 0.0
-    # at 0 ** 0 the slope is 0, not 0 * 0 ** -1
-    return where(eq(other, 0), 0.0, other * pow(self, other - 1))
+    # at 0 ** 0 the slope is 0, not 0 * 0 ** -1, and so are those of higher order
+    base = where(logical_and(eq(self, 0), eq(other, 0)), 1.0, self)
+    return other * pow(base, other - 1)
 
 
 def _pow_by_other(self: Any, other: Any, out: Any) -> Any:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..registry.dtypes import COMPLEX, NUMERIC
+from ..registry.dtypes import NUMERIC
+from ..registry.values import TensorSpec
 from . import scalar as s
 from .arithmetic import mul
 from .derivatives import Linear
@@ -15,23 +16,29 @@ from .kinds import unary
 
 real = unary(
     "real",
-    s.real,
-    doc="The real part of each element.",
+    lambda x: s.real(x) if x.dtype.kind == "c" else x,
+    doc="The real part of each element; real elements are their own.",
     example="td.real(td.asarray([1 + 2j])) -> [1.0]",
     reference="numpy.real",
-    dtypes=COMPLEX,
+    dtypes=NUMERIC,
     result="real",
     derivative=Linear({"self": lambda g: g}),
 )
+
+
+def _of_imaginary_part(g: Any, self_spec: TensorSpec) -> Any:
+    return mul(g, -1j if self_spec.dtype.kind == "c" else 0)
+
+
 imag = unary(
     "imag",
-    s.imag,
-    doc="The imaginary part of each element.",
+    lambda x: s.imag(x) if x.dtype.kind == "c" else s.const(0, x.dtype),
+    doc="The imaginary part of each element; 0 for real elements.",
     example="td.imag(td.asarray([1 + 2j])) -> [2.0]",
     reference="numpy.imag",
-    dtypes=COMPLEX,
+    dtypes=NUMERIC,
     result="real",
-    derivative=Linear({"self": lambda g: mul(g, -1j)}),
+    derivative=Linear({"self": _of_imaginary_part}),
 )
 
 

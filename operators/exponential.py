@@ -26,13 +26,21 @@ exp = unary(
     inplace=True,
     autocast="float32",
 )
+
+
+def _exp2(x: s.Expr) -> s.Expr:
+    if x.dtype.kind != "c":
+        return s.exp2(x)
+    return s.exp(s.complex_(s.real(x) * math.log(2), s.imag(x) * math.log(2)))
+
+
 exp2 = unary(
     "exp2",
-    s.exp2,
+    _exp2,
     doc="2 to the power of each element.",
     example="td.exp2(td.asarray([0.0, 3.0])) -> [1.0, 8.0]",
     reference="numpy.exp2",
-    dtypes=_REAL,
+    dtypes=ALL,
     result="float",
     derivative=Partials({"self": lambda out: out * math.log(2)}),
     inplace=True,
@@ -70,7 +78,7 @@ log2 = unary(
     doc="The logarithm of each element to base 2.",
     example="td.log2(td.asarray([1.0, 8.0])) -> [0.0, 3.0]",
     reference="numpy.log2",
-    dtypes=_REAL,
+    dtypes=ALL,
     result="float",
     domain=(0.1, 5.0),
     derivative=Partials({"self": lambda self: 1 / (self * math.log(2))}),
