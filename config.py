@@ -104,6 +104,13 @@ FLAGS: tuple[Flag, ...] = (
         "specializations kept by one jitted function",
         _positive,
     ),
+    Flag(
+        "cuda_caching",
+        "TANDEM_CUDA_CACHING",
+        True,
+        "recycle device memory; 0 gives every block back at once, for compute-sanitizer",
+        _boolean,
+    ),
 )
 
 
@@ -119,6 +126,7 @@ class Flags:
     verify: bool
     missing_derivative: str
     specializations: int
+    cuda_caching: bool
 
     def __init__(self) -> None:
         for flag in FLAGS:

@@ -55,6 +55,14 @@ class BackendUnavailableError(DeviceError, RuntimeError):
     """The backend is known, and cannot be used on this machine."""
 
 
+class CudaError(TandemError, RuntimeError):
+    """The CUDA driver or compiler refuses a call; the message has its own name for the fault, and its text."""
+
+
+class OutOfMemoryError(AllocationError, CudaError):
+    """A device has no memory for a result; the message says how much was asked for, is free, and there is."""
+
+
 class ProfilerError(TandemError, RuntimeError):
     """A profiler was started while another one runs."""
 
@@ -99,6 +107,10 @@ class NoKernelError(TandemError, NotImplementedError):
 
 class AutogradError(TandemError, RuntimeError):
     """A derivative was asked for that cannot be given."""
+
+
+class RuleError(TreeError, ShapeError, AutogradError):
+    """A derivative written by hand gives what does not fit its function: another structure, shape or number."""
 
 
 class NotDifferentiableError(AutogradError, TypeError):

@@ -155,6 +155,15 @@ def nvrtc() -> ModuleType:
     return found
 
 
+def cupy() -> ModuleType:
+    return module("cupy")
+
+
+def cuda_backend() -> ModuleType:
+    """What tensors on ``"cuda"`` run on."""
+    return module(f"{__package__}.backends.cuda.load")
+
+
 def networkx() -> ModuleType:
     return module("networkx")
 

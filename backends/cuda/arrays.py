@@ -1,0 +1,172 @@
+"""Arrays in device memory: an address, a layout, and the buffer that keeps the memory. They compute nothing.
+
+Layouts are kept and shared: as a rule two arrays of one shape, dtype, device and strides have the same :class:`Layout`
+object, so that what a call works out about its arguments' layouts is found again by identity.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...eager.meta_tensor import lies_in_order, row_major
+from ...errors import UnsupportedError
+from ...registry.dtypes import DType, bfloat16
+from ...registry.values import TensorSpec
+from .memory import Buffer, allocate
+from .streams import stream_at
+
+Ints = tuple[int, ...]
+
+
+class Layout:
+    """How an array lies in memory, wherever that is.
+
+    Attributes:
+        shape: sizes of the axes.
+        strides: elements from one index to the next, per axis.
+        dtype: data type of the elements.
+        index: the number of the device.
+        size: how many elements there are.
+        nbytes: bytes that they take.
+        contiguous: whether they lie in row-major order without gaps.
+        spec: shape, dtype and device.
+    """
+
+    __slots__ = ("contiguous", "dtype", "index", "nbytes", "shape", "size", "spec", "strides")
+
+    def __init__(self, shape: Ints, strides: Ints, dtype: DType, index: int):
+        self.shape, self.strides, self.dtype, self.index = shape, strides, dtype, index
+        self.size = math.prod(shape)
+        self.nbytes = self.size * dtype.itemsize
+        self.contiguous = lies_in_order(shape, strides)
+        self.spec = TensorSpec(shape, dtype, f"cuda:{index}")
+
+    def extent(self) -> tuple[int, int]:
+        """The first and the last element that the array has, counted from its first index."""
+        if not self.size:
+            return 0, 0
+        steps = [step * (size - 1) for size, step in zip(self.shape, self.strides)]
+        return sum(step for step in steps if step < 0), sum(step for step in steps if step > 0)
+
+    def __repr__(self) -> str:
+        return f"<layout {self.spec} strides {self.strides} on {self.spec.device}>"
+
+
+MOST_LAYOUTS = 1 << 14
+_layouts: dict[tuple[Ints, Ints, DType, int], Layout] = {}
+
+
+def layout_of(shape: Ints, strides: Ints, dtype: DType, index: int) -> Layout:
+    """The layout of a shape and strides; the object made before, if it is still known."""
+    key = shape, strides, dtype, index
+    found = _layouts.get(key)
+    if found is None:
+        if len(_layouts) >= MOST_LAYOUTS:
+            _layouts.clear()
+        found = _layouts[key] = Layout(shape, strides, dtype, index)
+    return found
+
+
+def contiguous_layout(shape: Ints, dtype: DType, index: int) -> Layout:
+    """The layout of a new array."""
+    return layout_of(shape, row_major(shape), dtype, index)
+
+
+class DeviceArray:
+    """An array in device memory.
+
+    Attributes:
+        ptr: the address of the first element (of index 0 on every axis).
+        layout: shape, strides, dtype and device.
+        buffer: what keeps the memory.
+    """
+
+    __slots__ = ("buffer", "layout", "ptr")
+
+    def __init__(self, ptr: int, layout: Layout, buffer: Buffer):
+        self.ptr, self.layout, self.buffer = ptr, layout, buffer
+
+    @property
+    def shape(self) -> Ints:
+        """Sizes of the axes."""
+        return self.layout.shape
+
+    @property
+    def strides(self) -> Ints:
+        """Elements from one index to the next, per axis."""
+        return self.layout.strides
+
+    @property
+    def dtype(self) -> DType:
+        """Data type of the elements."""
+        return self.layout.dtype
+
+    @property
+    def device(self) -> str:
+        """The device's name."""
+        return self.layout.spec.device
+
+    def view(self, shape: Ints, strides: Ints, first: int = 0) -> DeviceArray:
+        """Elements of this array as another one, ``first`` elements behind the present start."""
+        layout = self.layout
+        at = self.ptr + first * layout.dtype.itemsize
+        return DeviceArray(at, layout_of(shape, strides, layout.dtype, layout.index), self.buffer)
+
+    @property
+    def offset(self) -> int:
+        """Elements from the start of the buffer to the first element."""
+        return (self.ptr - self.buffer.ptr) // self.layout.dtype.itemsize if self.layout.size else 0
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Version 3 of the protocol by which CUDA libraries share arrays.
+
+        Raises:
+            UnsupportedError: the protocol has no name for bfloat16.
+        """
+        layout = self.layout
+        if layout.dtype is bfloat16:
+            raise UnsupportedError(
+                "__cuda_array_interface__ has no name for bfloat16; pass the tensor through DLPack: "
+                "torch.from_dlpack(x), cupy.from_dlpack(x)"
+            )
+        step = layout.dtype.itemsize
+        stream = stream_at(layout.index)
+        self.buffer.used_by(stream)
+        return {
+            "shape": layout.shape,
+            "typestr": layout.dtype.np.str,
+            "data": (self.ptr if layout.size else 0, False),
+            "version": 3,
+            "strides": None if layout.contiguous else tuple(step * stride for stride in layout.strides),
+            "stream": stream.handle or 1,  # 1 is the legacy default stream
+        }
+
+    def __repr__(self) -> str:
+        return f"<array {self.layout.spec} at {self.ptr:#x} on {self.device}>"
+
+
+def empty(layout: Layout) -> DeviceArray:
+    """A new array of a contiguous layout; its elements are what was in the memory.
+
+    Raises:
+        OutOfMemoryError: the device has no memory for it.
+    """
+    buffer = allocate(layout.nbytes, layout.index)
+    return DeviceArray(buffer.ptr, layout, buffer)
+
+
+def overlap(one: DeviceArray, other: DeviceArray) -> bool:
+    """Whether two arrays may have an element in common."""
+    if one.layout.index != other.layout.index or not one.layout.size or not other.layout.size:
+        return False
+    (first, last), (start, stop) = span(one), span(other)
+    return first < stop and start < last
+
+
+def span(array: DeviceArray) -> tuple[int, int]:
+    """The addresses of the first byte of an array and of the byte behind its last."""
+    low, high = array.layout.extent()
+    step = array.layout.dtype.itemsize
+    return array.ptr + low * step, array.ptr + (high + 1) * step

@@ -1,0 +1,52 @@
+"""CUDA C to images of machine code by NVRTC, kept on disk by source, architecture and compiler version."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+from ... import lazy
+from ...errors import BackendUnavailableError, CudaError
+from ..cpu.native import cache
+
+FORMAT = "cuda 1"
+OPTIONS = ("-std=c++17", "--extra-device-vectorization", "-default-device")
+
+
+def nvrtc_image(source: str, arch: str, options: Sequence[str] = OPTIONS) -> bytes:
+    """The machine code of a module, compiled now or read from the disk cache.
+
+    Args:
+        source: CUDA C.
+        arch: the architecture, such as ``"sm_90"``.
+        options: of the compiler.
+
+    Raises:
+        BackendUnavailableError: NVRTC is not there.
+        CudaError: the source does not compile; the message has the compiler's log.
+    """
+    try:
+        nvrtc = lazy.nvrtc()
+        version = nvrtc.getVersion()
+    except (ImportError, AttributeError, OSError, RuntimeError) as fault:
+        raise BackendUnavailableError(f"CUDA C cannot be compiled: cupy has no NVRTC: {fault}") from None
+    seed = "\0".join([FORMAT, str(version), arch, *options, source])
+    name = f"{hashlib.sha256(seed.encode()).hexdigest()}.cubin"
+    kept = cache.read(name)
+    if kept is None:
+        kept = _compiled(nvrtc, source, (f"--gpu-architecture={arch}", *options))
+        cache.write(name, kept)
+    return kept
+
+
+def _compiled(nvrtc: Any, source: str, options: tuple[str, ...]) -> bytes:
+    made = nvrtc.createProgram(source, "tandem.cu", (), ())
+    try:
+        nvrtc.compileProgram(made, options)
+        return bytes(nvrtc.getCUBIN(made))
+    except nvrtc.NVRTCError:
+        log = nvrtc.getProgramLog(made)
+        raise CudaError(f"NVRTC refuses a kernel for {options[0]}:\n{log}\n{source}") from None
+    finally:
+        nvrtc.destroyProgram(made)

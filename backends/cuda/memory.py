@@ -1,0 +1,301 @@
+"""Device memory: buffers that count their users, and go back to a pool from which the next result takes them.
+
+A freed block serves the next request of its size class on its stream without a word to the driver: what runs there is
+ordered. A block that other streams have used waits for them first. Large blocks come from cupy's pool, where there is
+cupy, so that both libraries draw on one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+from typing import Any
+
+from ... import config
+from ...errors import OutOfMemoryError
+from ...units import size as shown_size
+from . import toolkit as tools
+from .devices import Device, device_at, device_of
+from .streams import Stream, stream_at
+
+SMALLEST = 512
+SHARED = (
+    1 << 20
+)  # bytes; larger blocks are not kept here but go back to where they came from, if that is a pool
+
+
+class Buffer:
+    """A block of device memory; it goes back to its pool when the last user has gone.
+
+    Attributes:
+        ptr: the address.
+        nbytes: the size of the block, which may be more than was asked for.
+        pool: the pool that it goes back to.
+        block: what keeps the memory: a block of cupy's pool, another library's array; None: the driver's.
+        users: streams beside the pool's own that have used it.
+    """
+
+    __slots__ = ("__weakref__", "block", "nbytes", "pool", "ptr", "users")
+
+    def __init__(self, ptr: int, nbytes: int, pool: Pool | None, block: Any = None):
+        self.ptr, self.nbytes, self.pool, self.block = ptr, nbytes, pool, block
+        self.users: set[Stream] | None = None
+
+    def used_by(self, stream: Stream) -> None:
+        """Note that a stream works on the memory, so that nobody gets it before that is done."""
+        if self.pool is None or self.pool.stream is not stream:
+            self.users = {*(self.users or ()), stream}
+
+    def __del__(self) -> None:
+        if self.pool is not None:
+            self.pool.take_back(self)
+
+
+class Stats:
+    """What one device's pools have given and hold.
+
+    Attributes:
+        allocated: bytes that tensors use now.
+        peak: the most that they have used at once.
+        reserved: bytes taken from the driver and not given back.
+        requests: how many blocks have been asked for.
+        misses: how many of these needed the driver (or cupy's pool).
+        blocks: how many blocks are in use now.
+        retries: how often the pools were emptied since memory had run out.
+    """
+
+    __slots__ = ("allocated", "blocks", "misses", "peak", "requests", "reserved", "retries")
+
+    def __init__(self) -> None:
+        self.allocated = self.peak = self.reserved = self.requests = self.misses = 0
+        self.blocks = self.retries = 0
+
+
+def size_class(nbytes: int) -> int:
+    """The size of the block that serves a request: a power of two, or three quarters of one above 4 KiB."""
+    if nbytes <= SMALLEST:
+        return SMALLEST
+    whole = 1 << (nbytes - 1).bit_length()
+    part = whole // 4 * 3
+    if nbytes <= SHARED:
+        return part if whole > 4096 and nbytes <= part else whole
+    return -(-nbytes // SHARED) * SHARED
+
+
+class Pool:
+    """The blocks of one stream that nobody uses now, by size."""
+
+    __slots__ = ("at", "caching", "free", "source", "stats", "stream")
+
+    def __init__(self, stream: Stream, stats: Stats):
+        self.at, self.stream, self.stats = stream.at, stream, stats
+        self.free: dict[int, list[tuple[int, Any]]] = {}
+        allocator = tools.toolkit().allocator
+        self.source = None if allocator is None else allocator()
+        self.caching = config.flags.cuda_caching
+
+    def get(self, nbytes: int) -> Buffer:
+        """A buffer of at least so many bytes.
+
+        Raises:
+            OutOfMemoryError: there is no memory, also after all that is cached was given back.
+        """
+        size = size_class(nbytes) if self.caching else nbytes
+        stats = self.stats
+        kept = self.free.get(size)
+        try:
+            ptr, block = kept.pop()  # type: ignore[union-attr]
+        except (AttributeError, IndexError):
+            ptr, block = self._new(size)
+            stats.misses += 1
+        stats.requests += 1
+        stats.blocks += 1
+        stats.allocated += size
+        if stats.allocated > stats.peak:
+            stats.peak = stats.allocated
+        return Buffer(ptr, size, self, block)
+
+    def take_back(self, buffer: Buffer) -> None:
+        """The block of a buffer that nobody uses any more."""
+        stats, size = self.stats, buffer.nbytes
+        stats.allocated -= size
+        stats.blocks -= 1
+        if buffer.users:
+            self._wait_for(buffer.users)
+        if self.caching and (self.source is None or size <= SHARED):
+            try:
+                self.free[size].append((buffer.ptr, buffer.block))
+            except KeyError:
+                self.free[size] = [(buffer.ptr, buffer.block)]
+        else:
+            self._give_back(size, buffer.ptr, buffer.block)
+
+    def _wait_for(self, users: set[Stream]) -> None:
+        for stream in users:
+            self.stream.wait_stream(stream)
+
+    def _new(self, size: int) -> tuple[int, Any]:
+        if not size:
+            return 0, None
+        try:
+            return self._from_source(size)
+        except Exception as fault:
+            if not is_out_of_memory(fault):
+                raise
+        self.stats.retries += 1
+        gc.collect()
+        empty_cache()
+        try:
+            return self._from_source(size)
+        except Exception as fault:
+            if not is_out_of_memory(fault):
+                raise
+            raise no_memory(size, self.at, self.stats) from None
+
+    def _from_source(self, size: int) -> tuple[int, Any]:
+        self.at.make_current()
+        if self.source is not None:
+            block = _cupy_block(self.source, self.stream, size)
+            ptr = int(block.ptr)
+        else:
+            ptr, block = self.at.driver.get("cuMemAlloc_v2", ctypes.c_uint64, size), None
+        self.stats.reserved += size
+        return ptr, block
+
+    def _give_back(self, size: int, ptr: int, block: Any) -> None:
+        """The block to where it came from; the driver waits for what still uses it."""
+        if ptr:
+            self.stats.reserved -= size
+            if block is None:
+                self.at.make_current()
+                self.at.driver.function("cuMemFree_v2")(ptr)
+
+    def empty(self) -> None:
+        """Give all blocks that nobody uses back."""
+        while self.free:
+            size, kept = self.free.popitem()
+            for ptr, block in kept:
+                self._give_back(size, ptr, block)
+
+
+def _cupy_block(cupy: Any, stream: Stream, size: int) -> Any:
+    """A block of cupy's pool, which counts as used on this stream."""
+    with cupy.cuda.Device(stream.at.index):
+        if stream.handle is None:
+            with cupy.cuda.Stream.null:
+                return cupy.cuda.alloc(size)
+        with cupy.cuda.ExternalStream(stream.handle):
+            return cupy.cuda.alloc(size)
+
+
+def is_out_of_memory(fault: Exception) -> bool:
+    """Whether an exception of the driver or of cupy says that there is no memory."""
+    return isinstance(fault, (OutOfMemoryError, MemoryError)) or type(fault).__name__ == "OutOfMemoryError"
+
+
+def no_memory(size: int, at: Device, stats: Stats) -> OutOfMemoryError:
+    """The exception that says what was asked for, what is free, and what holds the rest."""
+    free, total = memory_info(at)
+    return OutOfMemoryError(
+        f"{at.name} has no memory for {shown_size(size)}: {shown_size(free)} of {shown_size(total)} are free; tensors "
+        f"of this process use {shown_size(stats.allocated)}, in {stats.blocks} blocks. Drop tensors that are not "
+        "needed, or take smaller ones"
+    )
+
+
+def memory_info(at: Device) -> tuple[int, int]:
+    """(free, total) bytes of a device."""
+    free, total = ctypes.c_size_t(), ctypes.c_size_t()
+    at.make_current()
+    at.driver.cuMemGetInfo_v2(ctypes.addressof(free), ctypes.addressof(total))
+    return free.value, total.value
+
+
+# -- the pools of this process -----------------------------------------------------------------------------------------
+_pools: dict[Stream, Pool] = {}
+_stats: dict[int, Stats] = {}
+
+
+def stats_at(index: int) -> Stats:
+    """The counts of a device."""
+    return _stats.get(index) or _stats.setdefault(index, Stats())
+
+
+def pool_of(stream: Stream) -> Pool:
+    """The pool of a stream."""
+    found = _pools.get(stream)
+    return found or _pools.setdefault(stream, Pool(stream, stats_at(stream.at.index)))
+
+
+def allocate(nbytes: int, index: int) -> Buffer:
+    """A buffer on a device, for work in its current stream.
+
+    Args:
+        nbytes: at least so many bytes; 0 takes no memory.
+        index: the device's number.
+
+    Raises:
+        OutOfMemoryError: there is no memory.
+    """
+    stream = stream_at(index)
+    return (_pools.get(stream) or pool_of(stream)).get(nbytes)
+
+
+def empty_cache() -> None:
+    """Give all device memory that no tensor uses back to the driver; tensors keep theirs."""
+    sources = set()
+    for pool in list(_pools.values()):
+        pool.empty()
+        if pool.source is not None:
+            sources.add(pool.source)
+    for cupy in sources:
+        cupy.get_default_memory_pool().free_all_blocks()
+
+
+def memory_stats(device: str | None = None) -> dict[str, int]:
+    """How much memory of a device this process uses.
+
+    Args:
+        device: the device; None: the current one.
+
+    Returns:
+        By name: ``allocated`` (bytes in use), ``peak``, ``reserved`` (bytes taken from the driver, used or not),
+        ``blocks`` (in use), ``requests``, ``misses`` (requests that needed the driver) and ``retries`` (how often
+        memory had run out and the cache was emptied).
+    """
+    stats = stats_at(device_of(device).index)
+    return {name: getattr(stats, name) for name in sorted(Stats.__slots__)}
+
+
+def memory_allocated(device: str | None = None) -> int:
+    """Bytes of a device that tensors use now."""
+    return stats_at(device_of(device).index).allocated
+
+
+def max_memory_allocated(device: str | None = None) -> int:
+    """The most bytes of a device that tensors have used at once."""
+    return stats_at(device_of(device).index).peak
+
+
+def reset_peak_memory_stats(device: str | None = None) -> None:
+    """Let :func:`max_memory_allocated` begin anew, from what is in use now."""
+    stats = stats_at(device_of(device).index)
+    stats.peak = stats.allocated
+
+
+def memory_reserved(device: str | None = None) -> int:
+    """Bytes of a device that this process has taken from the driver for tensors."""
+    return stats_at(device_of(device).index).reserved
+
+
+def mem_get_info(device: str | None = None) -> tuple[int, int]:
+    """(free, total) bytes of a device, as the driver says."""
+    return memory_info(device_at(device_of(device).index))
+
+
+def _forget() -> None:
+    _pools.clear()
+    _stats.clear()
+
+
+tools.changed.append(_forget)

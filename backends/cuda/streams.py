@@ -1,0 +1,221 @@
+"""Streams and events: queues of work on a device, and marks in them."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from types import TracebackType
+from typing import Any
+
+from ...eager.synchronize import synchronizers
+from ...errors import ArgumentError, DeviceError
+from . import toolkit as tools
+from .devices import Device, current_thread, device_at, device_count, device_of
+
+NON_BLOCKING = 1
+DISABLE_TIMING = 2
+
+
+class Stream:
+    """A queue of work on one device: what is in one stream runs in order, what is in several may run at once.
+
+    As a context manager it is the thread's current stream, and its device the current device, inside the block.
+
+    Args:
+        device: the device; None: the current one.
+        priority: a lower number runs first; 0 is the usual one.
+        handle: a stream of another library to wrap (``torch.cuda.Stream.cuda_stream``, ``cupy.cuda.Stream.ptr``);
+            None makes a new one. A wrapped stream is not destroyed with the object; the library has to keep it.
+
+    Attributes:
+        device: the device's name.
+        handle: the driver's handle; None for the default stream.
+
+    >>> import tandem as td
+    >>> with td.cuda.Stream():  # doctest: +SKIP
+    ...     y = td.ones(3, device="cuda") + 1
+
+    Source: ``torch.cuda.Stream``.
+    """
+
+    __slots__ = ("__weakref__", "_before", "_own", "at", "device", "handle")
+
+    def __init__(self, device: str | None = None, priority: int = 0, handle: int | None = None):
+        self.at: Device = device_of(device)
+        self.device = self.at.name
+        self._before: list[tuple[int, Any]] = []
+        self._own = handle is None
+        self.at.make_current()
+        self.handle = (
+            self.at.driver.get("cuStreamCreateWithPriority", ctypes.c_void_p, NON_BLOCKING, priority)
+            if handle is None
+            else handle or None
+        )
+
+    def synchronize(self) -> None:
+        """Wait until all work that is in the stream now is done."""
+        self.at.make_current()
+        self.at.driver.cuStreamSynchronize(self.handle)
+
+    def query(self) -> bool:
+        """Whether all work of the stream is done."""
+        self.at.make_current()
+        return bool(self.at.driver.ready("cuStreamQuery", self.handle))
+
+    def wait_event(self, event: Event) -> None:
+        """Let what is put into the stream from now on wait for an event."""
+        self.at.make_current()
+        if event.handle is not None:
+            self.at.driver.cuStreamWaitEvent(self.handle, event.handle, 0)
+
+    def wait_stream(self, other: Stream) -> None:
+        """Let what is put into the stream from now on wait for what is in another one now."""
+        if other is not self:
+            self.wait_event(other.record_event())
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """Put an event into the stream; None makes one."""
+        event = event or Event()
+        event.record(self)
+        return event
+
+    def __enter__(self) -> Stream:
+        self._before.append((current_thread.index, _current.streams.get(self.at.index)))
+        current_thread.index = self.at.index
+        _current.streams[self.at.index] = self
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None
+    ) -> None:
+        current_thread.index, before = self._before.pop()
+        _current.streams.pop(self.at.index)
+        if before is not None:
+            _current.streams[self.at.index] = before
+
+    def __del__(self) -> None:
+        if getattr(self, "_own", False) and getattr(self, "handle", None):
+            _destroy(self.at, "cuStreamDestroy_v2", self.handle)
+
+    def __repr__(self) -> str:
+        return f"<stream {self.handle or 0:#x} on {self.device}>"
+
+
+class Event:
+    """A mark in a stream: it has happened when all that was in the stream before it is done.
+
+    Args:
+        enable_timing: whether :meth:`elapsed_time` can be asked.
+
+    Attributes:
+        handle: the driver's handle; None before it has been recorded.
+
+    Source: ``torch.cuda.Event``.
+    """
+
+    __slots__ = ("_timing", "at", "handle")
+
+    def __init__(self, enable_timing: bool = False):
+        self._timing = enable_timing
+        self.at: Any = None
+        self.handle: int | None = None
+
+    def record(self, stream: Stream | None = None) -> None:
+        """Put it into a stream; None means the current one."""
+        stream = stream or current_stream()
+        stream.at.make_current()
+        if self.handle is None:
+            flags = 0 if self._timing else DISABLE_TIMING
+            self.at = stream.at
+            self.handle = self.at.driver.get("cuEventCreate", ctypes.c_void_p, flags)
+        if self.at is not stream.at:
+            raise DeviceError(f"an event of {self.at.name} cannot be recorded in {stream!r}")
+        self.at.driver.cuEventRecord(self.handle, stream.handle)
+
+    def synchronize(self) -> None:
+        """Wait until it has happened; at once if it was never recorded."""
+        if self.handle is not None:
+            self.at.driver.cuEventSynchronize(self.handle)
+
+    def query(self) -> bool:
+        """Whether it has happened."""
+        return self.handle is None or bool(self.at.driver.ready("cuEventQuery", self.handle))
+
+    def elapsed_time(self, end: Event) -> float:
+        """Milliseconds from this event to another.
+
+        Raises:
+            ArgumentError: one was made without ``enable_timing=True``, or was not recorded.
+        """
+        if not (self._timing and end._timing) or self.handle is None or end.handle is None:
+            raise ArgumentError("elapsed_time takes two recorded events made with enable_timing=True")
+        found = self.at.driver.get("cuEventElapsedTime", ctypes.c_float, self.handle, end.handle)
+        return float(found)
+
+    def __del__(self) -> None:
+        if getattr(self, "handle", None):
+            _destroy(self.at, "cuEventDestroy_v2", self.handle)
+
+
+class _Current(threading.local):
+    """The thread's current stream of each device that has another than the default one."""
+
+    def __init__(self) -> None:
+        self.streams: dict[int, Stream] = {}
+
+
+_current = _Current()
+_defaults: dict[int, Stream] = {}
+
+
+def default_stream(device: str | None = None) -> Stream:
+    """The default stream of a device: what is in it waits for the blocking streams of the device, and they for it."""
+    return _default(device_of(device).index)
+
+
+def _default(index: int) -> Stream:
+    found = _defaults.get(index)
+    if found is None:
+        found = _defaults.setdefault(index, Stream(f"cuda:{index}", handle=0))
+    return found
+
+
+def current_stream(device: str | None = None) -> Stream:
+    """The stream that calls of this thread put their work into.
+
+    Args:
+        device: the device; None: the current one.
+    """
+    return stream_at(device_of(device).index)
+
+
+def stream_at(index: int) -> Stream:
+    """The current stream of a device by its number."""
+    return _current.streams.get(index) or _defaults.get(index) or _default(index)
+
+
+def synchronize(device: str = "cuda") -> None:
+    """Wait for all work on a device; ``"cuda"`` means every device in use."""
+    indices = range(device_count()) if device == "cuda" else [device_of(device).index]
+    for index in indices:
+        if index in _defaults or device != "cuda":
+            at = device_at(index)
+            at.make_current()
+            at.driver.cuCtxSynchronize()
+
+
+def _destroy(at: Device, function: str, handle: Any) -> None:
+    """Give a handle back to the driver; whoever asks is being collected, so that nothing may be raised."""
+    call = getattr(at, "driver", None) and at.driver.function(function)
+    if call:
+        call(handle)
+
+
+def _forget() -> None:
+    global _current
+    _defaults.clear()
+    _current = _Current()
+
+
+tools.changed.append(_forget)
+synchronizers["cuda"] = synchronize
