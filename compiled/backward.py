@@ -7,9 +7,9 @@ from typing import Any
 
 from ..eager.tensor import Tensor
 from ..lowering.passes import remove_dead_code
-from ..lowering.rewrite import new_node, with_arguments
+from ..lowering.rewrite import copy_node, new_node
 from ..registry.operator import find
-from ..tracer.graph import Graph, Node, Value, map_values
+from ..tracer.graph import Graph, Node, Value
 from .graph_function import GraphFunction
 
 
@@ -79,8 +79,7 @@ def without(graph: Graph, cotangents: Sequence[Value], missing: set[Value]) -> G
         for value in gone:
             if value not in env:
                 env[value] = _zeros(out, value)
-        kwargs = {name: map_values(env.__getitem__, arg) for name, arg in node.kwargs.items()}
-        new = with_arguments(node, map_values(env.__getitem__, node.args), kwargs)
+        new = copy_node(node, env.__getitem__)
         out.nodes.append(new)
         env.update(zip(node.outputs, new.outputs))
     out.outputs = [None if o is None or o in zero else env[o] for o in graph.outputs]

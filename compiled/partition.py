@@ -22,9 +22,9 @@ from ..lowering.passes import (
     simplify,
 )
 from ..lowering.resolve import body_dtype, uniform_constant
-from ..lowering.rewrite import has_effects, with_arguments
+from ..lowering.rewrite import copy_node, has_effects
 from ..operators.expr import Expr
-from ..tracer.graph import Graph, Node, Value, map_values
+from ..tracer.graph import Graph, Node, Value
 
 # In picoseconds, for one core: rough, but what counts is their proportion.
 KEPT = 100_000  # another result of the forward pass
@@ -231,8 +231,7 @@ def _backward(joint: Graph, reads: list[Value], gradients: list[Any], late: set[
             waiting.extend(value.node.inputs)
     for node in joint.nodes:
         if node in wanted:
-            kwargs = {name: map_values(env.__getitem__, arg) for name, arg in node.kwargs.items()}
-            new = with_arguments(node, map_values(env.__getitem__, node.args), kwargs)
+            new = copy_node(node, env.__getitem__)
             made.nodes.append(new)
             env.update(zip(node.outputs, new.outputs))
     made.outputs = [env[g] if isinstance(g, Value) else g for g in gradients]

@@ -17,7 +17,7 @@ from ..eager.tensor import Tensor, wrap
 from ..lowering.evaluate import interpret
 from ..lowering.passes import optimize
 from ..operators.declare import Declaration
-from ..operators.derivatives import Custom
+from ..operators.derivatives import Custom, NotDifferentiable
 from ..registry.library import Library
 from ..registry.operator import Operator, find
 from ..registry.values import TensorSpec
@@ -130,3 +130,28 @@ SWITCH = _declare(
     _switch,
     SWITCH_DERIVATIVE,
 )
+
+
+# -- what passes put in place of sums of products ----------------------------------------------------------------------
+def _sum_specs(a: Any, b: Any) -> TensorSpec:
+    return TensorSpec((a.shape[1], b.shape[2]), a.spec.dtype, a.spec.device)
+
+
+def _sum_products(a: Any, b: Any) -> Tensor:
+    return wrap(np.tensordot(_payload(a), _payload(b), axes=((0, 2), (0, 1))))
+
+
+_SUM = "sum_products(Tensor a, Tensor b) -> Tensor"
+LIBRARY.define(
+    _SUM,
+    Declaration(
+        _SUM,
+        "contraction",
+        "The sum of the matrix products ``a[t] @ b[t]``, which a loop has added up.",
+        meta=_sum_specs,
+        derivative=NotDifferentiable("derivatives have been taken when it comes in"),
+        method=False,
+    ),
+)
+LIBRARY.impl("sum_products", _sum_products, "CPU")
+SUM_PRODUCTS = find("control::sum_products")

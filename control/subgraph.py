@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 from ..eager.construct import asarray
 from ..eager.levels import stack
-from ..lowering.rewrite import has_effects
+from ..lowering.rewrite import copy_node, has_effects
 from ..registry.keys import AUTOGRAD
 from ..registry.state import set_keys, state
 from ..registry.values import TensorSpec
 from ..tracer.aliases import Aliases
-from ..tracer.graph import Graph, Node, Value, map_values
+from ..tracer.graph import Graph, Value, map_values
 from ..tracer.infer import REPRESENTATIVE
 from ..tracer.lifting import value_of
 from ..tracer.scalar import TracerScalar
@@ -125,13 +125,7 @@ def extract(graph: Graph, inputs: Sequence[Value], outputs: Sequence[Value], eff
     made = Graph()
     env = {value: made.add_input(value.spec, value.weak) for value in inputs}
     for node in reversed(needed):
-        copy = Node(
-            node.op,
-            map_values(env.__getitem__, node.args),
-            {name: map_values(env.__getitem__, value) for name, value in node.kwargs.items()},
-            node.source,
-        )
-        copy.outputs = tuple(Value(o.spec, copy, o.index, o.weak) for o in node.outputs)
+        copy = copy_node(node, env.__getitem__)
         env.update({old: new for old, new in zip(node.outputs, copy.outputs) if old not in given})
         made.nodes.append(copy)
     made.outputs = [env[value] for value in outputs]

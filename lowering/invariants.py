@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..tracer.graph import Graph, Node, Value, map_values
+from ..tracer.graph import Graph, Node, Value
 from .loop_passes import Scan, is_scan, part_of, scan_node, substituted, taken_apart
 from .resolve import uniform_constant
-from .rewrite import has_effects, like
+from .rewrite import copy_node, has_effects, like
 
 
 def hoist_invariants(graph: Graph) -> Graph:
@@ -44,13 +44,7 @@ def _hoisted(node: Node) -> tuple[list[Node], Node]:
         if not _is_invariant(inner, outside):
             rest.append(inner)
             continue
-        copy = Node(
-            inner.op,
-            map_values(outside.__getitem__, inner.args),
-            {name: map_values(outside.__getitem__, arg) for name, arg in inner.kwargs.items()},
-            inner.source,
-        )
-        copy.outputs = tuple(Value(o.spec, copy, o.index, o.weak) for o in inner.outputs)
+        copy = copy_node(inner, outside.__getitem__)
         before.append(copy)
         outside.update(zip(inner.outputs, copy.outputs))
         moved.update(zip(inner.outputs, (Value(o.spec) for o in inner.outputs)))

@@ -1,4 +1,4 @@
-"""Passes on scans: what nobody reads is not computed, and products that are only summed up become one product.
+"""A pass on scans: products that are only summed up become one product.
 
 In the backward scan of ``h = tanh(h @ W + x)`` the gradient of ``W`` is a carry, to which each step adds ``a.T @ b``.
 That sum over the steps is the product of all rows of ``a`` with all rows of ``b``: ``b`` is stacked, and one large
@@ -10,10 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ..registry.dtypes import complex64, complex128, float32, float64
 from ..registry.operator import find
 from ..registry.values import TensorSpec
-from ..tracer.graph import Graph, Node, Value, map_values
-from .rewrite import has_effects, like
+from ..tracer.graph import Graph, Node, Value
+from .rewrite import copy_node, has_effects, like
+
+HOISTED = (float32, float64, complex64, complex128)
+"""Types of products that leave a loop: they are summed up in the type that they have."""
 
 
 class Scan(NamedTuple):
@@ -84,48 +88,19 @@ def inline_calls(graph: Graph) -> Graph:
 
     def add(nodes: Sequence[Node]) -> None:
         for node in nodes:
-            args = map_values(lambda value: env.get(value, value), node.args)
+            copy = copy_node(node, lambda value: env.get(value, value))
             if node.op.name == "control::call":
-                body: Graph = args[0]
-                env.update(zip(body.inputs, args[2]))
+                body: Graph = copy.args[0]
+                env.update(zip(body.inputs, copy.args[2]))
                 add(body.nodes)
                 env.update(zip(node.outputs, [env.get(o, o) for o in body.outputs]))
                 continue
-            kwargs = {
-                name: map_values(lambda value: env.get(value, value), arg)
-                for name, arg in node.kwargs.items()
-            }
-            copy = Node(node.op, args, kwargs, node.source)
-            copy.outputs = tuple(Value(o.spec, copy, o.index, o.weak) for o in node.outputs)
             env.update(zip(node.outputs, copy.outputs))
             out.nodes.append(copy)
 
     add(graph.nodes)
     out.outputs = [env.get(o, o) if isinstance(o, Value) else o for o in graph.outputs]
     return out
-
-
-# -- dead results ------------------------------------------------------------------------------------------------------
-def prune_scans(graph: Graph) -> Graph:
-    """Drop carries, stacked results and inputs of scans that nothing needs; a carry that never changes is no carry."""
-    if not any(map(is_scan, graph.nodes)):
-        return graph
-    out = like(graph)
-    env: dict[Value, Value] = {}
-    live = {o for o in graph.outputs if isinstance(o, Value)}
-    kept: list[Node] = []
-    for node in reversed(graph.nodes):
-        if is_scan(node):
-            if not has_effects(node) and not any(output in live for output in node.outputs):
-                continue
-            node, replaced = _pruned(node, live)
-            env.update(replaced)
-            live.update(by for value, by in replaced.items() if value in live)
-        kept.append(node)
-        live.update(node.inputs)
-    out.nodes = kept[::-1]
-    out.outputs = list(graph.outputs)
-    return substituted(out, env)
 
 
 def substituted(graph: Graph, env: dict[Value, Value]) -> Graph:
@@ -139,59 +114,12 @@ def substituted(graph: Graph, env: dict[Value, Value]) -> Graph:
     out = like(graph)
     for node in graph.nodes:
         if any(value in env for value in node.inputs):
-            args = map_values(read, node.args)
-            kwargs = {name: map_values(read, arg) for name, arg in node.kwargs.items()}
-            changed = Node(node.op, args, kwargs, node.source)
-            changed.outputs = tuple(Value(o.spec, changed, o.index, o.weak) for o in node.outputs)
+            changed = copy_node(node, read)
             env.update(zip(node.outputs, changed.outputs))
             node = changed
         out.nodes.append(node)
     out.outputs = [read(o) if isinstance(o, Value) else o for o in graph.outputs]
     return out
-
-
-def _pruned(node: Node, live: set[Value]) -> tuple[Node, dict[Value, Value]]:
-    """A scan without what nobody needs, and what stands for its results."""
-    scan, replaced = taken_apart(node), {}
-    body, count = scan.body, len(scan.carry)
-    fixed = {
-        j for j in range(count) if body.outputs[j] is body.inputs[j] and isinstance(scan.carry[j], Value)
-    }
-    for j in fixed:
-        replaced[node.outputs[j]] = scan.carry[j]
-    stacked = [k for k in range(count, len(body.outputs)) if node.outputs[k] in live]
-    first: dict[Any, int] = {}
-    for k in stacked:
-        first.setdefault(body.outputs[k], k)
-    single = list(first.values())
-    carried = [j for j in range(count) if j not in fixed and node.outputs[j] in live]
-    while True:
-        wanted = needed_inputs(body, [body.outputs[i] for i in (*carried, *single)])
-        more = [j for j in range(count) if j not in fixed and (j in carried or body.inputs[j] in wanted)]
-        if more == carried:
-            break
-        carried = more
-    given = scan.given
-    items = [i for i in range(count, count + len(scan.xs)) if body.inputs[i] in wanted]
-    rest = [
-        i for i in range(len(given)) if (i in fixed or i >= count + len(scan.xs)) and body.inputs[i] in wanted
-    ]
-    inputs = [body.inputs[i] for i in (*carried, *items, *rest)]
-    made = Scan(
-        part_of(body, inputs, [body.outputs[i] for i in (*carried, *single)]),
-        tuple(given[i] for i in carried),
-        tuple(given[i] for i in items),
-        tuple(given[i] for i in rest),
-        scan.length,
-        scan.reverse,
-    )
-    found = scan_node(made, node.source)
-    places = {old: new for new, old in enumerate((*carried, *single))}
-    for i in carried:
-        replaced[node.outputs[i]] = found.outputs[places[i]]
-    for k in stacked:
-        replaced[node.outputs[k]] = found.outputs[places[first[body.outputs[k]]]]
-    return found, replaced
 
 
 # -- products ----------------------------------------------------------------------------------------------------------
@@ -257,7 +185,9 @@ def _summed(carry: int, total: Value, before: Value, uses: dict[Value, int]) -> 
     if maker is None or maker.op.name != "td::matmul" or added.spec != total.spec:
         return None
     a, b = maker.args
-    is_plain = len(a.shape) == len(b.shape) == 2 and a.spec.dtype is b.spec.dtype is total.spec.dtype
+    is_plain = (
+        len(a.shape) == len(b.shape) == 2 and a.spec.dtype is b.spec.dtype is total.spec.dtype in HOISTED
+    )
     return Product(carry, a, b, turned) if is_plain else None
 
 
@@ -279,10 +209,8 @@ def _hoisted(node: Node, products: list[Product]) -> tuple[Node, list[Node], dic
     ]
     kept = [j for j in range(count) if j not in gone]
     inputs = [v for j, v in enumerate(body.inputs) if j not in gone]
-    nodes = Graph()
-    nodes.nodes = [*body.nodes, *extra.nodes]
     outputs = [*(body.outputs[j] for j in kept), *body.outputs[count:], *extra.outputs]
-    made = scan._replace(body=part_of(nodes, inputs, outputs), carry=tuple(scan.carry[j] for j in kept))
+    made = scan._replace(body=part_of(body, inputs, outputs), carry=tuple(scan.carry[j] for j in kept))
     found = scan_node(made, node.source)
     stacked = found.outputs[len(kept) :]
     after: list[Node] = []
@@ -293,7 +221,7 @@ def _hoisted(node: Node, products: list[Product]) -> tuple[Node, list[Node], dic
         rows, columns = (Side(x if isinstance(x, Value) else stacked[x], turned) for x, turned in (a, b))
         found_sum = scan.carry[product.carry]
         for one, two in _pairs(write, rows, columns):
-            found_sum = write.call("add.Tensor", (found_sum, write.product(one, two)), total.shape, total)
+            found_sum = write.call("td::add.Tensor", (found_sum, write.product(one, two)), total.shape, total)
         replaced[total] = found_sum
     return found, after, replaced
 
@@ -310,7 +238,7 @@ class Side(NamedTuple):
     turned: bool
 
 
-def _pairs(write: _Writer, rows: Side, columns: Side) -> list[tuple[Value, Value]]:
+def _pairs(write: _Writer, rows: Side, columns: Side) -> list[tuple[Side, Side]]:
     """The matrices to multiply: all steps at once, or where one of them is the carry that each step of another scan was
     given, and what it gave is kept as well, that one by one step off, and the first step by itself."""
     known = _given_carry(rows.value)
@@ -319,7 +247,7 @@ def _pairs(write: _Writer, rows: Side, columns: Side) -> list[tuple[Value, Value
     known = _given_carry(columns.value)
     if known is not None:
         return [(two, one) for one, two in write.one_off(Side(known[0], columns.turned), *known[1:], rows)]
-    return [(write.flat(rows), write.flat(columns))]
+    return [(rows, columns)]
 
 
 def _given_carry(stacked: Value) -> tuple[Value, Value, bool] | None:
@@ -343,7 +271,6 @@ class _Extra:
 
     def __init__(self, scan: Scan):
         self.scan = scan
-        self.nodes: list[Node] = []
         self.stacked = list(scan.body.outputs[len(scan.carry) :])
         self.outputs: list[Value] = []
 
@@ -356,12 +283,10 @@ class _Extra:
         for place, x in enumerate(scan.xs):
             if scan.body.inputs[first + place] is matrix:
                 return x, turned
-        if turned:
-            matrix = _Writer(self.nodes, "").call("permute", (matrix, (1, 0)), matrix.shape[::-1], matrix)
         if matrix not in self.stacked:
             self.stacked.append(matrix)
             self.outputs.append(matrix)
-        return self.stacked.index(matrix), False
+        return self.stacked.index(matrix), turned
 
 
 class _Writer:
@@ -372,7 +297,7 @@ class _Writer:
 
     def call(self, name: str, args: tuple[Any, ...], shape: Sequence[int], like_: Value) -> Value:
         """The result of an operator with the shape given and the dtype of another value."""
-        op = find(f"td::{name}")
+        op = find(name)
         args = (*args, *(argument.default for argument in op.schema.positional[len(args) :]))
         options = {a.name: a.default for a in op.schema.arguments if a.kwarg_only}
         node = Node(op, args, options, self.source)
@@ -380,30 +305,28 @@ class _Writer:
         self.nodes.append(node)
         return node.outputs[0]
 
-    def flat(self, side: Side) -> Value:
-        """The rows of all steps under each other."""
+    def product(self, rows: Side, columns: Side) -> Value:
+        """The sum over the steps of ``rows.T @ columns``."""
+        a, b = self._as_asked(rows, not rows.turned), self._as_asked(columns, columns.turned)
+        return self.call("control::sum_products", (a, b), (a.shape[1], b.shape[2]), b)
+
+    def _as_asked(self, side: Side, turned: bool) -> Value:
         x = side.value
+        if not turned:
+            return x
         steps, rows, columns = x.shape
-        if side.turned:
-            rows, columns = columns, rows
-            x = self.call("permute", (x, (0, 2, 1)), (steps, rows, columns), x)
-        return self.call("reshape", (x, (steps * rows, columns)), (steps * rows, columns), x)
+        return self.call("td::permute", (x, (0, 2, 1)), (steps, columns, rows), x)
 
-    def product(self, rows: Value, columns: Value) -> Value:
-        """``rows.T @ columns``."""
-        turned = self.call("permute", (rows, (1, 0)), rows.shape[::-1], rows)
-        return self.call("matmul", (turned, columns), (rows.shape[1], columns.shape[1]), columns)
-
-    def one_off(self, after: Side, init: Value, reverse: bool, other: Side) -> list[tuple[Value, Value]]:
+    def one_off(self, after: Side, init: Value, reverse: bool, other: Side) -> list[tuple[Side, Side]]:
         """The pairs where one side is what the step before gave, in ``after``, and ``init`` for the first step."""
         count = after.value.shape[0] - 1
         earlier = after._replace(value=self.steps(after.value, int(reverse), count))
         later = other._replace(value=self.steps(other.value, 1 - reverse, count))
         start = other._replace(value=self.steps(other.value, count * reverse, 1))
-        begin = Side(self.call("reshape", (init, (1, *init.shape)), (1, *init.shape), init), after.turned)
-        return [(self.flat(earlier), self.flat(later)), (self.flat(begin), self.flat(start))]
+        begin = self.call("td::reshape", (init, (1, *init.shape)), (1, *init.shape), init)
+        return [(earlier, later), (after._replace(value=begin), start)]
 
     def steps(self, x: Value, first: int, count: int) -> Value:
         """Some steps of something stacked."""
         plan = ((first, count, 1), *((0, size, 1) for size in x.shape[1:]))
-        return self.call("basic_index", (x, plan), (count, *x.shape[1:]), x)
+        return self.call("td::basic_index", (x, plan), (count, *x.shape[1:]), x)

@@ -11,10 +11,11 @@ from ..errors import TandemError
 from ..registry.operator import find
 from ..tracer.graph import Graph, Node, Value, map_values
 from ..tracer.verify import verify
+from .dead_results import prune_control
 from .evaluate import call
 from .invariants import hoist_invariants
 from .layout import contiguous, is_view, view_of
-from .loop_passes import hoist_products, inline_calls, prune_scans
+from .loop_passes import hoist_products, inline_calls
 from .resolve import uniform_constant
 from .rewrite import Replacement, has_effects, like, new_node, rewrite, with_arguments
 from .simplify import simplified
@@ -194,9 +195,9 @@ PASSES: tuple[Pass, ...] = (
     merge_common_subexpressions,
     remove_dead_code,
     tidy_bodies,
-    prune_scans,
+    prune_control,
     hoist_products,
-    prune_scans,
+    prune_control,
     hoist_invariants,
     remove_dead_code,
 )

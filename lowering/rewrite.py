@@ -30,6 +30,17 @@ def with_arguments(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     return found
 
 
+def copy_node(node: Node, read: Callable[[Value], Any]) -> Node:
+    """The node with other values among its arguments.
+
+    Args:
+        node: what is copied.
+        read: from a value to what takes its place.
+    """
+    kwargs = {name: map_values(read, arg) for name, arg in node.kwargs.items()}
+    return with_arguments(node, map_values(read, node.args), kwargs)
+
+
 def new_node(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], spec: TensorSpec, source: str) -> Node:
     """A node with one result of the given spec."""
     node = Node(op, args, kwargs, source)
@@ -56,8 +67,7 @@ def rewrite(graph: Graph, visit: Visit) -> Graph:
     for node in graph.nodes:
         current = node
         if env and any(value in env for value in node.inputs):
-            kwargs = {name: map_values(read, arg) for name, arg in node.kwargs.items()}
-            current = with_arguments(node, map_values(read, node.args), kwargs)
+            current = copy_node(node, read)
         results = visit(current)
         if results is None:
             out.nodes.append(current)

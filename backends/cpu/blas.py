@@ -7,29 +7,53 @@ lands in row-major order. Operands whose rows or columns lie without gaps are pa
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from ...lowering.layout import Layout, contiguous
-from ...lowering.steps import NodeStep
+from ...lowering.steps import NodeStep, is_matrix
 from ...registry import dtypes as dt
 from ...registry.dtypes import DType
 from ...tracer.graph import Node, Value
 from .blas_pointers import pointers as pointers
+from .emit.products import Product, is_small, write_product
+from .emit.text import Module
 
 PREFIX = {dt.float32: "s", dt.float64: "d"}
+SUM = "control::sum_products"
+LONG = 1024  # a product along more than this is left to BLAS, which may share it among threads
 SIZE_LIMIT = 2**31 - 1  # BLAS counts in 32-bit integers
 
 
 def library_reason(node: Node) -> str | None:
     """Why a node is served by BLAS, or None if it is not."""
-    if node.op.name != "td::matmul" or not all(isinstance(a, Value) for a in node.args):
+    if node.op.name not in ("td::matmul", SUM) or not all(isinstance(a, Value) for a in node.args):
         return None
     dtypes = {value.spec.dtype for value in (*node.inputs, *node.outputs)}
     dtype = node.outputs[0].spec.dtype
     shapes = [value.shape for value in (*node.inputs, *node.outputs)]
     fits = all(0 < size <= SIZE_LIMIT for shape in shapes for size in shape)
-    if dtypes != {dtype} or dtype not in PREFIX or not fits or not pointers():
+    if dtypes != {dtype} or dtype not in PREFIX or not fits:
         return None
-    return f"{PREFIX[dtype]}gemm of BLAS"
+    if _is_written_out(node):
+        return "a small product is written out"
+    return f"{PREFIX[dtype]}gemm of BLAS" if pointers() else None
+
+
+def _is_written_out(node: Node) -> bool:
+    """Whether a product is small enough to be written out."""
+    one, two = (value.shape for value in node.inputs)
+    if len(one) < 2 or len(two) < 2 or (one[-1] > LONG and node.op.name != SUM):
+        return False
+    return is_small(node.outputs[0].spec.dtype, one[-2], two[-1])
+
+
+def joined(one: Layout, two: Layout) -> tuple[Layout, Layout]:
+    """A sum of products as one product along all steps, where the operands lie so that it is one."""
+    (steps, rows, depth), (_, _, columns) = one.shape, two.shape
+    follow = one.strides[0] == depth * one.strides[2] and two.strides[0] == depth * two.strides[1]
+    a = Layout((rows, steps * depth), one.strides[1:], one.offset)
+    b = Layout((steps * depth, columns), two.strides[1:], two.offset)
+    return (a, b) if (steps == 1 or follow) and is_matrix(a) and is_matrix(b) else (one, two)
 
 
 class Matrix:
@@ -61,21 +85,42 @@ class Gemm:
         self.name, self.node = name, step.node
         self.dtype: DType = step.node.outputs[0].spec.dtype
         one, two = (layout for _, layout in step.operands)
+        self.sums = self.node.op.name == SUM
+        if self.sums:
+            one, two = joined(one, two)
         self.a, self.b = Matrix(one, "row"), Matrix(two, "column")
         self.type = "float" if self.dtype is dt.float32 else "double"
         lead = len(step.node.outputs[0].shape) - (len(one.shape) > 1) - (len(two.shape) > 1)
-        self.batch = step.node.outputs[0].shape[:lead]
+        self.batch = one.shape[:-2] if self.sums else step.node.outputs[0].shape[:lead]
 
-    def declaration(self) -> str:
-        """The declaration of the BLAS function."""
-        return f"declare void @blas_{PREFIX[self.dtype]}gemm({', '.join(['ptr'] * 13)})"
-
-    def function(self) -> str:
-        """``void name(ptr a, ptr b, ptr c)``: the product, for each point of the leading axes."""
+    def function(self, module: Module) -> str:
+        """``void name(ptr a, ptr b, ptr c)``: the product, for each point of the leading axes, or their sum."""
         lines = [f"define internal void @{self.name}(ptr %a, ptr %b, ptr %c) {{", "entry:"]
-        lines += self._constants()
-        lines += self._loops()
-        return "\n".join([*lines, "}", ""])
+        if not _is_written_out(self.node):
+            return "\n".join([*lines, *self._constants(), *self._loops(self._called(module)), "}", ""])
+        if self.sums:
+            return self._written_out(module, self.name)
+        one = f"{self.name}_one"
+        loops = self._loops(f"@{one}(ptr %a_, ptr %b_, ptr %c_)")
+        return "\n".join([self._written_out(module, one), *lines, *loops, "}", ""])
+
+    def _written_out(self, module: Module, name: str) -> str:
+        """A function for one product, or for the sum."""
+        a, b = self.a, self.b
+        strides = (a.row_stride, a.column_stride), (b.row_stride, b.column_stride)
+        product = Product(self.dtype, a.rows, b.columns, a.columns, *strides)
+        if self.sums and self.batch:
+            product = replace(
+                product, steps=self.batch[0], a_step=a.lead_strides[0], b_step=b.lead_strides[0]
+            )
+        return write_product(module, name, product)
+
+    def _called(self, module: Module) -> str:
+        """The call of BLAS for one product."""
+        name = f"blas_{PREFIX[self.dtype]}gemm"
+        module.declare(name, "void", *["ptr"] * 13, pure=False)
+        call = ", ".join(f"ptr %{v}" for v in "tb ta n m k one b_ ldb a_ lda beta c_ ldc".split())
+        return f"@{name}({call})"
 
     def _constants(self) -> list[str]:
         (flag_a, lda), (flag_b, ldb) = self.a.flag(), self.b.flag()
@@ -92,7 +137,7 @@ class Gemm:
             lines += [f"  %{key} = alloca i32", f"  store i32 {number}, ptr %{key}"]
         for key, letter in (("ta", flag_a), ("tb", flag_b)):
             lines += [f"  %{key} = alloca i8", f"  store i8 {ord(letter)}, ptr %{key}"]
-        for key, value in (("one", "1.0"), ("zero", "0.0")):
+        for key, value in (("one", "1.0"), ("beta", "0.0")):
             lines += [f"  %{key} = alloca {self.type}", f"  store {self.type} {value}, ptr %{key}"]
         return lines
 
@@ -102,19 +147,21 @@ class Gemm:
         own = [s if n != 1 else 0 for n, s in zip(matrix.lead, matrix.lead_strides, strict=True)]
         return [0] * missing + own
 
-    def _loops(self) -> list[str]:
+    def _loops(self, call: str) -> list[str]:
         """One loop over the whole batch; the index along each axis is computed from the loop's."""
         total = math.prod(self.batch)
         lines = ["  br label %head", "head:", "  %i = phi i64 [ 0, %entry ], [ %next, %head ]"]
-        strides = (
-            self._strides(self.a),
-            self._strides(self.b),
-            list(contiguous((*self.batch, self.a.rows * self.b.columns)).strides[:-1]),
-        )
+        of_c = list(contiguous((*self.batch, self.a.rows * self.b.columns)).strides[:-1])
+        strides = self._strides(self.a), self._strides(self.b), [0] * len(of_c) if self.sums else of_c
         for key, steps in zip("abc", strides, strict=True):
             lines += self._address(key, steps)
-        call = ", ".join(f"ptr %{v}" for v in "tb ta n m k one b_ ldb a_ lda zero c_ ldc".split())
-        lines += [f"  call void @blas_{PREFIX[self.dtype]}gemm({call})"]
+        if self.sums:
+            lines += [
+                "  %first = icmp eq i64 %i, 0",
+                f"  %rest = select i1 %first, {self.type} 0.0, {self.type} 1.0",
+                f"  store {self.type} %rest, ptr %beta",
+            ]
+        lines += [f"  call void {call}"]
         lines += ["  %next = add i64 %i, 1", f"  %more = icmp slt i64 %next, {total}"]
         return [*lines, "  br i1 %more, label %head, label %done", "done:", "  ret void"]
 

@@ -141,7 +141,7 @@ class MainWriter:
 
     def _gemm(self, step: NodeStep, number: int) -> None:
         gemm = Gemm(step, f"gemm{number}")
-        self.extra += [gemm.declaration(), gemm.function()]
+        self.extra.append(gemm.function(self.module))
         size = gemm.dtype.itemsize
         places = []
         for key, (root, layout) in zip("ab", step.operands, strict=True):
@@ -216,8 +216,7 @@ def compile_lowered(lowered: Lowered) -> CpuExecutable:
     writer = MainWriter(lowered)
     text = writer.write()
     tables = Tables([tensor for _, tensor in lowered.folded], [_served(item) for item in writer.callbacks])
-    blas = any(isinstance(s, NodeStep) and s.kind == "blas" for s in lowered.steps)
-    code = _shared(text, blas, tuple(sorted(writer.module.imports.items())))
+    code = _shared(text, "@blas_" in text, tuple(sorted(writer.module.imports.items())))
     return CpuExecutable(lowered, call_plan(lowered, code[MAIN], tables), (code, tables))
 
 

@@ -21,12 +21,14 @@ class Host:
         f16c: whether float16 converts in hardware.
         variants: the letters and register bytes of the libmvec variants that may be called.
         masks: whether vectors of every type are loaded and stored under a mask at full speed (AVX-512).
+        fma: whether products are added in one instruction.
     """
 
     vector_bytes: int
     f16c: bool
     variants: tuple[tuple[str, int], ...]
     masks: bool = False
+    fma: bool = False
 
 
 @cache
@@ -36,7 +38,8 @@ def host() -> Host:
     wide = features.get("avx512f") and all(features.get(f) for f in ("avx512bw", "avx512dq", "avx512vl"))
     size = 64 if wide else 32 if features.get("avx2") else 16
     usable = tuple((letter, n) for letter, need, n in _VARIANTS if features.get(need) and n <= size)
-    return Host(size, bool(features.get("f16c")), usable if _libmvec() is not None else (), size == 64)
+    variants = usable if _libmvec() is not None else ()
+    return Host(size, bool(features.get("f16c")), variants, size == 64, size >= 32 and bool(features.get("fma")))
 
 
 @cache
