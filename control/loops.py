@@ -1,4 +1,4 @@
-"""``scan``, ``map``, ``fori_loop`` and ``while_loop``: as Python loops, or while tracing as operators."""
+"""``scan``, ``fori_loop`` and ``while_loop``: as Python loops, or while tracing as operators."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ..registry.dtypes import bool_
 from ..registry.values import describe, number_stand_ins
 from ..tracer.trace import current_trace
 from . import recording as recording
+from .items import with_items
 from .ops import SCAN, WHILE
 from .structure import (
     Leaves,
@@ -31,19 +32,29 @@ CARRIES = "the carry that the body is given and the one that it gives"
 
 # -- scan --------------------------------------------------------------------------------------------------------------
 def scan(
-    name: str, f: Callable[..., Any], init: Any, xs: Any, length: int | None, reverse: bool
+    name: str,
+    f: Callable[..., Any],
+    init: Any,
+    xs: Any,
+    length: int | None,
+    reverse: bool,
+    lower: int | None = None,
 ) -> tuple[Any, Any]:
-    """See :func:`tandem.scan`; ``name`` is what the user has called."""
+    """See :func:`tandem.scan`.
+
+    ``name`` is what the user has called; ``lower`` is where ``xs`` counts from, if that is all that it does.
+    """
     carry, items = take_apart(name, "init", init), take_apart(name, "xs", xs)
-    steps = _length(name, items, length)
+    steps = steps_of(name, items, length)
     step = _Step(name, f, items.treedef)
     if current_trace() is None and steps:
         return _loop(step, carry, items, steps, reverse)
     closed, carry = _traced(step, carry, [_item_spec(x) for x in items.tensors])
-    count = len(carry.tensors)
-    found = SCAN(
-        closed.graph, carry.tensors, items.tensors, closed.reached, length=steps, reverse=bool(reverse)
-    )
+    count, xs = len(carry.tensors), items.tensors
+    if lower is not None:
+        closed, more = with_items(closed, count, lower, steps)
+        xs = [*xs, *more]
+    found = SCAN(closed.graph, carry.tensors, xs, closed.reached, length=steps, reverse=bool(reverse))
     return carry.treedef.unflatten(found[:count]), step.results.unflatten(found[count:])
 
 
@@ -77,7 +88,7 @@ class _Step:
         return found, result.tensors
 
 
-def _length(name: str, items: Leaves, length: int | None) -> int:
+def steps_of(name: str, items: Leaves, length: int | None) -> int:
     """The number of steps.
 
     Raises:
@@ -142,18 +153,13 @@ def _traced(step: _Step, carry: Leaves, item_specs: list[Any]) -> tuple[Closed, 
         carry = cast_numbers(carry, other)
 
 
-def mapped(f: Callable[..., Any], xs: Any) -> Any:
-    """See :func:`tandem.map`."""
-    return scan("map", lambda _, x: (None, f(x)), None, xs, None, False)[1]
-
-
 # -- fori_loop ---------------------------------------------------------------------------------------------------------
 def fori_loop(lower: Any, upper: Any, body: Callable[..., Any], init: Any) -> Any:
     """See :func:`tandem.fori_loop`."""
     if type(lower) is int and type(upper) is int:
         steps = max(upper - lower, 0)
         counter = by_name("arange")(lower, lower + steps)
-        return scan("fori_loop", lambda val, i: (body(i, val), None), init, counter, steps, False)[0]
+        return scan("fori_loop", lambda val, i: (body(i, val), None), init, counter, steps, False, lower)[0]
     low, high = _bound("lower", lower), _bound("upper", upper)
     dtype = high.dtype if lower.__class__ is int else low.dtype
 

@@ -2,7 +2,8 @@
 
 ``scan`` runs its body once for each item of ``xs``; ``while_loop`` as long as its condition holds; ``switch`` runs one
 of several branches. Bodies are graphs whose inputs are, in this order, the carry, one item of each of ``xs``, and what
-the body reaches by itself; their outputs are the next carry, then one item of each stacked result.
+the body reaches by itself; their outputs are the next carry, then one item of each stacked result. ``flush`` says that
+numbers too small to be normal may count as zero, as they may in gradients.
 """
 
 from __future__ import annotations
@@ -34,7 +35,14 @@ def _spec(value: Any, device: str = "cpu") -> TensorSpec:
 
 
 def scan_specs(
-    body: Graph, carry: Sequence[Any], xs: Any, consts: Any, *, length: int, reverse: bool
+    body: Graph,
+    carry: Sequence[Any],
+    xs: Any,
+    consts: Any,
+    *,
+    length: int,
+    reverse: bool,
+    flush: bool = False,
 ) -> tuple[TensorSpec, ...]:
     """The carry's specs, then those of the stacked results."""
     count = len(carry)
@@ -73,7 +81,9 @@ def wrapped(arrays: Sequence[Any]) -> tuple[Any, ...]:
     return tuple([wrap(np.array(array)) for array in arrays])
 
 
-def _scan(body: Graph, carry: Any, xs: Any, consts: Any, *, length: int, reverse: bool) -> tuple[Any, ...]:
+def _scan(
+    body: Graph, carry: Any, xs: Any, consts: Any, *, length: int, reverse: bool, flush: bool = False
+) -> tuple[Any, ...]:
     state, fixed = [_payload(x) for x in carry], [_payload(x) for x in consts]
     items = [_payload(x) for x in xs]
     stacked = [np.empty((length, *o.shape), o.spec.dtype.np) for o in body.outputs[len(state) :]]
@@ -110,7 +120,8 @@ def _declare(schema: str, doc: str, meta: Any, kernel: Any, derivative: Custom) 
 
 
 SCAN = _declare(
-    "scan(GraphModule body, Tensor[] carry, Tensor[] xs, Tensor[] consts, *, int length, bool reverse) -> Tensor[]",
+    "scan(GraphModule body, Tensor[] carry, Tensor[] xs, Tensor[] consts, "
+    "*, int length, bool reverse, bool flush=False) -> Tensor[]",
     "Run a body for each item of xs.",
     scan_specs,
     _scan,

@@ -200,7 +200,7 @@ def _scan_backward(ctx: Any, cotangents: Any) -> Any:
     body = split.backward(tuple(g is not None for g in stacked), recomputes)
     sums = [zeros_of(x.spec) for x in inexact(consts)]
     given = [g for g in stacked if g is not None]
-    options = {**ctx.options, "reverse": not ctx.options["reverse"]}
+    options = {**ctx.options, "reverse": not ctx.options["reverse"], "flush": True}
     found = iter(find("control::scan")(body, [*state, *sums], [*given, *saved, *xs], consts, **options))
     by_carry = [next(found) if spec.dtype.is_inexact else None for spec in ctx.specs]
     by_consts = [next(found) if is_inexact(x) else None for x in consts]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..tracer.graph import Graph, Node, Value
-from .loop_passes import Scan, needed_inputs, part_of, scan_node, substituted, taken_apart
+from .loop_passes import needed_inputs, part_of, scan_node, substituted, taken_apart
 from .rewrite import has_effects, like
 
 Found = tuple[Node, dict[Value, Value]]
@@ -74,13 +74,11 @@ def _pruned_scan(node: Node, live: set[Value]) -> Found:
     first_const = count + len(scan.xs)
     items = [i for i in range(count, first_const) if i in wanted]
     rest = [i for i in range(len(given)) if (i in fixed or i >= first_const) and i in wanted]
-    made = Scan(
-        _part(body, (*carried, *items, *rest), (*carried, *single)),
-        tuple(given[i] for i in carried),
-        tuple(given[i] for i in items),
-        tuple(given[i] for i in rest),
-        scan.length,
-        scan.reverse,
+    made = scan._replace(
+        body=_part(body, (*carried, *items, *rest), (*carried, *single)),
+        carry=tuple(given[i] for i in carried),
+        xs=tuple(given[i] for i in items),
+        consts=tuple(given[i] for i in rest),
     )
     found = scan_node(made, node.source)
     places = {old: new for new, old in enumerate((*carried, *single))}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..tracer.graph import Graph, Node, Value
-from .loop_passes import Scan, is_scan, part_of, scan_node, substituted, taken_apart
+from .loop_passes import is_scan, part_of, scan_node, substituted, taken_apart
 from .resolve import uniform_constant
 from .rewrite import copy_node, has_effects, like
 
@@ -59,13 +59,8 @@ def _hoisted(node: Node) -> tuple[list[Node], Node]:
     given = [*scan.consts, *(outside[value] for value in moved)]
     kept_places = [place for place, value in enumerate(body.inputs[first:]) if value in used]
     inputs = [*body.inputs[:first], *(body.inputs[first + place] for place in kept_places)]
-    made = Scan(
-        part_of(body, inputs, body.outputs),
-        scan.carry,
-        scan.xs,
-        tuple(given[place] for place in kept_places),
-        scan.length,
-        scan.reverse,
+    made = scan._replace(
+        body=part_of(body, inputs, body.outputs), consts=tuple(given[place] for place in kept_places)
     )
     return before, scan_node(made, node.source)
 

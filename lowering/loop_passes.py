@@ -29,6 +29,7 @@ class Scan(NamedTuple):
     consts: tuple[Any, ...]
     length: int
     reverse: bool
+    flush: bool = False
 
     @property
     def given(self) -> tuple[Any, ...]:
@@ -49,7 +50,7 @@ def taken_apart(node: Node) -> Scan:
 def scan_node(scan: Scan, source: str) -> Node:
     """The node of a scan."""
     body, count = scan.body, len(scan.carry)
-    options = {"length": scan.length, "reverse": scan.reverse}
+    options = {"length": scan.length, "reverse": scan.reverse, "flush": scan.flush}
     node = Node(find("control::scan"), (body, scan.carry, scan.xs, scan.consts), options, source)
     specs = [o.spec for o in body.outputs[:count]]
     specs += [TensorSpec((scan.length, *o.shape), o.spec.dtype, o.spec.device) for o in body.outputs[count:]]

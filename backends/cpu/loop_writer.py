@@ -131,8 +131,8 @@ class LoopWriter:
         self.node = step.node
         self._count = 0
         self.operands: list[str] = []
-        is_loop = self.node.op.schema.name != "switch"
-        self.flushes = is_loop and IS_X86 and not any(map(_calls_back, step.bodies))
+        flush = self.node.kwargs.get("flush", False)
+        self.flushes = flush and IS_X86 and not any(map(_calls_back, step.bodies))
 
     # -- text ------------------------------------------------------------------------------------------------------
     def do(self, text: str) -> None:
