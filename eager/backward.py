@@ -65,7 +65,8 @@ def _mode(create_graph: bool) -> AbstractContextManager[None]:
 
 def root_of(x: Tensor, gradient: Any) -> tuple[Any, int, Any]:
     """Where reverse mode starts for a tensor, and with which gradient."""
-    check_may_run(x)
+    if type(x) is not Tensor or state.include:
+        check_may_run(x)
     meta: AutogradMeta | None = x._meta
     if meta is None or not meta.requires_grad:
         raise without_history(x, meta)

@@ -140,8 +140,9 @@ def own(gradients: dict[AutogradMeta, Any], given: Any = None) -> dict[AutogradM
     for leaf, gradient in gradients.items():
         if type(gradient) is Tensor:
             array = gradient._array
-            owner = owner_of(array)
-            if not array.flags.writeable or id(owner) in seen or not is_alone(gradient):
+            owner = array if array.base is None else owner_of(array)
+            shared = gradient._storage is not None and not is_alone(gradient)
+            if shared or id(owner) in seen or not array.flags.writeable:
                 gradient = gradients[leaf] = by_name("clone")(gradient)
                 owner = owner_of(gradient._array)
             seen.add(id(owner))

@@ -96,10 +96,12 @@ def shares(one: Any, two: Any) -> bool:
 def track(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> None:
     """Note that a recorded result is a view of the first argument, if it is one."""
     base = args[0]
-    if not isinstance(out, Tensor):
+    if type(base) is type(out) is Tensor:
+        if base._meta is None or base._storage is None or base._storage is not out._storage:
+            return
+    elif not isinstance(out, Tensor):
         return  # several views by one call: writing into one is refused
-    of_a_level = hasattr(out, "_payload")
-    if of_a_level != hasattr(base, "_payload") or base._meta is None or not shares(base, out):
+    elif hasattr(out, "_payload") != hasattr(base, "_payload") or base._meta is None or not shares(base, out):
         return
     if base._meta.family is None:
         base._meta.family = Family(base)

@@ -240,4 +240,5 @@ basic_put: Any = library(
 
 def into_zeros(g: Any, plan: Plan, spec: TensorSpec) -> Any:
     """Zeros of a spec with ``g`` where a plan says: the transpose of reading."""
-    return basic_put(zeros(spec.shape, dtype=g.dtype, device=spec.device), g, plan)
+    where = {} if spec.device == "cpu" else {"device": spec.device}
+    return basic_put(zeros(spec.shape, dtype=g.dtype, **where), g, plan)

@@ -31,17 +31,18 @@ class ThreadState(threading.local):
 
 state = ThreadState()
 
-# Called with the thread's state after each change, in the thread concerned; native code mirrors the state so.
-listeners: list[Callable[[ThreadState], None]] = []
+# Called with the sets included and excluded after each change, in the thread concerned; native code mirrors them so.
+listeners: list[Callable[[int, int], None]] = []
 
 
 def set_keys(include: int, exclude: int) -> tuple[int, int]:
     """Set the thread's key sets and return the former ones."""
-    before = state.include, state.exclude
+    mine = state.__dict__  # looking the thread up costs more than the rest
+    before = mine.get("include", 0), mine.get("exclude", 0)
     if before != (include, exclude):
-        state.include, state.exclude = include, exclude
+        mine["include"], mine["exclude"] = include, exclude
         for listener in listeners:
-            listener(state)
+            listener(include, exclude)
     return before
 
 

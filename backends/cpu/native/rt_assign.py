@@ -1,4 +1,6 @@
-"""Native runtime: `x[key] = value` for keys that select a view, and a value that is a number or a tensor of x's dtype.
+"""Native runtime: `x[key] = value` and `basic_put(x, value, plan)`: writing where a view lies, in place or into a copy.
+
+The value is a number or a tensor of x's dtype.
 
 The operands of its nests are the value and the view: NIN is 1 and NARGS is 2.
 """
@@ -29,14 +31,15 @@ from .rt_base import (
     decref,
     entry_data,
     incref,
+    make_tensor,
     slow,
     thread_flags,
 )
-from .rt_copies import COPY, item_size
+from .rt_copies import COPY, copied, item_size
 from .rt_elementwise import MAX_RANK, coalesce, operand_strides, run_nest
 from .rt_inplace import apart_from, raise_version
 from .rt_operands import BOOL, WEAK_BOOL, operand_code, write_scalar
-from .rt_subscript import K_MOVED, K_RANK, K_SIZE, selected
+from .rt_subscript import K_MOVED, K_RANK, K_SIZE, read_plan, selected
 
 
 @native
@@ -56,26 +59,15 @@ def assign(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     writable = (load_i32(array, ND_FLAGS) & WRITEABLE) != 0
     if unlikely(not writable or not selected(array, args + 8, dims, steps, at)):
         return slow(desc, args, nargsf, kwnames)
-    if value == NULL:
-        if unlikely(
-            (to == BOOL and code != WEAK_BOOL) or not write_scalar(load_ptr(args, 16), code, to, scalar)
-        ):
-            return slow(desc, args, nargsf, kwnames)
-    elif unlikely(code != to or not takes(value, array, dims, load_i64(at, K_RANK))):
+    fits = is_value(load_ptr(args, 16), value, code, to, scalar, dims, at)
+    if unlikely(not fits or (value != NULL and not apart_from(value, array))):
         return slow(desc, args, nargsf, kwnames)
-    incref(array)  # making a storage may run Python
-    if value != NULL:
-        incref(value)
+    hold(array, value)  # making a storage may run Python
     written = raise_version(g, load_ptr(args, 0), array)
     if likely(written):
-        source = scalar
-        if value != NULL:
-            source = load_ptr(value, ND_DATA)
-        write(array, value, source, dims, steps, at)
+        write(array, value, scalar, dims, steps, at)
         store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
-    if value != NULL:
-        decref(value)
-    decref(array)
+    let_go(array, value)
     if unlikely(not written):
         return NULL
     none: ptr = Py_None
@@ -84,8 +76,62 @@ def assign(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
 
 @native
-def takes(value: ptr, array: ptr, dims: ptr, rank: i64) -> bool:
-    """Whether a value broadcasts to the view, and lies elsewhere in memory than what is written."""
+def put(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+    """The entry of `basic_put`, which writes into a copy."""
+    desc = entry_data(self)
+    g = load_ptr(desc, D_GLOBALS)
+    flags = thread_flags(g)
+    if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 3 or flags == ELSEWHERE):
+        return slow(desc, args, nargsf, kwnames)
+    where, scalar, at = stack(16), stack(16), stack(K_SIZE)
+    to = operand_code(g, load_ptr(args, 0), flags, where)
+    code = operand_code(g, load_ptr(args, 8), flags, where + 8)
+    array, value = load_ptr(where, 0), load_ptr(where, 8)
+    if unlikely(to < 0 or code < 0 or array == NULL or load_i32(array, ND_NDIM) > MAX_RANK):
+        return slow(desc, args, nargsf, kwnames)
+    dims, steps = stack(MAX_RANK * 8), stack(MAX_RANK * 8)
+    if unlikely(
+        not read_plan(array, load_ptr(args, 16), dims, steps, at)
+        or not is_value(load_ptr(args, 8), value, code, to, scalar, dims, at)
+    ):
+        return slow(desc, args, nargsf, kwnames)
+    hold(array, value)  # making an array may run Python
+    made = copied(g, array, i64(load_i32(array, ND_NDIM)), load_ptr(array, ND_DIMS))
+    tensor: ptr = NULL
+    if likely(made != NULL):
+        read_plan(made, load_ptr(args, 16), dims, steps, at)  # the copy has strides of its own
+        write(made, value, scalar, dims, steps, at)
+        store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+        tensor = make_tensor(g, made)
+    let_go(array, value)
+    return tensor
+
+
+@native
+def hold(array: ptr, value: ptr) -> None:
+    incref(array)
+    if value != NULL:
+        incref(value)
+
+
+@native
+def let_go(array: ptr, value: ptr) -> None:
+    if value != NULL:
+        decref(value)
+    decref(array)
+
+
+@native
+def is_value(x: ptr, value: ptr, code: i64, to: i64, scalar: ptr, dims: ptr, at: ptr) -> bool:
+    """Whether an operand goes into the view as it is; a number is written to `scalar` as an element."""
+    if value == NULL:
+        return (to != BOOL or code == WEAK_BOOL) and write_scalar(x, code, to, scalar)
+    return code == to and takes(value, dims, load_i64(at, K_RANK))
+
+
+@native
+def takes(value: ptr, dims: ptr, rank: i64) -> bool:
+    """Whether a value broadcasts to the view."""
     own = i64(load_i32(value, ND_NDIM))
     if own > rank:
         return False
@@ -93,18 +139,21 @@ def takes(value: ptr, array: ptr, dims: ptr, rank: i64) -> bool:
         size = load_i64(load_ptr(value, ND_DIMS), d * 8)
         if size != 1 and size != load_i64(dims, (rank - own + d) * 8):
             return False
-    return apart_from(value, array)
+    return True
 
 
 @native
-def write(array: ptr, value: ptr, source: ptr, dims: ptr, steps: ptr, at: ptr) -> None:
+def write(array: ptr, value: ptr, scalar: ptr, dims: ptr, steps: ptr, at: ptr) -> None:
+    """Copy a tensor's elements, or where it is NULL a number, into the view."""
     rank, strides, pointers = load_i64(at, K_RANK), stack(MAX_RANK * 16), stack(16)
     total: i64 = 1
     operand_strides(value, rank, strides)
     for d in range(rank):
         total *= load_i64(dims, d * 8)
         store_i64(strides, d * 16 + 8, load_i64(steps, d * 8))
-    store_ptr(pointers, 0, source)
+    store_ptr(pointers, 0, scalar)
+    if value != NULL:
+        store_ptr(pointers, 0, load_ptr(value, ND_DATA))
     store_ptr(pointers, 8, load_ptr(array, ND_DATA) + load_i64(at, K_MOVED))
     if total != 0:
         run_nest(COPY, pointers, dims, strides, coalesce(dims, strides, rank), ptr(item_size(array)))

@@ -33,11 +33,15 @@ from .rt_base import (
     PyErr_Clear,
     PyErr_Occurred,
     PyLong_AsLongLongAndOverflow,
+    PyLong_FromLongLong,
     PyLong_Type,
+    PyTuple_New,
     PyTuple_Type,
     allowed,
+    decref,
     entry_data,
     has_history,
+    incref,
     make_tensor,
     slow,
     thread_flags,
@@ -55,8 +59,11 @@ PySlice_Unpack = extern("PySlice_Unpack", "i32(ptr, ptr, ptr, ptr)")
 PySlice_AdjustIndices = extern("PySlice_AdjustIndices", "i64(i64, ptr, ptr, i64)")
 SLICE_START, SLICE_STOP, SLICE_STEP = 16, 24, 32
 
-# The state of reading a key: rank of the result, axes of the source used up, bytes to move the data pointer
-K_RANK, K_AXIS, K_MOVED, K_SIZE = 0, 8, 16, 24
+# The state of reading a key: rank of the result, axes of the source used up, bytes to move the data pointer; and what
+# `basic_index` calls a plan: the number of its entries, and of each start (or place), length (or what it is), step
+K_RANK, K_AXIS, K_MOVED, K_COUNT, K_ENTRIES = 0, 8, 16, 24, 32
+K_SIZE = K_ENTRIES + MAX_RANK * 24
+PLACE, NEW_AXIS = -1, -2
 
 
 @native
@@ -67,15 +74,69 @@ def subscript(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 2 or flags == ELSEWHERE):
         return slow(desc, args, nargsf, kwnames)
     source = load_ptr(args, 0)
-    array = plain_array(g, source, flags)
     if unlikely(type_of(load_ptr(args, 8)) == load_ptr(g, G_TENSOR)):
-        return picked(desc, g, array, args, flags)
+        return picked(desc, g, plain_array(g, source, flags), args, flags)
+    flags = allowed(desc, flags)
+    array = plain_array(g, source, flags)
     dims, strides, at = stack(MAX_RANK * 8), stack(MAX_RANK * 8), stack(K_SIZE)
     if unlikely(array == NULL or not selected(array, args + 8, dims, strides, at)):
         return slow(desc, args, nargsf, kwnames)
     store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
     data = load_ptr(array, ND_DATA) + load_i64(at, K_MOVED)
-    return make_view_at(g, source, array, load_i64(at, K_RANK), dims, strides, data)
+    made = make_view_at(g, source, array, load_i64(at, K_RANK), dims, strides, data)
+    if unlikely(has_history(g, source, flags)):
+        return recorded(desc, source, at, made)
+    return made
+
+
+@apart
+def recorded(desc: ptr, source: ptr, at: ptr, made: ptr) -> ptr:
+    """Record the view that a key has selected (NULL: a failure), as a call of `basic_index`."""
+    if unlikely(made == NULL):
+        return NULL
+    plan = plan_read(at)
+    if unlikely(plan == NULL):
+        decref(made)
+        return NULL
+    values = stack(24)
+    store_ptr(values, 0, source)
+    store_ptr(values, 8, plan)
+    found = record_call(desc, values, 2, made)
+    decref(plan)
+    return found
+
+
+@native
+def plan_read(at: ptr) -> ptr:
+    """The plan of the key that was read; NULL with an exception set."""
+    found = PyTuple_New(load_i64(at, K_COUNT))
+    if likely(found != NULL):
+        for k in range(load_i64(at, K_COUNT)):
+            entry = plan_entry(at + K_ENTRIES + k * 24)
+            if unlikely(entry == NULL):
+                decref(found)
+                return NULL
+            store_ptr(found, TUPLE_ITEMS + k * 8, entry)
+    return found
+
+
+@native
+def plan_entry(words: ptr) -> ptr:
+    if load_i64(words, 8) == NEW_AXIS:
+        none: ptr = Py_None
+        incref(none)
+        return none
+    if load_i64(words, 8) == PLACE:
+        return PyLong_FromLongLong(load_i64(words, 0))
+    found = PyTuple_New(3)
+    if likely(found != NULL):
+        for k in range(3):
+            number = PyLong_FromLongLong(load_i64(words, k * 8))
+            if unlikely(number == NULL):
+                decref(found)
+                return NULL
+            store_ptr(found, TUPLE_ITEMS + k * 8, number)
+    return found
 
 
 @apart
@@ -105,6 +166,7 @@ def selected(array: ptr, key: ptr, dims: ptr, strides: ptr, at: ptr) -> bool:
     store_i64(at, K_RANK, 0)
     store_i64(at, K_AXIS, 0)
     store_i64(at, K_MOVED, 0)
+    store_i64(at, K_COUNT, 0)
     open_axes = rank - axes_named(items, count)
     if open_axes < 0:
         return False
@@ -143,6 +205,16 @@ def push(dims: ptr, strides: ptr, at: ptr, size: i64, stride: i64) -> None:
 
 
 @native
+def note(at: ptr, start: i64, length: i64, step: i64) -> None:
+    """Write an entry of the plan."""
+    words = at + K_ENTRIES + load_i64(at, K_COUNT) * 24
+    store_i64(words, 0, start)
+    store_i64(words, 8, length)
+    store_i64(words, 16, step)
+    store_i64(at, K_COUNT, load_i64(at, K_COUNT) + 1)
+
+
+@native
 def keep_axes(array: ptr, count: i64, dims: ptr, strides: ptr, at: ptr) -> None:
     for _k in range(count):
         axis = load_i64(at, K_AXIS)
@@ -151,6 +223,7 @@ def keep_axes(array: ptr, count: i64, dims: ptr, strides: ptr, at: ptr) -> None:
             load_i64(load_ptr(array, ND_STRIDES), axis * 8),
         )
         push(dims, strides, at, size, stride)
+        note(at, 0, size, 1)
         store_i64(at, K_AXIS, axis + 1)
 
 
@@ -158,6 +231,7 @@ def keep_axes(array: ptr, count: i64, dims: ptr, strides: ptr, at: ptr) -> None:
 def read_item(array: ptr, item: ptr, dims: ptr, strides: ptr, at: ptr) -> bool:
     if item == Py_None:
         push(dims, strides, at, 1, 0)
+        note(at, 0, NEW_AXIS, 0)
         return True
     axis = load_i64(at, K_AXIS)
     size, stride = (
@@ -168,6 +242,7 @@ def read_item(array: ptr, item: ptr, dims: ptr, strides: ptr, at: ptr) -> bool:
     if type_of(item) == PyLong_Type:
         place = position(item, size)
         store_i64(at, K_MOVED, load_i64(at, K_MOVED) + place * stride)
+        note(at, place, PLACE, 0)
         return place >= 0
     return type_of(item) == PySlice_Type and read_slice(item, size, stride, dims, strides, at)
 
@@ -204,6 +279,9 @@ def read_slice(item: ptr, size: i64, stride: i64, dims: ptr, strides: ptr, at: p
     count = PySlice_AdjustIndices(size, bounds, bounds + 8, step)
     if likely(count > 0):
         store_i64(at, K_MOVED, load_i64(at, K_MOVED) + load_i64(bounds, 0) * stride)
+        note(at, load_i64(bounds, 0), count, step)
+    else:
+        note(at, 0, 0, 1)
     push(dims, strides, at, count, stride * step if count > 1 else stride)
     return True
 

@@ -86,7 +86,7 @@ GROUPS: tuple[tuple[dict[str, Function], dict[str, int]], ...] = (
     ({"kernel_call": rt_kernels.kernel_call}, {}),
     ({"backward": rt_backward.backward}, {}),
     ({"subscript": rt_subscript.subscript}, ONE | {"VIEW": rt_views.RESHAPE}),
-    ({"assign": rt_assign.assign}, ONE | {"VIEW": rt_views.RESHAPE}),
+    ({"assign": rt_assign.assign, "put": rt_assign.put}, ONE | {"VIEW": rt_views.RESHAPE}),
     *(({name: rt_views.view}, ONE | {"VIEW": which}) for name, which in VIEWS.items()),
     *(({name: rt_same.same}, ONE | {"GIVES": which}) for name, which in SAMES.items()),
     *(({f"inplace{n}": rt_inplace.inplace}, {"NIN": n, "NARGS": n + 1}) for n in (1, 2, 3)),

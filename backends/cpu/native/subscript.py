@@ -11,6 +11,7 @@ from ....registry import native_type
 from ....registry.function import functions
 from ....registry.keys import DispatchKey
 from ....registry.operator import Operator, change_listeners
+from .recording import recorder
 from .records import OperatorRecord
 from .runtime import Runtime
 
@@ -39,6 +40,7 @@ class SubscriptMethod(native_type.NativeCallable):  # type: ignore[misc]
     def __call__(self, *args: Any) -> Any:
         self.cold_calls += 1
         if self.cold_calls >= config.flags.hot_calls and self.usable:
+            self._set_recorder()
             native_type.set_entry(self, self.runtime.entry(self.entry), self.record.address)
         return self.function(*args)
 
@@ -58,9 +60,15 @@ class SubscriptMethod(native_type.NativeCallable):  # type: ignore[misc]
 
     def follow(self, op: Operator) -> None:
         """A listener of the registry: an operator's table has changed."""
-        if op in self.operators and not self.usable:
-            native_type.set_entry(self, 0)
-            self.cold_calls = 0
+        if op in self.operators:
+            self._set_recorder()
+            if not self.usable:
+                native_type.set_entry(self, 0)
+                self.cold_calls = 0
+
+    def _set_recorder(self) -> None:
+        """The view that a key selects is recorded as a call of the first operator; a write is left to Python."""
+        self.record.set_recorder(recorder(self.operators[0], "bound" if self.entry == "subscript" else ""))
 
 
 # kind of entry: the method, and the operators that it may call

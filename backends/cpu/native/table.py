@@ -55,6 +55,7 @@ SERVICES: dict[str, Service] = {
     },
     "td::stop_gradient": Service("stop_gradient", recorder=""),
     "td::basic_index": Service("basic_index"),
+    "td::basic_put": Service("put", recorder=""),
     "td::cast": _CAST,
     "td::astype": _CAST._replace(entry="astype", base="td::cast"),
     "td::cumsum": _SCAN,

@@ -10,7 +10,7 @@ import threading
 from typing import Any
 
 from ....registry.keys import AUTOGRAD
-from ....registry.state import ThreadState, listeners
+from ....registry.state import listeners
 from . import rt_base as rt
 from .records import Record
 from .rt_base import ELSEWHERE, NO_GRAD, PLAIN
@@ -58,9 +58,9 @@ class ThreadMirror:
         process.set(rt.G_TLS, self.key)
         listeners.append(self.follow)
 
-    def follow(self, state: ThreadState) -> None:
+    def follow(self, include: int, exclude: int) -> None:
         """A listener of the registry's state: runs in the thread whose state has changed."""
-        flags = flags_of(state.include, state.exclude)
+        flags = flags_of(include, exclude)
         guard = self.mine.guard
         word = guard.word
         if word is None:
