@@ -76,7 +76,7 @@ def recomputation() -> ModuleType:
 
 
 def control_machinery(part: str) -> ModuleType:
-    """``loops``, ``branches`` or ``associative`` of control flow; tracer and lowering come along."""
+    """``loops``, ``mapping``, ``branches`` or ``associative`` of control flow; tracer and lowering come along."""
     module(f"{__package__}.compiled.function")
     return module(f"{__package__}.control.{part}")
 
