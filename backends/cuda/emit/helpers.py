@@ -1,11 +1,12 @@
-"""Device functions that kernels share: conversions, scalar nodes, reductions across threads."""
+"""The text of the device functions that kernels share."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-TEXTS: dict[str, tuple[tuple[str, ...], str]] = {}
-"""By name: the helpers that a helper needs itself, and its text."""
+from . import helper_memory, helper_scalars
+
+TEXTS = helper_scalars.TEXTS | helper_memory.TEXTS
 
 
 def helpers_text(names: Iterable[str]) -> str:

@@ -1,0 +1,184 @@
+"""Device functions for memory and for work that threads share: vectors, strided layouts, reductions."""
+
+from __future__ import annotations
+
+from .helper_scalars import Texts
+
+_VECTORS = """\
+// ---- several elements in one access ----
+template <class T, int N> struct alignas(sizeof(T) * N) Vec {
+    T at[N];
+};
+
+template <int N, class T> __device__ inline Vec<T, N> load(const T* from) {
+    return *reinterpret_cast<const Vec<T, N>*>(from);
+}
+
+template <class T, int N> __device__ inline void store(T* to, const Vec<T, N>& value) {
+    *reinterpret_cast<Vec<T, N>*>(to) = value;
+}
+"""
+
+_SHUFFLE = """\
+// ---- a value of another lane ----
+template <class T> __device__ inline T from_lane(T x, int mask) { return (T)__shfl_xor_sync(0xffffffffu, +x, mask); }
+"""
+
+_REDUCERS = """\
+// ---- reductions: `take` one more element, `join` the result of another run; the same in any order of two ----
+template <class T> struct Sum {
+    T value;
+    __device__ void take(T x) { value = value + x; }
+    __device__ void join(const Sum& other) { take(other.value); }
+    __device__ Sum across(int mask) const { return {from_lane(value, mask)}; }
+    __device__ T result() const { return value; }
+};
+
+// the rounding errors of a long sum are kept (Neumaier); an infinite sum has an error of NaN, and none is added
+template <class T> struct LongSum {
+    T value, lost;
+    __device__ void take(T x) {
+        const T total = value + x, shadow = total - value;
+        lost += (value - (total - shadow)) + (x - shadow);
+        value = total;
+    }
+    __device__ void join(const LongSum& other) {
+        const T errors = lost + other.lost;
+        lost = 0;
+        take(other.value);
+        lost += errors;
+    }
+    __device__ LongSum across(int mask) const { return {from_lane(value, mask), from_lane(lost, mask)}; }
+    __device__ T result() const { return lost == lost ? value + lost : value; }
+};
+
+template <class T> struct Prod {
+    T value;
+    __device__ void take(T x) { value = value * x; }
+    __device__ void join(const Prod& other) { take(other.value); }
+    __device__ Prod across(int mask) const { return {from_lane(value, mask)}; }
+    __device__ T result() const { return value; }
+};
+"""
+
+_INTEGER_REDUCERS = """\
+template <class T> struct IntegerSum {
+    T value;
+    __device__ void take(T x) { value = wrapping_add(value, x); }
+    __device__ void join(const IntegerSum& other) { take(other.value); }
+    __device__ IntegerSum across(int mask) const { return {from_lane(value, mask)}; }
+    __device__ T result() const { return value; }
+};
+
+template <class T> struct IntegerProd {
+    T value;
+    __device__ void take(T x) { value = wrapping_mul(value, x); }
+    __device__ void join(const IntegerProd& other) { take(other.value); }
+    __device__ IntegerProd across(int mask) const { return {from_lane(value, mask)}; }
+    __device__ T result() const { return value; }
+};
+"""
+
+_EXTREMUM_REDUCERS = """\
+template <class T> struct Max {
+    T value;
+    __device__ void take(T x) { value = larger(value, x); }
+    __device__ void join(const Max& other) { take(other.value); }
+    __device__ Max across(int mask) const { return {from_lane(value, mask)}; }
+    __device__ T result() const { return value; }
+};
+
+template <class T> struct Min {
+    T value;
+    __device__ void take(T x) { value = smaller(value, x); }
+    __device__ void join(const Min& other) { take(other.value); }
+    __device__ Min across(int mask) const { return {from_lane(value, mask)}; }
+    __device__ T result() const { return value; }
+};
+"""
+
+_ARG_REDUCERS = """\
+// ---- positions: the first of equals, and the first NaN before all; `at` is -1 before the first element ----
+template <class T> struct ArgMax {
+    T value;
+    long long at;
+    __device__ static bool better(T x, T best) { return x > best || (x != x && best == best); }
+    __device__ void take(T x, long long position) { join({x, position}); }
+    __device__ void join(const ArgMax& other) {
+        const bool is_tie = !better(value, other.value) && other.at < at;
+        if (other.at >= 0 && (at < 0 || better(other.value, value) || is_tie)) *this = other;
+    }
+    __device__ ArgMax across(int mask) const { return {from_lane(value, mask), from_lane(at, mask)}; }
+    __device__ long long result() const { return at; }
+};
+
+template <class T> struct ArgMin {
+    T value;
+    long long at;
+    __device__ static bool better(T x, T best) { return x < best || (x != x && best == best); }
+    __device__ void take(T x, long long position) { join({x, position}); }
+    __device__ void join(const ArgMin& other) {
+        const bool is_tie = !better(value, other.value) && other.at < at;
+        if (other.at >= 0 && (at < 0 || better(other.value, value) || is_tie)) *this = other;
+    }
+    __device__ ArgMin across(int mask) const { return {from_lane(value, mask), from_lane(at, mask)}; }
+    __device__ long long result() const { return at; }
+};
+"""
+
+_JOIN = """\
+// ---- all lanes of a group (a power of two) get the joined state ----
+template <int WIDTH, class State> __device__ inline State join_lanes(State state) {
+#pragma unroll
+    for (int mask = WIDTH / 2; mask > 0; mask /= 2) state.join(state.across(mask));
+    return state;
+}
+
+// the state of each warp, for `collect` after a barrier
+template <class State> __device__ inline void share(State state, State* parts) {
+    state = join_lanes<32>(state);
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = state;
+}
+
+template <int WARPS, class State> __device__ inline State collect(const State* parts) {
+    return join_lanes<WARPS>(parts[threadIdx.x % WARPS]);
+}
+
+// the states of all threads of a column, which lie STEP apart
+template <int COUNT, int STEP, class State> __device__ inline State collect_column(const State* parts) {
+    State state = parts[threadIdx.x];
+#pragma unroll
+    for (int y = 1; y < COUNT; ++y) state.join(parts[y * STEP + threadIdx.x]);
+    return state;
+}
+"""
+
+_DYNAMIC = """\
+// ---- shared memory whose size is given at launch ----
+#ifndef TANDEM_HOST
+__device__ inline char* dynamic_shared() {
+    extern __shared__ __align__(16) char bytes[];
+    return bytes;
+}
+#endif
+"""
+
+_LAYOUT = """\
+// ---- where the elements of strided operands lie ----
+template <int OPERANDS> struct Layout {
+    long long rank, count, sizes[8], strides[OPERANDS][8];
+};
+"""
+
+TEXTS: Texts = {
+    "vectors": ((), _VECTORS),
+    "shuffle": ((), _SHUFFLE),
+    "sums": (("shuffle",), _REDUCERS),
+    "integer_sums": (("wrapping", "shuffle"), _INTEGER_REDUCERS),
+    "extremum_reducers": (("extrema", "shuffle"), _EXTREMUM_REDUCERS),
+    "arg_reducers": (("shuffle",), _ARG_REDUCERS),
+    "join": ((), _JOIN),
+    "dynamic": ((), _DYNAMIC),
+    "layout": ((), _LAYOUT),
+}
+"""By name: the helpers that a helper needs itself, and its text."""

@@ -1,0 +1,135 @@
+"""Which threads share the work of a reduction, and what they keep in registers meanwhile."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ....lowering.loops import Buffer, FusedKernel, Stage
+from .elementwise import vector_lanes
+from .space import Space, reductions, stores
+
+COLUMNS = 32
+"""Neighbouring kept points that a block takes where the threads of a warp run along them."""
+ROW_THREADS = 128
+"""Threads of a block whose rows each take a warp or less."""
+ENOUGH_BLOCKS = 264
+"""Blocks that keep a large GPU busy: two for each multiprocessor."""
+LONG_ROW = 4096
+"""Elements of a part of a row that is worth a block of its own."""
+
+
+class Plan(NamedTuple):
+    """How the work is shared.
+
+    Attributes:
+        columns: whether the threads of a warp run along kept points, not along what is reduced.
+        group: threads that share a kept point, a power of two.
+        per_block: kept points of a block.
+        lanes: elements that a thread takes at a time.
+        vectors: the buffers that are accessed that many elements at a time.
+        cached: the buffers whose elements stay in registers from stage to stage.
+        steps: times that a thread takes elements of its kept point, if that loop is unrolled; else 0.
+        splits: blocks that share a kept point.
+    """
+
+    columns: bool
+    group: int
+    per_block: int
+    lanes: int
+    vectors: frozenset[str]
+    cached: tuple[str, ...]
+    steps: int
+    splits: int
+
+    @property
+    def threads(self) -> int:
+        """Of a block."""
+        return self.group * self.per_block
+
+
+def is_full(stage: Stage, kernel: FusedKernel, over: list[int]) -> bool:
+    """Whether a stage runs over the reduced dimensions too."""
+    return all(d in stage.dims for d in over) and (bool(over) or bool(reductions(stage)))
+
+
+def among(stage: Stage, stages: list[Stage]) -> bool:
+    """Whether a stage is one of some; stages hold expressions, which do not compare."""
+    return any(stage is other for other in stages)
+
+
+def make_plan(kernel: FusedKernel, space: Space, full: list[Stage], unaligned: frozenset[int]) -> Plan:
+    """The plan of a kernel whose ``full`` stages run over the reduced dimensions."""
+    names = {n for stage in full for n in stage.buffers()}
+    kept = {s.buffer for stage in full for s in stores(stage)}
+    private = [b for b in kernel.buffers if b.param is None and b.name in kept]
+    varying = [b for b in kernel.buffers if b.name in names and any(space.places[b.name].reduced)]
+    buffers = [*varying, *(b for b in private if b not in varying)]
+    columns = _along_kept(space, [b for b in buffers if b.param is not None])
+    lanes, vectors = 1, frozenset[str]()
+    if not columns:
+        lanes, vectors = _row_vectors(space, buffers, unaligned)
+    shared = [b for b in buffers if b in private or sum(b.name in set(f.buffers()) for f in full) > 1]
+    plan = _columns(space) if columns else _rows(space, lanes, sum(b.dtype.itemsize for b in shared))
+    group, per_block = plan
+    steps = -(-space.length // (group * lanes))
+    registers = steps * lanes * sum(b.dtype.itemsize for b in shared) // 4
+    fits = steps <= 32 and steps * lanes <= 64 and registers <= (24 if group * per_block > 512 else 48)
+    splits = 1 if private or (shared and fits) else _splits(space, columns, group, per_block)
+    if splits > 1 and not columns:
+        group = 256
+    if splits > 1 or not fits:
+        return Plan(columns, group, per_block, lanes, vectors, (), 0, splits)
+    cached = tuple(b.name for b in shared)
+    return Plan(columns, group, per_block, lanes, vectors, cached, steps, 1)
+
+
+def _along_kept(space: Space, buffers: list[Buffer]) -> bool:
+    """Whether more bytes lie one after the other along the kept points than along the reduced ones."""
+    if space.rows < COLUMNS // 2 or not space.reduced:
+        return False
+    kept = sum(b.dtype.itemsize for b in buffers if space.places[b.name].kept[-1:] == (1,))
+    reduced = sum(b.dtype.itemsize for b in buffers if space.places[b.name].reduced[-1:] == (1,))
+    return kept > reduced
+
+
+def _row_vectors(
+    space: Space, buffers: list[Buffer], unaligned: frozenset[int]
+) -> tuple[int, frozenset[str]]:
+    if not space.reduced:
+        return 1, frozenset()
+    steps = {b.name: (*space.places[b.name].kept, *space.places[b.name].reduced) for b in buffers}
+    # a private buffer is laid out as the threads like it
+    dense = [b for b in buffers if b.param is not None]
+    lanes, vectors = vector_lanes(dense, steps, (*space.kept, *space.reduced), unaligned)
+    return (lanes, frozenset(vectors)) if space.length % lanes == 0 else (1, frozenset())
+
+
+def _columns(space: Space) -> tuple[int, int]:
+    group = _power_of_two(max(space.length / 16, min(space.length, 4)))
+    return min(group, 1024 // COLUMNS), COLUMNS
+
+
+def _rows(space: Space, lanes: int, nbytes: int) -> tuple[int, int]:
+    """(threads of a row, rows of a block): some 4 vectors for each thread, more threads if registers would not do."""
+    group = min(_power_of_two(space.length / (4 * lanes)), 512)
+    while group < 1024 and -(-space.length // (group * lanes)) * lanes * nbytes // 4 > (
+        24 if group >= 512 else 32
+    ):
+        group *= 2
+    if not nbytes and group > 256:
+        group = 256
+    return group, max(1, ROW_THREADS // group) if group <= 32 else 1
+
+
+def _splits(space: Space, columns: bool, group: int, per_block: int) -> int:
+    blocks = -(-space.rows // per_block)
+    longest = space.length // (group * 8 if columns else LONG_ROW)
+    return max(1, min(-(-2 * ENOUGH_BLOCKS // blocks), longest, 1024)) if blocks < ENOUGH_BLOCKS else 1
+
+
+def _power_of_two(count: float) -> int:
+    """The least power of two that is not below ``count``."""
+    found = 1
+    while found < count:
+        found *= 2
+    return found

@@ -1,0 +1,114 @@
+"""Which state a reduction keeps on the GPU: its C type, what it starts from, what it gives."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....lowering.loops import Reduce
+from ....registry import dtypes as dt
+from ....registry.dtypes import DType
+from .types import CTYPE, literal
+
+LONG = 64
+"""Elements that a thread sums plainly; the rounding errors of longer sums are kept."""
+
+
+class Reducer(NamedTuple):
+    """A reduction as the device helpers have it.
+
+    Attributes:
+        op: of the loop IR.
+        dtype: what it computes in.
+        result: the type of its result.
+        ctype: the C type of its state.
+        start: the initialiser of a state before the first element.
+        nbytes: of a state.
+        helpers: that it needs.
+    """
+
+    op: str
+    dtype: DType
+    result: DType
+    ctype: str
+    start: str
+    nbytes: int
+    helpers: tuple[str, ...]
+
+    @property
+    def is_position(self) -> bool:
+        """Whether elements are taken with their position."""
+        return self.op in ("argmax", "argmin")
+
+
+def reducer(reduce: Reduce, chain: int) -> Reducer:
+    """The reducer of a reduction of which each thread takes up to ``chain`` elements."""
+    dtype = computes_in(reduce.op, reduce.value.dtype)
+    return make_reducer(reduce.op, dtype, chain)
+
+
+def computes_in(op: str, dtype: DType) -> DType:
+    """The type that a reduction computes in: float for 16-bit floats, bool for any and all."""
+    if op in ("any", "all"):
+        return dt.bool_
+    return dt.float32 if dtype in dt.HALVES else dtype
+
+
+def make_reducer(op: str, dtype: DType, chain: int) -> Reducer:
+    """The reducer ``op`` computing in ``dtype``."""
+    result = dt.int64 if op in ("argmax", "argmin") else dtype
+    name, start, states, helper = _TABLE[op](dtype, chain)
+    nbytes = 16 if helper == "arg_reducers" else states * dtype.itemsize
+    return Reducer(op, dtype, result, f"{name}<{CTYPE[dtype]}>", f"{{{start}}}", nbytes, (helper, "join"))
+
+
+_Row = tuple[str, str, int, str]  # struct, initialiser, numbers in it, helper
+
+
+def _sum(dtype: DType, chain: int) -> _Row:
+    if dtype.kind != "f":
+        return "IntegerSum", literal(0, dtype), 1, "integer_sums"
+    zero = literal(0.0, dtype)
+    return ("Sum", zero, 1, "sums") if chain <= LONG else ("LongSum", f"{zero}, {zero}", 2, "sums")
+
+
+def _prod(dtype: DType, chain: int) -> _Row:
+    name, helper = ("Prod", "sums") if dtype.kind == "f" else ("IntegerProd", "integer_sums")
+    return name, literal(1, dtype), 1, helper
+
+
+def _extremum(name: str) -> Any:
+    def row(dtype: DType, chain: int) -> _Row:
+        return name, _bound(dtype, name == "Max"), 1, "extremum_reducers"
+
+    return row
+
+
+def _position(name: str) -> Any:
+    def row(dtype: DType, chain: int) -> _Row:
+        return name, f"{literal(0, dtype)}, -1", 1, "arg_reducers"
+
+    return row
+
+
+def _bound(dtype: DType, lowest: bool) -> str:
+    """The number that changes no maximum (``lowest``) or minimum."""
+    if dtype.kind == "f":
+        return literal(-np.inf if lowest else np.inf, dtype)
+    if dtype is dt.bool_:
+        return literal(not lowest, dtype)
+    info = np.iinfo(dtype.np)
+    return literal(int(info.min if lowest else info.max), dtype)
+
+
+_TABLE: dict[str, Any] = {
+    "sum": _sum,
+    "prod": _prod,
+    "max": _extremum("Max"),
+    "min": _extremum("Min"),
+    "any": _extremum("Max"),
+    "all": _extremum("Min"),
+    "argmax": _position("ArgMax"),
+    "argmin": _position("ArgMin"),
+}

@@ -1,0 +1,203 @@
+"""The loop of one stage over the elements that a thread takes of its kept point."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ....lowering.loops import Buffer, Reduce, Stage, Store
+from ....operators.expr import Expr
+from .elementwise import at, times
+from .nodes import write_cast
+from .plan import COLUMNS
+from .pointers import decompose, linear, scalar_text, shifted
+from .space import reductions, stores
+from .text import Scope
+from .types import CTYPE, bare
+
+
+class StageLoop:
+    """The state of writing the loop of one stage.
+
+    Args:
+        part: the launch that it belongs to (a ``RowPart``).
+        stage: the stage.
+        known: the expressions that do not vary in it.
+    """
+
+    def __init__(self, part: Any, stage: Stage, known: dict[Expr, str]):
+        self.part, self.stage, self.known = part, stage, known
+        self.text, self.plan, self.space = part.text, part.plan, part.space
+        names = [n for n in dict.fromkeys(stage.buffers()) if part.kernel.buffer(n) and part.varies(n)]
+        reduced = {r.into for r in reductions(stage)}
+        self.buffers: dict[str, Buffer] = {n: part.buffer(n) for n in names if n not in reduced}
+        self.stored = [s.buffer for s in stores(stage)]
+        self.loads = [
+            n for n in self.buffers if any(e.op == "load" and e.payload == n for e in stage.exprs())
+        ]
+        self.offsets: dict[tuple[int, ...], str] = {}
+
+    def write(self) -> None:
+        """The loop."""
+        for name in self.buffers:
+            self.part.pointer(name)
+        with self._positions():
+            self.indices = decompose(self.text, self.part.type, "j", self.space.reduced, "j")
+            for name in self.buffers:
+                self._offset(name)
+            for name in self.loads:
+                self._load(name)
+            lanes = self.plan.lanes
+            for name in self.stored:
+                if self._in_vector(name) and name not in self.plan.cached:
+                    self.text.line(f"Vec<{CTYPE[self.buffers[name].dtype]}, {lanes}> {name}_out;")
+            if lanes > 1:
+                self.text.unrolled()
+            with self.text.block(f"for (int v = 0; v < {lanes}; ++v)" if lanes > 1 else ""):
+                self._values()
+            for name in self.stored:
+                self._store(name)
+        self.part.filled.update(n for n in self.buffers if n in self.plan.cached)
+
+    # -- positions -------------------------------------------------------------------------------------------------
+    @contextmanager
+    def _positions(self) -> Iterator[None]:
+        """The loop that names ``j``, the first element of each step."""
+        plan, text, ctype, length = self.plan, self.text, self.part.type, self.space.length
+        step = plan.group * plan.lanes
+        lane = "lane" if plan.group > 1 or plan.columns else "0"
+        if not plan.steps:
+            begin, end = self._range(step, times(lane, plan.lanes))
+            text.unrolled(4)
+            with text.block(f"for ({ctype} j = {begin}; j < {end}; j += {step})"):
+                yield
+            return
+        text.unrolled()
+        with text.block(f"for (int k = 0; k < {plan.steps}; ++k)"):
+            where = f"k * {plan.group} + lane" if lane == "lane" else "k"
+            text.line(f"const {ctype} j = {where if plan.lanes == 1 else f'({where}) * {plan.lanes}'};")
+            with text.block("" if plan.steps * step == length else f"if (j < {length})"):
+                yield
+
+    def _range(self, step: int, lane: str) -> tuple[str, str]:
+        """Where the elements of this block begin, for this thread, and where they end."""
+        splits, length, ctype = self.part.splits, self.space.length, self.part.type
+        if splits == 1:
+            return lane, str(length)
+        chunk = -(-length // (splits * step)) * step
+        cast = "(long long)" if ctype == "long long" else ""
+        self.text.line(f"const {ctype} begin = {cast}blockIdx.y * {chunk};")
+        self.text.line(f"const {ctype} end = begin + {chunk} < {length} ? begin + {chunk} : {length};")
+        return shifted("begin", lane), "end"
+
+    def _offset(self, name: str) -> str:
+        """Where the step's first element of a buffer lies, seen from the kept point's first."""
+        steps = self.space.places[name].reduced
+        found = self.offsets.get(steps)
+        if found is None:
+            found = linear(self.indices, steps)
+            if "+" in found:
+                text, found = found, self.text.fresh("at")
+                self.text.line(f"const {self.part.type} {found} = {text};")
+            self.offsets[steps] = found
+        return found
+
+    # -- memory ----------------------------------------------------------------------------------------------------
+    def _in_vector(self, name: str) -> bool:
+        """Whether the elements of one step are read or written at once."""
+        return self.plan.lanes > 1 and (name in self.plan.vectors or self._is_private(name))
+
+    def _is_private(self, name: str) -> bool:
+        return self.buffers[name].param is None
+
+    def _address(self, name: str) -> str:
+        """The pointer to the step's first element."""
+        if not self._is_private(name):
+            return shifted(self.part.pointer(name), self._offset(name))
+        if self.plan.columns:
+            return f"{name}_kept + (j * {COLUMNS} + threadIdx.x)"
+        if self.plan.per_block == 1:
+            return f"{name}_kept + j"
+        return f"{name}_kept + (threadIdx.x / {self.plan.group} * {self.space.length} + j)"
+
+    def _load(self, name: str) -> None:
+        cached, whole = name in self.plan.cached, self._in_vector(name)
+        if cached and name in self.part.filled:
+            return
+        address, lanes = self._address(name), self.plan.lanes
+        target = f"{name}_kept[k]" if cached else f"const auto {name}"
+        if whole:
+            self.text.line(f"{target} = load<{lanes}>({address});")
+        elif lanes == 1:
+            self.text.line(f"{target} = {at(address, '0')};")
+        elif cached:
+            step = self.space.places[name].reduced[-1]
+            self.text.unrolled()
+            self.text.line(
+                f"for (int v = 0; v < {lanes}; ++v) {target}.at[v] = {at(address, times('v', step))};"
+            )
+
+    def _store(self, name: str) -> None:
+        """Write what was computed for one step to memory."""
+        cached, whole = name in self.plan.cached, self._in_vector(name)
+        if cached and self._is_private(name):
+            return
+        guard = "if (active) " if self.part.guarded and not self._is_private(name) else ""
+        if whole:
+            value = f"{name}_kept[k]" if cached else f"{name}_out"
+            self.text.line(f"{guard}store({self._address(name)}, {value});")
+        elif cached and self.plan.lanes > 1:
+            to = at(self._address(name), times("v", self.space.places[name].reduced[-1]))
+            self.text.unrolled()
+            self.text.line(f"for (int v = 0; v < {self.plan.lanes}; ++v) {guard}{to} = {name}_kept[k].at[v];")
+        elif cached:
+            self.text.line(f"{guard}{at(self._address(name), '0')} = {name}_kept[k];")
+
+    # -- values ----------------------------------------------------------------------------------------------------
+    def _values(self) -> None:
+        """The expressions of the stage at one point, what is stored of them, and what is reduced."""
+        scope = Scope(self.text, self._leaf)
+        scope.known.update(self.known)
+        body = self.stage.body
+        values = scope.write([self.part.same[s.value] for s in body], names=len(body) > 1)
+        for statement, value in zip(body, values, strict=True):
+            if isinstance(statement, Store):
+                self._assign(statement.buffer, value)
+            else:
+                self._take(statement, value)
+
+    def _leaf(self, e: Expr) -> str:
+        if e.op == "scalar":
+            return scalar_text(e)
+        if e.op == "index":
+            which, along = self.space.indices[e.payload]
+            last = which == "reduced" and along == len(self.space.reduced) - 1 and self.plan.lanes > 1
+            names = self.indices if which == "reduced" else self.part.row_indices
+            return f"(long long)({names[along]} + v)" if last else f"(long long){names[along]}"
+        name, lanes = e.payload, self.plan.lanes
+        if name in self.plan.cached:
+            return f"{name}_kept[k]" if lanes == 1 else f"{name}_kept[k].at[v]"
+        if lanes == 1:
+            return str(name)
+        if self._in_vector(name):
+            return f"{name}.at[v]"
+        return at(self._address(name), times("v", self.space.places[name].reduced[-1]))
+
+    def _assign(self, name: str, value: str) -> None:
+        lanes = self.plan.lanes
+        if name in self.plan.cached:
+            self.text.line(f"{name}_kept[k]{'' if lanes == 1 else '.at[v]'} = {value};")
+        elif self._in_vector(name):
+            self.text.line(f"{name}_out.at[v] = {value};")
+        else:
+            guard = "if (active) " if self.part.guarded and not self._is_private(name) else ""
+            step = self.space.places[name].reduced[-1] if lanes > 1 else 0
+            self.text.line(f"{guard}{at(self._address(name), times('v', step))} = {value};")
+
+    def _take(self, r: Reduce, value: str) -> None:
+        x = self.part.reducers[r.into]
+        code = write_cast(value if value.isidentifier() else f"({value})", r.value.dtype, x.dtype)
+        self.text.need(*code.helpers)
+        position = (", j + v" if self.plan.lanes > 1 else ", j") if x.is_position else ""
+        self.text.line(f"{r.into}_state.take({bare(code.text)}{position});")

@@ -1,0 +1,359 @@
+"""One launch of a kernel that reduces: its threads, the loops of its stages, and how threads join what they have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ....lowering.loops import Buffer, FusedKernel, Reduce, Stage
+from ....operators.expr import Expr, order
+from .elementwise import at
+from .kernel import CudaKernel
+from .nodes import write_cast
+from .plan import COLUMNS, Plan, among
+from .pointers import Parameters, decompose, linear, scalar_text, shifted
+from .reducers import Reducer
+from .row_loop import StageLoop
+from .space import INT_MAX, Space, extent, reductions, stores, written
+from .text import Scope, Text, unified
+from .types import CTYPE, bare
+
+SHARED_BYTES = 96 * 1024
+"""Private memory of a block up to this lies in shared memory, beyond in the workspace."""
+
+
+class Pending(NamedTuple):
+    """A reduction whose partial results an earlier launch left in the workspace.
+
+    Attributes:
+        reduce: what it is.
+        offset: of the partial results, in bytes.
+        stores: whether its result is still to be written to its buffer.
+    """
+
+    reduce: Reduce
+    offset: int
+    stores: bool
+
+
+class RowPart:
+    """The state of writing one launch."""
+
+    def __init__(
+        self,
+        name: str,
+        kernel: FusedKernel,
+        space: Space,
+        plan: Plan,
+        full: list[Stage],
+        reducers: dict[str, Reducer],
+        partials: int,
+    ):
+        self.name, self.kernel, self.space, self.plan, self.full = name, kernel, space, plan, full
+        self.reducers, self.partials = reducers, partials
+        self.text = Text()
+        self.produced: dict[str, str] = {}  # row values, and buffers of reductions, that this launch knows
+        self.loaded: dict[str, str] = {}
+        self.pointers: dict[str, str] = {}
+        self.outputs = written(kernel)
+        self.declared: set[str] = set()
+        self.filled: set[str] = set()  # cached buffers that hold their elements by now
+        sizes = (*kernel.outer, *kernel.inner)
+        far = max((extent(b, sizes) for b in kernel.buffers), default=0)
+        slack = plan.per_block * plan.threads * 2
+        self.row_type = "int" if max(far, space.rows) + slack <= INT_MAX else "long long"
+        reach = max((extent_of(space, b) for b in kernel.buffers), default=0)
+        step = plan.group * plan.lanes * max(plan.splits, 1)
+        self.type = "int" if max(reach, space.length) + step * 8 <= INT_MAX else "long long"
+        self.same = unified([s.value for stage in kernel.stages for s in stage.body])
+        self.row_scope = Scope(self.text, self._row_leaf)
+
+    # -- private memory --------------------------------------------------------------------------------------------
+    @staticmethod
+    def private(kernel: FusedKernel, plan: Plan, full: list[Stage]) -> list[Buffer]:
+        """The buffers that are neither memory of the caller's nor in registers."""
+        names = {s.buffer for stage in full for s in stores(stage)}
+        return [
+            b for b in kernel.buffers if b.param is None and b.name in names and b.name not in plan.cached
+        ]
+
+    @staticmethod
+    def private_bytes(kernel: FusedKernel, space: Space, plan: Plan, full: list[Stage]) -> int:
+        """Bytes of the workspace for private buffers that do not fit into shared memory."""
+        total = sum(_private_size(b, space, plan) for b in RowPart.private(kernel, plan, full))
+        blocks = -(-space.rows // plan.per_block)
+        return total * blocks if total > SHARED_BYTES else 0
+
+    def _open_private(self) -> tuple[int, bool]:
+        """Declare pointers to private buffers; the bytes of shared memory, and whether the workspace is used."""
+        buffers = self.private(self.kernel, self.plan, self.full)
+        total = sum(_private_size(b, self.space, self.plan) for b in buffers)
+        large = total > SHARED_BYTES
+        place = 0
+        for b in buffers:
+            base = (
+                f"workspace + {self.partials} + (long long)blockIdx.x * {total}"
+                if large
+                else "dynamic_shared()"
+            )
+            ctype = CTYPE[b.dtype]
+            where = shifted(base, place)
+            self.text.line(f"{ctype}* const {b.name}_kept = reinterpret_cast<{ctype}*>({where});")
+            place += _private_size(b, self.space, self.plan)
+        if buffers and not large:
+            self.text.need("dynamic")
+        return (0 if large else total), large
+
+    # -- the launch ------------------------------------------------------------------------------------------------
+    def write(
+        self, stages: list[Stage], merged: list[Pending], leaves_partials: bool, comments: Sequence[str]
+    ) -> CudaKernel:
+        """The kernel.
+
+        Args:
+            stages: what it does.
+            merged: reductions of earlier launches that it finishes first.
+            leaves_partials: whether its reductions are finished by a later launch.
+            comments: lines that say what it computes.
+        """
+        plan, text, space = self.plan, self.text, self.space
+        self.splits = plan.splits if any(among(stage, self.full) for stage in stages) else 1
+        names = [n for stage in stages for n in stage.buffers()]
+        names += [p.reduce.into for p in merged if p.stores]
+        parameters = Parameters(self.kernel, names, [e for stage in stages for e in stage.exprs()])
+        self._open_threads()
+        shared, in_workspace = self._open_private() if plan.splits == 1 else (0, False)
+        if merged or leaves_partials or in_workspace:
+            parameters.add_workspace()
+        self._merge(merged)
+        places = self._partial_offsets() if leaves_partials else {}
+        for stage in stages:
+            if among(stage, self.full):
+                self._full_stage(stage, places)
+            else:
+                self._row_stage(stage)
+        if plan.lanes > 1:
+            text.need("vectors")
+        block = (COLUMNS, plan.group, 1) if plan.columns else (plan.threads, 1, 1)
+        source = text.function(self.name, parameters.text(), plan.threads, comments)
+        return CudaKernel(
+            self.name,
+            source,
+            tuple(text.helpers),
+            (-(-space.rows // plan.per_block), self.splits, 1),
+            block,
+            shared,
+            tuple(parameters.places),
+            parameters.scalars,
+        )
+
+    def _partial_offsets(self) -> dict[str, int]:
+        """Where the partial results of every reduction lie, as ``rows._parts`` has laid them out."""
+        found, place = {}, 0
+        for stage in self.full:
+            for r in reductions(stage):
+                found[r.into] = place
+                place += -(-self.plan.splits * self.space.rows * self.reducers[r.into].nbytes // 256) * 256
+        return found
+
+    def _open_threads(self) -> None:
+        """Name the kept point, the thread's number in its group, and whether there is such a point."""
+        plan, text, rows = self.plan, self.text, self.space.rows
+        ctype = self.row_type
+        cast = "(long long)" if ctype == "long long" else ""
+        if plan.columns:
+            first, lane = f"{cast}blockIdx.x * {COLUMNS} + threadIdx.x", "threadIdx.y"
+        elif plan.per_block > 1:
+            first = f"{cast}blockIdx.x * {plan.per_block} + threadIdx.x / {plan.group}"
+            lane = f"threadIdx.x % {plan.group}"
+        else:
+            first, lane = "blockIdx.x", "threadIdx.x"
+        self.guarded = rows % plan.per_block != 0
+        if plan.group > 1 or plan.columns:
+            text.line(f"const int lane = {lane};")
+        if self.guarded:
+            text.line(f"const {ctype} place = {first};")
+            text.line(f"const bool active = place < {rows};")
+            text.line(f"const {ctype} row = active ? place : {rows - 1};")
+        elif rows > 1:
+            text.line(f"const {ctype} row = {first};")
+        self.row_indices = decompose(text, ctype, "row" if rows > 1 else "0", self.space.kept, "row")
+
+    def _leader(self) -> str:
+        """The condition under which a thread writes what its group has in common."""
+        found = ["lane == 0"] if self.plan.group > 1 else []
+        found += ["active"] if self.guarded else []
+        return " && ".join(found)
+
+    def _alone(self) -> str:
+        """The same, for what only one of the blocks that share a kept point writes."""
+        found = [self._leader()] if self._leader() else []
+        return " && ".join([*found, *(["blockIdx.y == 0"] if self.splits > 1 else [])])
+
+    # -- values of a kept point ------------------------------------------------------------------------------------
+    def _base(self, name: str) -> str:
+        """The pointer to the first element of a buffer at this kept point."""
+        b = self.buffer(name)
+        pointer = shifted(f"p{b.param}", b.offset)
+        return shifted(pointer, linear(self.row_indices, self.space.places[name].kept))
+
+    def pointer(self, name: str) -> str:
+        """The name of the pointer to the first element of a buffer at this kept point."""
+        if name not in self.pointers:
+            b, base = self.buffer(name), self._base(name)
+            if b.param is None or "+" not in base:
+                return base
+            self.pointers[name] = f"{name}_first"
+            const = "" if name in self.outputs else "const "
+            self.text.line(f"{const}{CTYPE[b.dtype]}* const {name}_first = {base};")
+        return self.pointers[name]
+
+    def buffer(self, name: str) -> Buffer:
+        """The buffer called ``name``."""
+        return next(b for b in self.kernel.buffers if b.name == name)
+
+    def _row_leaf(self, e: Expr) -> str:
+        if e.op == "scalar":
+            return scalar_text(e)
+        if e.op == "index":
+            return f"(long long){self.row_indices[self.space.indices[e.payload][1]]}"
+        name = e.payload
+        if name in self.produced:
+            return self.produced[name]
+        if name not in self.loaded:
+            self.loaded[name] = f"{name}_row"
+            self.text.line(f"const {CTYPE[e.dtype]} {name}_row = {at(self._base(name), '0')};")
+        return self.loaded[name]
+
+    def _row_stage(self, stage: Stage) -> None:
+        """Store values of the kept point."""
+        found = stores(stage)
+        values = self.row_scope.write([self.same[s.value] for s in found], names=True)
+        condition = self._alone()
+        with self.text.block(f"if ({condition})" if condition else ""):
+            for s, value in zip(found, values, strict=True):
+                self.text.line(f"{at(self._base(s.buffer), '0')} = {value};")
+
+    # -- reductions ------------------------------------------------------------------------------------------------
+    def _merge(self, merged: list[Pending]) -> None:
+        """Finish reductions that an earlier launch has left in parts; every block does so for itself."""
+        plan, text = self.plan, self.text
+        for pending in merged:
+            r, x = pending.reduce, self.reducers[pending.reduce.into]
+            self._declare(r, x)
+            work = f"reinterpret_cast<const {x.ctype}*>({shifted('workspace', pending.offset)})"
+            index = f"i * {self.space.rows} + row" if self.space.rows > 1 else "i"
+            text.line(f"const {x.ctype}* const {r.into}_parts = {work};")
+            with text.block(f"for (int i = lane; i < {plan.splits}; i += {plan.group})"):
+                text.line(f"{r.into}_state.join({r.into}_parts[{index}]);")
+        self._join([p.reduce for p in merged])
+        for pending in merged:
+            self._finish(pending.reduce, pending.stores)
+
+    def _declare(self, r: Reduce, x: Reducer) -> None:
+        self.text.need(*x.helpers)
+        self.text.line(f"{x.ctype} {r.into}_state = {x.start};")
+
+    def _join(self, items: list[Reduce]) -> None:
+        """Give every thread of a group the state of the whole group."""
+        plan, text = self.plan, self.text
+        if plan.group == 1 or not items:
+            return
+        if plan.group <= 32 and not plan.columns:
+            for r in items:
+                text.line(f"{r.into}_state = join_lanes<{plan.group}>({r.into}_state);")
+            return
+        parts = plan.threads if plan.columns else plan.group // 32
+        for r in items:
+            text.line(f"__shared__ {self.reducers[r.into].ctype} {r.into}_shared[{parts}];")
+        for r in items:
+            if plan.columns:
+                text.line(f"{r.into}_shared[threadIdx.y * {COLUMNS} + threadIdx.x] = {r.into}_state;")
+            else:
+                text.line(f"share({r.into}_state, {r.into}_shared);")
+        text.line("__syncthreads();")
+        how = f"collect_column<{plan.group}, {COLUMNS}>" if plan.columns else f"collect<{plan.group // 32}>"
+        for r in items:
+            text.line(f"{r.into}_state = {how}({r.into}_shared);")
+
+    def _finish(self, r: Reduce, stored: bool) -> None:
+        """Name the result, in the type in which later stages read it, and write it to its buffer."""
+        x, into = self.reducers[r.into], self.kernel.buffer(r.into)
+        target = into.dtype if into is not None else x.result if x.is_position else r.value.dtype
+        target = x.result if into is None and r.op in ("any", "all") else target
+        code = write_cast(f"{r.into}_state.result()", x.result, target)
+        self.text.need(*code.helpers)
+        self.text.line(f"const {CTYPE[target]} {r.into} = {bare(code.text)};")
+        self.produced[r.into] = r.into
+        if into is not None and into.param is not None and stored:
+            condition = self._alone()
+            prefix = f"if ({condition}) " if condition else ""
+            self.text.line(f"{prefix}{at(self._base(r.into), '0')} = {r.into};")
+
+    # -- stages over what is reduced -------------------------------------------------------------------------------
+    def _full_stage(self, stage: Stage, places: dict[str, int]) -> None:
+        """A loop over the elements of this thread; then its reductions are joined, or left to a later launch."""
+        text, found = self.text, reductions(stage)
+        text.gap()
+        known = self._hoist(stage)
+        self._declare_cached(stage)
+        for r in found:
+            self._declare(r, self.reducers[r.into])
+        StageLoop(self, stage, known).write()
+        self._join(found)
+        for r in found:
+            if places:
+                x = self.reducers[r.into]
+                condition = self._leader()
+                index = f"blockIdx.y * {self.space.rows} + row" if self.space.rows > 1 else "blockIdx.y"
+                work = f"reinterpret_cast<{x.ctype}*>({shifted('workspace', places[r.into])})"
+                text.line(f"{f'if ({condition}) ' if condition else ''}{work}[{index}] = {r.into}_state;")
+            else:
+                self._finish(r, True)
+
+    def varies(self, name: str) -> bool:
+        """Whether a buffer has an element for each reduced point, as opposed to one for a kept point."""
+        if name in self.produced:
+            return False
+        b = self.buffer(name)
+        return any(self.space.places[name].reduced) or (b.param is None and name not in self.reducers)
+
+    def _hoist(self, stage: Stage) -> dict[Expr, str]:
+        """Compute before the loop what does not vary in it."""
+        roots = [self.same[s.value] for s in stage.body]
+        fixed: set[Expr] = set()
+        for e in order(*roots):
+            if e.op == "load":
+                is_fixed = not self.varies(e.payload)
+            elif e.op == "index":
+                is_fixed = self.space.indices[e.payload][0] == "kept"
+            else:
+                is_fixed = all(a in fixed for a in e.args)
+            if is_fixed:
+                fixed.add(e)
+        used = [a for e in order(*roots) if e not in fixed for a in e.args if a in fixed]
+        used += [root for root in roots if root in fixed]
+        wanted = list(dict.fromkeys(e for e in used if e.op != "const"))
+        self.row_scope.write(wanted, names=True)
+        return {e: self.row_scope.known[e] for e in wanted}
+
+    def _declare_cached(self, stage: Stage) -> None:
+        """Registers for the buffers whose elements stay until later stages."""
+        lanes, steps = self.plan.lanes, self.plan.steps
+        for name in dict.fromkeys(stage.buffers()):
+            if name in self.plan.cached and name not in self.declared:
+                ctype = CTYPE[self.buffer(name).dtype]
+                self.declared.add(name)
+                kind = ctype if lanes == 1 else f"Vec<{ctype}, {lanes}>"
+                self.text.line(f"{kind} {name}_kept[{max(steps, 1)}];")
+
+
+def extent_of(space: Space, b: Buffer) -> int:
+    """How far a buffer reaches along what is reduced, in elements."""
+    return sum(
+        (n - 1) * abs(s) for n, s in zip(space.reduced, space.places[b.name].reduced, strict=True) if n
+    )
+
+
+def _private_size(b: Buffer, space: Space, plan: Plan) -> int:
+    return -(-space.length * plan.per_block * b.dtype.itemsize // 16) * 16

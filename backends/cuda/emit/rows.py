@@ -1,0 +1,102 @@
+"""Kernels that reduce: softmax, layer_norm, sums over any axes.
+
+For each kept point the stages run one after the other; the threads of a group share its elements, every one of them
+taking the same elements in each stage. So what one stage leaves for the next stays in registers (or in memory that
+only that thread reads), and device memory is passed over once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ....lowering.loops import FusedKernel, Reduce, Stage
+from .kernel import WORKSPACE, CudaKernel
+from .plan import Plan, among, is_full, make_plan
+from .reducers import Reducer, reducer
+from .row_part import Pending, RowPart
+from .space import Space, reduced_dims, reductions
+
+ALIGNMENT = 256
+
+
+class Part(NamedTuple):
+    """The stages of one launch, and the reductions of earlier launches that it finishes first."""
+
+    stages: list[Stage]
+    merged: list[Pending]
+    leaves_partials: bool
+
+
+def write_rows(
+    kernel: FusedKernel, space: Space, comments: Sequence[str], unaligned: frozenset[int]
+) -> list[CudaKernel]:
+    """The kernels of a loop with reductions.
+
+    Args:
+        kernel: the loop.
+        space: what it runs over.
+        comments: lines that say what it computes.
+        unaligned: the parameters whose data need not be aligned to 16 bytes.
+    """
+    over = reduced_dims(kernel)
+    full = [stage for stage in kernel.stages if is_full(stage, kernel, over)]
+    plan = make_plan(kernel, space, full, unaligned)
+    reducers = {r.into: reducer(r, _chain(space, plan)) for stage in full for r in reductions(stage)}
+    parts, used = _parts(kernel, space, plan, full, reducers)
+    private = RowPart.private_bytes(kernel, space, plan, full)
+    found = []
+    for number, part in enumerate(parts):
+        name = kernel.name if len(parts) == 1 else f"{kernel.name}_{number}"
+        notes = [*comments, f"pass {number + 1} of {len(parts)}"] if len(parts) > 1 else comments
+        writer = RowPart(name, kernel, space, plan, full, reducers, used)
+        found.append(writer.write(part.stages, part.merged, part.leaves_partials, notes))
+    total = used + private
+    return [k._replace(temporaries=total if WORKSPACE in k.params else 0) for k in found]
+
+
+def _chain(space: Space, plan: Plan) -> int:
+    """The most elements that one thread takes of one kept point."""
+    return -(-space.length // (plan.group * plan.splits))
+
+
+def _parts(
+    kernel: FusedKernel, space: Space, plan: Plan, full: list[Stage], reducers: dict[str, Reducer]
+) -> tuple[list[Part], int]:
+    """The launches, and the bytes of the partial results between them."""
+    if plan.splits == 1:
+        return [Part(list(kernel.stages), [], False)], 0
+    known: dict[str, Pending] = {}
+    parts: list[Part] = []
+    stages: list[Stage] = []
+    unstored: list[str] = []
+    at = 0
+    for stage in kernel.stages:
+        stages.append(stage)
+        if among(stage, full) and reductions(stage):
+            parts.append(Part(stages, _needed(kernel, stages, known, unstored), True))
+            stages, unstored = [], []
+            for r in reductions(stage):
+                known[r.into] = Pending(r, at, stores=_is_stored(kernel, r))
+                unstored += [r.into] if _is_stored(kernel, r) else []
+                at += -(-plan.splits * space.rows * reducers[r.into].nbytes // ALIGNMENT) * ALIGNMENT
+    if stages or unstored:
+        parts.append(Part(stages, _needed(kernel, stages, known, unstored), False))
+    return parts, at
+
+
+def _is_stored(kernel: FusedKernel, r: Reduce) -> bool:
+    into = kernel.buffer(r.into)
+    return into is not None and into.param is not None
+
+
+def _needed(
+    kernel: FusedKernel, stages: list[Stage], known: dict[str, Pending], unstored: list[str]
+) -> list[Pending]:
+    """The results of earlier launches that some stages read or that are still to be stored."""
+    read = {e.payload for stage in stages for e in stage.exprs() if e.op in ("row", "load")}
+    return [
+        pending._replace(stores=name in unstored)
+        for name, pending in known.items()
+        if name in read or name in unstored
+    ]

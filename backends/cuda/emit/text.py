@@ -1,0 +1,126 @@
+"""The text of one kernel: indented lines, names for expressions, and the helpers that are needed."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from ....operators.expr import Expr, order
+from .nodes import NAMED, Code, write_node
+from .types import CTYPE, bare
+
+LONGEST = 72
+"""Characters of an expression that is written where it is used, instead of being given a name."""
+
+
+class Text:
+    """Lines of C, and the helpers that they need."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.helpers: dict[str, None] = {}
+        self.depth = 1
+        self.count = 0
+
+    def line(self, text: str) -> None:
+        """One line at the current depth."""
+        self.lines.append("    " * self.depth + text)
+
+    def gap(self) -> None:
+        """An empty line, unless one is the last or the first."""
+        if self.lines and self.lines[-1]:
+            self.lines.append("")
+
+    def need(self, *helpers: str) -> None:
+        """Remember helpers."""
+        self.helpers.update(dict.fromkeys(helpers))
+
+    def fresh(self, stem: str = "t") -> str:
+        """A name that nothing else has."""
+        self.count += 1
+        return f"{stem}{self.count}"
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """``head { ... }``; without a head the lines as they are."""
+        if not head:
+            yield
+            return
+        self.line(head + " {")
+        self.depth += 1
+        yield
+        self.depth -= 1
+        self.line("}")
+
+    def unrolled(self, count: int = 0) -> None:
+        """Ask for the next loop to be unrolled, whole or ``count`` times."""
+        self.lines.append(f"#pragma unroll{f' {count}' if count else ''}")
+
+    def function(self, name: str, parameters: Iterable[str], threads: int, comments: Iterable[str]) -> str:
+        """The kernel with these lines."""
+        notes = [f"// {comment}\n" for comment in comments]
+        separator = ",\n    "
+        head = f'extern "C" __global__ void __launch_bounds__({threads}) {name}(\n    '
+        return "".join([*notes, head, separator.join(parameters), ") {\n", "\n".join(self.lines), "\n}\n"])
+
+
+Leaf = Callable[[Expr], str]
+
+
+class Scope:
+    """The expressions of a stretch of code that have been written so far, by what they are."""
+
+    def __init__(self, text: Text, leaf: Leaf, outer: Scope | None = None):
+        self.text, self.leaf = text, leaf
+        self.known: dict[Expr, str] = dict(outer.known) if outer else {}
+
+    def write(self, roots: Iterable[Expr], names: bool = False) -> list[str]:
+        """The text of each root; what is used twice, or long (with ``names`` every root), gets a name first."""
+        roots = list(roots)
+        uses: dict[Expr, int] = {}
+        todo = self._unknown(roots)
+        for expr in todo:
+            doubled = 2 if expr.op in NAMED else 1
+            for a in expr.args:
+                uses[a] = uses.get(a, 0) + doubled
+        for root in roots:
+            uses[root] = uses.get(root, 0) + (2 if names else 1)
+        for expr in todo:
+            if expr not in self.known:
+                self.known[expr] = self._named(expr, uses.get(expr, 1))
+        return [bare(self.known[root]) for root in roots]
+
+    def _unknown(self, roots: list[Expr]) -> list[Expr]:
+        """What the roots need, operands first, without what only known expressions need."""
+        wanted = {root for root in roots if root not in self.known}
+        found = [e for e in order(*roots) if e not in self.known]
+        for expr in reversed(found):
+            if expr in wanted:
+                wanted.update(a for a in expr.args if a not in self.known)
+        return [e for e in found if e in wanted]
+
+    def _named(self, expr: Expr, uses: int) -> str:
+        if expr.op in ("load", "row", "scalar", "index", "arg"):
+            return self.leaf(expr)
+        code: Code = write_node(expr, [self.known[a] for a in expr.args])
+        self.text.need(*code.helpers)
+        if expr.op == "const" or (uses < 2 and len(code.text) <= LONGEST):
+            return code.text
+        name = self.text.fresh()
+        self.text.line(f"const {CTYPE[expr.dtype]} {name} = {bare(code.text)};")
+        return name
+
+
+def unified(roots: Iterable[Expr]) -> dict[Expr, Expr]:
+    """For every expression that ``roots`` reach the one that stands for all that are equal to it."""
+    known: dict[tuple[object, ...], Expr] = {}
+    found: dict[Expr, Expr] = {}
+    for e in order(*roots):
+        args = tuple(found[a] for a in e.args)
+        payload = repr(e.payload) if e.op == "const" else e.payload
+        key = (e.op, e.dtype, payload, *map(id, args))
+        if key not in known:
+            known[key] = e if all(map(operator.is_, args, e.args)) else Expr(e.op, args, e.dtype, e.payload)
+        found[e] = known[key]
+    return found
