@@ -168,6 +168,19 @@ _LAYOUT = """\
 template <int OPERANDS> struct Layout {
     long long rank, count, sizes[8], strides[OPERANDS][8];
 };
+
+template <int OPERANDS, class Index>
+__device__ inline void locate(const Layout<OPERANDS>& layout, Index i, long long (&at)[OPERANDS]) {
+#pragma unroll
+    for (int k = 0; k < OPERANDS; ++k) at[k] = 0;
+    for (int d = (int)layout.rank - 1; d >= 0; --d) {
+        const Index rest = i / (Index)layout.sizes[d];
+        const long long along = (long long)(i - rest * (Index)layout.sizes[d]);
+#pragma unroll
+        for (int k = 0; k < OPERANDS; ++k) at[k] += along * layout.strides[k][d];
+        i = rest;
+    }
+}
 """
 
 TEXTS: Texts = {
