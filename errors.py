@@ -6,6 +6,8 @@ JAX has a customary type for the same mistake, the class derives from it too, so
 
 from __future__ import annotations
 
+from numpy.linalg import LinAlgError
+
 
 class TandemError(Exception):
     """Base class of every exception raised by tandem."""
@@ -17,6 +19,10 @@ class ArgumentError(TandemError, TypeError):
 
 class ValueArgumentError(TandemError, ValueError):
     """An argument has the right type and a value that the operator does not take."""
+
+
+class LinearAlgebraError(ValueArgumentError, LinAlgError):
+    """A matrix has no such factorization, or a system of equations no solution."""
 
 
 class TreeError(ArgumentError, ValueArgumentError):

@@ -53,7 +53,7 @@ class Batches:
         return treedef.unflatten([wrap_batched(level, x) if own else x for x, own in zip(leaves, batched)])
 
     def _function(self, bound: Bound, moving: tuple[int, ...], own: list[int], level: Level) -> Any:
-        template = list(bound.leaves)
+        template, treedef, statics = list(bound.leaves), bound.treedef, bound.statics
         for place in moving:
             template[place] = None
 
@@ -61,7 +61,7 @@ class Batches:
             filled = list(template)
             for place, leaf in zip(moving, leaves):
                 filled[place] = leaf
-            return self._arguments.call(self._fn, bound.treedef.unflatten(filled), bound.statics)
+            return self._arguments.call(self._fn, treedef.unflatten(filled), statics)
 
         name, size, axis_name = f"vmap({self._arguments.name})", level.batch_size, level.axis_name
         prepared: dict[Any, Any] = {}
@@ -69,12 +69,13 @@ class Batches:
         def of_batch(*leaves: Any) -> Any:
             with open_batch(name, size, prepared, axis_name) as inner:
                 given = [wrap_batched(inner, x) if n in own else x for n, x in zip(moving, leaves)]
-                found, treedef = pytree.flatten(of_one(*given))
+                found, outdef = pytree.flatten(of_one(*given))
             batched = [_belongs(leaf, inner) for leaf in found]
-            return treedef.unflatten([x._payload if own else x for x, own in zip(found, batched)]), batched
+            return outdef.unflatten([x._payload if own else x for x, own in zip(found, batched)]), batched
 
         of_batch.__name__ = of_batch.__qualname__ = name
         of_batch.stands_for = self._fn  # type: ignore[attr-defined]
+        of_batch.is_part = True  # type: ignore[attr-defined]
         return of_batch
 
 

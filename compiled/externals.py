@@ -9,7 +9,6 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from .. import pytree
-from ..eager.levels import LevelTensor
 from ..eager.record import eager_meta
 from ..registry.values import TensorBase, describe
 
@@ -47,6 +46,13 @@ class ExternalGuard:
         except ValueError:
             return ABSENT
 
+    def put(self, value: Any) -> None:
+        """Have the variable hold something else."""
+        if self.kind == "global":
+            self.place[self.name] = value
+        else:
+            self.place.cell_contents = value
+
     def holds(self) -> bool:
         """Whether it is the same object."""
         return self.now() is self.value
@@ -73,10 +79,17 @@ def externals_of(fn: Callable[..., Any]) -> tuple[ExternalGuard, ...]:
     """Guards for the variables that a function reads, and those read by functions of its module that it reaches.
 
     Modules and builtins are not guarded. What lies deeper, such as an attribute of a guarded object, is as it was when
-    the function was traced. A function that stands for another names it in its attribute ``stands_for``.
+    the function was traced. A function that stands for another names it in its attribute ``stands_for``, and the
+    variables of that one that it fills itself in ``taken``.
     """
     found: dict[tuple[int, str], ExternalGuard] = {}
-    waiting, seen = [plain_function(fn), plain_function(getattr(fn, "stands_for", None))], set()
+    taken: set[Any] = set()
+    waiting, seen = [], set[Any]()
+    inner: Any = fn
+    while inner is not None:
+        waiting.append(plain_function(inner))
+        taken.update(getattr(inner, "taken", ()))
+        inner = getattr(inner, "stands_for", None)
     while waiting:
         function = waiting.pop()
         if function is None or function in seen:
@@ -84,15 +97,10 @@ def externals_of(fn: Callable[..., Any]) -> tuple[ExternalGuard, ...]:
         seen.add(function)
         for guard in _guards(function):
             key = (id(guard.place), guard.name)
-            if key not in found:
+            if key not in found and key not in taken:
                 found[key] = guard
                 waiting.append(_helper(guard.value, function))
     return tuple(found.values())
-
-
-def reaches_level(fn: Callable[..., Any]) -> bool:
-    """Whether a variable that a function reads holds a value of a transform, itself or in a container."""
-    return any(isinstance(leaf, LevelTensor) for leaf in _leaves_held(fn))
 
 
 def reaches_recorded(fn: Callable[..., Any]) -> bool:

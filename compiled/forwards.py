@@ -46,7 +46,7 @@ class Forwards:
         )
 
     def _function(self, bound: Bound, moving: tuple[int, ...], own: tuple[bool, ...]) -> Any:
-        template = list(bound.leaves)
+        template, treedef, statics = list(bound.leaves), bound.treedef, bound.statics
         for place in moving:
             template[place] = None
 
@@ -55,10 +55,11 @@ class Forwards:
             with open_level(f"jvp({self._arguments.name})", "", forward) as level:
                 for place, leaf, is_own in zip(moving, given, own):
                     filled[place] = wrap_level(level, leaf, ForwardMeta(next(rest))) if is_own else leaf
-                result = self._arguments.call(self._fn, bound.treedef.unflatten(filled), bound.statics)
+                result = self._arguments.call(self._fn, treedef.unflatten(filled), statics)
             found = [tangent_at(level, leaf) for leaf in pytree.leaves(result)]
             return pytree.map_tree(lambda leaf: unwrap(level, leaf), result), found
 
         of_both.__name__ = of_both.__qualname__ = f"jvp({self._arguments.name})"
         of_both.stands_for = self._fn  # type: ignore[attr-defined]
+        of_both.is_part = True  # type: ignore[attr-defined]
         return of_both

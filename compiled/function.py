@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from .. import config
 from ..eager import dispatch_mode as modes
 from ..eager.autocast import context_key
+from ..eager.level_stack import stack
 from ..eager.levels import Level, LevelTensor, unwrap
 from ..eager.tensor import Tensor
 from ..eager.transfer import UNCOMPILED
@@ -22,9 +23,10 @@ from ..tracer.trace import current_trace
 from .arguments import Arguments, Bound, as_names, as_numbers
 from .batches import Batches, innermost
 from .build import containers, specialize
+from .captures import NOTHING, Captures
 from .execute import make_executable
 from .explain import explain
-from .externals import reaches_level, reaches_recorded
+from .externals import reaches_recorded
 from .forwards import Forwards
 from .joint import specialize_joint
 from .leaves import is_plain, leaf_key
@@ -91,15 +93,29 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
 
     def _call(self, bound: Bound, form: Any = None) -> Any:
         """Answer a call; ``form`` is how it was written, for the native entry."""
+        if stack.levels:
+            result = self._captures.call(bound)
+            if result is not NOTHING:
+                return result
         for leaf in bound.leaves:
             if type(leaf) in UNCOMPILED:
                 return self._plainly(bound)  # no data to compile for, or no compiler for the device
             if isinstance(leaf, LevelTensor):
-                return self._call_at(innermost(bound.leaves), bound)
+                return self._captured_or(bound, self._call_at, innermost(bound.leaves), bound)
+        return self._captured_or(bound, self._call_plain, bound, form)
+
+    def _captured_or(self, bound: Bound, call: Callable[..., Any], *args: Any) -> Any:
+        """Answer a call; as it is written where the function reaches values of transforms that nothing tells of."""
         try:
-            found, scalars = self._answer(bound, self._keys(bound))
-        except CapturedValueError:  # a transform around the call wants to see what is done with it
+            return call(*args)
+        except CapturedValueError:
+            if getattr(self._fn, "is_part", False):  # it works on what values wrap: the whole is to be run
+                raise
             return self._plainly(bound)
+
+    def _call_plain(self, bound: Bound, form: Any) -> Any:
+        """Answer a call without values of transforms."""
+        found, scalars = self._answer(bound, self._keys(bound))
         if found.overlaps(bound.leaves):
             return self._plainly(bound)
         if found.derivative is not None:
@@ -129,15 +145,10 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
                 (*key[:-1], GRAD_CPU_KEYS if need else CPU_KEYS) if key[0] is Tensor else key
                 for key, need in zip(self._keys(below), needs)
             )
-            try:
-                found, scalars = self._answer(below, keys)
-            except CapturedValueError:
-                return self._plainly(bound)
+            found, scalars = self._answer(below, keys)
             derivative = found.derivative
             if derivative is not None and not derivative.captured and not found.overlaps(raw):
                 return self._recorder.run(found, bound, scalars, level)
-        if reaches_level(self._fn):  # its gradient runs later, when that transform may be over
-            return self._plainly(bound)
         return self._recorder.run_at(level, bound, self._call)
 
     def _plainly(self, bound: Bound) -> Any:
@@ -221,6 +232,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         self._native.unlink()
         self._batches = Batches(self._fn, self._arguments, type(self))
         self._forwards = Forwards(self._fn, self._arguments, type(self))
+        self._captures = Captures(self._fn, self._arguments, type(self))
         self._recorder = Recorder(self._fn, self._arguments, type(self))
         self._specializations, self._by_key = [], {}
         self._misses = self._gone_hits = 0

@@ -31,6 +31,7 @@ from .derivative import Called, CompiledNode, Derivative
 from .joint import pulled, recording, taken_out
 from .leaves import as_tensor, leaf_key
 from .native import NativeEntry
+from .outputs import CapturedValueError
 from .specialization import Specialization
 
 MOST = 64  # gradient functions that one jitted function keeps
@@ -219,6 +220,8 @@ class Recorder:
         if state.exclude & AUTOGRAD or not wanted:
             return out
         results, treedef = pytree.flatten(out)
+        if any(isinstance(item, LevelTensor) and item._level is level for item in results):
+            raise CapturedValueError(f"{self._arguments.name} reaches a value of {level.name} by itself")
         given = {id(item): leaf for item, leaf in zip(raw, bound.leaves) if isinstance(item, Tensor)}
         positions = tuple(
             n

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 from weakref import ref
 
-from ..errors import ArgumentError, AutogradError, VersionError
+from ..errors import ArgumentError, AutogradError, RuleError, VersionError
 from ..operators.rules import spec_of
 from ..registry.keys import AUTOGRAD
 from ..registry.state import state
@@ -265,8 +265,8 @@ class ContextNode(Node):
                 f"backward of {self.op.name} gave {describe(gradient)} for {name}, which is {dtype}; a gradient is "
                 "floating-point"
             )
-        if gradient.shape != shape and not _expands(shape, gradient.shape):
-            raise AutogradError(
+        if gradient.shape != shape and not expands(shape, gradient.shape):
+            raise RuleError(
                 f"backward of {self.op.name} gave a gradient of shape {gradient.shape} for {name}, which has shape "
                 f"{shape}"
             )
@@ -287,6 +287,6 @@ def _bare(x: Any) -> Any:
     return wrap(x._array) if type(x) is Tensor else x._alias()
 
 
-def _expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+def expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
     """Whether a shape broadcasts to another, so that a gradient of that one may be summed to it."""
     return len(shape) <= len(to) and all(n in (1, m) for n, m in zip(shape[::-1], to[::-1]))

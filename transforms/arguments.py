@@ -8,7 +8,7 @@ from typing import Any
 from .. import pytree
 from ..eager.construct import asarray
 from ..eager.tensor import Tensor
-from ..errors import ArgumentError, DTypeError, ShapeError, TandemError
+from ..errors import ArgumentError, DTypeError, ShapeError, TandemError, TreeError
 from ..registry.values import SCALARS, describe
 
 Positions = int | Sequence[int]
@@ -44,22 +44,30 @@ def check_given(name: str, positions: tuple[int, ...], args: tuple[Any, ...]) ->
             )
 
 
-def inexact_leaves(name: str, trees: Sequence[Any], positions: Sequence[int]) -> tuple[list[Any], Any]:
-    """The leaves of arguments as floating-point or complex tensors, and the TreeDef of the list of them."""
+def tensor_leaves(
+    name: str, trees: Sequence[Any], positions: Sequence[int], allow_int: bool = True
+) -> tuple[list[Any], Any]:
+    """The leaves of arguments as tensors, floating-point or complex ones where nothing else is allowed, and the
+    TreeDef of the list of them.
+    """
     leaves, treedef = pytree.flatten(list(trees))
-    return [_inexact(name, leaf, i, treedef, positions) for i, leaf in enumerate(leaves)], treedef
+    return [
+        _as_tensor(name, leaf, i, treedef, positions, allow_int) for i, leaf in enumerate(leaves)
+    ], treedef
 
 
-def _inexact(name: str, leaf: Any, index: int, treedef: Any, positions: Sequence[int]) -> Any:
+def _as_tensor(
+    name: str, leaf: Any, index: int, treedef: Any, positions: Sequence[int], allow_int: bool
+) -> Any:
     try:
         tensor = asarray(leaf)
     except (ArgumentError, DTypeError) as fault:
         raise type(fault)(f"{name}: {place(index, treedef, positions)}: {fault}") from None
-    if not tensor.dtype.is_inexact:
+    if not (tensor.dtype.is_inexact or allow_int):
         raise DTypeError(
             f"{name}: {place(index, treedef, positions)} is {describe(tensor)}, and derivatives are by floating-point "
             "values; cast it with x.astype(td.float32), or choose other arguments (with argnums, or by a function of "
-            "fewer)"
+            "fewer); td.grad and td.jacrev with allow_int=True give zeros for it"
         )
     return tensor
 
@@ -108,14 +116,21 @@ def matching(name: str, what: str, tree: Any, treedef: Any, values: Sequence[Any
         ShapeError: a shape does.
         DTypeError: a dtype does.
     """
-    leaves, there = pytree.flatten(tree)
-    if there != treedef:
-        leaves = _with_nones(name, what, tree, treedef, values)
+    leaves = leaves_with_nones(tree, treedef)
+    if leaves is None:
+        there = pytree.flatten(tree)[1]
+        raise TreeError(
+            f"{name}: the {what}s differ in structure from the values{pytree.difference(treedef, there)}"
+        )
     paths = treedef.paths()
     return [_match(name, what, leaf, value, path) for leaf, value, path in zip(leaves, values, paths)]
 
 
-def _with_nones(name: str, what: str, tree: Any, treedef: Any, values: Sequence[Any]) -> list[Any]:
+def leaves_with_nones(tree: Any, treedef: Any) -> list[Any] | None:
+    """The leaves of a tree where None may stand for any part of it; None: the tree is another."""
+    leaves, there = pytree.flatten(tree)
+    if there == treedef:
+        return leaves
     found: list[Any] = []
 
     def walk(part: Any, like: Any) -> bool:
@@ -131,12 +146,7 @@ def _with_nones(name: str, what: str, tree: Any, treedef: Any, values: Sequence[
         parts = _children(part, there)
         return all(walk(child, below) for child, below in zip(parts, like.children))
 
-    if not walk(tree, treedef):
-        there = pytree.flatten(tree)[1]
-        raise ArgumentError(
-            f"{name}: the {what}s differ in structure from the values{pytree.difference(treedef, there)}"
-        )
-    return found
+    return found if walk(tree, treedef) else None
 
 
 def _children(tree: Any, treedef: Any) -> list[Any]:

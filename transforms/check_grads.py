@@ -15,7 +15,7 @@ from ..eager.construct import asarray
 from ..eager.dunders import by_name
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError, GradientCheckError
-from .arguments import check_callable, inexact_leaves, name_of, place
+from .arguments import check_callable, name_of, place, tensor_leaves
 from .forward import jvp
 from .reverse import vjp
 
@@ -82,7 +82,7 @@ class _Check:
         self.atol, self.rtol, self.eps, self.rng = atol, rtol, eps, rng
 
     def run(self, f: Callable[..., Any], args: list[Any], order: int, now: int) -> None:
-        leaves, treedef = inexact_leaves(self.name, args, range(len(args)))
+        leaves, treedef = tensor_leaves(self.name, args, range(len(args)), False)
 
         def flat(*values: Any) -> list[Any]:
             out = pytree.leaves(f(*treedef.unflatten(values)))

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from types import MethodType
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from .. import pytree
-from ..errors import ArgumentError, AutogradError
-from ..registry.values import describe
-from .arguments import check_callable
+from ..eager.construct import asarray
+from ..eager.context import expands
+from ..eager.tensor import Tensor
+from ..errors import ArgumentError, AutogradError, RuleError
+from ..registry.values import SCALARS, describe
+from .arguments import check_callable, leaves_with_nones
+from .custom_function import Bound, RuledFunction, pair
 from .custom_rules import ForwardRule, Leaves, call
-from .custom_vjp import Bound
+from .zeros import SymbolicZero, zero_for
 
 
-class custom_jvp:
+class custom_jvp(RuledFunction):
     """A function whose forward rule is written by hand; used as a decorator, then ``f.defjvp(rule)``.
 
     Args:
         fun: the function, of trees of tensors.
-        nondiff_argnums: positions of arguments that are no tensors: functions, flags. The rule gets them first.
+        nondiff_argnums: positions of arguments that are not differentiated by: functions, flags. The rule gets them
+            first, in their order, each by itself.
+        nondiff_argnames: names of such arguments.
 
     The rule must be linear in the tangents: reverse mode transposes it. It nests with ``vmap`` and ``jit``. What is
     differentiated by must be an argument, not reached by a closure.
@@ -37,21 +42,24 @@ class custom_jvp:
     (tensor(1.), tensor(0.5))
     """
 
-    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] | int = ()):
-        check_callable("custom_jvp", fun)
-        functools.update_wrapper(self, fun)
-        self.fun = fun
-        self.nondiff_argnums = (
-            (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
-        )
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        nondiff_argnums: Iterable[int] | int = (),
+        nondiff_argnames: Iterable[str] | str = (),
+    ):
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.rule: Callable[..., Any] | None = None
+        self.symbolic_zeros = False
 
-    def defjvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+    def defjvp(self, rule: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
         """Say what the forward rule is; usable as a decorator.
 
         Args:
             rule: ``rule(primals, tangents)``, two tuples with an item for each argument, gives ``(result, tangent)``.
-                Arguments of ``nondiff_argnums`` come first, each by itself.
+                Arguments of ``nondiff_argnums`` come first, each by itself. None in the tangent: zero.
+            symbolic_zeros: whether a tangent that is zero since its argument does not vary is a
+                :class:`tandem.SymbolicZero`; without, it is zeros.
 
         Returns:
             The rule.
@@ -60,7 +68,7 @@ class custom_jvp:
             ArgumentError: it is no function.
         """
         check_callable("defjvp", rule)
-        self.rule = rule
+        self.rule, self.symbolic_zeros = rule, symbolic_zeros
         return rule
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
@@ -72,7 +80,7 @@ class custom_jvp:
         Raises:
             ArgumentError: the function has arguments that are no tensors.
         """
-        if self.nondiff_argnums:
+        if self.nondiff_argnums or self.nondiff_argnames:
             raise ArgumentError("defjvps: with nondiff_argnums write the whole rule, with defjvp")
 
         def rule(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
@@ -84,7 +92,7 @@ class custom_jvp:
                 lambda one, two: pytree.map_tree(lambda a, b: a + b, one, two), terms
             )
 
-        self.rule = rule
+        self.rule, self.symbolic_zeros = rule, False
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         rule = self.rule
@@ -92,35 +100,42 @@ class custom_jvp:
             raise AutogradError(
                 f"{self._name} is a custom_jvp without a rule; call {self._name}.defjvp(rule)"
             )
-        bound = Bound(self.fun, self.nondiff_argnums, args, kwargs)
+        bound, symbolic = self._bind(args, kwargs), self.symbolic_zeros
 
         def run(leaves: Leaves) -> Leaves:
             return bound.results(self.fun(*bound.filled(leaves)))
 
         def push(leaves: Leaves, tangents: Leaves) -> tuple[Leaves, Leaves]:
-            primals = tuple(bound.treedef.unflatten(leaves))
-            found = rule(*bound.fixed, primals, tuple(bound.treedef.unflatten(tangents)))
-            if not isinstance(found, tuple) or len(found) != 2:
-                raise ArgumentError(
-                    f"{self._name}: the rule gives a pair (result, tangent), not {describe(found)}"
-                )
-            return bound.results(found[0]), self._tangents(bound, found[1])
+            given = [zero_for(x, symbolic) if t is None else t for x, t in zip(leaves, tangents)]
+            trees = tuple(bound.treedef.unflatten(leaves)), tuple(bound.treedef.unflatten(given))
+            out, found = pair(
+                self._name, "the rule gives a pair (result, tangent)", rule(*bound.fixed, *trees)
+            )
+            results = bound.results(out)
+            return results, self._tangents(bound, results, found)
 
         out = call(ForwardRule(self._name, self, run, push), bound.leaves)
         return bound.outdef.unflatten(out)
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else MethodType(self, instance)
-
-    @property
-    def _name(self) -> str:
-        return getattr(self.fun, "__qualname__", repr(self.fun))
-
-    def _tangents(self, bound: Bound, found: Any) -> Leaves:
-        leaves, there = pytree.flatten(found)
-        if there != bound.outdef:
-            raise ArgumentError(
+    def _tangents(self, bound: Bound, results: Leaves, found: Any) -> Leaves:
+        """The tangents that the rule has given; None: zero."""
+        leaves = leaves_with_nones(found, bound.outdef)
+        if leaves is None:
+            raise RuleError(
                 f"{self._name}: the rule gives a tangent of another structure than the result"
-                f"{pytree.difference(bound.outdef, there)}"
+                f"{pytree.difference(bound.outdef, pytree.flatten(found)[1])}"
             )
-        return leaves
+        return [self._tangent(t, x) for t, x in zip(leaves, results)]
+
+    def _tangent(self, tangent: Any, value: Any) -> Any:
+        if tangent is None or isinstance(tangent, SymbolicZero) or not asarray(value).dtype.is_inexact:
+            return None
+        if not isinstance(tangent, Tensor):
+            is_weak = type(tangent) in SCALARS and isinstance(value, Tensor)
+            tangent = asarray(tangent, dtype=value.dtype if is_weak else None)
+        shape = value.shape if isinstance(value, Tensor) else ()
+        if tangent.shape != shape and not expands(tangent.shape, shape):
+            raise RuleError(
+                f"{self._name}: the rule gives a tangent of shape {tangent.shape} for {describe(value)}"
+            )
+        return tangent

@@ -8,7 +8,8 @@ below it differentiates.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from .. import lazy
@@ -48,14 +49,15 @@ class ReverseRule(NamedTuple):
         name: for messages.
         owner: the object that the user has made.
         run: the function.
-        forward: gives the results, and the residuals.
-        backward: from the residuals and a cotangent for each result the gradient by each argument, or None.
+        forward: from the arguments and which of them are differentiated by the results, and the residuals.
+        backward: from the residuals and a cotangent for each result, or None for zero, the gradient by each argument,
+            or None.
     """
 
     name: str
     owner: Any
     run: Callable[[Leaves], Leaves]
-    forward: Callable[[Leaves], tuple[Leaves, Leaves]]
+    forward: Callable[[Leaves, list[bool]], tuple[Leaves, Leaves]]
     backward: Callable[[Leaves, Leaves], Leaves]
 
 
@@ -66,7 +68,7 @@ class ForwardRule(NamedTuple):
         name: for messages.
         owner: the object that the user has made.
         run: the function.
-        push: from the arguments and a tangent for each the results and their tangents.
+        push: from the arguments and a tangent for each, or None for zero, the results and their tangents.
     """
 
     name: str
@@ -101,6 +103,8 @@ def call(rule: Rule, leaves: Leaves) -> Leaves:
         is_plain = rule.owner in _busy.owners or not any(metas)
         return rule.run(leaves) if is_plain else _record_eagerly(rule, leaves, metas)
     raw = [unwrap(level, leaf) for leaf in leaves]
+    if (rule.owner, level) in _busy.transposing:
+        return rule.run(leaves)
     if level.forward is not None:
         tangents = [tangent_at(level, leaf) for leaf in leaves]
         found = any(t is not None for t in tangents)
@@ -149,9 +153,20 @@ class _Busy(threading.local):
 
     def __init__(self) -> None:
         self.owners: list[Any] = []
+        self.transposing: list[tuple[Any, Level]] = []
 
 
 _busy = _Busy()
+
+
+@contextmanager
+def _transposing(rule: Rule, level: Level) -> Iterator[None]:
+    """While a forward rule is transposed: where it applies its own function to tangents, that one is linear."""
+    _busy.transposing.append((rule.owner, level))
+    try:
+        yield
+    finally:
+        _busy.transposing.pop()
 
 
 def _record_eagerly(rule: Rule, leaves: Leaves, metas: list[Any]) -> Leaves:
@@ -184,20 +199,23 @@ def _node(
     node = ContextNode(
         Named(rule.name), edges, lambda ctx, *cotangents: tuple(pull(list(cotangents))), inputs, places
     )
-    node.keep(Context(tuple(wanted)), tuple(results), False)
+    context = Context(tuple(wanted))
+    context.set_materialize_grads(False)
+    node.keep(context, tuple(results), False)
     return results, node
 
 
 def _forward(rule: Rule, raw: Leaves, wanted: list[bool]) -> tuple[Leaves, Callable[[Leaves], Leaves]]:
     if isinstance(rule, ReverseRule):
-        results, residuals = rule.forward(raw)
+        results, residuals = rule.forward(raw, wanted)
         return results, lambda cotangents: rule.backward(residuals, cotangents)
     with open_level(f"transpose({rule.name})", "") as level:
         tangents = [
-            wrap_level(level, zeros_of(leaf.spec), AutogradMeta()) if is_wanted else zero_like(leaf)
+            wrap_level(level, zeros_of(leaf.spec), AutogradMeta()) if is_wanted else None
             for leaf, is_wanted in zip(raw, wanted)
         ]
-        results, found = rule.push(raw, tangents)
+        with _transposing(rule, level):
+            results, found = rule.push(raw, tangents)
     results = [unwrap(level, leaf) for leaf in results]
     inputs = [t for t, is_wanted in zip(tangents, wanted) if is_wanted]
     tape = Tape(level, inputs, found)
@@ -207,11 +225,6 @@ def _forward(rule: Rule, raw: Leaves, wanted: list[bool]) -> tuple[Leaves, Calla
         return [next(gradients) if is_wanted else None for is_wanted in wanted]
 
     return results, pull
-
-
-def zero_like(leaf: Any) -> Any:
-    """The tangent of a leaf that none is given for."""
-    return zeros_of(leaf.spec) if isinstance(leaf, Tensor) else 0.0
 
 
 # -- forward mode ------------------------------------------------------------------------------------------------------
@@ -230,8 +243,7 @@ def _push(rule: Rule, level: Level, raw: Leaves, tangents: Leaves) -> Leaves:
 def _pushed(rule: Rule, level: Level, raw: Leaves, tangents: Leaves) -> tuple[Leaves, Leaves]:
     wanted = [tangent is not None for tangent in tangents]
     if isinstance(rule, ForwardRule):
-        given = [zero_like(leaf) if t is None else t for leaf, t in zip(raw, tangents)]
-        results, found = rule.push(raw, given)
+        results, found = rule.push(raw, tangents)
         _check_results(rule, level, results)
         return results, found
     edges = [edge_to(leaf) for leaf, is_wanted in zip(raw, wanted) if is_wanted]
@@ -266,9 +278,9 @@ class _Batch:
             found, self.results = unwrap_all(level, tuple(self.rule.run(wrap_all(level, raw, self.batched))))
         return list(found)
 
-    def forward(self, raw: Leaves) -> tuple[Leaves, Leaves]:
+    def forward(self, raw: Leaves, wanted: list[bool]) -> tuple[Leaves, Leaves]:
         with again(self.level) as level:
-            out, residuals = self.rule.forward(wrap_all(level, raw, self.batched))
+            out, residuals = self.rule.forward(wrap_all(level, raw, self.batched), wanted)
             found, self.results = unwrap_all(level, tuple(out))
             kept, self.residuals = unwrap_all(level, tuple(residuals))
         return list(found), list(kept)

@@ -2,66 +2,28 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
-from types import MethodType
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from .. import lazy, pytree
+from .. import pytree
+from ..eager.construct import asarray
 from ..eager.tensor import Tensor
-from ..errors import ArgumentError, AutogradError
+from ..errors import AutogradError, RuleError
 from ..registry.values import describe
-from .arguments import check_callable
+from .arguments import check_callable, leaves_with_nones
+from .custom_function import Bound, RuledFunction, pair
 from .custom_rules import Leaves, ReverseRule, call
+from .zeros import CustomVJPPrimal, SymbolicZero, zero_for
 
 
-class Bound:
-    """One call: its arguments in order, those that are differentiated by, and the trees of what comes and goes."""
-
-    def __init__(self, fun: Callable[..., Any], fixed: tuple[int, ...], args: Any, kwargs: Any):
-        self.args = _in_order(fun, args, kwargs)
-        count = len(self.args)
-        places = {place % count for place in fixed if -count <= place < count}
-        self.fixed = tuple(self.args[place] for place in sorted(places))
-        self.dynamic = [place for place in range(count) if place not in places]
-        self.leaves, self.treedef = pytree.flatten([self.args[place] for place in self.dynamic])
-        self.outdef: Any = None
-
-    def filled(self, leaves: Leaves) -> list[Any]:
-        """All arguments, with these leaves for those that are differentiated by."""
-        given = list(self.args)
-        for place, value in zip(self.dynamic, self.treedef.unflatten(leaves)):
-            given[place] = value
-        return given
-
-    def results(self, out: Any) -> Leaves:
-        """The leaves of the result; its structure is kept."""
-        leaves, self.outdef = pytree.flatten(out)
-        return leaves
-
-
-def _in_order(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """Keyword arguments and defaults at their positions."""
-    try:
-        signature = lazy.module("inspect").signature(fun)
-    except ValueError:  # a builtin without one
-        return args
-    bound = signature.bind(*args, **kwargs)
-    bound.apply_defaults()
-    if bound.kwargs:
-        name = getattr(fun, "__qualname__", repr(fun))
-        raise ArgumentError(
-            f"{name} has a derivative of its own and takes keyword-only arguments: {[*bound.kwargs]}"
-        )
-    return tuple(bound.args)
-
-
-class custom_vjp:
+class custom_vjp(RuledFunction):
     """A function whose reverse rule is written by hand; used as a decorator, then ``f.defvjp(fwd, bwd)``.
 
     Args:
         fun: the function, of trees of tensors.
-        nondiff_argnums: positions of arguments that are no tensors: functions, flags. ``bwd`` gets them first.
+        nondiff_argnums: positions of arguments that are not differentiated by: functions, flags. ``bwd`` gets them
+            first, in their order, each by itself.
+        nondiff_argnames: names of such arguments.
 
     The rule serves ``grad``, ``vjp``, ``backward()``; by transposition ``jvp`` too. It nests with ``vmap`` and ``jit``.
     What is differentiated by must be an argument, not reached by a closure.
@@ -79,94 +41,94 @@ class custom_vjp:
     [1.0, 1.0]
     """
 
-    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] | int = ()):
-        check_callable("custom_vjp", fun)
-        functools.update_wrapper(self, fun)
-        self.fun = fun
-        self.nondiff_argnums = (
-            (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
-        )
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        nondiff_argnums: Iterable[int] | int = (),
+        nondiff_argnames: Iterable[str] | str = (),
+    ):
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.fwd: Callable[..., Any] | None = None
         self.bwd: Callable[..., Any] | None = None
+        self.symbolic_zeros = False
 
-    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
+    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False) -> None:
         """Say what the reverse rule is.
 
         Args:
             fwd: takes what the function takes, and gives ``(result, residuals)``; residuals are a tree of anything.
             bwd: ``bwd(residuals, cotangent)`` gives a tuple with a gradient for each argument, each a tree like the
                 argument; None: zero. Arguments of ``nondiff_argnums`` come first, and get no gradient.
+            symbolic_zeros: whether ``fwd`` gets for each tensor and number a :class:`tandem.CustomVJPPrimal`, which
+                says whether it is differentiated by, and ``bwd`` a :class:`tandem.SymbolicZero` for a result that
+                nothing depends on; without, it gets zeros.
 
         Raises:
             ArgumentError: one is no function.
         """
         check_callable("defvjp", fwd)
         check_callable("defvjp", bwd)
-        self.fwd, self.bwd = fwd, bwd
+        self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        if self.fwd is None or self.bwd is None:
+        fwd, bwd, symbolic = self.fwd, self.bwd, self.symbolic_zeros
+        if fwd is None or bwd is None:
             raise AutogradError(
                 f"{self._name} is a custom_vjp without a rule; call {self._name}.defvjp(fwd, bwd)"
             )
-        bound = Bound(self.fun, self.nondiff_argnums, args, kwargs)
+        bound = self._bind(args, kwargs)
         residual_def: list[Any] = [None]
-        fwd, bwd = self.fwd, self.bwd
+        outs: Leaves = []
 
         def run(leaves: Leaves) -> Leaves:
             return bound.results(self.fun(*bound.filled(leaves)))
 
-        def forward(leaves: Leaves) -> tuple[Leaves, Leaves]:
-            found = fwd(*bound.filled(leaves))
-            if not isinstance(found, tuple) or len(found) != 2:
-                raise ArgumentError(
-                    f"{self._name}: fwd gives a pair (result, residuals), not {describe(found)}"
-                )
-            residuals, residual_def[0] = pytree.flatten(found[1])
-            return bound.results(found[0]), residuals
+        def forward(leaves: Leaves, wanted: list[bool]) -> tuple[Leaves, Leaves]:
+            given = list(map(CustomVJPPrimal, leaves, wanted)) if symbolic else leaves
+            out, kept = pair(self._name, "fwd gives a pair (result, residuals)", fwd(*bound.filled(given)))
+            residuals, residual_def[0] = pytree.flatten(kept)
+            outs[:] = [zero_for(leaf, True) for leaf in bound.results(out)]
+            return bound.results(out), residuals
 
         def backward(residuals: Leaves, cotangents: Leaves) -> Leaves:
-            given = residual_def[0].unflatten(residuals), bound.outdef.unflatten(cotangents)
+            zeros = outs if symbolic else [_zeros(zero) for zero in outs]
+            filled = [zero if g is None else g for g, zero in zip(cotangents, zeros)]
+            given = residual_def[0].unflatten(residuals), bound.outdef.unflatten(filled)
             return self._gradients(bound, bwd(*bound.fixed, *given))
 
         out = call(ReverseRule(self._name, self, run, forward, backward), bound.leaves)
         return bound.outdef.unflatten(out)
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else MethodType(self, instance)
-
-    @property
-    def _name(self) -> str:
-        return getattr(self.fun, "__qualname__", repr(self.fun))
-
     def _gradients(self, bound: Bound, found: Any) -> Leaves:
         """What ``bwd`` has given, a gradient for each leaf of the arguments."""
         children = bound.treedef.children
         if not isinstance(found, (tuple, list)) or len(found) != len(children):
-            raise ArgumentError(
+            raise RuleError(
                 f"{self._name}: bwd gives a tuple of {len(children)} gradients, one for each argument, not "
                 f"{describe(found)}"
             )
         gradients: Leaves = []
         for place, (gradient, child) in enumerate(zip(found, children)):
-            gradients += self._of_argument(place, gradient, child)
-        return [g if isinstance(leaf, Tensor) else None for g, leaf in zip(gradients, bound.leaves)]
+            leaves = leaves_with_nones(gradient, child)
+            if leaves is None:
+                there = pytree.flatten(gradient)[1]
+                raise RuleError(
+                    f"{self._name}: bwd gives for argument {place} another structure than the argument's"
+                    f"{pytree.difference(child, there)}"
+                )
+            gradients += leaves
+        return [
+            _gradient(g) if isinstance(leaf, Tensor) else None for g, leaf in zip(gradients, bound.leaves)
+        ]
 
-    def _of_argument(self, place: int, gradient: Any, treedef: Any) -> Leaves:
-        if gradient is None:
-            return [None] * treedef.leaf_count
-        leaves, there = pytree.flatten(gradient)
-        if there == treedef:
-            return leaves
-        if (
-            there.kind is treedef.kind
-            and there.static == treedef.static
-            and isinstance(gradient, (dict, tuple, list))
-        ):
-            parts = gradient.values() if isinstance(gradient, dict) else gradient
-            rows = zip(parts, treedef.children)
-            return [leaf for part, child in rows for leaf in self._of_argument(place, part, child)]
-        raise ArgumentError(
-            f"{self._name}: bwd gives for argument {place} another structure than the argument's"
-            f"{pytree.difference(treedef, there)}"
-        )
+
+def _zeros(zero: Any) -> Any:
+    return zero.instantiate() if isinstance(zero, SymbolicZero) else zero
+
+
+def _gradient(g: Any) -> Any:
+    """What ``bwd`` gives for one tensor, as a tensor or None for zero."""
+    if g is None or isinstance(g, SymbolicZero):
+        return None
+    g = asarray(g)
+    return g if g.dtype.is_inexact else None

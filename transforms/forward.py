@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import pytree
+from ..eager.construct import asarray
 from ..eager.dunders import by_name
 from ..eager.engine import own
 from ..eager.forward import ForwardMeta, forward, tangent_at
@@ -15,8 +16,9 @@ from ..eager.node import zeros_of
 from ..errors import ArgumentError, NotDifferentiableError
 from ..registry.source import source_line
 from ..registry.values import describe
-from .arguments import check_callable, inexact_leaves, matching, name_of, result_leaves, split
+from .arguments import check_callable, matching, name_of, result_leaves, split, tensor_leaves
 from .reverse import Tape, vjp
+from .zeros import zero_tangent
 
 
 def jvp(
@@ -25,18 +27,19 @@ def jvp(
     """The value of ``fun``, and its derivative in a direction.
 
     Args:
-        fun: a function of trees of floating-point or complex tensors that gives such a tree; with ``has_aux`` a pair of
-            that and anything else.
+        fun: a function of trees of tensors that gives such a tree; with ``has_aux`` a pair of that and anything else.
         primals: the arguments, a tuple or a list.
         tangents: the direction: a tangent for each argument, of its structure, shapes and dtypes; None in it: zero.
+            What stands for an integer or a boolean does not count: it cannot vary.
         has_aux: whether ``fun`` gives such a pair.
 
     Returns:
-        ``(value, tangent)``, with ``has_aux`` ``(value, tangent, aux)``.
+        ``(value, tangent)``, with ``has_aux`` ``(value, tangent, aux)``. The tangent of an integer or a boolean is
+        zeros of dtype ``td.float0``.
 
     Raises:
         ArgumentError: ``primals`` and ``tangents`` differ in structure.
-        DTypeError: an argument holds integers, or a tangent is of another dtype than its argument.
+        DTypeError: a tangent is of another dtype than its argument.
         ShapeError: a tangent is of another shape than its argument.
         NotDifferentiableError: an operator on the way has no derivative.
 
@@ -49,7 +52,7 @@ def jvp(
     for what, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, (tuple, list)):
             raise ArgumentError(f"{name}: {what} is a tuple or a list of arguments, not {describe(given)}")
-    leaves, treedef = inexact_leaves(name, primals, range(len(primals)))
+    leaves, treedef = tensor_leaves(name, primals, range(len(primals)))
     directions = matching(name, "tangent", list(tangents), treedef, leaves)
     with open_level(name, source_line(), forward) as level:
         inputs = [
@@ -70,7 +73,7 @@ def _tangents(level: Level, results: list[Any], given: list[Any]) -> list[Any]:
     passed = {id(t) for t in given}
     for place, leaf in enumerate(results):
         tangent = tangent_at(level, leaf)
-        tangent = zeros_of(leaf.spec) if tangent is None else tangent
+        tangent = zero_tangent(leaf.spec) if tangent is None else tangent
         found[place] = by_name("clone")(tangent) if id(tangent) in passed else tangent
     return list(own(found).values())
 
@@ -100,7 +103,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     """
     check_callable("linearize", fun)
     name = name_of("linearize", fun)
-    tensors, treedef = inexact_leaves(name, primals, range(len(primals)))
+    tensors, treedef = tensor_leaves(name, primals, range(len(primals)))
     value, back, *aux = vjp(fun, *primals, has_aux=has_aux)
     results, outdef = result_leaves(name, value)
     pushed = _transposed(name, back, results, outdef)
@@ -112,7 +115,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
             return jvp(fun, primals, treedef.unflatten(given), has_aux)[1]
         found = pushed.pull(given)
         numbers = zip(found, results)
-        return outdef.unflatten([t if x.dtype.is_inexact else zeros_of(x.spec) for t, x in numbers])
+        return outdef.unflatten([t if x.dtype.is_inexact else zero_tangent(x.spec) for t, x in numbers])
 
     return (value, derivative, *aux)
 
@@ -156,8 +159,11 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
     [0.0, 3.0, 6.0]
     """
     check_callable("linear_transpose", fun)
+    name = name_of("linear_transpose", fun)
     leaves, treedef = pytree.flatten(list(primals))
-    zeros = [by_name("zeros")(x.shape, dtype=x.dtype) if hasattr(x, "shape") else 0.0 for x in leaves]
+    shaped = [x if hasattr(x, "shape") else asarray(x) for x in leaves]
+    zeros = [by_name("zeros")(x.shape, dtype=x.dtype) for x in shaped]
+    tensor_leaves(name, treedef.unflatten(zeros), range(len(primals)), False)
 
     def transposed(cotangents: Any) -> tuple[Any, ...]:
         """Cotangents of the arguments from those of what the function gives."""

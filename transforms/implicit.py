@@ -181,12 +181,13 @@ def _solve_constant(
 
     def forwards(given: Leaves) -> Leaves:
         return call(
-            ReverseRule("solve", owner, ahead, lambda g: (forwards(g), []), lambda _, g: backwards(g)), given
+            ReverseRule("solve", owner, ahead, lambda g, _: (forwards(g), []), lambda _, g: backwards(g)),
+            given,
         )
 
     def backwards(given: Leaves) -> Leaves:
         return call(
-            ReverseRule("transpose", owner, back, lambda g: (backwards(g), []), lambda _, g: forwards(g)),
+            ReverseRule("transpose", owner, back, lambda g, _: (backwards(g), []), lambda _, g: forwards(g)),
             given,
         )
 

@@ -15,9 +15,9 @@ from .arguments import (
     Positions,
     check_given,
     check_positions,
-    inexact_leaves,
     name_of,
     result_leaves,
+    tensor_leaves,
 )
 from .forward import jvp
 from .reverse import vjp
@@ -73,12 +73,18 @@ def jacfwd(
 
 
 def jacrev(
-    fun: Callable[..., Any], argnums: Positions = 0, has_aux: bool = False, holomorphic: bool = False
+    fun: Callable[..., Any],
+    argnums: Positions = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
 ) -> Callable[..., Any]:
     """A function that computes the Jacobian of ``fun`` by reverse mode: best for many inputs and few results.
 
     Args:
         fun, argnums, has_aux, holomorphic: as for :func:`jacfwd`.
+        allow_int: whether arguments may hold integers and booleans, too; by these the derivatives are zeros of dtype
+            ``td.float0``.
 
     Returns:
         A function of the same arguments; what it gives is described at :func:`jacfwd`.
@@ -96,7 +102,7 @@ def jacrev(
 
     @functools.wraps(fun)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        part, trees, leaves, treedef = _partial(name, fun, positions, args, kwargs)
+        part, trees, leaves, treedef = _partial(name, fun, positions, args, kwargs, allow_int)
         _check_kind(name, leaves, holomorphic, "arguments", only=holomorphic)
         value, back, *aux = vjp(part, *trees, has_aux=has_aux)
         results, outdef = result_leaves(name, value)
@@ -144,11 +150,17 @@ def hessian(
 
 # -- parts -------------------------------------------------------------------------------------------------------------
 def _partial(
-    name: str, fun: Callable[..., Any], positions: tuple[int, ...], args: tuple[Any, ...], kwargs: Any
+    name: str,
+    fun: Callable[..., Any],
+    positions: tuple[int, ...],
+    args: tuple[Any, ...],
+    kwargs: Any,
+    allow_int: bool = False,
 ) -> tuple[Callable[..., Any], list[Any], list[Any], Any]:
     """The function of the arguments to differentiate by, these, their leaves and the TreeDef of their list."""
     check_given(name, positions, args)
-    leaves, treedef = inexact_leaves(name, [args[position] for position in positions], positions)
+    chosen = [args[position] for position in positions]
+    leaves, treedef = tensor_leaves(name, chosen, positions, allow_int)
 
     def part(*chosen: Any) -> Any:
         given = list(args)

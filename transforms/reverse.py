@@ -14,7 +14,6 @@ from ..eager.dunders import by_name
 from ..eager.engine import Pass, own
 from ..eager.levels import Level, LevelTensor, open_level, unwrap, wrap_level
 from ..eager.meta import AutogradMeta, detached
-from ..eager.node import zeros_of
 from ..eager.tensor import Tensor, wrap
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..registry.source import source_line
@@ -24,16 +23,21 @@ from .arguments import (
     check_callable,
     check_given,
     check_positions,
-    inexact_leaves,
     matching,
     name_of,
     result_leaves,
     split,
+    tensor_leaves,
 )
+from .zeros import zero_tangent
 
 
 def value_and_grad(
-    fun: Callable[..., Any], argnums: Positions = 0, has_aux: bool = False, holomorphic: bool = False
+    fun: Callable[..., Any],
+    argnums: Positions = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
 ) -> Callable[..., Any]:
     """A function that computes ``fun`` and its gradient.
 
@@ -45,6 +49,8 @@ def value_and_grad(
         holomorphic: whether arguments and result are complex, and ``fun`` complex differentiable; the gradient is its
             complex derivative then. A real function of complex arguments needs no such promise; see
             ``docs/transforms.md`` for what its gradient is.
+        allow_int: whether arguments may hold integers and booleans, too; by these the gradients are zeros of dtype
+            ``td.float0``.
 
     Returns:
         A function of the same arguments that gives ``(value, gradient)``, with ``has_aux``
@@ -68,10 +74,11 @@ def value_and_grad(
     @functools.wraps(fun)
     def with_gradient(*args: Any, **kwargs: Any) -> Any:
         check_given(name, positions, args)
-        tensors, treedef = inexact_leaves(name, [args[position] for position in positions], positions)
+        chosen = [args[position] for position in positions]
+        tensors, treedef = tensor_leaves(name, chosen, positions, allow_int)
         _check_holomorphic(name, tensors, holomorphic)
         with open_level(name, source_line()) as level:
-            inputs = [wrap_level(level, tensor, AutogradMeta()) for tensor in tensors]
+            inputs = [_input(level, tensor) for tensor in tensors]
             given = list(args)
             for position, argument in zip(positions, treedef.unflatten(inputs)):
                 given[position] = argument
@@ -87,7 +94,11 @@ def value_and_grad(
 
 
 def grad(
-    fun: Callable[..., Any], argnums: Positions = 0, has_aux: bool = False, holomorphic: bool = False
+    fun: Callable[..., Any],
+    argnums: Positions = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
 ) -> Callable[..., Any]:
     """A function that computes the gradient of ``fun``.
 
@@ -95,7 +106,7 @@ def grad(
         fun: as for :func:`value_and_grad`.
         argnums: which positional argument to differentiate by, or a sequence of several.
         has_aux: whether ``fun`` gives a pair of the value and anything else.
-        holomorphic: as for :func:`value_and_grad`.
+        holomorphic, allow_int: as for :func:`value_and_grad`.
 
     Returns:
         A function of the same arguments that gives the gradient; with ``has_aux`` ``(gradient, aux)``.
@@ -108,7 +119,7 @@ def grad(
     >>> td.grad(td.grad(lambda x: x**3))(2.0)
     tensor(12.)
     """
-    both = value_and_grad(fun, argnums, has_aux, holomorphic)
+    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
 
     @functools.wraps(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -122,17 +133,17 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The value of ``fun``, and the function that takes cotangents of it back to cotangents of the arguments.
 
     Args:
-        fun: a function of trees of floating-point or complex tensors that gives such a tree; with ``has_aux`` a pair of
-            that and anything else.
+        fun: a function of trees of tensors that gives such a tree; with ``has_aux`` a pair of that and anything else.
         primals: the arguments.
         has_aux: whether ``fun`` gives such a pair.
 
     Returns:
         ``(value, vjp_fn)``, with ``has_aux`` ``(value, vjp_fn, aux)``. ``vjp_fn`` takes a tree like the value (None in
-        it: zero) and gives a tuple with a tree for each argument; it may be called any number of times.
+        it: zero) and gives a tuple with a tree for each argument; it may be called any number of times. By integers and
+        booleans it gives zeros of dtype ``td.float0``.
 
     Raises:
-        DTypeError: an argument holds integers, or (by ``vjp_fn``) a cotangent is of another dtype than the value.
+        DTypeError: by ``vjp_fn``: a cotangent is of another dtype than the value.
         ShapeError: by ``vjp_fn``: a cotangent is of another shape than the value.
         ArgumentError: by ``vjp_fn``: the cotangents are another tree than the value.
 
@@ -143,9 +154,9 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """
     check_callable("vjp", fun)
     name = name_of("vjp", fun)
-    tensors, treedef = inexact_leaves(name, primals, range(len(primals)))
+    tensors, treedef = tensor_leaves(name, primals, range(len(primals)))
     with open_level(name, source_line()) as level:
-        inputs = [wrap_level(level, tensor, AutogradMeta()) for tensor in tensors]
+        inputs = [_input(level, tensor) for tensor in tensors]
         result, aux = split(name, fun(*treedef.unflatten(inputs)), has_aux)
         leaves, outdef = result_leaves(name, result)
     tape = Tape(level, inputs, leaves)
@@ -171,8 +182,8 @@ class Tape:
         results: what came out: values of the level, or others, which depend on none of the inputs.
     """
 
-    def __init__(self, level: Level, inputs: list[LevelTensor], results: list[Any]):
-        self._inputs = [(x._meta, x.spec) for x in inputs]
+    def __init__(self, level: Level, inputs: list[Any], results: list[Any]):
+        self._inputs = [(meta_at(level, x), x.spec) for x in inputs]
         self._results = [root_at(level, leaf) for leaf in results]
 
     def pull(self, cotangents: list[Any]) -> list[Any]:
@@ -184,7 +195,17 @@ class Tape:
             for meta, gradient in found.items():
                 if gradient is g:
                     found[meta] = by_name("clone")(g)
-        return [found[meta] if meta in found else zeros_of(spec) for meta, spec in self._inputs]
+        return [found[meta] if meta in found else zero_tangent(spec) for meta, spec in self._inputs]
+
+
+def _input(level: Level, tensor: Any) -> Any:
+    """An argument to differentiate by as a value of the level; integers are what they are."""
+    return wrap_level(level, tensor, AutogradMeta()) if tensor.dtype.is_inexact else tensor
+
+
+def meta_at(level: Level, value: Any) -> AutogradMeta | None:
+    """The history of an argument to differentiate by; None for integers."""
+    return value._meta if isinstance(value, LevelTensor) and value._level is level else None
 
 
 def root_at(level: Level, value: Any) -> tuple[Any, int] | None:
@@ -246,12 +267,13 @@ def _check_value(name: str, value: Any, has_aux: bool, holomorphic: bool) -> Non
 
 
 # -- the backward pass -------------------------------------------------------------------------------------------------
-def _gradients(level: Level, value: Any, inputs: list[LevelTensor]) -> list[Any]:
-    found: dict[AutogradMeta, Any] = {}
+def _gradients(level: Level, value: Any, inputs: list[Any]) -> list[Any]:
+    found: dict[Any, Any] = {}
     root = root_at(level, value)
     if root is not None:
         found = own(Pass(keep=False).run([(*root, _one_like(value._payload))]))
-    return [found[x._meta] if x._meta in found else zeros_of(x.spec) for x in inputs]
+    metas = [meta_at(level, x) for x in inputs]
+    return [found[meta] if meta in found else zero_tangent(x.spec) for meta, x in zip(metas, inputs)]
 
 
 def _one_like(value: Any) -> Any:

@@ -1,0 +1,124 @@
+"""Jitted functions that reach values of transforms by their variables: functions that take these are jitted instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from .. import pytree
+from ..eager.levels import LevelTensor, check_open
+from .arguments import Arguments, Bound
+from .batches import MOST, is_data
+from .externals import ExternalGuard, externals_of
+from .leaves import leaf_key
+
+NOTHING = object()
+
+
+class Captures:
+    """The functions of arguments and reached values that belong to one jitted function.
+
+    Args:
+        fn: the function that was jitted.
+        arguments: how its calls are normalised.
+        jit: makes a jitted function.
+    """
+
+    def __init__(self, fn: Callable[..., Any], arguments: Arguments, jit: Callable[..., Any]):
+        self._fn, self._arguments, self._jit = fn, arguments, jit
+        self._made: dict[Any, Any] = {}
+
+    def call(self, bound: Bound) -> Any:
+        """Call the function with the values of transforms that its variables hold as arguments.
+
+        Returns:
+            The result; ``NOTHING`` if the variables hold none.
+
+        Raises:
+            LeakedTracerError: the transform of such a value has ended.
+        """
+        held = [Held(guard) for guard in externals_of(self._fn)]
+        held = [item for item in held if item.values]
+        if not held:
+            return NOTHING
+        reached = [item.values for item in held]
+        for values in reached:
+            for value in values:
+                check_open(value)
+        moving = tuple(i for i, leaf in enumerate(bound.leaves) if is_data(leaf))
+        fixed = tuple(leaf_key(leaf, identity=True) for leaf in bound.leaves if not is_data(leaf))
+        key = bound.treedef, moving, fixed, bound.static_keys, tuple(item.key for item in held)
+        made = self._made.get(key)
+        if made is None:
+            if len(self._made) >= MOST:
+                self._made.clear()
+            made = self._made[key] = self._jit(self._function(bound, moving, held))
+        return made(reached, [bound.leaves[i] for i in moving])
+
+    def _function(self, bound: Bound, moving: tuple[int, ...], held: list[Held]) -> Any:
+        template, treedef, statics = list(bound.leaves), bound.treedef, bound.statics
+        for place in moving:
+            template[place] = None
+        for item in held:
+            item.forget()
+
+        def with_reached(reached: list[Any], given: list[Any]) -> Any:
+            filled = list(template)
+            for place, leaf in zip(moving, given):
+                filled[place] = leaf
+            with in_place(held, reached):
+                return self._arguments.call(self._fn, treedef.unflatten(filled), statics)
+
+        with_reached.__name__ = with_reached.__qualname__ = self._arguments.name
+        with_reached.stands_for = self._fn  # type: ignore[attr-defined]
+        with_reached.taken = frozenset(item.place for item in held)  # type: ignore[attr-defined]
+        return with_reached
+
+
+class Held:
+    """A variable that holds values of transforms, itself or in a container.
+
+    Attributes:
+        guard: the variable.
+        place: what identifies it.
+        values: the values.
+        key: what two contents have in common for which one function serves.
+    """
+
+    def __init__(self, guard: ExternalGuard):
+        self.guard, self.place = guard, (id(guard.place), guard.name)
+        self._leaves, self._treedef = pytree.flatten(guard.value)
+        self._own = [n for n, leaf in enumerate(self._leaves) if isinstance(leaf, LevelTensor)]
+        self.values = [self._leaves[n] for n in self._own]
+        others = tuple(id(leaf) for leaf in self._leaves if not isinstance(leaf, LevelTensor))
+        self.key = self.place, self._treedef, tuple(self._own), others
+
+    def forget(self) -> None:
+        """Let the values go; the other leaves stay."""
+        self.guard = ExternalGuard(self.guard.kind, self.guard.name, self.guard.place, None)
+        for n in self._own:
+            self._leaves[n] = None
+        self.values = []
+
+    def content(self, values: Sequence[Any]) -> Any:
+        """What the variable holds with other values."""
+        leaves = list(self._leaves)
+        for n, value in zip(self._own, values, strict=True):
+            leaves[n] = value
+        return self._treedef.unflatten(leaves)
+
+
+@contextmanager
+def in_place(held: Sequence[Held], reached: Sequence[Sequence[Any]]) -> Iterator[None]:
+    """Have the variables hold other values while a function is traced."""
+    before = [(item.guard, item.guard.now()) for item in held]
+    put = [item.content(values) for item, values in zip(held, reached, strict=True)]
+    try:
+        for item, content in zip(held, put):
+            item.guard.put(content)
+        yield
+    finally:
+        for (guard, old), content in zip(before, put):
+            if guard.now() is content:  # the function has not assigned to it
+                guard.put(old)

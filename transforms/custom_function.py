@@ -1,0 +1,122 @@
+"""What functions with a derivative written by hand have in common: their arguments, and what is fixed among them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from types import MethodType
+from typing import Any, cast
+
+from .. import lazy, pytree
+from ..errors import ArgumentError, RuleError, TandemError
+from ..registry.values import describe
+from .arguments import check_callable
+from .custom_rules import Leaves
+
+
+class RuledFunction:
+    """A function with a rule of its own: the part that ``custom_jvp`` and ``custom_vjp`` share.
+
+    Args:
+        fun: the function.
+        nondiff_argnums: positions of arguments that are not differentiated by.
+        nondiff_argnames: names of such arguments.
+    """
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        nondiff_argnums: Iterable[int] | int = (),
+        nondiff_argnames: Iterable[str] | str = (),
+    ):
+        check_callable(type(self).__name__, fun)
+        functools.update_wrapper(cast(Any, self), fun)
+        self.fun = fun
+        self.nondiff_argnums = (
+            (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
+        )
+        self.nondiff_argnames = (
+            (nondiff_argnames,) if isinstance(nondiff_argnames, str) else tuple(nondiff_argnames)
+        )
+        self._signature = _signature(fun)
+        self._check_names()
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(cast(Any, self), instance)
+
+    def _check_names(self) -> None:
+        known = () if self._signature is None else self._signature.parameters
+        for name in self.nondiff_argnames:
+            if name not in known:
+                raise ArgumentError(
+                    f"{type(self).__name__}: nondiff_argnames: {name!r} is no parameter of "
+                    f"{self._name}{self._signature}"
+                )
+
+    @property
+    def _name(self) -> str:
+        return getattr(self.fun, "__qualname__", repr(self.fun))
+
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
+        """The arguments of a call."""
+        args = _in_order(self._name, self._signature, args, kwargs)
+        count = len(args)
+        fixed = {place % count for place in self.nondiff_argnums if -count <= place < count}
+        if self.nondiff_argnames:
+            names = list(self._signature.parameters)
+            fixed.update(names.index(name) for name in self.nondiff_argnames)
+        return Bound(args, fixed)
+
+
+class Bound:
+    """One call: its arguments in order, those that are differentiated by, and the trees of what comes and goes."""
+
+    def __init__(self, args: tuple[Any, ...], fixed: set[int]):
+        self.args = args
+        self.fixed = tuple(args[place] for place in sorted(fixed))
+        self.dynamic = [place for place in range(len(args)) if place not in fixed]
+        self.leaves, self.treedef = pytree.flatten([args[place] for place in self.dynamic])
+        self.outdef: Any = None
+
+    def filled(self, leaves: Leaves) -> list[Any]:
+        """All arguments, with these leaves for those that are differentiated by."""
+        given = list(self.args)
+        for place, value in zip(self.dynamic, self.treedef.unflatten(leaves)):
+            given[place] = value
+        return given
+
+    def results(self, out: Any) -> Leaves:
+        """The leaves of the result; its structure is kept."""
+        leaves, self.outdef = pytree.flatten(out)
+        return leaves
+
+
+def pair(name: str, what: str, found: Any) -> Any:
+    """What a rule gives, if it is a pair."""
+    if not isinstance(found, (tuple, list)) or len(found) != 2:
+        raise RuleError(f"{name}: {what}, not {describe(found)}")
+    return found
+
+
+def _signature(fun: Callable[..., Any]) -> Any:
+    try:
+        return lazy.module("inspect").signature(fun)
+    except ValueError:  # a builtin without one
+        return None
+
+
+def _in_order(name: str, signature: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Keyword arguments and defaults at their positions; defaults of keyword-only ones are the function's own."""
+    if signature is None:
+        return args
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as fault:
+        raise fault if isinstance(fault, TandemError) else ArgumentError(f"{name}: {fault}") from None
+    if bound.kwargs:
+        raise ArgumentError(
+            f"{name} has a derivative of its own and takes keyword-only arguments: {[*bound.kwargs]}; rules get "
+            "arguments by position"
+        )
+    bound.apply_defaults()
+    return tuple(bound.args)

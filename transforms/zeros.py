@@ -1,0 +1,94 @@
+"""Zero tangents: those of values that cannot vary, and those that a rule written by hand can tell from others."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..eager.construct import asarray
+from ..eager.node import zeros_of
+from ..eager.tensor import Tensor
+from ..registry.dtypes import DType, bool_
+from ..registry.values import SCALARS, TensorSpec
+
+# The dtype of the tangents and cotangents of integers and booleans. They are all zero: False, which adds nothing to
+# any number and has no part in promotion.
+float0 = bool_
+
+
+class SymbolicZero:
+    """A tangent or cotangent that is known to be zero; rules with ``symbolic_zeros=True`` get it, and may give it.
+
+    Args:
+        spec: shape, dtype and device of the zeros that it stands for.
+
+    >>> import tandem as td
+    >>> @td.custom_jvp
+    ... def product(x, y):
+    ...     return x * y
+    >>> def rule(primals, tangents):
+    ...     (x, y), (dx, dy) = primals, tangents
+    ...     print(type(dy).__name__, dy.shape)
+    ...     return product(x, y), dx * y
+    >>> product.defjvp(rule, symbolic_zeros=True) is rule
+    True
+    >>> td.grad(product)(2.0, 3.0)
+    SymbolicZero ()
+    tensor(3.)
+    """
+
+    __slots__ = ("spec",)
+
+    def __init__(self, spec: TensorSpec):
+        self.spec = spec
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.spec.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self.spec.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.spec.shape)
+
+    def instantiate(self) -> Any:
+        """The zeros as a tensor.
+
+        Returns:
+            A new tensor of this shape and dtype.
+        """
+        return zeros_of(self.spec)
+
+    def __repr__(self) -> str:
+        return f"SymbolicZero({self.dtype.name}{list(self.shape)})"
+
+
+class CustomVJPPrimal(NamedTuple):
+    """An argument as ``fwd`` of a ``custom_vjp`` with ``symbolic_zeros=True`` gets it.
+
+    Attributes:
+        value: the tensor or number.
+        perturbed: whether it is differentiated by.
+    """
+
+    value: Any
+    perturbed: bool
+
+
+def tangent_spec(spec: TensorSpec) -> TensorSpec:
+    """Shape and dtype of the tangents of a value."""
+    return spec if spec.dtype.is_inexact else spec._replace(dtype=float0)
+
+
+def zero_tangent(spec: TensorSpec) -> Any:
+    """The tangent of a value that does not vary."""
+    return zeros_of(tangent_spec(spec))
+
+
+def zero_for(leaf: Any, symbolic: bool) -> Any:
+    """The tangent, for a rule written by hand, of an argument that is not differentiated by."""
+    if isinstance(leaf, Tensor):
+        return SymbolicZero(tangent_spec(leaf.spec)) if symbolic else zero_tangent(leaf.spec)
+    return SymbolicZero(tangent_spec(asarray(leaf).spec)) if symbolic and type(leaf) in SCALARS else 0.0
