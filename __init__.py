@@ -93,6 +93,7 @@ from .vmap import vmap as vmap
 _MODULES = {
     "checkpoint_policies": "transforms.checkpoint_policies",
     "debug": "debug",
+    "linalg": "linalg",
     "profiler": "profiler",
     "tree": "tree",
 }

@@ -9,6 +9,7 @@ import numpy as _np
 from . import config as config
 from . import debug as debug
 from . import errors as errors
+from . import linalg as linalg
 from . import profiler as profiler
 from . import pytree as pytree
 from . import tree as tree

@@ -1132,6 +1132,16 @@ class TensorMethods(TensorBase):
         source: Any,
     ) -> Tensor:
         """Write the elements of ``source``, broadcast and cast, into the tensor; returns the tensor."""
+    def cpu(
+        self,
+    ) -> Any:
+        """The tensor in the host's memory; itself if it lies there."""
+    def cuda(
+        self,
+        device: Any = None,
+        non_blocking: _b.bool = False,
+    ) -> Any:
+        """The tensor on a CUDA device; itself if it lies there."""
     def detach(
         self,
     ) -> Any:
@@ -1141,6 +1151,10 @@ class TensorMethods(TensorBase):
         value: Any,
     ) -> Tensor:
         """Write one value into all elements; returns the tensor."""
+    def pin_memory(
+        self,
+    ) -> Tensor:
+        """A copy in page-locked memory of the host, from which a CUDA device reads by itself."""
     def register_hook(
         self,
         hook: Any,
@@ -1161,6 +1175,7 @@ class TensorMethods(TensorBase):
         dtype: Any = None,
         device: _b.str | None = None,
         copy: _b.bool = False,
+        non_blocking: _b.bool = False,
     ) -> Any:
         """The tensor with another dtype, on another device, or both."""
     def to_dense(

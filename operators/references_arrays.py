@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
+
+from .. import lazy
 
 Array = Any
 
@@ -37,7 +38,7 @@ def angle(x: Array) -> Array:
 def nan_to_num(x: Array, *, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Array:
     """NumPy's nan_to_num; half types have their own extremes."""
     if x.dtype.kind not in "biufc":
-        limit = float(ml_dtypes.finfo(x.dtype).max)
+        limit = float(lazy.module("ml_dtypes").finfo(x.dtype).max)
         posinf, neginf = limit if posinf is None else posinf, -limit if neginf is None else neginf
     return np.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)
 

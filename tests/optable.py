@@ -12,6 +12,7 @@ import importlib
 import zlib
 
 import numpy as np
+import tandem.linalg  # noqa: F401  # declares its operators
 from tandem.eager.tensor import Tensor, wrap
 from tandem.operators.declare import Draw, declared
 from tandem.operators.rules import compute_dtype, operand_dtypes

@@ -39,6 +39,7 @@ RANK = {
     "custom": 8,
     "debug": 8,
     "jit": 8,
+    "linalg": 8,
     "transforms": 8,
     "vmap": 8,
     "__init__": 9,

@@ -1,0 +1,29 @@
+"""``td.linalg``: linear algebra, the extension of the array API standard and NumPy's ``norm``; loaded at first use."""
+
+from ..backends.cpu import kernels as _kernels
+from ..operators.contraction import matmul as matmul
+from ..operators.contraction import outer as outer
+from ..operators.contraction import tensordot as tensordot
+from ..operators.contraction import vecdot as vecdot
+from ..operators.products import cross as cross
+from ..operators.rearrange import matrix_transpose as matrix_transpose
+from .factorizations import cholesky as cholesky
+from .factorizations import eigh as eigh
+from .factorizations import eigvalsh as eigvalsh
+from .factorizations import qr as qr
+from .factorizations import svd as svd
+from .factorizations import svdvals as svdvals
+from .norms import matrix_norm as matrix_norm
+from .norms import matrix_rank as matrix_rank
+from .norms import norm as norm
+from .norms import vector_norm as vector_norm
+from .solving import det as det
+from .solving import inv as inv
+from .solving import matrix_power as matrix_power
+from .solving import pinv as pinv
+from .solving import slogdet as slogdet
+from .solving import solve as solve
+from .stacks import diagonal as diagonal
+from .stacks import trace as trace
+
+_kernels.register()

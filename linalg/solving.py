@@ -1,0 +1,338 @@
+"""Solving equations, inverses, determinants and powers of square matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..errors import ShapeError
+from ..operators.batching import Batched, BatchInfo, Dims, at_rank, logical_shape
+from ..operators.complex_parts import conj, imag
+from ..operators.contraction import matmul
+from ..operators.creation import eye
+from ..operators.declare import Bad, Draw, Sample
+from ..operators.derivatives import Rule
+from ..operators.filled import zeros
+from ..operators.kinds import composite
+from ..operators.rearrange import expand_dims, matrix_transpose, squeeze
+from ..operators.rules import broadcast_shapes, common_device, compute_dtype, spec_of
+from ..operators.views import broadcast_to, reshape, sum_to
+from ..registry.dtypes import DType
+from ..registry.values import TensorSpec
+from .rules import (
+    SOLVED,
+    TAKEN,
+    adjoint,
+    guarded,
+    matrices,
+    oblong_errors,
+    oblong_samples,
+    real_dtype,
+    references,
+    square_errors,
+    square_samples,
+    stacked,
+    well_conditioned,
+)
+
+
+# -- solve -------------------------------------------------------------------------------------------------------------
+def _solve_meta(self: Any, other: Any) -> TensorSpec:
+    one, two = matrices("solve", self, is_square=True), matrices("solve", other)
+    if one.shape[-1] != two.shape[-2]:
+        raise ShapeError(
+            f"solve: matrices of shape {one.shape[-2:]} and right sides of {two.shape[-2:]} do not fit"
+        )
+    lead = broadcast_shapes("solve", one.shape[:-2], two.shape[:-2])
+    dtype = compute_dtype("solve", "same", TAKEN, (one, two))
+    return TensorSpec((*lead, *two.shape[-2:]), dtype, common_device("solve", (one, two)))
+
+
+def _solve_kernel(xp: Any, self: Any, other: Any) -> Any:
+    return guarded("solve", lambda: xp.linalg.solve(self, other))
+
+
+def _by_matrix(g: Any, self: Any, out: Any) -> Any:
+    back = solve_stack(matrix_transpose(self), g)
+    return sum_to(-matmul(back, matrix_transpose(out)), self.shape)
+
+
+def _by_right_side(g: Any, self: Any, other_spec: TensorSpec) -> Any:
+    return sum_to(solve_stack(matrix_transpose(self), g), other_spec.shape)
+
+
+def _solve_batched(info: BatchInfo, in_dims: Dims, self: Any, other: Any) -> Batched:
+    rank = max(len(logical_shape(x, dim)) for x, dim in zip((self, other), in_dims))
+    return info.call(at_rank(self, in_dims[0], rank), at_rank(other, in_dims[1], rank)), 0
+
+
+def _right_sides(dtype: DType) -> Iterable[Sample]:
+    yield Sample((well_conditioned(3), Draw((3, 2))))
+    yield Sample((Draw((2, 2), values=(3.0, 1.0, -1.0, 2.0)), Draw((4, 2, 1))))
+    yield Sample((Draw((2, 2, 2), values=(3.0, 1.0, -1.0, 2.0, 1.0, 0.5, 0.75, -2.0)), Draw((2, 3))))
+    yield Sample((Draw((0, 0)), Draw((0, 2))))
+
+
+solve_stack: Any = stacked(
+    "linalg_solve_stack(Tensor self, Tensor other) -> Tensor",
+    _solve_meta,
+    _solve_kernel,
+    doc="""The solutions of systems of linear equations, for right sides that are matrices.
+
+    Args:
+        self: a tensor of shape ``(..., M, M)``.
+        other: a tensor of shape ``(..., M, K)``.
+
+    Returns:
+        A tensor of shape ``(..., M, K)``.
+
+    >>> td.ops.td.linalg_solve_stack(td.eye(2) * 2, td.eye(2)).tolist()
+    [[0.5, 0.0], [0.0, 0.5]]
+    """,
+    reference="numpy.linalg.solve",
+    derivative=Rule(
+        vjp={"self": _by_matrix, "other": _by_right_side},
+        jvp={
+            "self": lambda t, self, out: -solve_stack(self, matmul(t, out)),
+            "other": lambda t, self: solve_stack(self, t),
+        },
+    ),
+    samples=_right_sides,
+    errors=lambda: [
+        Bad((Draw((2, 3)), Draw((2, 2))), ValueError, "square"),
+        Bad((Draw((2, 2)), Draw((3, 2))), ValueError, "do not fit"),
+        Bad((Draw((2, 2), values=(1, 2, 2, 4)), Draw((2, 2))), ValueError, "Singular"),
+    ],
+    rule=_solve_batched,
+)
+
+
+@composite(
+    "linalg_solve(Tensor self, Tensor other) -> Tensor",
+    doc="""The solutions of systems of linear equations, ``self @ x = other``.
+
+    Args:
+        self: a tensor of shape ``(..., M, M)``.
+        other: a vector ``(M,)``, or a tensor of shape ``(..., M, K)``; the leading axes broadcast.
+
+    Returns:
+        A tensor of shape ``(..., M)`` or ``(..., M, K)`` and the promoted dtype.
+
+    Raises:
+        LinearAlgebraError: a matrix is singular.
+        ShapeError: the matrices are not square, or the shapes do not fit.
+        DTypeError: neither float32, float64 nor complex.
+
+    >>> td.linalg.solve(td.asarray([[2.0, 0.0], [0.0, 4.0]]), td.asarray([2.0, 2.0])).tolist()
+    [1.0, 0.5]
+    """,
+    reference=references.solve,
+    samples=lambda dtype: [
+        Sample((well_conditioned(3), Draw((3,)))),
+        Sample((well_conditioned(3), Draw((2, 3, 1)))),
+        Sample((Draw((2, 2, 2), values=(3.0, 1.0, -1.0, 2.0, 1.0, 0.5, 0.75, -2.0)), Draw((2,)))),
+    ],
+    errors=lambda: [
+        Bad((Draw((2, 3)), Draw((2,))), ValueError, "square"),
+        Bad((Draw((2, 2)), Draw((3,))), ValueError, "do not fit"),
+        Bad((Draw((2, 2)), Draw(())), ValueError, "two axes"),
+    ],
+    dtypes=TAKEN,
+    tolerance=SOLVED,
+    method=False,
+)
+def solve(self: Any, other: Any) -> Any:
+    if len(spec_of(other).shape) != 1:
+        return solve_stack(self, other)
+    return squeeze(solve_stack(self, expand_dims(other, -1)), -1)
+
+
+@composite(
+    "linalg_inv(Tensor self) -> Tensor",
+    doc="""The inverses of a stack of square matrices.
+
+    Args:
+        self: a tensor of shape ``(..., M, M)``.
+
+    Returns:
+        A tensor of the same shape and dtype.
+
+    Raises:
+        LinearAlgebraError: a matrix is singular.
+        ShapeError: the matrices are not square.
+        DTypeError: neither float32, float64 nor complex.
+
+    >>> td.linalg.inv(td.eye(2) * 2).tolist()
+    [[0.5, 0.0], [0.0, 0.5]]
+    """,
+    reference="numpy.linalg.inv",
+    samples=square_samples,
+    errors=lambda: [*square_errors(), Bad((Draw((2, 2), values=(1, 2, 2, 4)),), ValueError, "Singular")],
+    dtypes=TAKEN,
+    tolerance=SOLVED,
+    method=False,
+)
+def inv(self: Any) -> Any:
+    spec = matrices("inv", self, is_square=True)
+    return solve_stack(self, eye(spec.shape[-1], dtype=spec.dtype, device=spec.device))
+
+
+# -- determinants ------------------------------------------------------------------------------------------------------
+def _number_of_matrix(name: str, x: Any) -> TensorSpec:
+    spec = matrices(name, x, is_square=True)
+    return TensorSpec(spec.shape[:-2], spec.dtype, spec.device)
+
+
+def _each(g: Any) -> Any:
+    """A number for each matrix, so that it broadcasts with the matrices."""
+    return reshape(g, (*g.shape, 1, 1))
+
+
+det: Any = stacked(
+    "linalg_det(Tensor self) -> Tensor",
+    lambda self: _number_of_matrix("det", self),
+    lambda xp, self: xp.asarray(xp.linalg.det(self)),
+    doc="""The determinants of a stack of square matrices.
+
+    Args:
+        self: a tensor of shape ``(..., M, M)``.
+
+    Returns:
+        A tensor of shape ``(...)`` and the same dtype. Its derivative needs regular matrices.
+
+    Raises:
+        ShapeError: the matrices are not square.
+        DTypeError: neither float32, float64 nor complex.
+
+    >>> td.linalg.det(td.eye(2) * 2).item()
+    4.0
+    """,
+    reference="numpy.linalg.det",
+    derivative=Rule(vjp={"self": lambda g, self, out: _each(g * out) * matrix_transpose(inv(self))}),
+)
+
+
+def _slogdet_meta(self: Any) -> tuple[TensorSpec, TensorSpec]:
+    spec = _number_of_matrix("slogdet", self)
+    return spec, TensorSpec(spec.shape, real_dtype(spec.dtype), spec.device)
+
+
+def _slogdet_vjp(g: Any, self: Any, out: Any) -> Any:
+    of_sign, of_log = g
+    if spec_of(self).dtype.kind == "c":
+        of_log = of_log + 1j * imag(of_sign * out[0])
+    return _each(of_log) * matrix_transpose(inv(self))
+
+
+slogdet: Any = stacked(
+    "linalg_slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)",
+    _slogdet_meta,
+    lambda xp, self: tuple(map(xp.asarray, xp.linalg.slogdet(self))),
+    doc="""The signs of the determinants and the logarithms of their magnitudes.
+
+    Args:
+        self: a tensor of shape ``(..., M, M)``.
+
+    Returns:
+        ``(sign, logabsdet)``, each of shape ``(...)``; a complex sign has magnitude 1.
+
+    Raises:
+        ShapeError: the matrices are not square.
+        DTypeError: neither float32, float64 nor complex.
+
+    >>> [x.item() for x in td.linalg.slogdet(td.eye(2))]
+    [1.0, 0.0]
+    """,
+    reference=references.slogdet,
+    derivative=Rule(vjp={"self": _slogdet_vjp}),
+)
+
+
+# -- pinv --------------------------------------------------------------------------------------------------------------
+def _pinv_meta(self: Any, *, rtol: float | None = None) -> TensorSpec:
+    spec = matrices("pinv", self)
+    return TensorSpec((*spec.shape[:-2], *spec.shape[:-3:-1]), spec.dtype, spec.device)
+
+
+def _pinv_kernel(xp: Any, self: Any, *, rtol: float | None) -> Any:
+    limit = max(self.shape[-2:]) * xp.finfo(self.dtype).eps if rtol is None else rtol
+    return guarded("pinv", lambda: xp.linalg.pinv(self, limit))
+
+
+def _pinv_vjp(g: Any, self: Any, out: Any) -> Any:
+    """Source: Golub and Pereyra, The differentiation of pseudo-inverses, 1973."""
+    p, gh = adjoint(out), matrix_transpose(g)
+    kept = gh - matmul(self, matmul(out, gh))
+    found = matmul(kept, matmul(out, p)) - matmul(p, matmul(adjoint(gh), p))
+    inner = matmul(p, matmul(out, gh))
+    found = found + inner - matmul(inner, matmul(out, self))
+    return conj(found) if spec_of(found).dtype.kind == "c" else found
+
+
+pinv: Any = stacked(
+    "linalg_pinv(Tensor self, *, float? rtol=None) -> Tensor",
+    _pinv_meta,
+    _pinv_kernel,
+    doc="""The pseudo-inverses (Moore and Penrose) of a stack of matrices.
+
+    Args:
+        self: a tensor of shape ``(..., M, N)``.
+        rtol: singular values up to this part of the largest count as 0; None: the dtype's precision times the longer
+            side.
+
+    Returns:
+        A tensor of shape ``(..., N, M)`` and the same dtype; its derivative keeps the rank.
+
+    Raises:
+        ShapeError: there are fewer than two axes.
+        DTypeError: neither float32, float64 nor complex.
+
+    >>> td.linalg.pinv(td.eye(2) * 2).tolist()
+    [[0.5, 0.0], [0.0, 0.5]]
+    """,
+    reference=references.pinv,
+    derivative=Rule(vjp={"self": _pinv_vjp}),
+    samples=oblong_samples,
+    errors=oblong_errors,
+)
+
+
+# -- powers ------------------------------------------------------------------------------------------------------------
+@composite(
+    "linalg_matrix_power(Tensor self, int n) -> Tensor",
+    doc="""Products of each square matrix with itself.
+
+    Args:
+        self: a tensor of shape ``(..., M, M)``.
+        n: how many factors; negative: of the inverse; 0: the identity.
+
+    Returns:
+        A tensor of the same shape and dtype.
+
+    Raises:
+        LinearAlgebraError: ``n`` is negative and a matrix is singular.
+        ShapeError: the matrices are not square.
+        DTypeError: neither float32, float64 nor complex.
+
+    >>> td.linalg.matrix_power(td.eye(2) * 2, 3).tolist()
+    [[8.0, 0.0], [0.0, 8.0]]
+    """,
+    reference="numpy.linalg.matrix_power",
+    samples=lambda dtype: [Sample((well_conditioned(3), n)) for n in (0, 1, 2, 5, -1, -3)],
+    errors=lambda: [Bad((Draw((2, 3)), 2), ValueError, "square")],
+    dtypes=TAKEN,
+    tolerance=SOLVED,
+    method=False,
+)
+def matrix_power(self: Any, n: int) -> Any:
+    spec = matrices("matrix_power", self, is_square=True)
+    if n == 0:
+        unit = eye(spec.shape[-1], dtype=spec.dtype, device=spec.device)
+        return zeros(spec.shape, dtype=spec.dtype, device=spec.device) + broadcast_to(unit, spec.shape)
+    base, left, found = (inv(self) if n < 0 else self), abs(n), None
+    while left:
+        if left % 2:
+            found = base if found is None else matmul(found, base)
+        left //= 2
+        base = matmul(base, base) if left else base
+    return found

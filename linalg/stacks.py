@@ -1,0 +1,52 @@
+"""Functions that the standard has in ``linalg`` for the last two axes, where NumPy has them for the first two."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..operators import diagonals
+from ..operators.rules import spec_of
+from ..registry.dtypes import DType, as_dtype
+
+
+def diagonal(x: Any, /, *, offset: int = 0) -> Any:
+    """A diagonal of each matrix in a stack.
+
+    Args:
+        x: a tensor of shape ``(..., M, N)``.
+        offset: which diagonal: 0 is the main one, positive ones lie above it.
+
+    Returns:
+        A tensor of shape ``(..., min(M, N))`` for the main one.
+
+    Raises:
+        OutOfBoundsError: there are fewer than two axes.
+
+    >>> import tandem as td
+    >>> td.linalg.diagonal(td.ones((5, 2, 3))).shape
+    (5, 2)
+    """
+    return diagonals.diagonal(x, offset, -2, -1)
+
+
+def trace(x: Any, /, *, offset: int = 0, dtype: DType | None = None) -> Any:
+    """The sum along a diagonal of each matrix in a stack.
+
+    Args:
+        x: a tensor of shape ``(..., M, N)``.
+        offset: which diagonal: 0 is the main one, positive ones lie above it.
+        dtype: the dtype to sum in; None: that of the tensor, int64 for small integers.
+
+    Returns:
+        A tensor of shape ``(...)``.
+
+    Raises:
+        OutOfBoundsError: there are fewer than two axes.
+
+    >>> import tandem as td
+    >>> td.linalg.trace(td.ones((5, 2, 3))).shape
+    (5,)
+    """
+    if dtype is not None and spec_of(x).dtype is not as_dtype(dtype):
+        x = x.astype(dtype)
+    return diagonals.trace(x, offset, -2, -1)
