@@ -14,7 +14,10 @@ __all__ = ["unsupported", "write_cuda"]
 
 
 def write_cuda(
-    kernel: FusedKernel, comments: Sequence[str] = (), unaligned: Iterable[int] = ()
+    kernel: FusedKernel,
+    comments: Sequence[str] = (),
+    unaligned: Iterable[int] = (),
+    private: Iterable[int] = (),
 ) -> list[CudaKernel]:
     """The kernels that do what a kernel of the loop IR does, to be launched in order on one stream.
 
@@ -22,6 +25,8 @@ def write_cuda(
         kernel: of the loop IR.
         comments: lines that say what it computes, which come before it.
         unaligned: the parameters whose data need not be aligned to 16 bytes.
+        private: the parameters that nothing reads after the kernel; where they fit they stay in registers, and are not
+            parameters of what is returned.
 
     Returns:
         Usually one; several where few reductions are so long that many blocks share each; none where there is nothing
@@ -35,5 +40,5 @@ def write_cuda(
     if space.rows == 0:
         return []
     if any(reductions(stage) for stage in kernel.stages):
-        return write_rows(kernel, space, comments, frozenset(unaligned))
+        return write_rows(kernel, space, comments, frozenset(unaligned), frozenset(private))
     return [write_elementwise(kernel, space, comments, unaligned)]

@@ -8,9 +8,10 @@ only that thread reads), and device memory is passed over once.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from ....lowering.loops import FusedKernel, Reduce, Stage
+from ....lowering.loops import Buffer, FusedKernel, Reduce, Stage
 from .kernel import WORKSPACE, CudaKernel
 from .plan import Plan, among, is_full, make_plan
 from .reducers import Reducer, reducer
@@ -29,7 +30,11 @@ class Part(NamedTuple):
 
 
 def write_rows(
-    kernel: FusedKernel, space: Space, comments: Sequence[str], unaligned: frozenset[int]
+    kernel: FusedKernel,
+    space: Space,
+    comments: Sequence[str],
+    unaligned: frozenset[int],
+    private: frozenset[int] = frozenset(),
 ) -> list[CudaKernel]:
     """The kernels of a loop with reductions.
 
@@ -38,21 +43,31 @@ def write_rows(
         space: what it runs over.
         comments: lines that say what it computes.
         unaligned: the parameters whose data need not be aligned to 16 bytes.
+        private: the parameters that nothing reads after the kernel.
     """
     over = reduced_dims(kernel)
     full = [stage for stage in kernel.stages if is_full(stage, kernel, over)]
     plan = make_plan(kernel, space, full, unaligned)
+    kernel = _without(kernel, [b for b in kernel.buffers if b.param in private and b.name in plan.cached])
     reducers = {r.into: reducer(r, _chain(space, plan)) for stage in full for r in reductions(stage)}
     parts, used = _parts(kernel, space, plan, full, reducers)
-    private = RowPart.private_bytes(kernel, space, plan, full)
+    more = RowPart.private_bytes(kernel, space, plan, full)
     found = []
     for number, part in enumerate(parts):
         name = kernel.name if len(parts) == 1 else f"{kernel.name}_{number}"
         notes = [*comments, f"pass {number + 1} of {len(parts)}"] if len(parts) > 1 else comments
         writer = RowPart(name, kernel, space, plan, full, reducers, used)
         found.append(writer.write(part.stages, part.merged, part.leaves_partials, notes))
-    total = used + private
+    total = used + more
     return [k._replace(temporaries=total if WORKSPACE in k.params else 0) for k in found]
+
+
+def _without(kernel: FusedKernel, dropped: list[Buffer]) -> FusedKernel:
+    """The kernel with some parameters made private, as they stay in registers."""
+    if not dropped:
+        return kernel
+    buffers = tuple(replace(b, param=None, offset=0) if b in dropped else b for b in kernel.buffers)
+    return replace(kernel, buffers=buffers)
 
 
 def _chain(space: Space, plan: Plan) -> int:

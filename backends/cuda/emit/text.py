@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
@@ -62,7 +63,36 @@ class Text:
         notes = [f"// {comment}\n" for comment in comments]
         separator = ",\n    "
         head = f'extern "C" __global__ void __launch_bounds__({threads}) {name}(\n    '
-        return "".join([*notes, head, separator.join(parameters), ") {\n", "\n".join(self.lines), "\n}\n"])
+        lines = _needed(self.lines)
+        return "".join([*notes, head, separator.join(parameters), ") {\n", "\n".join(lines), "\n}\n"])
+
+
+_CONSTANT = re.compile(r"\s*const [\w ]+?[*]* ?(?:const )?(\w+) = .*;$")
+
+
+def _needed(lines: list[str]) -> list[str]:
+    """The lines without constants that nothing in their block reads."""
+    while True:
+        words = [set(re.findall(r"\w+", line)) for line in lines]
+        named = [_CONSTANT.match(line) for line in lines]
+        kept = [
+            line
+            for place, (line, found) in enumerate(zip(lines, named, strict=True))
+            if not found or any(found[1] in words[k] for k in _rest_of_block(lines, place))
+        ]
+        if len(kept) == len(lines):
+            return lines
+        lines = kept
+
+
+def _rest_of_block(lines: list[str], place: int) -> Iterator[int]:
+    """The numbers of the lines after one, in its block."""
+    depth = len(lines[place]) - len(lines[place].lstrip())
+    for k in range(place + 1, len(lines)):
+        indented = lines[k].startswith(" ")
+        if indented and len(lines[k]) - len(lines[k].lstrip()) < depth:
+            return
+        yield k
 
 
 Leaf = Callable[[Expr], str]

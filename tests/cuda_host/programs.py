@@ -1,0 +1,144 @@
+"""Lower graphs with the CUDA printer and run their kernels on the CPU: many graphs in one translation unit."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from tandem import config
+from tandem.backends.cuda.emit.fused import write_cuda
+from tandem.backends.cuda.emit.kernel import module_source
+from tandem.backends.cuda.emit.types import CTYPE
+from tandem.eager.tensor import wrap
+from tandem.lowering.evaluate import call
+from tandem.lowering.lowered import Backend, Lowered
+from tandem.lowering.resolve import Target
+from tandem.lowering.steps import KernelStep, is_empty
+from tandem.tracer.graph import derive, map_values
+
+from .build import HostModule, run_kernels
+
+ARCHITECTURES = (80, 90, 100)
+OPTIONS = ("--std=c++17", "--fmad=false")
+ZONE = 64
+
+
+def _target():
+    return Target(lambda dtype: dtype in CTYPE, lambda node: None)
+
+
+class Memory:
+    """An array between red zones, which tell whether a kernel wrote outside of it."""
+
+    def __init__(self, shape, dtype, values=None):
+        size = int(np.prod(shape, dtype=int)) * dtype.itemsize
+        self.bytes = np.full(size + 2 * ZONE + 16, 0x5A, np.uint8)
+        first = ZONE + (-(self.bytes.ctypes.data + ZONE)) % 16
+        self.first, self.end = first, first + size
+        self.flat = self.bytes[first : first + size].view(dtype)
+        if values is not None:
+            self.flat[...] = np.ascontiguousarray(values).reshape(-1)
+
+    def check(self):
+        assert (self.bytes[: self.first] == 0x5A).all(), "written before the first element"
+        assert (self.bytes[self.end :] == 0x5A).all(), "written after the last element"
+
+    def at(self, layout):
+        """The elements of a layout."""
+        if layout.size == 0:
+            return np.empty(layout.shape, self.flat.dtype)
+        steps = [s * self.flat.itemsize for s in layout.strides]
+        return np.lib.stride_tricks.as_strided(self.flat[layout.offset :], layout.shape, steps)
+
+
+class Program:
+    """A lowered graph whose kernels have names of their own."""
+
+    def __init__(self, graph, prefix):
+        with config.override(verify=True):
+            self.lowered = Lowered(graph, Backend(_target, None, None))
+        self.graph, self.kernels = graph, {}
+        for step in self.lowered.steps:
+            if isinstance(step, KernelStep) and not is_empty(step):
+                kernel = dataclasses.replace(step.kernel, name=f"{prefix}_{step.kernel.name}")
+                places = [step.params.index(v) for v in step.temporaries]
+                comments = [f"{n.op.name} ({n.source or 'unknown line'})" for n in step.nodes]
+                self.kernels[id(step)] = write_cuda(kernel, comments, private=places)
+
+    def written(self):
+        """Its kernels."""
+        return [k for found in self.kernels.values() for k in found]
+
+    def run(self, module, args):
+        """The results for arrays and Python scalars."""
+        given = [*args, *derive(self.graph, args), *(t._array for t in self.graph.constants)]
+        parameters = self.graph.parameters
+        scalars = [a for v, a in zip(parameters, given, strict=True) if v.weak is not None]
+        memory = {
+            v: Memory(v.shape, v.spec.dtype.np, a)
+            for v, a in zip(parameters, given, strict=True)
+            if v.weak is None
+        }
+        self.weak = {v: a for v, a in zip(parameters, given, strict=True) if v.weak is not None}
+        memory |= {v: Memory(v.shape, t._array.dtype, t._array) for v, t in self.lowered.folded}
+        for step in self.lowered.steps:
+            self._step(step, module, memory, scalars)
+        for found in memory.values():
+            found.check()
+        return [self._output(place, o, memory) for place, o in enumerate(self.lowered.outputs)]
+
+    def _step(self, step, module, memory, scalars):
+        if isinstance(step, KernelStep):
+            for v in step.params:
+                memory.setdefault(v, Memory(v.shape, v.spec.dtype.np))
+            if id(step) in self.kernels:
+                run_kernels(module, self.kernels[id(step)], [memory[v].flat for v in step.params], scalars)
+            return
+        found = iter(
+            self.weak[root] if root.weak is not None else wrap(memory[root].at(layout).copy())
+            for root, layout in step.operands
+        )
+        node = step.node
+        args = map_values(lambda value: next(found), node.args)
+        kwargs = {name: map_values(lambda value: next(found), arg) for name, arg in node.kwargs.items()}
+        for out, result in zip(node.outputs, call(node, args, kwargs), strict=True):
+            memory[out] = Memory(out.shape, out.spec.dtype.np, result._array)
+
+    def _output(self, place, output, memory):
+        lowered = self.lowered
+        if output.kind == "object":
+            return lowered.optimized.outputs[place]
+        constants = [v for v, _ in lowered.folded]
+        values = {"parameter": self.graph.parameters, "storage": lowered.storages, "constant": constants}
+        value = values[output.kind][output.index]
+        if value.weak is not None:
+            return np.asarray(self.weak[value], value.spec.dtype.np)
+        memory.setdefault(value, Memory(value.shape, value.spec.dtype.np))
+        return memory[value].at(output.layout)
+
+
+def compile_nvrtc(source, architecture, options=OPTIONS):
+    """The cubin of a module; whatever NVRTC has to say about it is an error."""
+    from cupy.cuda import nvrtc
+
+    program = nvrtc.createProgram(source, "kernels.cu", (), ())
+    try:
+        try:
+            nvrtc.compileProgram(program, (f"-arch=sm_{architecture}", *options))
+        except nvrtc.NVRTCError as error:
+            raise AssertionError(f"NVRTC refuses a module: {nvrtc.getProgramLog(program)}") from error
+        log = nvrtc.getProgramLog(program).strip("\0 \n")
+        assert not log, log
+        return nvrtc.getCUBIN(program)
+    finally:
+        nvrtc.destroyProgram(program)
+
+
+def check_batch(kernels, architectures=ARCHITECTURES):
+    """Compile kernels for every architecture and for the CPU; the module that runs them there."""
+    if not kernels:
+        return None
+    source = module_source(kernels)
+    for architecture in architectures:
+        assert compile_nvrtc(source, architecture)
+    return HostModule(source)
