@@ -2,6 +2,7 @@
 
 The body of a loop is differentiated from its graph, so a rule that the user has written has to be in the graph. Below
 the layers the call is its graph; a level that differentiates, and a batch, call the function with its rule instead.
+So it is with what is to be computed again for its derivative.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 from .. import pytree
 from ..eager.batched.mapping import mapped
+from ..eager.recompute import Frame
 from ..eager.tensor import Tensor
 from ..operators.batching import Batched, BatchInfo
 from ..operators.declare import Declaration
@@ -19,7 +21,7 @@ from ..tracer.graph import Graph
 from .batching import batched_graph
 from .ops import LIBRARY, run_body, wrapped
 from .structure import as_tensor
-from .subgraph import trace_body
+from .subgraph import run_graph, trace_body
 
 Function = Callable[..., Any]
 
@@ -33,27 +35,61 @@ def call(name: str, run: Function, again: Function, leaves: list[Any]) -> Any:
         again: the same with its rule.
         leaves: its arguments; what is no tensor is fixed.
     """
-    places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
-    fixed = list(leaves)
-    structure = pytree.flatten(None)[1]
-
-    def filled(tensors: Any) -> list[Any]:
-        for place, tensor in zip(places, tensors):
-            fixed[place] = tensor
-        return list(fixed)
-
-    def traced(*tensors: Any) -> list[Any]:
-        nonlocal structure
-        found, structure = pytree.flatten(run(filled(tensors)))
-        return [as_tensor(leaf) for leaf in found]
+    made = _Call(name, run, leaves)
 
     def with_rule(*tensors: Any) -> list[Any]:
-        return [as_tensor(leaf) for leaf in pytree.flatten(again(filled(tensors[: len(places)])))[0]]
+        found = again(made.filled(tensors[: len(made.tensors)]))
+        return [as_tensor(leaf) for leaf in pytree.flatten(found)[0]]
 
-    tensors = [leaves[place] for place in places]
-    closed = trace_body(name, traced, [x.spec for x in tensors])
-    found = CALL(closed.graph, with_rule, [*tensors, *closed.reached])
-    return structure.unflatten(found)
+    return made.recorded(with_rule)
+
+
+def checkpointed(fun: Function, args: Any, kwargs: Any, policy: Any) -> Any:
+    """Record a call of a function whose derivative computes it again; its graph is what is computed again."""
+    leaves, treedef = pytree.flatten((args, kwargs))
+
+    def run(given: list[Any]) -> Any:
+        given_args, given_kwargs = treedef.unflatten(given)
+        return fun(*given_args, **given_kwargs)
+
+    made = _Call(f"checkpoint({getattr(fun, '__name__', fun)})", run, leaves)
+
+    def of_graph(*tensors: Any) -> tuple[Any, ...]:
+        return tuple(run_graph(made.closed.graph, tensors))
+
+    return made.recorded(lambda *tensors: Frame(of_graph, tensors, {}, policy).run())
+
+
+class _Call:
+    """A function traced to a graph.
+
+    Attributes:
+        tensors: those of its arguments that are tensors.
+        closed: its graph.
+    """
+
+    def __init__(self, name: str, run: Function, leaves: list[Any]):
+        self._places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+        self._leaves, self._run = leaves, run
+        self.tensors = [leaves[place] for place in self._places]
+        self._structure = pytree.flatten(None)[1]
+        self.closed = trace_body(name, self._traced, [x.spec for x in self.tensors])
+
+    def filled(self, tensors: Any) -> list[Any]:
+        """The arguments with other tensors."""
+        found = list(self._leaves)
+        for place, tensor in zip(self._places, tensors):
+            found[place] = tensor
+        return found
+
+    def _traced(self, *tensors: Any) -> list[Any]:
+        found, self._structure = pytree.flatten(self._run(self.filled(tensors)))
+        return [as_tensor(leaf) for leaf in found]
+
+    def recorded(self, rule: Function) -> Any:
+        """The results of a node that holds the graph, and the rule."""
+        found = CALL(self.closed.graph, rule, [*self.tensors, *self.closed.reached])
+        return self._structure.unflatten(found)
 
 
 def _specs(body: Graph, again: Any, operands: Any) -> tuple[Any, ...]:

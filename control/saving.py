@@ -1,9 +1,13 @@
-"""Which values of a body are saved for its derivative, and which are computed again from others."""
+"""Which values of a body are saved for its derivative, and which are computed again from others.
+
+What :func:`tandem.checkpoint` computes again begins with barriers; it belongs to the derivative.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..lowering.loop_passes import part_of
 from ..tracer.graph import Graph, Node, Value
 
 # Elementwise operators that cost next to nothing beside reading their operands.
@@ -26,8 +30,10 @@ def saved_values(joint: Graph, primals: Sequence[Value], carried: int, results: 
     free = set(primals[carried:])
     later = set(joint.inputs[len(primals) :])
     crossing: dict[Value, None] = {}
+    first = set(part_of(joint, (), joint.outputs[:results]).nodes)
     for node in joint.nodes:
-        if any(value in later for value in node.inputs):
+        is_again = node.op.schema.name == "recompute_barrier" and node not in first
+        if is_again or any(value in later for value in node.inputs):
             later.update(node.outputs)
             crossing.update(dict.fromkeys(value for value in node.inputs if value not in later))
     crossing.update(dict.fromkeys(out for out in joint.outputs[results:] if out not in later))

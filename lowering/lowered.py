@@ -172,7 +172,8 @@ def _flops(node: Any) -> int:
     if decl is None or decl.kind in ("view", "creation"):
         return 0
     if decl.kind == "contraction" and isinstance(node.args[0], Value):
-        return 2 * size * int(node.args[0].shape[-1])
+        steps = int(node.args[0].shape[0]) if node.op.name == "control::sum_products" else 1
+        return 2 * size * steps * int(node.args[0].shape[-1])
     if decl.kind in ("reduction", "scan"):
         return int(node.args[0].spec.size)
     return size

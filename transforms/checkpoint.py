@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import lazy
+from ..eager.level_stack import stack
 from ..errors import ArgumentError
 from .arguments import check_callable
 
@@ -50,6 +51,8 @@ def checkpoint(fun: Callable[..., Any] | None = None, *, policy: Policy | None =
         if policy is everything_saveable:
             return function(*args, **kwargs)
         kept = None if policy is nothing_saveable else policy
+        if stack.in_body and len(stack.levels) <= stack.floor:
+            return lazy.control_machinery("custom_calls").checkpointed(function, args, kwargs, kept)
         return lazy.recomputation().Frame(function, args, kwargs, kept).run()
 
     return checkpointed
