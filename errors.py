@@ -29,7 +29,7 @@ class TreeError(ArgumentError, ValueArgumentError):
     """Pytrees differ where they must not; the message names the key path."""
 
 
-class ShapeError(TandemError, ValueError):
+class ShapeError(TandemError, TypeError, ValueError):
     """Shapes do not fit each other, or do not fit the operator."""
 
 
@@ -43,6 +43,10 @@ class ScalarOverflowError(TandemError, OverflowError):
 
 class OutOfBoundsError(TandemError, IndexError):
     """An index or an axis lies outside of the array."""
+
+
+class AxisError(OutOfBoundsError, ValueArgumentError):
+    """An array has no such axis to map over."""
 
 
 class IndexArgumentError(TandemError, IndexError, TypeError):
@@ -117,6 +121,10 @@ class AutogradError(TandemError, RuntimeError):
 
 class RuleError(TreeError, ShapeError, AutogradError):
     """A derivative written by hand gives what does not fit its function: another structure, shape or number."""
+
+
+class TangentError(ShapeError, DTypeError):
+    """A tangent or a cotangent has another shape or dtype than its value."""
 
 
 class NotDifferentiableError(AutogradError, TypeError):

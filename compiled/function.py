@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from .. import config
 from ..eager import dispatch_mode as modes
 from ..eager.autocast import context_key
-from ..eager.level_stack import stack
+from ..eager.level_stack import named_axes, stack
 from ..eager.levels import Level, LevelTensor, unwrap
 from ..eager.tensor import Tensor
 from ..eager.transfer import UNCOMPILED
@@ -116,6 +116,8 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
     def _call_plain(self, bound: Bound, form: Any) -> Any:
         """Answer a call without values of transforms."""
         found, scalars = self._answer(bound, self._keys(bound))
+        if named_axes():
+            form = None  # machine code would not notice that they are others
         if found.overlaps(bound.leaves):
             return self._plainly(bound)
         if found.derivative is not None:
@@ -294,4 +296,5 @@ def _form(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, tuple[str
 
 
 def _cache_key(bound: Bound, keys: Keys) -> Any:
-    return bound.treedef, keys, bound.static_keys, state.include, state.exclude, context_key()
+    context = context_key(), named_axes()
+    return bound.treedef, keys, bound.static_keys, state.include, state.exclude, *context

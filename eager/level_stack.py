@@ -67,6 +67,11 @@ class _Stack(threading.local):
 stack = _Stack()
 
 
+def named_axes() -> tuple[tuple[Any, int], ...]:
+    """The axes of ``vmap`` that have names now, and their sizes."""
+    return tuple((x.axis_name, x.batch_size) for x in stack.levels if x.axis_name is not None)
+
+
 @contextmanager
 def open_level(
     name: str, origin: str, forward: Callable[[Level, Operator, Args, Kwargs], Any] | None = None

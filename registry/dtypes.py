@@ -53,6 +53,11 @@ class DType:
         return self.np
 
     @property
+    def dtype(self) -> NumpyDType:
+        """The NumPy dtype, where NumPy looks for it: ``np.zeros(3, td.float32)``."""
+        return self.np
+
+    @property
     def is_floating(self) -> bool:
         """Whether values are real floating-point numbers."""
         return self.kind == "f"

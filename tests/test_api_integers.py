@@ -64,8 +64,11 @@ def test_linearize_and_transpose():
     _, derivative = td.linearize(lambda x, n: (x * n, n), 2.0, 3)
     assert derivative(2.0, None)[0].item() == 6.0 and is_zero(derivative(2.0, 5)[1])
     assert td.linear_transpose(lambda z: (1 + 2j) * z, 1j)(3 + 4j)[0].item() == -5 + 10j
-    with pytest.raises(TypeError, match="argument 0 is int64"):
-        td.linear_transpose(lambda n: 2 * n, 1)
+    found = td.linear_transpose(lambda n: 2 * n[1:], td.arange(3))(td.asarray([3, 4]))[0]
+    assert found.tolist() == [0, 6, 8] and found.dtype is td.int64
+    assert td.linear_transpose(lambda n: 2 * n, 1)(3)[0].item() == 6
+    with pytest.raises(TypeError, match="booleans"):
+        td.linear_transpose(lambda n: 2 * n, True)
 
 
 def test_rules_by_hand(way):

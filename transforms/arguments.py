@@ -8,7 +8,7 @@ from typing import Any
 from .. import pytree
 from ..eager.construct import asarray
 from ..eager.tensor import Tensor
-from ..errors import ArgumentError, DTypeError, ShapeError, TandemError, TreeError
+from ..errors import ArgumentError, DTypeError, TandemError, TangentError, TreeError
 from ..registry.values import SCALARS, describe
 
 Positions = int | Sequence[int]
@@ -113,8 +113,7 @@ def matching(name: str, what: str, tree: Any, treedef: Any, values: Sequence[Any
 
     Raises:
         ArgumentError: the trees differ.
-        ShapeError: a shape does.
-        DTypeError: a dtype does.
+        TangentError: a shape or a dtype does.
     """
     leaves = leaves_with_nones(tree, treedef)
     if leaves is None:
@@ -167,9 +166,9 @@ def _match(name: str, what: str, leaf: Any, value: Any, path: str) -> Any:
     elif not isinstance(leaf, Tensor):
         leaf = asarray(leaf)
     if leaf.shape != value.shape:
-        raise ShapeError(f"{name}: the {what}{at} has shape {leaf.shape}, and its value {value.shape}")
+        raise TangentError(f"{name}: the {what}{at} has shape {leaf.shape}, and its value {value.shape}")
     if leaf.dtype is not value.dtype:
-        raise DTypeError(
+        raise TangentError(
             f"{name}: the {what}{at} is {leaf.dtype}, and its value {value.dtype}; cast it with "
             f"t.astype(td.{value.dtype.name})"
         )

@@ -13,9 +13,10 @@ from ..eager.forward import ForwardMeta, forward, tangent_at
 from ..eager.levels import Level, open_level, unwrap, wrap_level
 from ..eager.meta import AutogradMeta
 from ..eager.node import zeros_of
-from ..errors import ArgumentError, NotDifferentiableError
+from ..errors import ArgumentError, DTypeError, NotDifferentiableError
+from ..registry.dtypes import as_dtype, float64
 from ..registry.source import source_line
-from ..registry.values import describe
+from ..registry.values import TensorSpec, describe
 from .arguments import check_callable, matching, name_of, result_leaves, split, tensor_leaves
 from .reverse import Tape, vjp
 from .zeros import zero_tangent
@@ -145,13 +146,15 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
 
     Args:
         fun: a linear function of trees of tensors; that it is linear is not checked.
-        primals: arguments, of which only shapes and dtypes count: tensors, or anything with ``shape`` and ``dtype``.
+        primals: arguments, of which only shapes and dtypes count: tensors, numbers, or anything with ``shape`` and
+            ``dtype``. Integers are gone through as float64, which is exact up to 2**53.
 
     Returns:
         A function that takes a tree like what ``fun`` gives, and gives a tuple with a tree for each argument.
 
     Raises:
-        DTypeError: an argument holds integers.
+        DTypeError: an argument holds booleans.
+        ArgumentError, ShapeError, DTypeError: by that function: the cotangents do not fit what ``fun`` gives.
 
     >>> import tandem as td
     >>> back = td.linear_transpose(lambda x: 3.0 * x[1:], td.zeros(3))
@@ -162,12 +165,25 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
     name = name_of("linear_transpose", fun)
     leaves, treedef = pytree.flatten(list(primals))
     shaped = [x if hasattr(x, "shape") else asarray(x) for x in leaves]
-    zeros = [by_name("zeros")(x.shape, dtype=x.dtype) for x in shaped]
-    tensor_leaves(name, treedef.unflatten(zeros), range(len(primals)), False)
+    specs = [TensorSpec(tuple(x.shape), as_dtype(x.dtype)) for x in shaped]
+    if any(spec.dtype.kind == "b" for spec in specs):
+        raise DTypeError(f"{name}: an argument holds booleans, and linear functions are of numbers")
+    has_integers = any(spec.dtype.is_integer for spec in specs)
 
     def transposed(cotangents: Any) -> tuple[Any, ...]:
         """Cotangents of the arguments from those of what the function gives."""
+        zeros = [zeros_of(spec if spec.dtype.is_inexact else spec._replace(dtype=float64)) for spec in specs]
         back: Callable[..., tuple[Any, ...]] = vjp(fun, *treedef.unflatten(zeros))[1]
-        return back(cotangents)
+        if not has_integers:
+            return back(cotangents)
+        found = pytree.leaves(list(back(pytree.map_tree(_floating, cotangents))))
+        cast = [by_name("astype")(x, spec.dtype) for x, spec in zip(found, specs)]
+        return tuple(treedef.unflatten(cast))
 
     return transposed
+
+
+def _floating(cotangent: Any) -> Any:
+    """A cotangent of integers as one of what stands for them."""
+    cotangent = asarray(cotangent)
+    return cotangent if cotangent.dtype.is_inexact else by_name("astype")(cotangent, float64)

@@ -12,11 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import pytree
+from ..eager.construct import asarray
 from ..eager.level_stack import reopened, stack
 from ..eager.modes import no_grad
 from ..eager.node import zeros_of
 from ..eager.tensor import Tensor
-from ..errors import ArgumentError
+from ..errors import ArgumentError, ShapeError, TreeError
 from ..registry.values import describe
 from .custom_rules import Leaves, ReverseRule, call
 from .forward import jvp, linear_transpose
@@ -61,12 +62,23 @@ def custom_root(
     with no_grad():
         found = solve(f, stop_gradient(initial_guess))
     root, aux = _split("custom_root", found, has_aux)
+    _check_like("custom_root", "solve", root, "the initial guess", initial_guess)
     start = stop_gradient(root)
 
     def derivative(v: Any) -> Any:
         return jvp(f, (start,), (v,))[1]
 
-    result = _corrected(start, lambda x: _negative(f(x)), derivative, tangent_solve, None)
+    def residual(x: Any) -> Any:
+        value = f(x)
+        _check_like("custom_root", "f", value, "its argument", x)
+        return _negative(value)
+
+    def solve_tangents(g: Any, y: Any) -> Any:
+        solution = tangent_solve(g, y)
+        _check_like("custom_root", "tangent_solve", solution, "its argument", y)
+        return solution
+
+    result = _corrected(start, residual, derivative, solve_tangents, None)
     return (result, aux) if has_aux else result
 
 
@@ -109,10 +121,17 @@ def custom_linear_solve(
     def plain_solve(g: Any, y: Any) -> Any:
         return _split("custom_linear_solve", solve(g, y), has_aux)[0]
 
-    back = plain_solve if symmetric else transpose_solve
+    def solve_transposed(g: Any, y: Any) -> Any:
+        other: Any = transpose_solve(g, y)  # type: ignore[misc]
+        _check_like("custom_linear_solve", "transpose_solve", other, "b", b)
+        return other
+
+    back = plain_solve if symmetric else None if transpose_solve is None else solve_transposed
 
     def residual(x: Any) -> Any:
-        return pytree.map_tree(lambda one, two: one - two, b, matvec(x))
+        product = matvec(x)
+        _check_like("custom_linear_solve", "matvec", product, "b", b)
+        return pytree.map_tree(lambda one, two: one - two, b, product)
 
     result = _corrected(stop_gradient(solution), residual, matvec, plain_solve, back)
     return (result, aux) if has_aux else result
@@ -122,6 +141,22 @@ def _check(name: str, **functions: Any) -> None:
     for argument, value in functions.items():
         if not callable(value):
             raise ArgumentError(f"{name}: {argument} is a function, not {describe(value)}")
+
+
+def _check_like(name: str, what: str, found: Any, other: str, like: Any) -> None:
+    """Refuse a result that is not of the structure and the shapes of something."""
+    leaves, treedef = pytree.flatten(found)
+    wanted, there = pytree.flatten(like)
+    if treedef != there:
+        raise TreeError(
+            f"{name}: {what}() gives another structure than {other}{pytree.difference(there, treedef)}"
+        )
+    for leaf, item, path in zip(leaves, wanted, treedef.paths()):
+        if asarray(leaf).shape != asarray(item).shape:
+            at = f" at {path}" if path else ""
+            raise ShapeError(
+                f"{name}: {what}() gives shape {asarray(leaf).shape}{at}, and {other} has {asarray(item).shape}"
+            )
 
 
 def _split(name: str, found: Any, has_aux: bool) -> tuple[Any, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import pytree
-from ...errors import ArgumentError, OutOfBoundsError, ShapeError, TandemError, ValueArgumentError
+from ...errors import ArgumentError, AxisError, ShapeError, TandemError, TreeError, ValueArgumentError
 from ...operators.batching import one_to_front
 from ...registry.values import SCALARS, describe
 from ..construct import asarray
@@ -59,7 +59,7 @@ def _axes_of_arguments(
     given, keywords = treedef.children
     if isinstance(in_axes, tuple | list):
         if len(in_axes) != len(args):
-            raise ArgumentError(
+            raise TreeError(
                 f"{name}: in_axes has {len(in_axes)} items, and the call has {len(args)} positional arguments"
             )
         rows = zip(in_axes, args, given.children)
@@ -76,7 +76,7 @@ def _spread(name: str, what: str, prefix: Any, tree: Any, treedef: pytree.TreeDe
     try:
         axes = pytree.spread_prefix(prefix, tree)
     except ArgumentError as fault:
-        raise ArgumentError(f"{name}: {what} {prefix!r} does not begin as the value does: {fault}") from None
+        raise TreeError(f"{name}: {what} {prefix!r} does not begin as the value does: {fault}") from None
     for axis in axes:
         if axis is not None and type(axis) is not int:
             raise ArgumentError(f"{name}: {what} holds axes, which are ints or None, not {axis!r}")
@@ -116,7 +116,7 @@ def _mapped_leaf(name: str, leaf: Any, axis: int, index: int, treedef: pytree.Tr
     rank = len(tensor.shape)
     if not -rank <= axis < rank:
         seen = f"a {type(leaf).__name__}" if type(leaf) in SCALARS else describe(tensor)
-        raise OutOfBoundsError(
+        raise AxisError(
             f"{name}: {_place(index, treedef)} is {seen} and has no axis {axis} to map over; choose another with "
             "in_axes, or None for what all examples share"
         )
@@ -168,7 +168,7 @@ def _result(name: str, level: Level, leaf: Any, axis: int | None, treedef: pytre
     payload = leaf._payload if own else _repeated(level, _tensor(name, leaf, treedef, index))
     rank = len(payload.shape)
     if not -rank <= axis < rank:
-        raise OutOfBoundsError(
+        raise AxisError(
             f"{name}: the result{_at(treedef, index)} is {describe(leaf)}, and with its examples it has no axis {axis}"
         )
     return _one_from_front(payload, axis % rank)
