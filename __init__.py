@@ -93,8 +93,10 @@ from .vmap import vmap as vmap
 _MODULES = {
     "checkpoint_policies": "transforms.checkpoint_policies",
     "debug": "debug",
+    "fft": "fft",
     "linalg": "linalg",
     "profiler": "profiler",
+    "special": "special",
     "tree": "tree",
 }
 _LATER = {

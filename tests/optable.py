@@ -12,7 +12,9 @@ import importlib
 import zlib
 
 import numpy as np
-import tandem.linalg  # noqa: F401  # declares its operators
+import tandem.fft  # declares its operators
+import tandem.linalg  # likewise
+import tandem.special  # noqa: F401  # likewise
 from tandem.eager.tensor import Tensor, wrap
 from tandem.operators.declare import Draw, declared
 from tandem.operators.rules import compute_dtype, operand_dtypes

@@ -13,7 +13,7 @@ from tandem.errors import UnsupportedError
 from tandem.jit import jit
 from tandem.operators.declare import Draw
 from tandem.registry.function import functions
-from test_ops_gradients import DIFFERENTIABLE, flat, holes, smooth_samples
+from test_ops_gradients import DIFFERENTIABLE, drawn_like, flat, holes, smooth_samples, weighted
 
 OPS = table()
 SIZE = 3  # examples in a batch
@@ -161,7 +161,7 @@ def total(op, call, weights):
         out = call(*values)
         items = [item for item in (out if isinstance(out, tuple) else (out,)) if item.dtype.is_inexact]
         return sum(
-            ((item * w).sum() for item, w in zip(items, weights, strict=True)), td.zeros((), dtype=td.float64)
+            (weighted(item, w) for item, w in zip(items, weights, strict=True)), td.zeros((), dtype=td.float64)
         )
 
     return f
@@ -179,7 +179,7 @@ def gradient_case(op, args, kwargs):
     batches = [np.stack([p, p * 0.75, p * 0.5]) for p in points]
     out = call(*to_tensors(points))
     items = [item for item in (out if isinstance(out, tuple) else (out,)) if item.dtype.is_inexact]
-    weights = [to_tensors(np.asarray(rng.normal(size=item.shape))) for item in items]
+    weights = [to_tensors(np.asarray(drawn_like(item, rng))) for item in items]
     return total(op, call, weights), to_tensors(batches)
 
 

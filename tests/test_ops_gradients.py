@@ -77,6 +77,18 @@ def holes(args, values):
     return tuple(map(fill, args))
 
 
+def drawn_like(item, rng):
+    """Random numbers, complex for a complex result."""
+    parts = [np.asarray(rng.normal(size=item.shape)) for _ in range(2 if item.dtype.kind == "c" else 1)]
+    return parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]
+
+
+def weighted(item, weights):
+    """A real number that depends on all of a result."""
+    found = (item * weights).sum()
+    return td.real(found) if found.dtype.kind == "c" else found
+
+
 def projected(op, args, kwargs, rng):
     """(f, points): ``f`` of float64 tensors gives ``sum(w * op(...))``, over all results of inexact dtype."""
     function = functions[op.name]
@@ -90,8 +102,8 @@ def projected(op, args, kwargs, rng):
         for index, item in enumerate(out if isinstance(out, tuple) else (out,)):
             if item.dtype.is_inexact:
                 if index not in weights:
-                    weights[index] = wrap(np.asarray(rng.normal(size=item.shape)))
-                total = total + (item * weights[index]).sum()
+                    weights[index] = wrap(drawn_like(item, rng))
+                total = total + weighted(item, weights[index])
         return total
 
     return f, points

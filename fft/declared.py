@@ -1,0 +1,181 @@
+"""How the transforms are declared, and what they share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ..errors import ShapeError, ValueArgumentError
+from ..operators.casting import astype
+from ..operators.declare import Bad, Draw, Sample
+from ..operators.kinds import composite
+from ..operators.rearrange import moveaxis
+from ..operators.rules import normalize_axis, spec_of
+from ..registry.dtypes import COMPLEX, DType, complex64, complex128, float32, float64
+from .sums import CLOSE, resized
+
+TAKEN = (float32, float64, *COMPLEX)
+NORMS = ("backward", "ortho", "forward")
+
+_ONE = """{doc}
+
+    Args:
+        self: a {taken} tensor of at least one axis.
+        n: how many points are transformed: what is too much is cut, what lacks is 0; None: {none}.
+        axis: the axis of the points.
+        norm: where the factor goes: ``"backward"`` (to the inverse), ``"forward"``, or ``"ortho"``: its root to both.
+
+    Returns:
+        A {given} tensor.
+
+    Raises:
+        ShapeError: there is no point to transform.
+        ValueArgumentError: another norm.
+        OutOfBoundsError: there is no such axis.
+
+    >>> {example}
+    """
+_MANY = """{doc}
+
+    Args:
+        self: a {taken} tensor.
+        s: how many points are transformed along each of the axes; None: as many as there are.
+        axes: the axes{default}.
+        norm: where the factor goes: ``"backward"`` (to the inverse), ``"forward"``, or ``"ortho"``: its root to both.
+
+    Returns:
+        A {given} tensor.
+
+    Raises:
+        ShapeError: there is no point to transform, or ``s`` and ``axes`` differ in length.
+        ValueArgumentError: another norm.
+        OutOfBoundsError: there is no such axis.
+
+    >>> {example}
+    """
+
+
+def factor(name: str, n: int, norm: str, inverse: bool) -> float:
+    """What the sum of ``n`` points is multiplied with.
+
+    Raises:
+        ValueArgumentError: an unknown norm.
+        ShapeError: there is no point.
+    """
+    if norm not in NORMS:
+        raise ValueArgumentError(f"{name}: norm is one of {', '.join(map(repr, NORMS))}, not {norm!r}")
+    if n < 1:
+        raise ShapeError(f"{name}: needs at least one point to transform, not {n}")
+    if norm == "ortho":
+        return 1 / math.sqrt(n)
+    return 1 / n if (norm == "backward") is inverse else 1.0
+
+
+def along(name: str, x: Any, axis: int, run: Callable[[Any], Any]) -> Any:
+    """What a function of the last axis gives for another one."""
+    at = normalize_axis(name, axis, len(spec_of(x).shape))
+    if at == len(spec_of(x).shape) - 1:
+        return run(x)
+    return moveaxis(run(moveaxis(x, at, -1)), -1, at)
+
+
+def as_complex(x: Any) -> Any:
+    """The tensor as complex numbers of its precision."""
+    dtype = spec_of(x).dtype
+    return x if dtype.kind == "c" else astype(x, complex128 if dtype is float64 else complex64)
+
+
+def scaled(x: Any, by: float) -> Any:
+    """The product with a number; 1 changes nothing."""
+    return x if by == 1.0 else x * by
+
+
+def points(x: Any, n: int | None) -> Any:
+    """The tensor with ``n`` points along its last axis."""
+    return x if n is None or n < 1 else resized(x, n)
+
+
+def one_axis(
+    name: str, doc: str, example: str, *, given: str, real: bool = False, none: str = "as many as there are"
+) -> Callable[[Callable[..., Any]], Any]:
+    """Declare a transform along one axis."""
+    taken = "real" if real else "real or complex"
+    return composite(
+        f"fft_{name}(Tensor self, int? n=None, int axis=-1, str norm='backward') -> Tensor",
+        doc=_ONE.format(doc=doc, taken=taken, given=given, example=example, none=none),
+        reference=f"numpy.fft.{name}",
+        samples=_one_samples,
+        errors=lambda: [
+            Bad((Draw((3,)), 0), ValueError, "at least one point"),
+            Bad((Draw((3,)), 3, 1), IndexError, "out of bounds"),
+            Bad((Draw((3,)), 3, 0, "none"), ValueError, "norm"),
+        ],
+        dtypes=TAKEN[:2] if real else TAKEN,
+        tolerance=CLOSE,
+        method=False,
+    )
+
+
+def _one_samples(dtype: DType) -> Iterable[Sample]:
+    yield Sample((Draw((5,)),))
+    yield Sample((Draw((4,)), 6))
+    yield Sample((Draw((6,)), 3, -1, "ortho"))
+    yield Sample((Draw((4, 3), layout="transposed"), None, 0, "forward"))
+    yield Sample((Draw((2, 3, 4)), 5, 1))
+
+
+def several_axes(
+    name: str, doc: str, example: str, *, given: str, last: bool = False, real: bool = False
+) -> Callable[[Callable[..., Any]], Any]:
+    """Declare a transform along several axes: by default all, or the last two."""
+    words = {
+        "doc": doc,
+        "taken": "real" if real else "real or complex",
+        "given": given,
+        "example": example,
+        "default": "" if last else "; None: the last ones, as many as ``s`` has, or all",
+    }
+    return composite(
+        f"fft_{name}(Tensor self, int[]? s=None, int[]? axes={'[-2, -1]' if last else 'None'}, str norm='backward')"
+        " -> Tensor",
+        doc=_MANY.format(**words),
+        reference=f"numpy.fft.{name}",
+        samples=_pair_samples if last else _many_samples,
+        errors=lambda: [
+            Bad((Draw((3, 3)), (2,), (0, 1)), ValueError, "as many"),
+            Bad((Draw((3, 3)), (2, 2), (0, 2)), IndexError, "out of bounds"),
+            Bad((Draw((3, 3)), (3, 0), (0, 1)), ValueError, "at least one point"),
+        ],
+        dtypes=TAKEN[:2] if real else TAKEN,
+        tolerance=CLOSE,
+        method=False,
+    )
+
+
+def _pair_samples(dtype: DType) -> Iterable[Sample]:
+    yield Sample((Draw((3, 4)),))
+    yield Sample((Draw((2, 3, 4)), (4, 2)))
+    yield Sample((Draw((3, 2, 4)), None, (0, 2), "ortho"))
+
+
+def _many_samples(dtype: DType) -> Iterable[Sample]:
+    yield Sample((Draw((3, 4)),))
+    yield Sample((Draw((2, 3, 4)), (4, 2), (0, -1)))
+    yield Sample((Draw((3, 2, 4)), None, (2, 1), "forward"))
+    yield Sample((Draw((5,)),))
+
+
+def axes_and_sizes(name: str, x: Any, s: Any, axes: Any) -> list[tuple[int, int | None]]:
+    """The axes with the number of points along each.
+
+    Raises:
+        ShapeError: ``s`` and ``axes`` differ in length.
+    """
+    rank = len(spec_of(x).shape)
+    if axes is None:
+        axes = tuple(range(rank) if s is None else range(rank - len(s), rank))
+    if s is not None and len(s) != len(axes):
+        raise ShapeError(f"{name}: s {tuple(s)} needs as many sizes as there are axes, {tuple(axes)}")
+    found = [normalize_axis(name, axis, rank) for axis in axes]
+    return list(zip(found, s if s is not None else [None] * len(found)))

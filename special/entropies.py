@@ -1,0 +1,80 @@
+"""Logarithms times numbers, with their limits at 0, and the log odds."""
+
+from __future__ import annotations
+
+from ..operators import scalar as s
+from ..operators.derivatives import Partials
+from ..operators.exponential import log, log1p
+from ..operators.kinds import binary, unary
+from ..registry.dtypes import FLOATS
+
+
+def _xlogy(x: s.Expr, y: s.Expr) -> s.Expr:
+    return s.select(s.logical_and(s.eq(x, 0), s.logical_not(s.isnan(y))), s.const(0, x.dtype), x * s.log(y))
+
+
+def _xlog1py(x: s.Expr, y: s.Expr) -> s.Expr:
+    return s.select(s.logical_and(s.eq(x, 0), s.logical_not(s.isnan(y))), s.const(0, x.dtype), x * s.log1p(y))
+
+
+xlogy = binary(
+    "special_xlogy",
+    _xlogy,
+    doc="self * log(other), and 0 where `self` is 0.",
+    example="td.special.xlogy(td.asarray([0.0, 2.0]), td.asarray([0.0, 1.0])) -> [0.0, 0.0]",
+    reference="scipy.special.xlogy",
+    dtypes=FLOATS,
+    domain=(1.5, 3.0),
+    derivative=Partials({"self": lambda other: log(other), "other": lambda self, other: self / other}),
+    method=False,
+)
+xlog1py = binary(
+    "special_xlog1py",
+    _xlog1py,
+    doc="self * log(1 + other), and 0 where `self` is 0.",
+    example="td.special.xlog1py(td.asarray([0.0, 2.0]), td.asarray([-1.0, 0.0])) -> [0.0, 0.0]",
+    reference="scipy.special.xlog1py",
+    dtypes=FLOATS,
+    domain=(0.25, 3.0),
+    derivative=Partials(
+        {"self": lambda other: log1p(other), "other": lambda self, other: self / (1 + other)}
+    ),
+    method=False,
+)
+
+
+def _entr(x: s.Expr) -> s.Expr:
+    below = s.select(s.lt(x, 0), s.const(float("-inf"), x.dtype), -(x * s.log(x)))
+    return s.select(s.eq(x, 0), s.const(0, x.dtype), below)
+
+
+entr = unary(
+    "special_entr",
+    _entr,
+    doc="-self * log(self): 0 at 0, -inf below.",
+    example="td.special.entr(td.asarray([0.0, 1.0])) -> [0.0, -0.0]",
+    reference="scipy.special.entr",
+    dtypes=FLOATS,
+    domain=(1.5, 3.0),
+    derivative=Partials({"self": lambda self: -log(self) - 1}),
+    method=False,
+)
+
+
+def _logit(x: s.Expr) -> s.Expr:
+    """Near 1/2 by the inverse hyperbolic tangent, which keeps the digits there."""
+    is_near = s.logical_and(s.gt(x, 0.3), s.lt(x, 0.65))
+    return s.select(is_near, 2 * s.atanh(2 * x - 1), s.log(x / (1 - x)))
+
+
+logit = unary(
+    "special_logit",
+    _logit,
+    doc="The log odds, log(self / (1 - self)): the inverse of `sigmoid`.",
+    example="td.special.logit(td.asarray([0.5, 1.0])) -> [0.0, inf]",
+    reference="scipy.special.logit",
+    dtypes=FLOATS,
+    domain=(0.05, 0.95),
+    derivative=Partials({"self": lambda self: 1 / (self * (1 - self))}),
+    method=False,
+)
