@@ -9,9 +9,11 @@ import numpy as _np
 from . import config as config
 from . import debug as debug
 from . import errors as errors
+from . import fft as fft
 from . import linalg as linalg
 from . import profiler as profiler
 from . import pytree as pytree
+from . import special as special
 from . import tree as tree
 from .control.doors import associative_scan as associative_scan
 from .control.doors import cond as cond

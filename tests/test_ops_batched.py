@@ -161,7 +161,8 @@ def total(op, call, weights):
         out = call(*values)
         items = [item for item in (out if isinstance(out, tuple) else (out,)) if item.dtype.is_inexact]
         return sum(
-            (weighted(item, w) for item, w in zip(items, weights, strict=True)), td.zeros((), dtype=td.float64)
+            (weighted(item, w) for item, w in zip(items, weights, strict=True)),
+            td.zeros((), dtype=td.float64),
         )
 
     return f
