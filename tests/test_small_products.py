@@ -61,7 +61,7 @@ def test_drawn_layouts(machine, dtype):
     rng, numbers = random.Random(1), np.random.default_rng(1)
     for _ in range(8):
         steps = rng.choice([1, 1, 3])
-        rows, columns = rng.choice([1, 7, 8, 24, 33]), rng.choice([8, 16, 24, 64, 80])
+        rows, columns = rng.choice([1, 7, 8, 24, 33]), rng.choice([8, 16, 24, 64, 80, 256])
         depth = rng.choice([1, 5, 16, 47, 130, 300])
         a = drawn(rng, (steps, rows, depth), numbers).astype(dtype.np, order="K")
         b = drawn(rng, (steps, depth, columns), numbers).astype(dtype.np, order="K")

@@ -16,8 +16,11 @@ from ....registry.dtypes import DType
 from .host import host
 from .text import REGISTER, Function, Module
 
-DEPTH = 128  # how much of the depth is done at a time, so that what it reads stays in the first cache
-SIDE = 128  # the most rows and columns
+DEPTH = 128  # up to this the depth is done at once
+PART = 32  # of a longer one so much at a time: that, and what is fetched for the next time, fit in the first cache
+BUFFER = 1 << 16  # bytes on the stack, at most
+SIDE = 256  # the most rows, and columns
+SIZE = 128 * 256  # the most elements of the result: for larger ones BLAS may use several threads
 FEW = 8  # the least rows: for fewer it may not pay to turn b
 
 
@@ -56,9 +59,16 @@ class Product:
         return self.b[1] != 1 and self.columns > 1
 
     @property
+    def part(self) -> int:
+        """How much of the depth is done at a time."""
+        if self.is_turned:
+            return min(self.depth, DEPTH, BUFFER // (self.columns * self.dtype.itemsize))
+        return self.depth if self.depth <= DEPTH else PART
+
+    @property
     def accumulates(self) -> bool:
         """Whether the result is added up in memory."""
-        return self.steps > 1 or self.depth > DEPTH
+        return self.steps > 1 or self.part < self.depth
 
 
 def is_small(dtype: DType, rows: int, columns: int) -> bool:
@@ -66,7 +76,7 @@ def is_small(dtype: DType, rows: int, columns: int) -> bool:
     if not host().fma or dtype not in (dt.float32, dt.float64):
         return False
     lanes = Product(dtype, rows, columns, 1, (0, 0), (0, 0)).lanes
-    return columns % lanes == 0 and FEW <= rows <= SIDE and columns <= SIDE
+    return columns % lanes == 0 and FEW <= rows <= SIDE and columns <= SIDE and rows * columns <= SIZE
 
 
 def write_product(module: Module, name: str, product: Product) -> str:
@@ -79,16 +89,16 @@ def write_product(module: Module, name: str, product: Product) -> str:
         f.do(
             f"call void @llvm.memset.p0.i64(ptr %c, i8 0, i64 {product.rows * product.columns * size}, i1 false)"
         )
-    buffer = f.buffer(min(product.depth, DEPTH) * product.columns * size) if product.is_turned else ""
+    buffer = f.buffer(product.part * product.columns * size) if product.is_turned else ""
     with f.loop("0", str(product.steps), "1") as step:
         a, b = (
             f.address(x, f.op(f"mul i64 {step.index}, {stride * size}"))
             for x, stride in (("%a", product.a_step), ("%b", product.b_step))
         )
-        with f.loop("0", str(product.depth), str(DEPTH)) as done:
+        with f.loop("0", str(product.depth), str(product.part)) as done:
             left = f.op(f"sub i64 {product.depth}, {done.index}")
             module.declare("llvm.smin.i64", "i64", "i64", "i64")
-            depth = f.op(f"call i64 @llvm.smin.i64(i64 {left}, i64 {DEPTH})")
+            depth = f.op(f"call i64 @llvm.smin.i64(i64 {left}, i64 {product.part})")
             some_a = f.address(a, f.op(f"mul i64 {done.index}, {product.a[1] * size}"))
             some_b = f.address(b, f.op(f"mul i64 {done.index}, {product.b[0] * size}"))
             if product.is_turned:
@@ -140,6 +150,9 @@ def _tile(f: Function, product: Product, row: str, height: int, first: int, vect
         of_b = f.address("%b", f.op(f"mul i64 {step.index}, {b_row * size}"))
         loaded = [f.load_vector(product.dtype, f.address(of_b, str(column * size))) for column in columns]
         of_a = f.address(a, f.op(f"mul i64 {step.index}, {a_column * size}"))
+        if product.part < product.depth and not product.is_turned:
+            _fetch(f, of_a, str(product.part * a_column * size))
+            _fetch(f, f.address(of_b, f.op(f"mul i64 {row}, {size}")), str(product.part * b_row * size))
         for r in range(height):
             factor = f.load_splat(product.dtype, f.address(of_a, str(r * a_row * size)))
             for v, vector in enumerate(loaded):
@@ -147,6 +160,12 @@ def _tile(f: Function, product: Product, row: str, height: int, first: int, vect
                 step.next[at] = f.intrinsic("fma", REGISTER[product.dtype], factor, vector, step.carried[at])
     for place, value in zip(places, step.carried, strict=True):
         f.store_vector(product.dtype, value, place)
+
+
+def _fetch(f: Function, place: str, offset: str) -> None:
+    """Ask for what will be read in the next round; each block of rows asks for another part of it."""
+    f.module.declare("llvm.prefetch.p0", "void", "ptr", "i32", "i32", "i32")
+    f.do(f"call void @llvm.prefetch.p0(ptr {f.address(place, offset)}, i32 0, i32 3, i32 1)")
 
 
 # -- turning -----------------------------------------------------------------------------------------------------------
