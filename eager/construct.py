@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from .. import lazy
 from ..errors import (
     ArgumentError,
-    BackendUnavailableError,
     DeviceError,
     DTypeError,
     ScalarOverflowError,
@@ -73,15 +73,13 @@ tensor = asarray
 
 
 def check_device(device: str | None) -> str | None:
-    """The device without its index; refuses those that are unknown, or not there."""
+    """The device without its index, and a CUDA device with it; refuses those that are unknown, or not there."""
     if device is None or device == "cpu":
         return device
     name = device_name(device)
     kind, _, index = name.partition(":")
     if kind == "cuda":
-        raise BackendUnavailableError(
-            f"device {name!r}: tandem has no CUDA backend on this machine; 'cpu' works"
-        )
+        return str(lazy.cuda_backend().device_named(name, "asarray"))
     if is_outside(kind):
         return name
     if index not in ("", "0"):
@@ -89,16 +87,21 @@ def check_device(device: str | None) -> str | None:
     return kind
 
 
-def moved(x: Tensor, device: str | None) -> Tensor:
+def moved(x: Tensor, device: str | None, non_blocking: bool = False) -> Tensor:
     """The tensor on a device; itself if it lies there.
+
+    Args:
+        x: the tensor.
+        device: the device's full name; None leaves it where it is.
+        non_blocking: whether the copy may go on after the call (:func:`tandem.Tensor.to`).
 
     Raises:
         UnsupportedError: it has no elements to bring along, or is a value of a transform.
     """
     if device is None or device == x.device:
         return x
-    if is_outside(device) or is_outside(x.device):
-        found: Tensor = to_device(x, device)
+    if is_outside(device) or is_outside(x.device) or "meta" not in (device, x.device):
+        found: Tensor = to_device(x, device, non_blocking=non_blocking)
         return found
     if type(x) not in EAGER:
         raise UnsupportedError(

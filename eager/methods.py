@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import lazy
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import indexing
 from ..operators.aliases import ALIASES
@@ -90,7 +91,14 @@ def without_history(self: Tensor) -> Any:
     return self
 
 
-def to(self: Tensor, *target: Any, dtype: Any = None, device: str | None = None, copy: bool = False) -> Any:
+def to(
+    self: Tensor,
+    *target: Any,
+    dtype: Any = None,
+    device: str | None = None,
+    copy: bool = False,
+    non_blocking: bool = False,
+) -> Any:
     """The tensor with another dtype, on another device, or both.
 
     Args:
@@ -98,6 +106,9 @@ def to(self: Tensor, *target: Any, dtype: Any = None, device: str | None = None,
         dtype: the dtype, by keyword.
         device: the device, by keyword.
         copy: copy even where nothing changes.
+        non_blocking: return before a copy between the host and a CUDA device is done. To the device that is so from
+            page-locked memory (:func:`pin_memory`), which must not be written meanwhile; the result on the host can
+            be read after ``td.synchronize()``.
 
     On ``"meta"`` there are no elements: the result has the shape, the dtype and the order of the axes in memory. It
     requires a gradient where the tensor does, as a leaf: no gradient flows from there to here.
@@ -114,8 +125,37 @@ def to(self: Tensor, *target: Any, dtype: Any = None, device: str | None = None,
     there = check_device(device)
     wanted = self.dtype if dtype is None else as_dtype(dtype)
     found = self if wanted is self.dtype else by_name("astype")(self, wanted)
-    found = moved(found, there)
+    found = moved(found, there, non_blocking)
     return by_name("clone")(found) if copy and found is self else found
+
+
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Any:
+    """The tensor on a CUDA device; itself if it lies there.
+
+    Args:
+        device: ``"cuda:1"`` or the number of the device; None: the current one.
+        non_blocking: as for :func:`to`.
+
+    Raises:
+        BackendUnavailableError: CUDA cannot be used here.
+    """
+    name = f"cuda:{device}" if type(device) is int else device or "cuda"
+    return to(self, name, non_blocking=non_blocking)
+
+
+def cpu(self: Tensor) -> Any:
+    """The tensor in the host's memory; itself if it lies there."""
+    return to(self, "cpu")
+
+
+def pin_memory(self: Tensor) -> Tensor:
+    """A copy in page-locked memory of the host, from which a CUDA device reads by itself.
+
+    Raises:
+        BackendUnavailableError: CUDA cannot be used here.
+        ArgumentError: the tensor does not lie in the host's memory.
+    """
+    return lazy.cuda_backend().pinned(self)  # type: ignore[no-any-return]
 
 
 # -- in place ----------------------------------------------------------------------------------------------------------
@@ -220,8 +260,11 @@ METHODS: dict[str, Callable[..., Any]] = {
     "__array_function__": array_function,
     "_without_history": without_history,
     "copy_": copy_,
+    "cpu": cpu,
+    "cuda": cuda,
     "detach": detach,
     "fill_": fill_,
+    "pin_memory": pin_memory,
     "backward": backward,
     "register_hook": register_hook,
     "requires_grad_": requires_grad_,

@@ -27,6 +27,8 @@ def describe_tensor(tensor: Tensor, name: str = "tensor") -> str:
     notes = [] if tensor.size or len(tensor.shape) == 1 else [f"shape={tensor.shape}"]
     if tensor.dtype not in _UNSAID or not tensor.size:
         notes.append(f"dtype={tensor.dtype}")
+    if tensor.device != "cpu":
+        notes.append(f"device='{tensor.device}'")
     if tensor.requires_grad:
         notes.append("requires_grad=True" if tensor.is_leaf else f"grad_fn={tensor._meta.node.name}")
     return f"{name}({', '.join([text, *notes])})"

@@ -167,6 +167,10 @@ class Tensor(Base):
         """The same elements in the same memory as another tensor object, without history."""
         return wrap_view(self._array, self)
 
+    def _new_storage(self) -> Storage:
+        """The storage of a tensor that nobody has viewed or written."""
+        return Storage(owner_of(self._array))
+
     @property
     def _memory(self) -> Any:
         """What all tensors that are known to lie in one memory have in common; None as long as there is one."""
@@ -314,7 +318,7 @@ def wrap_view(array: Any, of: Tensor) -> Tensor:
 def storage_of(tensor: Tensor) -> Storage:
     """The tensor's storage, made now if nobody has needed it yet."""
     if tensor._storage is None:
-        tensor._storage = Storage(owner_of(tensor._array))
+        tensor._storage = tensor._new_storage()
     return tensor._storage
 
 

@@ -5,6 +5,7 @@ How elements get there is what :func:`tandem.register_device` was told.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..errors import DeviceError, UnsupportedError
@@ -24,15 +25,18 @@ from .tensor import EAGER, Tensor
 UNCOMPILED: set[type] = {MetaTensor}
 
 LIBRARY = Library("device", "DEF")
-SCHEMA = "to(Tensor self, Device device) -> Tensor"
+SCHEMA = "to(Tensor self, Device device, *, bool non_blocking=False) -> Tensor"
+
+# Device kind -> what brings a CPU tensor to a device of a backend of the package: (tensor, device, non_blocking).
+arrivals: dict[str, Callable[[Any, str, bool], Any]] = {}
 
 
-def _meta(self: Any, device: str) -> TensorSpec:
+def _meta(self: Any, device: str, *, non_blocking: bool = False) -> TensorSpec:
     return spec_of(self)._replace(device=device)
 
 
-def _batched(info: Any, in_dims: Any, self: Any, device: str) -> Any:
-    return info.call(self, device), 0
+def _batched(info: Any, in_dims: Any, self: Any, device: str, *, non_blocking: bool) -> Any:
+    return info.call(self, device, non_blocking=non_blocking), 0
 
 
 LIBRARY.define(
@@ -50,11 +54,13 @@ LIBRARY.define(
 to_device: Any = make_function(operators["device::to"], "The tensor's elements on another device.")
 
 
-def _from_cpu(self: Tensor, device: str) -> Any:
+def _from_cpu(self: Tensor, device: str, *, non_blocking: bool) -> Any:
     """The CPU's kernel."""
     kind = device.partition(":")[0]
     if kind == "cpu":
         return self.clone()
+    if kind in arrivals:
+        return arrivals[kind](self, device, non_blocking)
     function = _transfers(kind).from_cpu
     if function is None:
         raise UnsupportedError(
@@ -64,7 +70,7 @@ def _from_cpu(self: Tensor, device: str) -> Any:
     return _checked(function(self, device), self, device, "from_cpu")
 
 
-def _from_outside(self: Tensor, device: str) -> Any:
+def _from_outside(self: Tensor, device: str, *, non_blocking: bool) -> Any:
     """The kernel of devices from outside: by way of the CPU."""
     kind = self.device.partition(":")[0]
     function = _transfers(kind).to_cpu

@@ -2,53 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
-from ..errors import BackendUnavailableError, DeviceError, UnsupportedError
+from .. import lazy
+from ..errors import DeviceError, UnsupportedError
 from ..registry.devices import is_outside
 from ..registry.keys import DispatchKey
+from ..registry.library import Handle
 from ..registry.operator import Operator
 from .declare import LIBRARY
 
 INSTALL = 'pip install "tandem-dispatch[cuda]"'
 
 
-def unavailable(name: str, device: str) -> Exception:
-    """The exception that says why an operator cannot run on a device, and what would work."""
-    if device.startswith("cuda"):
-        return BackendUnavailableError(
-            f"{name}: device {device!r} needs a CUDA backend, and none is loaded; on a machine with an NVIDIA GPU: "
-            f"{INSTALL}; without one use device='cpu'"
-        )
-    return UnsupportedError(f"{name}: no backend for the device {device!r} is loaded; use device='cpu'")
-
-
 def check_device(name: str, device: str | None) -> str:
     """The device of a new tensor; None means the default, ``"cpu"``.
 
     Raises:
-        BackendUnavailableError: ``"cuda"``, and no CUDA backend is loaded.
+        BackendUnavailableError: ``"cuda"``, and CUDA cannot be used here.
         DeviceError: a CPU other than the one there is.
     """
     kind, _, index = (device or "cpu").partition(":")
     if is_outside(kind):
         return device or ""
+    if kind == "cuda":
+        return str(lazy.cuda_backend().device_named(device, name))
     if kind not in ("cpu", "meta"):
-        raise unavailable(name, device or "")
+        raise UnsupportedError(f"{name}: no backend for the device {device!r} is loaded; use device='cpu'")
     if index not in ("", "0"):
         raise DeviceError(f"{name}: there is one {kind} device, not {device!r}")
     return kind
 
 
-def _no_backend(device: str) -> Any:
-    def refuse(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoReturn:
-        raise unavailable(op.schema.name, kwargs.get(op.binder.device_argument or "") or device)
+def _load_cuda(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The first call on CUDA: load the backend, which takes this kernel away, and go on; or say what is missing."""
+    device = kwargs.get(op.binder.device_argument or "") or "cuda"
+    lazy.cuda_backend().device_named(device, op.schema.name)
+    return op.dispatch(keyset, args, kwargs)
 
-    refuse.__qualname__ = f"no_{device}_backend"
-    return refuse
+
+def await_cuda() -> Handle:
+    """Let the first call on CUDA load its backend."""
+    return LIBRARY.fallback(_load_cuda, DispatchKey.CUDA)
 
 
 # What operators without a kernel for these keys do; a backend that is loaded removes its handle.
-NO_BACKEND = {
-    "cuda": LIBRARY.fallback(_no_backend("cuda"), DispatchKey.CUDA),
-}
+NO_BACKEND = {"cuda": await_cuda()}

@@ -29,16 +29,17 @@ class Buffer:
 
     Attributes:
         ptr: the address.
-        nbytes: the size of the block, which may be more than was asked for.
+        nbytes: the size that was asked for.
+        size: the size of the block, which may be more.
         pool: the pool that it goes back to.
         block: what keeps the memory: a block of cupy's pool, another library's array; None: the driver's.
         users: streams beside the pool's own that have used it.
     """
 
-    __slots__ = ("__weakref__", "block", "nbytes", "pool", "ptr", "users")
+    __slots__ = ("__weakref__", "block", "nbytes", "pool", "ptr", "size", "users")
 
-    def __init__(self, ptr: int, nbytes: int, pool: Pool | None, block: Any = None):
-        self.ptr, self.nbytes, self.pool, self.block = ptr, nbytes, pool, block
+    def __init__(self, ptr: int, nbytes: int, size: int = 0, pool: Pool | None = None, block: Any = None):
+        self.ptr, self.nbytes, self.size, self.pool, self.block = ptr, nbytes, size, pool, block
         self.users: set[Stream] | None = None
 
     def used_by(self, stream: Stream) -> None:
@@ -113,11 +114,11 @@ class Pool:
         stats.allocated += size
         if stats.allocated > stats.peak:
             stats.peak = stats.allocated
-        return Buffer(ptr, size, self, block)
+        return Buffer(ptr, nbytes, size, self, block)
 
     def take_back(self, buffer: Buffer) -> None:
         """The block of a buffer that nobody uses any more."""
-        stats, size = self.stats, buffer.nbytes
+        stats, size = self.stats, buffer.size
         stats.allocated -= size
         stats.blocks -= 1
         if buffer.users:

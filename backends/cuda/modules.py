@@ -102,6 +102,9 @@ class Parameters:
         self._table = (ctypes.c_void_p * max(len(self.cells), 1))(*map(ctypes.addressof, self.cells))
         self.address = ctypes.addressof(self._table)
 
+    def __getitem__(self, place: int) -> Any:
+        return self.cells[place]
+
 
 def _forget() -> None:
     _modules.clear()

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
 from ...eager.synchronize import synchronizers
 from ...errors import ArgumentError, DeviceError
+from . import devices
 from . import toolkit as tools
-from .devices import Device, current_thread, device_at, device_count, device_of
+from .devices import Device, device_at, device_count, device_of
 
 NON_BLOCKING = 1
 DISABLE_TIMING = 2
+
+
+# Told the number of each device that the host has waited for.
+waited: list[Callable[[int], None]] = []
 
 
 class Stream:
@@ -56,6 +62,7 @@ class Stream:
         """Wait until all work that is in the stream now is done."""
         self.at.make_current()
         self.at.driver.cuStreamSynchronize(self.handle)
+        told(self.at.index)
 
     def query(self) -> bool:
         """Whether all work of the stream is done."""
@@ -80,15 +87,15 @@ class Stream:
         return event
 
     def __enter__(self) -> Stream:
-        self._before.append((current_thread.index, _current.streams.get(self.at.index)))
-        current_thread.index = self.at.index
+        self._before.append((devices.current_thread.index, _current.streams.get(self.at.index)))
+        devices.current_thread.index = self.at.index
         _current.streams[self.at.index] = self
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None
     ) -> None:
-        current_thread.index, before = self._before.pop()
+        devices.current_thread.index, before = self._before.pop()
         _current.streams.pop(self.at.index)
         if before is not None:
             _current.streams[self.at.index] = before
@@ -202,6 +209,13 @@ def synchronize(device: str = "cuda") -> None:
             at = device_at(index)
             at.make_current()
             at.driver.cuCtxSynchronize()
+            told(index)
+
+
+def told(index: int) -> None:
+    """The host has waited for a device: whoever looks after what happened there does so now."""
+    for listener in waited:
+        listener(index)
 
 
 def _destroy(at: Device, function: str, handle: Any) -> None:

@@ -24,14 +24,14 @@ class Toolkit(NamedTuple):
         name: to show.
         driver: the driver's functions.
         compile: ``compile(source, arch)``: the image of CUDA C for ``"sm_90"`` that ``cuModuleLoadData`` takes.
-        arrays: gives the array module that serves library operators, such as cupy.
+        arrays: gives what serves library operators (:mod:`.library`); None: cupy.
         allocator: gives what device memory comes from (:mod:`.memory`), or None: from the driver.
     """
 
     name: str
     driver: Driver
     compile: Callable[[str, str], bytes]
-    arrays: Callable[[], Any]
+    arrays: Callable[[], Any] | None = None
     allocator: Callable[[], Any] | None = None
 
 
@@ -91,7 +91,7 @@ def _look() -> list[str]:
     if gpus:
         found.append(gpus)
     if not found:
-        _State.toolkit = Toolkit("NVIDIA", driver, nvrtc_image, lazy.cupy, lazy.cupy)
+        _State.toolkit = Toolkit("NVIDIA", driver, nvrtc_image, None, lazy.cupy)
     return found
 
 

@@ -3,8 +3,8 @@
 // graph is the list of its launches. Nothing selects it by itself: tests load it in the driver's place.
 //
 // A kernel NAME of a module library is found by two symbols:
-//   launch_NAME(void **params, const unsigned *grid, const unsigned *block, unsigned shared)   runs it
-//   sizes_NAME[]   the sizes in bytes of its parameters, 0 at the end (needed by graphs, which copy parameters)
+//   launch_NAME(void **params, unsigned gx, gy, gz, bx, by, bz, size_t shared)   runs it
+//   sizes_NAME   points to the sizes in bytes of its parameters, 0 at the end: a captured graph copies them
 
 #include <chrono>
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 typedef int Status;
 typedef uint64_t Address;
-typedef void (*Launcher)(void **, const unsigned *, const unsigned *, unsigned);
+typedef void (*Launcher)(void **, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, size_t);
 
 enum { OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, INVALID_DEVICE = 101, INVALID_IMAGE = 200,
        INVALID_CONTEXT = 201, INVALID_HANDLE = 400, NOT_FOUND = 500, ILLEGAL_ADDRESS = 700, LAUNCH_RESOURCES = 701,
@@ -131,7 +131,7 @@ void drop(Graph *graph) {
 Status run(Function *f, const unsigned *grid, const unsigned *block, unsigned shared, void **params) {
     Held hold(guard);
     counts["launch"]++;
-    if (!noop) f->run(params, grid, block, shared);
+    if (!noop) f->run(params, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared);
     return OK;
 }
 
@@ -303,7 +303,8 @@ Status cuModuleGetFunction(Function **out, Module *module, const char *name) {
         void *run = dlsym(module->library, (std::string("launch_") + name).c_str());
         if (!run) return bad(NOT_FOUND, std::string("no kernel ") + name);
         void *sizes = dlsym(module->library, (std::string("sizes_") + name).c_str());
-        found = new Function{reinterpret_cast<Launcher>(run), static_cast<unsigned *>(sizes), name, 49152};
+        found = new Function{reinterpret_cast<Launcher>(run), sizes ? *static_cast<const unsigned **>(sizes) : nullptr, name,
+                             49152};
     }
     *out = found;
     return OK;

@@ -113,7 +113,8 @@ inline void resume(unsigned t) {
 }
 
 template <class Body> void run_block(Dim3 at, unsigned count, const Body& body) {
-    static const bool backward = [] { const char* o = std::getenv("TANDEM_HOST_ORDER"); return o && *o == 'b'; }();
+    const char* const order = std::getenv("TANDEM_HOST_ORDER");
+    const bool backward = order && *order == 'b';
     blockIdx = at;
     body_now = &body;
     call_now = [](const void* b) { (*static_cast<const Body*>(b))(); };
@@ -187,6 +188,21 @@ inline double __longlong_as_double(long long x) { return tandem_bits<double>(x);
 inline long long __double_as_longlong(double x) { return tandem_bits<long long>(x); }
 inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((uint64_t)a * b >> 32); }
 
+// ---- atomic functions ----
+template <class T> T atomicCAS(T* at, T expected, T wanted) {
+    __atomic_compare_exchange_n(at, &expected, wanted, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    return expected;
+}
+template <class T, class Change> T tandem_atomic(T* at, const Change& change) {
+    T before, after;
+    __atomic_load(at, &before, __ATOMIC_RELAXED);
+    do after = change(before);
+    while (!__atomic_compare_exchange(at, &before, &after, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return before;
+}
+template <class T> T atomicAdd(T* at, T x) { return tandem_atomic(at, [x](T old) { return old + x; }); }
+template <class T> T atomicMax(T* at, T x) { return tandem_atomic(at, [x](T old) { return old < x ? x : old; }); }
+
 // ---- 16-bit floats ----
 inline float half_value(unsigned short bits) {
     const int exponent = bits >> 10 & 31, fraction = bits & 1023;
@@ -199,6 +215,7 @@ inline unsigned short half_bits(double x) {
     const unsigned short sign = std::signbit(x) ? 0x8000 : 0;
     const double size = std::fabs(x);
     if (size != size) return 0x7e00;
+    if (size == 0) return sign;
     if (size >= 65520.0) return sign | 0x7c00;
     int exponent;
     std::frexp(size, &exponent);
@@ -216,6 +233,12 @@ inline unsigned short bfloat_bits(float x) {
 inline char* dynamic_shared() { return tandem_host::dynamic_bytes.data() + (-(uintptr_t)tandem_host::dynamic_bytes.data() & 15); }
 
 namespace tandem_host {
+// the sizes of a kernel's parameters, 0 at the end: a captured graph copies them
+template <class... A> const unsigned* sizes_of(void (*)(A...)) {
+    static const unsigned found[] = {(unsigned)sizeof(A)..., 0};
+    return found;
+}
+
 template <class... A, size_t... I>
 void launch(void (*kernel)(A...), void** params, Dim3 grid, Dim3 block, size_t shared, std::index_sequence<I...>) {
     grid_size = grid, block_size = block;
@@ -230,6 +253,7 @@ void launch(void (*kernel)(A...), void** params, Dim3 grid, Dim3 block, size_t s
 }
 
 #define TANDEM_LAUNCH(name)                                                                                       \
+    extern "C" { const unsigned* sizes_##name = tandem_host::sizes_of(name); }                                    \
     extern "C" void launch_##name(void** params, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, \
                                   unsigned bz, size_t shared) {                                                   \
         const auto go = [&]<class... A>(void (*kernel)(A...)) {                                                   \

@@ -1,0 +1,124 @@
+"""Copies on the device: any strides, any dtype to any other."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any
+
+from ...lowering.loops import collapse
+from ...operators.expr import arg
+from ...registry.dtypes import DType, complex64, complex128, float32, float64
+from . import toolkit as tools
+from .arrays import DeviceArray, Layout, contiguous_layout, empty, layout_of
+from .emit.eager import write_elementwise
+from .emit.kernel import MAX_RANK, CudaKernel, pack_layout
+from .launching import Launch, fill_bytes
+from .library import library
+from .views import broadcast
+
+MOST = 1 << 12
+PARTS = {complex64: float32, complex128: float64}
+_launches: dict[tuple[Layout, Layout, bool], Launch | None] = {}
+tools.changed.append(_launches.clear)
+
+
+def convert_into(target: DeviceArray, source: DeviceArray) -> None:
+    """Write the elements of an array, broadcast and cast, into another one that does not overlap it.
+
+    Args:
+        target: what is written.
+        source: an array on the same device whose shape broadcasts to the target's; not complex where the target is
+            real, unless that is bool.
+    """
+    if not target.layout.size:
+        return
+    source = broadcast(source, target.shape)
+    if target.dtype in PARTS or source.dtype in PARTS:
+        _convert_complex(target, source)
+        return
+    aligned = not (target.ptr | source.ptr) & 15
+    key = target.layout, source.layout, aligned
+    try:
+        launch = _launches[key]
+    except KeyError:
+        if len(_launches) >= MOST:
+            _launches.clear()
+        launch = _launches[key] = _copier(*key)
+    if launch is None:
+        for i in range(target.shape[0]):
+            convert_into(_row(target, i), _row(source, i))
+        return
+    taken = launch.take()
+    taken.cells[0].value, taken.cells[1].value = source.ptr, target.ptr
+    launch.go(taken, [source, target])
+
+
+@functools.lru_cache(1 << 10)
+def _kernel(source: DType, target: DType, variant: str) -> CudaKernel:
+    name = f"cast_{source.name}_{target.name}_{variant}"
+    return write_elementwise(name, arg(0, source), (source,), target, variant)
+
+
+def _row(array: DeviceArray, i: int) -> DeviceArray:
+    return array.view(array.shape[1:], array.strides[1:], i * array.strides[0])
+
+
+def _copier(target: Layout, source: Layout, aligned: bool) -> Launch | None:
+    """The launch that copies; None where the axes are too many for one."""
+    sizes, steps = collapse(target.shape, [source.strides, target.strides])
+    if len(sizes) > MAX_RANK:
+        return None
+    dense = len(sizes) <= 1 and all(step == (1,) * len(sizes) for step in steps)
+    variant = ("contiguous" if aligned else "unaligned") if dense else "strided"
+    kernel = _kernel(source.dtype, target.dtype, variant)
+    rest: Any = ctypes.c_int64(target.size) if dense else pack_layout(sizes, steps)
+    grid = (kernel.blocks(target.size, 1 << 16), 1, 1)
+    return Launch(kernel, target.index, grid, [ctypes.c_uint64] * 2, [rest])
+
+
+def parts(array: DeviceArray) -> DeviceArray:
+    """A complex array as a real one with one axis more: real part and imaginary part."""
+    layout = array.layout
+    strides = (*(2 * step for step in layout.strides), 1)
+    return DeviceArray(
+        array.ptr, layout_of((*layout.shape, 2), strides, PARTS[layout.dtype], layout.index), array.buffer
+    )
+
+
+def part(array: DeviceArray, which: int) -> DeviceArray:
+    """The real (0) or imaginary (1) part of a complex array, as a view."""
+    whole = parts(array)
+    return whole.view(array.shape, whole.strides[:-1], which)
+
+
+def _convert_complex(target: DeviceArray, source: DeviceArray) -> None:
+    if source.dtype in PARTS and target.dtype in PARTS:
+        convert_into(parts(target), parts(source))
+    elif target.dtype in PARTS:
+        zero = zeros(contiguous_layout((), PARTS[target.dtype], target.layout.index))
+        convert_into(part(target, 0), source)
+        convert_into(part(target, 1), zero)
+    else:
+        made = library().adopt(library().view(source).astype(target.dtype.np), target.layout.index)
+        convert_into(target, made)
+
+
+def zeros(layout: Layout) -> DeviceArray:
+    """A new array of zeros."""
+    made = empty(layout)
+    fill_bytes(made, 0)
+    return made
+
+
+def copied(array: DeviceArray, dtype: DType | None = None) -> DeviceArray:
+    """A contiguous copy of an array, in another dtype if one is given."""
+    made = empty(contiguous_layout(array.shape, dtype or array.dtype, array.layout.index))
+    convert_into(made, array)
+    return made
+
+
+def contiguous(array: DeviceArray, dtype: DType | None = None) -> DeviceArray:
+    """The array itself if it is contiguous and of the dtype, else a copy that is."""
+    fits = array.layout.contiguous and dtype in (None, array.dtype)
+    return array if fits else copied(array, dtype)

@@ -1,0 +1,104 @@
+"""Operators that an array library serves: cupy, on the memory of tandem's arrays, without a copy."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from ... import lazy
+from ...registry.dtypes import as_dtype
+from . import toolkit as tools
+from .arrays import DeviceArray, layout_of
+from .devices import device_at
+from .memory import Buffer
+from .streams import stream_at
+
+
+class ArrayLibrary(Protocol):
+    """What serves library operators.
+
+    Attributes:
+        xp: the module, with NumPy's functions.
+    """
+
+    xp: Any
+
+    def view(self, array: DeviceArray) -> Any:
+        """The library's array on the memory of one of tandem's."""
+
+    def adopt(self, found: Any, index: int) -> DeviceArray:
+        """An array of tandem's with the elements of one of the library's, on a device."""
+
+    def on(self, index: int) -> Any:
+        """A context manager: calls work on a device, in its current stream."""
+
+
+class _Module:
+    """cupy, with the names of NumPy that kernels use and it has not."""
+
+    def __init__(self, cupy: Any):
+        self._cupy = cupy
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cupy, name)
+
+    def errstate(self, **options: Any) -> Any:
+        """Nothing to set: a device never warns."""
+        return contextlib.nullcontext()
+
+
+class CupyLibrary:
+    """cupy."""
+
+    def __init__(self) -> None:
+        self.cupy: Any = lazy.cupy()
+        self.xp = _Module(self.cupy)
+
+    def view(self, array: DeviceArray) -> Any:
+        """A cupy array on the same memory; it keeps that memory as long as it lives."""
+        layout, cuda = array.layout, self.cupy.cuda
+        low, high = layout.extent()
+        step = layout.dtype.itemsize
+        size = (high + 1 - low) * step if layout.size else 0
+        memory = cuda.UnownedMemory(array.ptr + low * step, size, array.buffer, layout.index)
+        strides = tuple(step * stride for stride in layout.strides)
+        return self.cupy.ndarray(
+            layout.shape, layout.dtype.np, cuda.MemoryPointer(memory, -low * step), strides
+        )
+
+    def adopt(self, found: Any, index: int) -> DeviceArray:
+        """The same memory; it is kept as long as the array of tandem's lives."""
+        array = self.cupy.asarray(found)
+        dtype = as_dtype(array.dtype)
+        strides = tuple(step // dtype.itemsize for step in array.strides)
+        layout = layout_of(tuple(array.shape), strides, dtype, index)
+        return DeviceArray(array.data.ptr, layout, Buffer(array.data.ptr, array.nbytes, block=array))
+
+    @contextlib.contextmanager
+    def on(self, index: int) -> Iterator[None]:
+        """Calls of cupy work on a device, in tandem's current stream."""
+        device_at(index).make_current()
+        handle = stream_at(index).handle
+        stream = self.cupy.cuda.Stream.null if handle is None else self.cupy.cuda.ExternalStream(handle)
+        with self.cupy.cuda.Device(index), stream:
+            yield
+
+
+class _Known:
+    library: ArrayLibrary | None = None
+
+
+def library() -> ArrayLibrary:
+    """What serves library operators in this process."""
+    if _Known.library is None:
+        make = tools.toolkit().arrays
+        _Known.library = CupyLibrary() if make is None else make()
+    return _Known.library
+
+
+def _forget() -> None:
+    _Known.library = None
+
+
+tools.changed.append(_forget)

@@ -1,0 +1,103 @@
+"""Operators that the array library serves: its arrays on the same memory, the declaration's array kernel, a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...eager.tensor import Tensor
+from ...operators.expr import Expr, constant_value, order
+from ...operators.rules import compute_dtype, operand_dtypes
+from ...operators.scalar import instantiate
+from ...operators.scalar_numpy import UFUNCS, convert
+from ...registry.dtypes import DType, bfloat16, float32
+from ...registry.operator import Operator
+from .casting import copied
+from .library import ArrayLibrary, library
+from .operands import device_index, flattened, placed, spec_here
+from .tensor import CudaTensor, cuda_tensor
+
+
+def evaluate(op: Operator, args: tuple[Any, ...]) -> CudaTensor:
+    """An elementwise operator whose body has no CUDA C, node by node."""
+    decl, name = op.decl, op.schema.name
+    args = placed(name, args, constants=True)
+    index = device_index(name, args)
+    known = tuple(spec_here(one, index) for one in args)
+    spec = decl.meta(*known)
+    operands = operand_dtypes(decl, compute_dtype(name, decl.result, decl.dtypes, known), len(args))
+    root = instantiate(decl.body, operands, spec.dtype)
+    found = library()
+    with found.on(index):
+        values = [_operand(found, one, dtype) for one, dtype in zip(args, operands)]
+        result = _computed(found, root, values)
+        whole = found.xp.broadcast_to(result, spec.shape).astype(spec.dtype.np)
+        return cuda_tensor(found.adopt(whole, index))
+
+
+def _operand(found: ArrayLibrary, value: Any, dtype: DType) -> Any:
+    if type(value) is CudaTensor:
+        return found.view(value._data).astype(dtype.np)
+    raw = value._array if isinstance(value, Tensor) else np.asarray(value)
+    return found.xp.asarray(raw.astype(dtype.np))
+
+
+def _computed(found: ArrayLibrary, root: Expr, operands: list[Any]) -> Any:
+    values: dict[Expr, Any] = {}
+    for expr in order(root):
+        given = [values[one] for one in expr.args]
+        if expr.op == "arg":
+            values[expr] = operands[expr.payload]
+        elif expr.op == "const":
+            values[expr] = constant_value(expr)
+        elif expr.op == "cast":
+            values[expr] = _cast(found, given[0], expr.dtype)
+        elif expr.op == "complex":
+            values[expr] = (given[0] + 1j * found.xp.asarray(given[1])).astype(expr.dtype.np)
+        else:
+            values[expr] = UFUNCS[expr.op](*given)
+    return values[root]
+
+
+def _cast(found: ArrayLibrary, value: Any, dtype: DType) -> Any:
+    if found.xp is np:
+        return convert(value, dtype)
+    array = found.xp.asarray(value)
+    return (array.real if array.dtype.kind == "c" and dtype.kind not in "bc" else array).astype(dtype.np)
+
+
+def library_kernel(op: Operator) -> Callable[..., Any]:
+    """The kernel of an operator that declares an array kernel, run by the array library.
+
+    16-bit floats that the library may not know (bfloat16) are computed as float32 and rounded once.
+    """
+    decl, name = op.decl, op.schema.name
+
+    def kernel(*args: Any, **options: Any) -> Any:
+        args = placed(name, args, constants=False, indices=decl.kind in ("gather", "scatter"))
+        spec = decl.meta(*args, **options)
+        index = device_index(name, flattened(args))
+        found = library()
+
+        def payload(value: Any) -> Any:
+            if type(value) is tuple:
+                return tuple(map(payload, value))
+            if isinstance(value, CudaTensor):
+                data = value._data
+                return found.view(copied(data, float32) if data.dtype is bfloat16 else data)
+            return value
+
+        with found.on(index):
+            result = decl.kernel(found.xp, *map(payload, args), **options)
+            return _wrapped(found, result, spec, index)
+
+    return kernel
+
+
+def _wrapped(found: ArrayLibrary, result: Any, spec: Any, index: int) -> Any:
+    if isinstance(result, tuple):
+        return tuple(_wrapped(found, one, its, index) for one, its in zip(result, spec))
+    made = found.adopt(result, index)
+    return cuda_tensor(made if made.dtype is spec.dtype else copied(made, spec.dtype))

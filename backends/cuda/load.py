@@ -1,0 +1,166 @@
+"""The CUDA backend enters the registry when somebody first asks for a CUDA device, if there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...eager import inplace
+from ...eager.tensor import Tensor, wrap
+from ...eager.transfer import LIBRARY as TRANSFERS
+from ...eager.transfer import UNCOMPILED, arrivals, to_device
+from ...errors import ArgumentError
+from ...operators.declare import LIBRARY, Declaration
+from ...operators.devices import NO_BACKEND, await_cuda
+from ...registry.handle import Handle
+from ...registry.keys import DispatchKey
+from ...registry.operator import Operator, lock, operators
+from ...registry.values import describe
+from . import copies, devices, indexing, making
+from . import toolkit as tools
+from .arrays import contiguous_layout
+from .casting import contiguous, copied
+from .elementwise import elementwise_kernel
+from .folds import reduction_kernel, scan_kernel
+from .library_ops import library_kernel
+from .tensor import CudaTensor, cuda_tensor
+from .views import VIEWS, view_kernel
+from .writes import inplace_kernel
+
+Maker = Callable[[Operator], Callable[..., Any]]
+
+# Operators with kernels of their own; the others are served by what their declarations say.
+OWN: dict[str, Maker] = {
+    "td::full": making.full_kernel,
+    "td::arange": making.arange_kernel,
+    "td::linspace": making.linspace_kernel,
+    "td::eye": making.eye_kernel,
+    "td::cast": making.cast_kernel,
+    "td::clone": making.clone_kernel,
+    "td::contiguous": making.contiguous_kernel,
+    "td::concat": making.concat_kernel,
+    "td::random_bits": making.bits_kernel,
+    "td::random_split": making.split_kernel,
+    "td::random_fold_in": making.fold_kernel,
+    "td::random_key": making.key_kernel,
+    "td::random_order": making.order_kernel,
+    "td::random_pick": making.pick_kernel,
+    "td::basic_put": indexing.basic_put_kernel,
+    "td::index": indexing.index_kernel,
+    "td::index_put": indexing.index_put_kernel,
+    "td::nonzero": indexing.nonzero_kernel,
+}
+_handles: list[Handle] = []
+
+
+def way_of(op: Operator) -> str:
+    """How an operator is served on CUDA.
+
+    Returns:
+        ``"emitted"`` (kernels in CUDA C), ``"view"``, ``"library"`` (cupy), ``"in place"``, ``"composite"``, or
+        ``"none"``.
+    """
+    decl = op.decl
+    if op in inplace.functional:
+        return "in place"
+    if op.name in VIEWS:
+        return "view"
+    if op.name in OWN or op.name == "device::to":
+        return "emitted"
+    if not isinstance(decl, Declaration):
+        return "none"
+    if decl.is_elementwise or decl.reduce is not None:
+        return "emitted"
+    if decl.kernel is not None:
+        return "library"
+    return "composite" if decl.kind == "composite" else "none"
+
+
+def kernel_of(op: Operator) -> Callable[..., Any] | None:
+    """The CUDA kernel of an operator; None for composites, which run as what they are made of."""
+    way, decl = way_of(op), op.decl
+    if way == "in place":
+        return inplace_kernel(op, inplace.functional[op])
+    if way == "view":
+        return view_kernel(op, lambda x: cuda_tensor(copied(x._data)))
+    if op.name in OWN:
+        return OWN[op.name](op)
+    if way == "emitted" and decl.is_elementwise:
+        return elementwise_kernel(op)
+    if way == "emitted" and decl.reduce is not None:
+        return scan_kernel(op) if decl.kind == "scan" else reduction_kernel(op)
+    return library_kernel(op) if way == "library" else None
+
+
+def load() -> None:
+    """Register the kernels of the CUDA key, once."""
+    with lock:
+        if _handles:
+            return
+        for op in list(operators.values()):
+            if op.schema.namespace == "td" and not op.registered(DispatchKey.CUDA):
+                kernel = kernel_of(op)
+                if kernel is not None:
+                    kernel.__qualname__ = f"cuda_{op.schema.name}"
+                    _handles.append(LIBRARY.impl(op.name.partition("::")[2], kernel, DispatchKey.CUDA))
+        _handles.append(TRANSFERS.impl("to", _from_cuda, DispatchKey.CUDA))
+        arrivals["cuda"] = _to_cuda
+        UNCOMPILED.add(CudaTensor)
+        NO_BACKEND.pop("cuda").remove()
+
+
+def unload() -> None:
+    """Take everything back; what a device is asked for next loads it again."""
+    with lock:
+        if _handles:
+            NO_BACKEND["cuda"] = await_cuda()
+            arrivals.pop("cuda", None)
+            UNCOMPILED.discard(CudaTensor)
+            while _handles:
+                _handles.pop().remove()
+
+
+def device_named(device: str | None, what: str) -> str:
+    """The full name of a CUDA device (``"cuda"`` is the thread's current one); the backend is loaded.
+
+    Args:
+        device: ``"cuda"`` or ``"cuda:1"``.
+        what: who asks, for the message.
+
+    Raises:
+        BackendUnavailableError: CUDA cannot be used here; says what is missing.
+        DeviceError: there is no such device.
+    """
+    if tools.missing():
+        raise devices.refuse(what, device or "cuda")
+    load()
+    return devices.device_of(device).name
+
+
+# -- transfers ---------------------------------------------------------------------------------------------------------
+def _to_cuda(self: Tensor, device: str, non_blocking: bool) -> CudaTensor:
+    """A CPU tensor's elements on a device."""
+    return cuda_tensor(copies.to_device(self._array, devices.device_of(device).index, non_blocking))
+
+
+def _from_cuda(self: CudaTensor, device: str, *, non_blocking: bool) -> Any:
+    """A tensor's elements on the host, on another CUDA device, or by way of the host on a device from outside."""
+    kind = device.partition(":")[0]
+    if kind != "cuda":
+        found = wrap(copies.to_host(self._data, non_blocking))
+        return found if kind == "cpu" else to_device(found, device)
+    at = devices.device_of(device)
+    data = contiguous(self._data)
+    if at.index == data.layout.index:
+        return cuda_tensor(copied(data))
+    return cuda_tensor(copies.between(data, contiguous_layout(data.shape, data.dtype, at.index)))
+
+
+def pinned(self: Any) -> Tensor:
+    """See :func:`tandem.eager.methods.pin_memory`."""
+    device_named("cuda", "pin_memory")
+    if type(self) is not Tensor:
+        raise ArgumentError(f"pin_memory takes a tensor in the host's memory, not {describe(self)}")
+    made = copies.pinned_array(self.shape, self._array.dtype)
+    made[...] = self._array
+    return wrap(made)

@@ -1,0 +1,318 @@
+"""Operators on the device that make arrays: from numbers, from other arrays, from random keys."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...eager.tensor import Tensor
+from ...errors import DeviceError
+from ...operators.philox import BITS, FOLD, SPLIT
+from ...registry.dtypes import DType, float64, int64, uint32, uint64
+from ...registry.operator import Operator, operators
+from .arrays import DeviceArray, Layout, contiguous_layout, empty
+from .casting import PARTS, contiguous, convert_into, copied, part, zeros
+from .devices import device_of
+from .launching import launch_text
+from .operands import elsewhere, placed
+from .tensor import CUDA_KEYS, CudaTensor, cuda_tensor
+from .views import broadcast
+
+Ints = tuple[int, ...]
+
+
+# -- from numbers ------------------------------------------------------------------------------------------------------
+def filled(layout: Layout, value: Any) -> DeviceArray:
+    """A new contiguous array of one number, or of the element of a constant."""
+    native = layout.dtype.np
+    with np.errstate(all="ignore"):
+        element = np.asarray(value._array if isinstance(value, Tensor) else value).astype(native)
+    raw = element.tobytes()
+    if not any(raw):
+        return zeros(layout)
+    made = empty(layout)
+    if layout.size:
+        launch_text(f"fill_{native.itemsize}", made, layout.size, [made, layout.size, raw], [made])
+    return made
+
+
+def number(value: Any, dtype: DType, index: int) -> DeviceArray:
+    """A 0-d array of a number."""
+    return filled(contiguous_layout((), dtype, index), value)
+
+
+def _placed_layout(spec: Any) -> Layout:
+    return contiguous_layout(spec.shape, spec.dtype, device_of(spec.device).index)
+
+
+def full_kernel(op: Operator) -> Callable[..., CudaTensor]:
+    """The kernel of ``full``."""
+
+    def kernel(shape: Any, fill_value: Any, *, dtype: DType | None, device: str | None) -> CudaTensor:
+        where = device or getattr(fill_value, "device", None)
+        spec = op.decl.meta(shape, fill_value, dtype=dtype, device=where)
+        if not spec.device.startswith("cuda"):
+            raise DeviceError(
+                f"full: the fill value lies on {fill_value.device}, and the result is asked for on {spec.device}; move "
+                f"it with .to({spec.device!r})"
+            )
+        layout = _placed_layout(spec)
+        if type(fill_value) is not CudaTensor:
+            return cuda_tensor(filled(layout, fill_value))
+        if fill_value.device != spec.device:
+            raise DeviceError(
+                f"full: the fill value lies on {fill_value.device}, not on {spec.device}; move it there"
+            )
+        made = empty(layout)
+        convert_into(made, fill_value._data)
+        return cuda_tensor(made)
+
+    return kernel
+
+
+def _counted(layout: Layout, start: Any, step: Any, wide: DType) -> DeviceArray:
+    """``start + i * step`` in a wide dtype, rounded once to the layout's."""
+    made = empty(contiguous_layout(layout.shape, wide, layout.index))
+    if layout.size:
+        if wide is float64:
+            name, ends = "count_up_float64", [struct.pack("<d", start), struct.pack("<d", step)]
+        else:
+            name, ends = "count_up_uint64", [struct.pack("<Q", int(n) % 2**64) for n in (start, step)]
+        launch_text(name, made, layout.size, [made, layout.size, *ends], [made])
+    return made if layout.dtype is wide else copied(made, layout.dtype)
+
+
+def arange_kernel(op: Operator) -> Callable[..., CudaTensor]:
+    """The kernel of ``arange``: computed in int64 or float64, rounded once."""
+
+    def kernel(start: Any, stop: Any, step: Any, *, dtype: DType | None, device: str | None) -> CudaTensor:
+        spec = op.decl.meta(start, stop, step, dtype=dtype, device=device)
+        first = 0 if stop is None else start
+        exact = all(isinstance(bound, int) for bound in (first, step))
+        return cuda_tensor(_counted(_placed_layout(spec), first, step, int64 if exact else float64))
+
+    return kernel
+
+
+def linspace_kernel(op: Operator) -> Callable[..., CudaTensor]:
+    """The kernel of ``linspace``; the last value is the end itself."""
+
+    def kernel(
+        start: Any, stop: Any, num: int, *, dtype: DType | None, device: str | None, endpoint: bool
+    ) -> CudaTensor:
+        spec = op.decl.meta(start, stop, num, dtype=dtype, device=device, endpoint=endpoint)
+        layout = _placed_layout(spec)
+        if layout.dtype.kind == "c":
+            real = contiguous_layout(layout.shape, PARTS[layout.dtype], layout.index)
+            ends = complex(start), complex(stop)
+            return compose(
+                _spaced(real, ends[0].real, ends[1].real, endpoint),
+                _spaced(real, ends[0].imag, ends[1].imag, endpoint),
+                layout.dtype,
+            )
+        return cuda_tensor(_spaced(layout, start, stop, endpoint))
+
+    return kernel
+
+
+def _spaced(layout: Layout, start: Any, stop: Any, endpoint: bool) -> DeviceArray:
+    """Evenly spaced values, computed in float64 and rounded once."""
+    count = layout.size
+    steps = count - 1 if endpoint else count
+    wide = contiguous_layout(layout.shape, float64, layout.index)
+    made = _counted(wide, float(start), (float(stop) - float(start)) / steps if steps > 0 else 0.0, float64)
+    if endpoint and count > 1:
+        convert_into(made.view((), (), count - 1), number(float(stop), float64, layout.index))
+    dtype = layout.dtype
+    return made if dtype is float64 else copied(made, dtype)
+
+
+def eye_kernel(op: Operator) -> Callable[..., CudaTensor]:
+    """The kernel of ``eye``: zeros, and ones along a diagonal."""
+
+    def kernel(n_rows: int, n_cols: Any, *, k: int, dtype: DType | None, device: str | None) -> CudaTensor:
+        spec = op.decl.meta(n_rows, n_cols, k=k, dtype=dtype, device=device)
+        layout = _placed_layout(spec)
+        made = zeros(layout)
+        rows, columns = spec.shape
+        down, across = max(-k, 0), max(k, 0)
+        length = min(rows - down, columns - across)
+        if length > 0:
+            diagonal = made.view((length,), (columns + 1,), down * columns + across)
+            convert_into(diagonal, number(1, spec.dtype, layout.index))
+        return cuda_tensor(made)
+
+    return kernel
+
+
+# -- from arrays -------------------------------------------------------------------------------------------------------
+def cast_kernel(op: Operator) -> Callable[..., CudaTensor]:
+    """The kernel of ``cast``."""
+
+    def kernel(self: CudaTensor, dtype: DType) -> CudaTensor:
+        op.decl.meta(self, dtype)
+        return cuda_tensor(copied(self._data, dtype))
+
+    return kernel
+
+
+def clone_kernel(op: Operator) -> Callable[..., CudaTensor]:
+    """The kernel of ``clone``, and what a reshape that needs a copy calls."""
+    return lambda self: cuda_tensor(copied(self._data))
+
+
+def contiguous_kernel(op: Operator) -> Callable[..., CudaTensor]:
+    """The kernel of ``contiguous``: the tensor's own memory where it is contiguous."""
+    return lambda self: self._alias() if self._data.layout.contiguous else cuda_tensor(copied(self._data))
+
+
+def concat_kernel(op: Operator) -> Callable[..., CudaTensor]:
+    """The kernel of ``concat``: each part is written to its place."""
+
+    def kernel(tensors: Any, axis: int | None) -> CudaTensor:
+        (tensors,) = placed("concat", (tensors,), constants=True)
+        first = next(one for one in tensors if type(one) is CudaTensor)
+        known = tuple(
+            one
+            if type(one) is CudaTensor or not isinstance(one, Tensor)
+            else one.spec._replace(device=first.device)
+            for one in tensors
+        )
+        spec = op.decl.meta(known, axis)
+        made = empty(_placed_layout(spec))
+        along = 0 if axis is None else axis % len(spec.shape)
+        start = 0
+        for one in tensors:
+            data = one._data if type(one) is CudaTensor else number(one, spec.dtype, made.layout.index)
+            shape = (data.layout.size,) if axis is None else data.shape
+            sizes = (*spec.shape[:along], shape[along], *spec.shape[along + 1 :])
+            place = made.view(sizes, made.strides, start * made.strides[along])
+            source = data if axis is not None or len(data.shape) == 1 else contiguous(data).view(shape, (1,))
+            convert_into(place, source)
+            start += shape[along]
+        return cuda_tensor(made)
+
+    return kernel
+
+
+def compose(real: DeviceArray, imaginary: DeviceArray, dtype: DType) -> CudaTensor:
+    """Complex numbers from their parts."""
+    made = empty(contiguous_layout(real.shape, dtype, real.layout.index))
+    for which, given in enumerate((real, imaginary)):
+        convert_into(part(made, which), given)
+    return cuda_tensor(made)
+
+
+# -- from random keys --------------------------------------------------------------------------------------------------
+def random_words(keys: DeviceArray, count: int, use: int) -> DeviceArray:
+    """The first ``count`` words of each key's stream: uint32 of shape ``(*keys.shape[:-1], count)``."""
+    given = contiguous(keys)
+    made = empty(contiguous_layout((*keys.shape[:-1], count), uint32, keys.layout.index))
+    if made.layout.size:
+        per_key = -(-count // 4)
+        blocks = per_key * math.prod(keys.shape[:-1])
+        values = [made, given, blocks, per_key, count, struct.pack("<I", use)]
+        launch_text("philox_words", made, blocks, values, [made, given])
+    return made
+
+
+def as_words(array: DeviceArray, shape: Ints, dtype: DType) -> DeviceArray:
+    """The memory of a contiguous array as another dtype of a shape."""
+    return DeviceArray(array.ptr, contiguous_layout(shape, dtype, array.layout.index), array.buffer)
+
+
+def bits_kernel(op: Operator) -> Callable[..., CudaTensor]:
+    """The kernel of ``random_bits``."""
+
+    def kernel(key: CudaTensor, shape: Ints, *, bits: int) -> CudaTensor:
+        spec = op.decl.meta(key, shape, bits=bits)
+        words = random_words(key._data, math.prod(shape) * (bits // 32), BITS)
+        return cuda_tensor(as_words(words, spec.shape, spec.dtype))
+
+    return kernel
+
+
+def split_kernel(op: Operator) -> Callable[..., CudaTensor]:
+    """The kernel of ``random_split``."""
+
+    def kernel(key: CudaTensor, n: int) -> CudaTensor:
+        spec = op.decl.meta(key, n)
+        return cuda_tensor(as_words(random_words(key._data, 4 * n, SPLIT), spec.shape, uint32))
+
+    return kernel
+
+
+def fold_kernel(op: Operator) -> Callable[..., CudaTensor]:
+    """The kernel of ``random_fold_in``."""
+
+    def kernel(key: Any, data: Any) -> CudaTensor:
+        key, data = placed("random_fold_in", (key, data), constants=True)
+        if type(key) is not CudaTensor:
+            raise elsewhere("random_fold_in", key, data)
+        index = key._data.layout.index
+        spec = op.decl.meta(key, data)
+        if type(data) is CudaTensor:
+            numbers = contiguous(broadcast(contiguous(data._data, uint64), spec.shape[:-1]))
+        else:
+            given = data % 2**64 if isinstance(data, int) else int(data.item()) % 2**64
+            numbers = filled(contiguous_layout(spec.shape[:-1], uint64, index), np.uint64(given))
+        keys = contiguous(broadcast(key._data, spec.shape))
+        made = empty(contiguous_layout(spec.shape, uint32, index))
+        count = numbers.layout.size
+        if count:
+            values = [made, keys, numbers, count, struct.pack("<I", FOLD)]
+            launch_text("philox_fold", made, count, values, [made, keys, numbers])
+        return cuda_tensor(made)
+
+    return kernel
+
+
+def key_kernel(op: Operator) -> Callable[..., CudaTensor]:
+    """The kernel of ``random_key``."""
+
+    def kernel(seed: CudaTensor) -> CudaTensor:
+        spec = op.decl.meta(seed)
+        seeds = contiguous(seed._data, uint64)
+        made = empty(contiguous_layout(spec.shape, uint32, seed._data.layout.index))
+        count = seeds.layout.size
+        if count:
+            launch_text("philox_key", made, count, [made, seeds, count], [made, seeds])
+        return cuda_tensor(made)
+
+    return kernel
+
+
+def order_kernel(op: Operator) -> Callable[..., CudaTensor]:
+    """The kernel of ``random_order``: the order of random words."""
+
+    def kernel(key: CudaTensor, n: int) -> CudaTensor:
+        spec = op.decl.meta(key, n)
+        words = as_words(random_words(key._data, 2 * n, BITS), spec.shape, uint64)
+        options = {"axis": -1, "descending": False, "stable": True}
+        found = operators["td::argsort"].dispatch(CUDA_KEYS, (cuda_tensor(words),), options)
+        return found  # type: ignore[no-any-return]
+
+    return kernel
+
+
+def pick_kernel(op: Operator) -> Callable[..., CudaTensor]:
+    """The kernel of ``random_pick``: a search in each row."""
+
+    def kernel(bounds: Any, x: Any) -> CudaTensor:
+        bounds, x = placed("random_pick", (bounds, x), constants=False)
+        spec = op.decl.meta(bounds, x)
+        dtype = x.dtype
+        rows, given = contiguous(bounds._data, dtype), contiguous(x._data)
+        made = empty(contiguous_layout(spec.shape, int64, given.layout.index))
+        count, size = given.layout.size, rows.shape[-1]
+        if count:
+            per_row = count // max(math.prod(rows.shape[:-1]), 1)
+            used = [made, rows, given]
+            launch_text(f"pick_{dtype.name}", made, count, [*used, count, size, per_row], used)
+        return cuda_tensor(made)
+
+    return kernel

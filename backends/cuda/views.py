@@ -1,0 +1,87 @@
+"""Views of device memory: arithmetic on shapes and strides, as for tensors without data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...eager.meta_views import reshaped_strides
+from ...registry.operator import Operator
+from .arrays import DeviceArray
+from .tensor import CudaTensor, cuda_view
+
+Ints = tuple[int, ...]
+
+
+def _reshape(x: DeviceArray, shape: Ints) -> DeviceArray | None:
+    strides = reshaped_strides(x.shape, x.strides, shape)
+    return None if strides is None else x.view(shape, strides)
+
+
+def permuted(x: DeviceArray, axes: Ints) -> DeviceArray:
+    """The array with its axes in another order."""
+    return x.view(tuple(x.shape[axis] for axis in axes), tuple(x.strides[axis] for axis in axes))
+
+
+def _permute(x: DeviceArray, shape: Ints, axes: Ints) -> DeviceArray:
+    return permuted(x, axes)
+
+
+def broadcast(x: DeviceArray, shape: Ints, _: Any = None) -> DeviceArray:
+    """The array repeated along new leading axes and those of length 1."""
+    if x.shape == shape:
+        return x
+    lead = len(shape) - len(x.shape)
+    strides = [0 if old != new else step for old, new, step in zip(x.shape, shape[lead:], x.strides)]
+    return x.view(shape, (0,) * lead + tuple(strides))
+
+
+def planned(x: DeviceArray, shape: Ints, plan: tuple[Any, ...]) -> DeviceArray:
+    """The elements that a plan of basic indexing selects (:mod:`tandem.operators.slicing`)."""
+    strides: list[int] = []
+    first = axis = 0
+    for entry in plan:
+        if entry is None:
+            strides.append(0)
+            continue
+        step = x.strides[axis]
+        axis += 1
+        if type(entry) is int:
+            first += entry * step
+        else:
+            start, length, stride = entry
+            first += start * step if length else 0
+            strides.append(stride * step)
+    return x.view(shape, tuple(strides), first if 0 not in shape else 0)
+
+
+# view operator -> the view of an array, given the result's shape; None where memory has to be copied
+VIEWS: dict[str, Callable[..., DeviceArray | None]] = {
+    "td::reshape": _reshape,
+    "td::permute": _permute,
+    "td::broadcast_to": broadcast,
+    "td::basic_index": planned,
+    "td::stop_gradient": lambda x, shape: x,
+    "td::checkpoint_name": lambda x, shape, *rest: x,
+}
+
+
+def view_kernel(op: Operator, copied: Callable[[CudaTensor], CudaTensor]) -> Callable[..., CudaTensor]:
+    """The kernel of a view operator.
+
+    Args:
+        op: the operator.
+        copied: makes a contiguous copy, for a reshape that needs one.
+    """
+    view, meta = VIEWS[op.name], op.decl.meta
+
+    def kernel(self: CudaTensor, *args: Any, **options: Any) -> CudaTensor:
+        shape = meta(self, *args, **options).shape
+        found = view(self._data, shape, *(() if view is _reshape else args))
+        if found is not None:
+            return cuda_view(found, self)
+        fresh = copied(self)
+        whole = _reshape(fresh._data, shape)
+        return cuda_view(whole, fresh)  # type: ignore[arg-type]  # what is contiguous reshapes
+
+    return kernel
