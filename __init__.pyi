@@ -7,6 +7,7 @@ from typing import Any
 import numpy as _np
 
 from . import config as config
+from . import cuda as cuda
 from . import debug as debug
 from . import errors as errors
 from . import fft as fft
@@ -564,6 +565,13 @@ def eye(
 ) -> Tensor:
     """A matrix with ones on one diagonal and zeros elsewhere."""
 
+def flatten(
+    self: _TensorLike,
+    start_dim: _b.int = 0,
+    end_dim: _b.int = -1,
+) -> Tensor:
+    """Several axes as one; without dims all of them. Also called ``ravel``."""
+
 def flip(
     self: _TensorLike,
     axis: Sequence[_b.int] | _b.int | None = None,
@@ -988,6 +996,13 @@ def prod(
     keepdims: _b.bool = False,
 ) -> Tensor:
     """The product of the elements over axes; 1 where there are none."""
+
+def ravel(
+    self: _TensorLike,
+    start_dim: _b.int = 0,
+    end_dim: _b.int = -1,
+) -> Tensor:
+    """Several axes as one; without dims all of them. Also called ``ravel``."""
 
 def real(
     self: _TensorLike,

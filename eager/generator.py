@@ -146,7 +146,7 @@ def _method(name: str) -> Callable[..., Any]:
     return draw
 
 
-_NOT_DRAWN = ("Key", "fold_in", "key", "key_data", "wrap_key_data")
+_NOT_DRAWN = ("Key", "clone", "fold_in", "key", "key_data", "wrap_key_data")
 for _name in random.__all__:
     if _name not in _NOT_DRAWN:
         setattr(Generator, _name, _method(_name))

@@ -403,6 +403,12 @@ class TensorMethods(TensorBase):
         self,
     ) -> Tensor:
         """exp(self) - 1, exact for small elements too."""
+    def flatten(
+        self,
+        start_dim: _b.int = 0,
+        end_dim: _b.int = -1,
+    ) -> Tensor:
+        """Several axes as one; without dims all of them. Also called ``ravel``."""
     def flip(
         self,
         axis: Sequence[_b.int] | _b.int | None = None,
@@ -759,6 +765,12 @@ class TensorMethods(TensorBase):
         keepdims: _b.bool = False,
     ) -> Tensor:
         """The product of the elements over axes; 1 where there are none."""
+    def ravel(
+        self,
+        start_dim: _b.int = 0,
+        end_dim: _b.int = -1,
+    ) -> Tensor:
+        """Several axes as one; without dims all of them. Also called ``ravel``."""
     def real(
         self,
     ) -> Tensor:

@@ -31,12 +31,12 @@ from .random_counts import binomial, geometric, poisson
 from .random_discrete import categorical, choice, rademacher
 from .random_gamma import beta, chisquare, dirichlet, f, gamma, generalized_normal, loggamma, t
 from .random_keys import random_bits
+from .random_mixed import double_sided_maxwell, multinomial, wald
 from .random_numbers import bernoulli, integers, normal, permutation, uniform
-from .random_typed import Key, fold_in, key, key_data, split, wrap_key_data
+from .random_typed import Key, clone, fold_in, key, key_data, randint, split, wrap_key_data
 from .random_vectors import ball, multivariate_normal, orthogonal
 
 bits = random_bits
-randint = integers
 
 __all__ = [
     "Key",
@@ -49,7 +49,9 @@ __all__ = [
     "cauchy",
     "chisquare",
     "choice",
+    "clone",
     "dirichlet",
+    "double_sided_maxwell",
     "exponential",
     "f",
     "fold_in",
@@ -65,6 +67,7 @@ __all__ = [
     "logistic",
     "lognormal",
     "maxwell",
+    "multinomial",
     "multivariate_normal",
     "normal",
     "orthogonal",
@@ -79,6 +82,7 @@ __all__ = [
     "triangular",
     "truncated_normal",
     "uniform",
+    "wald",
     "weibull_min",
     "wrap_key_data",
 ]

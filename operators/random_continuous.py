@@ -139,6 +139,42 @@ def errors_of(count: int) -> Callable[[], list[Bad]]:
     return errors
 
 
+def _documented(name: str, summary: str, words: str, example: str) -> str:
+    return f"""{summary}
+
+    Args:
+        key: a key, or several.
+        {words}
+        shape: the shape of what is drawn for each key, to which the parameters broadcast; None: theirs.
+        dtype: a float dtype; None: that of the parameters, float32 for numbers.
+
+    Returns:
+        A tensor of that shape; with several keys, their axes come first.
+
+    Raises:
+        DTypeError: no float dtype, or no key.
+        ShapeError: no key, a negative size, or parameters that do not broadcast to the shape.
+
+    >>> td.random.{name}(td.random.key(0), {example}, shape=(3, 4)).shape
+    (3, 4)
+    """
+
+
+def _prepared(name: str, body: Callable[..., Any]) -> Callable[..., Any]:
+    """The body of an operator that draws with ``body``, in the dtype that is computed in."""
+
+    def run(key: Any, *given: Any) -> Any:
+        *parameters, shape, dtype = given
+        shape = drawn_shape(name, shape, *parameters)
+        dtype = float_dtype(name, dtype, *parameters)
+        wide = computed_in(dtype)
+        drawn = body(key, shape, wide, *(parameter(one, wide) for one in parameters))
+        return astype(drawn, dtype, copy=False)
+
+    run.__name__ = run.__qualname__ = body.__name__
+    return run
+
+
 def parametric(
     schema: str,
     summary: str,
@@ -164,31 +200,12 @@ def parametric(
             differences of numbers do not show it.
 
     Returns:
-        A decorator of the body.
+        A decorator of the body, which gets the key, the shape, the dtype to compute in, and the parameters in it.
     """
     name, _, rest = schema.partition("(")
-    parameters = rest.removesuffix(")")
-    doc = f"""{summary}
-
-    Args:
-        key: a key, or several.
-        {words}
-        shape: the shape of what is drawn for each key, to which the parameters broadcast; None: theirs.
-        dtype: a float dtype; None: that of the parameters, float32 for numbers.
-
-    Returns:
-        A tensor of that shape; with several keys, their axes come first.
-
-    Raises:
-        DTypeError: no float dtype, or no key.
-        ShapeError: no key, a negative size, or parameters that do not broadcast to the shape.
-
-    >>> td.random.{name}(td.random.key(0), {example}, shape=(3, 4)).shape
-    (3, 4)
-    """
-    return composite(
-        f"random_{name}(Tensor key, {parameters}, SymInt[]? shape=None, ScalarType? dtype=None) -> Tensor",
-        doc=doc,
+    declared = composite(
+        f"random_{name}(Tensor key, {rest[:-1]}, SymInt[]? shape=None, ScalarType? dtype=None) -> Tensor",
+        doc=_documented(name, summary, words, example),
         reference=reference,
         samples=samples_of(bounds, float32 if implicit else None),
         errors=errors_of(len(bounds)),
@@ -196,14 +213,7 @@ def parametric(
         tolerance=tolerance or TOLERANCE,
         method=False,
     )
-
-
-def prepared(name: str, shape: Any, dtype: DType | None, *parameters: Any) -> tuple[Any, ...]:
-    """The shape, the dtype of the result, the dtype to compute in, and the parameters in it."""
-    shape = drawn_shape(name, shape, *parameters)
-    dtype = float_dtype(name, dtype, *parameters)
-    wide = computed_in(dtype)
-    return (shape, dtype, wide, *(parameter(one, wide) for one in parameters))
+    return lambda body: declared(_prepared(f"random_{name}", body))
 
 
 def _exponentials(key: Any, shape: Any, wide: DType) -> Any:
@@ -218,9 +228,8 @@ def _exponentials(key: Any, shape: Any, wide: DType) -> Any:
     reference=references.lognormal,
     example="0.5",
 )
-def lognormal(key: Any, sigma: Any, shape: Any, dtype: DType | None) -> Any:
-    shape, dtype, wide, sigma = prepared("random_lognormal", shape, dtype, sigma)
-    return astype(exp(sigma * normal(key, shape, wide)), dtype, copy=False)
+def lognormal(key: Any, shape: Any, wide: DType, sigma: Any) -> Any:
+    return exp(sigma * normal(key, shape, wide))
 
 
 @parametric(
@@ -231,9 +240,8 @@ def lognormal(key: Any, sigma: Any, shape: Any, dtype: DType | None) -> Any:
     reference=references.pareto,
     example="2.0",
 )
-def pareto(key: Any, b: Any, shape: Any, dtype: DType | None) -> Any:
-    shape, dtype, wide, b = prepared("random_pareto", shape, dtype, b)
-    return astype(exp(_exponentials(key, shape, wide) / b), dtype, copy=False)
+def pareto(key: Any, shape: Any, wide: DType, b: Any) -> Any:
+    return exp(_exponentials(key, shape, wide) / b)
 
 
 @parametric(
@@ -244,9 +252,8 @@ def pareto(key: Any, b: Any, shape: Any, dtype: DType | None) -> Any:
     reference=references.rayleigh,
     example="1.0",
 )
-def rayleigh(key: Any, scale: Any, shape: Any, dtype: DType | None) -> Any:
-    shape, dtype, wide, scale = prepared("random_rayleigh", shape, dtype, scale)
-    return astype(scale * sqrt(2.0 * _exponentials(key, shape, wide)), dtype, copy=False)
+def rayleigh(key: Any, shape: Any, wide: DType, scale: Any) -> Any:
+    return scale * sqrt(2.0 * _exponentials(key, shape, wide))
 
 
 @parametric(
@@ -257,10 +264,9 @@ def rayleigh(key: Any, scale: Any, shape: Any, dtype: DType | None) -> Any:
     reference=references.weibull_min,
     example="1.0, 2.0",
 )
-def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any, dtype: DType | None) -> Any:
-    shape, dtype, wide, scale, power = prepared("random_weibull_min", shape, dtype, scale, concentration)
+def weibull_min(key: Any, shape: Any, wide: DType, scale: Any, power: Any) -> Any:
     drawn = log_of(_exponentials(key, shape, wide))
-    return astype(scale * exp(drawn / power), dtype, copy=False)
+    return scale * exp(drawn / power)
 
 
 @parametric(
@@ -272,13 +278,11 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any, dtype: DTy
     example="0.0, 0.5, 1.0",
     tolerance=TOLERANCE | {"float32": 2e-4},
 )
-def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any, dtype: DType | None) -> Any:
-    found = prepared("random_triangular", shape, dtype, left, mode, right)
-    shape, dtype, wide, left, mode, right = found
+def triangular(key: Any, shape: Any, wide: DType, left: Any, mode: Any, right: Any) -> Any:
     u = open_uniform(key, shape, wide)
     rising = left + sqrt(u * ((right - left) * (mode - left)))
     falling = right - sqrt((1.0 - u) * ((right - left) * (right - mode)))
-    return astype(where(u * (right - left) < mode - left, rising, falling), dtype, copy=False)
+    return where(u * (right - left) < mode - left, rising, falling)
 
 
 def _below(x: Any) -> Any:
@@ -295,16 +299,14 @@ def _below(x: Any) -> Any:
     example="-1.0, 2.0",
     tolerance={"float16": 2e-3, "bfloat16": 1.6e-2, "float32": 1e-4, "float64": 1e-10},
 )
-def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any, dtype: DType | None) -> Any:
-    shape, dtype, wide, low, high = prepared("random_truncated_normal", shape, dtype, lower, upper)
+def truncated_normal(key: Any, shape: Any, wide: DType, low: Any, high: Any) -> Any:
     u = open_uniform(key, shape, wide)
     low, high = 0.0 * u + low, 0.0 * u + high
     flipped = low > 0.0  # the lower tail has more digits
     first, last = where(flipped, -high, low), where(flipped, -low, high)
     start, stop = _below(first), _below(last)
     x = ndtri(start + u * (stop - start))
-    x = minimum(maximum(where(flipped, -x, x), low), high)
-    return astype(x, dtype, copy=False)
+    return minimum(maximum(where(flipped, -x, x), low), high)
 
 
 @composite(
@@ -329,6 +331,10 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any, dtype: DType 
 )
 def maxwell(key: Any, shape: Any, dtype: DType | None) -> Any:
     dtype = float_dtype("random_maxwell", dtype)
-    lead = len(check_key("random_maxwell", key).shape) - 1
-    x = normal(key, (3, *shape), computed_in(dtype))
-    return astype(sqrt((x * x).sum(lead)), dtype, copy=False)
+    return astype(speeds(key, shape, computed_in(dtype)), dtype, copy=False)
+
+
+def speeds(key: Any, shape: tuple[int, ...], wide: DType) -> Any:
+    """The lengths of vectors of three normal numbers."""
+    x = normal(key, (3, *shape), wide)
+    return sqrt((x * x).sum(len(check_key("random_maxwell", key).shape) - 1))

@@ -19,7 +19,7 @@ from .exponential import exp, sqrt
 from .kinds import composite, library
 from .normalization import softmax
 from .quiet import quietly
-from .random_continuous import TOLERANCE, parametric, prepared
+from .random_continuous import TOLERANCE, parametric
 from .random_discrete import signs
 from .random_keys import KEY, KEYS, check_key, key_errors
 from .random_keys import split as split_words
@@ -62,7 +62,7 @@ def drawing_kernel(draw: Callable[..., Any], result: DType | None) -> Callable[.
         *given, shape = rest
         arrays = [xp.asarray(one) for one in given]
         whole = (*key.shape[:-1], *shape)
-        wide = [xp.ascontiguousarray(xp.broadcast_to(one.astype(xp.float64), whole)) for one in arrays]
+        wide = [xp.broadcast_to(one, whole).astype(xp.float64, order="C") for one in arrays]
         found = quietly(draw, xp, key, shape, *wide)
         return found.astype(result.np if result else xp.result_type(*arrays))
 
@@ -214,9 +214,8 @@ def halves(key: Any, n: int = 2) -> list[Any]:
     tolerance=CLOSE,
     implicit=True,
 )
-def loggamma(key: Any, a: Any, shape: Any, dtype: DType | None) -> Any:
-    shape, dtype, wide, a = prepared("random_loggamma", shape, dtype, a)
-    return astype(logs(key, a, shape, wide), dtype, copy=False)
+def loggamma(key: Any, shape: Any, wide: DType, a: Any) -> Any:
+    return logs(key, a, shape, wide)
 
 
 @parametric(
@@ -229,9 +228,8 @@ def loggamma(key: Any, a: Any, shape: Any, dtype: DType | None) -> Any:
     tolerance=CLOSE,
     implicit=True,
 )
-def gamma(key: Any, a: Any, shape: Any, dtype: DType | None) -> Any:
-    shape, dtype, wide, a = prepared("random_gamma", shape, dtype, a)
-    return astype(exp(logs(key, a, shape, wide)), dtype, copy=False)
+def gamma(key: Any, shape: Any, wide: DType, a: Any) -> Any:
+    return exp(logs(key, a, shape, wide))
 
 
 @parametric(
@@ -244,10 +242,9 @@ def gamma(key: Any, a: Any, shape: Any, dtype: DType | None) -> Any:
     tolerance=CLOSE,
     implicit=True,
 )
-def beta(key: Any, a: Any, b: Any, shape: Any, dtype: DType | None) -> Any:
-    shape, dtype, wide, a, b = prepared("random_beta", shape, dtype, a, b)
+def beta(key: Any, shape: Any, wide: DType, a: Any, b: Any) -> Any:
     one, two = halves(key)
-    return astype(sigmoid(logs(one, a, shape, wide) - logs(two, b, shape, wide)), dtype, copy=False)
+    return sigmoid(logs(one, a, shape, wide) - logs(two, b, shape, wide))
 
 
 @parametric(
@@ -260,9 +257,8 @@ def beta(key: Any, a: Any, b: Any, shape: Any, dtype: DType | None) -> Any:
     tolerance=CLOSE,
     implicit=True,
 )
-def chisquare(key: Any, df: Any, shape: Any, dtype: DType | None) -> Any:
-    shape, dtype, wide, df = prepared("random_chisquare", shape, dtype, df)
-    return astype(2.0 * exp(logs(key, 0.5 * df, shape, wide)), dtype, copy=False)
+def chisquare(key: Any, shape: Any, wide: DType, df: Any) -> Any:
+    return 2.0 * exp(logs(key, 0.5 * df, shape, wide))
 
 
 @parametric(
@@ -275,12 +271,11 @@ def chisquare(key: Any, df: Any, shape: Any, dtype: DType | None) -> Any:
     tolerance=CLOSE,
     implicit=True,
 )
-def t(key: Any, df: Any, shape: Any, dtype: DType | None) -> Any:
-    shape, dtype, wide, df = prepared("random_t", shape, dtype, df)
+def t(key: Any, shape: Any, wide: DType, df: Any) -> Any:
     one, two = halves(key)
     half = 0.5 * df
     scale = sqrt(half / exp(logs(two, half, shape, wide)))
-    return astype(normal(one, shape, wide) * scale, dtype, copy=False)
+    return normal(one, shape, wide) * scale
 
 
 @parametric(
@@ -293,11 +288,10 @@ def t(key: Any, df: Any, shape: Any, dtype: DType | None) -> Any:
     tolerance=CLOSE,
     implicit=True,
 )
-def f(key: Any, dfnum: Any, dfden: Any, shape: Any, dtype: DType | None) -> Any:
-    shape, dtype, wide, above, below = prepared("random_f", shape, dtype, dfnum, dfden)
+def f(key: Any, shape: Any, wide: DType, above: Any, below: Any) -> Any:
     one, two = halves(key)
     ratio = exp(logs(one, 0.5 * above, shape, wide) - logs(two, 0.5 * below, shape, wide))
-    return astype(ratio * (below / above), dtype, copy=False)
+    return ratio * (below / above)
 
 
 @parametric(
@@ -310,11 +304,10 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Any, dtype: DType | None) -> Any:
     tolerance=CLOSE,
     implicit=True,
 )
-def generalized_normal(key: Any, p: Any, shape: Any, dtype: DType | None) -> Any:
-    shape, dtype, wide, p = prepared("random_generalized_normal", shape, dtype, p)
+def generalized_normal(key: Any, shape: Any, wide: DType, p: Any) -> Any:
     one, two = halves(key)
     size = exp(logs(one, 1.0 / p, shape, wide) / p)
-    return astype(signs(two, shape, wide) * size, dtype, copy=False)
+    return signs(two, shape, wide) * size
 
 
 def _dirichlet_samples(dtype: DType) -> Iterable[Sample]:

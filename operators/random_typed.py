@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,8 @@ from ..errors import ArgumentError, DTypeError, ShapeError
 from ..registry.binding import key_types
 from . import random_keys as raw
 from .random_keys import check_key
-from .rules import spec_of
+from .random_numbers import integers
+from .rules import check_shape, spec_of
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -110,25 +112,48 @@ def key(seed: Any) -> Key:
     return Key(raw.key(seed))
 
 
-def split(key: Any, n: int = 2) -> Any:
+def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
     """Several new keys from one, which should not be used again.
 
     Args:
         key: a key, or several.
-        n: how many; the first ones do not depend on it.
+        num: how many, or the shape of an array of them; the first ones do not depend on it.
 
     Returns:
-        Keys of shape ``(*key.shape, n)``; unpack or index it.
+        Keys of shape ``(*key.shape, num)`` or ``(*key.shape, *num)``; unpack or index it.
 
     Raises:
-        DTypeError, ShapeError: that is no key, or ``n`` is negative.
+        DTypeError, ShapeError: that is no key, or ``num`` is negative.
 
     >>> import tandem as td
     >>> first, second = td.random.split(td.random.key(0))
-    >>> first.shape
-    ()
+    >>> first.shape, td.random.split(first, (2, 3)).shape
+    ((), (2, 3))
     """
-    return _like(key, raw.split(key, n))
+    if not isinstance(num, tuple):
+        return _like(key, raw.split(key, num))
+    shape = check_shape("random_split", num)
+    words = raw.split(key, math.prod(shape))
+    return _like(key, words.reshape((*spec_of(words).shape[:-2], *shape, 4)))
+
+
+def clone(key: Any) -> Any:
+    """The same key once more: says that it is used again on purpose.
+
+    Args:
+        key: a key, or several.
+
+    Returns:
+        An equal key; numbers drawn from it are the same ones.
+
+    Raises:
+        DTypeError, ShapeError: that is no key.
+
+    >>> import tandem as td
+    >>> td.random.clone(td.random.key(42))
+    Key([42, 0, 0, 0])
+    """
+    return _like(key, key_data(key))
 
 
 def fold_in(key: Any, data: Any) -> Any:
@@ -197,6 +222,30 @@ def wrap_key_data(words: Any) -> Key:
         raise DTypeError("wrap_key_data: that is a key already")
     check_key("wrap_key_data", words)
     return Key(words)
+
+
+def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -> Any:
+    """Integers spread evenly from ``minval`` to below ``maxval``: :func:`tandem.random.integers` by JAX's names.
+
+    Args:
+        key: a key, or several.
+        shape: the shape of what is drawn for each key.
+        minval: the least value: an int, or an integer tensor that broadcasts to the shape.
+        maxval: one more than the greatest; likewise.
+        dtype: an integer dtype; None: int64.
+
+    Returns:
+        A tensor of that shape; with several keys, their axes come first.
+
+    Raises:
+        DTypeError, ValueArgumentError, ScalarOverflowError: as for ``integers``.
+
+    >>> import tandem as td
+    >>> x = td.random.randint(td.random.key(0), (100,), 1, 7)
+    >>> int(x.min()), int(x.max())
+    (1, 6)
+    """
+    return integers(key, shape, minval, maxval, dtype)
 
 
 def one_key(name: str, key: Any) -> None:

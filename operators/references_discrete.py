@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .references_random import Array, _draw_bits, _each, random_integers, random_order
+from .references_random import Array, _draw_bits, _each, random_integers, random_order, random_split
 from .references_rejection import draw_binomial as draw_binomial
 from .references_rejection import draw_poisson as draw_poisson
 from .references_rejection import sign_of
@@ -77,6 +77,20 @@ def binomial(key: Array, n: Any, p: Any, shape: Any = None, dtype: Any = None) -
     kind = _type(dtype, tuple(one for one in (n, p) if getattr(one, "dtype", np.dtype(int)).kind != "i"))
     shape = np.broadcast_shapes(np.shape(n), np.shape(p)) if shape is None else shape
     return draw_binomial(key, np.asarray(n, float), np.asarray(p, float), shape).astype(kind)
+
+
+def multinomial(key: Array, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """One binomial number after the other, each of the trials that are left."""
+    kind, p = _type(dtype, (p,)), np.asarray(p, float)
+    own = p.shape if shape is None else shape
+    lead = np.broadcast_shapes(np.shape(n), own[:-1]) if shape is None else own[:-1]
+    left = np.broadcast_to(np.asarray(n, float), (*key.shape[:-1], *lead))
+    keys, found = random_split(key, p.shape[-1]), []
+    for place in range(p.shape[-1] - 1):
+        share = np.broadcast_to(p[..., place] / p[..., place:].sum(-1), lead)
+        found.append(draw_binomial(keys[..., place, :], left, share, lead))
+        left = left - found[-1]
+    return np.stack([*found, left], -1).astype(kind)
 
 
 def geometric(key: Array, p: Any, shape: Any = None, dtype: Any = None) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy import ndarray
 
 from .. import lazy
-from .references_random import Array, Words, _draw_bits, _each, random_normal
+from .references_random import Array, Words, _draw_bits, _each, random_normal, random_split
 
 Draw = Callable[[Array], Array]
 
@@ -100,3 +100,31 @@ rayleigh = of_uniform(lambda u, scale: scale * np.sqrt(-2 * np.log(u)))
 weibull_min = of_uniform(lambda u, scale, power: scale * (-np.log(u)) ** (1 / power))
 triangular = of_uniform(_tri)
 truncated_normal = of_uniform(_truncated)
+
+
+# -- of two keys -------------------------------------------------------------------------------------------------------
+def _halves(key: Array, n: int = 2) -> list[Array]:
+    words = random_split(key, n)
+    return [words[..., one, :] for one in range(n)]
+
+
+def wald(key: Array, mean: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """The smaller root of the equation, or the other one."""
+    kind = _type(dtype, (mean,))
+    wide, shape = _Wide(kind == np.float64), np.shape(mean) if shape is None else shape
+    one, two = _halves(key)
+    z, mean = random_normal(one, shape, wide).astype(np.float64), np.asarray(mean, np.float64)
+    y = mean * z * z
+    root = mean + mean * (y - np.sqrt(4 * y + y * y)) / 2
+    u = _each(two, lambda words: _between(words, shape, kind == np.float64))
+    return np.where(u <= mean / (mean + root), root, mean * mean / root).astype(kind)
+
+
+def double_sided_maxwell(key: Array, loc: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Maxwell's numbers, with the highest bit of a word for a sign."""
+    kind = _type(dtype, (loc, scale))
+    shape = np.broadcast_shapes(np.shape(loc), np.shape(scale)) if shape is None else shape
+    one, two = _halves(key)
+    sign = 1 - 2 * (_each(two, lambda words: _draw_bits(words, shape, 32)) >> 31).astype(float)
+    found = maxwell(one, shape=shape, dtype=_Wide(kind == np.float64)).astype(np.float64)
+    return np.asarray(np.asarray(loc, float) + np.asarray(scale, float) * sign * found).astype(kind)

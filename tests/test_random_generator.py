@@ -21,7 +21,7 @@ def test_each_draw_is_a_new_key():
 
 
 def test_every_sampler_is_a_method():
-    left_out = {"Key", "fold_in", "key", "key_data", "wrap_key_data"}
+    left_out = {"Key", "clone", "fold_in", "key", "key_data", "wrap_key_data"}
     for name in set(td.random.__all__) - left_out:
         assert callable(getattr(td.Generator, name)), name
     gen = td.Generator(0)

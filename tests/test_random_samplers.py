@@ -22,6 +22,19 @@ def likely(p_value):
     assert p_value > 1e-3
 
 
+class _TwoSided(stats.rv_continuous):
+    """Maxwell's distribution and its mirror image, half each."""
+
+    def _cdf(self, x):
+        return 0.5 + 0.5 * np.sign(x) * stats.maxwell.cdf(np.abs(x))
+
+    def _stats(self):
+        return 0.0, 3.0, 0.0, None
+
+
+TwoSided = _TwoSided()
+
+
 # -- distributions -----------------------------------------------------------------------------------------------------
 CONTINUOUS = {
     "uniform": (lambda k, **o: R.uniform(k, SIZE, **o), stats.uniform()),
@@ -56,6 +69,12 @@ CONTINUOUS = {
     "chisquare": (lambda k, **o: R.chisquare(k, 3.0, shape=SIZE, **o), stats.chi2(3)),
     "t": (lambda k, **o: R.t(k, 3.0, shape=SIZE, **o), stats.t(3)),
     "f": (lambda k, **o: R.f(k, 3.0, 5.0, shape=SIZE, **o), stats.f(3, 5)),
+    "wald": (lambda k, **o: R.wald(k, 2.0, shape=SIZE, **o), stats.invgauss(2.0)),
+    "wald far": (lambda k, **o: R.wald(k, 0.01, shape=SIZE, **o), stats.invgauss(0.01)),
+    "double sided maxwell": (
+        lambda k, **o: R.double_sided_maxwell(k, 0.0, 2.0, shape=SIZE, **o),
+        TwoSided(scale=2.0),
+    ),
     "generalized normal": (lambda k, **o: R.generalized_normal(k, 1.5, shape=SIZE, **o), stats.gennorm(1.5)),
     "dirichlet": (
         lambda k, **o: R.dirichlet(k, td.asarray([1.0, 2.0, 3.0]), SIZE, **o)[:, 1],
@@ -71,6 +90,10 @@ COUNTS = {
         f"binomial {n} {p}": (lambda k, n=n, p=p: R.binomial(k, n, p, shape=SIZE), stats.binom(n, p))
         for n, p in ((1, 0.5), (10, 0.3), (100, 0.05), (100, 0.5), (1000, 0.97))
     },
+    "multinomial": (
+        lambda k: R.multinomial(k, 20, td.asarray([1.0, 3.0, 0.0, 6.0]), (SIZE, 4))[:, 1],
+        stats.binom(20, 0.3),
+    ),
     "geometric": (lambda k: R.geometric(k, 0.3, shape=SIZE), stats.geom(0.3)),
     "integers": (lambda k: R.integers(k, SIZE, -3, 4), stats.randint(-3, 4)),
     "randint": (lambda k: R.randint(k, SIZE, 0, 2), stats.randint(0, 2)),

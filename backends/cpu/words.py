@@ -8,12 +8,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...lowering.layout import Layout
 from ...lowering.steps import NodeStep
-from ...operators.philox import BITS, FACTORS, ROUNDS, SPLIT, WEYL
-from ...registry.dtypes import uint32
+from ...operators.philox import BITS, FACTORS, FOLD, ROUNDS, SPLIT, WEYL
+from ...registry.dtypes import DType, int64, uint32
 from ...tracer.graph import Node, Value
 
 USES = {"td::random_bits": BITS, "td::random_split": SPLIT}
+FOLDS = "td::random_fold_in"
 LANES = 8
 _WIDE, _NARROW = f"<{LANES} x i64>", f"<{LANES} x i32>"
 
@@ -21,9 +23,19 @@ _WIDE, _NARROW = f"<{LANES} x i64>", f"<{LANES} x i32>"
 def words_reason(node: Node) -> str | None:
     """Why a node is served by the words written out here, or None if it is not."""
     key = node.args[0] if node.args else None
-    if node.op.name not in USES or not isinstance(key, Value) or key.spec.dtype is not uint32:
+    if not isinstance(key, Value) or key.spec.dtype is not uint32:
         return None
-    return "Philox, eight blocks at a time"
+    if node.op.name in USES:
+        return "Philox, eight blocks at a time"
+    return "Philox, one block for each key" if node.op.name == FOLDS and _steps(node) is not None else None
+
+
+def _steps(node: Node) -> tuple[int, int] | None:
+    """How far keys and numbers go on from one new key to the next: 1, or 0 for the same one; None: otherwise."""
+    key, number = node.args
+    lead = math.prod(node.outputs[0].shape[:-1])
+    sizes = (math.prod(key.shape[:-1]), number.spec.size if isinstance(number, Value) else 1)
+    return None if any(size not in (1, lead) for size in sizes) else (int(sizes[0] != 1), int(sizes[1] != 1))
 
 
 def _times(name: str, source: str, factor: int) -> list[str]:
@@ -147,16 +159,57 @@ done:
 """
 
 
-def function(linkage: str = "internal ") -> str:
-    """``void philox_words(ptr keys, i64 n, i64 count, i32 use, ptr out)``: the first words of each key's stream."""
+_FOLD = """define internal void @NAME(ptr %keys, i64 %key_step, ptr %numbers, i64 %number_step, i64 %n, ptr %out) {
+entry:
+  br label %loop
+loop:
+  %at = phi i64 [ 0, %entry ], [ %at1, %next ]
+  %more = icmp slt i64 %at, %n
+  br i1 %more, label %next, label %done
+next:
+  %key_at = mul i64 %at, %key_step
+  %key = getelementptr [4 x i32], ptr %keys, i64 %key_at
+LOADS
+  %number_at = mul i64 %at, %number_step
+  %number_place = getelementptr TYPE, ptr %numbers, i64 %number_at
+  %given = load TYPE, ptr %number_place, align 1
+  %wide = EXTENDED
+  %block = and i64 %wide, MASK
+BLOCKS
+  %new = shufflevector <SIZE x i32> %words, <SIZE x i32> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  %to = getelementptr [4 x i32], ptr %out, i64 %at
+  store <4 x i32> %new, ptr %to, align 4
+  %at1 = add i64 %at, 1
+  br label %loop
+done:
+  ret void
+}
+"""
+
+
+def _filled(text: str) -> str:
     loads = []
     for place in range(4):
         loads += [
             f"  %kp{place} = getelementptr i32, ptr %key, i64 {place}",
             f"  %k{place} = load i32, ptr %kp{place}, align 4",
         ]
-    text = _FUNCTION.replace("LINKAGE", linkage).replace("SIZE", str(4 * LANES)).replace("LANES", str(LANES))
+    text = text.replace("SIZE", str(4 * LANES)).replace("LANES", str(LANES))
     return text.replace("LOADS", "\n".join(loads)).replace("BLOCKS", "\n".join(_blocks()))
+
+
+def function(linkage: str = "internal ") -> str:
+    """``void philox_words(ptr keys, i64 n, i64 count, i32 use, ptr out)``: the first words of each key's stream."""
+    return _filled(_FUNCTION.replace("LINKAGE", linkage))
+
+
+def _fold_function(name: str, dtype: DType) -> str:
+    """``void name(ptr keys, i64 step, ptr numbers, i64 step, i64 n, ptr out)``: ``fold_in`` of numbers of a dtype."""
+    kind = f"i{dtype.bits}"
+    extended = f"{'sext' if dtype.kind == 'i' else 'zext'} {kind} %given to i64"
+    text = _FOLD.replace("NAME", name).replace("EXTENDED", "or i64 %given, 0" if kind == "i64" else extended)
+    text = text.replace("TYPE", kind).replace("MASK", str(2**62 - 1))
+    return _filled(text).replace("i32 %use,", f"i32 {FOLD << 30},")
 
 
 class WordsCall:
@@ -168,15 +221,39 @@ class WordsCall:
     """
 
     def __init__(self, writer: Any, step: NodeStep, number: int):
-        node, (root, layout) = step.node, step.operands[0]
-        out = node.outputs[0]
+        node, out, self.lines = step.node, step.node.outputs[0], []
+        places = [self._place(writer, operand, f"%w{number}o{i}") for i, operand in enumerate(step.operands)]
+        if node.op.name == FOLDS:
+            self._fold(writer, node, places, number)
+            return
         keys = math.prod(node.args[0].shape[:-1])
         count = out.spec.size * out.spec.dtype.itemsize // 4 // max(keys, 1)
-        use = USES[node.op.name] << 30
-        register = f"%w{number}"
         self.function = function()
-        self.lines = [
-            f"  {register} = getelementptr i32, ptr {writer.pointer(root)}, i64 {layout.offset}",
-            f"  call void @philox_words(ptr {register}, i64 {keys}, i64 {count}, i32 {use}, "
-            f"ptr {writer.pointer(out)})",
-        ]
+        self.lines.append(
+            f"  call void @philox_words(ptr {places[0]}, i64 {keys}, i64 {count}, i32 {USES[node.op.name] << 30}, "
+            f"ptr {writer.pointer(out)})"
+        )
+
+    def _place(self, writer: Any, operand: tuple[Value, Layout], register: str) -> str:
+        root, layout = operand
+        offset = layout.offset * root.spec.dtype.itemsize
+        self.lines.append(f"  {register} = getelementptr i8, ptr {writer.pointer(root)}, i64 {offset}")
+        return register
+
+    def _fold(self, writer: Any, node: Node, places: list[str], number: int) -> None:
+        data, out = node.args[1], node.outputs[0]
+        known = not isinstance(data, Value)
+        if known:
+            register = f"%w{number}n"
+            places = [*places, register]
+            self.lines += [
+                f"  {register} = alloca i64",
+                f"  store i64 {data % 2**64}, ptr {register}",
+            ]
+        dtype = int64 if known else data.spec.dtype
+        name, steps = f"philox_fold_{dtype.name}", _steps(node) or (0, 0)
+        self.function = _fold_function(name, dtype)
+        given = ", ".join(f"ptr {place}, i64 {step}" for place, step in zip(places, steps))
+        self.lines.append(
+            f"  call void @{name}({given}, i64 {out.spec.size // 4}, ptr {writer.pointer(out)})"
+        )
