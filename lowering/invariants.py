@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..tracer.graph import Graph, Node, Value
-from .loop_passes import is_scan, part_of, scan_node, substituted, taken_apart
+from .loop_passes import Changed, part_of, replace_scans, scan_node, substituted, taken_apart
 from .resolve import uniform_constant
-from .rewrite import copy_node, has_effects, like
+from .rewrite import copy_node, has_effects
 
 
 def hoist_invariants(graph: Graph) -> Graph:
@@ -16,24 +16,11 @@ def hoist_invariants(graph: Graph) -> Graph:
     A transposed weight lies then as the matrix product wants it, once and for all. What would be larger than what it is
     made of stays inside.
     """
-    if not any(map(is_scan, graph.nodes)):
-        return graph
-    out = like(graph)
-    env: dict[Value, Value] = {}
-    for node in graph.nodes:
-        if is_scan(node):
-            before, found = _hoisted(node)
-            if before:
-                out.nodes += before
-                env.update(zip(node.outputs, found.outputs))
-                node = found
-        out.nodes.append(node)
-    out.outputs = list(graph.outputs)
-    return substituted(out, env)
+    return replace_scans(graph, _without_invariants)
 
 
-def _hoisted(node: Node) -> tuple[list[Node], Node]:
-    """The nodes that go before a scan, and the scan without them."""
+def _without_invariants(node: Node) -> Changed | None:
+    """The nodes that go before a scan, the scan without them, and what stands for its results."""
     scan = taken_apart(node)
     first = len(scan.carry) + len(scan.xs)
     outside: dict[Value, Any] = dict(zip(scan.body.inputs[first:], scan.consts))
@@ -49,7 +36,7 @@ def _hoisted(node: Node) -> tuple[list[Node], Node]:
         outside.update(zip(inner.outputs, copy.outputs))
         moved.update(zip(inner.outputs, (Value(o.spec) for o in inner.outputs)))
     if not before:
-        return [], node
+        return None
     body = Graph()
     body.inputs = [*scan.body.inputs, *moved.values()]
     body.nodes, body.outputs = rest, list(scan.body.outputs)
@@ -62,7 +49,8 @@ def _hoisted(node: Node) -> tuple[list[Node], Node]:
     made = scan._replace(
         body=part_of(body, inputs, body.outputs), consts=tuple(given[place] for place in kept_places)
     )
-    return before, scan_node(made, node.source)
+    found = scan_node(made, node.source)
+    return [*before, found], dict(zip(node.outputs, found.outputs))
 
 
 def _is_invariant(node: Node, outside: dict[Value, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""A pass on scans: products that are only summed up become one product.
+"""Passes on scans, and one of them: products that are only summed up become one product.
 
 In the backward scan of ``h = tanh(h @ W + x)`` the gradient of ``W`` is a carry, to which each step adds ``a.T @ b``.
 That sum over the steps is the product of all rows of ``a`` with all rows of ``b``: ``b`` is stacked, and one large
@@ -7,7 +7,8 @@ matrix product after the loop takes the place of the many small ones.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..registry.dtypes import complex64, complex128, float32, float64
@@ -123,6 +124,78 @@ def substituted(graph: Graph, env: dict[Value, Value]) -> Graph:
     return out
 
 
+Changed = tuple[list[Node], dict[Value, Value]]
+
+
+def replace_scans(graph: Graph, change: Callable[[Node], Changed | None]) -> Graph:
+    """Put other nodes in place of scans.
+
+    Args:
+        graph: the graph, which stays as it is.
+        change: from a scan to the nodes that take its place, and what stands for its results; None keeps it.
+    """
+    if not any(map(is_scan, graph.nodes)):
+        return graph
+    out, env = like(graph), {}
+    for node in graph.nodes:
+        changed = change(node) if is_scan(node) else None
+        out.nodes += [node] if changed is None else changed[0]
+        env.update({} if changed is None else changed[1])
+    out.outputs = list(graph.outputs)
+    return substituted(out, env)
+
+
+# -- carries that only sum up ------------------------------------------------------------------------------------------
+class Added(NamedTuple):
+    """What each step adds to a carry that does nothing else.
+
+    Attributes:
+        carry: which.
+        value: what is added.
+        uses: how often each value of the body is read.
+    """
+
+    carry: int
+    value: Value
+    uses: dict[Value, int]
+
+    def maker(self, value: Value) -> Node | None:
+        """The node that has made a value, if nothing else reads that."""
+        return value.node if self.uses[value] == 1 else None
+
+
+def sums(scan: Scan) -> Iterator[Added]:
+    """The carries that only sum up."""
+    body = scan.body
+    read = [v for node in body.nodes for v in node.inputs]
+    uses = Counter([*read, *(o for o in body.outputs if isinstance(o, Value))])
+    for j in range(len(scan.carry)):
+        total, before = body.outputs[j], body.inputs[j]
+        node = total.node
+        if uses[before] != 1 or uses[total] != 1 or total.spec != before.spec or node is None:
+            continue
+        if node.op.name == "td::add.Tensor" and before in node.args:
+            added = node.args[1] if node.args[0] is before else node.args[0]
+            if isinstance(added, Value) and added.spec == total.spec:
+                yield Added(j, added, uses)
+
+
+def without_carries(
+    node: Node, gone: set[int], extra: Extra
+) -> tuple[Node, Sequence[Value], dict[Value, Value]]:
+    """A scan without some carries, with further stacked results; these results, and what stands for the others."""
+    scan = extra.scan
+    body, count = scan.body, len(scan.carry)
+    kept = [j for j in range(count) if j not in gone]
+    inputs = [v for j, v in enumerate(body.inputs) if j not in gone]
+    outputs = [*(body.outputs[j] for j in kept), *body.outputs[count:], *extra.outputs]
+    made = scan._replace(body=part_of(body, inputs, outputs), carry=tuple(scan.carry[j] for j in kept))
+    found = scan_node(made, node.source)
+    stacked = found.outputs[len(kept) :]
+    replaced = dict(zip([node.outputs[j] for j in kept], found.outputs[: len(kept)]))
+    return found, stacked, replaced | dict(zip(node.outputs[count:], stacked))
+
+
 # -- products ----------------------------------------------------------------------------------------------------------
 class Product(NamedTuple):
     """A carry that only sums up products.
@@ -141,90 +214,50 @@ class Product(NamedTuple):
 
 def hoist_products(graph: Graph) -> Graph:
     """Take products that a scan only sums up out of it: one product of all steps' matrices after the loop."""
-    if not any(map(is_scan, graph.nodes)):
-        return graph
-    out, env = like(graph), {}
-    for node in graph.nodes:
-        products = _products(taken_apart(node)) if is_scan(node) else []
-        if products:
-            found, after, replaced = _hoisted(node, products)
-            out.nodes += [found, *after]
-            env.update(replaced)
-        else:
-            out.nodes.append(node)
-    out.outputs = list(graph.outputs)
-    return substituted(out, env)
+    return replace_scans(graph, _without_products)
 
 
-def _products(scan: Scan) -> list[Product]:
-    body = scan.body
-    uses: dict[Value, int] = {}
-    for value in [v for node in body.nodes for v in node.inputs] + [
-        o for o in body.outputs if isinstance(o, Value)
-    ]:
-        uses[value] = uses.get(value, 0) + 1
-    found = []
-    for j in range(len(scan.carry)):
-        total, before = body.outputs[j], body.inputs[j]
-        if uses.get(before) == 1 and uses[total] == 1 and total.spec == before.spec:
-            product = _summed(j, total, before, uses)
-            if product is not None:
-                found.append(product)
-    return found
-
-
-def _summed(carry: int, total: Value, before: Value, uses: dict[Value, int]) -> Product | None:
-    """The matrix product that is added to ``before``, if that is all that ``total`` is."""
-    node = total.node
-    if node is None or node.op.name != "td::add.Tensor" or before not in node.args:
-        return None
-    added = node.args[1] if node.args[0] is before else node.args[0]
-    maker = added.node if isinstance(added, Value) and uses[added] == 1 else None
+def _product(added: Added) -> Product | None:
+    """The matrix product that is added, if it is one."""
+    maker = added.maker(added.value)
     turned = maker is not None and _is_transpose(maker)
     if maker is not None and turned:
-        maker = maker.args[0].node if uses[maker.args[0]] == 1 else None
-    if maker is None or maker.op.name != "td::matmul" or added.spec != total.spec:
+        maker = added.maker(maker.args[0])
+    if maker is None or maker.op.name != "td::matmul":
         return None
     a, b = maker.args
-    is_plain = (
-        len(a.shape) == len(b.shape) == 2 and a.spec.dtype is b.spec.dtype is total.spec.dtype in HOISTED
-    )
-    return Product(carry, a, b, turned) if is_plain else None
+    dtypes = a.spec.dtype, b.spec.dtype, added.value.spec.dtype
+    is_plain = len(a.shape) == len(b.shape) == 2 and len(set(dtypes)) == 1 and dtypes[0] in HOISTED
+    return Product(added.carry, a, b, turned) if is_plain else None
 
 
 def _is_transpose(node: Node) -> bool:
     return bool(node.op.name == "td::permute" and tuple(node.args[1]) == (1, 0))
 
 
-def _hoisted(node: Node, products: list[Product]) -> tuple[Node, list[Node], dict[Value, Value]]:
+def _without_products(node: Node) -> Changed | None:
     """The scan without products, the nodes after it, and what stands for its results."""
     scan = taken_apart(node)
-    body, count = scan.body, len(scan.carry)
-    gone = {product.carry for product in products}
-    extra = _Extra(scan)
+    products = [p for p in map(_product, sums(scan)) if p is not None]
+    if not products:
+        return None
+    extra = Extra(scan)
     pairs = [
         (extra.side(p.right), extra.side(p.left, True))
         if p.turned
         else (extra.side(p.left, True), extra.side(p.right))
         for p in products
     ]
-    kept = [j for j in range(count) if j not in gone]
-    inputs = [v for j, v in enumerate(body.inputs) if j not in gone]
-    outputs = [*(body.outputs[j] for j in kept), *body.outputs[count:], *extra.outputs]
-    made = scan._replace(body=part_of(body, inputs, outputs), carry=tuple(scan.carry[j] for j in kept))
-    found = scan_node(made, node.source)
-    stacked = found.outputs[len(kept) :]
+    found, stacked, replaced = without_carries(node, {p.carry for p in products}, extra)
     after: list[Node] = []
-    replaced = dict(zip([node.outputs[j] for j in kept], found.outputs[: len(kept)]))
-    replaced.update(zip(node.outputs[count:], stacked))
     for product, (a, b) in zip(products, pairs):
-        total, write = node.outputs[product.carry], _Writer(after, node.source)
+        total, write = node.outputs[product.carry], Writer(after, node.source)
         rows, columns = (Side(x if isinstance(x, Value) else stacked[x], turned) for x, turned in (a, b))
         found_sum = scan.carry[product.carry]
         for one, two in _pairs(write, rows, columns):
             found_sum = write.call("td::add.Tensor", (found_sum, write.product(one, two)), total.shape, total)
         replaced[total] = found_sum
-    return found, after, replaced
+    return [found, *after], replaced
 
 
 class Side(NamedTuple):
@@ -239,7 +272,7 @@ class Side(NamedTuple):
     turned: bool
 
 
-def _pairs(write: _Writer, rows: Side, columns: Side) -> list[tuple[Side, Side]]:
+def _pairs(write: Writer, rows: Side, columns: Side) -> list[tuple[Side, Side]]:
     """The matrices to multiply: all steps at once, or where one of them is the carry that each step of another scan was
     given, and what it gave is kept as well, that one by one step off, and the first step by itself."""
     known = _given_carry(rows.value)
@@ -267,8 +300,8 @@ def _given_carry(stacked: Value) -> tuple[Value, Value, bool] | None:
     return None
 
 
-class _Extra:
-    """What a scan has to stack besides, so that products can be computed after it."""
+class Extra:
+    """What a scan has to stack besides, so that something can be computed after it."""
 
     def __init__(self, scan: Scan):
         self.scan = scan
@@ -276,31 +309,36 @@ class _Extra:
         self.outputs: list[Value] = []
 
     def side(self, matrix: Value, turned: bool = False) -> tuple[Any, bool]:
-        """Where a matrix, or its transpose, is stacked (one of xs, or the number of a stacked result), and if it is
-        still to be transposed there."""
-        scan, first = self.scan, len(self.scan.carry)
+        """Where a matrix, or its transpose, is stacked (see :meth:`place`), and if it is still to be turned."""
         while matrix.node is not None and _is_transpose(matrix.node):
             matrix, turned = matrix.node.args[0], not turned
+        return self.place(matrix), turned
+
+    def place(self, value: Value) -> Any:
+        """Where a value is stacked: one of xs, or the number of a stacked result."""
+        scan, first = self.scan, len(self.scan.carry)
         for place, x in enumerate(scan.xs):
-            if scan.body.inputs[first + place] is matrix:
-                return x, turned
-        if matrix not in self.stacked:
-            self.stacked.append(matrix)
-            self.outputs.append(matrix)
-        return self.stacked.index(matrix), turned
+            if scan.body.inputs[first + place] is value:
+                return x
+        if value not in self.stacked:
+            self.stacked.append(value)
+            self.outputs.append(value)
+        return self.stacked.index(value)
 
 
-class _Writer:
+class Writer:
     """Appends calls of operators to a list of nodes."""
 
     def __init__(self, nodes: list[Node], source: str):
         self.nodes, self.source = nodes, source
 
-    def call(self, name: str, args: tuple[Any, ...], shape: Sequence[int], like_: Value) -> Value:
+    def call(
+        self, name: str, args: tuple[Any, ...], shape: Sequence[int], like_: Value, **options: Any
+    ) -> Value:
         """The result of an operator with the shape given and the dtype of another value."""
         op = find(name)
         args = (*args, *(argument.default for argument in op.schema.positional[len(args) :]))
-        options = {a.name: a.default for a in op.schema.arguments if a.kwarg_only}
+        options = {a.name: a.default for a in op.schema.arguments if a.kwarg_only} | options
         node = Node(op, args, options, self.source)
         node.outputs = (Value(TensorSpec(tuple(shape), like_.spec.dtype, like_.spec.device), node, 0),)
         self.nodes.append(node)

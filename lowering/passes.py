@@ -18,6 +18,7 @@ from .layout import contiguous, is_view, view_of
 from .loop_passes import hoist_products, inline_calls
 from .resolve import uniform_constant
 from .rewrite import Replacement, has_effects, like, new_node, rewrite, with_arguments
+from .scattered_sums import hoist_scatters
 from .simplify import simplified
 
 FOLDED_SIZE = 1024  # elements; what is larger costs more to keep than to compute
@@ -197,6 +198,7 @@ PASSES: tuple[Pass, ...] = (
     tidy_bodies,
     prune_control,
     hoist_products,
+    hoist_scatters,
     prune_control,
     hoist_invariants,
     remove_dead_code,

@@ -109,6 +109,9 @@ class Resolution:
                 if native is None
                 else Choice("native", native)
             )
+        native = self.target.native(node) if decl.kind == "gather" else None
+        if native is not None:
+            return Choice("native", native)
         if self.pieces(node):
             return Choice("pieces", "each part is written where it belongs")
         return _fusable(node)

@@ -112,6 +112,49 @@ def test_counters_that_do_not_start_at_zero_or_go_too_far(bounds):
         np.testing.assert_array_equal(td.jit(f)(X).numpy(), f(X).numpy())
 
 
+# -- tables ------------------------------------------------------------------------------------------------------------
+TABLE = td.asarray(np.random.default_rng(0).standard_normal((7, 2)))
+TOKENS = td.asarray([3, 0, 6, 3, -1, 2])
+
+
+def reading(table, h, tokens):
+    return (td.scan(lambda c, t: (td.tanh(c * 0.5 + table[t]), None), h, tokens)[0] ** 2).sum()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "uint64"])
+@pytest.mark.parametrize("shape", [(), (3,), (2, 0), (2, 2)])
+@pytest.mark.parametrize("tail", [(), (2,), (0, 3)])
+def test_rows_that_are_read(dtype, shape, tail):
+    x = td.arange(5 * np.prod(tail, dtype=int)).reshape((5, *tail)).astype(td.float32)
+    index = td.asarray(np.arange(1, 1 + np.prod(shape, dtype=int)).reshape(shape).astype(dtype))
+    index = index - 4 if dtype.startswith("i") else index
+    found, wanted = td.jit(lambda x, i: x[i])(x, index), x[index]
+    assert found.shape == wanted.shape
+    np.testing.assert_array_equal(found.numpy(), wanted.numpy())
+
+
+@pytest.mark.parametrize("bad", [7, -8, 1000])
+def test_rows_that_do_not_exist(bad):
+    tokens = td.asarray([0, bad, 0])
+    for function in (lambda t: TABLE[t], lambda t: reading(TABLE, X[0], t)):
+        for call in (function, td.jit(function)):
+            with pytest.raises(IndexError, match=f"{bad} is out of bounds"):
+                call(tokens)
+
+
+def test_the_gradient_of_a_table_is_added_up_after_the_loop():
+    each = td.vmap(td.grad(reading), in_axes=(None, 0, None))
+    for function, h in ((td.grad(reading, (0, 1)), X[0]), (each, X)):
+        found, wanted = td.jit(function)(TABLE, h, TOKENS), function(TABLE, h, TOKENS)
+        for one, two in zip(td.tree.leaves(found), td.tree.leaves(wanted), strict=True):
+            np.testing.assert_allclose(one.numpy(), two.numpy(), rtol=1e-12)
+    scans = control_nodes(td.grad(reading), TABLE, X[0], TOKENS)
+    names = set().union(*(operators(body) for node in scans for body in bodies_of(node)))
+    assert "index_put" not in names and "full" not in names
+    if config.flags.native:
+        assert str(td.jit(td.grad(reading)).lower(TABLE, X[0], TOKENS).kernels()).count("callback: ") == 1
+
+
 # -- small numbers -----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_small_numbers_are_what_they_are_eagerly(dtype):

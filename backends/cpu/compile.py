@@ -25,6 +25,7 @@ from .emit.text import Module
 from .executable import CallPlan, CpuExecutable, Parameter
 from .loop_writer import BodyTable, LoopWriter
 from .native import engine
+from .row_reads import RowRead, rows_reason
 from .user_calls import NativeCall, native_reason
 from .words import WordsCall, words_reason
 
@@ -53,7 +54,7 @@ failed:
 
 
 def _native_reason(node: Node) -> str | None:
-    return words_reason(node) or native_reason(node)
+    return words_reason(node) or rows_reason(node) or native_reason(node)
 
 
 def emits(dtype: DType) -> bool:
@@ -118,15 +119,14 @@ class MainWriter:
             return _loaded(register, "%tables", self.constants.index(value))
         return _loaded(register, "%buffers", placed.index(value))
 
-    def _table(self, values: list[Value], number: int) -> str:
-        """A table of addresses on the stack."""
-        pointers_ = [self.pointer(value) for value in values]
+    def _table(self, values: list[Value], number: int) -> tuple[str, list[str]]:
+        """A table of addresses on the stack, and the instructions that make it."""
         table = f"%t{number}"
-        self.lines.append(f"  {table} = alloca [{max(len(values), 1)} x ptr]")
-        for place, pointer in enumerate(pointers_):
-            self.lines.append(f"  {table}_{place} = getelementptr i8, ptr {table}, i64 {8 * place}")
-            self.lines.append(f"  store ptr {pointer}, ptr {table}_{place}")
-        return table
+        lines = [f"  {table} = alloca [{max(len(values), 1)} x ptr]"]
+        for place, pointer in enumerate([self.pointer(value) for value in values]):
+            lines.append(f"  {table}_{place} = getelementptr i8, ptr {table}, i64 {8 * place}")
+            lines.append(f"  store ptr {pointer}, ptr {table}_{place}")
+        return table, lines
 
     def place(self, item: NodeStep | Body) -> int:
         """The place in the table of objects of what serves a callback, or describes a compiled body."""
@@ -136,7 +136,8 @@ class MainWriter:
     # -- steps -----------------------------------------------------------------------------------------------------
     def _kernel(self, step: KernelStep, number: int) -> None:
         write_fused(self.module, step.kernel)
-        table = self._table(list(step.params), number)
+        table, lines = self._table(list(step.params), number)
+        self.lines += lines
         self.lines.append(f"  call void @{step.kernel.name}(ptr {table}, ptr %scalars)")
 
     def _gemm(self, step: NodeStep, number: int) -> None:
@@ -158,16 +159,24 @@ class MainWriter:
             self.extra.append(words.function)
             self.lines += words.lines
             return
+        if rows_reason(step.node):
+            self.lines += RowRead(self, step, number).lines
+            return
         call = NativeCall(self, step, number)
         self.extra.append(call.declaration)
         self.module.imports[call.symbol] = call.address
         self.lines += call.lines
 
     def _callback(self, step: NodeStep, number: int) -> None:
+        self.lines += self.called_back(step, number)
+
+    def called_back(self, step: NodeStep, number: int) -> list[str]:
+        """Instructions that call a node's eager kernel."""
         values = [root for root, _ in step.operands]
-        table = self._table([*values, *step.node.outputs], number)
-        self.lines += _loaded(f"%o{number}", "%tables", self.place(step))
-        self.lines += [
+        table, lines = self._table([*values, *step.node.outputs], number)
+        return [
+            *lines,
+            *_loaded(f"%o{number}", "%tables", self.place(step)),
             f"  %r{number} = call i32 @call_back(ptr %o{number}, ptr {table})",
             f"  %f{number} = icmp ne i32 %r{number}, 0",
             f"  br i1 %f{number}, label %failed{number}, label %after{number}",
@@ -225,9 +234,9 @@ def _served(item: NodeStep | Body) -> Any:
     return make_callback(item) if isinstance(item, NodeStep) else BodyTable(compile_lowered(item.lowered))
 
 
-@functools.cache
+@functools.lru_cache(maxsize=256)
 def _shared(text: str, blas: bool, imports: tuple[tuple[str, int], ...]) -> engine.Code:
-    """The code of a module, shared by equal graphs, and kept: LLVM has been seen to abort when it disposed of one."""
+    """The code of a module, shared by equal graphs."""
     return engine.compile_ir(text, [MAIN], {**dict(imports), **(pointers() if blas else {})}, level=1)
 
 
