@@ -24,6 +24,7 @@ ALIASES: dict[str, str] = {
     "not_equal": "ne",
     "permute_dims": "permute",
     "power": "pow",
+    "ravel": "flatten",
     "right_shift": "bitwise_right_shift",
     "subtract": "sub",
     "swapaxes": "transpose",

@@ -82,21 +82,23 @@ def _read(equation: str, operands: Sequence[Any]) -> tuple[list[_Term], Labels]:
         raise ArgumentError(f"einsum: {equation!r} is for {len(texts)} operands, not {len(operands)}")
     labels = [_labels(equation, text, len(spec_of(x).shape)) for text, x in zip(texts, operands)]
     output = _output(equation, texts, labels, right if arrow else None)
-    _check_sizes(equation, operands, labels)
-    return [_Term(x, own) for x, own in zip(operands, labels)], output
+    sizes = _sizes(equation, operands, labels)
+    return [_narrow(_diagonals(_Term(x, own)), sizes) for x, own in zip(operands, labels)], output
 
 
-def _check_sizes(equation: str, operands: Sequence[Any], labels: Sequence[Labels]) -> None:
+def _sizes(equation: str, operands: Sequence[Any], labels: Sequence[Labels]) -> dict[str, int]:
+    """The length of each label; axes of length 1 broadcast."""
     sizes: dict[str, int] = {}
     for x, own in zip(operands, labels):
+        inside: dict[str, int] = {}
         for label, size in zip(own, spec_of(x).shape):
             seen = sizes.setdefault(label, size)
-            if seen == size or (label.startswith(".") and 1 in (seen, size)):
-                sizes[label] = max(seen, size) if 0 not in (seen, size) else 0
-                continue
-            raise ShapeError(
-                f"einsum: {label!r} in {equation!r} is an axis of length {seen} and one of {size}"
-            )
+            if inside.setdefault(label, size) != size or (size != seen and 1 not in (size, seen)):
+                raise ShapeError(
+                    f"einsum: {label!r} in {equation!r} is an axis of length {seen} and one of {size}"
+                )
+            sizes[label] = size if seen == 1 else seen
+    return sizes
 
 
 # -- what is computed --------------------------------------------------------------------------------------------------
@@ -110,6 +112,15 @@ def _diagonals(term: _Term) -> _Term:
             x = diagonal(x, 0, one, two)
             labels = (*(own for at, own in enumerate(labels) if at not in (one, two)), label)
     return _Term(x, labels)
+
+
+def _narrow(term: _Term, sizes: dict[str, int]) -> _Term:
+    """A term without the axes of length 1 that broadcast."""
+    x, labels = term
+    kept = [at for at, label in enumerate(labels) if spec_of(x).shape[at] == sizes[label]]
+    if len(kept) == len(labels):
+        return term
+    return _Term(reshape(x, tuple(x.shape[at] for at in kept)), tuple(labels[at] for at in kept))
 
 
 def _summed(term: _Term, kept: set[str]) -> _Term:
@@ -155,8 +166,8 @@ def einsum(equation: str, *operands: Any) -> Any:
     """Sums of products in Einstein's notation.
 
     Args:
-        equation: such as ``"ij,jk->ik"``; an ellipsis stands for axes that broadcast. Without an arrow the result has
-            the letters that occur once, in alphabetical order.
+        equation: such as ``"ij,jk->ik"``; an ellipsis stands for further axes. Axes of length 1
+            broadcast. Without an arrow the result has the letters that occur once, in alphabetical order.
         operands: as many tensors as there are terms before the arrow, or one list of them.
 
     Returns:
@@ -186,8 +197,8 @@ def einsum(equation: str, *operands: Any) -> Any:
     name are summed over. Products are taken from left to right.
 
     Args:
-        equation: such as ``"ij,jk->ik"``; an ellipsis stands for axes that broadcast. Without an arrow the result has
-            the letters that occur once, in alphabetical order.
+        equation: such as ``"ij,jk->ik"``; an ellipsis stands for further axes. Axes of length 1
+            broadcast. Without an arrow the result has the letters that occur once, in alphabetical order.
         operands: as many tensors as there are terms before the arrow.
 
     Returns:
@@ -214,12 +225,14 @@ def einsum(equation: str, *operands: Any) -> Any:
             ("j...k,lj...->lk...", ((2, 3, 2), (2, 2, 1))),
             ("ij,jk,kl->il", ((2, 3), (3, 2), (2, 2))),
             ("k,nk->", ((3,), (2, 3))),
+            ("mnd,mdo->mno", ((1, 2, 3), (2, 3, 2))),
         )
     ],
     errors=lambda: [
         Bad(("ij,jk", (Draw((2, 3)),)), TypeError, "for 2 operands"),
         Bad(("ij", (Draw((2,)),)), ValueError, "names 2 axes"),
         Bad(("ij,jk", (Draw((2, 3)), Draw((2, 2)))), ValueError, "axis of length"),
+        Bad(("ii", (Draw((1, 3)),)), ValueError, "axis of length"),
         Bad(("i->j", (Draw((2,)),)), TypeError, "no operand has"),
         Bad(("i;j", (Draw((2,)),)), TypeError, "write letters"),
         Bad(("...i->i", (Draw((2, 2)),)), TypeError, "sums over"),
@@ -231,7 +244,6 @@ def einsum(equation: str, *operands: Any) -> Any:
 )
 def _einsum(equation: str, operands: Sequence[Any]) -> Any:
     terms, output = _read(equation, operands)
-    terms = [_diagonals(term) for term in terms]
     found = terms[0]
     for at, term in enumerate(terms[1:], 1):
         later = {label for other in terms[at + 1 :] for label in other.labels}

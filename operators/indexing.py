@@ -8,7 +8,7 @@ tensors; and where a slice, a new axis or an ellipsis separates them, the axes t
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -181,7 +181,7 @@ def _item(item: Any) -> Any:
         return item
     if isinstance(item, np.bool_):
         return bool(item)
-    if isinstance(item, list):
+    if isinstance(item, (list, tuple)):
         item = _array(item)
     if isinstance(item, np.ndarray):
         if item.dtype.kind not in "biu":
@@ -199,7 +199,7 @@ def _item(item: Any) -> Any:
         ) from None
 
 
-def _array(items: list[Any]) -> Any:
+def _array(items: Sequence[Any]) -> Any:
     try:
         return np.asarray(items, None if items else np.int64)
     except ValueError:

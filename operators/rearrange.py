@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -203,6 +204,41 @@ def squeeze(self: Any, axis: tuple[int, ...] | None) -> Any:
         if own[axis_] != 1:
             raise ShapeError(f"squeeze: axis {axis_} of shape {own} has length {own[axis_]}, not 1")
     return reshape(self, [size for at, size in enumerate(own) if at not in gone])
+
+
+@_view(
+    "flatten(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
+    """Several axes as one; without dims all of them. Also called ``ravel``.
+
+    Args:
+        self: any tensor.
+        start_dim, end_dim: the first and the last of the axes.
+
+    Returns:
+        A view where memory allows it, else a copy.
+
+    Raises:
+        OutOfBoundsError: there is no such axis.
+        ShapeError: the last lies before the first.
+
+    >>> td.flatten(td.zeros((2, 3, 4)), 1).shape
+    (2, 12)
+    """,
+    references.flatten,
+    _samples((2, 3, 4), (), (1,), (0, 1), (-1,)),
+    lambda: [
+        Bad((Draw((2, 3)), 2), IndexError, "out of bounds"),
+        Bad((Draw((2, 3)), 1, 0), ValueError, "before"),
+    ],
+)
+def flatten(self: Any, start_dim: int, end_dim: int) -> Any:
+    own = spec_of(self).shape
+    if not own:
+        return reshape(self, (1,))
+    first, last = (normalize_axis("flatten", dim, len(own)) for dim in (start_dim, end_dim))
+    if last < first:
+        raise ShapeError(f"flatten: axis {end_dim} lies before axis {start_dim} of shape {own}")
+    return reshape(self, (*own[:first], math.prod(own[first : last + 1]), *own[last + 1 :]))
 
 
 @_view(

@@ -140,6 +140,14 @@ def transpose(x: Array, dim0: int = -2, dim1: int = -1) -> Array:
     return np.swapaxes(x, dim0, dim1)
 
 
+def flatten(x: Array, start_dim: int = 0, end_dim: int = -1) -> Array:
+    """The sizes multiplied, one after the other."""
+    sizes = list(x.shape)
+    for _ in range(end_dim % x.ndim - start_dim % x.ndim):
+        sizes[start_dim : start_dim + 2] = [sizes[start_dim] * sizes[start_dim + 1]]
+    return x.reshape(sizes)
+
+
 def expand(x: Array, shape: tuple[int, ...]) -> Array:
     """NumPy's broadcast_to with the sizes at -1 filled in from the right."""
     sizes = list(shape)
