@@ -30,18 +30,19 @@ def machine(request, monkeypatch):
 def compiled(product):
     """A function of two arrays: the product, by the code that is written for it."""
     module = Module()
-    text = products.write_product(module, "one", product)
-    entry = "define void @kernel(ptr %a, ptr %b, ptr %c) {\n call void @one(ptr %a, ptr %b, ptr %c)\n ret void\n}\n"
-    code = engine.compile_ir(text + entry + str(module), ["kernel"], level=1)
+    name = products.write_product(module, product)
+    call = f"call void @{name}(ptr %a, ptr %b, ptr %c)"
+    entry = f"define void @kernel(ptr %a, ptr %b, ptr %c) {{\n {call}\n ret void\n}}\n"
+    code = engine.compile_ir(entry + str(module), ["kernel"], level=1)
     function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(code["kernel"])
 
-    def call(a, b):
+    def run(a, b):
         out = np.full((product.rows, product.columns), np.nan, product.dtype.np)
         function(a.ctypes.data, b.ctypes.data, out.ctypes.data)
         return out
 
-    call.code = code  # kept as long as the function
-    return call
+    run.code = code  # kept as long as the function
+    return run
 
 
 def drawn(rng, shape, numbers):

@@ -93,19 +93,19 @@ class Gemm:
         lead = len(step.node.outputs[0].shape) - (len(one.shape) > 1) - (len(two.shape) > 1)
         self.batch = one.shape[:-2] if self.sums else step.node.outputs[0].shape[:lead]
 
-    def function(self, module: Module) -> str:
-        """``void name(ptr a, ptr b, ptr c)``: the product, for each point of the leading axes, or their sum."""
-        lines = [f"define internal void @{self.name}(ptr %a, ptr %b, ptr %c) {{", "entry:"]
-        if not _is_written_out(self.node):
-            return "\n".join([*lines, *self._constants(), *self._loops(self._called(module)), "}", ""])
-        if self.sums:
-            return self._written_out(module, self.name)
-        one = f"{self.name}_one"
-        loops = self._loops(f"@{one}(ptr %a_, ptr %b_, ptr %c_)")
-        return "\n".join([self._written_out(module, one), *lines, *loops, "}", ""])
+    def function(self, module: Module) -> tuple[str, str]:
+        """The name of ``void name(ptr a, ptr b, ptr c)``, the product for each point of the leading axes or their sum,
+        and its text where the module has it not yet."""
+        name = self._written_out(module) if _is_written_out(self.node) else ""
+        if name and (self.sums or not self.batch):
+            return name, ""
+        constants = [] if name else self._constants()
+        loops = self._loops(f"@{name}(ptr %a_, ptr %b_, ptr %c_)" if name else self._called(module))
+        head = f"define internal void @{self.name}(ptr %a, ptr %b, ptr %c) {{"
+        return self.name, "\n".join([head, "entry:", *constants, *loops, "}", ""])
 
-    def _written_out(self, module: Module, name: str) -> str:
-        """A function for one product, or for the sum."""
+    def _written_out(self, module: Module) -> str:
+        """The name of a function for one product, or for the sum."""
         a, b = self.a, self.b
         strides = (a.row_stride, a.column_stride), (b.row_stride, b.column_stride)
         product = Product(self.dtype, a.rows, b.columns, a.columns, *strides)
@@ -113,7 +113,7 @@ class Gemm:
             product = replace(
                 product, steps=self.batch[0], a_step=a.lead_strides[0], b_step=b.lead_strides[0]
             )
-        return write_product(module, name, product)
+        return write_product(module, product)
 
     def _called(self, module: Module) -> str:
         """The call of BLAS for one product."""

@@ -142,7 +142,8 @@ class MainWriter:
 
     def _gemm(self, step: NodeStep, number: int) -> None:
         gemm = Gemm(step, f"gemm{number}")
-        self.extra.append(gemm.function(self.module))
+        name, text = gemm.function(self.module)
+        self.extra.append(text)
         size = gemm.dtype.itemsize
         places = []
         for key, (root, layout) in zip("ab", step.operands, strict=True):
@@ -151,7 +152,7 @@ class MainWriter:
             )
             places.append(f"ptr %g{number}{key}")
         places.append(f"ptr {self.pointer(step.node.outputs[0])}")
-        self.lines.append(f"  call void @{gemm.name}({', '.join(places)})")
+        self.lines.append(f"  call void @{name}({', '.join(places)})")
 
     def _native(self, step: NodeStep, number: int) -> None:
         if words_reason(step.node):

@@ -46,6 +46,12 @@ class Product:
     b_step: int = 0
 
     @property
+    def name(self) -> str:
+        """Of its function."""
+        sizes = (self.rows, self.columns, self.depth, *self.a, *self.b, self.steps, self.a_step, self.b_step)
+        return f"product_{self.dtype.name}_{'_'.join(map(str, sizes)).replace('-', 'm')}"
+
+    @property
     def lanes(self) -> int:
         """Elements in a vector: as many as a register holds, fewer where the columns are no multiple of that."""
         lanes = host().vector_bytes // self.dtype.itemsize
@@ -79,9 +85,11 @@ def is_small(dtype: DType, rows: int, columns: int) -> bool:
     return columns % lanes == 0 and FEW <= rows <= SIDE and columns <= SIDE and rows * columns <= SIZE
 
 
-def write_product(module: Module, name: str, product: Product) -> str:
-    """``void name(ptr a, ptr b, ptr c)``."""
-    block = f"{name}_block"
+def write_product(module: Module, product: Product) -> str:
+    """Write ``void name(ptr a, ptr b, ptr c)``, once for equal products; gives the name."""
+    name, block = product.name, f"{product.name}_block"
+    if name in module.parts:
+        return name
     f = Function(module, product.lanes)
     size = product.dtype.itemsize
     if product.accumulates:
@@ -106,7 +114,9 @@ def write_product(module: Module, name: str, product: Product) -> str:
             f.do(f"call void @{block}(ptr {some_a}, ptr {buffer or some_b}, ptr %c, i64 {depth})")
     f.do("ret void")
     turn = _turn(module, f"{name}_turn", product) if product.is_turned else ""
-    return turn + _block(module, block, product) + f.text(f"internal void @{name}(ptr %a, ptr %b, ptr %c) #0")
+    text = f.text(f"internal void @{name}(ptr %a, ptr %b, ptr %c) #0")
+    module.helper(name, turn + _block(module, block, product) + text)
+    return name
 
 
 # -- blocks ------------------------------------------------------------------------------------------------------------
