@@ -12,12 +12,16 @@ from typing import Any
 
 from .. import pytree
 from ..eager.batched.mapping import mapped
+from ..eager.levels import LevelTensor
 from ..eager.recompute import Frame
 from ..eager.tensor import Tensor
+from ..errors import UnsupportedError
 from ..operators.batching import Batched, BatchInfo
 from ..operators.declare import Declaration
 from ..registry.operator import Operator, find
+from ..registry.values import describe
 from ..tracer.graph import Graph
+from ..tracer.trace import standing_in, stood_for
 from .batching import batched_graph
 from .ops import LIBRARY, run_body, wrapped
 from .structure import as_tensor
@@ -26,19 +30,32 @@ from .subgraph import run_graph, trace_body
 Function = Callable[..., Any]
 
 
-def call(name: str, run: Function, again: Function, leaves: list[Any]) -> Any:
+def call(name: str, run: Function, again: Function, leaves: list[Any], rule: Function | None = None) -> Any:
     """Record a call of a function that has a derivative of its own.
 
     Args:
         name: what is called, for messages.
         run: the function, of the leaves, without its rule; gives any tree.
-        again: the same with its rule.
+        again: the same with its rule; gets a context besides, for what of the rule runs later.
         leaves: its arguments; what is no tensor is fixed.
+        rule: the rule alone, of the leaves; gives any tree. It shows what the rule reaches by itself.
+
+    Raises:
+        UnsupportedError: the function or the rule reaches a value that is differentiated by itself.
     """
     made = _Call(name, run, leaves)
+    if rule is not None:
+        made.reach(name, rule)
+    origins = [stood_for(x) for x in made.reached]
 
     def with_rule(*tensors: Any) -> list[Any]:
-        found = again(made.filled(tensors[: len(made.tensors)]))
+        count = len(made.tensors)
+
+        def inside() -> Any:
+            return standing_in(origins, tensors[count:])
+
+        with inside():
+            found = again(made.filled(tensors[:count]), inside)
         return [as_tensor(leaf) for leaf in pytree.flatten(found)[0]]
 
     return made.recorded(with_rule)
@@ -66,6 +83,7 @@ class _Call:
     Attributes:
         tensors: those of its arguments that are tensors.
         closed: its graph.
+        reached: the tensors that it reaches by itself, and those that its rule reaches.
     """
 
     def __init__(self, name: str, run: Function, leaves: list[Any]):
@@ -74,6 +92,7 @@ class _Call:
         self.tensors = [leaves[place] for place in self._places]
         self._structure = pytree.flatten(None)[1]
         self.closed = trace_body(name, self._traced, [x.spec for x in self.tensors])
+        self.reached = list(self.closed.reached)
 
     def filled(self, tensors: Any) -> list[Any]:
         """The arguments with other tensors."""
@@ -86,9 +105,32 @@ class _Call:
         found, self._structure = pytree.flatten(self._run(self.filled(tensors)))
         return [as_tensor(leaf) for leaf in found]
 
+    def reach(self, name: str, rule: Function) -> None:
+        """Take what a rule reaches by itself for further inputs of the graph, which it does not use."""
+
+        def traced(*tensors: Any) -> list[Any]:
+            rule(self.filled(tensors))
+            return []
+
+        try:
+            found = trace_body(name, traced, [x.spec for x in self.tensors]).reached
+        except Exception:  # a rule that raises: it will where it is needed, if ever
+            found = ()
+        known = {id(x) for x in self.reached}
+        for x in found:
+            if id(x) not in known and isinstance(x, Tensor):
+                self.reached.append(x)
+                self.closed.graph.add_input(x.spec, None)
+        for x in self.reached:
+            if isinstance(x, LevelTensor) and x.requires_grad and x._level.run is None:
+                raise UnsupportedError(
+                    f"{name} has a derivative of its own, and reaches {describe(x)}, a value of {x._level.name}, that "
+                    "is no argument of it; pass that value as an argument"
+                )
+
     def recorded(self, rule: Function) -> Any:
         """The results of a node that holds the graph, and the rule."""
-        found = CALL(self.closed.graph, rule, [*self.tensors, *self.closed.reached])
+        found = CALL(self.closed.graph, rule, [*self.tensors, *self.reached])
         return self._structure.unflatten(found)
 
 

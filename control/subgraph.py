@@ -11,11 +11,14 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ..eager.construct import asarray
+from ..eager.dunders import by_name
 from ..eager.levels import stack
+from ..eager.tensor import Tensor
+from ..errors import UnsupportedError
 from ..lowering.rewrite import copy_node, has_effects
 from ..registry.keys import AUTOGRAD
 from ..registry.state import set_keys, state
-from ..registry.values import TensorSpec
+from ..registry.values import TensorSpec, describe
 from ..tracer.aliases import Aliases
 from ..tracer.graph import Graph, Value, map_values
 from ..tracer.infer import REPRESENTATIVE
@@ -104,7 +107,30 @@ def retraced(
 ) -> Closed:
     """Trace a function of inputs like some Values, by calls of operators that have been traced before."""
     with body_trace(name, is_replay) as trace:
-        return close(trace, fn(*inputs_like(trace, values)))
+        closed = close(trace, fn(*inputs_like(trace, values)))
+    if is_replay and closed.reached:
+        return _with_numbers(name, values, closed)
+    return closed
+
+
+def _with_numbers(name: str, values: Sequence[Value], closed: Closed) -> Closed:
+    """A graph in which tensors with one element, which a rule written by hand has made, are made again.
+
+    Raises:
+        UnsupportedError: it has made, or reaches, others.
+    """
+    for tensor in closed.reached:
+        if type(tensor) is not Tensor or tensor.size != 1:
+            raise UnsupportedError(
+                f"{name}: a rule written by hand makes {describe(tensor)} from data; make it outside of the function, "
+                "or pass it as an argument"
+            )
+
+    def run(*inputs: Any) -> list[Any]:
+        numbers = [by_name("full")(x.shape, x.item(), dtype=x.dtype) for x in closed.reached]
+        return run_graph(closed.graph, [*inputs, *numbers])
+
+    return retraced(name, values, run)
 
 
 def extract(graph: Graph, inputs: Sequence[Value], outputs: Sequence[Value], effects: bool = False) -> Graph:

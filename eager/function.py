@@ -146,7 +146,7 @@ def _apply_in_body(cls: type[Function], args: tuple[Any, ...]) -> Any:
         return _compute(cls, Context((False,) * len(args)), tuple(given))
 
     calls = lazy.control_machinery("custom_calls")
-    return calls.call(cls.__name__, run, lambda given: _apply(cls, tuple(given)), list(args))
+    return calls.call(cls.__name__, run, lambda given, _: _apply(cls, tuple(given)), list(args))
 
 
 def _apply_batched(cls: type[Function], level: Level, args: tuple[Any, ...]) -> Any:

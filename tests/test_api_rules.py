@@ -193,3 +193,63 @@ def test_gradients_may_be_numbers_and_arrays():
     f.defvjp(lambda p: (f(p), None), lambda _, g: ({"a": np.asarray(7.0, "float32"), "b": None},))
     found = td.grad(f)({"a": 2.0, "b": 3.0})
     close((found["a"], found["b"]), (7.0, 0.0))
+
+
+# -- what rules reach by themselves ------------------------------------------------------------------------------------
+def with_jvp(y):
+    f = td.custom_jvp(lambda x: x * y.sum())
+    f.defjvp(lambda p, t: (f(*p), 2 * t[0] * y.sum() * td.asarray(1.0)))
+    return f
+
+
+def with_vjp(y):
+    f = td.custom_vjp(lambda x: x * y.sum())
+    f.defvjp(lambda x: (f(x), None), lambda _, g: (g * 2 * y.sum() * td.asarray(1.0),))
+    return f
+
+
+Y = td.asarray([1.0, 2.0, 3.0], dtype=td.float64)
+BODIES = {
+    "scan": lambda f: lambda x: td.scan(lambda c, _: (f(c), None), x, None, length=2)[0],
+    "cond": lambda f: lambda x: td.cond(x > 0, lambda x: f(f(x)), lambda x: x, x),
+    "plain": lambda f: lambda x: f(f(x)),
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("make", [with_jvp, with_vjp])
+def test_tensors_that_rules_reach(way, make, body):
+    f = BODIES[body](make(Y))
+    x = td.asarray(1.0, dtype=td.float64)
+    close(td.jvp(way(f), (x,), (x,)), (36.0, 144.0))
+    close(way(td.grad(f))(x), 144.0)
+    close(way(td.grad(td.grad(lambda x: f(x) ** 2)))(x), 2 * 144.0**2)
+    xs = td.ones(3, dtype=td.float64)
+    close(way(td.vmap(td.grad(f)))(xs), [144.0] * 3)
+    close(way(td.grad(lambda x: td.vmap(f)(x).sum()))(xs), [144.0] * 3)
+
+
+@pytest.mark.parametrize("body", ["scan", "plain"])
+@pytest.mark.parametrize("make", [with_jvp, with_vjp])
+def test_arguments_of_the_function_around(way, make, body):
+    def f(x, y):
+        return BODIES[body](make(y))(x)
+
+    x = td.asarray(1.0, dtype=td.float64)
+    close(way(td.grad(f))(x, Y), 144.0)
+    close(way(td.vmap(td.grad(f), in_axes=(0, None)))(td.ones(2, dtype=td.float64), Y), [144.0] * 2)
+    with pytest.raises(errors.UnsupportedError, match="pass that value as an argument"):
+        way(td.grad(f, (0, 1)))(x, Y)
+
+
+@pytest.mark.parametrize("make", [with_jvp, with_vjp])
+def test_examples_of_a_batch_that_rules_reach(way, make):
+    ys = td.stack([Y, 2 * Y])
+    x = td.asarray(1.0, dtype=td.float64)
+
+    def total(x):
+        return td.vmap(lambda y: make(y)(x))(ys).sum()
+
+    close(way(td.grad(total))(x), 2 * (6.0 + 12.0))
+    close(td.jvp(way(total), (x,), (x,)), (18.0, 36.0))
+    close(way(td.vmap(lambda y: td.grad(make(y))(x)))(ys), [12.0, 24.0])

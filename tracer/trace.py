@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ..errors import LeakedTracerError
+from ..errors import LeakedTracerError, UnsupportedError
 from ..registry.keys import DispatchKey
 from ..registry.source import source_line
 from ..registry.state import adjusted
@@ -50,7 +50,15 @@ class Trace:
             LeakedTracerError: it belongs to a trace that is over.
         """
         check_alive(tensor)
+        found = _current.instead.get(id(tensor))
+        if found is not None and found[1] is not tensor:
+            return self._standing_in(found[1])
         return self.graph.capture(tensor, tensor.spec)
+
+    def _standing_in(self, other: Any) -> Value:
+        """The Value of what stands for a tensor; what wraps it does not matter, as it is held constant."""
+        other = _inside(other)
+        return other._value if getattr(other, "_trace", None) is self else self.capture(other)
 
     def capture_number(self, number: Any) -> Value:
         """The Value of a traced number of a trace around this one."""
@@ -73,6 +81,9 @@ class Trace:
 
 class _Current(threading.local):
     trace: Trace | None = None
+
+    def __init__(self) -> None:
+        self.instead: dict[int, tuple[Any, Any]] = {}  # by the id of a tensor it, and what stands for it
 
 
 _current = _Current()
@@ -101,6 +112,41 @@ def tracing(name: str) -> Iterator[Trace]:
     finally:
         trace.finished = True
         _current.trace = trace.outer
+
+
+def _inside(other: Any) -> Any:
+    """What a value wraps in the end."""
+    while hasattr(other, "_payload"):
+        if other._level.run is not None:
+            raise UnsupportedError(
+                f"a rule written by hand reaches {describe(other)}, which differs from example to example of "
+                f"{other._level.name}, by itself; pass it as an argument"
+            )
+        other = other._payload
+    return other
+
+
+def stood_for(tensor: Any) -> list[Any]:
+    """A tensor, and those for which it stands at this moment."""
+    found = [old for old, other in _current.instead.values() if other is tensor or _inside(other) is tensor]
+    return [tensor, *found]
+
+
+@contextmanager
+def standing_in(tensors: Sequence[Sequence[Any]], others: Sequence[Any]) -> Iterator[None]:
+    """For a ``with`` block, have others recorded where a traced function reaches tensors by itself.
+
+    Args:
+        tensors: for each of the others those for which it stands.
+        others: the others.
+    """
+    before = _current.instead
+    added = {id(x): (x, other) for group, other in zip(tensors, others, strict=True) for x in group}
+    _current.instead = {**before, **added}
+    try:
+        yield
+    finally:
+        _current.instead = before
 
 
 def check_alive(value: Any) -> None:

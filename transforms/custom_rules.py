@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 from .. import lazy
@@ -92,12 +93,26 @@ def call(rule: Rule, leaves: Leaves) -> Leaves:
     level = _innermost(leaves)
     if stack.in_body and (level is None or level.depth <= stack.floor):
         calls = lazy.control_machinery("custom_calls")
-        results: Leaves = calls.call(rule.name, rule.run, lambda given: call(rule, given), leaves)
+        results: Leaves = calls.call(
+            rule.name,
+            rule.run,
+            lambda given, inside: call(_within(rule, inside), given),
+            leaves,
+            partial(_rule_alone, rule),
+        )
         return results
     if level is not None and level.run is not None:
         return _call_batched(rule, level, leaves)
     if state.exclude & AUTOGRAD:
         return rule.run(leaves)
+    try:
+        return _differentiated(rule, level, leaves)
+    except _InnerBatch as found:
+        return _call_batched(rule, found.level, leaves)
+
+
+def _differentiated(rule: Rule, level: Level | None, leaves: Leaves) -> Leaves:
+    """Call a function at the innermost level among its arguments, which is none of ``vmap``."""
     if level is None:
         metas = [eager_meta(leaf) for leaf in leaves]
         is_plain = rule.owner in _busy.owners or not any(metas)
@@ -113,6 +128,27 @@ def call(rule: Rule, leaves: Leaves) -> Leaves:
     return _record(rule, level, leaves, raw, metas) if any(metas) else call(rule, raw)
 
 
+def _within(rule: Rule, inside: Callable[[], Any]) -> Rule:
+    """A rule whose backward part, which runs later, runs in a context."""
+    if isinstance(rule, ForwardRule):
+        return rule
+    backward = rule.backward
+
+    def later(residuals: Leaves, cotangents: Leaves) -> Leaves:
+        with inside():
+            return backward(residuals, cotangents)
+
+    return rule._replace(backward=later)
+
+
+def _rule_alone(rule: Rule, leaves: Leaves) -> Any:
+    """What the rule computes where everything varies."""
+    if isinstance(rule, ForwardRule):
+        return rule.push(leaves, [zeros_of(x.spec) if isinstance(x, Tensor) else None for x in leaves])
+    results, residuals = rule.forward(leaves, [isinstance(x, Tensor) for x in leaves])
+    return rule.backward(residuals, [zeros_of(x.spec) if isinstance(x, Tensor) else None for x in results])
+
+
 def _innermost(leaves: Leaves) -> Level | None:
     values = [leaf for leaf in leaves if isinstance(leaf, LevelTensor)]
     for value in values:
@@ -125,9 +161,21 @@ def _meta_at(level: Level, leaf: Any) -> AutogradMeta | None:
     return meta if meta is not None and meta.requires_grad else None
 
 
+class _InnerBatch(Exception):
+    """A rule reaches values of a ``vmap`` that was opened after the level at which it is called."""
+
+    def __init__(self, level: Level):
+        self.level = level
+
+
 def _check_results(rule: Rule, level: Level | None, results: Leaves) -> None:
+    depth = 0 if level is None else level.depth
     for leaf in results:
-        if level is not None and isinstance(leaf, LevelTensor) and leaf._level is level:
+        if not isinstance(leaf, LevelTensor) or leaf._level.depth < max(depth, 1):
+            continue
+        if leaf._level.run is not None:
+            raise _InnerBatch(leaf._level)
+        if leaf._level is level:
             raise UnsupportedError(
                 f"{rule.name} has a derivative of its own, and gives {describe(leaf)}, which depends on a value of "
                 f"{level.name} that is no argument of it; pass that value as an argument"
