@@ -17,7 +17,7 @@ class Scatter(NamedTuple):
     """A carry into which rows are added: which, where the rows go, and the rows."""
 
     carry: int
-    index: Value
+    places: Value
     rows: Value
 
 
@@ -49,12 +49,12 @@ def _without_scatters(node: Node) -> Changed | None:
     if not scatters:
         return None
     extra = Extra(scan)
-    places = [(extra.place(scatter.index), extra.place(scatter.rows)) for scatter in scatters]
+    sources = [(extra.place(scatter.places), extra.place(scatter.rows)) for scatter in scatters]
     found, stacked, replaced = without_carries(node, {s.carry for s in scatters}, extra)
     write = Writer([found], node.source)
-    for scatter, pair in zip(scatters, places):
+    for scatter, pair in zip(scatters, sources):
         total, init = node.outputs[scatter.carry], scan.carry[scatter.carry]
-        index, rows = (x if isinstance(x, Value) else stacked[x] for x in pair)
-        args = (init, (index,), rows, 0)
+        places, rows = (x if isinstance(x, Value) else stacked[x] for x in pair)
+        args = (init, (places,), rows, 0)
         replaced[total] = write.call("td::index_put", args, total.shape, total, accumulate=True)
     return write.nodes, replaced
