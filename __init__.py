@@ -92,6 +92,7 @@ from .vmap import vmap as vmap
 # Public names that the import need not wait for, and where they are. Each is loaded when somebody first asks for it.
 _MODULES = {
     "checkpoint_policies": "transforms.checkpoint_policies",
+    "cuda": "cuda",
     "debug": "debug",
     "fft": "fft",
     "linalg": "linalg",

@@ -8,6 +8,9 @@ from typing import Any
 from . import config, lazy
 from .backends.cpu import blas_pointers, native
 from .backends.cpu.native import cache, engine
+from .backends.cuda import info
+from .backends.cuda.devices import device_count
+from .operators.devices import INSTALL
 from .overhead import coverage, machine
 from .registry.function import awaken
 
@@ -80,10 +83,15 @@ def blas() -> dict[str, Any]:
 
 
 def cuda() -> dict[str, Any]:
-    """Whether the GPU backend could be used."""
-    if lazy.installed("cupy"):
-        return {"available": False, "why not": "this version of tandem has no CUDA kernels yet"}
-    return {"available": False, "why not": 'cupy is not installed: pip install "tandem-dispatch[cuda]"'}
+    """Whether tensors can lie on a GPU, on which, and why not if not."""
+    fault = info.why_unavailable()
+    if fault:
+        return {"available": False, "why not": f"{fault}: {INSTALL}"}
+    found: dict[str, Any] = {"available": True, "cupy": lazy.cupy().__version__}
+    for index in range(device_count()):
+        it = info.get_device_properties(index)
+        found[f"cuda:{index}"] = f"{it.name}, sm_{it.major}{it.minor}, {it.total_memory / 2**30:.1f} GiB"
+    return found
 
 
 def show(findings: Mapping[str, Mapping[str, Any]], console: Any) -> None:

@@ -196,7 +196,7 @@ def rebuild(array: Any, requires_grad: bool) -> Tensor:
 
 def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     """A copy in new memory; a leaf stays a leaf, with a copy of its gradient."""
-    make, arguments = reduce_ex(self, 4)
+    make, arguments = self.__reduce_ex__(4)
     made: Tensor = make(*arguments)
     memo[id(self)] = made
     if self.grad is not None:

@@ -36,6 +36,7 @@ RANK = {
     "backends": 7,
     "compiled": 8,
     "control": 8,
+    "cuda": 8,
     "custom": 8,
     "debug": 8,
     "fft": 8,

@@ -26,9 +26,12 @@ def beside(value: Any, tensor: CudaTensor) -> Any:
     return value.spec._replace(device=tensor.device) if type(value) is Tensor else value
 
 
-def positions(indices: Sequence[Any]) -> list[DeviceArray]:
-    """Index tensors as arrays of int64."""
-    return [one._data if one.dtype is int64 else copied(one._data, int64) for one in indices]
+def positions(indices: Sequence[Any], index: int) -> list[DeviceArray]:
+    """Index tensors, and numbers, as arrays of int64 on a device."""
+    return [
+        contiguous(one._data, int64) if type(one) is CudaTensor else number(one, int64, index)
+        for one in indices
+    ]
 
 
 def value_array(value: Any, like: DeviceArray) -> DeviceArray:
@@ -86,7 +89,9 @@ def index_kernel(op: Operator) -> Callable[..., CudaTensor]:
         start = normalize_axis("index", axis, len(self.shape))
         selected = index_shape("index", self.shape, indices, axis)
         shape = selected[start : len(selected) - (len(self.shape) - start - len(indices))]
-        return cuda_tensor(gather("index", self._data, positions(indices), shape, start))
+        return cuda_tensor(
+            gather("index", self._data, positions(indices, self._data.layout.index), shape, start)
+        )
 
     return kernel
 
@@ -103,7 +108,7 @@ def store(
     selected = index_shape(name, target.shape, indices, axis)
     shape = selected[start : len(selected) - (len(target.shape) - start - len(indices))]
     given = broadcast(value_array(value, target), selected)
-    places = positions(indices)
+    places = positions(indices, target.layout.index)
     if not accumulate:
         scatter(name, target, places, given, shape, start)
         return target

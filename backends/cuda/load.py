@@ -51,6 +51,7 @@ OWN: dict[str, Maker] = {
     "td::nonzero": indexing.nonzero_kernel,
 }
 _handles: list[Handle] = []
+_made: dict[Operator, Callable[..., Any] | None] = {}
 
 
 def way_of(op: Operator) -> str:
@@ -99,7 +100,9 @@ def load() -> None:
             return
         for op in list(operators.values()):
             if op.schema.namespace == "td" and not op.registered(DispatchKey.CUDA):
-                kernel = kernel_of(op)
+                if op not in _made:
+                    _made[op] = kernel_of(op)
+                kernel = _made[op]
                 if kernel is not None:
                     kernel.__qualname__ = f"cuda_{op.schema.name}"
                     _handles.append(LIBRARY.impl(op.name.partition("::")[2], kernel, DispatchKey.CUDA))

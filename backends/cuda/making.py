@@ -293,8 +293,8 @@ def order_kernel(op: Operator) -> Callable[..., CudaTensor]:
         spec = op.decl.meta(key, n)
         words = as_words(random_words(key._data, 2 * n, BITS), spec.shape, uint64)
         options = {"axis": -1, "descending": False, "stable": True}
-        found = operators["td::argsort"].dispatch(CUDA_KEYS, (cuda_tensor(words),), options)
-        return found  # type: ignore[no-any-return]
+        sort = operators["td::argsort"]
+        return sort.dispatch(CUDA_KEYS, (cuda_tensor(words),), options)  # type: ignore[no-any-return]
 
     return kernel
 

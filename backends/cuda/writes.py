@@ -6,20 +6,20 @@ from collections.abc import Callable
 from typing import Any
 
 from ...eager import inplace
-from ...errors import DeviceError, UnsupportedError
+from ...errors import UnsupportedError
 from ...registry.operator import Operator
 from ...registry.values import describe
 from .arrays import DeviceArray, overlap
 from .casting import convert_into, copied
 from .elementwise import write_into
 from .indexing import beside, put, store
-from .operands import placed
+from .operands import elsewhere, flattened, placed
 from .tensor import CudaTensor, cuda_tensor
 
 Kernel = Callable[..., CudaTensor]
 
 
-def check_writable(name: str, target: Any) -> None:
+def check_writable(name: str, target: Any, others: tuple[Any, ...]) -> None:
     """Refuse what is no tensor of the device, and a broadcast view.
 
     Raises:
@@ -27,10 +27,7 @@ def check_writable(name: str, target: Any) -> None:
         UnsupportedError: several of its elements are one in memory.
     """
     if type(target) is not CudaTensor:
-        raise DeviceError(
-            f"{name}: {describe(target)} on {target.device} is written with values on a CUDA device; move one of them "
-            "with .to(device)"
-        )
+        raise elsewhere(name, target, next(one for one in flattened(others) if type(one) is CudaTensor))
     layout = target._data.layout
     if any(step == 0 and size > 1 for step, size in zip(layout.strides, layout.shape)):
         raise UnsupportedError(
@@ -53,7 +50,7 @@ def writer(op: Operator, inner: Operator) -> Kernel:
     name, decl = op.schema.name, inner.decl
 
     def kernel(self: Any, *args: Any, **options: Any) -> CudaTensor:
-        check_writable(name, self)
+        check_writable(name, self, (*args, *options.values()))
         if decl.is_elementwise:
             given = placed(name, (self, *args), constants=True)
             inplace.check_fits(name, self, decl.meta(*(beside(value, self) for value in given)))
@@ -71,7 +68,7 @@ def basic_put_writer(op: Operator, inner: Operator) -> Kernel:
     """The kernel of ``basic_put_``, which writes the selected elements only."""
 
     def kernel(self: Any, value: Any, plan: Any, *, accumulate: bool) -> CudaTensor:
-        check_writable("setitem", self)
+        check_writable("setitem", self, (value,))
         _, value = placed("setitem", (self, value), constants=True)
         inner.decl.meta(self, beside(value, self), plan, accumulate=accumulate)
         put(self._data, value, plan, accumulate)
@@ -84,7 +81,7 @@ def index_put_writer(op: Operator, inner: Operator) -> Kernel:
     """The kernel of ``index_put_``, which writes the selected elements only."""
 
     def kernel(self: Any, indices: Any, value: Any, axis: int, *, accumulate: bool) -> CudaTensor:
-        check_writable("setitem", self)
+        check_writable("setitem", self, (indices, value))
         _, value = placed("setitem", (self, value), constants=True)
         _, indices = placed("setitem", (self, indices), constants=False, indices=True)
         inner.decl.meta(self, indices, beside(value, self), axis, accumulate=accumulate)

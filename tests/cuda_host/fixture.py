@@ -1,0 +1,23 @@
+"""The fixture that lets a test run on the CUDA backend's test double."""
+
+import pytest
+import tandem as td
+from tandem.backends.cuda import load, toolkit
+
+from .host import host_library, host_toolkit, missing
+
+
+@pytest.fixture
+def cuda():
+    """The double's library, in force; at the end no kernel may have written outside of its memory."""
+    why = missing()
+    if why:
+        pytest.skip(why)
+    library = host_library()
+    library.host_faults()
+    with toolkit.use(host_toolkit(library)), td.config.override(cuda_caching=False):
+        yield library
+        load.unload()
+        library.host_limit(1 << 30)
+        library.host_fail_allocation(-1)
+    assert not library.host_faults(), library.host_fault_text().decode()
