@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(missing() is not None, reason=missing() or "")
 
 SEED = int(os.environ.get("TANDEM_TEST_SEED", "0"))
 OPS = {name: op for name, op in table().items() if op.decl.kind != "random" and op.decl.samples}
-SAMPLES, CHUNKS = 4, 40
+SAMPLES, CHUNKS = 2, 40
 
 
 class Hole:
@@ -76,8 +76,8 @@ def check_rows(chosen):
 
 
 def sampled():
-    """For each operator one row, of one dtype, another for each seed."""
-    for name, op in OPS.items():
+    """For every second operator one row, of one dtype; others for each seed."""
+    for name, op in list(OPS.items())[SEED % 2 :: 2]:
         of_op = [(op, dtype, sample) for dtype, sample in rows(op)]
         if of_op:
             yield of_op[zlib.crc32(f"{SEED} {name}".encode()) % len(of_op)]

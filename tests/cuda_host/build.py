@@ -59,6 +59,26 @@ def compile_host(source: str, flags: tuple[str, ...] = ()) -> str:
     return str(library)
 
 
+def compile_program(source: str, main: str) -> str:
+    """The path of a program: a module, each CUDA thread a thread of the operating system's, under ThreadSanitizer.
+
+    Args:
+        source: CUDA C, as ``module_source`` gives it.
+        main: C++ that launches its kernels.
+    """
+    text = host_text(source) + main
+    path = folder() / hashlib.sha256(text.encode()).hexdigest()[:20]
+    unit = path.with_suffix(".cpp")
+    unit.write_text(text)
+    flags = [flag for flag in FLAGS if flag not in ("-fPIC", "-shared")]
+    found = subprocess.run(
+        [COMPILER, *flags, *THREADS, str(unit), "-o", str(path)], capture_output=True, text=True
+    )
+    if found.returncode:
+        raise RuntimeError(f"g++ refused {unit}:\n{found.stderr[:4000]}")
+    return str(path)
+
+
 class HostModule:
     """The kernels of a module, on the CPU."""
 

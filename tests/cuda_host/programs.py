@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 
 import numpy as np
 from tandem import config
@@ -16,7 +17,7 @@ from tandem.lowering.resolve import Target
 from tandem.lowering.steps import KernelStep, is_empty
 from tandem.tracer.graph import derive, map_values
 
-from .build import HostModule, run_kernels
+from .build import HostModule, compile_program, run_kernels
 
 ARCHITECTURES = (80, 90, 100)
 OPTIONS = ("--std=c++17", "--fmad=false")
@@ -30,10 +31,10 @@ def _target():
 class Memory:
     """An array between red zones, which tell whether a kernel wrote outside of it."""
 
-    def __init__(self, shape, dtype, values=None):
+    def __init__(self, shape, dtype, values=None, aligned=True):
         size = int(np.prod(shape, dtype=int)) * dtype.itemsize
-        self.bytes = np.full(size + 2 * ZONE + 16, 0x5A, np.uint8)
-        first = ZONE + (-(self.bytes.ctypes.data + ZONE)) % 16
+        self.bytes = np.full(size + 2 * ZONE + 32, 0x5A, np.uint8)
+        first = ZONE + (-(self.bytes.ctypes.data + ZONE)) % 16 + (0 if aligned else dtype.itemsize)
         self.first, self.end = first, first + size
         self.flat = self.bytes[first : first + size].view(dtype)
         if values is not None:
@@ -54,7 +55,8 @@ class Memory:
 class Program:
     """A lowered graph whose kernels have names of their own."""
 
-    def __init__(self, graph, prefix):
+    def __init__(self, graph, prefix, aligned=True):
+        self.aligned = aligned
         with config.override(verify=True):
             self.lowered = Lowered(graph, Backend(_target, None, None))
         self.graph, self.kernels = graph, {}
@@ -63,34 +65,52 @@ class Program:
                 kernel = dataclasses.replace(step.kernel, name=f"{prefix}_{step.kernel.name}")
                 places = [step.params.index(v) for v in step.temporaries]
                 comments = [f"{n.op.name} ({n.source or 'unknown line'})" for n in step.nodes]
-                self.kernels[id(step)] = write_cuda(kernel, comments, private=places)
+                unaligned = () if aligned else range(len(step.params))
+                self.kernels[id(step)] = write_cuda(kernel, comments, unaligned, places)
 
     def written(self):
         """Its kernels."""
         return [k for found in self.kernels.values() for k in found]
 
     def run(self, module, args):
-        """The results for arrays and Python scalars."""
+        """The results for arrays and Python scalars: the same whichever thread of a block runs first."""
+        results = []
+        for order in ("forward", "backward"):
+            os.environ["TANDEM_HOST_ORDER"] = order
+            results.append(self._run(module, args))
+        del os.environ["TANDEM_HOST_ORDER"]
+        for one, two in zip(*results, strict=True):
+            assert one.tobytes() == two.tobytes(), "the result depends on the order in which threads run"
+        return results[0]
+
+    def _run(self, module, args):
         given = [*args, *derive(self.graph, args), *(t._array for t in self.graph.constants)]
         parameters = self.graph.parameters
         scalars = [a for v, a in zip(parameters, given, strict=True) if v.weak is not None]
-        memory = {
-            v: Memory(v.shape, v.spec.dtype.np, a)
-            for v, a in zip(parameters, given, strict=True)
-            if v.weak is None
-        }
+        memory = {v: self._memory(v, a) for v, a in zip(parameters, given, strict=True) if v.weak is None}
         self.weak = {v: a for v, a in zip(parameters, given, strict=True) if v.weak is not None}
-        memory |= {v: Memory(v.shape, t._array.dtype, t._array) for v, t in self.lowered.folded}
+        memory |= {v: self._memory(v, t._array) for v, t in self.lowered.folded}
         for step in self.lowered.steps:
             self._step(step, module, memory, scalars)
         for found in memory.values():
             found.check()
         return [self._output(place, o, memory) for place, o in enumerate(self.lowered.outputs)]
 
+    def _memory(self, value, array=None):
+        return Memory(value.shape, value.spec.dtype.np, array, self.aligned)
+
+    def launches(self):
+        """(kernel, sizes in bytes of what its pointers lead to) for every launch."""
+        for step in self.lowered.steps:
+            if isinstance(step, KernelStep):
+                sizes = [max(v.spec.size * v.spec.dtype.itemsize, 1) for v in step.params]
+                for k in self.kernels.get(id(step), ()):
+                    yield k, [k.temporaries if p < 0 else sizes[p] for p in k.params]
+
     def _step(self, step, module, memory, scalars):
         if isinstance(step, KernelStep):
             for v in step.params:
-                memory.setdefault(v, Memory(v.shape, v.spec.dtype.np))
+                memory.setdefault(v, self._memory(v))
             if id(step) in self.kernels:
                 run_kernels(module, self.kernels[id(step)], [memory[v].flat for v in step.params], scalars)
             return
@@ -102,7 +122,7 @@ class Program:
         args = map_values(lambda value: next(found), node.args)
         kwargs = {name: map_values(lambda value: next(found), arg) for name, arg in node.kwargs.items()}
         for out, result in zip(node.outputs, call(node, args, kwargs), strict=True):
-            memory[out] = Memory(out.shape, out.spec.dtype.np, result._array)
+            memory[out] = self._memory(out, result._array)
 
     def _output(self, place, output, memory):
         lowered = self.lowered
@@ -113,25 +133,38 @@ class Program:
         value = values[output.kind][output.index]
         if value.weak is not None:
             return np.asarray(self.weak[value], value.spec.dtype.np)
-        memory.setdefault(value, Memory(value.shape, value.spec.dtype.np))
+        memory.setdefault(value, self._memory(value))
         return memory[value].at(output.layout)
 
 
-def compile_nvrtc(source, architecture, options=OPTIONS):
-    """The cubin of a module; whatever NVRTC has to say about it is an error."""
+def _nvrtc(source, options, result):
+    """What ``result`` makes of a compiled program, and NVRTC's log."""
     from cupy.cuda import nvrtc
 
     program = nvrtc.createProgram(source, "kernels.cu", (), ())
     try:
         try:
-            nvrtc.compileProgram(program, (f"-arch=sm_{architecture}", *options))
+            nvrtc.compileProgram(program, (*OPTIONS, *options))
         except nvrtc.NVRTCError as error:
             raise AssertionError(f"NVRTC refuses a module: {nvrtc.getProgramLog(program)}") from error
-        log = nvrtc.getProgramLog(program).strip("\0 \n")
-        assert not log, log
-        return nvrtc.getCUBIN(program)
+        return result(nvrtc, program), nvrtc.getProgramLog(program).strip("\0 \n")
     finally:
         nvrtc.destroyProgram(program)
+
+
+def compile_nvrtc(source, architecture, verbose=False):
+    """Compile a module; whatever NVRTC has to say about it is an error, unless ``verbose`` asks for the assembler's
+    log, which is returned."""
+    options = (f"-arch=sm_{architecture}", *(["--ptxas-options=-v"] if verbose else []))
+    cubin, log = _nvrtc(source, options, lambda nvrtc, program: nvrtc.getCUBIN(program))
+    assert cubin[:4] == b"\x7fELF" and (verbose or not log), log
+    return log
+
+
+def ptx_of(source, architecture):
+    """The PTX of a module."""
+    text, _ = _nvrtc(source, [f"-arch=compute_{architecture}"], lambda nvrtc, program: nvrtc.getPTX(program))
+    return text if isinstance(text, str) else text.decode()
 
 
 def check_batch(kernels, architectures=ARCHITECTURES):
@@ -140,5 +173,36 @@ def check_batch(kernels, architectures=ARCHITECTURES):
         return None
     source = module_source(kernels)
     for architecture in architectures:
-        assert compile_nvrtc(source, architecture)
+        compile_nvrtc(source, architecture)
     return HostModule(source)
+
+
+_MAIN = """
+#include <cstdlib>
+int main() {
+    void* at[16];
+%s
+    return 0;
+}
+"""
+
+
+def thread_program(launches, change=lambda source: source):
+    """The path of a program that runs launches on threads of the operating system, under ThreadSanitizer.
+
+    Args:
+        launches: of (kernel, sizes in bytes of what its pointers lead to).
+        change: what to do to the text of the kernels first.
+    """
+    kernels, lines = [], []
+    for k, sizes in launches:
+        kernels.append(k)
+        assert not k.scalars
+        for place, size in enumerate(sizes):
+            lines.append(f"    at[{place}] = aligned_alloc(256, {-(-size // 256) * 256});")
+            lines.append(f"    memset(at[{place}], 0x3c, {size});")
+        table = ", ".join(f"&at[{place}]" for place in range(len(sizes)))
+        lines.append(f"    {{ void* table[] = {{{table}}};")
+        grid = ", ".join(map(str, (*k.grid, *k.block, k.shared)))
+        lines.append(f"      launch_{k.name}(table, {grid}); }}")
+    return compile_program(change(module_source(kernels)), _MAIN % "\n".join(lines))

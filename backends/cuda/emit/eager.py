@@ -80,13 +80,9 @@ class _Eager:
     def _parameters(self) -> list[str]:
         found = []
         for k, dtype in enumerate(self.in_dtypes):
-            if dtype in dt.HALVES:
-                self.text.need("half")
             kind = "unsigned short" if dtype in dt.HALVES else CTYPE[dtype]
             by_pointer = f"const {CTYPE[dtype]}* __restrict__ p{k}"
             found.append(f"{kind} x{k}" if k in self.by_value else by_pointer)
-        if self.out_dtype in dt.HALVES:
-            self.text.need("half")
         return [*found, f"{CTYPE[self.out_dtype]}* __restrict__ out"]
 
     # -- contiguous ------------------------------------------------------------------------------------------------
@@ -94,7 +90,6 @@ class _Eager:
         text, first = self.text, f"(long long)blockIdx.x * {THREADS} + threadIdx.x"
         step = f"i += (long long)gridDim.x * {THREADS}"
         if lanes > 1:
-            text.need("vectors")
             with text.block(f"for (long long i = {first}; i < count / {lanes}; {step})"):
                 for k in self.pointers:
                     text.line(f"const auto v{k} = load<{lanes}>(p{k} + i * {lanes});")

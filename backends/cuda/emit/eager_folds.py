@@ -56,9 +56,7 @@ class _Fold:
 
     def _text(self) -> Text:
         text = Text()
-        text.need(*self.reducer.helpers, "vectors")
-        if dt.HALVES[0] in (self.dtype, self.out_dtype) or dt.HALVES[1] in (self.dtype, self.out_dtype):
-            text.need("half")
+        text.need(*self.reducer.helpers)
         return text
 
     def _kernel(
@@ -209,8 +207,6 @@ class _Scan:
         self.start = start.strip("{}")
         self.text = Text()
         self.text.need("shuffle")
-        if {dtype, out_dtype} & set(dt.HALVES):
-            self.text.need("half")
 
     def _joined(self, a: str, b: str) -> str:
         code = EMIT[self.op](self.computed, a, b)

@@ -64,8 +64,6 @@ class Elementwise:
             tail = f"const {self.index} i = {count * lanes} + {first}; i < {self.space.rows}"
             with text.block(f"if ({tail})"):
                 self._points("i", 1)
-        if lanes > 1:
-            text.need("vectors")
         source = text.function(self.kernel.name, parameters.text(), THREADS, comments)
         return CudaKernel(
             self.kernel.name,

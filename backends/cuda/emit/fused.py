@@ -9,6 +9,7 @@ from .elementwise import write_elementwise
 from .kernel import CudaKernel
 from .rows import write_rows
 from .space import Space, check, reductions, unsupported
+from .tiles import tiled_dims, write_tiled
 
 __all__ = ["unsupported", "write_cuda"]
 
@@ -41,4 +42,7 @@ def write_cuda(
         return []
     if any(reductions(stage) for stage in kernel.stages):
         return write_rows(kernel, space, comments, frozenset(unaligned), frozenset(private))
+    dims = tiled_dims(kernel, space)
+    if dims is not None:
+        return [write_tiled(kernel, space, dims, comments)]
     return [write_elementwise(kernel, space, comments, unaligned)]

@@ -152,6 +152,15 @@ NAMED = frozenset({"abs", "isnan"})
 """The nodes that write an operand twice, which therefore needs a name."""
 
 
+_NEVER_BELOW = ("lt", "ge")
+
+
+def _compares_with_zero(expr: Expr) -> bool:
+    """Whether an unsigned number is compared with 0, which compilers warn of."""
+    one, two = expr.args
+    return one.dtype.kind in "bu" and two.op == "const" and not two.payload
+
+
 def write_node(expr: Expr, operands: Sequence[str]) -> Code:
     """One node over the text of its operands.
 
@@ -164,6 +173,8 @@ def write_node(expr: Expr, operands: Sequence[str]) -> Code:
         return write_cast(operands[0], expr.args[0].dtype, expr.dtype)
     if expr.op == "select":
         return Code(f"({operands[0]} ? {operands[1]} : {operands[2]})")
+    if expr.op in _NEVER_BELOW and _compares_with_zero(expr):
+        return Code("false" if expr.op == "lt" else "true")
     if expr.op not in EMIT or expr.args[0].dtype in dt.HALVES:
         raise UnsupportedError(f"{expr!r} has no CUDA C: {why_not(expr)}")
     return EMIT[expr.op](expr.args[0].dtype, *operands)

@@ -132,8 +132,6 @@ class RowPart:
                 self._full_stage(stage, places)
             else:
                 self._row_stage(stage)
-        if plan.lanes > 1:
-            text.need("vectors")
         block = (COLUMNS, plan.group, 1) if plan.columns else (plan.threads, 1, 1)
         source = text.function(self.name, parameters.text(), plan.threads, comments)
         return CudaKernel(

@@ -64,9 +64,14 @@ class Text:
         separator = ",\n    "
         head = f'extern "C" __global__ void __launch_bounds__({threads}) {name}(\n    '
         lines = _needed(self.lines)
+        parameters = list(parameters)
+        words = set(re.findall(r"\w+", " ".join([*parameters, *lines])))
+        self.need(*(helper for word, helper in _NEEDS.items() if word in words))
         return "".join([*notes, head, separator.join(parameters), ") {\n", "\n".join(lines), "\n}\n"])
 
 
+_NEEDS = {"float16": "half", "bfloat16": "half", "Vec": "vectors", "load": "vectors", "store": "vectors"}
+"""The helpers of words that are not written with an expression."""
 _CONSTANT = re.compile(r"\s*const [\w ]+?[*]* ?(?:const )?(\w+) = .*;$")
 
 

@@ -1,0 +1,62 @@
+"""CUDA C of random programs: NVRTC compiles it for three architectures, and the CPU runs it."""
+
+import os
+
+import numpy as np
+import pytest
+from cuda_host.build import missing
+from cuda_host.programs import Program, check_batch
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from lowering_harness import eager, graph_of
+from test_random_programs import close_enough, inputs, programs
+
+pytest.importorskip("cupy", reason="NVRTC comes through cupy: pip install 'tandem-dispatch[cuda]'")
+pytestmark = pytest.mark.skipif(missing() is not None, reason=missing() or "")
+
+SEED = int(os.environ.get("TANDEM_TEST_SEED", "0"))
+SAMPLED, WHOLE, CHUNK = 24, 200, 24
+
+
+def drawn(count, first):
+    """Random programs and their inputs, others for each ``first``."""
+    found = []
+
+    @seed(first)
+    @settings(
+        max_examples=count,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(programs(), inputs())
+    def collect(program, arrays):
+        found.append((program, arrays))
+
+    collect()
+    return found
+
+
+def check_programs(chosen):
+    found = []
+    with np.errstate(all="ignore"):
+        for number, (program, arrays) in enumerate(chosen):
+            wanted = eager(program, *arrays)
+            found.append((Program(graph_of(program, *arrays), f"n{number}"), program, arrays, wanted))
+        module = check_batch([k for one, *_ in found for k in one.written()])
+        for one, program, arrays, wanted in found:
+            got = one.run(module, list(arrays))
+            try:
+                close_enough(got, wanted)
+            except AssertionError as error:
+                raise AssertionError(f"{program!r} on {arrays!r}") from error
+
+
+def test_sampled_programs():
+    check_programs(drawn(SAMPLED, SEED))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("first", range(0, WHOLE, CHUNK))
+def test_every_program(first):
+    check_programs(drawn(min(CHUNK, WHOLE - first), 1000 + first))
