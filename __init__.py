@@ -117,6 +117,7 @@ _LATER = {
     "composite_op": "custom.doors.composite_op",
     "cond": "control.doors.cond",
     "cuda_kernel": "custom.doors.cuda_kernel",
+    "custom_gradient": "transforms.custom_gradient.custom_gradient",
     "custom_jvp": "transforms.custom_jvp.custom_jvp",
     "custom_linear_solve": "transforms.implicit.custom_linear_solve",
     "custom_op": "custom.doors.custom_op",

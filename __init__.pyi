@@ -113,6 +113,7 @@ from .transforms.collectives import pmean as pmean
 from .transforms.collectives import pmin as pmin
 from .transforms.collectives import ppermute as ppermute
 from .transforms.collectives import psum as psum
+from .transforms.custom_gradient import custom_gradient as custom_gradient
 from .transforms.custom_jvp import custom_jvp as custom_jvp
 from .transforms.custom_vjp import custom_vjp as custom_vjp
 from .transforms.forward import jvp as jvp

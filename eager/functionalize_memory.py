@@ -10,7 +10,7 @@ Source: ``FunctionalTensorWrapper`` and ``FunctionalStorageImpl`` of PyTorch.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import TandemError, UnsupportedError
 from ..registry.dtypes import DType
@@ -22,18 +22,10 @@ from .meta_tensor import MetaTensor, meta_tensor, meta_view, row_major
 from .meta_views import VIEWS
 from .storage import Storage
 from .tensor import Tensor
-from .views import shares
+from .views import Step, shares
 
 FUNCTIONALIZE = 1 << DispatchKey.Functionalize
 Call = Callable[..., Any]
-
-
-class Step(NamedTuple):
-    """One view operator on the way from a memory to a view, with the arguments after the first."""
-
-    op: Operator
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
 
 
 class Memory:

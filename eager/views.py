@@ -14,7 +14,7 @@ import sys
 import weakref
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,14 @@ from .tensor import EAGER, Tensor, storage_of, wrap
 Attach = Callable[[Any, AutogradMeta], Any]
 Record = Callable[["View", Any], Node]
 Part = Callable[[Any], Any]
+
+
+class Step(NamedTuple):
+    """One view operator on the way from a whole memory to a view, with the arguments after the first."""
+
+    op: Operator
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
 
 
 class View:

@@ -253,3 +253,34 @@ def test_examples_of_a_batch_that_rules_reach(way, make):
     close(way(td.grad(total))(x), 2 * (6.0 + 12.0))
     close(td.jvp(way(total), (x,), (x,)), (18.0, 36.0))
     close(way(td.vmap(lambda y: td.grad(make(y))(x)))(ys), [12.0, 24.0])
+
+
+def test_custom_gradient(way):
+    @td.custom_gradient
+    def f(x, p, scale=2.0):
+        product = x * p["w"]
+        return product * scale, lambda g: (g * p["w"] * 10, {"w": g * x * 100}, None)
+
+    p = {"w": td.asarray(3.0)}
+    close(way(f)(2.0, p), 12.0)
+    close(way(lambda x: f(x, p, scale=3.0))(2.0), 18.0)
+    by_x, by_p = way(td.grad(lambda x, p: f(x, p, 2.0), (0, 1)))(2.0, p)
+    close((by_x, by_p["w"]), (30.0, 200.0))
+
+    @td.custom_gradient
+    def square(x):
+        return x**2, lambda g: g * x
+
+    close(way(td.grad(td.grad(square)))(3.0), 1.0)
+    close(way(td.vmap(td.grad(square)))(td.ones(2)), [1.0, 1.0])
+    close(way(td.grad(lambda x: td.scan(lambda c, _: (square(c), None), x, None, length=2)[0]))(2.0), 8.0)
+    with pytest.raises(TypeError, match="pair"):
+        td.custom_gradient(lambda x: x)(1.0)
+
+
+def test_options_of_other_libraries(way):
+    policy = td.checkpoint_policies.checkpoint_dots
+    f = td.checkpoint(
+        lambda x, flag: td.sin(x) if flag else x, policy=policy, static_argnums=(1,), prevent_cse=False
+    )
+    close(way(lambda x: td.grad(f)(x, True))(0.0), 1.0)

@@ -8,21 +8,14 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..eager.storage import Storage
+from ..eager.views import Step
 from ..registry.operator import Operator, operators
 from .graph import Value
 
 Call = Callable[[Operator, tuple[Any, ...]], Value]
-
-
-class Step(NamedTuple):
-    """One view operator on the way from the root to a view, with the arguments after the first."""
-
-    op: Operator
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
 
 
 class Aliases:

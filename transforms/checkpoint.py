@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from .. import lazy
@@ -14,7 +14,13 @@ from .arguments import check_callable
 Policy = Callable[..., bool]
 
 
-def checkpoint(fun: Callable[..., Any] | None = None, *, policy: Policy | None = None) -> Any:
+def checkpoint(
+    fun: Callable[..., Any] | None = None,
+    *,
+    policy: Policy | None = None,
+    prevent_cse: bool = True,
+    static_argnums: int | Iterable[int] = (),
+) -> Any:
     """A function that trades time for memory: what it saves for the backward pass is let go and computed again there.
 
     Works with ``grad``, ``vjp`` and ``backward()``, nests with all transforms, and holds under ``jit`` as well, where
@@ -25,6 +31,8 @@ def checkpoint(fun: Callable[..., Any] | None = None, *, policy: Policy | None =
             options as a decorator. It may reach tensors by closures.
         policy: which results of operators are kept nevertheless: one of ``td.checkpoint_policies``, or a function
             ``policy(op, args, kwargs)`` of an operator's call; None: none are.
+        prevent_cse, static_argnums: accepted for the sake of programs written for JAX. The second computation is always
+            kept apart from the first, and arguments of any kind are passed on as they are.
 
     Returns:
         A function with the same arguments, results and derivatives.
@@ -40,7 +48,9 @@ def checkpoint(fun: Callable[..., Any] | None = None, *, policy: Policy | None =
     (2, 2)
     """
     if fun is None:
-        return lambda function: checkpoint(function, policy=policy)
+        return lambda function: checkpoint(
+            function, policy=policy, prevent_cse=prevent_cse, static_argnums=static_argnums
+        )
     check_callable("checkpoint", fun)
     if policy is not None and not callable(policy):
         raise ArgumentError(f"checkpoint: policy is a function policy(op, args, kwargs), not {policy!r}")
@@ -94,3 +104,8 @@ def save_any_names_but_these(*names: str) -> Policy:
 def save_from_both_policies(one: Policy, two: Policy) -> Policy:
     """What one policy or the other keeps."""
     return lambda op, args, kwargs: one(op, args, kwargs) or two(op, args, kwargs)
+
+
+# By the names that JAX has for them as well.
+checkpoint_dots = dots_saveable
+checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable

@@ -1,5 +1,7 @@
 """Policies for ``td.checkpoint``: which results are kept, and not computed again."""
 
+from .checkpoint import checkpoint_dots as checkpoint_dots
+from .checkpoint import checkpoint_dots_with_no_batch_dims as checkpoint_dots_with_no_batch_dims
 from .checkpoint import dots_saveable as dots_saveable
 from .checkpoint import dots_with_no_batch_dims_saveable as dots_with_no_batch_dims_saveable
 from .checkpoint import everything_saveable as everything_saveable

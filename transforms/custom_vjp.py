@@ -52,7 +52,13 @@ class custom_vjp(RuledFunction):
         self.bwd: Callable[..., Any] | None = None
         self.symbolic_zeros = False
 
-    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False) -> None:
+    def defvjp(
+        self,
+        fwd: Callable[..., Any],
+        bwd: Callable[..., Any],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:
         """Say what the reverse rule is.
 
         Args:
@@ -62,6 +68,7 @@ class custom_vjp(RuledFunction):
             symbolic_zeros: whether ``fwd`` gets for each tensor and number a :class:`tandem.CustomVJPPrimal`, which
                 says whether it is differentiated by, and ``bwd`` a :class:`tandem.SymbolicZero` for a result that
                 nothing depends on; without, it gets zeros.
+            optimize_remat: accepted for the sake of programs written for JAX; there is nothing that it could improve.
 
         Raises:
             ArgumentError: one is no function.
