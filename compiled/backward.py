@@ -7,7 +7,7 @@ from typing import Any
 
 from ..eager.tensor import Tensor
 from ..lowering.passes import remove_dead_code
-from ..lowering.rewrite import copy_node, new_node
+from ..lowering.rewrite import copy_node, has_effects, new_node
 from ..registry.operator import find
 from ..tracer.graph import Graph, Node, Value
 from .graph_function import GraphFunction
@@ -36,6 +36,7 @@ class Backward:
         own = Graph()
         own.inputs, own.nodes, own.outputs = graph.inputs, graph.nodes, list(computed)
         self.function = GraphFunction(own, name)
+        self._runs = bool(computed) or any(map(has_effects, own.nodes))
 
     def __call__(self, given: Sequence[Any]) -> list[Any]:
         """The gradients.
@@ -44,7 +45,7 @@ class Backward:
             given: a tensor or a number for each of the graph's inputs.
         """
         arrays = [item._array if isinstance(item, Tensor) else item for item in given]
-        results = self.function(*arrays) if self.function.graph.outputs else ()
+        results = self.function(*arrays) if self._runs else ()
         return [
             results[which] if computed else None if which is None else given[which]
             for computed, which in self._sources

@@ -130,9 +130,14 @@ def _postponed(joint: Graph, outputs: list[Any]) -> list[Value]:
     return [value for node in again for value in node.outputs if value not in before]
 
 
+def _is_late(node: Node, late: set[Value]) -> bool:
+    """Whether a node belongs to the backward half; what it does may be all that it is for, without a result."""
+    return not late.isdisjoint(node.outputs) or not late.isdisjoint(node.inputs)
+
+
 def _needed(joint: Graph, gradients: list[Any], late: set[Value]) -> set[Value]:
     """What the backward half reads that depends on no gradient."""
-    read = [value for node in joint.nodes if late.intersection(node.outputs) for value in node.inputs]
+    read = [value for node in joint.nodes if _is_late(node, late) for value in node.inputs]
     return {value for value in (*read, *gradients) if isinstance(value, Value) and value not in late}
 
 
@@ -144,7 +149,7 @@ def _cut(
     network = lazy.networkx().DiGraph()
     for value in parameters:
         network.add_edge("forward", value, capacity=HELD)
-    early = [node for node in joint.nodes if not late.intersection(node.outputs)]
+    early = [node for node in joint.nodes if not _is_late(node, late)]
     fixed: set[Value] = set()  # what follows from nothing: folded into either half
     for node in early:
         price = price_of(node)
@@ -214,7 +219,7 @@ def _forward(joint: Graph, given: int, outputs: list[Any], late: set[Value]) -> 
     made = Graph()
     made.inputs, made.derived = joint.inputs[:given], joint.derived
     made.captured, made.constants = joint.captured, joint.constants
-    made.nodes = [node for node in joint.nodes if not late.intersection(node.outputs)]
+    made.nodes = [node for node in joint.nodes if not _is_late(node, late)]
     made.outputs = outputs
     return remove_dead_code(made)
 

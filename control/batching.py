@@ -13,9 +13,11 @@ from typing import Any
 from ..eager.batched.kernel import open_batch
 from ..eager.batched.tensor import BatchedTensor, wrap_batched
 from ..eager.dunders import by_name
+from ..eager.levels import LevelTensor
+from ..errors import UnsupportedError
 from ..operators.batching import Batched, BatchInfo, one_to_front
 from ..registry.values import TensorSpec
-from ..tracer.graph import Graph, Value
+from ..tracer.graph import Graph, Value, bodies_of
 from .subgraph import retraced, run_graph
 
 Flags = list[bool]
@@ -122,6 +124,7 @@ def while_rule(
     flags = settled(count, _flags(in_dims[2]), lambda now: batched_graph(body, size, [*now, *rest], now)[1])
     holds, differs = batched_graph(condition, size, [*flags, *rest], [False])
     if differs[0]:
+        _refuse_outside_effects(info, "a while_loop whose condition", (condition, body))
         flags = [True] * count
         condition, body = _until_all_are_done(condition, body, size, [*flags, *rest])
     else:
@@ -157,6 +160,7 @@ def switch_rule(info: BatchInfo, in_dims: Any, branches: Any, index: Any, operan
     size, flags = info.batch_size, _flags(in_dims[2])
     count = len(branches[0].outputs)
     if in_dims[1] is not None:
+        _refuse_outside_effects(info, "a cond or switch whose index", branches)
         return _select(size, branches, index, operands, flags), 0
     each = [batched_graph(branch, size, flags, [False] * count)[1] for branch in branches]
     forced = [any(column) for column in zip(*each)]
@@ -167,12 +171,41 @@ def switch_rule(info: BatchInfo, in_dims: Any, branches: Any, index: Any, operan
 def _select(size: int, branches: Any, index: Any, operands: Any, flags: Flags) -> tuple[Any, ...]:
     """All branches, and for each example the results of the one that it has chosen."""
     forced = [True] * len(branches[0].outputs)
-    results = [on_batch(branch, size, flags, operands, forced)[0] for branch in branches]
     number = by_name("astype")(index, by_name("arange")(1).dtype, copy=False)
+    number = by_name("clip")(number, 0, len(branches) - 1)
+    results = []
+    for place, branch in enumerate(branches):
+        given, seen = _reached(number == place, operands, flags)
+        results.append(on_batch(branch, size, seen, given, forced)[0])
     found = results[-1]
     for place in reversed(range(len(branches) - 1)):
         found = [chosen(number <= place, one, other) for one, other in zip(results[place], found)]
     return tuple(found)
+
+
+def _reached(taken: Any, operands: Any, flags: Flags) -> tuple[list[Any], Flags]:
+    """The operands of a branch, with gradients only for the examples that take it: those of the others would be NaN
+    where the branch has an infinite slope for them, also times zero."""
+    differ = [isinstance(x, LevelTensor) and x.dtype.is_inexact for x in operands]
+    size = taken.shape[0]
+    batches = [repeated(x, size) if d and not f else x for x, d, f in zip(operands, differ, flags)]
+    stop = by_name("stop_gradient")
+    given = [chosen(taken, x, stop(x)) if d else x for x, d in zip(batches, differ)]
+    return given, [d or f for d, f in zip(differ, flags)]
+
+
+def _refuse_outside_effects(info: BatchInfo, what: str, graphs: Sequence[Graph]) -> None:
+    """Refuse bodies that would run for examples that do not take them, and that the outside would see."""
+    waiting = list(graphs)
+    while waiting:
+        for node in waiting.pop().nodes:
+            waiting += bodies_of(node)
+            if node.op.name == "debug::io_callback":
+                raise UnsupportedError(
+                    f"{what} differs from example to example of {info.name} computes all examples, so that an "
+                    "io_callback inside would be called for those that do not come there; use td.map, or "
+                    "td.pure_callback or td.debug.callback"
+                )
 
 
 BATCHING: dict[str, Callable[..., Batched]] = {

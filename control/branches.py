@@ -8,6 +8,7 @@ from typing import Any
 from .. import pytree
 from ..eager.construct import asarray
 from ..eager.dunders import by_name
+from ..eager.levels import stack
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..registry.dtypes import bool_
 from ..registry.values import describe
@@ -56,10 +57,9 @@ def _checked(name: str, what: str, value: Any) -> Any:
 
 
 def _choose(name: str, index: Any, branches: list[Branch], operands: tuple[Any, ...]) -> Any:
-    if current_trace() is None:
-        if is_batched(index):
-            return _select(name, index, branches, operands)
-        return branches[int(index)](*operands)
+    batched = is_batched(index)
+    if current_trace() is None and not (batched and _is_differentiated()):
+        return _select(name, index, branches, operands) if batched else branches[int(index)](*operands)
     leaves, treedef = pytree.flatten(operands)
     places = [place for place, leaf in enumerate(leaves) if not _is_static(leaf)]
     tensors = [as_tensor(leaves[place]) for place in places]
@@ -71,6 +71,12 @@ def _choose(name: str, index: Any, branches: list[Branch], operands: tuple[Any, 
         return branch(*treedef.unflatten(filled))
 
     return _traced(name, index, [lambda given, b=b: inner(b, given) for b in branches], tensors)  # type: ignore[misc]
+
+
+def _is_differentiated() -> bool:
+    """Whether a derivative is taken of what runs: examples then need the gradients of their own branch alone, which
+    the operator's batching rule sees to, since it knows all that a branch reaches."""
+    return any(level.run is None for level in stack.levels)
 
 
 def _is_static(leaf: Any) -> bool:

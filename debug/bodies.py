@@ -99,6 +99,8 @@ def _first(conditions: Sequence[Any], reverse: bool) -> Any:
 def while_loop(op: Operator, args: Args, kwargs: dict[str, Any]) -> tuple[Any, list[Finding]]:
     """Run a while_loop that carries along what its checks find until one of them fails, and the number of that step."""
     condition, body, carry, consts = args
+    if checks_in(condition):
+        return _asked_in_the_body(op, args, kwargs)
     checks = checks_in(body)
     if not checks:
         return op(*args, **kwargs), []
@@ -121,6 +123,26 @@ def while_loop(op: Operator, args: Args, kwargs: dict[str, Any]) -> tuple[Any, l
         Finding(check.place, failed, tuple(values), out[last - 1]) for check, (failed, values) in seen
     ]
     return out[:count], findings
+
+
+def _asked_in_the_body(op: Operator, args: Args, kwargs: dict[str, Any]) -> tuple[Any, list[Finding]]:
+    """Run a while_loop whose condition has checks: once before the loop, and then at the end of the body."""
+    condition, body, carry, consts = args
+    checks, count = checks_in(condition), len(carry)
+    goes_on, *found = run_graph(_extended(condition, _looked_at(checks)), [*carry, *consts])
+    like = [*body.inputs[:count], Value(goes_on.spec), *body.inputs[count:]]
+
+    def step(*given: Any) -> list[Any]:
+        after = run_graph(body, [*given[:count], *given[count + 1 :]])
+        return [*after, *run_graph(condition, [*after, *given[count + 1 :]])]
+
+    graphs = [retraced("while_loop", like, fn).graph for fn in (lambda *given: [given[count]], step)]
+    out, later = while_loop(op, (*graphs, (*carry, goes_on), consts), kwargs)
+    first = [
+        Finding(check.place, by_name("logical_not")(fine), tuple(values), None)
+        for check, (fine, values) in zip(checks, _grouped(checks, found))
+    ]
+    return out[:count], [*first, *later]
 
 
 def _carried(checks: Sequence[Check], seen: Sequence[Any], found: Sequence[Any]) -> list[Any]:

@@ -15,13 +15,14 @@ import numpy as np
 
 from .. import lazy
 from ..eager.construct import asarray
-from ..eager.dispatch_mode import DispatchMode
+from ..eager.dispatch_mode import MODE, DispatchMode, stacks
 from ..eager.dunders import by_name
 from ..eager.levels import LevelTensor, stack
 from ..eager.results import flat
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError, CheckError, ShapeError, ValueArgumentError
 from ..operators.batching import Batched, BatchInfo, Dims
+from ..operators.indexing import outside
 from ..pytree import register_pytree_node
 from ..registry.operator import Operator
 from ..registry.source import source_line
@@ -155,18 +156,36 @@ class Error:
         return None
 
     def throw(self) -> None:
-        """Raise if anything went wrong.
+        """Raise if anything went wrong: at once, or when a function that is being traced runs. Inside of another
+        ``checkify`` it becomes a part of that one's error.
 
         Raises:
             CheckError: the message is that of :meth:`get`.
         """
-        message = self.get()
-        if message is not None:
-            raise CheckError(message)
+        for place, failed, values in zip(self._places, self._failed, self._values):
+            failed, found = _of_first(asarray(failed), values)
+            inner = place.inner + len(found) - len(values)
+            run_check(replace(place, inner=inner), by_name("logical_not")(failed), found)
 
     def __repr__(self) -> str:
         traced = any(type(asarray(failed)) is not Tensor for failed in self._failed)
         return "Error(<traced>)" if traced else f"Error({self.get()})"
+
+
+def _of_first(failed: Any, values: Args) -> tuple[Any, Args]:
+    """Of what differs from example to example the first failure: whether there is one, its values, and where it is."""
+    numbers: list[Any] = []
+    while failed.shape:
+        rows = (
+            by_name("any")(by_name("reshape")(failed, (failed.shape[0], -1)), 1)
+            if failed.ndim > 1
+            else failed
+        )
+        first = by_name("argmax")(by_name("astype")(rows, "int32"), 0)
+        failed = by_name("take")(failed, first, 0)
+        values = tuple([by_name("take")(v, first, 0) if getattr(v, "shape", ()) else v for v in values])
+        numbers.append(first)
+    return failed, (*values, *reversed(numbers))
 
 
 def _of_example(value: Any, example: tuple[int, ...]) -> Any:
@@ -249,8 +268,8 @@ class Checks(DispatchMode):
         if current_trace() is not self.trace:  # the body of a loop: see bodies.py
             run_check(place, by_name("logical_not")(failed), values)
             return
-        if type(failed) is Tensor and not as_array(failed).any():
-            return
+        if place.kind != "user" and type(failed) is Tensor and not as_array(failed).any():
+            return  # so many are looked at; those of the user's are few, and kept, so that all calls give one structure
         self.places.append(place)
         self.failed.append(failed)
         self.values.append(values)
@@ -271,6 +290,20 @@ class Checks(DispatchMode):
         while isinstance(value, LevelTensor) and value._level.depth > self.depth:
             value = value._payload if value._level.run is None else value._payload[0]
         return value
+
+
+def _caught(index: int, axis: int, size: int) -> bool:
+    """Note an int that lies outside of an axis, where such a thing is an error as a value."""
+    for mode, _ in reversed(stacks.of[MODE]):
+        if isinstance(mode, Checks):
+            message = f"index {index} is out of bounds for axis {axis} with size {size} in td::index"
+            if "index" in mode.kinds:
+                mode.collect(Place("index", message, (), source_line()), asarray(True), ())
+            return "index" in mode.kinds
+    return False
+
+
+outside.append(_caught)
 
 
 def _is_zero(divisor: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import string
 import sys
 from collections.abc import Mapping, Sequence
@@ -66,12 +67,15 @@ def _shown(value: Any) -> Any:
     return pytree.tree_map(lambda leaf: leaf[()] if isinstance(leaf, np.ndarray) else leaf, value)
 
 
-def _write(fmt: str, *args: Any, **kwargs: Any) -> None:
-    builtins.print(filled(fmt, args, kwargs))
+def _write(options: Any, fmt: str, /, *args: Any, **kwargs: Any) -> None:
+    with np.printoptions(**options):
+        builtins.print(filled(fmt, args, kwargs))
     sys.stdout.flush()
 
 
 def print_later(fmt: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """What :func:`tandem.debug.print` does."""
     check_format("debug.print", fmt, args, kwargs)
-    run(*host_call(_write, (fmt, *args), kwargs, "debug.print"))
+    # NumPy's way of printing is that of the place where the program says print, not of where it runs
+    write = functools.partial(_write, np.get_printoptions())
+    run(*host_call(write, (fmt, *args), kwargs, "debug.print"))

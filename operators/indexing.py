@@ -8,7 +8,7 @@ tensors; and where a slice, a new axis or an ellipsis separates them, the axes t
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,6 +125,10 @@ def without_leading_ones(value: Any, rank: int) -> Any:
     return reshape(value, shape[extra:])
 
 
+# Asked of an int that lies outside of an axis, with the axis and its size, whether to take the nearest element.
+outside: list[Callable[[int, int, int], bool]] = []
+
+
 # -- from key to subscript ---------------------------------------------------------------------------------------------
 class _Reader:
     """Goes through a key and the shape side by side."""
@@ -231,11 +235,11 @@ def _read(reader: _Reader, item: Any, missing: int, has_tensor: bool) -> None:
 
 
 def _position(item: int, reader: _Reader) -> int:
-    if not -reader.size <= item < reader.size:
-        raise OutOfBoundsError(
-            f"index: {item} is out of bounds for axis {reader.axis} with size {reader.size}"
-        )
-    return item % reader.size
+    if -reader.size <= item < reader.size:
+        return item % reader.size
+    if reader.size and any(caught(item, reader.axis, reader.size) for caught in outside):
+        return reader.size - 1 if item > 0 else 0
+    raise OutOfBoundsError(f"index: {item} is out of bounds for axis {reader.axis} with size {reader.size}")
 
 
 def _span(item: slice, size: int) -> tuple[int, int, int]:

@@ -82,11 +82,10 @@ class Key:
         return f"Key({self._shown()})"
 
     def _shown(self) -> str:
-        spec = spec_of(self.words)
         try:
             return str(self.words.tolist())
         except Exception:  # traced, batched or without data
-            return str(spec)
+            return str(spec_of(self.words))
 
 
 key_types[Key] = lambda key: key.words
