@@ -83,6 +83,7 @@ def value_and_grad(
             for position, argument in zip(positions, treedef.unflatten(inputs)):
                 given[position] = argument
             value, aux = split(name, fun(*given, **kwargs), has_aux)
+            value = asarray(value) if isinstance(value, (np.ndarray, np.generic)) else value
             _check_value(name, value, has_aux, holomorphic)
         gradients = _gradients(level, value, inputs)
         found = treedef.unflatten(gradients)
