@@ -70,9 +70,7 @@ def _result(kind: Type) -> str:
 def _default(argument: Argument) -> str:
     if argument.default is MISSING:
         return ""
-    if type(argument.default) is str:
-        return f' = "{argument.default}"'
-    simple = argument.default is None or type(argument.default) in (bool, int)
+    simple = argument.default is None or type(argument.default) in (bool, int, str)
     return f" = {_shown(argument.default)}" if simple else " = ..."
 
 
