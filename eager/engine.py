@@ -24,14 +24,16 @@ from .views import is_alone
 Root = tuple[Any, int, Any]
 
 
-def next_node(deliver: Any, heap: list[Any], pending: Any, leaves: Any, keep: bool) -> Node | None:
+def next_node(
+    deliver: Any, heap: list[Any], pending: Any, leaves: Any, keep: bool, is_recorded: bool
+) -> Node | None:
     """The node whose turn it is, taken out of the heap; None for none."""
     node: Node = heapq.heappop(heap)[1]
     return node
 
 
-# What gives a pass that nobody watches and nothing records the node to step. Machine code adds its own, which steps
-# common nodes itself, as :meth:`Pass._step` would.
+# What gives a pass that nobody watches the node to step. Machine code adds its own, which steps common nodes itself, as
+# :meth:`Pass._step` would.
 advances: list[Callable[..., Any]] = [next_node]
 
 
@@ -61,10 +63,10 @@ class Pass:
             self._deliver(target, index, gradient)
         heap, watched = self._heap, observed() is not None
         step = self._noted_step if watched else self._step
-        is_plain = state.exclude & AUTOGRAD and not (hooks.used[0] or self._wanted or watched)
-        advance = advances[-1] if is_plain else next_node
+        advance = next_node if hooks.used[0] or self._wanted or watched else advances[-1]
+        is_recorded = not state.exclude & AUTOGRAD
         while heap:
-            node = advance(self._deliver, heap, self._pending, self.leaves, self.keep)
+            node = advance(self._deliver, heap, self._pending, self.leaves, self.keep, is_recorded)
             if node is not None:
                 step(node)
         if hooks.used[0]:

@@ -80,6 +80,8 @@ def _flat(x: Any) -> Any:
 
 def _by_self(g: Any, self_spec: TensorSpec, other: Any) -> Any:
     shape = self_spec.shape
+    if len(shape) == len(other.shape) == 2:
+        return matmul(g, permute(other, (1, 0)))
     matrix = other if len(other.shape) > 1 else reshape(other, (*other.shape, 1))
     found = matmul(_as_matrices(g, shape, other.shape), matrix_transpose(matrix))
     return reshape(sum_to(found, shape if len(shape) > 1 else (1, *shape)), shape)
@@ -87,6 +89,8 @@ def _by_self(g: Any, self_spec: TensorSpec, other: Any) -> Any:
 
 def _by_other(g: Any, self: Any, other_spec: TensorSpec) -> Any:
     shape = other_spec.shape
+    if len(shape) == len(self.shape) == 2:
+        return matmul(permute(self, (1, 0)), g)
     g = _as_matrices(g, self.shape, shape)
     matrix = self if len(self.shape) > 1 else reshape(self, (1, *self.shape))
     if (

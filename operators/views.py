@@ -238,5 +238,6 @@ def sum_to(x: Any, shape: tuple[int, ...]) -> Any:
 
 def expand_reduced(g: Any, shape: tuple[int, ...], axis: Any, keepdims: bool) -> Any:
     """The cotangent of a reduction's result, repeated along the reduced axes."""
-    kept = reduced_shape(shape, normalize_axes("reduction", axis, len(shape)), True)
-    return broadcast_to(g if keepdims else reshape(g, kept), shape)
+    if g.shape and not keepdims:
+        g = reshape(g, reduced_shape(shape, normalize_axes("reduction", axis, len(shape)), True))
+    return broadcast_to(g, shape)

@@ -41,9 +41,16 @@ def set_keys(include: int, exclude: int) -> tuple[int, int]:
     before = mine.get("include", 0), mine.get("exclude", 0)
     if before != (include, exclude):
         mine["include"], mine["exclude"] = include, exclude
-        for listener in listeners:
-            listener(include, exclude)
+        try:
+            _tell(include, exclude)
+        except MemoryError:
+            _tell(include, exclude)  # once more, for this may be the way back to the former sets
     return before
+
+
+def _tell(include: int, exclude: int) -> None:
+    for listener in listeners:
+        listener(include, exclude)
 
 
 class adjusted(ContextDecorator):

@@ -44,16 +44,21 @@ class Advance(native_type.NativeCallable):  # type: ignore[misc]
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime, self.record = runtime, backward_record(runtime.process)
-        self.cold_steps = 0
+        self.cold_steps, self.failure = 0, ""
 
     def __call__(self, *args: Any) -> Any:
         self.cold_steps += 1
-        if self.cold_steps == config.flags.hot_calls:
-            try:
-                native_type.set_entry(self, self.runtime.entry("backward"), self.record.address)
-            except (RuntimeError, OSError, SyntaxError, ImportError) as error:
-                warnings.warn(f"backward runs without native code: {error}", RuntimeWarning, stacklevel=2)
+        if self.cold_steps >= config.flags.hot_calls and not self.failure:
+            self.put_in()
         return engine.next_node(*args)
+
+    def put_in(self) -> None:
+        """Load or compile the entry; if that fails, say so once, and let Python step all nodes from now on."""
+        try:
+            native_type.set_entry(self, self.runtime.entry("backward"), self.record.address)
+        except (RuntimeError, OSError, SyntaxError, ImportError) as error:
+            self.failure = f"{type(error).__name__}: {error}"
+            warnings.warn(f"backward runs without native code: {self.failure}", RuntimeWarning, stacklevel=3)
 
 
 def attach(runtime: Runtime) -> None:

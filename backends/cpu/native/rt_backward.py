@@ -85,8 +85,8 @@ PyNumber_Negative = extern("PyNumber_Negative", "ptr(ptr)")
 # What the entry reads, beside D_GLOBALS and D_SLOW: functions of the heap and `fit`; the classes Active and Rule; -1
 B_POP, B_PUSH, B_FIT, B_ACTIVE, B_RULE, B_MINUS, B_SIZE = 16, 24, 32, 40, 48, 56, 64
 # Its arguments: what delivers a gradient in Python; heap and gradients of the nodes to come; those of leaves; whether
-# saved values are kept
-DELIVER, HEAP, PENDING, LEAVES, KEEP = 0, 8, 16, 24, 32
+# saved values are kept; whether the pass is recorded, so that saved results need their histories
+DELIVER, HEAP, PENDING, LEAVES, KEEP, RECORDED = 0, 8, 16, 24, 32, 40
 # Items of a Rule and of an edge
 FN, PLACES, CONSTANT, IS_PARTIAL, IS_LIST = 32, 40, 48, 56, 64
 TARGET, INDEX, SHAPE, DTYPE = 24, 32, 40, 48
@@ -99,7 +99,7 @@ MOST_STEPS = 1024  # then Python looks for signals, and lets other threads run
 def backward(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     """Run steps; give the node that Python has to step, or None."""
     desc = entry_data(self)
-    if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 5 or not are_of_a_pass(args)):
+    if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 6 or not are_of_a_pass(args)):
         return slow(desc, args, nargsf, kwnames)
     steps: i64 = 0
     while steps < MOST_STEPS and load_i64(load_ptr(args, HEAP), OB_SIZE) != 0:
@@ -145,7 +145,7 @@ def step(desc: ptr, args: ptr, node: ptr) -> i64:
     if unlikely(not is_tuple(saved) or not is_tuple(versions) or not is_tuple(edges) or not is_tuple(rules)):
         return TO_PYTHON
     if unlikely(
-        not are_known(desc, rules, edges, load_i64(saved, OB_SIZE)) or not unwritten(g, saved, versions)
+        not are_known(desc, rules, edges, load_i64(saved, OB_SIZE)) or not unwritten(g, args, saved, versions)
     ):
         return TO_PYTHON
     gradient = taken(g, load_ptr(args, PENDING), node)
@@ -207,8 +207,8 @@ def are_places(places: ptr, count: i64) -> bool:
 
 
 @native
-def unwritten(g: ptr, saved: ptr, versions: ptr) -> bool:
-    """Whether nobody has written saved tensors since; False where only Python can tell."""
+def unwritten(g: ptr, args: ptr, saved: ptr, versions: ptr) -> bool:
+    """Whether nobody has written saved tensors since, and they serve as they are; False where only Python can tell."""
     if load_i64(saved, OB_SIZE) != load_i64(versions, OB_SIZE):
         return False
     for k in range(load_i64(saved, OB_SIZE)):
@@ -218,6 +218,8 @@ def unwritten(g: ptr, saved: ptr, versions: ptr) -> bool:
         if type_of(version) == load_ptr(g, G_HOLD):
             storage = load_ptr(version, HOLD_STORAGE)
             if storage == NULL or type_of(storage) != load_ptr(g, G_STORAGE):
+                return False
+            if load_ptr(args, RECORDED) != Py_False:
                 return False
             if not same_number(load_ptr(storage, S_VERSION), load_ptr(version, HOLD_VERSION)):
                 return False

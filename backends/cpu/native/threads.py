@@ -69,13 +69,12 @@ class ThreadMirror:
             guard.leave = self._leave
             _words.append(record)
             _libc.pthread_setspecific(self.key, record.address)
-        before = word.value
-        word.value = flags
-        if before == PLAIN:
+        if word.value == PLAIN:
             if flags != PLAIN:
                 self._count(1)
         elif flags == PLAIN:
             self._count(-1)
+        word.value = flags
 
     def _leave(self) -> None:
         self._count(-1)
