@@ -114,6 +114,7 @@ CASES = {
     # reductions that several blocks share
     "whole": (lambda x: (td.sum(x), td.max(x)), [array(100000)]),
     "whole_odd": (lambda x: (td.sum(x), td.argmax(x)), [array(65537)]),
+    "whole_tail": (lambda x: (td.var(x), td.argmin(x)), [array(100003, dtype="bfloat16")]),
     "whole_small": (stats, [array(1000)]),
     "whole_rows": (stats, [array(2, 50000)]),
     "whole_columns": (ends, [array(20000, 7)]),

@@ -24,6 +24,11 @@ OPTIONS = ("--std=c++17", "--fmad=false")
 ZONE = 64
 
 
+def _nameless(kernel):
+    lines = [line for line in kernel.source.splitlines() if not line.startswith("//")]
+    return "\n".join(lines).replace(kernel.name, "kernel"), kernel._replace(name="", source="")
+
+
 def _target():
     return Target(lambda dtype: dtype in CTYPE, lambda node: None)
 
@@ -67,6 +72,11 @@ class Program:
                 comments = [f"{n.op.name} ({n.source or 'unknown line'})" for n in step.nodes]
                 unaligned = () if aligned else range(len(step.params))
                 self.kernels[id(step)] = write_cuda(kernel, comments, unaligned, places)
+
+    def share(self, known):
+        """Use kernels of other programs that are the same but for their names and comments; ``known``: by text."""
+        for step, kernels in self.kernels.items():
+            self.kernels[step] = [known.setdefault(_nameless(k), k) for k in kernels]
 
     def written(self):
         """Its kernels."""

@@ -147,7 +147,7 @@ template <int WARPS, class State> __device__ inline State collect(const State* p
 // the states of all threads of a column, which lie STEP apart
 template <int COUNT, int STEP, class State> __device__ inline State collect_column(const State* parts) {
     State state = parts[threadIdx.x];
-#pragma unroll
+#pragma unroll 4
     for (int y = 1; y < COUNT; ++y) state.join(parts[y * STEP + threadIdx.x]);
     return state;
 }

@@ -14,6 +14,8 @@ ROW_THREADS = 128
 """Threads of a block whose rows each take a warp or less."""
 ENOUGH_BLOCKS = 264
 """Blocks that keep a large GPU busy: two for each multiprocessor."""
+FULL_BLOCKS = 4 * ENOUGH_BLOCKS
+"""Blocks of 256 threads that a large GPU holds at once."""
 LONG_ROW = 4096
 """Elements of a part of a row that is worth a block of its own."""
 
@@ -69,11 +71,12 @@ def make_plan(kernel: FusedKernel, space: Space, full: list[Stage], unaligned: f
     if not columns:
         lanes, vectors = _row_vectors(space, buffers, unaligned)
     shared = [b for b in buffers if b in private or sum(b.name in set(f.buffers()) for f in full) > 1]
-    plan = _columns(space) if columns else _rows(space, lanes, sum(b.dtype.itemsize for b in shared))
-    group, per_block = plan
+    nbytes = sum(b.dtype.itemsize for b in shared)
+    group, per_block = _columns(space, nbytes) if columns else _rows(space, lanes, nbytes)
     steps = -(-space.length // (group * lanes))
-    registers = steps * lanes * sum(b.dtype.itemsize for b in shared) // 4
-    fits = steps <= 32 and steps * lanes <= 64 and registers <= (24 if group * per_block > 512 else 48)
+    registers = steps * lanes * nbytes // 4
+    whole = space.length % lanes == 0
+    fits = whole and steps <= 32 and steps * lanes <= 64 and registers <= _most(group * per_block)
     splits = 1 if private or (shared and fits) else _splits(space, columns, group, per_block)
     if splits > 1 and not columns:
         group = 256
@@ -101,12 +104,21 @@ def _row_vectors(
     # a private buffer is laid out as the threads like it
     dense = [b for b in buffers if b.param is not None]
     lanes, vectors = vector_lanes(dense, steps, (*space.kept, *space.reduced), unaligned)
-    return (lanes, frozenset(vectors)) if space.length % lanes == 0 else (1, frozenset())
+    whole = space.length % lanes == 0 or (space.rows == 1 and len(space.reduced) == 1)
+    return (lanes, frozenset(vectors)) if whole else (1, frozenset())
 
 
-def _columns(space: Space) -> tuple[int, int]:
-    group = _power_of_two(max(space.length / 16, min(space.length, 4)))
-    return min(group, 1024 // COLUMNS), COLUMNS
+def _most(threads: int) -> int:
+    """Registers that each of so many threads of a block may hold elements in."""
+    return 36 if threads > 512 else 48
+
+
+def _columns(space: Space, nbytes: int) -> tuple[int, int]:
+    """(threads of a column, columns of a block): 256 threads; more if registers would not do for what is kept."""
+    group = min(_power_of_two(max(space.length / 16, min(space.length, 4))), 8)
+    while group < 32 and nbytes and -(-space.length // group) * nbytes // 4 > 32:
+        group *= 2
+    return group, COLUMNS
 
 
 def _rows(space: Space, lanes: int, nbytes: int) -> tuple[int, int]:
@@ -124,7 +136,7 @@ def _rows(space: Space, lanes: int, nbytes: int) -> tuple[int, int]:
 def _splits(space: Space, columns: bool, group: int, per_block: int) -> int:
     blocks = -(-space.rows // per_block)
     longest = space.length // (group * 8 if columns else LONG_ROW)
-    return max(1, min(-(-2 * ENOUGH_BLOCKS // blocks), longest, 1024)) if blocks < ENOUGH_BLOCKS else 1
+    return max(1, min(-(-FULL_BLOCKS // blocks), longest, 2 * FULL_BLOCKS)) if blocks < ENOUGH_BLOCKS else 1
 
 
 def _power_of_two(count: float) -> int:

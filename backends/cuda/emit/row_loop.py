@@ -39,26 +39,39 @@ class StageLoop:
         self.offsets: dict[tuple[int, ...], str] = {}
 
     def write(self) -> None:
-        """The loop."""
+        """The loop; what is left over by whole vectors is taken one by one."""
         for name in self.buffers:
             self.part.pointer(name)
+        rest = self.space.length % self.plan.lanes
         with self._positions():
-            self.indices = decompose(self.text, self.part.type, "j", self.space.reduced, "j")
-            for name in self.buffers:
-                self._offset(name)
-            for name in self.loads:
-                self._load(name)
-            lanes = self.plan.lanes
-            for name in self.stored:
-                if self._in_vector(name) and name not in self.plan.cached:
-                    self.text.line(f"Vec<{CTYPE[self.buffers[name].dtype]}, {lanes}> {name}_out;")
-            if lanes > 1:
-                self.text.unrolled()
-            with self.text.block(f"for (int v = 0; v < {lanes}; ++v)" if lanes > 1 else ""):
-                self._values()
-            for name in self.stored:
-                self._store(name)
+            self._step()
+        if rest:
+            whole = self.space.length - rest
+            self.plan = self.plan._replace(lanes=1, vectors=frozenset())
+            condition = f"lane < {rest}" + (" && blockIdx.y == 0" if self.part.splits > 1 else "")
+            with self.text.block(f"if ({condition})"):
+                self.text.line(f"const {self.part.type} j = {whole} + lane;")
+                self._step()
         self.part.filled.update(n for n in self.buffers if n in self.plan.cached)
+
+    def _step(self) -> None:
+        """What a thread does with the elements from ``j`` on."""
+        self.offsets = {}
+        self.indices = decompose(self.text, self.part.type, "j", self.space.reduced, "j")
+        for name in self.buffers:
+            self._offset(name)
+        for name in self.loads:
+            self._load(name)
+        lanes = self.plan.lanes
+        for name in self.stored:
+            if self._in_vector(name) and name not in self.plan.cached:
+                self.text.line(f"Vec<{CTYPE[self.buffers[name].dtype]}, {lanes}> {name}_out;")
+        if lanes > 1:
+            self.text.unrolled()
+        with self.text.block(f"for (int v = 0; v < {lanes}; ++v)" if lanes > 1 else ""):
+            self._values()
+        for name in self.stored:
+            self._store(name)
 
     # -- positions -------------------------------------------------------------------------------------------------
     @contextmanager
@@ -84,8 +97,9 @@ class StageLoop:
         """Where the elements of this block begin, for this thread, and where they end."""
         splits, length, ctype = self.part.splits, self.space.length, self.part.type
         if splits == 1:
-            return lane, str(length)
+            return lane, str(length - length % self.plan.lanes)
         chunk = -(-length // (splits * step)) * step
+        length -= length % self.plan.lanes
         cast = "(long long)" if ctype == "long long" else ""
         self.text.line(f"const {ctype} begin = {cast}blockIdx.y * {chunk};")
         self.text.line(f"const {ctype} end = begin + {chunk} < {length} ? begin + {chunk} : {length};")
