@@ -7,10 +7,10 @@ name (CPython, NumPy, libc, libm, libmvec), so that its object is position free 
 from __future__ import annotations
 
 import ctypes
+import functools
 import hashlib
 import itertools
 import platform
-import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -19,26 +19,26 @@ import numpy as np
 
 from .... import lazy
 from ..emit.text import NEXT_MODULE
-from . import cache
+from . import cache, linker
 
 _lock = threading.RLock()
 _serial = itertools.count()
-_shared: list[Any] = []  # [target machine, jit, libraries kept open]; made at first use
+_shared: list[Any] = []  # [target machine, libraries kept open]; made at first use
 VECTOR_LIBRARIES = ("libm.so.6", "libmvec.so.1")
 
 
 class Code(dict[str, int]):
     """Addresses of linked functions by name. The code is unloaded when this object goes, or by `release`."""
 
-    def __init__(self, addresses: Mapping[str, int], tracker: Any, from_cache: bool) -> None:
+    def __init__(self, addresses: Mapping[str, int], memory: Any, from_cache: bool) -> None:
         super().__init__(addresses)
-        self.tracker, self.from_cache = tracker, from_cache
+        self.memory, self.from_cache = memory, from_cache
 
     def release(self) -> None:
         """Unload the code now. The caller guarantees that no thread is inside it."""
         with _lock:
             self.clear()
-            self.tracker = None
+            self.memory = None
 
 
 def _open_libraries() -> list[Any]:
@@ -56,7 +56,7 @@ def has_symbol(name: str) -> bool:
     """Whether a C symbol (say `_ZGVdN8v_expf`) can be linked in this process."""
     with _lock:
         _machine()
-        return any(hasattr(lib, name) for lib in [*_shared[2], ctypes.pythonapi])
+        return any(hasattr(lib, name) for lib in [*_shared[1], ctypes.pythonapi])
 
 
 def _machine() -> Any:
@@ -73,8 +73,7 @@ def _machine() -> Any:
             reloc="pic",
             codemodel="default",
         )
-        jit = binding.create_lljit_compiler(machine, use_jit_link=True, suppress_errors=True)
-        _shared.extend([machine, jit, _open_libraries()])
+        _shared.extend([machine, _open_libraries()])
     return _shared[0]
 
 
@@ -113,24 +112,44 @@ def _object(ir: str, level: int) -> bytes:
 
 
 def _link(image: bytes, exports: Iterable[str], imports: Mapping[str, int], from_cache: bool) -> Code:
-    binding = lazy.llvmlite_binding()
     _machine()
-    builder = binding.JITLibraryBuilder().add_object_img(image).add_current_process()
-    for name, address in imports.items():
-        builder.import_symbol(name, address)
     names = list(exports)
-    for name in names:
-        builder.export_symbol(name)
-    tracker = builder.link(_shared[1], f"tandem-{next(_serial)}")
+    try:
+        parts = linker.Object(image)
+        memory, found = linker.link(parts, names, _addresses(parts.undefined(), imports))
+        return Code(found, memory, from_cache)
+    except linker.UnsupportedObjectError:
+        tracker = _llvm_link(image, names, imports)
     return Code({name: tracker[name] for name in names}, tracker, from_cache)
 
 
-def _missing(ir: str, imports: Mapping[str, int]) -> str:
-    """What to add to the linker's message: the functions that the IR names and the process does not have."""
-    named = set(re.findall(r"^declare [^@]*@([\w$]+)\(", ir, re.MULTILINE)) - set(imports)
-    process = ctypes.CDLL(None)
-    lost = sorted(name for name in named if not hasattr(process, name))
-    return f"; not found in this process: {', '.join(lost)}" if lost else ""
+def _addresses(names: Iterable[str], imports: Mapping[str, int]) -> dict[str, int]:
+    """The addresses of what a module has from outside."""
+    found, lost, process = {}, [], ctypes.CDLL(None)
+    for name in names:
+        try:
+            found[name] = imports.get(name) or ctypes.addressof(ctypes.c_char.in_dll(process, name))
+        except ValueError:
+            lost.append(name)
+    if lost:
+        raise RuntimeError(f"not found in this process: {', '.join(sorted(lost))}")
+    return found
+
+
+@functools.cache
+def _llvm_linker() -> Any:
+    """LLVM's linker: for other processors, and for objects with more than code and data."""
+    return lazy.llvmlite_binding().create_lljit_compiler(_machine(), use_jit_link=True, suppress_errors=True)
+
+
+def _llvm_link(image: bytes, exports: list[str], imports: Mapping[str, int]) -> Any:
+    """Addresses by name; the code goes with the object."""
+    builder = lazy.llvmlite_binding().JITLibraryBuilder().add_object_img(image).add_current_process()
+    for name, address in imports.items():
+        builder.import_symbol(name, address)
+    for name in exports:
+        builder.export_symbol(name)
+    return builder.link(_llvm_linker(), f"tandem-{next(_serial)}")
 
 
 def build(
@@ -163,12 +182,8 @@ def build(
                 return _link(image, exports, imports or {}, True)
             except RuntimeError:
                 cache.remove(key)  # made where a symbol existed that is missing here: build it again
-        ir = make_ir()
-        image = _object(ir, level)
-        try:
-            code = _link(image, exports, imports or {}, False)
-        except RuntimeError as error:
-            raise RuntimeError(f"{error}{_missing(ir, imports or {})}") from None
+        image = _object(make_ir(), level)
+        code = _link(image, exports, imports or {}, False)
         cache.write(key, image)
         return code
 
