@@ -29,6 +29,7 @@ from .eager.autocast import autocast as autocast
 from .eager.autocast import is_autocast_enabled as is_autocast_enabled
 from .eager.batched import entry as _batched
 from .eager.construct import asarray as asarray
+from .eager.construct import from_dlpack as from_dlpack
 from .eager.construct import tensor as tensor
 from .eager.dispatch_mode import DispatchMode as DispatchMode
 from .eager.dispatch_mode import no_dispatch as no_dispatch

@@ -39,6 +39,7 @@ from .eager import autograd as autograd
 from .eager.autocast import autocast as autocast
 from .eager.autocast import is_autocast_enabled as is_autocast_enabled
 from .eager.construct import asarray as asarray
+from .eager.construct import from_dlpack as from_dlpack
 from .eager.construct import tensor as tensor
 from .eager.dispatch_mode import DispatchMode as DispatchMode
 from .eager.dispatch_mode import no_dispatch as no_dispatch

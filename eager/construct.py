@@ -72,6 +72,41 @@ def asarray(
 tensor = asarray
 
 
+def from_dlpack(x: Any, *, device: str | None = None, copy: bool | None = None) -> Tensor:
+    """A tensor that shares the memory of another library's array, by DLPack.
+
+    Args:
+        x: an array with ``__dlpack__`` and ``__dlpack_device__``, in the host's memory or a CUDA device's.
+        device: where the result lies; None: where ``x`` does.
+        copy: True copies, False never does (and raises if it had to), None copies where needed.
+
+    Returns:
+        A tensor.
+
+    Raises:
+        ArgumentError: the object does not speak DLPack.
+        ValueArgumentError: ``copy=False``, and a copy is needed.
+
+    >>> import numpy as np, tandem as td
+    >>> td.from_dlpack(np.arange(3)).tolist()
+    [0, 1, 2]
+    """
+    if not (hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__")):
+        raise ArgumentError(
+            f"from_dlpack takes an array with __dlpack__ and __dlpack_device__, not {describe(x)}"
+        )
+    device = check_device(device)
+    found = x if isinstance(x, Tensor) else _on_cuda(x)
+    if found is None:
+        found = wrap(np.from_dlpack(x))
+    if copy is False and device not in (None, found.device):
+        raise ValueArgumentError(
+            f"from_dlpack: from {found.device} to {device} needs a copy, and copy=False forbids it"
+        )
+    made = moved(found, device)
+    return made.clone() if copy and made is found else made
+
+
 def check_device(device: str | None) -> str | None:
     """The device without its index, and a CUDA device with it; refuses those that are unknown, or not there."""
     if device is None or device == "cpu":
@@ -134,6 +169,9 @@ def _of_other(obj: Any, wanted: DType | None, copy: bool | None) -> Tensor:
     if isinstance(obj, (list, tuple)) and any(_is_traceable(item) for item in _leaves(obj)):
         found: Tensor = functions["td::stack"]([asarray(item) for item in obj], 0)
         return found if wanted is None else found.astype(wanted)
+    there = _on_cuda(obj)
+    if there is not None:
+        return _of_tensor(there, wanted, copy)
     array = _array_of(obj, wanted)
     native = (wanted or as_dtype(array.dtype)).np
     needed = array.dtype != native or isinstance(obj, (list, tuple)) or type(obj) in SCALARS
@@ -143,6 +181,17 @@ def _of_other(obj: Any, wanted: DType | None, copy: bool | None) -> Tensor:
         )
     with np.errstate(over="ignore", invalid="ignore"):
         return wrap(array.astype(native, copy=bool(copy) and array is obj))
+
+
+def _on_cuda(obj: Any) -> Tensor | None:
+    """The tensor of another library's array in the memory of a CUDA device, which it shares; None for all else."""
+    if isinstance(obj, (np.ndarray, np.generic, list, tuple, type, *SCALARS)):
+        return None
+    if hasattr(obj, "__dlpack_device__"):
+        is_there = int(obj.__dlpack_device__()[0]) in _DLPACK_CUDA
+    else:
+        is_there = hasattr(obj, "__cuda_array_interface__")
+    return lazy.cuda_backend().adopted(obj) if is_there else None
 
 
 def _is_traceable(value: Any) -> bool:
@@ -209,6 +258,7 @@ def _of_python(obj: Any, wanted: DType | None) -> np.ndarray[Any, Any]:
         return array if wanted is not None else array.astype(default.np)
 
 
+_DLPACK_CUDA = (2, 13)  # kDLCUDA, kDLCUDAManaged
 _MOST_AXES = 64  # NumPy's limit
 
 

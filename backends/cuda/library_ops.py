@@ -81,19 +81,21 @@ def library_kernel(op: Operator) -> Callable[..., Any]:
         index = device_index(name, flattened(args))
         found = library()
 
-        def payload(value: Any) -> Any:
-            if type(value) is tuple:
-                return tuple(map(payload, value))
-            if isinstance(value, CudaTensor):
-                data = value._data
-                return found.view(copied(data, float32) if data.dtype is bfloat16 else data)
-            return value
-
         with found.on(index):
-            result = decl.kernel(found.xp, *map(payload, args), **options)
+            given = [_payload(found, value) for value in args]
+            result = decl.kernel(found.xp, *given, **options)
             return _wrapped(found, result, spec, index)
 
     return kernel
+
+
+def _payload(found: ArrayLibrary, value: Any) -> Any:
+    if type(value) is tuple:
+        return tuple([_payload(found, one) for one in value])
+    if isinstance(value, CudaTensor):
+        data = value._data
+        return found.view(copied(data, float32) if data.dtype is bfloat16 else data)
+    return value
 
 
 def _wrapped(found: ArrayLibrary, result: Any, spec: Any, index: int) -> Any:

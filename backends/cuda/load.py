@@ -16,7 +16,7 @@ from ...registry.handle import Handle
 from ...registry.keys import DispatchKey
 from ...registry.operator import Operator, lock, operators
 from ...registry.values import describe
-from . import copies, devices, indexing, making
+from . import copies, devices, indexing, interop, making
 from . import toolkit as tools
 from .arrays import contiguous_layout
 from .casting import contiguous, copied
@@ -157,6 +157,15 @@ def _from_cuda(self: CudaTensor, device: str, *, non_blocking: bool) -> Any:
     if at.index == data.layout.index:
         return cuda_tensor(copied(data))
     return cuda_tensor(copies.between(data, contiguous_layout(data.shape, data.dtype, at.index)))
+
+
+def adopted(obj: Any) -> CudaTensor:
+    """A tensor that shares the device memory of another library's array."""
+    device_named("cuda", "asarray")
+    found = interop.take(obj)
+    if found is None:
+        raise ArgumentError(f"{describe(obj)} does not lie in the memory of a CUDA device")
+    return cuda_tensor(found)
 
 
 def pinned(self: Any) -> Tensor:

@@ -98,19 +98,19 @@ def placed(name: str, args: tuple[Any, ...], constants: bool, indices: bool = Fa
     """
     index = device_index(name, flattened(args))
     first = next(value for value in flattened(args) if type(value) is CudaTensor)
+    return tuple([_place(name, value, index, first, constants, indices) for value in args])
 
-    def place(value: Any) -> Any:
-        if type(value) is tuple:
-            return tuple(map(place, value))
-        if not isinstance(value, Tensor) or type(value) is CudaTensor:
-            return value
-        if constants and is_constant(value):
-            return value
-        if indices and type(value) is Tensor and value.dtype.is_integer:
-            return cuda_tensor(to_device(value._array, index))
-        raise elsewhere(name, value, first)
 
-    return tuple(map(place, args))
+def _place(name: str, value: Any, index: int, first: Any, constants: bool, indices: bool) -> Any:
+    if type(value) is tuple:
+        return tuple([_place(name, one, index, first, constants, indices) for one in value])
+    if not isinstance(value, Tensor) or type(value) is CudaTensor:
+        return value
+    if constants and is_constant(value):
+        return value
+    if indices and type(value) is Tensor and value.dtype.is_integer:
+        return cuda_tensor(to_device(value._array, index))
+    raise elsewhere(name, value, first)
 
 
 def spec_here(value: Any, index: int) -> Any:

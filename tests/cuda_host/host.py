@@ -92,6 +92,7 @@ class ArrayDouble:
         low, high = layout.extent()
         step = layout.dtype.itemsize
         memory = (ctypes.c_char * ((high + 1 - low) * step)).from_address(array.ptr + low * step)
+        memory.owner = array.buffer  # which an ndarray on it keeps
         strides = [step * stride for stride in layout.strides]
         return np.ndarray(layout.shape, layout.dtype.np, memory, -low * step, strides)
 

@@ -1,0 +1,365 @@
+"""The CUDA runtime: memory and its accounts, streams, events, transfers, faults; on a double of the driver."""
+
+import ctypes
+import gc
+import sys
+import threading
+
+import numpy as np
+import pytest
+import tandem as td
+from cuda_host.fixture import cuda  # noqa: F401
+from tandem import errors
+from tandem.backends.cuda import driver, memory, modules, streams, toolkit
+from tandem.backends.cuda.arrays import contiguous_layout, layout_of
+from tandem.backends.cuda.devices import device_at
+
+
+@pytest.fixture
+def caching(cuda):  # noqa: F811
+    """As in use: freed memory is kept for the next result."""
+    with td.config.override(cuda_caching=True):
+        memory._pools.clear()
+        yield cuda
+        gc.collect()
+        memory.empty_cache()
+
+
+# -- the driver's table ------------------------------------------------------------------------------------------------
+def test_a_fault_has_the_drivers_name_and_text(cuda):  # noqa: F811
+    found = toolkit.toolkit().driver
+    with pytest.raises(
+        errors.CudaError, match="cuMemcpyDtoDAsync_v2: CUDA_ERROR_ILLEGAL_ADDRESS: a copy outside"
+    ):
+        device_at(0).make_current()
+        found.cuMemcpyDtoDAsync_v2(16, 32, 8, None)
+    with pytest.raises(errors.CudaError, match="unknown error 12345"):
+        raise found.fault("cuInit", 12345)
+    with pytest.raises(AttributeError, match="cuNothing"):
+        found.cuNothing()
+    assert set(driver.PROTOTYPES) == {name for name in driver.PROTOTYPES if hasattr(cuda, name)}
+
+
+def test_properties(cuda):  # noqa: F811
+    assert td.cuda.is_available()
+    assert td.cuda.device_count() == 2
+    assert td.cuda.get_device_name(1) == "host test double"
+    assert td.cuda.get_device_capability("cuda:0") == (9, 0)
+    assert td.cuda.get_device_properties().warp_size == 32
+    assert td.cuda.why_unavailable() == ""
+    assert td.cuda.mem_get_info()[1] == 1 << 30
+    with pytest.raises(errors.ArgumentError, match="cuda:1"):
+        td.cuda.get_device_name(1.5)
+
+
+def test_the_current_device(cuda):  # noqa: F811
+    assert td.cuda.current_device() == 0
+    with td.cuda.device(1):
+        assert td.ones(2, device="cuda").device == "cuda:1"
+        with td.cuda.device("cuda:0"):
+            assert td.ones(2, device="cuda").device == "cuda:0"
+        assert td.cuda.current_device() == 1
+    seen = []
+    td.cuda.set_device(1)
+    thread = threading.Thread(target=lambda: seen.append(td.cuda.current_device()))
+    thread.start()
+    thread.join()
+    assert (seen, td.cuda.current_device()) == ([0], 1)
+    td.cuda.set_device(0)
+
+
+# -- memory ------------------------------------------------------------------------------------------------------------
+def test_memory_goes_back(cuda):  # noqa: F811
+    before = cuda.host_live_blocks()
+    x = td.ones((100, 100), device="cuda")
+    y = (x + 1)[10:20]
+    assert cuda.host_live_blocks() == before + 2
+    assert td.cuda.memory_allocated() >= 80000
+    del x
+    assert y.sum().item() == 2000.0
+    del y
+    assert cuda.host_live_blocks() == before
+
+
+def test_blocks_are_used_again(caching):
+    x = td.ones(1000, device="cuda")
+    for _ in range(3):
+        y = x + 1
+        del y
+    td.cuda.reset_peak_memory_stats()
+    asked = caching.host_count(b"alloc")
+    before = td.cuda.memory_stats()
+    for _ in range(1000):
+        x + 1
+    after = td.cuda.memory_stats()
+    assert caching.host_count(b"alloc") == asked
+    assert after["requests"] == before["requests"] + 1000
+    assert (after["misses"], after["allocated"], after["blocks"]) == tuple(
+        before[name] for name in ("misses", "allocated", "blocks")
+    )
+    assert td.cuda.max_memory_allocated() == before["allocated"] + memory.size_class(4000)
+    del x
+    assert td.cuda.memory_allocated() == before["allocated"] - memory.size_class(4000)
+    assert td.cuda.memory_reserved() > 0
+    td.cuda.empty_cache()
+    assert td.cuda.memory_reserved() == td.cuda.memory_allocated()
+
+
+@pytest.mark.parametrize("calls", [20000, pytest.param(100000, marks=pytest.mark.full)])
+def test_nothing_grows(caching, calls):
+    """Kernels do not run here: what is counted is the host's objects and the device's blocks."""
+    x, y = td.ones(16, device="cuda"), td.ones((4, 4), device="cuda")
+
+    def work():
+        z = (x + x).reshape((4, 4)).T + y
+        z.add_(1.0)
+        return z.sum(0)
+
+    caching.host_noop(1)
+    try:
+        for _ in range(50):
+            work()
+        gc.collect()
+        blocks, objects = td.cuda.memory_stats()["blocks"], len(gc.get_objects())
+        references = sys.getrefcount(x), sys.getrefcount(x._data), sys.getrefcount(x._data.layout)
+        for _ in range(calls // 5):
+            work()
+        gc.collect()
+        assert td.cuda.memory_stats()["blocks"] == blocks
+        assert abs(len(gc.get_objects()) - objects) < 50
+        assert references == (sys.getrefcount(x), sys.getrefcount(x._data), sys.getrefcount(x._data.layout))
+    finally:
+        caching.host_noop(0)
+
+
+def test_size_classes():
+    for nbytes in (1, 511, 512, 513, 4096, 5000, 100_000, 1 << 20, (1 << 20) + 1, 123_456_789):
+        size = memory.size_class(nbytes)
+        assert nbytes <= size <= max(512, 2 * nbytes)
+        assert size == memory.size_class(size)
+        assert size % 256 == 0
+
+
+def test_out_of_memory_is_an_error_after_which_all_goes_on(caching):
+    caching.host_limit(1 << 20)
+    x = td.ones(50_000, device="cuda")
+    with pytest.raises(errors.OutOfMemoryError) as caught:
+        td.ones((1000, 1000), device="cuda")
+    assert isinstance(caught.value, MemoryError)
+    for part in ("cuda:0", "4 MiB", "1 MiB", "in 1 blocks"):
+        assert part in str(caught.value), caught.value
+    assert (x + 1).sum().item() == 100_000.0
+    assert td.cuda.memory_stats()["retries"] >= 1
+
+
+def test_the_cache_is_given_back_before_memory_runs_out(caching):
+    caching.host_limit(1 << 20)
+    x = td.ones(100_000, device="cuda")
+    del x
+    y = td.ones(180_000, device="cuda")  # fits only without what the pool keeps
+    assert y[0].item() == 1.0
+    assert td.cuda.memory_stats()["retries"] == 1
+
+
+def test_garbage_is_collected_before_memory_runs_out(caching):
+    caching.host_limit(1 << 20)
+
+    class Cycle:
+        pass
+
+    one = Cycle()
+    one.itself, one.tensor = one, td.ones(100_000, device="cuda")
+    gc.collect()
+    del one
+    assert td.ones(200_000, device="cuda").shape == (200_000,)
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_each_allocation_may_fail(cuda, number):  # noqa: F811
+    x = td.asarray(np.arange(12.0).reshape(3, 4), device="cuda")
+    blocks, want = cuda.host_live_blocks(), x.tolist()
+
+    def work():
+        y = (x.T + 1).reshape((12,))
+        return td.concat([y, y[td.asarray([1, 2])]]).sum()
+
+    work()
+    blocks = cuda.host_live_blocks()
+    cuda.host_fail_allocation(number)
+    real = memory.gc.collect
+    try:
+        memory.gc.collect = lambda: cuda.host_fail_allocation(0)  # the second try fails too
+        with pytest.raises(errors.OutOfMemoryError):
+            work()
+    finally:
+        memory.gc.collect = real
+        cuda.host_fail_allocation(-1)
+    assert cuda.host_live_blocks() == blocks
+    assert x.tolist() == want
+    assert work().item() > 0
+
+
+# -- streams -----------------------------------------------------------------------------------------------------------
+def test_streams(cuda):  # noqa: F811
+    assert td.cuda.current_stream() is td.cuda.default_stream()
+    stream = td.cuda.Stream()
+    with stream:
+        assert td.cuda.current_stream() is stream
+        x = td.ones(3, device="cuda") + 1
+        with td.cuda.Stream("cuda:1") as other:
+            assert td.cuda.current_device() == 1
+            assert td.cuda.current_stream("cuda:0") is stream
+            assert td.cuda.current_stream() is other
+    assert td.cuda.current_stream() is td.cuda.default_stream()
+    assert td.cuda.current_device() == 0
+    td.cuda.current_stream().wait_stream(stream)
+    assert (x + 1).tolist() == [3.0] * 3
+    assert stream.query()
+    stream.synchronize()
+    assert "cuda:0" in repr(stream)
+
+
+def test_memory_of_another_stream_waits_for_its_users(caching):
+    stream = td.cuda.Stream()
+    x = td.ones(1000, device="cuda")
+    with stream:
+        x + 1
+    waits = caching.host_count(b"wait")
+    del x
+    assert caching.host_count(b"wait") == waits + 1  # the default stream waits for the other
+
+
+def test_events(cuda):  # noqa: F811
+    start, end = td.cuda.Event(enable_timing=True), td.cuda.Event(enable_timing=True)
+    assert start.query()
+    start.record()
+    td.ones(3, device="cuda")
+    end.record()
+    end.synchronize()
+    assert start.elapsed_time(end) >= 0
+    with pytest.raises(errors.ArgumentError, match="enable_timing"):
+        td.cuda.Event().elapsed_time(end)
+    stream = td.cuda.Stream("cuda:1")
+    with pytest.raises(errors.DeviceError, match="cuda:0"):
+        start.record(stream)
+    events = cuda.host_count(b"event")
+    del start, end
+    assert cuda.host_count(b"event") == events - 2
+
+
+def test_a_stream_of_another_library(cuda):  # noqa: F811
+    made = td.cuda.Stream()
+    with td.cuda.Stream(handle=made.handle) as stream:
+        assert stream.handle == made.handle
+        assert td.ones(2, device="cuda").tolist() == [1.0, 1.0]
+    del stream
+    assert made.query()
+
+
+def test_synchronize(cuda):  # noqa: F811
+    before = cuda.host_count(b"synchronize")
+    td.ones(2, device="cuda")
+    td.synchronize("cuda:0")
+    td.synchronize()
+    assert cuda.host_count(b"synchronize") >= before + 2
+    with pytest.raises(errors.DeviceError):
+        td.synchronize("cuda:9")
+
+
+def test_a_graph_replays_its_launches(cuda):  # noqa: F811
+    """The double's graphs, which the compiled path uses: launches are recorded, not run, and their parameters kept."""
+    x, y = td.ones(8, device="cuda"), td.zeros(8, device="cuda")
+    y.add_(x)
+    at, stream = device_at(0), td.cuda.Stream()
+    with stream:
+        at.driver.cuStreamBeginCapture_v2(stream.handle, 0)
+        y.add_(x)
+        y.mul_(2.0)
+        graph = (
+            at.driver.get("cuStreamEndCapture", ctypes.c_void_p, stream.handle) if False else _end(at, stream)
+        )
+    assert y.tolist() == [1.0] * 8
+    made = at.driver.get("cuGraphInstantiateWithFlags", ctypes.c_void_p, graph, 0)
+    for _ in range(2):
+        at.driver.cuGraphLaunch(made, stream.handle)
+    assert y.tolist() == [10.0] * 8
+    at.driver.cuGraphExecDestroy(made)
+    at.driver.cuGraphDestroy(graph)
+
+
+def _end(at, stream):
+    place = ctypes.c_void_p()
+    at.driver.cuStreamEndCapture(stream.handle, ctypes.addressof(place))
+    return place.value
+
+
+def test_threads(cuda):  # noqa: F811
+    x, wrong = td.arange(100, device="cuda", dtype=td.float32), []
+
+    def work(number):
+        for _ in range(30):
+            if (x * number + 1).sum().item() != 4950 * number + 100:
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+# -- transfers ---------------------------------------------------------------------------------------------------------
+def test_pinned_memory(cuda):  # noqa: F811
+    x = td.arange(10).pin_memory()
+    assert x.device == "cpu"
+    assert x.tolist() == list(range(10))
+    y = x.to("cuda", non_blocking=True)
+    assert (y + 1).to("cpu", non_blocking=True).tolist() == list(range(1, 11))
+    pinned, freed = cuda.host_count(b"pinned"), cuda.host_count(b"unpinned")
+    view = x[2:4].numpy()
+    del x
+    assert cuda.host_count(b"unpinned") == freed
+    assert view.tolist() == [2, 3]
+    del view
+    gc.collect()
+    assert cuda.host_count(b"unpinned") == freed + 1
+    assert pinned >= 1
+    with pytest.raises(errors.ArgumentError, match="host's memory"):
+        y.pin_memory()
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0), (5,), (3, 4), (2, 1, 3)])
+def test_any_layout_comes_back(cuda, shape):  # noqa: F811
+    array = np.arange(np.prod(shape, dtype=int), dtype=np.float32).reshape(shape)
+    x = td.asarray(array).to("cuda")
+    assert np.array_equal(x.to("cpu").numpy(), array)
+    assert np.array_equal(td.permute(x, tuple(reversed(range(len(shape))))).to("cpu").numpy(), array.T)
+    if shape and shape[0]:
+        assert np.array_equal(x[::-2].to("cpu").numpy(), array[::-2])
+    wide = td.broadcast_to(x, (2, *shape)).to("cpu").numpy()
+    assert np.array_equal(wide, np.broadcast_to(array, (2, *shape)))
+    assert 0 not in wide.strides[:1] or not wide.size
+
+
+def test_layouts_are_shared_objects():
+    one = layout_of((2, 3), (3, 1), td.float32, 0)
+    assert one is contiguous_layout((2, 3), td.float32, 0)
+    assert one is not contiguous_layout((2, 3), td.float32, 1)
+    assert layout_of((2, 3), (-3, 1), td.float32, 0).extent() == (-3, 2)
+
+
+def test_a_module_that_does_not_compile(cuda):  # noqa: F811
+    with pytest.raises(RuntimeError, match="refused"):
+        modules.Module('extern "C" __global__ void f(int *out) { out[0] = missing; }', device_at(0))
+    with pytest.raises(errors.CudaError, match="CUDA_ERROR_NOT_FOUND"):
+        modules.Module('extern "C" __global__ void f(int *out) { out[0] = 1; }', device_at(0)).function("g")
+
+
+def test_another_toolkit_starts_anew(cuda):  # noqa: F811
+    x = td.ones(3, device="cuda")
+    streams.default_stream()
+    handle = toolkit.use(toolkit.toolkit()._replace(name="another"))
+    assert td.ones(3, device="cuda").tolist() == [1.0] * 3
+    handle.remove()
+    assert x.tolist() == [1.0] * 3
