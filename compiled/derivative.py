@@ -8,7 +8,7 @@ from typing import Any
 
 from ..eager import dispatch_mode as modes
 from ..eager.meta import TRACING
-from ..eager.node import Dropped, Node, version_of
+from ..eager.node import Dropped, Named, Node, version_of
 from ..eager.plans import Active, Rule
 from ..eager.storage import Hold
 from ..eager.tensor import Tensor, storage_of, wrap
@@ -23,19 +23,6 @@ from .partition import Split
 from .specialization import Specialization
 
 Pull = Callable[[dict[int, Any], Sequence[Any]], tuple[Any, ...]]
-
-
-class Called:
-    """What stands for an operator in the node of a jitted function, and in messages."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str):
-        self.name = name
-
-    @property
-    def schema(self) -> Called:
-        return self
 
 
 class Derivative:
@@ -76,7 +63,7 @@ class Derivative:
         self.split, self.roots, self.targets, self.computed = split, tuple(roots), tuple(targets), computed
         self.positions, self.fixed, self.cut = tuple(roots.values()), fixed, cut
         self.places: tuple[Any, ...] = tuple(moving.index(t) if type(t) is int else t for t in targets)
-        self.called = Called(name)
+        self.called = Named(name)
         self._twin: Specialization | None = None
         self.counts, self.tensors, self.keys = (0, 0), list[int](), list[int]()
         self.parameters = len(split.forward.parameters)
@@ -158,7 +145,7 @@ class CompiledNode(Node):
     __slots__ = ("derivative", "kept", "pull", "roots")
 
     def __init__(
-        self, derivative: Derivative | None, called: Called, active: Active, edges: list[Any], pull: Pull
+        self, derivative: Derivative | None, called: Named, active: Active, edges: list[Any], pull: Pull
     ):
         super().__init__(called, active, edges)  # type: ignore[arg-type]
         self.derivative, self.pull = derivative, pull

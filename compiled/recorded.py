@@ -16,6 +16,7 @@ import numpy as np
 from .. import pytree
 from ..eager.levels import Level, LevelTensor, unwrap, wrap_level
 from ..eager.meta import AutogradMeta
+from ..eager.node import Named
 from ..eager.plans import Active, Rule
 from ..eager.record import edge_of
 from ..eager.tensor import Tensor, require_grad, wrap
@@ -27,7 +28,7 @@ from ..tracer.graph import derive
 from . import writes
 from .arguments import Arguments, Bound
 from .batches import is_data
-from .derivative import Called, CompiledNode, Derivative
+from .derivative import CompiledNode, Derivative
 from .joint import pulled, recording, taken_out
 from .leaves import as_tensor, leaf_key
 from .native import NativeEntry
@@ -93,7 +94,7 @@ class Recorder:
     def __init__(self, fn: Callable[..., Any], arguments: Arguments, jit: Callable[..., Any]):
         self._fn, self._arguments, self._jit = fn, arguments, jit
         self._pulls: dict[Any, Any] = {}
-        self._called = Called(arguments.name)
+        self._called = Named(arguments.name)
         self.entry = ForwardEntry()
         self._native = NativeEntry(self.entry, _nothing, "recorded")
 

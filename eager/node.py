@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import config
 from ..errors import AutogradError, NotDifferentiableError, VersionError
@@ -25,6 +25,16 @@ sequence = itertools.count()  # numbers the nodes; native code counts on with it
 
 # Where a gradient goes: a node or a leaf's meta, which result of it, and the shape and dtype that it must have.
 Edge = tuple[Any, int, tuple[int, ...], DType]
+
+
+class Named(NamedTuple):
+    """What stands for an operator in a node that is the call of a whole function; two of one name are equal."""
+
+    name: str
+
+    @property
+    def schema(self) -> Named:
+        return self
 
 
 class Dropped:

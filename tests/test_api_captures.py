@@ -124,3 +124,21 @@ def test_a_value_of_a_transform_that_has_ended():
         td.grad(lambda y: f(y))(2.0)
     with pytest.raises(td.errors.LeakedTracerError):
         f(2.0)
+
+
+def test_a_checkpointed_function_that_makes_jitted_ones():
+    def f(x):
+        inner = td.jit(lambda y: td.sin(y) * x)
+        return inner(x) + td.jit(td.cos)(x)
+
+    x = td.asarray(0.7, dtype=td.float64)
+    for transform in (td.grad, lambda f: td.grad(td.grad(f)), lambda f: td.jit(td.grad(f))):
+        np.testing.assert_allclose(transform(td.checkpoint(f))(x).item(), transform(f)(x).item(), rtol=1e-9)
+
+
+def test_named_axes_are_part_of_what_is_compiled():
+    count = td.jit(lambda: td.psum(1, "i"))
+    for size in (2, 3, 3, 2):
+        assert td.vmap(lambda _: count(), axis_name="i", axis_size=size)(td.ones(size)).tolist() == [size] * size
+    with pytest.raises(td.errors.AxisNameError):
+        count()

@@ -8,9 +8,8 @@ from ..eager.aliases import enter
 from ..eager.levels import GATHERERS
 from ..eager.meta import AutogradMeta
 from ..eager.plans import plan_of
-from ..eager.views import Family, View
+from ..eager.views import Family, Step, View
 from ..registry.operator import Operator
-from .aliases import Step
 from .graph import Value
 from .lifting import add_node
 from .tensor import TracerTensor, make_tracer

@@ -21,7 +21,7 @@ from ..eager.function_batched import again, fit_batch, unwrap_all, wrap_all
 from ..eager.level_stack import stack
 from ..eager.levels import Level, LevelTensor, check_open, open_level, unwrap, wrap_level
 from ..eager.meta import AutogradMeta
-from ..eager.node import zeros_of
+from ..eager.node import Named, zeros_of
 from ..eager.record import attach, eager_meta, edge_of
 from ..eager.tensor import Tensor
 from ..errors import UnsupportedError
@@ -31,16 +31,6 @@ from ..registry.values import describe
 from .reverse import Tape
 
 Leaves = list[Any]
-
-
-class Named(NamedTuple):
-    """What stands for an operator in the messages about a node."""
-
-    name: str
-
-    @property
-    def schema(self) -> Named:
-        return self
 
 
 class ReverseRule(NamedTuple):
