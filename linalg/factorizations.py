@@ -1,8 +1,8 @@
 """Factorizations of matrices: Cholesky, QR, eigenvalues of symmetric matrices, singular values.
 
 Derivatives hold where the matrices have full rank and distinct eigenvalues or singular values; where some are equal,
-they hold for what does not depend on the choice of vectors in their space. Eigenvectors and singular vectors of complex
-matrices are determined up to a phase, so only what does not depend on it has a derivative.
+those of the values hold, and what depends on their vectors has the derivative NaN. Eigenvectors and singular vectors of
+complex matrices are determined up to a phase, so only what does not depend on it has a derivative.
 
 Sources: Giles, Collected matrix derivative results, 2008; Townsend, Differentiating the singular value decomposition,
 2016; Walter and Lehmann, Algorithmic differentiation of linear algebra functions, 2012.
@@ -10,10 +10,11 @@ Sources: Giles, Collected matrix derivative results, 2008; Townsend, Differentia
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..errors import NotDifferentiableError, ValueArgumentError
-from ..operators.comparison import eq
+from ..operators.comparison import eq, logical_and, ne
 from ..operators.complex_parts import conj, real
 from ..operators.contraction import matmul
 from ..operators.creation import eye
@@ -24,10 +25,11 @@ from ..operators.joining import concat
 from ..operators.kinds import composite
 from ..operators.pieces import part
 from ..operators.rearrange import expand_dims, matrix_transpose
+from ..operators.rounding import abs
 from ..operators.rules import spec_of
 from ..operators.selection import where
 from ..operators.triangles import tril
-from ..registry.dtypes import DType
+from ..registry.dtypes import DType, bool_
 from ..registry.values import TensorSpec
 from .rules import (
     SOLVED,
@@ -63,11 +65,15 @@ def _real_diagonal(x: Any) -> Any:
     return real(found) if spec_of(x).dtype.kind == "c" else found
 
 
-def _gaps(values: Any) -> Any:
-    """``1 / (values[j] - values[i])``, and 0 where they are equal."""
+def _over_gaps(x: Any, values: Any, of_vectors: Any) -> Any:
+    """``x[i, j] / (values[j] - values[i])``, and 0 on the diagonal.
+
+    Beside the diagonal, where two values are equal, it is 0 if nothing depends on the vectors, and else NaN.
+    """
     gap = expand_dims(values, -2) - expand_dims(values, -1)
     is_same = eq(gap, 0)
-    return where(is_same, 0.0, 1 / where(is_same, 1.0, gap))
+    is_unknown = logical_and(ne(of_vectors, 0), ~eye(spec_of(values).shape[-1], dtype=bool_, device=x.device))
+    return where(is_same, where(is_unknown, math.nan, 0.0), x / where(is_same, 1.0, gap))
 
 
 # -- Cholesky ----------------------------------------------------------------------------------------------------------
@@ -142,7 +148,8 @@ def _eigh_kernel(xp: Any, self: Any) -> Any:
 
 def _eigh_vjp(g: Any, out: Any) -> Any:
     values, vectors = out
-    inner = _on_diagonal(g[0]) + _gaps(values) * matmul(matrix_transpose(vectors), g[1])
+    turned = matmul(matrix_transpose(vectors), g[1])
+    inner = _on_diagonal(g[0]) + _over_gaps(turned, values, turned)
     return symmetric(matmul(_conj(vectors), matmul(inner, matrix_transpose(vectors))))
 
 
@@ -224,11 +231,11 @@ def _svd_vjp(g: Any, self_spec: TensorSpec, out: Any, full_matrices: bool) -> An
     u, s, vh = out
     gu, gs, gvh = _conj(g[0]), g[1], _conj(g[2])
     uh, v, wide = adjoint(u), adjoint(vh), expand_dims(s, -2)
-    of_u, of_v = _skew(matmul(uh, gu)), _skew(matmul(vh, adjoint(gvh)))
-    gaps = _gaps(s * s)
-    core = (of_u * gaps) * wide + expand_dims(s, -1) * (of_v * gaps) + _on_diagonal(gs)
+    of_u, of_v = matmul(uh, gu), matmul(vh, adjoint(gvh))
+    both = _skew(of_u) * wide + expand_dims(s, -1) * _skew(of_v)
+    core = _over_gaps(both, s * s, abs(of_u) + abs(of_v)) + _on_diagonal(gs)
     if self_spec.dtype.kind == "c":
-        core = core + _on_diagonal(diagonal(of_u, 0, -2, -1) / (2 * s))
+        core = core + _on_diagonal(diagonal(_skew(of_u), 0, -2, -1) / (2 * s))
     found = matmul(u, core)
     if rows > columns:
         scaled = gu / wide
