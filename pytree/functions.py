@@ -13,7 +13,7 @@ from ..errors import ArgumentError, TreeError
 from .keys import KeyPath
 from .matching import broadcast_prefix, difference, flatten_up_to
 from .nodes import node_of
-from .treedef import LEAF, IsLeaf, TreeDef, flatten
+from .treedef import LEAF, IsLeaf, TreeDef, flatten, flatten_by_path
 
 _NOTHING = object()
 
@@ -79,8 +79,8 @@ def tree_map(fn: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | No
     """
     leaves, treedef = flatten(tree, is_leaf)
     if not rest:
-        return treedef._build(iter([fn(leaf) for leaf in leaves]))
-    return treedef._build(iter([fn(*row) for row in _rows(treedef, leaves, rest)]))
+        return treedef.unflatten([fn(leaf) for leaf in leaves])
+    return treedef.unflatten([fn(*row) for row in _rows(treedef, leaves, rest)])
 
 
 def _rows(treedef: TreeDef, leaves: list[Any], rest: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
@@ -93,34 +93,58 @@ def _name(place: int) -> str:
     return f"tree_map: trees differ: the {('second', 'third')[place] if place < 2 else f'{place + 2}th'} tree"
 
 
-def tree_map_with_path(fn: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any:
+def tree_map_with_path(
+    fn: Callable[..., Any],
+    tree: Any,
+    *rest: Any,
+    is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
+) -> Any:
     """As :func:`tree_map`, with ``fn(path, leaf, ...)``; :func:`keystr` makes text of a path.
+
+    Args:
+        fn: called with the key path of a leaf, and then as by :func:`tree_map`.
+        tree: the tree that gives the containers.
+        rest: more trees, which begin with the same containers.
+        is_leaf: called with everything in ``tree``; what it says yes to is a leaf.
+        is_leaf_takes_path: whether ``is_leaf`` is called with the key path first.
 
     >>> import tandem as td
     >>> td.tree.map_with_path(lambda path, x: td.pytree.keystr(path), {"w": [1, 2]})
     {'w': ["['w'][0]", "['w'][1]"]}
     """
-    leaves, treedef = flatten(tree, is_leaf)
+    leaves, treedef = _flattened(tree, is_leaf, is_leaf_takes_path)
     rows = _rows(treedef, leaves, rest)
     return treedef.unflatten([fn(path, *row) for path, row in zip(treedef.key_paths(), rows)])
 
 
+def _flattened(tree: Any, is_leaf: Callable[..., bool] | None, takes_path: bool) -> tuple[list[Any], TreeDef]:
+    return flatten_by_path(tree, is_leaf) if takes_path and is_leaf else flatten(tree, is_leaf)
+
+
 def tree_flatten_with_path(
-    tree: Any, is_leaf: IsLeaf | None = None
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[KeyPath, Any]], TreeDef]:
     """Pairs of key path and leaf, left to right, and the containers.
+
+    Args:
+        tree: the tree.
+        is_leaf: called with everything in the tree; what it says yes to is a leaf.
+        is_leaf_takes_path: whether ``is_leaf`` is called with the key path first.
 
     >>> import tandem as td
     >>> td.tree.flatten_with_path({"w": 1})[0]
     [((DictKey(key='w'),), 1)]
     """
-    leaves, treedef = flatten(tree, is_leaf)
+    leaves, treedef = _flattened(tree, is_leaf, is_leaf_takes_path)
     return list(zip(treedef.key_paths(), leaves)), treedef
 
 
-def tree_leaves_with_path(tree: Any, is_leaf: IsLeaf | None = None) -> list[tuple[KeyPath, Any]]:
-    """Pairs of key path and leaf, left to right."""
-    return tree_flatten_with_path(tree, is_leaf)[0]
+def tree_leaves_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> list[tuple[KeyPath, Any]]:
+    """Pairs of key path and leaf, left to right; the arguments are those of :func:`tree_flatten_with_path`."""
+    return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
 # -- reduce ------------------------------------------------------------------------------------------------------------

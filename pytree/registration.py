@@ -226,14 +226,39 @@ def _register(what: str, kind: Any, node: Node) -> None:
     add_node(kind, node)
 
 
+class _Whole:
+    """A ``functools.partial`` that Python does not merge another one with: its arguments are no children."""
+
+    __slots__ = ("fn",)
+
+    def __init__(self, fn: Any):
+        self.fn = fn
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.fn(*args, **kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.fn == (other.fn if isinstance(other, _Whole) else other))
+
+    def __hash__(self) -> int:
+        return hash(self.fn)
+
+
 class Partial(functools.partial):  # type: ignore[type-arg]
     """A ``functools.partial`` that is a container: its arguments are children, its function identifies it.
+
+    The arguments of a plain ``functools.partial`` that it is made of belong to the function.
 
     >>> import tandem as td
     >>> add = td.pytree.Partial(lambda x, y: x + y, 1)
     >>> td.tree.map(lambda leaf: 10 * leaf, add)(5)
     15
     """
+
+    def __new__(cls, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """The function with these arguments bound."""
+        plain = isinstance(fn, functools.partial) and not isinstance(fn, cls)
+        return super().__new__(cls, _Whole(fn) if plain else fn, *args, **kwargs)
 
 
 add_node(

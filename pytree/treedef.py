@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 from ..errors import ArgumentError, ValueArgumentError
+from .builders import OFTEN, Builder, builder
 from .keys import KeyPath, keystr
 from .nodes import NODES, Node, leaf_types, node_of
 
@@ -23,7 +24,19 @@ class TreeDef:
         leaf_count: number of leaves.
     """
 
-    __slots__ = ("_flat", "_hash", "_is_known", "_keys", "_node", "children", "kind", "leaf_count", "static")
+    __slots__ = (
+        "_builder",
+        "_built",
+        "_flat",
+        "_hash",
+        "_is_known",
+        "_keys",
+        "_node",
+        "children",
+        "kind",
+        "leaf_count",
+        "static",
+    )
 
     def __init__(
         self,
@@ -37,6 +50,8 @@ class TreeDef:
         self.leaf_count: int = 1 if node is None else sum([child.leaf_count for child in children])
         self._flat = node is not None and {*map(id, children)} <= _LEAF_ID
         self._hash: int | None = None
+        self._builder: Builder | None = None
+        self._built = 0  # how often, up to what makes an expression of it
         self._is_known = node is None  # whether it is the only one of its kind, as long as that is kept
 
     @property
@@ -61,6 +76,12 @@ class TreeDef:
             raise ValueArgumentError(
                 f"the tree {self} has {self.leaf_count} leaves; {len(leaves)} were given"
             )
+        if self._builder is not None:
+            return self._builder(leaves)
+        if self._built < OFTEN and not (self._flat and self.kind in (list, tuple)):
+            self._built += 1
+            if self._built == OFTEN:
+                self._builder = builder(self)
         return self._build(iter(leaves))
 
     def _build(self, leaves: Iterator[Any]) -> Any:
@@ -233,3 +254,23 @@ def _flatten_until(tree: Any, leaves: list[Any], is_leaf: IsLeaf) -> TreeDef:
     children, static, keys = node.take_apart(tree)
     below = tuple([_flatten_until(child, leaves, is_leaf) for child in children])
     return TreeDef(type(tree), static, below, node, keys)
+
+
+def flatten_by_path(
+    tree: Any, is_leaf: Callable[[KeyPath, Any], bool], path: KeyPath = ()
+) -> tuple[list[Any], TreeDef]:
+    """As :func:`flatten`, where what is a leaf may depend on where it is.
+
+    Args:
+        tree: the tree.
+        is_leaf: called with the key path and with what is there; what it says yes to is a leaf.
+        path: where the tree is in a larger one.
+    """
+    node = None if is_leaf(path, tree) else node_of(type(tree))
+    if node is None:
+        return [tree], LEAF
+    children, static, keys = node.take_apart(tree)
+    keys = list(keys or node.keys(static, len(children)))
+    parts = [flatten_by_path(child, is_leaf, (*path, key)) for child, key in zip(children, keys)]
+    below = TreeDef(type(tree), static, tuple([treedef for _, treedef in parts]), node, keys)
+    return [leaf for leaves, _ in parts for leaf in leaves], below
