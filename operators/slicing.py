@@ -173,14 +173,11 @@ def _write_kernel(xp: Any, self: Any, value: Any, plan: Plan, *, accumulate: boo
 
 
 def _write_samples(dtype: DType) -> Iterable[Sample]:
-    for accumulate in (False, True):
+    for keywords in ({}, {"accumulate": True}):
         for shape, plan in _plans():
-            yield Sample((Draw(shape), Draw(plan_shape(plan)), plan), {"accumulate": accumulate})
-        yield Sample(
-            (Draw((3, 4), layout="transposed"), Draw((4,)), ((0, 2, 2), (0, 4, 1))),
-            {"accumulate": accumulate},
-        )
-        yield Sample((Draw((5,)), dtype.kind == "b" or 1, ((0, 3, 2),)), {"accumulate": accumulate})
+            yield Sample((Draw(shape), Draw(plan_shape(plan)), plan), keywords)
+        yield Sample((Draw((3, 4), layout="transposed"), Draw((4,)), ((0, 2, 2), (0, 4, 1))), keywords)
+        yield Sample((Draw((5,)), dtype.kind == "b" or 1, ((0, 3, 2),)), keywords)
 
 
 def _write_batched(
