@@ -111,6 +111,40 @@ _EXTREMA = """\
 // ---- NaN if either is ----
 template <class T> __device__ inline T larger(T a, T b) { return a != a ? a : a > b ? a : b; }
 template <class T> __device__ inline T smaller(T a, T b) { return a != a ? a : a < b ? a : b; }
+
+#ifndef TANDEM_HOST
+template <> __device__ inline float larger(float a, float b) {
+    float c;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+    return c;
+}
+
+template <> __device__ inline float smaller(float a, float b) {
+    float c;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+    return c;
+}
+#endif
+"""
+
+_DIVISOR = """\
+// ---- many numbers over one: two products each; the scale keeps the reciprocal a normal number ----
+template <class T> struct Divisor {
+    T scale, reciprocal;
+    __device__ T under(T x) const { return x * scale * reciprocal; }
+};
+
+__device__ inline Divisor<float> divisor(float x) {
+    const float size = fabsf(x);
+    const float scale = size > 0x1p100f ? 0x1p-64f : size < 0x1p-100f ? 0x1p64f : 1.0f;
+    return {scale, 1.0f / (x * scale)};
+}
+
+__device__ inline Divisor<double> divisor(double x) {
+    const double size = fabs(x);
+    const double scale = size > 0x1p900 ? 0x1p-512 : size < 0x1p-900 ? 0x1p512 : 1.0;
+    return {scale, 1.0 / (x * scale)};
+}
 """
 
 _TRUNCATION = """\
@@ -161,6 +195,7 @@ TEXTS: Texts = {
     "shifts": (("wrapping",), _SHIFTS),
     "power": (("wrapping",), _POWER),
     "extrema": ((), _EXTREMA),
+    "divisor": ((), _DIVISOR),
     "truncation": ((), _TRUNCATION),
     "remainder_float": ((), _typed(_REMAINDERS, "float", "f")),
     "remainder_double": ((), _typed(_REMAINDERS, "double", "")),

@@ -104,7 +104,9 @@ def _row_vectors(
     # a private buffer is laid out as the threads like it
     dense = [b for b in buffers if b.param is not None]
     lanes, vectors = vector_lanes(dense, steps, (*space.kept, *space.reduced), unaligned)
-    whole = space.length % lanes == 0 or (space.rows == 1 and len(space.reduced) == 1)
+    whole = space.length % lanes == 0 or (
+        space.rows == 1 and space.reduced == (space.length,) and space.length >= LONG_ROW
+    )
     return (lanes, frozenset(vectors)) if whole else (1, frozenset())
 
 
@@ -124,9 +126,7 @@ def _columns(space: Space, nbytes: int) -> tuple[int, int]:
 def _rows(space: Space, lanes: int, nbytes: int) -> tuple[int, int]:
     """(threads of a row, rows of a block): some 4 vectors for each thread, more threads if registers would not do."""
     group = min(_power_of_two(space.length / (4 * lanes)), 512)
-    while group < 1024 and -(-space.length // (group * lanes)) * lanes * nbytes // 4 > (
-        24 if group >= 512 else 32
-    ):
+    while group < 1024 and -(-space.length // (group * lanes)) * lanes * nbytes // 4 > 40:
         group *= 2
     if not nbytes and group > 256:
         group = 256

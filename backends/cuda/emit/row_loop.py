@@ -48,9 +48,9 @@ class StageLoop:
         if rest:
             whole = self.space.length - rest
             self.plan = self.plan._replace(lanes=1, vectors=frozenset())
-            condition = f"lane < {rest}" + (" && blockIdx.y == 0" if self.part.splits > 1 else "")
-            with self.text.block(f"if ({condition})"):
-                self.text.line(f"const {self.part.type} j = {whole} + lane;")
+            alone = self.text.block("if (blockIdx.y == 0)" if self.part.splits > 1 else "")
+            first = f"{self.part.type} j = {whole} + lane"
+            with alone, self.text.block(f"for ({first}; j < {self.space.length}; j += {self.plan.group})"):
                 self._step()
         self.part.filled.update(n for n in self.buffers if n in self.plan.cached)
 
@@ -171,7 +171,7 @@ class StageLoop:
     # -- values ----------------------------------------------------------------------------------------------------
     def _values(self) -> None:
         """The expressions of the stage at one point, what is stored of them, and what is reduced."""
-        scope = Scope(self.text, self._leaf)
+        scope = Scope(self.text, self._leaf, self.part.divisors)
         scope.known.update(self.known)
         body = self.stage.body
         values = scope.write([self.part.same[s.value] for s in body], names=len(body) > 1)

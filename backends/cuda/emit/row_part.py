@@ -57,6 +57,7 @@ class RowPart:
         self.pointers: dict[str, str] = {}
         self.outputs = written(kernel)
         self.declared: set[str] = set()
+        self.divisors: dict[Expr, str] = {}
         self.filled: set[str] = set()  # cached buffers that hold their elements by now
         sizes = (*kernel.outer, *kernel.inner)
         far = max((extent(b, sizes) for b in kernel.buffers), default=0)
@@ -318,22 +319,35 @@ class RowPart:
 
     def _hoist(self, stage: Stage) -> dict[Expr, str]:
         """Compute before the loop what does not vary in it."""
-        roots = [self.same[s.value] for s in stage.body]
+        every = order(*[self.same[s.value] for s in stage.body])
         fixed: set[Expr] = set()
-        for e in order(*roots):
-            if e.op == "load":
-                is_fixed = not self.varies(e.payload)
-            elif e.op == "index":
-                is_fixed = self.space.indices[e.payload][0] == "kept"
-            else:
-                is_fixed = all(a in fixed for a in e.args)
-            if is_fixed:
+        for e in every:
+            if self._is_fixed(e, fixed):
                 fixed.add(e)
-        used = [a for e in order(*roots) if e not in fixed for a in e.args if a in fixed]
-        used += [root for root in roots if root in fixed]
+        used = [a for e in every if e not in fixed for a in e.args if a in fixed]
+        used += [self.same[s.value] for s in stage.body if self.same[s.value] in fixed]
         wanted = list(dict.fromkeys(e for e in used if e.op != "const"))
         self.row_scope.write(wanted, names=True)
+        quotients = [e for e in every if e.op == "truediv" and e not in fixed]
+        for e in dict.fromkeys(e.args[1] for e in quotients if e.args[1] in wanted):
+            self._prepare_divisor(e)
         return {e: self.row_scope.known[e] for e in wanted}
+
+    def _is_fixed(self, e: Expr, fixed: set[Expr]) -> bool:
+        """Whether an expression is the same for all points of a kept one, if those in ``fixed`` are."""
+        if e.op == "load":
+            return not self.varies(e.payload)
+        if e.op == "index":
+            return self.space.indices[e.payload][0] == "kept"
+        return all(a in fixed for a in e.args)
+
+    def _prepare_divisor(self, e: Expr) -> None:
+        """A division takes as long as eight products."""
+        if e not in self.divisors:
+            self.divisors[e] = self.text.fresh("divisor")
+            self.text.need("divisor")
+            value = bare(self.row_scope.known[e])
+            self.text.line(f"const Divisor<{CTYPE[e.dtype]}> {self.divisors[e]} = divisor({value});")
 
     def _declare_cached(self, stage: Stage) -> None:
         """Registers for the buffers whose elements stay until later stages."""

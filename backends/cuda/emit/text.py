@@ -104,11 +104,17 @@ Leaf = Callable[[Expr], str]
 
 
 class Scope:
-    """The expressions of a stretch of code that have been written so far, by what they are."""
+    """The expressions of a stretch of code that have been written so far.
 
-    def __init__(self, text: Text, leaf: Leaf, outer: Scope | None = None):
+    Attributes:
+        known: their text.
+        divisors: the names of numbers that are prepared to divide many others (the ``divisor`` helper).
+    """
+
+    def __init__(self, text: Text, leaf: Leaf, divisors: dict[Expr, str] | None = None):
         self.text, self.leaf = text, leaf
-        self.known: dict[Expr, str] = dict(outer.known) if outer else {}
+        self.known: dict[Expr, str] = {}
+        self.divisors = divisors or {}
 
     def write(self, roots: Iterable[Expr], names: bool = False) -> list[str]:
         """The text of each root; what is used twice, or long (with ``names`` every root), gets a name first."""
@@ -138,13 +144,19 @@ class Scope:
     def _named(self, expr: Expr, uses: int) -> str:
         if expr.op in ("load", "row", "scalar", "index", "arg"):
             return self.leaf(expr)
-        code: Code = write_node(expr, [self.known[a] for a in expr.args])
+        code = self._quotient(expr) or write_node(expr, [self.known[a] for a in expr.args])
         self.text.need(*code.helpers)
         if expr.op == "const" or (uses < 2 and len(code.text) <= LONGEST):
             return code.text
         name = self.text.fresh()
         self.text.line(f"const {CTYPE[expr.dtype]} {name} = {bare(code.text)};")
         return name
+
+    def _quotient(self, expr: Expr) -> Code | None:
+        """A division by a number that has been prepared for it."""
+        if expr.op != "truediv" or expr.args[1] not in self.divisors:
+            return None
+        return Code(f"{self.divisors[expr.args[1]]}.under({bare(self.known[expr.args[0]])})")
 
 
 def unified(roots: Iterable[Expr]) -> dict[Expr, Expr]:
