@@ -31,18 +31,19 @@ def _with_batch(value: Value, size: int, is_batched: bool) -> Value:
 
 
 def on_batch(
-    graph: Graph, size: int, flags: Sequence[bool], given: Sequence[Any], forced: Sequence[bool]
+    graph: Graph, info: BatchInfo, flags: Sequence[bool], given: Sequence[Any], forced: Sequence[bool]
 ) -> tuple[list[Any], Flags]:
     """The results of a graph on inputs some of which are batches, and which of the results are.
 
     Args:
         graph: the graph.
-        size: the number of examples.
+        info: the batch.
         flags: which inputs are batches.
         given: the inputs.
         forced: which results are to be batches, even if they are the same for all examples.
     """
-    with open_batch("the body of a loop", size, {}) as level:
+    size = info.batch_size
+    with open_batch("the body of a loop", size, {}, info.axis_name) as level:
         inputs = [wrap_batched(level, x) if flag else x for x, flag in zip(given, flags, strict=True)]
         found = run_graph(graph, inputs)
     results, batched = [], []
@@ -59,17 +60,19 @@ def repeated(x: Any, size: int) -> Any:
 
 
 def batched_graph(
-    graph: Graph, size: int, flags: Sequence[bool], forced: Sequence[bool]
+    graph: Graph, info: BatchInfo, flags: Sequence[bool], forced: Sequence[bool]
 ) -> tuple[Graph, Flags]:
     """A graph for batches, and which of its results are batches; see :func:`on_batch`."""
     batched: Flags = []
 
     def run(*inputs: Any) -> list[Any]:
-        results, found = on_batch(graph, size, flags, inputs, forced)
+        results, found = on_batch(graph, info, flags, inputs, forced)
         batched.extend(found)
         return results
 
-    values = [_with_batch(value, size, flag) for value, flag in zip(graph.inputs, flags, strict=True)]
+    values = [
+        _with_batch(value, info.batch_size, flag) for value, flag in zip(graph.inputs, flags, strict=True)
+    ]
     return retraced("the body of a loop", values, run).graph, batched
 
 
@@ -101,9 +104,9 @@ def scan_rule(
     flags = settled(
         count,
         _flags(in_dims[1]),
-        lambda now: batched_graph(body, size, [*now, *rest], [*now, *stacked])[1],
+        lambda now: batched_graph(body, info, [*now, *rest], [*now, *stacked])[1],
     )
-    graph, found = batched_graph(body, size, [*flags, *rest], [*flags, *stacked])
+    graph, found = batched_graph(body, info, [*flags, *rest], [*flags, *stacked])
     items = [_steps_first(x) if dim is not None else x for x, dim in zip(xs, in_dims[2])]
     out = info.call(graph, _spread(carry, flags, in_dims[1], size), items, consts, **options)
     dims = [(0 if place < count else 1) if flag else None for place, flag in enumerate(found)]
@@ -121,28 +124,30 @@ def while_rule(
     """A while_loop of batches."""
     size, count = info.batch_size, len(carry)
     rest = _flags(in_dims[3])
-    flags = settled(count, _flags(in_dims[2]), lambda now: batched_graph(body, size, [*now, *rest], now)[1])
-    holds, differs = batched_graph(condition, size, [*flags, *rest], [False])
+    flags = settled(count, _flags(in_dims[2]), lambda now: batched_graph(body, info, [*now, *rest], now)[1])
+    holds, differs = batched_graph(condition, info, [*flags, *rest], [False])
     if differs[0]:
         _refuse_outside_effects(info, "a while_loop whose condition", (condition, body))
         flags = [True] * count
-        condition, body = _until_all_are_done(condition, body, size, [*flags, *rest])
+        condition, body = _until_all_are_done(condition, body, info, [*flags, *rest])
     else:
-        condition, body = holds, batched_graph(body, size, [*flags, *rest], flags)[0]
+        condition, body = holds, batched_graph(body, info, [*flags, *rest], flags)[0]
     out = info.call(condition, body, _spread(carry, flags, in_dims[2], size), consts)
     return tuple(out), tuple(0 if flag else None for flag in flags)
 
 
-def _until_all_are_done(condition: Graph, body: Graph, size: int, flags: Flags) -> tuple[Graph, Graph]:
+def _until_all_are_done(condition: Graph, body: Graph, info: BatchInfo, flags: Flags) -> tuple[Graph, Graph]:
     count = len(body.outputs)
-    values = [_with_batch(value, size, flag) for value, flag in zip(body.inputs, flags, strict=True)]
+    values = [
+        _with_batch(value, info.batch_size, flag) for value, flag in zip(body.inputs, flags, strict=True)
+    ]
 
     def any_goes_on(*inputs: Any) -> list[Any]:
-        return [by_name("any")(on_batch(condition, size, flags, inputs, [True])[0][0])]
+        return [by_name("any")(on_batch(condition, info, flags, inputs, [True])[0][0])]
 
     def step(*inputs: Any) -> list[Any]:
-        goes_on = on_batch(condition, size, flags, inputs, [True])[0][0]
-        found, _ = on_batch(body, size, flags, inputs, [True] * count)
+        goes_on = on_batch(condition, info, flags, inputs, [True])[0][0]
+        found, _ = on_batch(body, info, flags, inputs, [True] * count)
         return [chosen(goes_on, new, old) for new, old in zip(found, inputs)]
 
     name = "while_loop"
@@ -157,18 +162,17 @@ def chosen(condition: Any, one: Any, other: Any) -> Any:
 
 def switch_rule(info: BatchInfo, in_dims: Any, branches: Any, index: Any, operands: Any) -> Batched:
     """A switch of batches."""
-    size, flags = info.batch_size, _flags(in_dims[2])
-    count = len(branches[0].outputs)
+    flags, count = _flags(in_dims[2]), len(branches[0].outputs)
     if in_dims[1] is not None:
         _refuse_outside_effects(info, "a cond or switch whose index", branches)
-        return _select(size, branches, index, operands, flags), 0
-    each = [batched_graph(branch, size, flags, [False] * count)[1] for branch in branches]
+        return _select(info, branches, index, operands, flags), 0
+    each = [batched_graph(branch, info, flags, [False] * count)[1] for branch in branches]
     forced = [any(column) for column in zip(*each)]
-    graphs = [batched_graph(branch, size, flags, forced)[0] for branch in branches]
+    graphs = [batched_graph(branch, info, flags, forced)[0] for branch in branches]
     return tuple(info.call(graphs, index, operands)), tuple(0 if flag else None for flag in forced)
 
 
-def _select(size: int, branches: Any, index: Any, operands: Any, flags: Flags) -> tuple[Any, ...]:
+def _select(info: BatchInfo, branches: Any, index: Any, operands: Any, flags: Flags) -> tuple[Any, ...]:
     """All branches, and for each example the results of the one that it has chosen."""
     forced = [True] * len(branches[0].outputs)
     number = by_name("astype")(index, by_name("arange")(1).dtype, copy=False)
@@ -176,7 +180,7 @@ def _select(size: int, branches: Any, index: Any, operands: Any, flags: Flags) -
     results = []
     for place, branch in enumerate(branches):
         given, seen = _reached(number == place, operands, flags)
-        results.append(on_batch(branch, size, seen, given, forced)[0])
+        results.append(on_batch(branch, info, seen, given, forced)[0])
     found = results[-1]
     for place in reversed(range(len(branches) - 1)):
         found = [chosen(number <= place, one, other) for one, other in zip(results[place], found)]

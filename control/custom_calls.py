@@ -145,7 +145,7 @@ def _kernel(body: Graph, again: Any, operands: Any) -> tuple[Any, ...]:
 def _batched(info: BatchInfo, in_dims: Any, body: Graph, again: Function, operands: Any) -> Batched:
     """The call for whole batches; its rule is that of the function mapped over the examples."""
     flags = [dim is not None for dim in in_dims[2]]
-    graph, found = batched_graph(body, info.batch_size, flags, [True] * len(body.outputs))
+    graph, found = batched_graph(body, info, flags, [True] * len(body.outputs))
     whole = mapped(again, tuple(in_dims[2]), 0, axis_size=info.batch_size, axis_name=None)
     return tuple(info.call(graph, whole, operands)), tuple(0 if flag else None for flag in found)
 

@@ -61,3 +61,29 @@ def test_two_batches_of_choices():
             td.jit(td.grad(lambda p, x, y: both(p, x, y).sum(), which)),
         ):
             np.testing.assert_array_equal(np.asarray(gradient(p, x, y)), slopes)
+
+
+def test_axis_index_in_a_loop():
+    def f(x):
+        return td.while_loop(lambda x: x < td.axis_index("i"), lambda x: x + 2, x)
+
+    def g(x):
+        return td.scan(lambda c, _: (c + td.axis_index("i"), td.psum(c, "i")), x, None, 3)
+
+    x, want = td.asarray([0, 0, 0, 0]), [0, 2, 2, 4]
+    for way in (
+        td.vmap(f, axis_name="i"),
+        td.jit(td.vmap(f, axis_name="i")),
+        td.vmap(td.jit(f), axis_name="i"),
+        td.jit(td.vmap(td.jit(f), axis_name="i")),
+    ):
+        assert way(x).tolist() == want
+    alone = td.jit(f)
+    assert td.vmap(lambda _, x: alone(x), in_axes=(0, None), axis_name="i")(x, 0).tolist() == want
+    for way in (
+        td.vmap(g, axis_name="i"),
+        td.jit(td.vmap(g, axis_name="i")),
+        td.vmap(td.jit(g), axis_name="i"),
+    ):
+        last, sums = way(x)
+        assert last.tolist() == [0, 3, 6, 9] and sums[0].tolist() == [0, 6, 12]

@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import pytree
 from ..eager.batched.tensor import wrap_batched
 from ..eager.construct import asarray
 from ..eager.dunders import by_name
 from ..eager.levels import Level, stack
+from ..eager.tensor import wrap
 from ..errors import ArgumentError, AxisNameError
 from ..registry.values import SCALARS
 
@@ -77,7 +80,8 @@ def axis_index(axis_name: Names) -> Any:
     found: Any = 0
     for name in _names(axis_name):
         level = _level("axis_index", name)
-        number = wrap_batched(level, by_name("arange")(level.batch_size))
+        # of no trace: the level may be from outside of the body of a loop that is being traced
+        number = wrap_batched(level, wrap(np.arange(level.batch_size)))
         found = number if type(found) is int else found * level.batch_size + number
     return found
 
