@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .. import pytree
-from ..eager.levels import LevelTensor, check_open
+from ..eager.levels import LevelTensor
 from .arguments import Arguments, Bound
 from .batches import MOST, is_data
 from .externals import ExternalGuard, externals_of
@@ -34,18 +34,12 @@ class Captures:
 
         Returns:
             The result; ``NOTHING`` if the variables hold none.
-
-        Raises:
-            LeakedTracerError: the transform of such a value has ended.
         """
         held = [Held(guard) for guard in externals_of(self._fn)]
         held = [item for item in held if item.values]
         if not held:
             return NOTHING
         reached = [item.values for item in held]
-        for values in reached:
-            for value in values:
-                check_open(value)
         moving = tuple(i for i, leaf in enumerate(bound.leaves) if is_data(leaf))
         fixed = tuple(leaf_key(leaf, identity=True) for leaf in bound.leaves if not is_data(leaf))
         key = bound.treedef, moving, fixed, bound.static_keys, tuple(item.key for item in held)
@@ -89,9 +83,9 @@ class Held:
     def __init__(self, guard: ExternalGuard):
         self.guard, self.place = guard, (id(guard.place), guard.name)
         self._leaves, self._treedef = pytree.flatten(guard.value)
-        self._own = [n for n, leaf in enumerate(self._leaves) if isinstance(leaf, LevelTensor)]
+        self._own = [n for n, leaf in enumerate(self._leaves) if _is_open(leaf)]
         self.values = [self._leaves[n] for n in self._own]
-        others = tuple(id(leaf) for leaf in self._leaves if not isinstance(leaf, LevelTensor))
+        others = tuple(id(leaf) for leaf in self._leaves if not _is_open(leaf))
         self.key = self.place, self._treedef, tuple(self._own), others
 
     def forget(self) -> None:
@@ -107,6 +101,11 @@ class Held:
         for n, value in zip(self._own, values, strict=True):
             leaves[n] = value
         return self._treedef.unflatten(leaves)
+
+
+def _is_open(leaf: Any) -> bool:
+    """Whether a leaf is a value of a transform that still runs; others raise where they are used, if they are."""
+    return isinstance(leaf, LevelTensor) and leaf._level.is_open
 
 
 @contextmanager

@@ -139,6 +139,20 @@ def test_a_checkpointed_function_that_makes_jitted_ones():
 def test_named_axes_are_part_of_what_is_compiled():
     count = td.jit(lambda: td.psum(1, "i"))
     for size in (2, 3, 3, 2):
-        assert td.vmap(lambda _: count(), axis_name="i", axis_size=size)(td.ones(size)).tolist() == [size] * size
+        assert (
+            td.vmap(lambda _: count(), axis_name="i", axis_size=size)(td.ones(size)).tolist() == [size] * size
+        )
     with pytest.raises(td.errors.AxisNameError):
         count()
+
+
+def test_values_that_are_only_kept():
+    kept = []
+
+    @td.jit
+    def f(x):
+        kept.append(x)
+        return x * 2.0
+
+    assert [td.grad(f)(1.0).item() for _ in range(3)] == [2.0] * 3
+    assert td.vmap(td.grad(lambda x: f(x) * f(3.0)))(td.ones(2)).tolist() == [12.0, 12.0]

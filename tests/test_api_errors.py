@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import copy
 import dataclasses
 
 import numpy as np
@@ -108,3 +109,7 @@ def test_arguments_of_any_structure(kind, way):
 def test_numpy_takes_our_dtypes():
     assert np.zeros(2, td.float32).dtype == np.float32
     assert np.dtype(td.float0) == np.bool_
+
+
+def test_traced_numbers_are_copied_as_numbers_are():
+    assert td.jit(lambda x: copy.deepcopy({"x": x})["x"] + copy.copy(x))(1) == 2

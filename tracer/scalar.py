@@ -29,6 +29,12 @@ class TracerScalar(Dataless):
     def __hash__(self) -> int:
         return id(self)
 
+    def __copy__(self) -> TracerScalar:
+        return self  # a number never changes
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TracerScalar:
+        return self
+
     def __repr__(self) -> str:
         return f"<traced {self.python_type.__name__}>"
 
