@@ -19,7 +19,7 @@ from tandem.backends.cuda.devices import device_at
 def caching(cuda):  # noqa: F811
     """As in use: freed memory is kept for the next result."""
     with td.config.override(cuda_caching=True):
-        memory._pools.clear()
+        memory._forget()
         yield cuda
         gc.collect()
         memory.empty_cache()

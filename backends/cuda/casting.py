@@ -49,9 +49,7 @@ def convert_into(target: DeviceArray, source: DeviceArray) -> None:
         for i in range(target.shape[0]):
             convert_into(_row(target, i), _row(source, i))
         return
-    taken = launch.take()
-    taken.cells[0].value, taken.cells[1].value = source.ptr, target.ptr
-    launch.go(taken, [source, target])
+    launch.go((source.ptr, target.ptr), (source, target))
 
 
 @functools.lru_cache(1 << 10)
@@ -74,7 +72,7 @@ def _copier(target: Layout, source: Layout, aligned: bool) -> Launch | None:
     kernel = _kernel(source.dtype, target.dtype, variant)
     rest: Any = ctypes.c_int64(target.size) if dense else pack_layout(sizes, steps)
     grid = (kernel.blocks(target.size, 1 << 16), 1, 1)
-    return Launch(kernel, target.index, grid, [ctypes.c_uint64] * 2, [rest])
+    return Launch(kernel, target.index, grid, 2, [rest])
 
 
 def parts(array: DeviceArray) -> DeviceArray:

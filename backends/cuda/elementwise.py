@@ -27,7 +27,7 @@ from .emit.types import CTYPE
 from .launching import Launch
 from .library_ops import evaluate
 from .memory import allocate
-from .operands import CELLS, device_index, is_constant, number_of, placed, spec_here
+from .operands import bits_of, device_index, is_constant, placed, spec_here
 from .tensor import CudaTensor, cuda_tensor
 
 MOST_PLANS = 1 << 12
@@ -108,11 +108,8 @@ class Plan:
         name, root, stored, rest = self._make
         numbers = tuple(i for i, _ in self.numbers)
         kernel = _kernel(name, root, stored, self.out.dtype, variant, numbers)
-        kinds = [CELLS[s.name] if i in numbers else ctypes.c_uint64 for i, s in enumerate(stored)]
         grid = (kernel.blocks(self.out.size, BLOCKS), 1, 1)
-        made = self.launches[variant] = Launch(
-            kernel, self.out.index, grid, [*kinds, ctypes.c_uint64], [rest]
-        )
+        made = self.launches[variant] = Launch(kernel, self.out.index, grid, len(stored) + 1, [rest])
         return made
 
     def run(self, args: tuple[Any, ...]) -> CudaTensor:
@@ -137,14 +134,11 @@ class Plan:
                 bits |= array.ptr
             variant = "unaligned" if bits & 15 else "contiguous"
         launch = self.launches.get(variant) or self._launch(variant)
-        taken = launch.take()
-        cells = taken.cells
-        for i, array in zip(self.arrays, arrays):
-            cells[i].value = array.ptr
+        values = [array.ptr for array in arrays]
         for i, dtype in self.numbers:
-            cells[i].value = number_of(args[i], dtype)
-        cells[len(args)].value = found.ptr
-        launch.go(taken, arrays)
+            values.insert(i, bits_of(args[i], dtype))
+        values.append(found.ptr)
+        launch.go(values, arrays)
 
 
 class NotEmitted(Exception):

@@ -98,9 +98,7 @@ class FoldPlan:
         return [self._launch(kernel, (kernel.blocks(outer, BLOCKS), 1, 1), [outer, reduced])]
 
     def _launch(self, kernel: CudaKernel, grid: tuple[int, int, int], counts: list[int]) -> Launch:
-        return Launch(
-            kernel, self.out.index, grid, [ctypes.c_uint64] * 2, [ctypes.c_int64(n) for n in counts]
-        )
+        return Launch(kernel, self.out.index, grid, 2, [ctypes.c_int64(n) for n in counts])
 
     def run(self, array: DeviceArray) -> DeviceArray:
         """The result, as a new array."""
@@ -114,9 +112,7 @@ class FoldPlan:
             scratch = DeviceArray(buffer.ptr, made.layout, buffer)
             places = [given, scratch, made]
         for launch, source, target in zip(self._launches, places, places[1:]):
-            taken = launch.take()
-            taken.cells[0].value, taken.cells[1].value = source.ptr, target.ptr
-            launch.go(taken, [source, target])
+            launch.go((source.ptr, target.ptr), (source, target))
         return made
 
 
@@ -184,12 +180,10 @@ def _scan(node: str, given: DeviceArray, made: DeviceArray, outer: int, length: 
         kernel,
         made.layout.index,
         (kernel.blocks(lines, BLOCKS), 1, 1),
-        [ctypes.c_uint64] * 2,
+        2,
         [ctypes.c_int64(n) for n in counts],
     )
-    taken = launch.take()
-    taken.cells[0].value, taken.cells[1].value = given.ptr, made.ptr
-    launch.go(taken, [given, made])
+    launch.go((given.ptr, made.ptr), (given, made))
 
 
 def _by_library(function: str, self: CudaTensor, spec: Any, **options: Any) -> CudaTensor:

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from . import devices, texts
+from . import devices, launcher, texts
 from . import toolkit as tools
 from .arrays import DeviceArray
 from .devices import device_at
@@ -82,26 +82,6 @@ def fill_bytes(array: DeviceArray, value: int) -> None:
         array.buffer.used_by(stream)
 
 
-class _Raw:
-    """The driver's launch function, called with Python's lock held: it queues and returns."""
-
-    function: Any = None
-
-
-def _raw() -> Any:
-    if _Raw.function is None:
-        address = tools.toolkit().driver.address("cuLaunchKernel")
-        _Raw.function = ctypes.PYFUNCTYPE(ctypes.c_int, *PROTOTYPES["cuLaunchKernel"])(address)
-    return _Raw.function
-
-
-def _forget() -> None:
-    _Raw.function = None
-
-
-tools.changed.append(_forget)
-
-
 class Launch:
     """A kernel that is launched again and again with other addresses.
 
@@ -109,49 +89,60 @@ class Launch:
         kernel: the kernel.
         index: the device's number.
         grid: how many blocks.
-        kinds: the C types of the parameters that change.
-        rest: the values of those that follow and stay.
+        changing: how many parameters are given at each launch.
+        staying: the values of those that follow and stay: ctypes values, or the bytes of a struct.
     """
 
-    __slots__ = ("_at", "_free", "_front", "_grid", "_kinds", "_raw", "_rest")
+    __slots__ = ("_at", "_call")
 
     def __init__(
         self,
         kernel: CudaKernel,
         index: int,
         grid: tuple[int, int, int],
-        kinds: Sequence[Any],
-        rest: Sequence[Any] = (),
+        changing: int,
+        staying: Sequence[Any] = (),
     ):
         self._at = device_at(index)
-        self._front = (kernel_function(kernel, index), *grid, *kernel.block, kernel.shared)
-        self._kinds, self._rest = kinds, rest
-        self._free: list[Parameters] = []
-        self._raw = _raw()
+        function = kernel_function(kernel, index)
+        values = [_kept(value) for value in staying]
+        sizes = (*grid, *kernel.block)
+        make = _plain if launcher.why_not(changing, len(values)) else launcher.Launcher
+        address = tools.toolkit().driver.address("cuLaunchKernel")
+        self._call: Any = make(address, function, sizes, kernel.shared, changing, values)
 
-    def take(self) -> Parameters:
-        """Cells for the parameters that change; nobody else has them until :meth:`go` is called."""
-        try:
-            return self._free.pop()
-        except IndexError:
-            return Parameters([*[kind() for kind in self._kinds], *self._rest])
-
-    def go(self, cells: Parameters, used: Sequence[DeviceArray]) -> None:
+    def go(self, values: Sequence[int], used: Sequence[DeviceArray]) -> None:
         """Put the kernel into the current stream.
 
         Args:
-            cells: what :meth:`take` gave, with values.
+            values: the parameters that change, each as an int: an address, or the bits of a number.
             used: the arrays that it works on.
         """
         at = self._at
         if devices.current_thread.context != at.context:
             at.make_current()
         stream = stream_at(at.index)
-        code = self._raw(*self._front, stream.handle, cells.address, None)
-        self._free.append(cells)
+        code = self._call(stream.number, *values)
         if code:
             raise at.driver.fault("cuLaunchKernel", code)
         for array in used:
             pool = array.buffer.pool
             if pool is None or pool.stream is not stream:
                 array.buffer.used_by(stream)
+
+
+def _kept(value: Any) -> Any:
+    return ctypes.create_string_buffer(value, len(value)) if isinstance(value, bytes) else value
+
+
+def _plain(
+    address: int, function: int, sizes: Sequence[int], shared: int, changing: int, staying: Sequence[Any]
+) -> Any:
+    """What :class:`.launcher.Launcher` does, without machine code."""
+    queue = ctypes.CFUNCTYPE(ctypes.c_int, *PROTOTYPES["cuLaunchKernel"])(address)
+
+    def call(stream: int, *values: int) -> int:
+        packed = Parameters([*map(ctypes.c_uint64, values), *staying])
+        return int(queue(function, *sizes, shared, stream or None, packed.address, None))
+
+    return call

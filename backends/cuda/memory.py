@@ -61,21 +61,26 @@ class Stats:
         reserved: bytes taken from the driver and not given back.
         requests: how many blocks have been asked for.
         misses: how many of these needed the driver (or cupy's pool).
-        blocks: how many blocks are in use now.
+        returned: how many blocks have come back.
         retries: how often the pools were emptied since memory had run out.
     """
 
-    __slots__ = ("allocated", "blocks", "misses", "peak", "requests", "reserved", "retries")
+    __slots__ = ("allocated", "misses", "peak", "requests", "reserved", "retries", "returned")
 
     def __init__(self) -> None:
         self.allocated = self.peak = self.reserved = self.requests = self.misses = 0
-        self.blocks = self.retries = 0
+        self.returned = self.retries = 0
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks are in use now."""
+        return self.requests - self.returned
 
 
 def size_class(nbytes: int) -> int:
     """The size of the block that serves a request: a power of two, or three quarters of one above 4 KiB."""
     if nbytes <= SMALLEST:
-        return SMALLEST
+        return SMALLEST if nbytes else 0
     whole = 1 << (nbytes - 1).bit_length()
     part = whole // 4 * 3
     if nbytes <= SHARED:
@@ -110,7 +115,6 @@ class Pool:
             ptr, block = self._new(size)
             stats.misses += 1
         stats.requests += 1
-        stats.blocks += 1
         stats.allocated += size
         if stats.allocated > stats.peak:
             stats.peak = stats.allocated
@@ -120,7 +124,7 @@ class Pool:
         """The block of a buffer that nobody uses any more."""
         stats, size = self.stats, buffer.size
         stats.allocated -= size
-        stats.blocks -= 1
+        stats.returned += 1
         if buffer.users:
             self._wait_for(buffer.users)
         if self.caching and (self.source is None or size <= SHARED):
@@ -224,8 +228,9 @@ def stats_at(index: int) -> Stats:
 
 def pool_of(stream: Stream) -> Pool:
     """The pool of a stream."""
-    found = _pools.get(stream)
-    return found or _pools.setdefault(stream, Pool(stream, stats_at(stream.at.index)))
+    found: Pool = _pools.get(stream) or _pools.setdefault(stream, Pool(stream, stats_at(stream.at.index)))
+    stream.pool = found
+    return found
 
 
 def allocate(nbytes: int, index: int) -> Buffer:
@@ -239,7 +244,7 @@ def allocate(nbytes: int, index: int) -> Buffer:
         OutOfMemoryError: there is no memory.
     """
     stream = stream_at(index)
-    return (_pools.get(stream) or pool_of(stream)).get(nbytes)
+    return (stream.pool or pool_of(stream)).get(nbytes)
 
 
 def empty_cache() -> None:
@@ -261,11 +266,11 @@ def memory_stats(device: str | None = None) -> dict[str, int]:
 
     Returns:
         By name: ``allocated`` (bytes in use), ``peak``, ``reserved`` (bytes taken from the driver, used or not),
-        ``blocks`` (in use), ``requests``, ``misses`` (requests that needed the driver) and ``retries`` (how often
-        memory had run out and the cache was emptied).
+        ``requests`` (blocks asked for), ``returned``, ``blocks`` (in use), ``misses`` (requests that needed the driver)
+        and ``retries`` (how often memory had run out and the cache was emptied).
     """
     stats = stats_at(device_of(device).index)
-    return {name: getattr(stats, name) for name in sorted(Stats.__slots__)}
+    return {name: getattr(stats, name) for name in sorted(("blocks", *Stats.__slots__))}
 
 
 def memory_allocated(device: str | None = None) -> int:
@@ -295,6 +300,8 @@ def mem_get_info(device: str | None = None) -> tuple[int, int]:
 
 
 def _forget() -> None:
+    for stream in _pools:
+        stream.pool = None
     _pools.clear()
     _stats.clear()
 

@@ -11,27 +11,10 @@ import numpy as np
 from ...eager.tensor import Tensor
 from ...errors import DeviceError
 from ...operators.quiet import quietly
-from ...registry.dtypes import HALVES, DType
+from ...registry.dtypes import DType, float32
 from ...registry.values import TensorSpec, describe
 from .copies import to_device
 from .tensor import CudaTensor, cuda_tensor
-
-CELLS: dict[str, Any] = {
-    "bool": ctypes.c_bool,
-    "int8": ctypes.c_int8,
-    "int16": ctypes.c_int16,
-    "int32": ctypes.c_int32,
-    "int64": ctypes.c_int64,
-    "uint8": ctypes.c_uint8,
-    "uint16": ctypes.c_uint16,
-    "uint32": ctypes.c_uint32,
-    "uint64": ctypes.c_uint64,
-    "float16": ctypes.c_uint16,
-    "bfloat16": ctypes.c_uint16,
-    "float32": ctypes.c_float,
-    "float64": ctypes.c_double,
-}
-"""By dtype: the C type of a number that is passed by value; 16-bit floats go as their bits."""
 
 
 def is_constant(value: Any) -> bool:
@@ -39,14 +22,15 @@ def is_constant(value: Any) -> bool:
     return type(value) is Tensor and not value.shape and not value.requires_grad
 
 
-def number_of(value: Any, dtype: DType) -> Any:
-    """A Python number, or the element of a constant, as the Python number that a cell of a dtype takes."""
+def bits_of(value: Any, dtype: DType) -> int:
+    """A Python number, or the element of a constant, as the bits of an element of a dtype."""
+    if dtype is float32 and type(value) is float:
+        return int(ctypes.c_uint32.from_buffer(ctypes.c_float(value)).value)
     if isinstance(value, Tensor):
         value = value._array
     elif dtype.kind == "f" and type(value) is int:
         value = float(value)
-    found = quietly(np.asarray(value).astype, dtype.np)
-    return found.view(np.uint16).item() if dtype in HALVES else found.item()
+    return int.from_bytes(quietly(np.asarray(value).astype, dtype.np).tobytes(), "little")
 
 
 def device_index(name: str, values: Iterable[Any]) -> int:

@@ -36,6 +36,7 @@ class Stream:
     Attributes:
         device: the device's name.
         handle: the driver's handle; None for the default stream.
+        number: the same as an int; 0 for the default stream.
 
     >>> import tandem as td
     >>> with td.cuda.Stream():  # doctest: +SKIP
@@ -44,7 +45,7 @@ class Stream:
     Source: ``torch.cuda.Stream``.
     """
 
-    __slots__ = ("__weakref__", "_before", "_own", "at", "device", "handle")
+    __slots__ = ("__weakref__", "_before", "_own", "at", "device", "handle", "number", "pool")
 
     def __init__(self, device: str | None = None, priority: int = 0, handle: int | None = None):
         self.at: Device = device_of(device)
@@ -57,6 +58,8 @@ class Stream:
             if handle is None
             else handle or None
         )
+        self.number = self.handle or 0
+        self.pool: Any = None  # of its memory, once it has one
 
     def synchronize(self) -> None:
         """Wait until all work that is in the stream now is done."""
