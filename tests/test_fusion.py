@@ -1,9 +1,12 @@
 """Fusion: what becomes one kernel, what may not, and that the results stay the same."""
 
+import ctypes
+
 import numpy as np
 import pytest
 import tandem as td
 from lowering_harness import agree, kernels, lowered
+from tandem.backends.cpu import native
 
 RNG = np.random.default_rng(0)
 X, Y = (RNG.normal(size=(6, 40)).astype(np.float32) for _ in range(2))
@@ -147,3 +150,23 @@ def test_kernels_prints_choice_and_reason():
 
 def test_nothing_joins_a_callback_that_reads_the_same_tensor():
     agree(lambda x: (td.cumsum(x, 0), x * x, td.exp(x)), RNG.normal(size=1).astype("f4"))
+
+
+@pytest.mark.skipif(bool(native.why_off()), reason="native code is off")
+@pytest.mark.parametrize("size", [1, 15, 17, 33])
+@pytest.mark.parametrize(
+    "function",
+    [td.signbit, td.isnan, lambda x: x.astype(td.int8), lambda x: x.astype(td.int16)],
+    ids=["signbit", "isnan", "int8", "int16"],
+)
+def test_nothing_is_written_behind_a_result(function, size):
+    """A short last vector of results narrower than what they are computed from."""
+    plan = lowered(function, np.arange(size, dtype=np.float32)).compile().plan
+    given, result = np.arange(size, dtype=np.float32), np.full(8 * size + 256, 0xAB, np.uint8)
+    scratch = np.empty(plan.workspace + 64, np.uint8)
+    places = [a.__array_interface__["data"][0] for a in (given, result, scratch)]
+    table = (ctypes.c_void_p * 4)(*places, plan.tables)
+    scalars = (ctypes.c_int64 * 1)()
+    ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(plan.address)(table, scalars)
+    wide = plan.storages[0].dtype.itemsize * size
+    assert (result[wide:] == 0xAB).all()

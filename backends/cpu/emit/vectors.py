@@ -90,6 +90,9 @@ class VectorLoop:
         if tail != 0:
             self.last = f.op(f"icmp sgt i64 {f.op(f'add i64 {index}, {f.lanes}')}, {stop}")
             short = f.op(f"sub i64 {stop}, {index}") if tail is None else tail
+            # Under a known mask of one lane LLVM writes a narrowed value in its full width, behind the buffer's end.
+            if tail == 1:
+                short, tail = f.op('call i64 asm "", "=r,0"(i64 1)'), None
             self.count = f.op(f"select i1 {self.last}, i64 {short}, i64 {f.lanes}")
             self.mask = lanes_below(f, self.count) if tail is None else self._constant_mask(f, tail)
 
