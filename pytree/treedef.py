@@ -131,14 +131,21 @@ class TreeDef:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        if not isinstance(other, TreeDef) or hash(self) != hash(other):
+        if not isinstance(other, TreeDef):
             return False
+        try:
+            if hash(self) != hash(other):
+                return False
+        except ArgumentError:
+            pass  # a static part that cannot be hashed may be compared all the same
         return (self.kind, self.static, self.children) == (other.kind, other.static, other.children)
 
     def __hash__(self) -> int:
         if self._hash is None:
             try:
                 self._hash = hash((self.kind, self.static, self.leaf_count if self._flat else self.children))
+            except ArgumentError:
+                raise  # of a container below
             except TypeError:
                 name = getattr(self.kind, "__qualname__", self.kind)
                 fault = f"the static part {self.static!r} of a {name} in a tree is not hashable"

@@ -256,3 +256,13 @@ def test_trees_through_transforms(tree):
     assert td.tree.structure(mapped) == td.tree.structure(numbers)
     carried = td.fori_loop(0, 3, lambda i, t: td.tree.map(lambda x: x + 1, t), numbers)
     np.testing.assert_allclose([x.item() for x in td.tree.leaves(carried)], [w / 2 + 3 for w in want])
+
+
+def test_a_static_part_that_is_not_hashable():
+    tree = [1, (2, Scaled(3, [4, 5]))]
+    leaves, treedef = td.tree.flatten(tree)
+    assert leaves == [1, 2, 3] and treedef.unflatten(leaves) == tree
+    assert treedef == td.tree.structure(tree) and treedef != td.tree.structure([1, (2, Scaled(3, [4]))])
+    assert pickle.loads(pickle.dumps(treedef)) == treedef
+    with pytest.raises(TypeError, match=r"\[4, 5\].* of a Scaled"):
+        hash(treedef)
