@@ -348,6 +348,13 @@ def _restore(kept: tuple[dict[str, DType], bool]) -> None:
 
 carried.append(Carried(lambda: (settings.lower, settings.keeps), _restore))
 LIBRARY.fallback(autocast_kernel, DispatchKey.Autocast)
-for _op in declared():
-    if _op.decl.autocast:
-        _cast_before_levels(_op)
+
+
+def register() -> None:
+    """Let the composites with a policy be cast before they are taken apart; again for those declared since."""
+    for op in declared():
+        if op.decl.autocast:
+            _cast_before_levels(op)
+
+
+register()

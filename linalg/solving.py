@@ -323,6 +323,7 @@ pinv: Any = stacked(
     dtypes=TAKEN,
     tolerance=SOLVED,
     method=False,
+    autocast="float32",
 )
 def matrix_power(self: Any, n: int) -> Any:
     spec = matrices("matrix_power", self, is_square=True)

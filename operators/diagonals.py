@@ -6,6 +6,7 @@ from typing import Any
 
 from ..errors import ShapeError
 from ..registry.dtypes import ALL
+from .casting import clone
 from .declare import Bad, Draw, Sample
 from .filled import zeros
 from .kinds import LAYOUTS, composite
@@ -43,7 +44,7 @@ def _errors() -> list[Bad]:
 
 
 @composite(
-    "diagonal(Tensor self, int offset=0, int axis1=0, int axis2=1) -> Tensor",
+    "diagonal(Tensor(a) self, int offset=0, int axis1=0, int axis2=1) -> Tensor(a)",
     doc=f"""A diagonal of each matrix in a stack.
 
     Args:
@@ -88,6 +89,7 @@ def diagonal(self: Any, offset: int, axis1: int, axis2: int) -> Any:
     errors=_errors,
     dtypes=ALL,
     tolerance={"float16": 5e-3, "bfloat16": 4e-2},
+    autocast="float32",
 )
 def trace(self: Any, offset: int, axis1: int, axis2: int) -> Any:
     return sum(diagonal(self, offset, axis1, axis2), -1)
@@ -128,7 +130,7 @@ def diag(self: Any, k: int) -> Any:
     if len(spec.shape) not in (1, 2):
         raise ShapeError(f"diag: needs one axis or two, not shape {spec.shape}; diagonal takes stacks")
     if len(spec.shape) == 2:
-        return diagonal(self, k)
+        return clone(diagonal(self, k))
     count = spec.shape[0]
     side = count + abs(k)
     empty = zeros((side * side,), dtype=spec.dtype, device=spec.device)

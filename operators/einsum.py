@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from .. import lazy
 from ..errors import ArgumentError, ShapeError
 from ..registry.dtypes import NUMERIC
+from .casting import clone
 from .contraction import SUMS, matmul
 from .declare import Bad, Draw, Sample
 from .diagonals import diagonal
@@ -248,4 +249,6 @@ def _einsum(equation: str, operands: Sequence[Any]) -> Any:
     for at, term in enumerate(terms[1:], 1):
         later = {label for other in terms[at + 1 :] for label in other.labels}
         found = _product(found, term, {*output, *later})
-    return _arranged(_summed(found, {*output}), output)
+    result = _arranged(_summed(found, {*output}), output)
+    is_view = len(operands) == 1 and len(output) == len(found.labels)
+    return clone(result) if is_view else result

@@ -8,6 +8,8 @@ from ..operators.declare import declared
 from ..registry.operator import Operator
 
 LAYOUTS = ("contiguous", "transposed", "reversed", "strided")
+# Composites are made of the others; LAPACK, FFT and SciPy are machine code already, and loaded when they are used.
+ELSEWHERE = ("composite", "factorization", "fourier", "special")
 
 
 @dataclass(frozen=True)
@@ -28,10 +30,10 @@ def layouts_of(operator: Operator) -> tuple[str, ...]:
 
 
 def rows() -> Iterator[Row]:
-    """Every row of every operator that has kernels of its own; composites are made of the others."""
+    """Every row of every operator that has a kernel of its own in the table."""
     for operator in declared():
         decl = operator.decl
-        if decl.kind != "composite":
+        if decl.kind not in ELSEWHERE:
             for dtype in decl.dtypes:
                 for layout in layouts_of(operator):
                     served = native.serves(operator, dtype, layout)

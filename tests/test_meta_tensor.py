@@ -66,6 +66,7 @@ def test_meta_gives_the_real_shape_and_dtype(name):
 
 
 BY_ELEMENTS = {"index", "index_put", "take", "take_along_axis"}  # whether a position is out of bounds
+OF_ELEMENTS = ("Singular", "positive definite")  # what LAPACK finds out
 
 
 @pytest.mark.parametrize("name", [name for name, op in OPS.items() if op.decl.errors])
@@ -73,7 +74,7 @@ def test_meta_raises_what_follows_from_shapes_and_dtypes(name):
     op = OPS[name]
     default = float32 if float32 in op.decl.dtypes or not op.decl.dtypes else op.decl.dtypes[-1]
     for bad in op.decl.errors():
-        if bad.error is MemoryError or "device" in bad.kwargs:
+        if bad.error is MemoryError or "device" in bad.kwargs or bad.match in OF_ELEMENTS:
             continue
         rng = generator(op, default)
         args, kwargs = replace(
