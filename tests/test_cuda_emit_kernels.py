@@ -70,6 +70,8 @@ CASES = {
     "gelu_tail": (gelu, [array(7, 143)] * 3),
     "gelu_rows": (gelu, [array(9, 64), array(64), array(9, 1)]),
     "gelu_odd_rows": (gelu, [array(9, 65), array(65), array(9, 1)]),
+    "gelu_many": (gelu, [array(520, 513), array(513), array(520, 1)]),
+    "gelu_many_halves": (gelu, [array(520, 515, dtype="float16"), array(515, dtype="float16"), 0.5]),
     "gelu_one": (gelu, [array(1)] * 3),
     "gelu_none": (gelu, [array(0, 3)] * 3),
     "gelu_halves": (gelu, [array(33, 40, dtype="float16")] * 3),
@@ -101,6 +103,12 @@ CASES = {
     "stats_ints": (stats, [array(13, 97, dtype="int16")]),
     "stats_bytes": (stats, [array(13, 97, dtype="uint8")]),
     "stats_halves": (stats, [array(13, 96, dtype="float16")]),
+    "no_elements_3d": (lambda x: td.sum(td.permute(x, (1, 0, 2)), (1, 2)), [array(0, 4, 3)]),
+    "quotients": (lambda x: x / td.sum(x, -1, keepdims=True), [array(5, 40) * np.float32(1e30)]),
+    "small_quotients": (
+        lambda x: x / td.max(td.abs(x), -1, keepdims=True),
+        [array(5, 40) * np.float32(1e-40)],
+    ),
     "no_elements": (lambda x: (td.sum(x, 1), td.any(x, 1)), [array(4, 0)]),
     # columns
     **{f"columns_{n}": (ends, [array(n, 50)]) for n in (1, 2, 9, 100, 3000)},

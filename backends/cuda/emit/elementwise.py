@@ -14,7 +14,10 @@ from .text import Scope, Text, unified
 from .types import CTYPE
 
 THREADS = 256
-BLOCKS = 1 << 20
+REPEATS = 4
+"""The most times that a thread takes elements."""
+MANY = 1 << 18
+"""Elements that keep all threads of a large GPU busy."""
 VECTOR_BYTES = 16
 
 
@@ -43,26 +46,25 @@ class Elementwise:
         self.same = unified([s.value for stage in kernel.stages for s in stage.body])
         self.lanes, self.vectors = vector_lanes(kernel.buffers, self.steps, self.sizes, unaligned)
         far = max((extent(b, (*kernel.outer, *kernel.inner)) for b in kernel.buffers), default=0)
-        points = max(space.rows, far) + THREADS * BLOCKS * self.lanes
-        self.index = "int" if points <= INT_MAX else "long long"
+        self.index = "int" if max(space.rows, far) + THREADS * REPEATS <= INT_MAX else "long long"
 
     def write(self, comments: Sequence[str]) -> CudaKernel:
         """The kernel."""
-        text, lanes = self.text, self.lanes
+        text, lanes, rows = self.text, self.lanes, self.space.rows
         parameters = Parameters(self.kernel, [b.name for b in self.kernel.buffers], self.exprs)
-        count = self.space.rows // lanes
-        blocks = max(1, min(-(-count // THREADS), BLOCKS))
-        stride = f"{THREADS}" if blocks == 1 else f"{THREADS} * gridDim.x"
-        first = self._first(blocks)
-        if count:
-            loop = f"for ({self.index} i = {first}; i < {count}; i += {stride})"
-            with text.block(
-                loop if blocks * THREADS < count else f"if (const {self.index} i = {first}; i < {count})"
-            ):
+        count, repeats = rows // lanes, self._repeats()
+        blocks = -(-count // (THREADS * repeats))
+        cast = "(long long)" if self.index == "long long" else ""
+        block = f"{cast}blockIdx.x * {THREADS * repeats} + " if blocks > 1 else ""
+        text.line(f"const {self.index} first = {block}threadIdx.x;")
+        if repeats > 1:
+            text.unrolled()
+        with text.block(f"for (int u = 0; u < {repeats}; ++u)" if repeats > 1 else ""):
+            text.line(f"const {self.index} i = first{f' + u * {THREADS}' if repeats > 1 else ''};")
+            with text.block(f"if (i < {count})"):
                 self._points("i", lanes)
-        if count * lanes < self.space.rows:
-            tail = f"const {self.index} i = {count * lanes} + {first}; i < {self.space.rows}"
-            with text.block(f"if ({tail})"):
+        if count * lanes < rows:
+            with text.block(f"if (const {self.index} i = {count * lanes} + first; i < {rows})"):
                 self._points("i", 1)
         source = text.function(self.kernel.name, parameters.text(), THREADS, comments)
         return CudaKernel(
@@ -75,12 +77,10 @@ class Elementwise:
             scalars=parameters.scalars,
         )
 
-    def _first(self, blocks: int) -> str:
-        if blocks == 1:
-            return "(int)threadIdx.x"
-        if self.index == "int":
-            return f"(int)(blockIdx.x * {THREADS} + threadIdx.x)"
-        return f"(long long)blockIdx.x * {THREADS} + threadIdx.x"
+    def _repeats(self) -> int:
+        """How often a thread takes elements: as many bytes of them as a vector has, if there are many."""
+        widest = max((b.dtype.itemsize for b in self.kernel.buffers), default=VECTOR_BYTES)
+        return max(1, min(VECTOR_BYTES // (widest * self.lanes), REPEATS)) if self.space.rows > MANY else 1
 
     # -- the points of one thread ----------------------------------------------------------------------------------
     def _points(self, index: str, lanes: int) -> None:

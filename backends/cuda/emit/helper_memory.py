@@ -153,16 +153,6 @@ template <int COUNT, int STEP, class State> __device__ inline State collect_colu
 }
 """
 
-_DYNAMIC = """\
-// ---- shared memory whose size is given at launch ----
-#ifndef TANDEM_HOST
-__device__ inline char* dynamic_shared() {
-    extern __shared__ __align__(16) char bytes[];
-    return bytes;
-}
-#endif
-"""
-
 _LAYOUT = """\
 // ---- where the elements of strided operands lie ----
 template <int OPERANDS> struct Layout {
@@ -191,7 +181,6 @@ TEXTS: Texts = {
     "extremum_reducers": (("extrema", "shuffle"), _EXTREMUM_REDUCERS),
     "arg_reducers": (("shuffle",), _ARG_REDUCERS),
     "join": ((), _JOIN),
-    "dynamic": ((), _DYNAMIC),
     "layout": ((), _LAYOUT),
 }
 """By name: the helpers that a helper needs itself, and its text."""

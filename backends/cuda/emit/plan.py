@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ....lowering.loops import Buffer, FusedKernel, Stage
 from .elementwise import vector_lanes
-from .space import Space, reductions, stores
+from .space import Space, reduced_dims, reductions, stores
 
 COLUMNS = 32
 """Neighbouring kept points that a block takes where the threads of a warp run along them."""
@@ -49,9 +49,10 @@ class Plan(NamedTuple):
         return self.group * self.per_block
 
 
-def is_full(stage: Stage, kernel: FusedKernel, over: list[int]) -> bool:
-    """Whether a stage runs over the reduced dimensions too."""
-    return all(d in stage.dims for d in over) and (bool(over) or bool(reductions(stage)))
+def full_stages(kernel: FusedKernel) -> list[Stage]:
+    """The stages that run over the reduced dimensions too."""
+    over = reduced_dims(kernel)
+    return [s for s in kernel.stages if all(d in s.dims for d in over) and (over or reductions(s))]
 
 
 def among(stage: Stage, stages: list[Stage]) -> bool:
@@ -59,8 +60,9 @@ def among(stage: Stage, stages: list[Stage]) -> bool:
     return any(stage is other for other in stages)
 
 
-def make_plan(kernel: FusedKernel, space: Space, full: list[Stage], unaligned: frozenset[int]) -> Plan:
-    """The plan of a kernel whose ``full`` stages run over the reduced dimensions."""
+def make_plan(kernel: FusedKernel, space: Space, unaligned: frozenset[int]) -> Plan:
+    """The plan of a kernel that reduces."""
+    full = full_stages(kernel)
     names = {n for stage in full for n in stage.buffers()}
     kept = {s.buffer for stage in full for s in stores(stage)}
     private = [b for b in kernel.buffers if b.param is None and b.name in kept]
@@ -75,9 +77,9 @@ def make_plan(kernel: FusedKernel, space: Space, full: list[Stage], unaligned: f
     group, per_block = _columns(space, nbytes) if columns else _rows(space, lanes, nbytes)
     steps = -(-space.length // (group * lanes))
     registers = steps * lanes * nbytes // 4
-    whole = space.length % lanes == 0
+    whole = space.length > 0 and space.length % lanes == 0
     fits = whole and steps <= 32 and steps * lanes <= 64 and registers <= _most(group * per_block)
-    splits = 1 if private or (shared and fits) else _splits(space, columns, group, per_block)
+    splits = 1 if (shared and fits) or not space.length else _splits(space, columns, group, per_block)
     if splits > 1 and not columns:
         group = 256
     if splits > 1 or not fits:

@@ -10,7 +10,6 @@ from ....lowering.loops import Buffer, Reduce, Stage, Store
 from ....operators.expr import Expr
 from .elementwise import at, times
 from .nodes import write_cast
-from .plan import COLUMNS
 from .pointers import decompose, linear, scalar_text, shifted
 from .space import reductions, stores
 from .text import Scope
@@ -40,6 +39,8 @@ class StageLoop:
 
     def write(self) -> None:
         """The loop; what is left over by whole vectors is taken one by one."""
+        if self.space.length == 0:
+            return
         for name in self.buffers:
             self.part.pointer(name)
         rest = self.space.length % self.plan.lanes
@@ -82,7 +83,8 @@ class StageLoop:
         lane = "lane" if plan.group > 1 or plan.columns else "0"
         if not plan.steps:
             begin, end = self._range(step, times(lane, plan.lanes))
-            text.unrolled(4)
+            narrow = plan.lanes == 1 and all(b.dtype.itemsize <= 2 for b in self.buffers.values())
+            text.unrolled(8 if narrow else 4)
             with text.block(f"for ({ctype} j = {begin}; j < {end}; j += {step})"):
                 yield
             return
@@ -127,13 +129,7 @@ class StageLoop:
 
     def _address(self, name: str) -> str:
         """The pointer to the step's first element."""
-        if not self._is_private(name):
-            return shifted(self.part.pointer(name), self._offset(name))
-        if self.plan.columns:
-            return f"{name}_kept + (j * {COLUMNS} + threadIdx.x)"
-        if self.plan.per_block == 1:
-            return f"{name}_kept + j"
-        return f"{name}_kept + (threadIdx.x / {self.plan.group} * {self.space.length} + j)"
+        return shifted(self.part.pointer(name), self._offset(name))
 
     def _load(self, name: str) -> None:
         cached, whole = name in self.plan.cached, self._in_vector(name)
@@ -157,7 +153,7 @@ class StageLoop:
         cached, whole = name in self.plan.cached, self._in_vector(name)
         if cached and self._is_private(name):
             return
-        guard = "if (active) " if self.part.guarded and not self._is_private(name) else ""
+        guard = "if (active) " if self.part.guarded else ""
         if whole:
             value = f"{name}_kept[k]" if cached else f"{name}_out"
             self.text.line(f"{guard}store({self._address(name)}, {value});")
@@ -205,7 +201,7 @@ class StageLoop:
         elif self._in_vector(name):
             self.text.line(f"{name}_out.at[v] = {value};")
         else:
-            guard = "if (active) " if self.part.guarded and not self._is_private(name) else ""
+            guard = "if (active) " if self.part.guarded else ""
             step = self.space.places[name].reduced[-1] if lanes > 1 else 0
             self.text.line(f"{guard}{at(self._address(name), times('v', step))} = {value};")
 

@@ -18,9 +18,6 @@ from .space import INT_MAX, Space, extent, reductions, stores, written
 from .text import Scope, Text, unified
 from .types import CTYPE, bare
 
-SHARED_BYTES = 96 * 1024
-"""Private memory of a block up to this lies in shared memory, beyond in the workspace."""
-
 
 class Pending(NamedTuple):
     """A reduction whose partial results an earlier launch left in the workspace.
@@ -47,10 +44,9 @@ class RowPart:
         plan: Plan,
         full: list[Stage],
         reducers: dict[str, Reducer],
-        partials: int,
     ):
         self.name, self.kernel, self.space, self.plan, self.full = name, kernel, space, plan, full
-        self.reducers, self.partials = reducers, partials
+        self.reducers = reducers
         self.text = Text()
         self.produced: dict[str, str] = {}  # row values, and buffers of reductions, that this launch knows
         self.loaded: dict[str, str] = {}
@@ -68,42 +64,6 @@ class RowPart:
         self.type = "int" if max(reach, space.length) + step * 8 <= INT_MAX else "long long"
         self.same = unified([s.value for stage in kernel.stages for s in stage.body])
         self.row_scope = Scope(self.text, self._row_leaf)
-
-    # -- private memory --------------------------------------------------------------------------------------------
-    @staticmethod
-    def private(kernel: FusedKernel, plan: Plan, full: list[Stage]) -> list[Buffer]:
-        """The buffers that are neither memory of the caller's nor in registers."""
-        names = {s.buffer for stage in full for s in stores(stage)}
-        return [
-            b for b in kernel.buffers if b.param is None and b.name in names and b.name not in plan.cached
-        ]
-
-    @staticmethod
-    def private_bytes(kernel: FusedKernel, space: Space, plan: Plan, full: list[Stage]) -> int:
-        """Bytes of the workspace for private buffers that do not fit into shared memory."""
-        total = sum(_private_size(b, space, plan) for b in RowPart.private(kernel, plan, full))
-        blocks = -(-space.rows // plan.per_block)
-        return total * blocks if total > SHARED_BYTES else 0
-
-    def _open_private(self) -> tuple[int, bool]:
-        """Declare pointers to private buffers; the bytes of shared memory, and whether the workspace is used."""
-        buffers = self.private(self.kernel, self.plan, self.full)
-        total = sum(_private_size(b, self.space, self.plan) for b in buffers)
-        large = total > SHARED_BYTES
-        place = 0
-        for b in buffers:
-            base = (
-                f"workspace + {self.partials} + (long long)blockIdx.x * {total}"
-                if large
-                else "dynamic_shared()"
-            )
-            ctype = CTYPE[b.dtype]
-            where = shifted(base, place)
-            self.text.line(f"{ctype}* const {b.name}_kept = reinterpret_cast<{ctype}*>({where});")
-            place += _private_size(b, self.space, self.plan)
-        if buffers and not large:
-            self.text.need("dynamic")
-        return (0 if large else total), large
 
     # -- the launch ------------------------------------------------------------------------------------------------
     def write(
@@ -123,8 +83,7 @@ class RowPart:
         names += [p.reduce.into for p in merged if p.stores]
         parameters = Parameters(self.kernel, names, [e for stage in stages for e in stage.exprs()])
         self._open_threads()
-        shared, in_workspace = self._open_private() if plan.splits == 1 else (0, False)
-        if merged or leaves_partials or in_workspace:
+        if merged or leaves_partials:
             parameters.add_workspace()
         self._merge(merged)
         places = self._partial_offsets() if leaves_partials else {}
@@ -141,9 +100,8 @@ class RowPart:
             tuple(text.helpers),
             (-(-space.rows // plan.per_block), self.splits, 1),
             block,
-            shared,
-            tuple(parameters.places),
-            parameters.scalars,
+            params=tuple(parameters.places),
+            scalars=parameters.scalars,
         )
 
     def _partial_offsets(self) -> dict[str, int]:
@@ -328,10 +286,11 @@ class RowPart:
         used += [self.same[s.value] for s in stage.body if self.same[s.value] in fixed]
         wanted = list(dict.fromkeys(e for e in used if e.op != "const"))
         self.row_scope.write(wanted, names=True)
+        known = {e: self.row_scope.known[e] for e in wanted}
         quotients = [e for e in every if e.op == "truediv" and e not in fixed]
-        for e in dict.fromkeys(e.args[1] for e in quotients if e.args[1] in wanted):
+        for e in dict.fromkeys(e.args[1] for e in quotients if e.args[1] in known):
             self._prepare_divisor(e)
-        return {e: self.row_scope.known[e] for e in wanted}
+        return known
 
     def _is_fixed(self, e: Expr, fixed: set[Expr]) -> bool:
         """Whether an expression is the same for all points of a kept one, if those in ``fixed`` are."""
@@ -365,7 +324,3 @@ def extent_of(space: Space, b: Buffer) -> int:
     return sum(
         (n - 1) * abs(s) for n, s in zip(space.reduced, space.places[b.name].reduced, strict=True) if n
     )
-
-
-def _private_size(b: Buffer, space: Space, plan: Plan) -> int:
-    return -(-space.length * plan.per_block * b.dtype.itemsize // 16) * 16

@@ -1,8 +1,8 @@
 """Kernels that reduce: softmax, layer_norm, sums over any axes.
 
 For each kept point the stages run one after the other; the threads of a group share its elements, every one of them
-taking the same elements in each stage. So what one stage leaves for the next stays in registers (or in memory that
-only that thread reads), and device memory is passed over once.
+taking the same elements in each stage. So what one stage leaves for the next stays in registers, and device memory is
+passed over once.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ....lowering.loops import Buffer, FusedKernel, Reduce, Stage
+from ....lowering.loops import FusedKernel, Reduce, Stage
+from .inline import inlined
 from .kernel import WORKSPACE, CudaKernel
-from .plan import Plan, among, is_full, make_plan
+from .plan import Plan, among, full_stages, make_plan
 from .reducers import Reducer, reducer
 from .row_part import Pending, RowPart
-from .space import Space, reduced_dims, reductions
+from .space import Space, reductions, stores
 
 ALIGNMENT = 256
 
@@ -45,29 +46,32 @@ def write_rows(
         unaligned: the parameters whose data need not be aligned to 16 bytes.
         private: the parameters that nothing reads after the kernel.
     """
-    over = reduced_dims(kernel)
-    full = [stage for stage in kernel.stages if is_full(stage, kernel, over)]
-    plan = make_plan(kernel, space, full, unaligned)
-    kernel = _without(kernel, [b for b in kernel.buffers if b.param in private and b.name in plan.cached])
+    kernel, plan = _planned(kernel, space, unaligned, private)
+    full = full_stages(kernel)
     reducers = {r.into: reducer(r, _chain(space, plan)) for stage in full for r in reductions(stage)}
     parts, used = _parts(kernel, space, plan, full, reducers)
-    more = RowPart.private_bytes(kernel, space, plan, full)
     found = []
     for number, part in enumerate(parts):
         name = kernel.name if len(parts) == 1 else f"{kernel.name}_{number}"
         notes = [*comments, f"pass {number + 1} of {len(parts)}"] if len(parts) > 1 else comments
-        writer = RowPart(name, kernel, space, plan, full, reducers, used)
+        writer = RowPart(name, kernel, space, plan, full, reducers)
         found.append(writer.write(part.stages, part.merged, part.leaves_partials, notes))
-    total = used + more
-    return [k._replace(temporaries=total if WORKSPACE in k.params else 0) for k in found]
+    return [k._replace(temporaries=used if WORKSPACE in k.params else 0) for k in found]
 
 
-def _without(kernel: FusedKernel, dropped: list[Buffer]) -> FusedKernel:
-    """The kernel with some parameters made private, as they stay in registers."""
-    if not dropped:
-        return kernel
-    buffers = tuple(replace(b, param=None, offset=0) if b in dropped else b for b in kernel.buffers)
-    return replace(kernel, buffers=buffers)
+def _planned(
+    kernel: FusedKernel, space: Space, unaligned: frozenset[int], private: frozenset[int]
+) -> tuple[FusedKernel, Plan]:
+    """What nobody else reads stays in registers; where there are too few, it is computed again when it is needed."""
+    buffers = tuple(replace(b, param=None, offset=0) if b.param in private else b for b in kernel.buffers)
+    kernel = replace(kernel, buffers=buffers)
+    plan = make_plan(kernel, space, unaligned)
+    stored = {s.buffer for stage in full_stages(kernel) for s in stores(stage)}
+    left = [b.name for b in buffers if b.param is None and b.name in stored and b.name not in plan.cached]
+    if not left:
+        return kernel, plan
+    kernel = inlined(kernel, left)
+    return kernel, make_plan(kernel, space, unaligned)
 
 
 def _chain(space: Space, plan: Plan) -> int:
