@@ -11,6 +11,10 @@ from .bessel import i0 as i0
 from .bessel import i0e as i0e
 from .bessel import i1 as i1
 from .bessel import i1e as i1e
+from .bessel import j0 as j0
+from .bessel import j1 as j1
+from .bessel import y0 as y0
+from .bessel import y1 as y1
 from .entropies import entr as entr
 from .entropies import logit as logit
 from .entropies import xlog1py as xlog1py

@@ -1,4 +1,4 @@
-"""Modified Bessel functions of the first kind, of orders 0 and 1; ``i0e`` and ``i1e`` are scaled by exp(-|x|)."""
+"""Bessel functions of both kinds and modified ones, of orders 0 and 1; ``i0e`` and ``i1e`` are scaled by exp(-|x|)."""
 
 from __future__ import annotations
 
@@ -45,4 +45,32 @@ i1e: Any = special(
     "td.special.i1e(td.asarray([0.0])) -> [0.0]",
     WIDE,
     derivative={"self": lambda self, out: i0e(self) - sign(self) * out - _over(out, self, 0.5)},
+)
+j0: Any = special(
+    "j0",
+    "The Bessel function of the first kind of order 0.",
+    "td.special.j0(td.asarray([0.0])) -> [1.0]",
+    WIDE,
+    derivative={"self": lambda self: -j1(self)},
+)
+j1: Any = special(
+    "j1",
+    "The Bessel function of the first kind of order 1.",
+    "td.special.j1(td.asarray([0.0])) -> [0.0]",
+    WIDE,
+    derivative={"self": lambda self, out: j0(self) - _over(out, self, 0.5)},
+)
+y0: Any = special(
+    "y0",
+    "The Bessel function of the second kind of order 0; -inf at 0, NaN below.",
+    "td.special.y0(td.asarray([0.0])) -> [-inf]",
+    (0.5, 5.0),
+    derivative={"self": lambda self: -y1(self)},
+)
+y1: Any = special(
+    "y1",
+    "The Bessel function of the second kind of order 1; -inf at 0, NaN below.",
+    "td.special.y1(td.asarray([0.0])) -> [-inf]",
+    (0.5, 5.0),
+    derivative={"self": lambda self, out: y0(self) - out / self},
 )
