@@ -177,7 +177,7 @@ def to_sparse(x: Tensor, layout: Any) -> Any:
         )
     if not x.shape:
         raise ShapeError("to_sparse: a 0-d tensor has no places")
-    linear = np.flatnonzero(x._array)
+    linear = np.flatnonzero(x._host("to_sparse"))
     values = pick(by_name("reshape")(x, (-1,)), linear)
     return of_places(wanted, x.shape, linear, values)
 

@@ -24,6 +24,13 @@ from .tensor import EAGER, Tensor
 # The classes of tensors that nothing compiles for: a jitted function that is called with one runs as it is written.
 UNCOMPILED: set[type] = {MetaTensor}
 
+# The classes of tensors on other devices than the CPU that jitted functions are compiled for.
+COMPILED: set[type] = set()
+
+# Class -> what copies the elements of one of its tensors into the memory of another, by its kernel alone; it refuses
+# memory that must not be written.
+overwrite: dict[type, Callable[[Any, Any], None]] = {}
+
 LIBRARY = Library("device", "DEF")
 SCHEMA = "to(Tensor self, Device device, *, bool non_blocking=False) -> Tensor"
 

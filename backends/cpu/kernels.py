@@ -61,6 +61,10 @@ def _kernel_for(op: Operator) -> Callable[..., Any] | None:
     return array_kernel(op) if decl.kernel is not None else None
 
 
+# Told when operators have been declared and have their CPU kernels: other backends serve them too.
+declared_more: list[Callable[[], None]] = []
+
+
 def register() -> None:
     """Register a CPU kernel for every declared operator that describes one and has none yet."""
     for op in declared():
@@ -68,3 +72,5 @@ def register() -> None:
         if kernel is not None:
             kernel.__qualname__ = f"numpy_{op.schema.name}"
             LIBRARY.impl(op.name.partition("::")[2], kernel, DispatchKey.CPU)
+    for listener in declared_more:
+        listener()

@@ -7,7 +7,7 @@ from ...operators.declare import Declaration
 from ...registry.keys import DispatchKey
 from ...registry.library import Library
 from ...registry.operator import operators
-from .kernels import array_kernel
+from .kernels import array_kernel, declared_more
 
 
 def register(library: Library) -> None:
@@ -18,6 +18,8 @@ def register(library: Library) -> None:
             kernel = array_kernel(op)
             kernel.__qualname__ = f"numpy_{op.schema.name}"
             library.impl(rest, kernel, DispatchKey.CPU)
+    for listener in declared_more:
+        listener()
 
 
 register(sparse.LIBRARY)

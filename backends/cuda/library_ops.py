@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ...eager.tensor import Tensor
+from ...errors import BackendUnavailableError, OutOfMemoryError
+from ...operators.devices import INSTALL
 from ...operators.expr import Expr, constant_value, order
 from ...operators.rules import compute_dtype, operand_dtypes
 from ...operators.scalar import instantiate
@@ -16,7 +19,9 @@ from ...registry.dtypes import DType, bfloat16, float32
 from ...registry.operator import Operator
 from .casting import copied
 from .library import ArrayLibrary, library
+from .memory import empty_cache, is_out_of_memory
 from .operands import device_index, flattened, placed, spec_here
+from .streams import stream_at
 from .tensor import CudaTensor, cuda_tensor
 
 
@@ -74,19 +79,48 @@ def library_kernel(op: Operator) -> Callable[..., Any]:
     16-bit floats that the library may not know (bfloat16) are computed as float32 and rounded once.
     """
     decl, name = op.decl, op.schema.name
+    by_position = decl.kind in ("gather", "scatter") or op.schema.namespace == "sparse"
 
     def kernel(*args: Any, **options: Any) -> Any:
-        args = placed(name, args, constants=False, indices=decl.kind in ("gather", "scatter"))
-        spec = decl.meta(*args, **options)
+        args = placed(name, args, decl.kind == "quantized", by_position)
         index = device_index(name, flattened(args))
+        spec = decl.meta(*(spec_here(value, index) for value in args), **options)
         found = library()
 
-        with found.on(index):
-            given = [_payload(found, value) for value in args]
-            result = decl.kernel(found.xp, *given, **options)
-            return _wrapped(found, result, spec, index)
+        def run() -> Any:
+            with found.on(index):
+                given = [_payload(found, value) for value in args]
+                return _wrapped(found, decl.kernel(found.xp, *given, **options), spec, index)
+
+        return guarded(name, index, run)
 
     return kernel
+
+
+def guarded(name: str, index: int, run: Callable[[], Any]) -> Any:
+    """What a call of the array library gives; it is tried again with the cache given back if memory runs out.
+
+    Raises:
+        OutOfMemoryError: the device has no memory for it.
+        BackendUnavailableError: a library that cupy needs is not installed.
+    """
+    try:
+        return run()
+    except ImportError as fault:
+        raise BackendUnavailableError(
+            f"{name}: cupy cannot load a library of the CUDA toolkit: {fault}; {INSTALL} brings them"
+        ) from None
+    except Exception as fault:
+        if not is_out_of_memory(fault):
+            raise
+    gc.collect()
+    empty_cache()
+    try:
+        return run()
+    except Exception as fault:
+        if not is_out_of_memory(fault) or isinstance(fault, OutOfMemoryError):
+            raise
+        raise OutOfMemoryError(f"{name}: cuda:{index} has no memory for it: {fault}") from None
 
 
 def _payload(found: ArrayLibrary, value: Any) -> Any:
@@ -94,8 +128,9 @@ def _payload(found: ArrayLibrary, value: Any) -> Any:
         return tuple([_payload(found, one) for one in value])
     if isinstance(value, CudaTensor):
         data = value._data
+        data.buffer.used_by(stream_at(data.layout.index))
         return found.view(copied(data, float32) if data.dtype is bfloat16 else data)
-    return value
+    return found.xp.asarray(value._array) if isinstance(value, Tensor) else value
 
 
 def _wrapped(found: ArrayLibrary, result: Any, spec: Any, index: int) -> Any:

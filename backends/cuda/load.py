@@ -7,19 +7,20 @@ from typing import Any
 
 from ...eager import inplace
 from ...eager.tensor import Tensor, wrap
+from ...eager.transfer import COMPILED, arrivals, overwrite, to_device
 from ...eager.transfer import LIBRARY as TRANSFERS
-from ...eager.transfer import UNCOMPILED, arrivals, to_device
 from ...errors import ArgumentError
 from ...operators.declare import LIBRARY, Declaration
 from ...operators.devices import NO_BACKEND, await_cuda
-from ...registry.handle import Handle
 from ...registry.keys import DispatchKey
+from ...registry.library import Handle, Library
 from ...registry.operator import Operator, lock, operators
 from ...registry.values import describe
-from . import copies, devices, indexing, interop, making
+from ..cpu.kernels import declared_more
+from . import copies, devices, indexing, interop, making, products
 from . import toolkit as tools
 from .arrays import contiguous_layout
-from .casting import contiguous, copied
+from .casting import contiguous, convert_into, copied
 from .elementwise import elementwise_kernel
 from .folds import reduction_kernel, scan_kernel
 from .library_ops import library_kernel
@@ -39,6 +40,7 @@ OWN: dict[str, Maker] = {
     "td::clone": making.clone_kernel,
     "td::contiguous": making.contiguous_kernel,
     "td::concat": making.concat_kernel,
+    "td::matmul": products.matmul_kernel,
     "td::random_bits": making.bits_kernel,
     "td::random_split": making.split_kernel,
     "td::random_fold_in": making.fold_kernel,
@@ -50,6 +52,8 @@ OWN: dict[str, Maker] = {
     "td::index_put": indexing.index_put_kernel,
     "td::nonzero": indexing.nonzero_kernel,
 }
+SERVED = {"td": LIBRARY, "sparse": Library("sparse", "IMPL"), "quantized": Library("quantized", "IMPL")}
+"""The namespaces of tandem's own operators, and what registers for them."""
 _handles: list[Handle] = []
 _made: dict[Operator, Callable[..., Any] | None] = {}
 
@@ -98,18 +102,28 @@ def load() -> None:
     with lock:
         if _handles:
             return
-        for op in list(operators.values()):
-            if op.schema.namespace == "td" and not op.registered(DispatchKey.CUDA):
-                if op not in _made:
-                    _made[op] = kernel_of(op)
-                kernel = _made[op]
-                if kernel is not None:
-                    kernel.__qualname__ = f"cuda_{op.schema.name}"
-                    _handles.append(LIBRARY.impl(op.name.partition("::")[2], kernel, DispatchKey.CUDA))
+        _serve()
         _handles.append(TRANSFERS.impl("to", _from_cuda, DispatchKey.CUDA))
         arrivals["cuda"] = _to_cuda
-        UNCOMPILED.add(CudaTensor)
+        COMPILED.add(CudaTensor)
+        overwrite[CudaTensor] = _overwrite
         NO_BACKEND.pop("cuda").remove()
+        declared_more.append(_serve)
+
+
+def _serve() -> None:
+    """Register a kernel for every operator of tandem's that has none yet."""
+    with lock:
+        for op in list(operators.values()):
+            namespace, _, rest = op.name.partition("::")
+            if namespace not in SERVED or op.registered(DispatchKey.CUDA):
+                continue
+            if op not in _made:
+                _made[op] = kernel_of(op)
+            kernel = _made[op]
+            if kernel is not None:
+                kernel.__qualname__ = f"cuda_{op.schema.name}"
+                _handles.append(SERVED[namespace].impl(rest, kernel, DispatchKey.CUDA))
 
 
 def unload() -> None:
@@ -118,7 +132,9 @@ def unload() -> None:
         if _handles:
             NO_BACKEND["cuda"] = await_cuda()
             arrivals.pop("cuda", None)
-            UNCOMPILED.discard(CudaTensor)
+            declared_more.remove(_serve)
+            COMPILED.discard(CudaTensor)
+            overwrite.pop(CudaTensor, None)
             while _handles:
                 _handles.pop().remove()
 
@@ -138,6 +154,11 @@ def device_named(device: str | None, what: str) -> str:
         raise devices.refuse(what, device or "cuda")
     load()
     return devices.device_of(device).name
+
+
+def _overwrite(target: CudaTensor, value: CudaTensor) -> None:
+    """Copy a tensor's elements into the memory of another one of its shape."""
+    convert_into(target._data, value._data)
 
 
 # -- transfers ---------------------------------------------------------------------------------------------------------

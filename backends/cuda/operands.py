@@ -10,9 +10,10 @@ import numpy as np
 
 from ...eager.tensor import Tensor
 from ...errors import DeviceError
+from ...operators.devices import elsewhere as elsewhere
 from ...operators.quiet import quietly
 from ...registry.dtypes import DType, float32
-from ...registry.values import TensorSpec, describe
+from ...registry.values import TensorSpec
 from .copies import to_device
 from .tensor import CudaTensor, cuda_tensor
 
@@ -48,14 +49,6 @@ def device_index(name: str, values: Iterable[Any]) -> int:
     if found is None:
         raise DeviceError(f"{name}: no argument lies on a CUDA device")
     return found._data.layout.index
-
-
-def elsewhere(name: str, value: Any, other: Any) -> DeviceError:
-    """The error of two tensors on two devices."""
-    return DeviceError(
-        f"{name}: {describe(value)} lies on {value.device} and {describe(other)} on {other.device}; move one of them "
-        f"with .to({other.device!r})"
-    )
 
 
 def flattened(args: Iterable[Any]) -> Iterable[Any]:

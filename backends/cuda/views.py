@@ -91,7 +91,7 @@ def view_kernel(op: Operator, copied: Callable[[CudaTensor], CudaTensor]) -> Cal
         x = self._data
         try:
             found = known[x.layout, args]
-        except KeyError:
+        except (KeyError, TypeError):  # a new one, or arguments that the rule refuses
             found = look(x, self, args)
         if found is not None:
             return cuda_view(DeviceArray(x.ptr + found[1], found[0], x.buffer), self)

@@ -100,6 +100,21 @@ class ArrayDouble:
         """An array of the double's memory with the elements of an ndarray."""
         return copies.to_device(np.asarray(found), index)
 
+    def gemm(self, m, n, k, a, b, c, count):
+        """What ``cublasGemmStridedBatchedEx`` does: matrices by columns."""
+
+        def matrices(side, rows, columns):
+            size, stored = side.dtype.itemsize, (columns, rows) if side.transposed else (rows, columns)
+            assert side.lead >= max(stored[0], 1), "a leading dimension that cuBLAS refuses"
+            length = ((count - 1) * side.step + (stored[1] - 1) * side.lead + stored[0]) * size
+            memory = (ctypes.c_char * length).from_address(side.ptr)
+            strides = (side.step * size, size, side.lead * size)
+            found = np.ndarray((count, *stored), side.dtype.np, memory, 0, strides)
+            return found.transpose(0, 2, 1) if side.transposed else found
+
+        wide = np.float32 if a.dtype.itemsize == 2 else a.dtype.np
+        matrices(c, m, n)[...] = matrices(a, m, k).astype(wide) @ matrices(b, k, n).astype(wide)
+
     def on(self, index):
         """A context manager: what is computed, is computed on a device."""
         return np.errstate(all="ignore")
