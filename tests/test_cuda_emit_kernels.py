@@ -12,6 +12,8 @@ from cuda_host.build import HostModule, missing
 from cuda_host.programs import Program, check_batch, compile_nvrtc, ptx_of, thread_program
 from lowering_harness import close, eager, graph_of
 from tandem.backends.cuda.emit.kernel import module_source
+from tandem.backends.cuda.emit.nodes import EMIT
+from tandem.operators.expr import NODES
 
 pytest.importorskip("cupy", reason="NVRTC comes through cupy: pip install 'tandem-dispatch[cuda]'")
 pytestmark = pytest.mark.skipif(missing() is not None, reason=missing() or "")
@@ -169,6 +171,23 @@ def check_cases(names, aligned=True):
 def _tolerance(arrays):
     """NumPy's own sums of float32 are off by some units in the sixth digit."""
     return 2e-4 if all(a.dtype.itemsize >= 4 for a in arrays) else None
+
+
+def test_every_node_has_code():
+    """Those of complex numbers alone have none."""
+    assert {name for name, row in NODES.items() if row.kinds != "c" and row.result != "complex"} == set(EMIT)
+
+
+def test_large_arrays_have_wide_indices():
+    def index_types(function, shape):
+        whole = np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), shape, (0,) * len(shape))
+        text = module_source(Program(graph_of(function, whole), "n0").written())
+        assert compile_nvrtc(text, 90) == ""
+        return "long long" in text.split("__global__")[1]
+
+    for function in (lambda x: x + 1, td.sum, lambda x: td.softmax(x), lambda x: td.sum(x, 0)):
+        assert index_types(function, (65536, 40000))
+        assert not index_types(function, (1024, 40000))
 
 
 def test_sampled_kernels():
