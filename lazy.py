@@ -164,6 +164,11 @@ def cuda_backend() -> ModuleType:
     return module(f"{__package__}.backends.cuda.load")
 
 
+def cuda_compiler() -> ModuleType:
+    """What compiles graphs for ``"cuda"``."""
+    return module(f"{__package__}.backends.cuda.compile")
+
+
 def networkx() -> ModuleType:
     return module("networkx")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..eager.tensor import Tensor
+from ..lowering.evaluate import payload
 from ..lowering.passes import remove_dead_code
 from ..lowering.rewrite import copy_node, has_effects, new_node
 from ..registry.operator import find
@@ -44,7 +44,7 @@ class Backward:
         Args:
             given: a tensor or a number for each of the graph's inputs.
         """
-        arrays = [item._array if isinstance(item, Tensor) else item for item in given]
+        arrays = [payload(item) for item in given]
         results = self.function(*arrays) if self._runs else ()
         return [
             results[which] if computed else None if which is None else given[which]

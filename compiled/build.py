@@ -21,7 +21,7 @@ from ..tracer.trace import Trace, tracing
 from ..tracer.verify import verify
 from .arguments import Arguments, Bound
 from .externals import externals_of
-from .leaves import LeafGuard, guard_of
+from .leaves import LeafGuard, device_key, guard_of
 from .outputs import OutputPlan, plan_outputs
 from .ranges import ranges_of
 from .specialization import Specialization
@@ -38,7 +38,7 @@ def _tracer_of(trace: Trace, guard: LeafGuard, leaf: Any) -> Any:
         return TracerScalar(trace, trace.graph.add_input(scalar_spec(guard.type), guard.type), leaf)
     if guard.kind not in MOVING:
         return leaf
-    value = trace.graph.add_input(TensorSpec(tuple(guard.shape), as_dtype(guard.dtype), "cpu"))
+    value = trace.graph.add_input(TensorSpec(tuple(guard.shape), as_dtype(guard.dtype), guard.device))
     tensor = make_tracer(trace, value)
     Aliases(value, "an argument", is_written_back=True).add(tensor)
     return tensor
@@ -129,6 +129,8 @@ def containers(treedef: TreeDef, leaves: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _captured_key(tensor: Any) -> tuple[Any, ...]:
+    if type(tensor) is not Tensor:
+        return device_key(tensor, tensor.device)
     array = tensor._array
     return (Tensor, array.dtype, array.shape, array.flags.c_contiguous, tensor._keys)
 

@@ -11,7 +11,7 @@ from ..eager.meta import TRACING
 from ..eager.node import Dropped, Named, Node, version_of
 from ..eager.plans import Active, Rule
 from ..eager.storage import Hold
-from ..eager.tensor import Tensor, storage_of, wrap
+from ..eager.tensor import EAGER, Tensor, storage_of, wrap
 from ..errors import AutogradError, VersionError
 from ..registry.keys import AUTOGRAD
 from ..registry.state import state
@@ -167,7 +167,7 @@ class CompiledNode(Node):
                 version: Any = None
             elif place in shown:
                 version = Hold(storage_of(value))
-                value = wrap(value._array)
+                value = wrap(value._array) if type(value) is Tensor else value._alias()
             else:
                 version = version_of(value)
             saved.append(value)
@@ -213,5 +213,5 @@ class CompiledNode(Node):
         recording = AUTOGRAD & ~state.exclude
         values = (*cotangents, *(v for v in self.saved or () if recording and isinstance(v, Tensor)))
         return not state.include & TRACING and all(
-            v is None or (type(v) is Tensor and not v._keys & recording) for v in values
+            v is None or (type(v) in EAGER and not v._keys & recording) for v in values
         )

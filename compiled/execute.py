@@ -7,17 +7,23 @@ from typing import Any
 
 import numpy as np
 
+from .. import lazy
 from ..backends.cpu import compile as _cpu_compile  # noqa: F401 - registers the CPU's compiler
 from ..eager.storage import owner_of
-from ..eager.tensor import Tensor, wrap
-from ..lowering.evaluate import interpret
-from ..lowering.lowered import Executable, Lowered, lower
+from ..eager.tensor import Tensor, storage_of, wrap
+from ..lowering.evaluate import interpret, payload
+from ..lowering.lowered import Executable, Lowered, device_of, lower
 from ..tracer.graph import Graph
 
 
 def lower_graph(program: Graph) -> Lowered | None:
     """A lowered graph; None for one without anything to run."""
-    return lower(program) if program.nodes else None
+    if not program.nodes:
+        return None
+    device = device_of(program)
+    if device.startswith("cuda"):
+        lazy.cuda_compiler()
+    return lower(program, device)
 
 
 def make_executable(program: Graph) -> Executable | None:
@@ -35,12 +41,12 @@ def run(executable: Executable, program: Graph, parameters: Sequence[Any]) -> li
         parameters: a tensor or a Python scalar for each of the graph's parameters.
     """
     given = [_payload(item) for item in parameters]
-    owners = {id(owner_of(array)) for array in given if isinstance(array, np.ndarray)}
+    owners = {_owner(item) for item in given if isinstance(item, (np.ndarray, Tensor))}
     if any(type(item) in (int, complex) and not _fits_machine(item) for item in given):
         results = interpret(program, given)
     else:
         results = executable.run(given)
-    return [wrap(_own(array, owners)) for array in results]
+    return [_own(found, owners) for found in results]
 
 
 def _fits_machine(number: int | complex) -> bool:
@@ -49,20 +55,26 @@ def _fits_machine(number: int | complex) -> bool:
 
 
 def _payload(item: Any) -> Any:
-    """What the executable takes for a parameter: a C-contiguous array, or the number."""
-    if not isinstance(item, Tensor):
-        return item
-    array = item._array
-    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+    """What the executable takes for a parameter: a C-contiguous array, a tensor of another device, or the number."""
+    item = payload(item)
+    return np.ascontiguousarray(item) if type(item) is np.ndarray and not item.flags.c_contiguous else item
 
 
-def _own(array: Any, owners: set[int]) -> Any:
-    """The array, copied if it lies in the memory of an argument or of an earlier result.
+def _owner(item: Any) -> int:
+    """What identifies the memory of an array or a tensor."""
+    return id(storage_of(item).owner if isinstance(item, Tensor) else owner_of(item))
+
+
+def _own(found: Any, owners: set[int]) -> Tensor:
+    """A result as a tensor, copied if it lies in the memory of an argument or of an earlier result.
 
     The passes may find that ``x * 1`` is ``x``; the caller still gets a tensor that can be written without changing x.
     So does one who gets repeated elements: the interpreter's expanded views are read-only, compiled code writes out.
     """
-    if id(owner_of(array)) in owners or not array.flags.writeable:
-        array = array.copy()
-    owners.add(id(owner_of(array)))
-    return array
+    if isinstance(found, Tensor):
+        if _owner(found) in owners:
+            found = found.clone()
+    elif id(owner_of(found)) in owners or not found.flags.writeable:
+        found = found.copy()
+    owners.add(_owner(found))
+    return found if isinstance(found, Tensor) else wrap(found)

@@ -15,11 +15,12 @@ from ..eager.level_stack import named_axes, stack
 from ..eager.levels import Level, LevelTensor, unwrap
 from ..eager.tensor import Tensor
 from ..eager.transfer import UNCOMPILED
-from ..registry.keys import AUTOGRAD, CPU_KEYS, GRAD_CPU_KEYS
+from ..operators.devices import assuming
+from ..registry.keys import AUTOGRAD, autograd_keys
 from ..registry.native_type import NativeCallable, accept_entries
 from ..registry.observe import observed, unobserved
 from ..registry.state import state
-from ..tracer.trace import current_trace
+from ..tracer.trace import is_tracing
 from .arguments import Arguments, Bound, as_names, as_numbers
 from .batches import Batches, innermost
 from .build import containers, specialize
@@ -29,7 +30,7 @@ from .explain import explain
 from .externals import reaches_recorded
 from .forwards import Forwards
 from .joint import specialize_joint
-from .leaves import is_plain, leaf_key
+from .leaves import is_plain, key_on, leaf_key
 from .native import NativeEntry
 from .outputs import CapturedValueError
 from .recorded import MISSED, Recorder, meta_at
@@ -83,7 +84,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
             result = self._recorder.answered(values)
             if result is not MISSED:
                 return result
-        if current_trace() is not None or modes.active():  # what is open sees every call
+        if is_tracing() or modes.active():  # what is open sees every call
             return self._fn(*args, **kwargs)
         observer = observed()
         if observer is not None:  # the compiled code runs as it does when nobody watches
@@ -143,10 +144,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         if not state.exclude & AUTOGRAD and all(is_plain(leaf, exclude) for leaf in raw):
             needs = [meta_at(level, leaf) is not None for leaf in bound.leaves]
             below = bound._replace(leaves=raw)
-            keys = tuple(
-                (*key[:-1], GRAD_CPU_KEYS if need else CPU_KEYS) if key[0] is Tensor else key
-                for key, need in zip(self._keys(below), needs)
-            )
+            keys = tuple(_recorded(key, need) for key, need in zip(self._keys(below), needs))
             found, scalars = self._answer(below, keys)
             derivative = found.derivative
             if derivative is not None and not derivative.captured and not found.overlaps(raw):
@@ -281,18 +279,39 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
     def lower(self, /, *args: Any, **kwargs: Any) -> Lowered:
         """Trace and lower the function on these arguments.
 
-        Returns:
-            What was chosen to run each part: ``.kernels()``, ``.llvm_ir()``, and ``.compile()``.
-        """
-        return Lowered(self._specialized(args, kwargs), self._arguments)
+        Args:
+            args, kwargs: as in a call. The keyword ``device`` says what to lower for, unless the function itself takes
+                a parameter of that name: ``device="cuda"`` has all tensors that lie on the CPU or on ``"meta"`` count
+                as CUDA tensors, without a GPU.
 
-    def _specialized(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialization:
+        Returns:
+            What was chosen to run each part: ``.kernels()``, ``.llvm_ir()`` or ``.cuda_source()``, and ``.compile()``.
+        """
+        device = None if "device" in self.__signature__.parameters else kwargs.pop("device", None)
+        return Lowered(self._specialized(args, kwargs, device), self._arguments)
+
+    def _specialized(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], device: str | None = None
+    ) -> Specialization:
         bound = self._arguments.bind(args, kwargs)
-        return specialize(self._fn, self._arguments, bound, self._keys(bound))
+        keys = self._keys(bound)
+        if device is None or device == "cpu":
+            return specialize(self._fn, self._arguments, bound, keys)
+        with assuming(device) as name:
+            moved = tuple(key_on(name, key) for key in keys)
+            return specialize(self._fn, self._arguments, bound, moved)
 
 
 def _form(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, tuple[str, ...]]:
     return len(args), tuple(kwargs)
+
+
+def _recorded(key: tuple[Any, ...], need: bool) -> tuple[Any, ...]:
+    """A leaf's key with the autograd keys of its backend, or without any."""
+    if key[0] is not Tensor:
+        return key
+    keys = key[-1] & ~AUTOGRAD
+    return (*key[:-1], keys | autograd_keys(keys) if need else keys)
 
 
 def _cache_key(bound: Bound, keys: Keys) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import pytree
-from ..eager.tensor import wrap
+from ..eager.tensor import Tensor, wrap
 from ..registry.native_type import NativeCallable, accept_entries
 from ..tracer.graph import Graph, Value
 from .arguments import Arguments
@@ -48,7 +48,7 @@ class GraphFunction(NativeCallable):  # type: ignore[misc]
         found.hits += 1
         self._native.link(found, self._arguments, (len(given), ()))
         if found.executable is None:
-            return tuple([wrap(np.array(given[self.graph.inputs.index(o)])) for o in self.graph.outputs])
+            return tuple([_copied(given[self.graph.inputs.index(o)]) for o in self.graph.outputs])
         return tuple(run(found.executable, self.graph, given))
 
     @property
@@ -85,6 +85,11 @@ class GraphFunction(NativeCallable):  # type: ignore[misc]
             ranges=(),
             executable=make_executable(graph),
         )
+
+
+def _copied(given: Any) -> Tensor:
+    """A new tensor with the elements of an argument."""
+    return given.clone() if isinstance(given, Tensor) else wrap(np.array(given))
 
 
 def tuple_of(count: int) -> pytree.TreeDef:

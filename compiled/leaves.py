@@ -14,9 +14,10 @@ import numpy as np
 
 from ..eager.meta_tensor import MetaTensor
 from ..eager.tensor import Tensor
+from ..eager.transfer import COMPILED
 from ..errors import ArgumentError, UnsupportedError
 from ..registry.dtypes import DType, as_dtype
-from ..registry.keys import AUTOGRAD, CPU_KEYS, from_bits
+from ..registry.keys import AUTOGRAD, CPU_KEYS, DispatchKey, from_bits
 from ..registry.native_type import NativeCallable
 from ..registry.values import SCALARS, converters, describe
 from ..tracer.trace import check_alive
@@ -52,6 +53,7 @@ class LeafGuard:
         contiguous: whether it is C-contiguous.
         keys: key set of a tensor.
         value: of a fixed leaf, or the :class:`Same` of an object.
+        device: where a tensor lies.
     """
 
     kind: str
@@ -61,12 +63,14 @@ class LeafGuard:
     contiguous: bool = True
     keys: int = 0
     value: Any = None
+    device: str = "cpu"
 
     def __str__(self) -> str:
         if self.kind in ("tensor", "array"):
             layout = "" if self.contiguous else ", not contiguous"
             grad = ", requires_grad" if self.keys & AUTOGRAD else ""
-            return f"{self.type.__name__} {self.dtype}[{','.join(map(str, self.shape))}]{layout}{grad}"
+            where = "" if self.device == "cpu" else f" on {self.device}"
+            return f"{self.type.__name__} {self.dtype}[{','.join(map(str, self.shape))}]{where}{layout}{grad}"
         if self.kind == "scalar":
             return f"a Python {self.type.__name__}"
         return f"left to its default {self.value!r}" if self.type in SCALARS else repr(self.value)
@@ -117,9 +121,24 @@ def _tensor_key(value: Any) -> tuple[Any, ...]:
     return (Tensor, array.dtype, array.shape, array.flags.c_contiguous, keys)
 
 
+def device_key(value: Any, device: str) -> tuple[Any, ...]:
+    """The key of a tensor whose class is that of a device; the key set stays at the end."""
+    return (Tensor, value.dtype.np, value.shape, value.is_contiguous(), device, value._keys)
+
+
+def key_on(device: str, key: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The key of a CPU tensor or an array as if it lay on a CUDA device; others as they are."""
+    if key[0] not in (Tensor, np.ndarray, np.generic) or len(key) == 6:
+        return key
+    contiguous = key[3] if len(key) > 3 else True
+    return (Tensor, *key[1:3], contiguous, device, 1 << DispatchKey.CUDA)
+
+
 def is_plain(value: Any, exclude: int) -> bool:
     """Whether a leaf is what compiled code takes: no value of a level or a trace, and recorded by nobody."""
-    return not isinstance(value, Tensor) or (type(value) is Tensor and not value._keys & AUTOGRAD & ~exclude)
+    if not isinstance(value, Tensor):
+        return True
+    return (type(value) is Tensor or type(value) in COMPILED) and not value._keys & AUTOGRAD & ~exclude
 
 
 def _check_keys(value: Any) -> None:
@@ -160,6 +179,8 @@ def leaf_key(value: Any, identity: bool = False) -> tuple[Any, ...]:
     if found is not None:
         return found(value)
     if isinstance(value, Tensor):
+        if type(value) in COMPILED:
+            return device_key(value, value.device)
         raise _refuse_subclass(value)
     if isinstance(value, np.generic):
         return (np.generic, as_dtype(value.dtype).np, ())
@@ -194,7 +215,8 @@ def guard_of(key: tuple[Any, ...]) -> LeafGuard:
     """The guard that a key stands for."""
     head = key[0]
     if head is Tensor:
-        return LeafGuard("tensor", Tensor, *key[1:])
+        device = key[4] if len(key) == 6 else "cpu"
+        return LeafGuard("tensor", Tensor, key[1], key[2], key[3], key[-1], None, device)
     if head is np.ndarray:
         return LeafGuard("array", np.ndarray, *key[1:])
     if head is np.generic:

@@ -14,12 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import pytree
+from ..eager.dunders import by_name
 from ..eager.levels import Level, LevelTensor, unwrap, wrap_level
 from ..eager.meta import AutogradMeta
 from ..eager.node import Named
 from ..eager.plans import Active, Rule
 from ..eager.record import edge_of
 from ..eager.tensor import Tensor, require_grad, wrap
+from ..lowering.evaluate import payload
 from ..registry.keys import AUTOGRAD
 from ..registry.native_type import NativeCallable, accept_entries
 from ..registry.state import adjusted, state
@@ -117,7 +119,7 @@ class Recorder:
             writes.check("a jitted function", parameters, found.outputs.written)
         for limits in found.ranges:
             limits.check(parameters)
-        results = derivative.forward(*[p._array if isinstance(p, Tensor) else p for p in parameters])
+        results = derivative.forward(*map(payload, parameters))
         fixed = tuple([bound.leaves[place] for place in derivative.fixed])
         return self._finish(found, leaves, fixed, parameters, results, level)
 
@@ -293,7 +295,10 @@ def meta_at(level: Level, leaf: Any) -> AutogradMeta | None:
 
 def _placeholder(value: Any) -> Any:
     """What is passed for an argument that the gradients do not depend on."""
-    return wrap(np.zeros(value.spec.shape, value.spec.dtype.np))
+    spec = value.spec
+    if spec.device == "cpu":
+        return wrap(np.zeros(spec.shape, spec.dtype.np))
+    return by_name("full")(spec.shape, 0, dtype=spec.dtype, device=spec.device)
 
 
 def _cut(out: Any, places: frozenset[int]) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..eager.tensor import Tensor
 from ..pytree import TreeDef
 from ..registry.values import SCALARS
 from ..tracer.graph import Graph, derive
@@ -134,5 +135,7 @@ class Specialization:
 
 
 def _unchanged(guard: LeafGuard, tensor: Any) -> bool:
+    if type(tensor) is not Tensor:
+        return bool((tensor._keys, tensor.shape, tensor.device) == (guard.keys, guard.shape, guard.device))
     array = tensor._array
     return bool(tensor._keys == guard.keys and array.shape == guard.shape and array.dtype == guard.dtype)

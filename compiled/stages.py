@@ -36,8 +36,26 @@ class Lowered:
         return self._ask("kernels")
 
     def llvm_ir(self) -> str:
-        """The LLVM IR that was emitted."""
+        """The LLVM IR that was emitted.
+
+        Raises:
+            LoweringError: it was lowered for CUDA; see :meth:`cuda_source`.
+        """
         return str(self._ask("llvm_ir"))
+
+    def cuda_source(self) -> str:
+        """The CUDA C that was emitted; no GPU, driver or cupy is needed for it.
+
+        Raises:
+            LoweringError: it was lowered for the CPU; give ``lower`` CUDA tensors or ``device="cuda"``.
+
+        >>> import tandem as td
+        >>> f = td.jit(lambda x, w: td.relu(x * w))
+        >>> text = f.lower(td.ones(8), td.ones(8), device="cuda").cuda_source()
+        >>> "__global__" in text, "td::relu" in text
+        (True, True)
+        """
+        return str(self._ask("cuda_source"))
 
     def compile(self) -> Compiled:
         """Compile to something that is called with arguments of the kind it was lowered for."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..eager.inplace import check_writable
 from ..eager.tensor import Tensor, storage_of
+from ..eager.transfer import overwrite
 from ..errors import UnsupportedError
 from ..tracer.aliases import Aliases
 from ..tracer.graph import Graph, Value
@@ -49,10 +50,14 @@ def overlaps(parameters: Sequence[Any], written: Sequence[int]) -> bool:
     """Whether the memory of a written parameter is also that of another parameter."""
     tensors = [(index, item) for index, item in enumerate(parameters) if isinstance(item, Tensor)]
     return any(
-        index != place and np.may_share_memory(item._array, parameters[place]._array)
-        for place in written
-        for index, item in tensors
+        index != place and _may_share(item, parameters[place]) for place in written for index, item in tensors
     )
+
+
+def _may_share(one: Tensor, other: Tensor) -> bool:
+    if type(one) is Tensor and type(other) is Tensor:
+        return np.may_share_memory(one._array, other._array)
+    return storage_of(one).owner is storage_of(other).owner
 
 
 def check(name: str, parameters: Sequence[Any], written: Sequence[int]) -> None:
@@ -74,5 +79,8 @@ def write_back(parameters: Sequence[Any], values: Sequence[tuple[int, Any]]) -> 
     """Copy new values into the memory of parameters."""
     for place, value in values:
         target = parameters[place]
-        np.copyto(target._array, value._array)
+        if type(target) is Tensor:
+            np.copyto(target._array, value._array)
+        else:
+            overwrite[type(target)](target, value)
         storage_of(target).version += 1

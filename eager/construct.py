@@ -17,6 +17,7 @@ from ..errors import (
     UnsupportedError,
     ValueArgumentError,
 )
+from ..operators.devices import assumed
 from ..registry.binding import device_name
 from ..registry.devices import is_outside
 from ..registry.dtypes import DEFAULT_COMPLEX, DEFAULT_FLOAT, DType, as_dtype, uint64
@@ -112,6 +113,9 @@ def check_device(device: str | None) -> str | None:
     if device is None or device == "cpu":
         return device
     name = device_name(device)
+    instead = assumed(name)
+    if instead is not None:
+        return instead
     kind, _, index = name.partition(":")
     if kind == "cuda":
         return str(lazy.cuda_backend().device_named(name, "asarray"))

@@ -56,8 +56,11 @@ def check_fits(name: str, target: Any, result: TensorSpec) -> None:
 
 def check_writable(name: str, target: Tensor) -> None:
     """Refuse memory that must not be written: read-only, or several elements in one place."""
-    array = target._array
-    if not array.flags.writeable:
+    if type(target) is Tensor:
+        writable = target._array.flags.writeable
+    else:
+        writable = all(step or size < 2 for step, size in zip(target.strides, target.shape))
+    if not writable:
         raise UnsupportedError(
             f"{name}: the memory of {describe(target)} is read-only (a broadcast view, or a read-only NumPy array); "
             "write into a copy: x.clone()"

@@ -22,7 +22,7 @@ def call(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any
     Raises:
         LoweringError: the results are not what the operator's shape rule has promised.
     """
-    backend = 1 << BACKEND_OF_DEVICE[node.outputs[0].spec.device.partition(":")[0]] if node.outputs else 1
+    backend = 1 << BACKEND_OF_DEVICE[_device_of(node).partition(":")[0]]
     before = set_keys(0, EVERY_KEY & ~backend)
     try:
         found = node.op.dispatch(backend, args, kwargs)
@@ -31,6 +31,13 @@ def call(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any
     results = tuple(found) if isinstance(found, (tuple, list)) else () if found is None else (found,)
     check(node, results)
     return results
+
+
+def _device_of(node: Node) -> str:
+    """Where a node is computed: where its results lie, or what it takes if that is all or is moved from there."""
+    if node.outputs and getattr(node.op.decl, "kind", "") != "transfer":
+        return node.outputs[0].spec.device
+    return next((value.spec.device for value in node.inputs if value.weak is None), "cpu")
 
 
 def check(node: Node, results: tuple[Any, ...]) -> None:
@@ -51,6 +58,11 @@ def as_argument(value: Value, given: Any) -> Any:
     return given if isinstance(given, Tensor) else wrap(np.asarray(given))
 
 
+def payload(item: Any) -> Any:
+    """What executables take and give for a tensor: the ndarray of one on the CPU; one on another device itself."""
+    return item._array if type(item) is Tensor else item
+
+
 def last_uses(graph: Graph) -> list[list[Value]]:
     """For each node the values that nothing reads after it."""
     kept = {o for o in graph.outputs if isinstance(o, Value)}
@@ -67,10 +79,10 @@ def interpret(graph: Graph, given: list[Any]) -> list[Any]:
 
     Args:
         graph: the graph.
-        given: an array or a Python scalar for each of ``graph.parameters``.
+        given: an array (a tensor where it lies on another device) or a Python scalar for each of ``graph.parameters``.
 
     Returns:
-        one array per output; outputs that are no values come as they are.
+        one array or tensor per output; outputs that are no values come as they are.
     """
     env: dict[Value, Any] = {v: as_argument(v, a) for v, a in zip(graph.parameters, given, strict=True)}
     for node, dying in zip(graph.nodes, last_uses(graph), strict=True):
@@ -83,4 +95,4 @@ def interpret(graph: Graph, given: list[Any]) -> list[Any]:
 
 
 def _result(value: Any) -> Any:
-    return value._array if isinstance(value, Tensor) else np.asarray(value)
+    return payload(value) if isinstance(value, Tensor) else np.asarray(value)

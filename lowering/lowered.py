@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from .. import config
-from ..errors import BackendUnavailableError
+from ..errors import BackendUnavailableError, LoweringError
 from ..tracer.graph import Graph, Value
 from .evaluate import interpret
 from .fusion import Partition
@@ -34,14 +34,19 @@ class Backend(NamedTuple):
         target: what it can compute.
         compile: makes an executable.
         source: the code that it emits, as text.
+        language: what that is written in: ``"LLVM IR"`` or ``"CUDA C"``.
+        why_not: why an optimised graph is interpreted all the same; None if it is compiled.
     """
 
     target: Callable[[], Target]
     compile: Callable[[Lowered], Executable]
     source: Callable[[Lowered], str]
+    language: str = "LLVM IR"
+    why_not: Callable[[Graph], str | None] = lambda graph: None
 
 
 backends: dict[str, Backend] = {}
+_NOT_NATIVE = "native code is off (TANDEM_NATIVE=0) or not available"
 
 
 def register_backend(device: str, backend: Backend) -> None:
@@ -71,19 +76,23 @@ class Lowered:
 
     Attributes:
         graph: the graph that was traced.
+        device: where it runs.
         optimized: the graph after the passes.
         folded: the constants that the passes have computed: (value, tensor).
         native: whether it is compiled; else the optimised graph is interpreted with the eager kernels.
+        why_not: why it is interpreted.
         steps: what runs, in order (empty where it is interpreted).
         storages: the values that get a fresh buffer because a result lies in it.
         outputs: what each result is.
         memory: where the intermediates lie.
     """
 
-    def __init__(self, graph: Graph, backend: Backend | None):
-        self.graph, self.backend = graph, backend
-        self.native = backend is not None
+    def __init__(self, graph: Graph, backend: Backend | None, device: str = "cpu"):
+        self.graph, self.device = graph, device
         self.optimized = optimize(graph)
+        self.why_not = _NOT_NATIVE if backend is None else backend.why_not(self.optimized)
+        self.backend = backend = None if self.why_not else backend
+        self.native = backend is not None
         self.folded = folded_constants(self.optimized, graph)
         target = backend.target() if backend is not None else Target(lambda dtype: False, lambda node: None)
         self.resolution = Resolution(self.optimized, target, pieces_of)
@@ -99,7 +108,7 @@ class Lowered:
     def _with_bodies(self, step: Step) -> Step:
         if not isinstance(step, NodeStep) or step.kind != "loop":
             return step
-        return loop_step(step, lambda graph: Lowered(graph, self.backend))
+        return loop_step(step, lambda graph: Lowered(graph, self.backend, self.device))
 
     def _placed(self) -> set[Value]:
         return {*self.optimized.parameters, *self.storages}
@@ -122,12 +131,11 @@ class Lowered:
         """How each node is computed, why, and in which group; prints as a table."""
         rows = []
         numbers = {group.index: place for place, group in enumerate(self.partition.groups)}
-        why = "native code is off (TANDEM_NATIVE=0) or not available"
         for node in self.optimized.nodes:
             choice = self.resolution.choices[node]
             group = self.partition.of.get(node)
             if not self.native:
-                choice = choice._replace(kind="interpreted", why=why)
+                choice = choice._replace(kind="interpreted", why=self.why_not or "")
             number = None if group is None or not self.native else numbers[group.index]
             value = str(node.outputs[0].spec) if node.outputs else "-"
             rows.append(Row(value, node.op.name, *choice, number, node.source))
@@ -137,11 +145,27 @@ class Lowered:
         """The LLVM IR of the whole executable.
 
         Raises:
-            BackendUnavailableError: nothing is emitted, because native code is off.
+            BackendUnavailableError: nothing is emitted, because the graph is interpreted.
+            LoweringError: it was lowered for another device, for which other code is emitted.
         """
+        return self._source("LLVM IR", "the CPU", "cuda_source()")
+
+    def cuda_source(self) -> str:
+        """The CUDA C of the kernels, with the operators that each fuses, and of the other steps what serves them.
+
+        Raises:
+            BackendUnavailableError: nothing is emitted, because the graph is interpreted.
+            LoweringError: it was lowered for the CPU; ``f.lower(x, device="cuda")`` lowers for CUDA.
+        """
+        return self._source("CUDA C", "CUDA", "llvm_ir()")
+
+    def _source(self, language: str, where: str, instead: str) -> str:
         if self.backend is None:
-            raise BackendUnavailableError(
-                "no code is emitted: TANDEM_NATIVE=0, or no backend is loaded; the graph is interpreted"
+            raise BackendUnavailableError(f"no code is emitted: {self.why_not}; the graph is interpreted")
+        if self.backend.language != language:
+            raise LoweringError(
+                f"{language} is what runs on {where}, and this was lowered for {self.device!r}, for which "
+                f"{self.backend.language} is emitted: see {instead}"
             )
         return self.backend.source(self)
 
@@ -191,6 +215,13 @@ class Interpreted:
         return interpret(self.lowered.optimized, [*arrays, *self._constants])
 
 
+def device_of(graph: Graph) -> str:
+    """Where a graph runs: on the first CUDA device that one of its tensors lies on, else on the CPU."""
+    made = (output for node in graph.nodes for output in node.outputs)
+    devices = (value.spec.device for value in (*graph.parameters, *made))
+    return next((device for device in devices if device.startswith("cuda")), "cpu")
+
+
 def lower(graph: Graph, device: str = "cpu") -> Lowered:
     """Lower a traced graph.
 
@@ -202,4 +233,4 @@ def lower(graph: Graph, device: str = "cpu") -> Lowered:
         A :class:`Lowered`.
     """
     backend = backends.get(device.partition(":")[0]) if config.flags.native else None
-    return Lowered(graph, backend)
+    return Lowered(graph, backend, device)

@@ -46,12 +46,14 @@ class Target(NamedTuple):
         library: the reason why a node is served by a library kernel of it, or None.
         native: the reason why a node is served by a C function that the user has registered, or None.
         loops: whether it emits loops and branches around compiled bodies.
+        key: where its eager kernels are registered.
     """
 
     emits: Callable[[DType], bool]
     library: Callable[[Node], str | None]
     native: Callable[[Node], str | None] = lambda node: None
     loops: bool = False
+    key: DispatchKey = DispatchKey.CPU
 
 
 class Resolution:
@@ -75,7 +77,7 @@ class Resolution:
         return self.roots.get(value) or (value, contiguous(value.shape))
 
     def _choose(self, node: Node) -> Choice:
-        instead = from_outside(node.op, DispatchKey.CPU)
+        instead = from_outside(node.op, self.target.key)
         if instead is not None:
             return Choice(
                 "callback", f"{instead.name} of {instead.origin} is registered in place of its kernel"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..eager.meta_tensor import META_KEYS, meta_tensor
 from ..errors import TandemError, UnsupportedError
+from ..operators.devices import elsewhere
 from ..registry.keys import DispatchKey
 from ..registry.operator import Operator
 from ..registry.state import set_keys
@@ -39,8 +41,51 @@ def infer(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         args, kwargs: its bound arguments, with a TensorSpec for each tensor.
 
     Raises:
+        DeviceError: its arguments lie on several devices.
         UnsupportedError: the operator has no rule: its result's shape follows from data, or nobody has declared it.
     """
+    specs = _specs_in((*args, *kwargs.values()))
+    there = next((spec for spec in specs if spec.device.startswith("cuda")), None)
+    if there is None or op.decl is None or op.decl.kind in ("transfer", "control"):
+        return _inferred(op, args, kwargs)
+    place = _placing(op, there)
+    found = _inferred(op, place(args), {name: place(value) for name, value in kwargs.items()})
+    return found if op.binder.device_argument else _lying_on(there.device, found)
+
+
+def _placing(op: Operator, there: TensorSpec) -> Callable[[Any], Any]:
+    """What puts the arguments of an operator on one CUDA device, as its eager kernels do: a constant on the host is as
+    good as a number, and positions are often written as a list; others have to lie there.
+
+    Raises (what it gives):
+        DeviceError: an argument lies elsewhere.
+    """
+    decl, name = op.decl, op.schema.name
+    constants = decl.is_elementwise or name in ("basic_put", "index_put")
+
+    def place(value: Any) -> Any:
+        if type(value) is tuple:
+            return tuple(map(place, value))
+        if not isinstance(value, TensorSpec) or value.device == there.device:
+            return value
+        host = value.device == "cpu"
+        index = host and decl.kind in ("gather", "scatter") and value.dtype.is_integer
+        if index or (host and constants and not value.shape):
+            return value._replace(device=there.device)
+        raise elsewhere(name, value, there)
+
+    return place
+
+
+def _lying_on(device: str, result: Any) -> Any:
+    """A rule's result, on a device."""
+    if isinstance(result, TensorSpec):
+        return result._replace(device=device)
+    return result if result is None else tuple([spec._replace(device=device) for spec in result])
+
+
+def _inferred(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The spec of an operator's result, wherever its arguments lie."""
     meta = getattr(op.decl, "meta", None)
     if meta is not None:
         return meta(*args, **kwargs)

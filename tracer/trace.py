@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..errors import LeakedTracerError, UnsupportedError
+from ..operators.devices import assumed
 from ..registry.keys import DispatchKey
 from ..registry.source import source_line
-from ..registry.state import adjusted
+from ..registry.state import adjusted, state
 from ..registry.values import TensorBase, describe
 from .graph import Graph, Value
 
@@ -53,7 +54,9 @@ class Trace:
         found = _current.instead.get(id(tensor))
         if found is not None and found[1] is not tensor:
             return self._standing_in(found[1])
-        return self.graph.capture(tensor, tensor.spec)
+        spec = tensor.spec
+        device = assumed(spec.device)
+        return self.graph.capture(tensor, spec if device is None else spec._replace(device=device))
 
     def _standing_in(self, other: Any) -> Value:
         """The Value of what stands for a tensor; what wraps it does not matter, as it is held constant."""
@@ -92,6 +95,11 @@ _current = _Current()
 def current_trace() -> Trace | None:
     """The trace in progress in this thread, or None."""
     return _current.trace
+
+
+def is_tracing() -> bool:
+    """Whether calls in this thread are recorded; not where something runs again that has run outside of the trace."""
+    return _current.trace is not None and bool(state.include & TRACER)
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from .user_calls import NativeCall, native_reason
 from .words import WordsCall, words_reason
 
 MAIN = "tandem_main"
-_CALLBACKS = """
+CALLBACKS = """
 declare ptr @PyLong_FromVoidPtr(ptr)
 declare ptr @PyObject_CallOneArg(ptr, ptr)
 declare void @Py_DecRef(ptr)
@@ -91,9 +91,9 @@ class MainWriter:
             elif not is_empty(step):
                 self._kernel(step, number)
         placed = len(self.arrays) + len(self.lowered.storages)
-        tables = _loaded("%tables", "%buffers", placed + 1) if self.constants or self.callbacks else []
+        tables = loaded("%tables", "%buffers", placed + 1) if self.constants or self.callbacks else []
         main = [f"define i32 @{MAIN}(ptr %buffers, ptr %scalars) {{", "entry:", *tables, *self.lines]
-        helpers = _CALLBACKS if any(isinstance(item, NodeStep) for item in self.callbacks) else ""
+        helpers = CALLBACKS if any(isinstance(item, NodeStep) for item in self.callbacks) else ""
         return "\n".join([helpers, *dict.fromkeys(self.extra), *main, "  ret i32 0", "}", str(self.module)])
 
     # -- addresses -------------------------------------------------------------------------------------------------
@@ -112,12 +112,12 @@ class MainWriter:
         if value in self.offsets:
             base = f"{register}w"
             return [
-                *_loaded(base, "%buffers", len(placed)),
+                *loaded(base, "%buffers", len(placed)),
                 f"  {register} = getelementptr i8, ptr {base}, i64 {self.offsets[value]}",
             ]
         if value in self.constants:
-            return _loaded(register, "%tables", self.constants.index(value))
-        return _loaded(register, "%buffers", placed.index(value))
+            return loaded(register, "%tables", self.constants.index(value))
+        return loaded(register, "%buffers", placed.index(value))
 
     def _table(self, values: list[Value], number: int) -> tuple[str, list[str]]:
         """A table of addresses on the stack, and the instructions that make it."""
@@ -177,7 +177,7 @@ class MainWriter:
         table, lines = self._table([*values, *step.node.outputs], number)
         return [
             *lines,
-            *_loaded(f"%o{number}", "%tables", self.place(step)),
+            *loaded(f"%o{number}", "%tables", self.place(step)),
             f"  %r{number} = call i32 @call_back(ptr %o{number}, ptr {table})",
             f"  %f{number} = icmp ne i32 %r{number}, 0",
             f"  br i1 %f{number}, label %failed{number}, label %after{number}",
@@ -187,7 +187,7 @@ class MainWriter:
         ]
 
 
-def _loaded(register: str, table: str, place: int) -> list[str]:
+def loaded(register: str, table: str, place: int) -> list[str]:
     return [
         f"  {register}a = getelementptr i8, ptr {table}, i64 {8 * place}",
         f"  {register} = load ptr, ptr {register}a",
@@ -241,8 +241,8 @@ def _shared(text: str, blas: bool, imports: tuple[tuple[str, int], ...]) -> engi
     return engine.compile_ir(text, [MAIN], {**dict(imports), **(pointers() if blas else {})}, level=1)
 
 
-def call_plan(lowered: Lowered, address: int, tables: Tables) -> CallPlan:
-    """How to call compiled code."""
+def call_plan(lowered: Lowered, address: int, tables: Any) -> CallPlan:
+    """How to call compiled code that is given some :class:`Tables`, or what a backend has like them."""
     ranges = integer_ranges(lowered.optimized)
     parameters: list[Parameter] = []
     counts = {True: 0, False: 0}

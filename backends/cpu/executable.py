@@ -15,7 +15,7 @@ from ...tracer.graph import Node, Value
 
 # the exception that a callback raises stays set in the interpreter: PYFUNCTYPE holds the GIL, and raises what is set
 _MAIN = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
-_FORMATS: dict[type, Any] = {bool: ctypes.c_bool, int: ctypes.c_int64, float: ctypes.c_double}
+FORMATS: dict[type, Any] = {bool: ctypes.c_bool, int: ctypes.c_int64, float: ctypes.c_double}
 
 
 class Parameter(NamedTuple):
@@ -95,7 +95,7 @@ class CpuExecutable:
         table += [-(-scratch.__array_interface__["data"][0] // 64) * 64, plan.tables]
         for p, a in zip(plan.parameters, given, strict=True):
             if p.weak is not None:
-                _FORMATS[p.weak].from_buffer(scalars, 8 * p.slot).value = a
+                FORMATS[p.weak].from_buffer(scalars, 8 * p.slot).value = a
         buffers = (ctypes.c_void_p * len(table))(*table)
         failed = self._main(ctypes.addressof(buffers), ctypes.addressof(scalars))
         if failed:  # PYFUNCTYPE has raised what was set

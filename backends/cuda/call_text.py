@@ -1,0 +1,124 @@
+"""The function that runs a lowered graph: LLVM IR that puts one kernel after the other into a stream."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from ...lowering.lowered import Lowered
+from ...lowering.memory import aligned
+from ...lowering.steps import KernelStep, NodeStep, is_empty
+from ...tracer.graph import Value
+from ..cpu.compile import CALLBACKS, MAIN, MainWriter, loaded
+from .emit.fused import write_cuda
+from .emit.kernel import WORKSPACE, CudaKernel
+
+ALIGNMENT = 256
+LAUNCH, STREAM = 0, 1  # behind the table of constants and callables: the table of launches, the stream
+
+
+def kernels_of(step: KernelStep, commented: bool = False) -> list[CudaKernel]:
+    """The kernels of a step.
+
+    Args:
+        step: the step.
+        commented: whether they say which operators they compute; else equal graphs have equal kernels.
+    """
+    if is_empty(step):
+        return []
+    comments = [f"{node.op.name} ({node.source or 'unknown line'})" for node in step.nodes]
+    private = [step.params.index(value) for value in step.temporaries]
+    kernel = dataclasses.replace(step.kernel, name=f"tandem_{step.kernel.name}")
+    return write_cuda(kernel, comments if commented else (), private=private)
+
+
+class CallWriter(MainWriter):
+    """The text of ``main(buffers, scalars)``, which puts the kernels of a lowered graph into a stream.
+
+    It returns 0, the driver's status where a launch fails, or -1 with an exception set. ``buffers`` holds what a CPU
+    executable's does, the addresses being the device's; then the table of launches (the driver's ``cuLaunchKernel``,
+    then the handle of each kernel) and the stream.
+
+    Attributes:
+        launched: the kernels, in the order of their launches.
+        nodes: those that eager kernels serve, in the order of the table of callables.
+        workspace: bytes of scratch memory: intermediates, then what a kernel needs while it runs.
+    """
+
+    def __init__(self, lowered: Lowered):
+        super().__init__(lowered)
+        self.launched: list[CudaKernel] = []
+        self.nodes: list[NodeStep] = []
+        self.most = 1  # parameters of a launch
+        self.temporaries = -(-lowered.memory.workspace // ALIGNMENT) * ALIGNMENT
+        self.workspace = lowered.memory.workspace
+
+    def write(self) -> str:
+        """The whole module."""
+        for number, step in enumerate(self.lowered.steps):
+            if isinstance(step, KernelStep):
+                for kernel in kernels_of(step):
+                    self._launch(kernel, list(step.params))
+            else:
+                self.lines += self.called_back(step, number)
+        behind = len(self.arrays) + len(self.lowered.storages) + 2
+        head = [
+            *loaded("%tables", "%buffers", behind - 1),
+            *loaded("%launches", "%buffers", behind + LAUNCH),
+            *loaded("%stream", "%buffers", behind + STREAM),
+            *loaded("%driver", "%launches", 0),
+            f"  %values = alloca [{self.most} x i64]",
+            f"  %places = alloca [{self.most} x ptr]",
+        ]
+        for place in range(self.most):
+            head += [
+                f"  %value{place} = getelementptr i8, ptr %values, i64 {8 * place}",
+                f"  %place{place} = getelementptr i8, ptr %places, i64 {8 * place}",
+                f"  store ptr %value{place}, ptr %place{place}",
+            ]
+        main = [f"define i32 @{MAIN}(ptr %buffers, ptr %scalars) {{", "entry:", *head, *self.lines]
+        helpers = CALLBACKS if self.callbacks else ""
+        return "\n".join([helpers, *main, "  ret i32 0", "}", str(self.module)])
+
+    def called_back(self, step: NodeStep, number: int) -> list[str]:
+        """Instructions that call a node's eager kernel, which puts its work into the same stream."""
+        self.nodes.append(step)
+        lines = super().called_back(step, number)
+        return [line.replace("  ret i32 1", "  ret i32 -1") for line in lines]
+
+    def _launch(self, kernel: CudaKernel, params: Sequence[Value]) -> None:
+        number = len(self.launched)
+        self.launched.append(kernel)
+        self.most = max(self.most, len(kernel.params) + len(kernel.scalars))
+        if kernel.temporaries:
+            self.workspace = max(self.workspace, self.temporaries + aligned(kernel.temporaries))
+        for place, param in enumerate(kernel.params):
+            pointer = self._own_workspace() if param == WORKSPACE else self.pointer(params[param])
+            self.lines.append(f"  store ptr {pointer}, ptr %value{place}")
+        for place, (slot, _) in enumerate(kernel.scalars, len(kernel.params)):
+            self.lines += [
+                f"  %s{number}_{place}a = getelementptr i8, ptr %scalars, i64 {8 * slot}",
+                f"  %s{number}_{place} = load i64, ptr %s{number}_{place}a",
+                f"  store i64 %s{number}_{place}, ptr %value{place}",
+            ]
+        sizes = ", ".join(f"i32 {size}" for size in (*kernel.grid, *kernel.block, kernel.shared))
+        self.lines += [
+            *loaded(f"%h{number}", "%launches", 1 + number),
+            f"  %c{number} = call i32 %driver(ptr %h{number}, {sizes}, ptr %stream, ptr %places, ptr null)",
+            f"  %e{number} = icmp ne i32 %c{number}, 0",
+            f"  br i1 %e{number}, label %refused{number}, label %queued{number}",
+            f"refused{number}:",
+            f"  ret i32 %c{number}",
+            f"queued{number}:",
+        ]
+
+    def _own_workspace(self) -> str:
+        """The register with the address of what kernels need while they run."""
+        found = "%own"
+        if found not in self.known.values():
+            self.known[Value(self.lowered.optimized.nodes[0].outputs[0].spec)] = found
+            self.lines += [
+                *loaded("%ownw", "%buffers", len(self.arrays) + len(self.lowered.storages)),
+                f"  {found} = getelementptr i8, ptr %ownw, i64 {self.temporaries}",
+            ]
+        return found

@@ -1,0 +1,95 @@
+"""From a lowered graph to CUDA: its kernels as one module, and a function that launches them."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any
+
+from ...lowering.lowered import Backend, Lowered, register_backend
+from ...lowering.report import describe_group
+from ...lowering.resolve import Target
+from ...lowering.steps import KernelStep
+from ...registry.dtypes import DType
+from ...registry.keys import DispatchKey
+from ...tracer.graph import Graph
+from ..cpu.compile import MAIN, call_plan
+from ..cpu.native import engine
+from . import toolkit as tools
+from .arrays import DeviceArray
+from .call_text import CallWriter, kernels_of
+from .callback import make_callback
+from .copies import to_device
+from .devices import device_of
+from .emit.kernel import module_source
+from .emit.types import CTYPE
+from .executable import CudaExecutable
+from .modules import kernel_functions
+
+
+def emits(dtype: DType) -> bool:
+    """Whether CUDA C is emitted for a dtype."""
+    return dtype in CTYPE
+
+
+def target() -> Target:
+    """What the backend can compute."""
+    return Target(emits, lambda node: None, key=DispatchKey.CUDA)
+
+
+def why_not(graph: Graph) -> str | None:
+    """Why an optimised graph is not compiled; None if it is."""
+    devices = {output.spec.device for node in graph.nodes for output in node.outputs}
+    devices |= {value.spec.device for value in graph.parameters if value.spec.device != "cpu"}
+    if len(devices) > 1:
+        return f"it works on several devices: {', '.join(sorted(devices))}"
+    moved = next((node for node in graph.nodes if getattr(node.op.decl, "kind", "") == "transfer"), None)
+    return None if moved is None else "it moves a tensor from device to device"
+
+
+class Tables:
+    """What the code is given beside its arguments: addresses of constants, then callables of callbacks.
+
+    Attributes:
+        arrays: the constants.
+        address: where the table lies.
+    """
+
+    def __init__(self, constants: list[DeviceArray], callables: list[Any]):
+        self.arrays, self._callables = constants, callables
+        words = [*(array.ptr for array in constants), *map(id, callables)]
+        self._words = (ctypes.c_void_p * max(len(words), 1))(*words)
+        self.address = ctypes.addressof(self._words)
+
+
+def compile_lowered(lowered: Lowered) -> CudaExecutable:
+    """Compile a lowered graph, or load its code from the disk cache."""
+    at = device_of(lowered.device)
+    writer = CallWriter(lowered)
+    text = writer.write()
+    constants = [to_device(tensor._array, at.index) for _, tensor in lowered.folded]
+    tables = Tables(constants, [make_callback(step, at.index) for step in writer.nodes])
+    handles = kernel_functions(writer.launched, at.index) if writer.launched else []
+    launch = tools.toolkit().driver.address("cuLaunchKernel")
+    launches = (ctypes.c_void_p * (1 + len(handles)))(launch, *handles)
+    code = _shared(text)
+    plan = call_plan(lowered, code[MAIN], tables)._replace(workspace=writer.workspace)
+    return CudaExecutable(lowered, plan, at, launches, (code, tables))
+
+
+@functools.lru_cache(maxsize=256)
+def _shared(text: str) -> engine.Code:
+    """The code of a module, shared by equal graphs."""
+    return engine.compile_ir(text, [MAIN], {}, level=1)
+
+
+def source(lowered: Lowered) -> str:
+    """The CUDA C of a lowered graph; steps that are no kernels as comments, in their place."""
+    steps = lowered.steps
+    kernels = [kernel for step in steps if isinstance(step, KernelStep) for kernel in kernels_of(step, True)]
+    text = module_source(kernels)
+    order = [f"//   {describe_group(step)}" for step in steps]
+    return "\n".join(["// what runs, in this order, on one stream:", *order, "", text])
+
+
+register_backend("cuda", Backend(target, compile_lowered, source, "CUDA C", why_not))
