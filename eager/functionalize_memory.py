@@ -18,7 +18,7 @@ from ..registry.keys import BACKENDS, DispatchKey
 from ..registry.operator import Operator
 from ..registry.values import TensorSpec, describe
 from .dunders import by_name
-from .meta_tensor import MetaTensor, meta_tensor, meta_view, row_major
+from .meta_tensor import MetaTensor, lies_in_order, meta_tensor, meta_view, row_major
 from .meta_views import VIEWS
 from .storage import Storage
 from .tensor import Tensor
@@ -33,16 +33,17 @@ class Memory:
 
     Attributes:
         value: the elements now: a tensor that is never written.
+        strides: of the memory as it would be if it were written; the axes of ``value`` lie in the same order.
         version: rises when the value is replaced.
         written: whether anything was written.
         origin: the tensor from outside whose memory it stands for, or None.
         rivals: memories of other tensors from outside that overlap with it.
     """
 
-    __slots__ = ("origin", "rivals", "value", "version", "written")
+    __slots__ = ("origin", "rivals", "strides", "value", "version", "written")
 
-    def __init__(self, value: Any, origin: Any = None):
-        self.value, self.origin = value, origin
+    def __init__(self, value: Any, strides: tuple[int, ...], origin: Any = None):
+        self.value, self.strides, self.origin = value, strides, origin
         self.version, self.written = 0, False
         self.rivals: list[Memory] = []
 
@@ -66,7 +67,7 @@ class FunctionalTensor(Tensor):
             root = self._memory.value
             taken = follow(root, self._path, self._call)[-1]
             if self._path and self._run.copies and shares(taken, root):
-                taken = self._call(by_name("clone").operator, (taken,), {})
+                taken = copied(self._call, taken, self._outline.strides)
             self._taken, self._seen = taken, self._memory.version
         return self._taken
 
@@ -172,7 +173,8 @@ def wrap_functional(run: Any, call: Call, value: Any, origin: Any = None) -> Fun
         origin: the tensor from outside that it stands for.
     """
     storage = Storage(None)
-    return _made(run, call, Memory(value, origin), (), _outline_of(value), storage, value)
+    outline = _outline_of(value)
+    return _made(run, call, Memory(value, outline.strides, origin), (), outline, storage, value)
 
 
 def view_of(base: FunctionalTensor, outline: MetaTensor, steps: tuple[Step, ...], value: Any = None) -> Any:
@@ -213,6 +215,42 @@ def follow(root: Any, path: tuple[Step, ...], call: Call) -> list[Any]:
     for step in path:
         values.append(call(step.op, (values[-1], *step.args), step.kwargs))
     return values
+
+
+# -- layouts: what is a view follows from strides, so a new value lies in memory as the written one would --------------
+def copied(call: Call, value: Any, strides: tuple[int, ...]) -> Any:
+    """A copy whose axes lie in memory in the order of ``strides``, without gaps; broadcast axes stay broadcast."""
+    shape = tuple(value.shape)
+    repeated = [step == 0 and size > 1 for step, size in zip(strides, shape)]
+    if any(repeated):
+        plan = tuple((0, 1 if again else size, 1) for again, size in zip(repeated, shape))
+        value = call(by_name("basic_index").operator, (value, plan), {})
+    order = _axes_in_memory(strides)
+    permute, clone = by_name("permute").operator, by_name("clone").operator
+    if order == tuple(range(len(order))):
+        value = call(clone, (value,), {})
+    else:
+        value = call(clone, (call(permute, (value, order), {}),), {})
+        value = call(permute, (value, tuple(map(order.index, range(len(order))))), {})
+    return call(by_name("broadcast_to").operator, (value, shape), {}) if any(repeated) else value
+
+
+def _laid_out(call: Call, value: Any, strides: tuple[int, ...]) -> Any:
+    """A new value of a memory, its axes in the order of ``strides``."""
+    try:
+        steps = value.strides
+    except TandemError:  # a traced value lies nowhere
+        return value
+    order = _axes_in_memory(strides)
+    shape = tuple(value.shape[axis] for axis in order)
+    if lies_in_order(shape, tuple(steps[axis] for axis in order)):
+        return value
+    return copied(call, value, strides)
+
+
+def _axes_in_memory(strides: tuple[int, ...]) -> tuple[int, ...]:
+    """The axes, from the one with the largest steps to the innermost."""
+    return tuple(sorted(range(len(strides)), key=lambda axis: -abs(strides[axis])))
 
 
 # -- writes ------------------------------------------------------------------------------------------------------------
@@ -276,7 +314,7 @@ def write(target: FunctionalTensor, value: Any) -> None:
     wholes = follow(memory.value, target._path[:-1], target._call) if target._path else []
     for whole, step in zip(reversed(wholes), reversed(target._path)):
         value = PUT_BACK[step.op.name](target._call, whole, value, step)
-    memory.value = value
+    memory.value = _laid_out(target._call, value, memory.strides)
     memory.version += 1
     memory.written = True
     target._storage.version += 1  # type: ignore[union-attr]

@@ -30,11 +30,13 @@ from .functionalize_memory import (
     Memory,
     Step,
     check_writable,
+    copied,
     outline_of_view,
     view_of,
     wrap_functional,
     write,
 )
+from .meta_tensor import row_major
 from .record import check_not_leaf, eager_meta
 from .results import flat, map_results
 from .storage import owner_of
@@ -201,7 +203,7 @@ def _view(run: Run, op: Operator, args: Args, kwargs: Kwargs) -> Any:
         return map_results(lambda item, _: run.wrap(item), out)
     outline = outline_of_view(op, base, TensorSpec(out.shape, out.dtype), args[1:])
     if (run.copies or outline is None) and shares(out, base.value):
-        out = run.call(by_name("clone").operator, (out,), {})
+        out = copied(run.call, out, row_major(out.shape) if outline is None else outline.strides)
     if outline is None:  # eagerly it is a copy
         return run.wrap(out)
     return view_of(base, outline, (Step(op, args[1:], kwargs),), out)
@@ -257,7 +259,7 @@ def _leave_origin(run: Run, target: Any, values: Any) -> None:
     if memory is None or memory.origin is None or memory.written or not _is_recorded(values):
         return
     if memory.value is memory.origin:
-        memory.value = run.call(by_name("clone").operator, (memory.value,), {})
+        memory.value = copied(run.call, memory.value, memory.strides)
         memory.version += 1  # views are taken from the copy
 
 

@@ -37,9 +37,9 @@ def tensor(*shape, dtype=np.float32):
     return td.asarray(np.arange(1, 1 + np.prod(shape, dtype=int), dtype=dtype).reshape(shape))
 
 
-def check_same(f, *arrays, remove="mutations", same_layout=True):
+def check_same(f, *arrays, remove="mutations", order="C"):
     """Functionalized = in place: results, arguments, and who shares memory with whom."""
-    eager, pure = ([td.asarray(a.copy()) for a in arrays] for _ in range(2))
+    eager, pure = ([td.asarray(a.copy(order)) for a in arrays] for _ in range(2))
     wanted = f(*eager)
     with Log() as log:
         found = td.functionalize(f, remove=remove)(*pure)
@@ -222,6 +222,36 @@ def test_no_two_tensors_share_memory_without_views():
     assert not np.shares_memory(y._array, z._array)
     y, z = td.functionalize(f)(x)
     assert np.shares_memory(y._array, z._array)
+
+
+@pytest.mark.parametrize("remove", ["mutations", "mutations_and_views"])
+def test_copies_lie_in_memory_as_the_views_would(remove):
+    """Whether a reshape is a view follows from the strides of what a view was taken for."""
+
+    def columns_first(x):
+        y = x[0:1] + 1
+        z = y.reshape(6)  # a copy: y keeps the order of x
+        y += 1
+        return y, z
+
+    def repeated(x, y):
+        z = td.broadcast_to(x, (3, 3)) + y
+        w = z.reshape(9)
+        z += 1
+        return z, w
+
+    def written(x, y):
+        x.mT.add_(y)
+        z = x * 2
+        w = z.mT.reshape(6)
+        z += 1
+        return z, w
+
+    x = np.arange(12).reshape(3, 2, 2).T
+    check_same(columns_first, x, remove=remove, order="K")
+    check_same(repeated, np.arange(3), np.arange(9).reshape(3, 3).T, remove=remove, order="K")
+    check_same(written, np.arange(6).reshape(2, 3), np.arange(6).reshape(3, 2), remove=remove, order="K")
+    check_same(written, np.arange(6).reshape(3, 2).T, np.arange(6).reshape(3, 2), remove=remove, order="K")
 
 
 def test_an_argument_that_comes_back_is_itself():
