@@ -194,6 +194,17 @@ def test_sampled_kernels():
     check_cases(SAMPLED)
 
 
+@pytest.mark.parametrize(("shape", "axis"), [((200000,), 0), ((2, 60000), 1), ((30000, 33), 0)])
+def test_sums_are_as_good_as_pairwise_ones(shape, axis):
+    x = np.random.default_rng(SEED).uniform(size=shape).astype(np.float32)
+    one = Program(graph_of(lambda x: td.sum(x, axis), x), "n0")
+    (got,) = one.run(check_batch(one.written(), (90,)), [x])
+    exact, pairwise = np.sum(x, axis, dtype=np.float64), np.sum(x.T if axis == 0 else x, -1)
+    assert np.max(np.abs(got - exact)) <= np.max(np.abs(pairwise - exact)) + np.spacing(
+        np.float32(exact.max())
+    )
+
+
 def test_data_that_is_not_aligned():
     check_cases(
         ["gelu_vectors", "gelu_rows", "gelu_halves", "softmax_128", "norm_768", "whole_rows", "middle"], False
