@@ -28,7 +28,6 @@ from .functionalize_memory import (
     FUNCTIONALIZE,
     FunctionalTensor,
     Memory,
-    Step,
     check_writable,
     copied,
     outline_of_view,
@@ -42,7 +41,7 @@ from .results import flat, map_results
 from .storage import owner_of
 from .subclass import is_taken_apart
 from .tensor import Tensor
-from .views import bottom, shares
+from .views import Step, bottom, shares
 
 Args = tuple[Any, ...]
 Kwargs = dict[str, Any]
@@ -245,9 +244,9 @@ def _write(run: Run, op: Operator, args: Args, kwargs: Kwargs) -> Any:
     out = run.call(op, tuple(raw), raw_kwargs)
     copies = [raw[place] for place in targets] + [raw_kwargs[name] for name in names]
     originals = [*targets.values(), *targets_by_name.values()]
-    for target, copied in zip(flat(originals), flat(copies)):
+    for target, new in zip(flat(originals), flat(copies)):
         if target is not None:
-            write(target, copied)
+            write(target, new)
     given = {id(new): old for new, old in zip(flat(copies), flat(originals))}
     return map_results(lambda item, _: given.get(id(item)) or run.wrap(item), out)
 
