@@ -33,6 +33,12 @@ def norm(x):
     return td.layer_norm(x, (x.shape[-1],))
 
 
+def weighted(x, w, b):
+    return td.layer_norm(
+        x, (x.shape[-1],), td.astype(w * 2, x.dtype), td.broadcast_to(td.astype(b, x.dtype), x.shape[-1:])
+    )
+
+
 def loss(x):
     picked = td.sum(td.log_softmax(x) * 0.25, -1)
     return td.mean(picked), picked
@@ -100,6 +106,12 @@ CASES = {
     "softmax_large": (td.softmax, [array(2, 20000)]),
     "softmax_huge": (td.softmax, [array(2, 70000)]),
     "softmax_doubles": (td.softmax, [array(40, 12000, dtype="float64")]),
+    "norm_weights": (weighted, [array(5, 768, dtype="bfloat16"), *[array(768, dtype="bfloat16")] * 2]),
+    "norm_expressions": (weighted, [array(5, 100), array(100, dtype="float16"), array(1, dtype="float16")]),
+    "columns_weights": (
+        lambda x, w: td.sum(x * td.astype(w, td.float32), 0),
+        [array(90, 40), array(90, 1, dtype="int8")],
+    ),
     "loss": (loss, [array(37, 100)]),
     "many_rows": (stats, [array(700, 24)]),
     "stats_ints": (stats, [array(13, 97, dtype="int16")]),
@@ -255,6 +267,11 @@ def test_a_race_is_found():
     module = HostModule(without(module_source(one.written())))
     with pytest.raises(AssertionError, match="order in which threads run"):
         one.run(module, CASES["softmax_1001"][1])
+
+
+@pytest.mark.parametrize("name", ["norm_weights", "norm_expressions", "columns_weights"])
+def test_operands_are_prepared_where_they_are_read(name):
+    assert len(programs([name])[name].steps) == 1
 
 
 def text_of(name):

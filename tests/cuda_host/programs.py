@@ -11,6 +11,7 @@ from tandem.backends.cuda.emit.fused import write_cuda
 from tandem.backends.cuda.emit.kernel import module_source
 from tandem.backends.cuda.emit.types import CTYPE
 from tandem.eager.tensor import wrap
+from tandem.lowering.absorb import absorbed
 from tandem.lowering.evaluate import call
 from tandem.lowering.lowered import Backend, Lowered
 from tandem.lowering.resolve import Target
@@ -65,7 +66,10 @@ class Program:
         with config.override(verify=True):
             self.lowered = Lowered(graph, Backend(_target, None, None))
         self.graph, self.kernels = graph, {}
-        for step in self.lowered.steps:
+        lowered = self.lowered
+        placed = {*lowered.optimized.parameters, *(value for value, _ in lowered.folded)}
+        self.steps = absorbed(lowered.steps, placed, lowered.storages)
+        for step in self.steps:
             if isinstance(step, KernelStep) and not is_empty(step):
                 kernel = dataclasses.replace(step.kernel, name=f"{prefix}_{step.kernel.name}")
                 places = [step.params.index(v) for v in step.temporaries]
@@ -100,7 +104,7 @@ class Program:
         memory = {v: self._memory(v, a) for v, a in zip(parameters, given, strict=True) if v.weak is None}
         self.weak = {v: a for v, a in zip(parameters, given, strict=True) if v.weak is not None}
         memory |= {v: self._memory(v, t._array) for v, t in self.lowered.folded}
-        for step in self.lowered.steps:
+        for step in self.steps:
             self._step(step, module, memory, scalars)
         for found in memory.values():
             found.check()
@@ -111,7 +115,7 @@ class Program:
 
     def launches(self):
         """(kernel, sizes in bytes of what its pointers lead to) for every launch."""
-        for step in self.lowered.steps:
+        for step in self.steps:
             if isinstance(step, KernelStep):
                 sizes = [max(v.spec.size * v.spec.dtype.itemsize, 1) for v in step.params]
                 for k in self.kernels.get(id(step), ()):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from ....lowering.absorb import with_loads
 from ....lowering.loops import FusedKernel, Reduce, Stage, Store
-from ....operators.expr import Expr, cast, order
+from ....operators.expr import Expr, cast
 
 
 def inlined(kernel: FusedKernel, names: Collection[str]) -> FusedKernel:
@@ -19,7 +20,7 @@ def inlined(kernel: FusedKernel, names: Collection[str]) -> FusedKernel:
     values: dict[str, Expr] = {}
     stages: list[Stage] = []
     for stage in kernel.stages:
-        known = _rewritten(stage, values)
+        known = with_loads(stage, values)
         body: list[Store | Reduce] = []
         for s in stage.body:
             s = s._replace(value=known[s.value])
@@ -32,16 +33,3 @@ def inlined(kernel: FusedKernel, names: Collection[str]) -> FusedKernel:
             stages.append(Stage(stage.dims, tuple(body)))
     kept = tuple(b for b in kernel.buffers if b.name not in names)
     return replace(kernel, buffers=kept, stages=tuple(stages))
-
-
-def _rewritten(stage: Stage, values: dict[str, Expr]) -> dict[Expr, Expr]:
-    """For each expression of a stage the same over what is known of buffers."""
-    found: dict[Expr, Expr] = {}
-    for e in order(*[s.value for s in stage.body]):
-        if e.op == "load" and e.payload in values:
-            found[e] = values[e.payload]
-        elif any(found[a] is not a for a in e.args):
-            found[e] = Expr(e.op, tuple(found[a] for a in e.args), e.dtype, e.payload)
-        else:
-            found[e] = e
-    return found

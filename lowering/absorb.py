@@ -1,0 +1,156 @@
+"""Kernels that only prepare an operand become part of those that read it: the cast of a weight, a broadcast constant.
+
+A group holds nodes of one space, so what is computed of a small operand alone is a kernel of its own. On a device whose
+launches cost as much as a million elements it is better computed again for each element that reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from typing import NamedTuple
+
+from ..operators.expr import Expr, order
+from ..tracer.graph import Value
+from .bodies import CHEAP, cost
+from .loops import Buffer, FusedKernel, Reduce, Stage
+from .steps import KernelStep, Step, reads_and_writes
+
+
+class Producer(NamedTuple):
+    """A kernel that stores one cheap expression.
+
+    Attributes:
+        step: the kernel.
+        value: what it makes.
+        target: the buffer that it stores to.
+        expr: what it stores.
+    """
+
+    step: KernelStep
+    value: Value
+    target: Buffer
+    expr: Expr
+
+
+def absorbed(steps: Iterable[Step], placed: Collection[Value], results: Collection[Value]) -> list[Step]:
+    """Steps of which no kernel only prepares operands of others.
+
+    Args:
+        steps: in order.
+        placed: the values that lie where they are throughout: parameters and constants. What reads nothing else can
+            be computed at any time.
+        results: the values that somebody reads after the last step.
+
+    Returns:
+        the steps that are left, in order.
+    """
+    found = list(steps)
+    for step in list(found):
+        producer = _producer(step, placed, results)
+        if producer is None:
+            continue
+        readers = {id(s): _merged(s, producer) for s in found if producer.value in reads_and_writes(s)[0]}
+        if readers and all(readers.values()):
+            found = [readers.get(id(s)) or s for s in found if s is not step]
+    return found
+
+
+def _producer(step: Step, placed: Collection[Value], results: Collection[Value]) -> Producer | None:
+    if (
+        not isinstance(step, KernelStep)
+        or len(step.kernel.stages) != 1
+        or len(step.kernel.stages[0].body) != 1
+    ):
+        return None
+    statement = step.kernel.stages[0].body[0]
+    if isinstance(statement, Reduce):
+        return None
+    target, loads = _buffer(step.kernel, statement.buffer), _loads(statement.value)
+    value = step.params[target.param] if target.param is not None else None
+    inputs = [step.params[b.param] for b in step.kernel.buffers if b.name in loads and b.param is not None]
+    is_plain = all(e.op != "index" for e in order(statement.value)) and not target.offset
+    if value is None or value in results or not is_plain or cost(statement.value) > CHEAP:
+        return None
+    if any(v not in placed for v in inputs) or statement.value.dtype is not target.dtype:
+        return None
+    return Producer(step, value, target, statement.value)
+
+
+def _buffer(kernel: FusedKernel, name: str) -> Buffer:
+    return next(b for b in kernel.buffers if b.name == name)
+
+
+def _loads(expr: Expr) -> set[str]:
+    return {e.payload for e in order(expr) if e.op == "load"}
+
+
+def _merged(step: Step, producer: Producer) -> KernelStep | None:
+    """A kernel that computes the producer's value itself; None if it cannot."""
+    if not isinstance(step, KernelStep) or producer.value not in step.params or producer.step is step:
+        return None
+    place, kernel = step.params.index(producer.value), step.kernel
+    params = [v for v in step.params if v is not producer.value]
+    exprs: dict[str, Expr] = {}
+    buffers: list[Buffer] = []
+    for b in kernel.buffers:
+        if b.param != place:
+            shift = b.param is not None and b.param > place
+            buffers.append(replace(b, param=b.param - 1) if shift and b.param is not None else b)
+            continue
+        mapped = _dimensions(kernel, b, producer)
+        if mapped is None:
+            return None
+        for other in producer.step.kernel.buffers:
+            if other.name in _loads(producer.expr) and other.param is not None:
+                value = producer.step.params[other.param]
+                if value not in params:
+                    params.append(value)
+                strides = tuple(0 if k is None else other.strides[k] for k in mapped)
+                name = f"{b.name}_{other.name}"
+                buffers.append(Buffer(name, other.dtype, strides, params.index(value), other.offset))
+        exprs[b.name] = _renamed(producer.expr, b.name)
+    stages = tuple(_inlined(stage, exprs) for stage in kernel.stages)
+    made = replace(kernel, buffers=tuple(buffers), stages=stages)
+    return KernelStep(made, tuple(params), step.temporaries, (*producer.step.nodes, *step.nodes))
+
+
+def _dimensions(kernel: FusedKernel, b: Buffer, producer: Producer) -> list[int | None] | None:
+    """For each dimension of a kernel that of the producer along which it reads its value."""
+    source = producer.step.kernel
+    sizes, own = (*kernel.outer, *kernel.inner), (*source.outer, *source.inner)
+    left = [k for k, size in enumerate(own) if size != 1]
+    found: list[int | None] = []
+    for size, stride in zip(sizes, b.strides, strict=True):
+        fits = [k for k in left if own[k] == size and producer.target.strides[k] == stride]
+        if stride and size != 1 and not fits:
+            return None
+        found.append(fits[0] if stride and size != 1 else None)
+        left = [k for k in left if k != found[-1]]
+    return None if left or b.offset else found
+
+
+def _renamed(expr: Expr, prefix: str) -> Expr:
+    found: dict[Expr, Expr] = {}
+    for e in order(expr):
+        payload = f"{prefix}_{e.payload}" if e.op == "load" else e.payload
+        found[e] = Expr(e.op, tuple(found[a] for a in e.args), e.dtype, payload)
+    return found[expr]
+
+
+def with_loads(stage: Stage, values: dict[str, Expr]) -> dict[Expr, Expr]:
+    """For each expression of a stage the same with expressions in the place of the loads of some buffers."""
+    found: dict[Expr, Expr] = {}
+    for e in stage.exprs():
+        if e.op == "load" and e.payload in values:
+            found[e] = values[e.payload]
+        elif any(found[a] is not a for a in e.args):
+            found[e] = Expr(e.op, tuple(found[a] for a in e.args), e.dtype, e.payload)
+        else:
+            found[e] = e
+    return found
+
+
+def _inlined(stage: Stage, exprs: dict[str, Expr]) -> Stage:
+    found = with_loads(stage, exprs)
+    return Stage(stage.dims, tuple(s._replace(value=found[s.value]) for s in stage.body))
