@@ -47,6 +47,7 @@ class Target(NamedTuple):
         native: the reason why a node is served by a C function that the user has registered, or None.
         loops: whether it emits loops and branches around compiled bodies.
         key: where its eager kernels are registered.
+        absorbs: whether a launch costs more than computing a cheap operand again for each element that reads it.
     """
 
     emits: Callable[[DType], bool]
@@ -54,6 +55,7 @@ class Target(NamedTuple):
     native: Callable[[Node], str | None] = lambda node: None
     loops: bool = False
     key: DispatchKey = DispatchKey.CPU
+    absorbs: bool = False
 
 
 class Resolution:
