@@ -23,7 +23,7 @@ from ..registry.values import describe
 from ..tracer.graph import Graph
 from ..tracer.trace import standing_in, stood_for
 from .batching import batched_graph
-from .ops import LIBRARY, run_body, wrapped
+from .ops import LIBRARY, ON_DEVICE, run_body, wrapped
 from .structure import as_tensor
 from .subgraph import run_graph, trace_body
 
@@ -159,5 +159,6 @@ SCHEMA = "call(GraphModule body, Any rule, Tensor[] operands) -> Tensor[]"
 DOC = "Call a function that has a derivative of its own."
 LIBRARY.define(SCHEMA, Declaration(SCHEMA, "control", DOC, meta=_specs, method=False, batching=_batched))
 LIBRARY.impl("call", _kernel, "CPU")
+LIBRARY.impl("call", ON_DEVICE.call, "CUDA")
 LIBRARY.impl("call", _with_rule, "Autograd", boxed=True)
 CALL = find("control::call")

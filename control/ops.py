@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from .. import lazy
 from ..eager.tensor import Tensor, wrap
 from ..lowering.evaluate import interpret
 from ..lowering.passes import optimize
@@ -28,6 +29,7 @@ from .reverse import SCAN_DERIVATIVE, WHILE_DERIVATIVE
 from .reverse_branches import SWITCH_DERIVATIVE
 
 LIBRARY = Library("control", "DEF")
+ON_DEVICE = lazy.Functions("control.on_device")
 
 
 def _spec(value: Any, device: str = "cpu") -> TensorSpec:
@@ -115,6 +117,7 @@ def _declare(schema: str, doc: str, meta: Any, kernel: Any, derivative: Custom) 
         Declaration(schema, "control", doc, meta=meta, derivative=derivative, method=False, batching=rule),
     )
     LIBRARY.impl(name, kernel, "CPU")
+    LIBRARY.impl(name, getattr(ON_DEVICE, name), "CUDA")
     found: Operator = find(f"control::{name}")
     return found
 
@@ -165,4 +168,5 @@ LIBRARY.define(
     ),
 )
 LIBRARY.impl("sum_products", _sum_products, "CPU")
+LIBRARY.impl("sum_products", ON_DEVICE.sum_products, "CUDA")
 SUM_PRODUCTS = find("control::sum_products")
