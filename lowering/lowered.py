@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from .. import config
 from ..errors import BackendUnavailableError, LoweringError
 from ..tracer.graph import Graph, Value
+from .absorb import absorbed
 from .evaluate import interpret
 from .fusion import Partition
 from .layout import Layout
@@ -36,6 +37,7 @@ class Backend(NamedTuple):
         source: the code that it emits, as text.
         language: what that is written in: ``"LLVM IR"`` or ``"CUDA C"``.
         why_not: why an optimised graph is interpreted all the same; None if it is compiled.
+        prepare: a pass of its own, after the others.
     """
 
     target: Callable[[], Target]
@@ -43,6 +45,7 @@ class Backend(NamedTuple):
     source: Callable[[Lowered], str]
     language: str = "LLVM IR"
     why_not: Callable[[Graph], str | None] = lambda graph: None
+    prepare: Callable[[Graph, str], Graph] = lambda graph, device: graph
 
 
 backends: dict[str, Backend] = {}
@@ -90,7 +93,11 @@ class Lowered:
     def __init__(self, graph: Graph, backend: Backend | None, device: str = "cpu"):
         self.graph, self.device = graph, device
         self.optimized = optimize(graph)
-        self.why_not = _NOT_NATIVE if backend is None else backend.why_not(self.optimized)
+        self.why_not: str | None = _NOT_NATIVE
+        if backend is not None:
+            prepared = backend.prepare(self.optimized, device)
+            self.why_not = backend.why_not(prepared)
+            self.optimized = self.optimized if self.why_not else prepared
         self.backend = backend = None if self.why_not else backend
         self.native = backend is not None
         self.folded = folded_constants(self.optimized, graph)
@@ -103,6 +110,9 @@ class Lowered:
             self.steps = [self._with_bodies(step) for step in found]
         self.storages: list[Value] = []
         self.outputs = [self._output(place, o) for place, o in enumerate(self.optimized.outputs)]
+        if target.absorbs:
+            kept = {*self.optimized.parameters, *(value for value, _ in self.folded)}
+            self.steps = absorbed(self.steps, kept, self.storages)
         self.memory: MemoryPlan = plan_memory(self.steps, self._placed())
 
     def _with_bodies(self, step: Step) -> Step:

@@ -17,6 +17,7 @@ from ..cpu.compile import MAIN, call_plan
 from ..cpu.native import engine
 from . import toolkit as tools
 from .arrays import DeviceArray
+from .bring import bring
 from .call_text import CallWriter, kernels_of
 from .callback import make_callback
 from .copies import to_device
@@ -34,7 +35,7 @@ def emits(dtype: DType) -> bool:
 
 def target() -> Target:
     """What the backend can compute."""
-    return Target(emits, lambda node: None, key=DispatchKey.CUDA)
+    return Target(emits, lambda node: None, key=DispatchKey.CUDA, absorbs=True)
 
 
 def why_not(graph: Graph) -> str | None:
@@ -92,4 +93,4 @@ def source(lowered: Lowered) -> str:
     return "\n".join(["// what runs, in this order, on one stream:", *order, "", text])
 
 
-register_backend("cuda", Backend(target, compile_lowered, source, "CUDA C", why_not))
+register_backend("cuda", Backend(target, compile_lowered, source, "CUDA C", why_not, bring))
