@@ -5,6 +5,7 @@ operators (``td.add``, ``td.exp``, ...) are those of the declarations; ``__init_
 """
 
 import gc as _gc
+from functools import partial as _partial
 from typing import Any as _Any
 
 # What an import makes stays: the collector would walk it again and again, and find nothing.
@@ -23,6 +24,7 @@ from .eager import levels as _levels
 from .eager import meta_kernel as _meta_kernel
 from .eager import methods as _methods
 from .eager import printing as _printing
+from .eager import public as _public
 from .eager import record as _record
 from .eager import subclass as _subclass
 from .eager.autocast import autocast as autocast
@@ -40,17 +42,18 @@ from .eager.layouts import sparse_csr_tensor as sparse_csr_tensor
 from .eager.modes import enable_grad as enable_grad
 from .eager.modes import is_grad_enabled as is_grad_enabled
 from .eager.modes import no_grad as no_grad
-from .eager.public import public_functions as _public_functions
 from .eager.synchronize import synchronize as synchronize
 from .eager.tensor import Tensor as Tensor
 from .jit import jit as jit
-from .operators import random as random
 from .operators import scalar as scalar
+from .operators.aliases import ALIASES as _ALIASES
 from .operators.constants import e as e
 from .operators.constants import inf as inf
 from .operators.constants import nan as nan
 from .operators.constants import newaxis as newaxis
 from .operators.constants import pi as pi
+from .operators.declare import on_declaration as _on_declaration
+from .operators.families import FAMILIES as _FAMILIES
 from .registry.devices import register_device as register_device
 from .registry.dtypes import DType as DType
 from .registry.dtypes import bfloat16 as bfloat16
@@ -74,6 +77,9 @@ from .registry.inventory import on_registration as on_registration
 from .registry.inventory import registrations as registrations
 from .registry.keys import DispatchKey as DispatchKey
 from .registry.keys import DispatchKeySet as DispatchKeySet
+from .registry.late import declare_promised as _declare_promised
+from .registry.late import promise as _promise
+from .registry.late import promised as _promised
 from .registry.layouts import sparse_coo as sparse_coo
 from .registry.layouts import sparse_csr as sparse_csr
 from .registry.layouts import strided as strided
@@ -98,6 +104,7 @@ _MODULES = {
     "fft": "fft",
     "linalg": "linalg",
     "profiler": "profiler",
+    "random": "operators.random",
     "special": "special",
     "tree": "tree",
 }
@@ -167,6 +174,9 @@ def __getattr__(name: str) -> _Any:
     elif name in _LATER:
         module, _, attribute = _LATER[name].rpartition(".")
         found = getattr(_lazy.module(f"{__name__}.{module}"), attribute)
+    elif name in _functions_to_come():
+        _declare_promised(f"td::{_ALIASES.get(name, name)}")  # which puts the function here
+        return globals()[name]
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = found
@@ -174,14 +184,20 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES, *_LATER})
+    return sorted({*globals(), *_MODULES, *_LATER, *_functions_to_come()})
+
+
+def _functions_to_come() -> set[str]:
+    return {known for name in _promised("td") for known in _public.public_names(name)}
 
 
 __version__ = "0.1.0"
 
 _cpu_kernels.register()
-_taken = {*__dir__()}
-globals().update({name: fn for name, fn in _public_functions().items() if name not in _taken})
+for _module, _names in _FAMILIES.items():
+    _promise("td", _names.replace(".", "").split(), _partial(_lazy.module, f"{__name__}.{_module}"))
+    _methods.promise_methods(_name[1:] for _name in _names.split() if _name.startswith("."))
+_on_declaration(lambda op: _public.publish(op, globals(), {*_MODULES, *_LATER}))
 _before_first_call.append(lambda: _lazy.native_layer().install())
 if config.flags.debug_nans:
     __getattr__("debug").nans().__enter__()

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
 from ..errors import ArgumentError, DTypeError, ValueArgumentError
-from ..operators.declare import LIBRARY, Declaration, declared
+from ..operators.declare import LIBRARY, Declaration, on_declaration
 from ..registry.binding import device_name
 from ..registry.dtypes import DType, as_dtype, bfloat16, float16, float32, float64
 from ..registry.function import OperatorFunction, functions
@@ -350,11 +350,10 @@ carried.append(Carried(lambda: (settings.lower, settings.keeps), _restore))
 LIBRARY.fallback(autocast_kernel, DispatchKey.Autocast)
 
 
-def register() -> None:
-    """Let the composites with a policy be cast before they are taken apart; again for those declared since."""
-    for op in declared():
-        if op.decl.autocast:
-            _cast_before_levels(op)
+def _register(op: Operator) -> None:
+    """Let a composite with a policy be cast before it is taken apart."""
+    if op.decl.autocast:
+        _cast_before_levels(op)
 
 
-register()
+on_declaration(_register)

@@ -21,7 +21,7 @@ from ..operators.devices import assumed
 from ..registry.binding import device_name
 from ..registry.devices import is_outside
 from ..registry.dtypes import DEFAULT_COMPLEX, DEFAULT_FLOAT, DType, as_dtype, uint64
-from ..registry.function import functions
+from ..registry.function import function_of, functions
 from ..registry.values import SCALARS, describe, number_stand_ins
 from .meta import leaf
 from .meta_tensor import without_data
@@ -171,7 +171,7 @@ def _of_other(obj: Any, wanted: DType | None, copy: bool | None) -> Tensor:
         made: Tensor = functions["td::full"]((), obj, dtype=wanted)
         return made
     if isinstance(obj, (list, tuple)) and any(_is_traceable(item) for item in _leaves(obj)):
-        found: Tensor = functions["td::stack"]([asarray(item) for item in obj], 0)
+        found: Tensor = function_of("td::stack")([asarray(item) for item in obj], 0)
         return found if wanted is None else found.astype(wanted)
     there = _on_cuda(obj)
     if there is not None:

@@ -9,6 +9,7 @@ from types import MethodType
 from typing import Any
 
 from ..registry.function import functions
+from ..registry.late import declare_promised
 from ..registry.native_type import NativeCallable, accept_entries
 from ..registry.values import SCALARS, TensorBase, converters
 from .tensor import Tensor
@@ -76,6 +77,7 @@ def by_name(name: str) -> Any:
     Raises:
         KeyError: there is none.
     """
+    declare_promised(f"td::{name}")
     found = functions.get(f"td::{name}") or functions.get(f"td::{name}.Tensor")
     if found is None:
         found = next((fn for full, fn in functions.items() if full.startswith(f"td::{name}.")), None)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, OutOfBoundsError, ShapeError, UnsupportedError
-from ..operators.declare import LIBRARY, Declaration, declared
+from ..operators.declare import LIBRARY, Declaration
 from ..operators.gathering import index_put
 from ..operators.slicing import basic_put, numpy_index
 from ..registry.function import functions, make_function
@@ -146,9 +146,8 @@ def wants_inplace(op: Operator) -> bool:
     return decl.inplace or decl.kind == "scatter"
 
 
-def generate() -> None:
-    """Make the in-place variants of all declared operators that lack one."""
-    there = {name.partition(".")[0] for name in operators}
-    for op in declared():
-        if wants_inplace(op) and f"{op.name.partition('.')[0]}_" not in there:
-            make_inplace(op)
+def generate(op: Operator) -> None:
+    """Make the in-place variant of an operator that lacks one."""
+    stem, dot, overload = op.name.partition(".")
+    if wants_inplace(op) and f"{stem}_{dot}{overload}" not in operators:
+        make_inplace(op)

@@ -10,8 +10,8 @@ from .. import lazy
 from ..operators.declare import LIBRARY
 from ..registry.dtypes import int8
 from ..registry.keys import DispatchKey
+from ..registry.late import promise
 from ..registry.layouts import sparse_coo, sparse_csr
-from ..registry.library import late
 from ..registry.operator import Operator
 from .tensor import Tensor
 
@@ -227,5 +227,9 @@ def _register() -> None:
 
 
 _register()
-late["sparse"] = partial(lazy.sparse_machinery, "ops")
-late["quantized"] = partial(lazy.quantized_machinery, "ops")
+promise("sparse", ("spmm", "sddmm"), partial(lazy.sparse_machinery, "ops"))
+promise(
+    "quantized",
+    "quantize dequantize int_mm requantize matmul linear add".split(),
+    partial(lazy.quantized_machinery, "ops"),
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy as copying
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,15 @@ import numpy as np
 from .. import lazy
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import indexing
-from ..operators.aliases import ALIASES
-from ..operators.declare import declared
+from ..operators.aliases import ALIASES, SECOND_NAMES
+from ..operators.declare import declared, on_declaration
 from ..operators.views import permute
 from ..registry.binding import device_name
 from ..registry.dtypes import as_dtype
 from ..registry.function import functions
 from ..registry.keys import BACKEND_OF_DEVICE
+from ..registry.late import declare_promised
+from ..registry.operator import Operator
 from . import dunders, inplace, layouts
 from .at import At
 from .backward import backward
@@ -280,25 +282,52 @@ def operator_methods() -> dict[str, Any]:
     """Method name to operator function, for all operators that are methods, with second names."""
     found: dict[str, Any] = {}
     for op in declared():
-        arguments = op.schema.arguments
-        if (
-            op.decl.method
-            and arguments
-            and arguments[0].type.core == "Tensor"
-            and not arguments[0].type.is_list
-        ):
-            found.setdefault(op.schema.name, functions[op.name])
-    for op, inner in inplace.functional.items():
-        if inner.decl.method:
-            found.setdefault(op.schema.name, functions[op.name])
-    return found | {alias: found[name] for alias, name in ALIASES.items() if name in found}
+        for name, function in methods_of(op):
+            found.setdefault(name, function)
+    return found
+
+
+def methods_of(op: Operator) -> Iterator[tuple[str, Any]]:
+    """The methods that come from an operator: itself, its variant in place, and their second names."""
+    arguments = op.schema.arguments
+    if op.decl.method and arguments and arguments[0].type.core == "Tensor" and not arguments[0].type.is_list:
+        for name in (op.schema.name, *SECOND_NAMES.get(op.schema.name, ())):
+            yield name, functions[op.name]
+        stem, dot, overload = op.name.partition(".")
+        written = functions.get(f"{stem}_{dot}{overload}")
+        if written is not None:
+            yield f"{op.schema.name}_", written
+
+
+class LateMethod:
+    """Stands for the method of an operator that is still to be declared; its declaration puts the method here."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        declare_promised(f"td::{ALIASES.get(self.name, self.name)}")
+        return getattr(owner if instance is None else instance, self.name)
+
+
+def promise_methods(names: Iterable[str]) -> None:
+    """Give Tensor the methods of operators that are still to be declared."""
+    for name in names:
+        for known in (name, *SECOND_NAMES.get(name, ())):
+            if not hasattr(Tensor, known):
+                setattr(Tensor, known, LateMethod(known))
+
+
+def attach_operator(op: Operator) -> None:
+    """Make the variant in place of an operator, and give Tensor the methods of both."""
+    inplace.generate(op)
+    for name, function in methods_of(op):
+        if type(Tensor.__dict__.get(name)) is LateMethod or not hasattr(Tensor, name):
+            setattr(Tensor, name, variadic(function) if name in VARIADIC else function)
 
 
 def attach() -> None:
-    """Give Tensor all its methods. Runs once, when the package is imported."""
-    for name, function in operator_methods().items():
-        if not hasattr(Tensor, name):
-            setattr(Tensor, name, variadic(function) if name in VARIADIC else function)
+    """Give Tensor its other methods. Runs once, when the package is imported."""
     for name, method in METHODS.items():
         setattr(Tensor, name, method)
     for name, getter in PROPERTIES.items():
@@ -307,6 +336,6 @@ def attach() -> None:
     dunders.attach()
 
 
-inplace.generate()
+on_declaration(attach_operator)
 attach()
 __all__ = ["asarray", "attach", "operator_methods"]

@@ -1,6 +1,5 @@
 """``td.fft``: discrete Fourier transforms, the extension of the array API standard; loaded at first use."""
 
-from ..backends.cpu import kernels as _kernels
 from .frequencies import fftfreq as fftfreq
 from .frequencies import fftshift as fftshift
 from .frequencies import ifftshift as ifftshift
@@ -19,5 +18,3 @@ from .single import ifft as ifft
 from .single import ihfft as ihfft
 from .single import irfft as irfft
 from .single import rfft as rfft
-
-_kernels.register()

@@ -1,7 +1,5 @@
 """``td.linalg``: linear algebra, the extension of the array API standard and NumPy's ``norm``; loaded at first use."""
 
-from ..backends.cpu import kernels as _kernels
-from ..eager.autocast import register as _register_casts
 from ..operators.contraction import matmul as matmul
 from ..operators.contraction import outer as outer
 from ..operators.contraction import tensordot as tensordot
@@ -26,6 +24,3 @@ from .solving import slogdet as slogdet
 from .solving import solve as solve
 from .stacks import diagonal as diagonal
 from .stacks import trace as trace
-
-_kernels.register()
-_register_casts()

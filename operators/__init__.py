@@ -1,40 +1,21 @@
-"""The operators, one declaration each, by family."""
+"""The operators, one declaration each, by family; ``families.py`` lists those that are loaded later."""
 
-from . import activation as activation
 from . import arithmetic as arithmetic
 from . import bitwise as bitwise
 from . import casting as casting
-from . import collective as collective
 from . import comparison as comparison
-from . import complex_parts as complex_parts
 from . import contraction as contraction
 from . import creation as creation
-from . import diagonals as diagonals
-from . import einsum as einsum
-from . import elementary as elementary
 from . import exponential as exponential
 from . import filled as filled
 from . import gathering as gathering
 from . import indexing as indexing
-from . import joining as joining
-from . import losses as losses
-from . import nn as nn
-from . import normalization as normalization
-from . import ordering as ordering
 from . import picking as picking
-from . import pieces as pieces
-from . import products as products
-from . import random as random
 from . import rearrange as rearrange
 from . import reductions as reductions
-from . import remat as remat
-from . import repeating as repeating
 from . import rounding as rounding
 from . import scans as scans
 from . import selection as selection
 from . import slicing as slicing
-from . import statistics as statistics
-from . import triangles as triangles
-from . import trigonometry as trigonometry
 from . import views as views
 from .aliases import ALIASES as ALIASES

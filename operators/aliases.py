@@ -32,3 +32,7 @@ ALIASES: dict[str, str] = {
     "unsqueeze": "expand_dims",
 }
 """alias: registered name."""
+SECOND_NAMES: dict[str, list[str]] = {}
+"""registered name: its aliases."""
+for _alias, _name in ALIASES.items():
+    SECOND_NAMES.setdefault(_name, []).append(_alias)

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..registry.function import functions
+from ..registry.function import function_of
 from ..registry.values import TensorBase
 from .rules import normalize_axes, normalize_axis, spec_of
 
@@ -41,7 +41,7 @@ class BatchInfo(NamedTuple):
 # -- what rules are made of --------------------------------------------------------------------------------------------
 def operator(name: str) -> Any:
     """The function of an operator by name; the rules stand below the operators that they call."""
-    return functions[f"td::{name}"]
+    return function_of(f"td::{name}")
 
 
 def logical_shape(x: Any, dim: int | None) -> tuple[int, ...]:

@@ -13,11 +13,15 @@ from typing import Any, NamedTuple
 
 from ..registry.dtypes import DType
 from ..registry.function import make_function
+from ..registry.late import declare_all
 from ..registry.library import Library
-from ..registry.operator import Operator, operators
+from ..registry.operator import Operator, lock, operators
 from .derivatives import Derivative
 
 LIBRARY = Library("td", "DEF")
+
+# Told of each operator that is declared: what layers and backends make of every declaration.
+_listeners: list[Callable[[Operator], object]] = []
 
 
 class Sample(NamedTuple):
@@ -133,11 +137,27 @@ def declare(declaration: Declaration) -> Any:
     if declaration.kind == "composite" and declaration.body is not None:
         key = "CompositeExplicit" if declaration.explicit else "CompositeImplicit"
         LIBRARY.impl(operator.name.partition("::")[2], declaration.body, key)
-    return make_function(operator, inspect.cleandoc(declaration.doc))
+    function = make_function(operator, inspect.cleandoc(declaration.doc))
+    for listener in _listeners:
+        listener(operator)
+    return function
+
+
+def on_declaration(listener: Callable[[Operator], object]) -> None:
+    """Have a function called with every operator that is declared so far, and with those that come."""
+    with lock:
+        for operator in _declared():
+            listener(operator)
+        _listeners.append(listener)
 
 
 def declared() -> list[Operator]:
     """All operators of tandem's own that have a declaration, in order of declaration."""
+    declare_all()
+    return _declared()
+
+
+def _declared() -> list[Operator]:
     return [
         operator
         for operator in list(operators.values())

@@ -91,7 +91,7 @@ class OperatorFunction(NativeCallable):  # type: ignore[misc]
         return f"<function {schema.namespace}.{schema.name}{'.' * bool(schema.overload)}{schema.overload}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_function_of, (self.operator.name,))
+        return (function_of, (self.operator.name,))
 
 
 functions: dict[str, Any] = {}
@@ -129,9 +129,13 @@ def _forget(operator: Operator, defined: bool) -> None:
 definition_listeners.append(_forget)
 
 
-def _function_of(name: str) -> Any:
-    """The function of a pickled one; made now if nobody has asked for it yet."""
-    return functions.get(name) or make_function(find(name))
+def function_of(full_name: str) -> Any:
+    """The function of an operator by its full name; declared and made now if nobody has asked for it yet.
+
+    Raises:
+        UnknownOperatorError: there is no such operator.
+    """
+    return functions.get(full_name) or make_function(find(full_name))
 
 
 def dress(function: Any, operator: Operator, doc: str) -> None:

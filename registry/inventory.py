@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ..errors import ArgumentError
 from .handle import Handle
 from .keys import DispatchKey, parse_key
+from .late import declare_all
 from .operator import fallbacks, lock, operators
 from .registration import OWN, Registration
 from .text import shown
@@ -79,6 +80,7 @@ def on_registration(listener: Listener) -> Handle:
         raise ArgumentError(
             f"on_registration takes a function that is called with events, not {shown(listener)}"
         )
+    declare_all()
     with lock:
         for name in operators:
             _tell_one(listener, RegistrationEvent("define", name))
@@ -111,6 +113,7 @@ def dangling_impls() -> list[Registration]:
     ...     [registration.operator for registration in td.dangling_impls()]
     ['doc::no_such_operator']
     """
+    declare_all()
     with lock:
         return [r for name, held in implementations.items() if name not in operators for r in held]
 
@@ -138,6 +141,7 @@ def registrations(key: str | DispatchKey | None = None, op: str | None = None) -
         raise ArgumentError(f'registrations takes the name of an operator, such as "add", not {shown(op)}')
     wanted = None if key is None else parse_key(key)
     name = op if op is None or "::" in op or op == "*" else f"{OWN}::{op}"
+    declare_all()
     with lock:
         return [
             r

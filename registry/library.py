@@ -7,7 +7,7 @@ registered gives a handle that takes it back and restores what it had shadowed.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Any
 
@@ -18,6 +18,7 @@ from .handle import Handle as Handle
 from .handle import remove_all
 from .inventory import implementations, tell
 from .keys import BACKENDS, DispatchKey, parse_key
+from .late import declare_promised, promised
 from .operator import (
     Kernel,
     KeyName,
@@ -104,6 +105,8 @@ class Library:
             raise ArgumentError(f"define takes an operator's Declaration as decl, or None, not {shown(decl)}")
         parsed = schema if isinstance(schema, Schema) else parse_schema(schema)
         operator = Operator(self._qualified(parsed), decl, caller(self.namespace))
+        if not operator.place.own:
+            declare_promised(operator.name)
         with lock:
             operator = _define(operator)
         place = operator.place
@@ -171,6 +174,8 @@ class Library:
             with_keyset=with_keyset,
             dtypes=_dtypes(dtypes, parsed),
         )
+        if not registration.place.own:  # tandem's own kernels may wait for their operator
+            declare_promised(full_name)
         with lock:
             _enter(registration, allow_override)
         return Handle(lambda: _withdraw(registration), self._handles)
@@ -358,19 +363,14 @@ def _drop_fallback(key: DispatchKey, registration: Registration) -> None:
             tell("remove", "*", registration)
 
 
-# Namespaces of the package whose operators are defined when somebody first looks for one, and how.
-late: dict[str, Callable[[], Any]] = {}
-
-
 def find_overloads(namespace: str, name: str) -> list[Operator]:
     """All overloads of an operator, in order of definition.
 
     Raises:
         UnknownOperatorError: there is none.
     """
-    if namespace in late:
-        late[namespace]()
     prefix = f"{namespace}::{name}"
+    declare_promised(prefix)
     found = [op for full, op in list(operators.items()) if full == prefix or full.startswith(prefix + ".")]
     if not found:
         raise UnknownOperatorError(f"no operator {prefix} is registered{_near(prefix)}")
@@ -378,6 +378,8 @@ def find_overloads(namespace: str, name: str) -> list[Operator]:
 
 
 def _near(prefix: str) -> str:
-    stems = sorted({full.partition(".")[0] for full in operators})
+    namespace = prefix.partition("::")[0]
+    later = [f"{namespace}::{name}" for name in promised(namespace)]
+    stems = sorted({full.partition(".")[0] for full in operators}.union(later))
     close = [stem for stem in stems if stem.split("::")[-1][:3] == prefix.split("::")[-1][:3]][:5]
     return f"; near names are {', '.join(close)}" if close else ""

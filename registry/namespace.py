@@ -11,7 +11,8 @@ from typing import Any
 from ..errors import UnknownOperatorError
 from . import native_type
 from .function import make_function
-from .library import find_overloads, late
+from .late import declare_promised, namespaces, promised
+from .library import find_overloads
 from .native_type import NativeCallable, accept_entries
 from .operator import Operator, definition_listeners, lock, operators
 from .overloads import OverloadSet
@@ -125,6 +126,7 @@ class Namespace:
     def __getattr__(self, name: str) -> Packet:
         if "_name" not in self.__dict__:  # a copy in the making
             raise AttributeError(name)
+        declare_promised(f"{self._name}::{name}")
         with lock:
             packet: Packet | None = self.__dict__.get(name)
             if packet is None:  # another thread may have been first
@@ -133,7 +135,8 @@ class Namespace:
 
     def __dir__(self) -> list[str]:
         start = f"{self._name}::"
-        return sorted({full[len(start) :].partition(".")[0] for full in operators if full.startswith(start)})
+        here = {full[len(start) :].partition(".")[0] for full in operators if full.startswith(start)}
+        return sorted(here.union(promised(self._name)))
 
     def __repr__(self) -> str:
         return f"<namespace {self._name}: {len(dir(self))} operators>"
@@ -145,15 +148,13 @@ class Namespaces:
     def __getattr__(self, name: str) -> Namespace:
         if name.startswith("__"):
             raise AttributeError(name)
-        if name in late:
-            late[name]()
         found = Namespace(name)
         if dir(found):
             self.__dict__[name] = found
         return found
 
     def __dir__(self) -> list[str]:
-        return sorted({full.partition("::")[0] for full in operators} | {*late})
+        return sorted({full.partition("::")[0] for full in operators} | namespaces())
 
 
 ops = Namespaces()

@@ -29,6 +29,7 @@ from .keys import (
     below,
     parse_key,
 )
+from .late import declare_promised
 from .lock import lock as lock
 from .precedence import Entry as Entry
 from .precedence import Table, chosen, compute, fallback_row, fallbacks_changed, filled, in_force, run_entry
@@ -387,6 +388,7 @@ def find(full_name: str) -> Operator:
     Raises:
         UnknownOperatorError: there is none.
     """
+    declare_promised(full_name)
     found = operators.get(full_name)
     if found is None:
         raise UnknownOperatorError(f"no operator {full_name} is registered")

@@ -1,6 +1,5 @@
 """``td.special``: special functions, with SciPy's names; loaded at first use."""
 
-from ..backends.cpu import kernels as _kernels
 from ..operators.activation import sigmoid as _sigmoid
 from ..operators.exponential import erf as erf
 from ..operators.exponential import erfc as erfc
@@ -34,4 +33,3 @@ from .normals import ndtr as ndtr
 from .normals import ndtri as ndtri
 
 expit, psi = _sigmoid, digamma
-_kernels.register()

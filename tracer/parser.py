@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import GraphError
 from ..registry.dtypes import as_dtype
+from ..registry.late import declare_promised
 from ..registry.operator import operators
 from ..registry.values import TensorSpec
 from .graph import Derived, Graph, Node, Value, scalar_spec
@@ -173,6 +174,7 @@ class _Parser:
             line.take(")")
         line.take("=")
         name = line.take()[1]
+        declare_promised(name)
         op = operators.get(name)
         if op is None:
             raise line.fault(f"no operator {name} is registered")

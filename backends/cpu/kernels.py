@@ -10,7 +10,7 @@ import numpy as np
 from ...eager.storage import owner_of
 from ...eager.tensor import Tensor, wrap, wrap_view
 from ...errors import DeviceError
-from ...operators.declare import LIBRARY, Declaration, declared
+from ...operators.declare import LIBRARY, Declaration, on_declaration
 from ...registry.keys import DispatchKey
 from ...registry.operator import Operator
 from .elementwise import elementwise_kernel
@@ -66,11 +66,14 @@ declared_more: list[Callable[[], None]] = []
 
 
 def register() -> None:
-    """Register a CPU kernel for every declared operator that describes one and has none yet."""
-    for op in declared():
-        kernel = None if op.registered(DispatchKey.CPU) else _kernel_for(op)
-        if kernel is not None:
-            kernel.__qualname__ = f"numpy_{op.schema.name}"
-            LIBRARY.impl(op.name.partition("::")[2], kernel, DispatchKey.CPU)
+    """Have a CPU kernel registered for every declared operator that describes one, now and later."""
+    on_declaration(_register)
+
+
+def _register(op: Operator) -> None:
+    kernel = None if op.registered(DispatchKey.CPU) else _kernel_for(op)
+    if kernel is not None:
+        kernel.__qualname__ = f"numpy_{op.schema.name}"
+        LIBRARY.impl(op.name.partition("::")[2], kernel, DispatchKey.CPU)
     for listener in declared_more:
         listener()

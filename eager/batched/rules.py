@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import RegistrationError
+from ...registry.late import declare_promised
 from ...registry.library import Library
 from ...registry.namespace import Packet
 from ...registry.operator import Operator, operators
@@ -51,6 +52,8 @@ def _operator(op: Any) -> Operator:
     Raises:
         RegistrationError: it is none.
     """
+    if isinstance(op, str):
+        declare_promised(op)
     found = operators.get(op) if isinstance(op, str) else op
     if isinstance(found, Packet) and len(found.overloads()) == 1:
         found = getattr(found, found.overloads()[0])
