@@ -36,31 +36,36 @@ def on_cpu(result):
 
 
 # -- operators ---------------------------------------------------------------------------------------------------------
-def run_row(op, dtype, sample):
-    """Call an operator in a jitted function of its tensors."""
-    args, kwargs = arrays_of(sample, dtype, generator(op, dtype))
-    given = to_cuda((args, kwargs))
-    tensors = []
-    replace(given, td.Tensor, tensors.append)
-    if not tensors:
+def run_rows(op, found):
+    """Call an operator on several rows in one jitted function of their tensors: one module of kernels for all."""
+    drawn = [arrays_of(sample, dtype, generator(op, dtype)) for dtype, sample in found]
+    given = [to_cuda(one) for one in drawn]
+    kept = [row for row in zip(given, drawn, found, strict=True) if tensors_of(row[0])]
+    if not kept:
         return
+    given, drawn, found = zip(*kept, strict=True)
 
     @td.jit
     def jitted(*leaves):
         leaves = iter(leaves)
-        filled, options = replace(given, td.Tensor, lambda _: next(leaves))
-        return functions[op.name](*filled, **options)
+        calls = [replace(one, td.Tensor, lambda _: next(leaves)) for one in given]
+        return [functions[op.name](*args, **options) for args, options in calls]
 
-    what = f"{op.name} {dtype} {sample}"
     try:
-        got = jitted(*tensors)
+        results = jitted(*tensors_of(given))
     except errors.UnsupportedError as fault:
-        assert "cannot be traced" in str(fault), what
+        assert "cannot be traced" in str(fault), op.name
         return
-    got = got if isinstance(got, tuple) else (got,)
-    want = expected(op, args, kwargs)
-    want = want if isinstance(want, tuple) else (want,)
-    check(op, tuple(map(on_cpu, got)), want, args, f"jitted on cuda: {what}")
+    for got, (args, kwargs), (dtype, sample) in zip(results, drawn, found, strict=True):
+        want = expected(op, args, kwargs)
+        pair = [one if isinstance(one, tuple) else (one,) for one in (got, want)]
+        check(op, tuple(map(on_cpu, pair[0])), pair[1], args, f"jitted on cuda: {op.name} {dtype} {sample}")
+
+
+def tensors_of(tree):
+    found = []
+    replace(tree, td.Tensor, found.append)
+    return found
 
 
 def chosen(name):
@@ -73,14 +78,16 @@ def test_operators_agree_with_their_references(part):
     for name in CHECKED[part::4]:
         if chosen(name):
             found = list(rows(OPS[name]))
-            run_row(OPS[name], *found[zlib.crc32(f"{SEED} row {name}".encode()) % len(found)])
+            first = zlib.crc32(f"{SEED} row {name}".encode()) % len(found)
+            run_rows(OPS[name], [found[first]])
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", CHECKED)
 def test_every_row_agrees_with_its_reference(name):
-    for dtype, sample in rows(OPS[name]):
-        run_row(OPS[name], dtype, sample)
+    found = list(rows(OPS[name]))
+    for first in range(0, len(found), 24):
+        run_rows(OPS[name], found[first : first + 24])
 
 
 # -- programs ----------------------------------------------------------------------------------------------------------
@@ -360,12 +367,6 @@ def block_arguments():
     return params, rng.integers(0, vocabulary, (2, 5)), rng.integers(0, vocabulary, (2, 5))
 
 
-def leaves_of(tree):
-    found = []
-    replace(tree, td.Tensor, found.append)
-    return found
-
-
 @pytest.mark.parametrize(("loss", "arguments"), [(mlp, mlp_arguments), (block, block_arguments)])
 def test_models_agree_with_the_cpu(loss, arguments):
     given_ = arguments()
@@ -374,14 +375,14 @@ def test_models_agree_with_the_cpu(loss, arguments):
     want, slopes = td.value_and_grad(loss)(*host)
     value, found = td.jit(td.value_and_grad(loss))(*there)
     assert np.allclose(value.item(), want.item(), rtol=1e-5)
-    for a, b in zip(leaves_of(found), leaves_of(slopes), strict=True):
+    for a, b in zip(tensors_of(found), tensors_of(slopes), strict=True):
         np.testing.assert_allclose(on_cpu(a).numpy(), b.numpy(), rtol=1e-3, atol=1e-5)
     # the other way: a jitted forward pass whose gradient is recorded
     params = replace(given_[0], np.ndarray, lambda x: td.asarray(x, device="cuda", requires_grad=True))
     jitted_ = td.jit(loss)
     for _ in range(2):
         jitted_(params, *there[1:]).backward()
-    for a, b in zip(leaves_of(params), leaves_of(slopes), strict=True):
+    for a, b in zip(tensors_of(params), tensors_of(slopes), strict=True):
         np.testing.assert_allclose(on_cpu(a.grad).numpy(), 2 * b.numpy(), rtol=1e-3, atol=1e-5)
 
 
