@@ -48,8 +48,8 @@ def absorbed(steps: Iterable[Step], placed: Collection[Value], results: Collecti
     found = list(steps)
     for step in list(found):
         producer = _producer(step, placed, results)
-        if producer is None:
-            continue
+        if producer is None or sum(producer.value in reads_and_writes(s)[1] for s in found) > 1:
+            continue  # a result put together from pieces has several that write it
         readers = {id(s): _merged(s, producer) for s in found if producer.value in reads_and_writes(s)[0]}
         if readers and all(readers.values()):
             found = [readers.get(id(s)) or s for s in found if s is not step]

@@ -112,6 +112,7 @@ CASES = {
         lambda x, w: td.sum(x * td.astype(w, td.float32), 0),
         [array(90, 40), array(90, 1, dtype="int8")],
     ),
+    "pieces": (lambda x, y: td.sum(x.at[1:3].set(7.0) + td.concat([y, y]), 1), [array(6, 40), array(3, 40)]),
     "loss": (loss, [array(37, 100)]),
     "many_rows": (stats, [array(700, 24)]),
     "stats_ints": (stats, [array(13, 97, dtype="int16")]),
