@@ -87,7 +87,7 @@ class LeftOut:
 
 def is_constant(value: Any) -> bool:
     """Whether a default is the same for all calls: a number, a string, a function."""
-    return type(value) in SCALARS or (isinstance(value, _FIXED_TYPES) and _is_hashable(value))
+    return type(value) in SCALARS or _is_fixed(value)
 
 
 class Same:
@@ -184,7 +184,7 @@ def leaf_key(value: Any, identity: bool = False) -> tuple[Any, ...]:
         raise _refuse_subclass(value)
     if isinstance(value, np.generic):
         return (np.generic, as_dtype(value.dtype).np, ())
-    if isinstance(value, _FIXED_TYPES) and _is_hashable(value):
+    if _is_fixed(value):
         return ("fixed", type(value), value)
     if identity:
         return ("same", type(value), Same(value))
@@ -194,6 +194,12 @@ def leaf_key(value: Any, identity: bool = False) -> tuple[Any, ...]:
         "static_argnames if it is hashable and seldom changes, or make its class a container with "
         "td.pytree.register_pytree_node"
     )
+
+
+def _is_fixed(value: Any) -> bool:
+    """Whether a value is compiled in: a string, a function, also one in a wrapper (custom_vjp, lru_cache)."""
+    is_wrapper = callable(value) and hasattr(value, "__wrapped__")
+    return (isinstance(value, _FIXED_TYPES) or is_wrapper) and _is_hashable(value)
 
 
 def _is_hashable(value: Any) -> bool:

@@ -12,7 +12,7 @@ from ..eager.levels import stack
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..registry.dtypes import bool_
 from ..registry.values import describe
-from ..tracer.trace import current_trace
+from ..tracer.trace import is_tracing
 from . import recording as recording
 from .loops import is_batched, with_common_inputs
 from .ops import SWITCH
@@ -58,7 +58,7 @@ def _checked(name: str, what: str, value: Any) -> Any:
 
 def _choose(name: str, index: Any, branches: list[Branch], operands: tuple[Any, ...]) -> Any:
     batched = is_batched(index)
-    if current_trace() is None and not (batched and _is_differentiated()):
+    if not is_tracing() and not (batched and _is_differentiated()):
         return _select(name, index, branches, operands) if batched else branches[int(index)](*operands)
     leaves, treedef = pytree.flatten(operands)
     places = [place for place, leaf in enumerate(leaves) if not _is_static(leaf)]

@@ -11,7 +11,7 @@ from ..eager.levels import LevelTensor
 from ..errors import ArgumentError, DTypeError, ShapeError, ValueArgumentError
 from ..registry.dtypes import bool_
 from ..registry.values import describe, number_stand_ins
-from ..tracer.trace import current_trace
+from ..tracer.trace import is_tracing
 from . import recording as recording
 from .items import with_items
 from .ops import SCAN, WHILE
@@ -47,7 +47,7 @@ def scan(
     carry, items = take_apart(name, "init", init), take_apart(name, "xs", xs)
     steps = steps_of(name, items, length)
     step = _Step(name, f, items.treedef)
-    if current_trace() is None and steps:
+    if not is_tracing() and steps:
         return _loop(step, carry, items, steps, reverse)
     closed, carry = _traced(step, carry, [_item_spec(x) for x in items.tensors])
     count, xs = len(carry.tensors), items.tensors
@@ -186,7 +186,7 @@ def while_loop(
 ) -> Any:
     """See :func:`tandem.while_loop`."""
     carry = take_apart(name, "init", init)
-    if current_trace() is None:
+    if not is_tracing():
         return _while(name, condition, body, carry)
     closed, carry = _traced_while(name, body, carry)
     holds = trace_body(

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from ..eager.construct import asarray
 from ..eager.dunders import by_name
 from ..eager.levels import stack
+from ..eager.recompute import unwatched
 from ..eager.tensor import Tensor
 from ..errors import UnsupportedError
 from ..lowering.rewrite import copy_node, has_effects
@@ -26,6 +27,7 @@ from ..tracer.lifting import value_of
 from ..tracer.scalar import TracerScalar
 from ..tracer.tensor import make_tracer
 from ..tracer.trace import Trace, tracing
+from .constants import CONSTANT, Data
 
 
 class Closed(NamedTuple):
@@ -53,7 +55,7 @@ def body_trace(name: str, is_replay: bool = False) -> Iterator[Trace]:
     inside, stack.in_body = stack.in_body, True
     before = set_keys(0 if is_replay else state.include, state.exclude | AUTOGRAD)
     try:
-        with tracing(name) as trace:
+        with unwatched(), tracing(name) as trace:
             yield trace
     finally:
         set_keys(*before)
@@ -114,21 +116,22 @@ def retraced(
 
 
 def _with_numbers(name: str, values: Sequence[Value], closed: Closed) -> Closed:
-    """A graph in which tensors with one element, which a rule written by hand has made, are made again.
+    """A graph that makes again what a rule written by hand has made from data.
 
     Raises:
-        UnsupportedError: it has made, or reaches, others.
+        UnsupportedError: the rule reaches a value of a transform.
     """
     for tensor in closed.reached:
-        if type(tensor) is not Tensor or tensor.size != 1:
+        if type(tensor) is not Tensor:
             raise UnsupportedError(
-                f"{name}: a rule written by hand makes {describe(tensor)} from data; make it outside of the function, "
-                "or pass it as an argument"
+                f"{name}: a rule written by hand reaches {describe(tensor)} by itself; pass it as an argument"
             )
 
+    def made(x: Any) -> Any:
+        return by_name("full")(x.shape, x.item(), dtype=x.dtype) if x.size == 1 else CONSTANT(Data(x.numpy()))
+
     def run(*inputs: Any) -> list[Any]:
-        numbers = [by_name("full")(x.shape, x.item(), dtype=x.dtype) for x in closed.reached]
-        return run_graph(closed.graph, [*inputs, *numbers])
+        return run_graph(closed.graph, [*inputs, *map(made, closed.reached)])
 
     return retraced(name, values, run)
 

@@ -48,6 +48,16 @@ class _Frames(threading.local):
 _frames = _Frames()
 
 
+@contextmanager
+def unwatched() -> Iterator[None]:
+    """Show no policy the operators that are called in a ``with`` block: bodies of loops, which are traced just once."""
+    before, _frames.stack = _frames.stack, []
+    try:
+        yield
+    finally:
+        _frames.stack = before
+
+
 class Frame:
     """One call of a checkpointed function.
 

@@ -18,6 +18,7 @@ from ..registry.dtypes import as_dtype, float64
 from ..registry.source import source_line
 from ..registry.values import TensorSpec, describe
 from .arguments import check_callable, matching, name_of, result_leaves, split, tensor_leaves
+from .linear_function import Form, LinearFunction
 from .reverse import Tape, vjp
 from .zeros import zero_tangent
 
@@ -92,7 +93,8 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
 
     Returns:
         ``(value, jvp_fn)``, with ``has_aux`` ``(value, jvp_fn, aux)``; ``jvp_fn(*tangents)`` gives the tangent of the
-        value, and may be called any number of times.
+        value, and may be called any number of times; it is a pytree of the tensors
+        that it needs, as that of :func:`vjp` is.
 
     Raises:
         ArgumentError, DTypeError, ShapeError: as for :func:`jvp`.
@@ -109,16 +111,14 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     results, outdef = result_leaves(name, value)
     pushed = _transposed(name, back, results, outdef)
 
-    def derivative(*tangents: Any) -> Any:
-        """The tangent of the value in a direction."""
-        given = matching(name, "tangent", list(tangents), treedef, tensors)
+    def push(given: list[Any]) -> list[Any]:
         if pushed is None:
-            return jvp(fun, primals, treedef.unflatten(given), has_aux)[1]
-        found = pushed.pull(given)
-        numbers = zip(found, results)
-        return outdef.unflatten([t if x.dtype.is_inexact else zero_tangent(x.spec) for t, x in numbers])
+            return pytree.leaves(jvp(fun, primals, treedef.unflatten(given), has_aux)[1])
+        numbers = zip(pushed.pull(given), results)
+        return [t if x.dtype.is_inexact else zero_tangent(x.spec) for t, x in numbers]
 
-    return (value, derivative, *aux)
+    form = Form(name, False, treedef, [x.spec for x in tensors], outdef, [x.spec for x in results])
+    return (value, LinearFunction(form, push), *aux)
 
 
 def _transposed(name: str, back: Callable[..., Any], results: list[Any], outdef: Any) -> Tape | None:

@@ -23,12 +23,12 @@ from .arguments import (
     check_callable,
     check_given,
     check_positions,
-    matching,
     name_of,
     result_leaves,
     split,
     tensor_leaves,
 )
+from .linear_function import Form, LinearFunction
 from .zeros import zero_tangent
 
 
@@ -141,7 +141,8 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     Returns:
         ``(value, vjp_fn)``, with ``has_aux`` ``(value, vjp_fn, aux)``. ``vjp_fn`` takes a tree like the value (None in
         it: zero) and gives a tuple with a tree for each argument; it may be called any number of times. By integers and
-        booleans it gives zeros of dtype ``td.float0``.
+        booleans it gives zeros of dtype ``td.float0``. It is a pytree of the tensors that it needs, so jitted functions
+        may take it and give it.
 
     Raises:
         DTypeError: by ``vjp_fn``: a cotangent is of another dtype than the value.
@@ -160,16 +161,9 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         inputs = [_input(level, tensor) for tensor in tensors]
         result, aux = split(name, fun(*treedef.unflatten(inputs)), has_aux)
         leaves, outdef = result_leaves(name, result)
-    tape = Tape(level, inputs, leaves)
     specs = [leaf.spec for leaf in leaves]
-
-    def back(*cotangents: Any) -> tuple[Any, ...]:
-        """Cotangents of the arguments from those of the value."""
-        if len(cotangents) != 1:
-            raise ArgumentError(f"{name}: one tree of cotangents is taken, not {len(cotangents)}")
-        given = matching(name, "cotangent", cotangents[0], outdef, specs)
-        return tuple(treedef.unflatten(tape.pull(given)))
-
+    form = Form(name, True, outdef, specs, treedef, [tensor.spec for tensor in tensors])
+    back = LinearFunction(form, Tape(level, inputs, leaves).pull)
     value = outdef.unflatten([unwrap(level, leaf) for leaf in leaves])
     return (value, back, pytree.map_tree(lambda leaf: unwrap(level, leaf), aux)) if has_aux else (value, back)
 
