@@ -295,6 +295,36 @@ def atanh(
 ) -> Tensor:
     """The number whose hyperbolic tangent is each element; NaN outside of [-1, 1]."""
 
+def avg_pool1d(
+    self: _TensorLike,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    *,
+    count_include_pad: _b.bool = True,
+) -> Tensor:
+    """The mean of each window."""
+
+def avg_pool2d(
+    self: _TensorLike,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    *,
+    count_include_pad: _b.bool = True,
+) -> Tensor:
+    """The mean of each window."""
+
+def avg_pool3d(
+    self: _TensorLike,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    *,
+    count_include_pad: _b.bool = True,
+) -> Tensor:
+    """The mean of each window."""
+
 def axis_gather(
     self: _TensorLike,
     number: _TensorLike,
@@ -394,6 +424,86 @@ def contiguous(
     self: _TensorLike,
 ) -> Tensor:
     """The tensor in row-major order: a view of the same memory if it lies so already, else a ..."""
+
+def conv1d(
+    self: _TensorLike,
+    weight: _TensorLike,
+    bias: _TensorLike | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: _b.int = 1,
+) -> Tensor:
+    """A convolution over 1 axis, as layers of networks have it."""
+
+def conv2d(
+    self: _TensorLike,
+    weight: _TensorLike,
+    bias: _TensorLike | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: _b.int = 1,
+) -> Tensor:
+    """A convolution over 2 axes, as layers of networks have it."""
+
+def conv3d(
+    self: _TensorLike,
+    weight: _TensorLike,
+    bias: _TensorLike | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: _b.int = 1,
+) -> Tensor:
+    """A convolution over 3 axes, as layers of networks have it."""
+
+def conv_transpose1d(
+    self: _TensorLike,
+    weight: _TensorLike,
+    bias: _TensorLike | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: _b.int = 1,
+    dilation: Any = 1,
+) -> Tensor:
+    """The transpose of :func:`conv1d`, by its input: what widens where that narrows."""
+
+def conv_transpose2d(
+    self: _TensorLike,
+    weight: _TensorLike,
+    bias: _TensorLike | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: _b.int = 1,
+    dilation: Any = 1,
+) -> Tensor:
+    """The transpose of :func:`conv2d`, by its input: what widens where that narrows."""
+
+def conv_transpose3d(
+    self: _TensorLike,
+    weight: _TensorLike,
+    bias: _TensorLike | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: _b.int = 1,
+    dilation: Any = 1,
+) -> Tensor:
+    """The transpose of :func:`conv3d`, by its input: what widens where that narrows."""
+
+def convolution(
+    self: _TensorLike,
+    weight: _TensorLike,
+    stride: Sequence[_b.int] | _b.int,
+    padding: Sequence[_b.int] | _b.int,
+    input_dilation: Sequence[_b.int] | _b.int,
+    dilation: Sequence[_b.int] | _b.int,
+    groups: _b.int = 1,
+) -> Tensor:
+    """The general convolution, over any number of axes; :func:`conv2d` and its kin are short ..."""
 
 def copysign(
     self: _TensorLike,
@@ -827,6 +937,33 @@ def max(
     keepdims: _b.bool = False,
 ) -> Tensor:
     """The largest element over axes; NaN if there is one."""
+
+def max_pool1d(
+    self: _TensorLike,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+) -> Tensor:
+    """The largest element of each window."""
+
+def max_pool2d(
+    self: _TensorLike,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+) -> Tensor:
+    """The largest element of each window."""
+
+def max_pool3d(
+    self: _TensorLike,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+) -> Tensor:
+    """The largest element of each window."""
 
 def maximum(
     self: _TensorLike,

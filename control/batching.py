@@ -13,7 +13,8 @@ from typing import Any
 from ..eager.batched.kernel import open_batch
 from ..eager.batched.tensor import BatchedTensor, wrap_batched
 from ..eager.dunders import by_name
-from ..eager.levels import LevelTensor
+from ..eager.levels import ALL_RUN, LevelTensor
+from ..eager.tensor import Tensor
 from ..errors import UnsupportedError
 from ..operators.batching import Batched, BatchInfo, one_to_front
 from ..registry.values import TensorSpec
@@ -128,7 +129,7 @@ def while_rule(
     holds, differs = batched_graph(condition, info, [*flags, *rest], [False])
     if differs[0]:
         _refuse_outside_effects(info, "a while_loop whose condition", (condition, body))
-        flags = [True] * count
+        flags = [flag or given is not out for flag, given, out in zip(flags, body.inputs, body.outputs)]
         condition, body = _until_all_are_done(condition, body, info, [*flags, *rest])
     else:
         condition, body = holds, batched_graph(body, info, [*flags, *rest], flags)[0]
@@ -137,7 +138,7 @@ def while_rule(
 
 
 def _until_all_are_done(condition: Graph, body: Graph, info: BatchInfo, flags: Flags) -> tuple[Graph, Graph]:
-    count = len(body.outputs)
+    forced = flags[: len(body.outputs)]
     values = [
         _with_batch(value, info.batch_size, flag) for value, flag in zip(body.inputs, flags, strict=True)
     ]
@@ -147,8 +148,8 @@ def _until_all_are_done(condition: Graph, body: Graph, info: BatchInfo, flags: F
 
     def step(*inputs: Any) -> list[Any]:
         goes_on = on_batch(condition, info, flags, inputs, [True])[0][0]
-        found, _ = on_batch(body, info, flags, inputs, [True] * count)
-        return [chosen(goes_on, new, old) for new, old in zip(found, inputs)]
+        found, _ = on_batch(body, info, flags, inputs, forced)
+        return [chosen(goes_on, x, old) if flag else x for x, old, flag in zip(found, inputs, forced)]
 
     name = "while_loop"
     return retraced(name, values, any_goes_on).graph, retraced(name, values, step).graph
@@ -165,16 +166,17 @@ def switch_rule(info: BatchInfo, in_dims: Any, branches: Any, index: Any, operan
     flags, count = _flags(in_dims[2]), len(branches[0].outputs)
     if in_dims[1] is not None:
         _refuse_outside_effects(info, "a cond or switch whose index", branches)
-        return _select(info, branches, index, operands, flags), 0
+        return _select(info, branches, index, operands, flags)
     each = [batched_graph(branch, info, flags, [False] * count)[1] for branch in branches]
     forced = [any(column) for column in zip(*each)]
     graphs = [batched_graph(branch, info, flags, forced)[0] for branch in branches]
     return tuple(info.call(graphs, index, operands)), tuple(0 if flag else None for flag in forced)
 
 
-def _select(info: BatchInfo, branches: Any, index: Any, operands: Any, flags: Flags) -> tuple[Any, ...]:
+def _select(info: BatchInfo, branches: Any, index: Any, operands: Any, flags: Flags) -> Batched:
     """All branches, and for each example the results of the one that it has chosen."""
     forced = [True] * len(branches[0].outputs)
+    passed = [_passed_on(column, branches, operands, flags) for column in zip(*(b.outputs for b in branches))]
     number = by_name("astype")(index, by_name("arange")(1).dtype, copy=False)
     number = by_name("clip")(number, 0, len(branches) - 1)
     results = []
@@ -184,18 +186,35 @@ def _select(info: BatchInfo, branches: Any, index: Any, operands: Any, flags: Fl
     found = results[-1]
     for place in reversed(range(len(branches) - 1)):
         found = [chosen(number <= place, one, other) for one, other in zip(results[place], found)]
-    return tuple(found)
+    same = [x is not None for x in passed]
+    return tuple(x if s else y for s, x, y in zip(same, passed, found)), tuple(None if s else 0 for s in same)
+
+
+def _passed_on(outputs: Sequence[Value], branches: Any, operands: Any, flags: Flags) -> Any:
+    """What each branch gives as this result, if that is one operand, the same for all examples; else None."""
+    first: Any = None
+    for value, branch in zip(outputs, branches):
+        place = branch.inputs.index(value) if value in branch.inputs else None
+        if place is None or flags[place] or (first is not None and operands[place] is not first):
+            return None
+        first = operands[place]
+    return first
 
 
 def _reached(taken: Any, operands: Any, flags: Flags) -> tuple[list[Any], Flags]:
     """The operands of a branch, with gradients only for the examples that take it: those of the others would be NaN
     where the branch has an infinite slope for them, also times zero."""
-    differ = [isinstance(x, LevelTensor) and x.dtype.is_inexact for x in operands]
+    differ = [has_gradient(x) for x in operands]
     size = taken.shape[0]
     batches = [repeated(x, size) if d and not f else x for x, d, f in zip(operands, differ, flags)]
     stop = by_name("stop_gradient")
     given = [chosen(taken, x, stop(x)) if d else x for x, d in zip(batches, differ)]
     return given, [d or f for d, f in zip(differ, flags)]
+
+
+def has_gradient(x: Any) -> bool:
+    """Whether a derivative may be taken with respect to something."""
+    return isinstance(x, Tensor) and x.dtype.is_inexact and (isinstance(x, LevelTensor) or x.requires_grad)
 
 
 def _refuse_outside_effects(info: BatchInfo, what: str, graphs: Sequence[Graph]) -> None:
@@ -205,11 +224,7 @@ def _refuse_outside_effects(info: BatchInfo, what: str, graphs: Sequence[Graph])
         for node in waiting.pop().nodes:
             waiting += bodies_of(node)
             if node.op.name == "debug::io_callback":
-                raise UnsupportedError(
-                    f"{what} differs from example to example of {info.name} computes all examples, so that an "
-                    "io_callback inside would be called for those that do not come there; use td.map, or "
-                    "td.pure_callback or td.debug.callback"
-                )
+                raise UnsupportedError(f"{what} differs from example to example of {info.name} {ALL_RUN}")
 
 
 BATCHING: dict[str, Callable[..., Batched]] = {

@@ -1,4 +1,8 @@
-"""``cond`` and ``switch``: Python branches, or while tracing an operator that holds all branches."""
+"""``cond`` and ``switch``: Python branches, or an operator that holds all of them.
+
+It is the operator while tracing, and where the examples of a batch choose for themselves: its batching rule knows all
+that a branch reaches, so that examples get the gradients of their own branch alone, and effects are seen.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import pytree
-from ..eager.construct import asarray
 from ..eager.dunders import by_name
-from ..eager.levels import stack
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..registry.dtypes import bool_
 from ..registry.values import describe
@@ -57,9 +59,8 @@ def _checked(name: str, what: str, value: Any) -> Any:
 
 
 def _choose(name: str, index: Any, branches: list[Branch], operands: tuple[Any, ...]) -> Any:
-    batched = is_batched(index)
-    if not is_tracing() and not (batched and _is_differentiated()):
-        return _select(name, index, branches, operands) if batched else branches[int(index)](*operands)
+    if not is_tracing() and not is_batched(index):
+        return branches[int(index)](*operands)
     leaves, treedef = pytree.flatten(operands)
     places = [place for place, leaf in enumerate(leaves) if not _is_static(leaf)]
     tensors = [as_tensor(leaves[place]) for place in places]
@@ -71,12 +72,6 @@ def _choose(name: str, index: Any, branches: list[Branch], operands: tuple[Any, 
         return branch(*treedef.unflatten(filled))
 
     return _traced(name, index, [lambda given, b=b: inner(b, given) for b in branches], tensors)  # type: ignore[misc]
-
-
-def _is_differentiated() -> bool:
-    """Whether a derivative is taken of what runs: examples then need the gradients of their own branch alone, which
-    the operator's batching rule sees to, since it knows all that a branch reaches."""
-    return any(level.run is None for level in stack.levels)
 
 
 def _is_static(leaf: Any) -> bool:
@@ -137,18 +132,3 @@ def _common(name: str, seen: Sequence[Leaves]) -> list[Any]:
                 )
         dtypes.append(model.dtype)
     return dtypes
-
-
-def _select(name: str, index: Any, branches: list[Branch], operands: tuple[Any, ...]) -> Any:
-    """The branches that each example of a batch chooses: all are computed."""
-    results = [take_apart(name, "the result of a branch", branch(*operands)) for branch in branches]
-    wanted = _common(name, results)
-    rows = [
-        [by_name("astype")(x, dtype, copy=False) for x, dtype in zip(leaves.tensors, wanted)]
-        for leaves in results
-    ]
-    found = rows[-1]
-    number = by_name("astype")(index, asarray(0).dtype, copy=False)
-    for place in reversed(range(len(rows) - 1)):
-        found = [by_name("where")(number <= place, one, other) for one, other in zip(rows[place], found)]
-    return results[0].treedef.unflatten(found)

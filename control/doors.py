@@ -16,6 +16,13 @@ def _check_functions(name: str, **functions: Any) -> None:
             raise ArgumentError(f"{name}: {what} is a function, not {describe(function)}")
 
 
+def _check_unroll(name: str, unroll: Any) -> None:
+    if not isinstance(unroll, int) or unroll < 0:
+        raise ValueArgumentError(
+            f"{name}: unroll is a Python int that is not negative, or a bool, not {describe(unroll)}"
+        )
+
+
 def scan(
     f: Callable[[Any, Any], Any],
     init: Any,
@@ -36,8 +43,8 @@ def scan(
         xs: a pytree of tensors with equal leading axes; None: the function gets None, and ``length`` says how often.
         length: the number of steps, where ``xs`` does not say it.
         reverse: whether to run from the last item to the first; results stay in the order of the items.
-        unroll: a positive number, or a bool, for programs written for ``jax.lax.scan``; it changes nothing. A step of a
-            compiled loop costs the call of its body, a few nanoseconds; there is next to nothing to save.
+        unroll: an int that is not negative, or a bool, for programs written for ``jax.lax.scan``; it changes nothing.
+            A step of a compiled loop costs the call of its body, a few nanoseconds; there is next to nothing to save.
 
     Returns:
         The last carry, and the results of the steps, stacked along a new leading axis.
@@ -45,7 +52,7 @@ def scan(
     Raises:
         ArgumentError: the carry that ``f`` gives differs from the one it was given; the message names the key path.
         ShapeError: the leading axes differ.
-        ValueArgumentError: nothing says how many steps there are, or ``unroll`` is less than 1.
+        ValueArgumentError: nothing says how many steps there are, or ``unroll`` is negative or no int.
 
     Source: ``jax.lax.scan``.
 
@@ -55,8 +62,7 @@ def scan(
     (tensor(6.), tensor([1., 3., 6.]))
     """
     _check_functions("scan", f=f)
-    if not isinstance(unroll, int) or (unroll < 1 and unroll is not False):
-        raise ValueArgumentError(f"scan: unroll is a positive int or a bool, not {unroll!r}")
+    _check_unroll("scan", unroll)
     return lazy.control_machinery("loops").scan("scan", f, init, xs, length, reverse)
 
 
@@ -87,7 +93,14 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     return lazy.control_machinery("mapping").mapped(f, xs, batch_size)
 
 
-def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Any, Any], Any],
+    init_val: Any,
+    *,
+    unroll: int | bool | None = None,
+) -> Any:
     """Run ``val = body_fun(i, val)`` for each ``i`` from ``lower`` up to, not including, ``upper``.
 
     With bounds that are Python ints it is a ``scan``, which differentiates in both modes; with bounds that are known
@@ -98,12 +111,14 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
         upper: one past the last.
         body_fun: from an index (an integer tensor of shape ``()``) and the value to the next value.
         init_val: the first value, a pytree.
+        unroll: as for :func:`scan`; with bounds that are tensors only None or False.
 
     Returns:
         The last value.
 
     Raises:
         ArgumentError: the value changes its structure, shape or dtype; the message names the key path.
+        ValueArgumentError: ``unroll`` is no such int, or asks for steps at once whose number is not known.
 
     Source: ``jax.lax.fori_loop``.
 
@@ -112,6 +127,13 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     tensor(10)
     """
     _check_functions("fori_loop", body_fun=body_fun)
+    if unroll is not None:
+        _check_unroll("fori_loop", unroll)
+        if unroll and (type(lower) is not int or type(upper) is not int):
+            raise ValueArgumentError(
+                f"fori_loop: unroll={unroll!r} needs bounds that are Python ints, not {describe(lower)} and "
+                f"{describe(upper)}"
+            )
     return lazy.control_machinery("loops").fori_loop(lower, upper, body_fun, init_val)
 
 

@@ -7,12 +7,13 @@ from typing import Any
 
 from ..eager.batched.tensor import BatchedTensor
 from ..eager.dunders import by_name
-from ..eager.levels import LevelTensor
+from ..eager.levels import LevelTensor, masked, stack
 from ..errors import ArgumentError, DTypeError, ShapeError, ValueArgumentError
 from ..registry.dtypes import bool_
 from ..registry.values import describe, number_stand_ins
 from ..tracer.trace import is_tracing
 from . import recording as recording
+from .batching import has_gradient
 from .items import with_items
 from .ops import SCAN, WHILE
 from .structure import (
@@ -55,6 +56,7 @@ def scan(
         closed, more = with_items(closed, count, lower, steps)
         xs = [*xs, *more]
     found = SCAN(closed.graph, carry.tensors, xs, closed.reached, length=steps, reverse=bool(reverse))
+    found = _as_given(closed, carry, found)
     return carry.treedef.unflatten(found[:count]), step.results.unflatten(found[count:])
 
 
@@ -135,6 +137,13 @@ def _loop(step: _Step, carry: Leaves, items: Leaves, steps: int, reverse: bool) 
     return carry.treedef.unflatten(state), step.results.unflatten(stacked)
 
 
+def _as_given(closed: Closed, carry: Leaves, found: Sequence[Any]) -> list[Any]:
+    """The results of a loop, where what no step changes is what was given."""
+    kept = zip(closed.graph.inputs, closed.graph.outputs, carry.tensors, found)
+    same = [given if value is out else result for value, out, given, result in kept]
+    return [*same, *found[len(same) :]]
+
+
 def _traced(step: _Step, carry: Leaves, item_specs: list[Any]) -> tuple[Closed, Leaves]:
     """The body as a graph, and the carry, whose Python numbers have the dtypes that the body gives them."""
     count = len(carry.tensors)
@@ -196,7 +205,7 @@ def while_loop(
     )
     graphs = with_common_inputs(len(carry.tensors), [holds, closed])
     found = WHILE(*graphs, carry.tensors, [*holds.reached, *closed.reached])
-    return carry.treedef.unflatten(found)
+    return carry.treedef.unflatten(_as_given(closed, carry, found))
 
 
 def check_condition(name: str, value: Any) -> Any:
@@ -225,7 +234,10 @@ def _while(name: str, condition: Any, body: Any, carry: Leaves) -> Any:
         holds = check_condition(name, condition(carry.treedef.unflatten(state)))
         if not _any(holds):
             return carry.treedef.unflatten(state)
-        found = take_apart(name, "the value that the body gives", body(carry.treedef.unflatten(state)))
+        differs = is_batched(holds)
+        with masked(name if differs else stack.masked):
+            given = carry.treedef.unflatten(_only_where(holds, state) if differs else state)
+            found = take_apart(name, "the value that the body gives", body(given))
         other = widened(name, CARRIES, carry, found)
         if other is not None and first:
             carry = cast_numbers(carry, other)
@@ -234,9 +246,16 @@ def _while(name: str, condition: Any, body: Any, carry: Leaves) -> Any:
         first = False
         new = fitted(carry, found)
         carry = carry._replace(weak=[False] * len(carry.weak))
-        if is_batched(holds):
-            new = [by_name("where")(holds, x, old) for x, old in zip(new, state)]
+        if differs:
+            new = [x if x is old else by_name("where")(holds, x, old) for x, old in zip(new, state)]
         state = new
+
+
+def _only_where(holds: Any, state: list[Any]) -> list[Any]:
+    """A state from which gradients come for the examples that go on alone: for the others the body may have an
+    infinite slope, which is NaN also times zero."""
+    stop = by_name("stop_gradient")
+    return [by_name("where")(holds, x, stop(x)) if has_gradient(x) else x for x in state]
 
 
 def is_batched(value: Any) -> bool:

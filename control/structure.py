@@ -99,7 +99,9 @@ def widened(name: str, what: str, given: Leaves, found: Leaves) -> list[DType | 
 
 
 def _holds(dtype: DType, number: DType) -> bool:
-    """Whether a Python number that became ``number`` may as well be of ``dtype``."""
+    """Whether a Python number that became ``number`` may as well be of ``dtype``; a bool stands for no number."""
+    if (dtype.kind == "b") is not (number.kind == "b"):
+        return False
     order = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
     return order[dtype.kind] >= order[number.kind]
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..eager.dunders import by_name
-from ..eager.levels import below_autograd, highest_level
+from ..eager.levels import ALL_RUN, below_autograd, highest_level, stack
 from ..eager.tensor import wrap
 from ..errors import UnsupportedError, ValueArgumentError
 from ..operators.batching import Batched, BatchInfo, Dims
@@ -175,6 +175,8 @@ def call_for_result(
         raise ValueArgumentError(
             f"{what}: vmap_method is one of {', '.join(map(repr, METHODS))}, not {method!r}"
         )
+    if what == "io_callback" and stack.masked:
+        raise UnsupportedError(f"a {stack.masked} whose condition differs from example to example {ALL_RUN}")
     promise = Promise(what, result_spec)
     call, values = host_call(fn, args, kwargs, what)
     return promise.treedef.unflatten(FOR_RESULT[what](call, values, promise=promise, method=method))

@@ -14,6 +14,11 @@ from . import made
 
 Args = tuple[Any, ...]
 Kwargs = dict[str, Any]
+# What is wrong with an effect where the examples of a batch go different ways.
+ALL_RUN = (
+    "computes all examples, so that an io_callback inside would be called for those that do not come there; use "
+    "td.map, or td.pure_callback or td.debug.callback"
+)
 
 
 class Level:
@@ -62,9 +67,22 @@ class _Stack(threading.local):
         self.levels: list[Level] = []
         self.floor = 0  # while the body of a loop is traced: how many of the levels are around it
         self.in_body = False  # whether one is being traced
+        self.masked = (
+            ""  # what runs for examples too that do not take it: a loop as long as any of them goes on
+        )
 
 
 stack = _Stack()
+
+
+@contextmanager
+def masked(name: str) -> Iterator[None]:
+    """Say for a ``with`` block what runs for examples too that do not take it."""
+    before, stack.masked = stack.masked, name
+    try:
+        yield
+    finally:
+        stack.masked = before
 
 
 def named_axes() -> tuple[tuple[Any, int], ...]:

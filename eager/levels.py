@@ -29,7 +29,9 @@ from .aliases import check_unshared, gather
 from .captured import entered, entrances
 from .context import ContextNode
 from .dunders import by_name
+from .level_stack import ALL_RUN as ALL_RUN
 from .level_stack import Level as Level
+from .level_stack import masked as masked
 from .level_stack import open_level as open_level
 from .level_stack import pushed as pushed
 from .level_stack import stack as stack

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import lazy
-from ..errors import ArgumentError, DTypeError, ShapeError
+from ..errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
 from ..operators import indexing
 from ..operators.aliases import ALIASES, SECOND_NAMES
 from ..operators.declare import declared, on_declaration
@@ -227,15 +227,34 @@ def array_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **options: 
     return getattr(ufunc, method)(*arrays, **options)
 
 
+# NumPy's functions that ask for no data, and those that are the operator of the same name where there is none yet.
+_OF_SPECS = (np.shape, np.ndim, np.size, np.result_type, np.common_type, np.iscomplexobj, np.isrealobj)
+_OPERATORS = frozenset("all any argmax argmin cumsum max mean min moveaxis prod reshape squeeze sum".split())
+
+
 def array_function(self: Tensor, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """NumPy's functions on tensors: in NumPy, on the tensors' arrays."""
-    return function(*map(_as_arrays, args), **{name: _as_arrays(value) for name, value in kwargs.items()})
+    arrays = _like_arrays if function in _OF_SPECS else _as_arrays
+    try:
+        given, options = arrays(args), {name: arrays(value) for name, value in kwargs.items()}
+    except ConcretizationError:
+        if function.__name__ not in _OPERATORS:
+            raise
+        return by_name(function.__name__)(*args, **kwargs)
+    return function(*given, **options)
 
 
 def _as_arrays(value: Any) -> Any:
     if isinstance(value, Tensor):
         return value.numpy()
     return type(value)(map(_as_arrays, value)) if type(value) in (list, tuple) else value
+
+
+def _like_arrays(value: Any) -> Any:
+    """Arrays of the shapes and dtypes of tensors, with no data of theirs."""
+    if isinstance(value, Tensor):
+        return np.broadcast_to(np.empty((), value.dtype.np), value.shape)
+    return type(value)(map(_like_arrays, value)) if type(value) in (list, tuple) else value
 
 
 def variadic(function: Any) -> Callable[..., Any]:

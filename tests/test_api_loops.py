@@ -87,3 +87,123 @@ def test_axis_index_in_a_loop():
     ):
         last, sums = way(x)
         assert last.tolist() == [0, 3, 6, 9] and sums[0].tolist() == [0, 6, 12]
+
+
+# -- carries, conditions and options that do not fit -------------------------------------------------------------------
+MISFITS = {
+    "a bool for a float": (lambda c: True, 0.0),
+    "a float for a bool": (lambda c: 1.5, True),
+    "a bool for an int": (lambda c: c < 1, 0),
+    "another structure": (lambda c: (c, c), 0.0),
+}
+
+
+@pytest.mark.parametrize("way", [lambda f: f, td.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("name", MISFITS)
+def test_a_carry_that_does_not_fit_is_found_in_the_first_step(name, way):
+    body, init = MISFITS[name]
+    with pytest.raises(TypeError, match=r"the carry that the body is given"):
+        way(lambda: td.while_loop(lambda c: True, body, init))()
+    with pytest.raises(TypeError, match=r"the carry that the body is given"):
+        way(lambda: td.scan(lambda c, _: (body(c), None), init, None, 3))()
+
+
+@pytest.mark.parametrize("way", [lambda f: f, td.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("given", [1.0, (True,), None])
+def test_a_condition_that_is_no_bool(given, way):
+    with pytest.raises(TypeError, match="the condition is a bool"):
+        way(lambda x: td.while_loop(lambda c: given, lambda c: c, x))(td.asarray(0.0))
+
+
+def test_unroll_of_fori_loop():
+    for unroll in (None, 0, 2, True, False):
+        assert td.fori_loop(0, 5, lambda i, c: c + i, 0, unroll=unroll).item() == 10
+    assert td.fori_loop(0, td.asarray(5), lambda i, c: c + i, 0, unroll=False).item() == 10
+    for upper, unroll in ((5, -1), (5, 1.5), (td.asarray(5), 2)):
+        with pytest.raises(ValueError, match="unroll"):
+            td.fori_loop(0, upper, lambda i, c: c + i, 0, unroll=unroll)
+
+
+# -- examples that go different ways -----------------------------------------------------------------------------------
+WAYS = pytest.mark.parametrize("way", [lambda f: f, td.jit], ids=["eager", "jit"])
+
+
+@WAYS
+def test_what_no_branch_changes_is_no_batch(way):
+    def f(p, x):
+        return td.cond(p, lambda a: (a, 3.0 * a), lambda a: (a, 2.0 * a), x)
+
+    found = way(td.vmap(f, in_axes=(0, None), out_axes=(None, 0)))(td.asarray([True, False]), td.asarray(2.0))
+    assert td.tree.map(lambda x: x.tolist(), found) == (2.0, [6.0, 4.0])
+
+    def g(p, x):
+        return td.cond(p, *[lambda a: td.scan(lambda c, _: (c, None), a, None, 1)[0]] * 2, x)
+
+    assert (
+        way(td.vmap(g, in_axes=(0, None), out_axes=None))(td.asarray([True, False]), td.asarray(2.0)).item()
+        == 2
+    )
+
+
+@WAYS
+def test_what_no_step_changes_is_no_batch(way):
+    def f(n, x):
+        return td.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, s[1]), (td.asarray(0), x))
+
+    found = way(td.vmap(f, in_axes=(0, None), out_axes=(0, None)))(td.asarray([1, 2]), td.asarray(2.0))
+    assert td.tree.map(lambda x: x.tolist(), found) == ([1, 2], 2.0)
+
+
+@WAYS
+def test_no_callback_runs_for_an_example_that_does_not_come_there(way):
+    calls = []
+
+    def seen(x):
+        return td.io_callback(lambda a: (calls.append(a), a)[1], td.TensorSpec((), td.float32), x)
+
+    programs = [
+        lambda x: td.cond(x > 1, seen, lambda a: a, x),
+        lambda x: td.while_loop(lambda c: c < 2, lambda c: seen(c) + 1, x),
+    ]
+    for program in programs:
+        with pytest.raises(td.errors.UnsupportedError, match="io_callback inside would be called"):
+            way(td.vmap(program))(td.asarray([1.0, 2.0]))
+    assert calls == []
+
+
+@pytest.mark.parametrize("name", ["cond", "while_loop"])
+def test_gradients_come_from_what_an_example_runs(name):
+    programs = {
+        "cond": lambda v: td.cond(v > 0, td.sqrt, lambda a: a * 0.0 + 1.0, v),
+        "while_loop": lambda v: td.while_loop(
+            lambda c: c[0] < 1, lambda c: (c[0] + 1, td.sqrt(c[1])), (td.where(v > 0, 0, 1), v)
+        )[1],
+    }
+    f = td.vmap(programs[name])
+    x = td.asarray([0.0, 4.0]).requires_grad_()
+    f(x).sum().backward()
+    wanted = [0.0, 0.25] if name == "cond" else [1.0, 0.25]
+    assert x.grad.tolist() == wanted
+    assert td.grad(lambda x: f(x).sum())(x.detach()).tolist() == wanted
+
+
+# -- NumPy's functions that need no data -------------------------------------------------------------------------------
+TRANSFORMS = {
+    "jit": td.jit,
+    "vmap": lambda f: td.vmap(f),
+    "jvp": lambda f: lambda x: td.jvp(f, (x,), (x,))[0],
+    "grad": lambda f: lambda x: td.value_and_grad(lambda x: f(x).sum())(x)[0],
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_numpy_functions_of_shapes_and_dtypes_take_what_has_no_data(name):
+    seen = []
+
+    def f(x):
+        seen.append((np.shape(x), np.ndim(x), np.size(x), np.result_type(x), np.iscomplexobj(x)))
+        return np.sum(x, axis=0) + np.max(x) + np.mean(x, axis=-1, keepdims=True)[0]
+
+    TRANSFORMS[name](f)(td.ones((2, 3, 4)))
+    shape = (3, 4) if name == "vmap" else (2, 3, 4)
+    assert seen[0] == (shape, len(shape), int(np.prod(shape)), np.float32, False)

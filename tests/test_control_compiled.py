@@ -283,7 +283,7 @@ BAD = {
         errors.ArgumentError,
         r"at \['h'\]",
     ),
-    "unroll": (lambda x: td.scan(lambda c, x: (c, x), 0, x, unroll=0), ValueError, "unroll"),
+    "unroll": (lambda x: td.scan(lambda c, x: (c, x), 0, x, unroll=-1), ValueError, "unroll"),
     "batch_size": (lambda x: td.map(td.sin, x, batch_size=0), TypeError, "batch_size"),
     "reverse mode of a while_loop": (
         lambda x: td.jit(
@@ -310,7 +310,7 @@ def test_errors(name):
 
 
 def test_an_unrolled_scan_is_the_same():
-    for unroll in (1, 3, True, False):
+    for unroll in (0, 1, 3, True, False):
         assert td.scan(lambda c, x: (c + x, None), 0.0, td.ones(5), unroll=unroll)[0].item() == 5
 
 
