@@ -245,6 +245,36 @@ def test_transforms():
     assert td.vmap(td.grad(lambda v: (v**3).sum()))(z).shape == (2, 2)
 
 
+def test_tensors_made_inside_a_transform_are_written():
+    def f(x):
+        y = td.zeros(3, device=x.device)
+        y[0] = x[0] * x[1]
+        y[1:] = x[:2]
+        return (y * y).sum()
+
+    x = td.asarray([1.0, 2.0, 3.0])
+    z = x.to("cuda")
+    assert td.grad(f)(z).tolist() == td.grad(f)(x).tolist()
+    assert td.vmap(f)(td.stack([z, z])).tolist() == td.vmap(f)(td.stack([x, x])).tolist()
+    outside = td.zeros(3, device="cuda")
+
+    def g(v):
+        outside[0] = v[0]
+        return v.sum()
+
+    with pytest.raises(errors.UnsupportedError, match="was not made inside"):
+        td.grad(g)(z)
+
+
+def test_derivatives_of_higher_order():
+    f = lambda v: (v**3).sum()  # noqa: E731
+    x = td.asarray([1.0, 2.0])
+    for transform in (td.hessian, td.jacrev, td.jacfwd):
+        got = transform(f)(x.to("cuda"))
+        assert got.device == "cuda:0"
+        assert got.tolist() == transform(f)(x).tolist()
+
+
 def test_autocast_takes_float16():
     x = td.ones((2, 2), device="cuda")
     with td.autocast("cuda"):

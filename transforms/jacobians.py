@@ -190,11 +190,12 @@ def _starts(leaves: list[Any]) -> list[int]:
 def _basis(leaves: list[Any]) -> list[Any]:
     """For each leaf a batch of directions: one for each element of all leaves."""
     total = sum(leaf.size for leaf in leaves)
-    eye = by_name("eye")
-    return [
-        by_name("reshape")(eye(total, leaf.size, k=-at, dtype=leaf.dtype), (total, *leaf.shape))
-        for leaf, at in zip(leaves, _starts(leaves))
-    ]
+    eye, found = by_name("eye"), []
+    for leaf, at in zip(leaves, _starts(leaves)):
+        where = {} if leaf.device == "cpu" else {"device": leaf.device}
+        directions = eye(total, leaf.size, k=-at, dtype=leaf.dtype, **where)
+        found.append(by_name("reshape")(directions, (total, *leaf.shape)))
+    return found
 
 
 def _columns(column: Any, shape: tuple[int, ...], leaves: list[Any]) -> list[Any]:

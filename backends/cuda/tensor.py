@@ -6,10 +6,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ...eager.batched.adopt import ADOPTED_BATCHED
+from ...eager.batched.tensor import BatchedTensor
+from ...eager.levels import ADOPTED, GATHERERS, LevelTensor
 from ...eager.made import note, watching
 from ...eager.meta import leaf
 from ...eager.storage import Storage
 from ...eager.tensor import EAGER, Tensor, storage_of
+from ...eager.views import is_alone
 from ...errors import ArgumentError
 from ...registry.dtypes import DType
 from ...registry.keys import AUTOGRAD, DispatchKey
@@ -47,8 +51,9 @@ class CudaTensor(Tensor):
     ``item()``, ``bool()``) waits for them. NumPy never gets them by itself: ask with ``.to("cpu")``.
     """
 
-    __slots__ = ("_data",)
-    _data: DeviceArray
+    # No slots beside a Tensor's, so that a tensor made inside a transform can become a value of it.
+    __slots__ = ()
+    _data: Any = Tensor.__dict__["_array"]  # a DeviceArray
 
     # -- what it is ------------------------------------------------------------------------------------------------
     @property
@@ -173,4 +178,13 @@ def cuda_view(data: DeviceArray, of: Tensor) -> CudaTensor:
     return tensor
 
 
+def _gathered(tensor: Any) -> list[Any] | None:
+    """The tensor, if nobody else lies in its memory; else who does is not known."""
+    data = tensor._data
+    is_whole = data.buffer.pool is not None and data.layout.nbytes == data.buffer.nbytes
+    return [tensor] if is_whole and is_alone(tensor) else None
+
+
 EAGER.add(CudaTensor)
+ADOPTED[CudaTensor], ADOPTED_BATCHED[CudaTensor] = LevelTensor, BatchedTensor
+GATHERERS[CudaTensor] = _gathered
