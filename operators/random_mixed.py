@@ -14,7 +14,7 @@ from .exponential import sqrt
 from .joining import stack
 from .kinds import composite
 from .random_continuous import parametric, speeds
-from .random_counts import draw_binomial
+from .random_counts import COUNTS, draw_binomial
 from .random_discrete import signs
 from .random_gamma import filled, halves
 from .random_keys import KEY, KEYS, key_errors
@@ -98,6 +98,7 @@ def _outcome_samples(dtype: DType) -> Iterable[Sample]:
         Bad((KEY, 3, Draw((3,), 0, 1, dtype=float32)), TypeError, "floats", {"dtype": "int32"}),
     ],
     dtypes=FLOATS,
+    derivative=COUNTS,
     method=False,
 )
 def multinomial(key: Any, n: Any, p: Any, shape: Any, dtype: DType | None) -> Any:
