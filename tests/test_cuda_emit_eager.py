@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 import tandem as td
-from cuda_host.build import missing
+from cuda_host.build import missing_compiler
 from cuda_host.programs import check_batch
 from tandem.backends.cuda.emit.eager import write_elementwise
 from tandem.backends.cuda.emit.eager_folds import write_reduction, write_scan
@@ -15,8 +15,7 @@ from tandem.errors import UnsupportedError
 from tandem.operators import scalar as s
 from tandem.registry import dtypes as dt
 
-pytest.importorskip("cupy", reason="NVRTC comes through cupy: pip install 'tandem-dispatch[cuda]'")
-pytestmark = pytest.mark.skipif(missing() is not None, reason=missing() or "")
+pytestmark = pytest.mark.skipif(missing_compiler() is not None, reason=missing_compiler() or "")
 
 FOLDS = {
     "sum": np.sum,

@@ -8,15 +8,14 @@ import zlib
 import numpy as np
 import pytest
 import tandem as td
-from cuda_host.build import HostModule, missing
+from cuda_host.build import HostModule, missing_compiler
 from cuda_host.programs import Program, check_batch, compile_nvrtc, ptx_of, thread_program
 from lowering_harness import close, eager, graph_of
 from tandem.backends.cuda.emit.kernel import module_source
 from tandem.backends.cuda.emit.nodes import EMIT
 from tandem.operators.expr import NODES
 
-pytest.importorskip("cupy", reason="NVRTC comes through cupy: pip install 'tandem-dispatch[cuda]'")
-pytestmark = pytest.mark.skipif(missing() is not None, reason=missing() or "")
+pytestmark = pytest.mark.skipif(missing_compiler() is not None, reason=missing_compiler() or "")
 
 SEED = int(os.environ.get("TANDEM_TEST_SEED", "0"))
 

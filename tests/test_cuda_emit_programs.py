@@ -4,14 +4,13 @@ import os
 
 import numpy as np
 import pytest
-from cuda_host.build import missing
+from cuda_host.build import missing_compiler
 from cuda_host.programs import Program, check_batch
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from lowering_harness import eager, graph_of
 from test_random_programs import close_enough, inputs, programs
 
-pytest.importorskip("cupy", reason="NVRTC comes through cupy: pip install 'tandem-dispatch[cuda]'")
-pytestmark = pytest.mark.skipif(missing() is not None, reason=missing() or "")
+pytestmark = pytest.mark.skipif(missing_compiler() is not None, reason=missing_compiler() or "")
 
 SEED = int(os.environ.get("TANDEM_TEST_SEED", "0"))
 SAMPLED, WHOLE, CHUNK = 24, 200, 24

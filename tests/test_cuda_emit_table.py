@@ -9,16 +9,14 @@ import zlib
 import numpy as np
 import pytest
 import tandem as td
-from cuda_host.build import missing
+from cuda_host.build import missing_compiler
 from cuda_host.programs import Program, check_batch
 from lowering_harness import graph_of
 from optable import arrays_of, check, generator, replace, rows, table, to_tensors
 from tandem.errors import TandemError
 from tandem.registry.function import functions
 
-pytest.importorskip("cupy", reason="NVRTC comes through cupy: pip install 'tandem-dispatch[cuda]'")
-pytest.importorskip("cuda_host.programs")
-pytestmark = pytest.mark.skipif(missing() is not None, reason=missing() or "")
+pytestmark = pytest.mark.skipif(missing_compiler() is not None, reason=missing_compiler() or "")
 
 SEED = int(os.environ.get("TANDEM_TEST_SEED", "0"))
 OPS = {name: op for name, op in table().items() if op.decl.kind != "random" and op.decl.samples}

@@ -3,12 +3,15 @@
 import ctypes
 import functools
 import hashlib
+import importlib
 import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
@@ -119,3 +122,19 @@ def missing() -> str | None:
     if COMPILER is None:
         return "g++ is not installed: generated CUDA C cannot be run on the CPU"
     return None if os.name == "posix" else "the host shim needs a POSIX system"
+
+
+def missing_compiler() -> str | None:
+    """Why kernels cannot be compiled for GPUs, or run on this machine's CPU; None if both can be done."""
+    return missing() or (None if nvrtc() else "NVRTC comes through cupy: pip install 'tandem-dispatch[cuda]'")
+
+
+@functools.cache
+def nvrtc():
+    """cupy's binding of NVRTC, or None; the module ``cuda`` of this repository's root would hide one of cupy's."""
+    elsewhere = [p for p in sys.path if Path(p or ".").resolve() != HERE.parents[1]]
+    with mock.patch.object(sys, "path", elsewhere):
+        try:
+            return importlib.import_module("cupy.cuda").nvrtc
+        except ModuleNotFoundError:
+            return None

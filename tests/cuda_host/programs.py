@@ -18,7 +18,7 @@ from tandem.lowering.resolve import Target
 from tandem.lowering.steps import KernelStep, is_empty
 from tandem.tracer.graph import derive, map_values
 
-from .build import HostModule, compile_program, run_kernels
+from .build import HostModule, compile_program, nvrtc, run_kernels
 
 ARCHITECTURES = (80, 90, 100)
 OPTIONS = ("--std=c++17", "--fmad=false")
@@ -153,31 +153,32 @@ class Program:
 
 def _nvrtc(source, options, result):
     """What ``result`` makes of a compiled program, and NVRTC's log."""
-    from cupy.cuda import nvrtc
-
-    program = nvrtc.createProgram(source, "kernels.cu", (), ())
+    compiler = nvrtc()
+    program = compiler.createProgram(source, "kernels.cu", (), ())
     try:
         try:
-            nvrtc.compileProgram(program, (*OPTIONS, *options))
-        except nvrtc.NVRTCError as error:
-            raise AssertionError(f"NVRTC refuses a module: {nvrtc.getProgramLog(program)}") from error
-        return result(nvrtc, program), nvrtc.getProgramLog(program).strip("\0 \n")
+            compiler.compileProgram(program, (*OPTIONS, *options))
+        except compiler.NVRTCError as error:
+            raise AssertionError(f"NVRTC refuses a module: {compiler.getProgramLog(program)}") from error
+        return result(compiler, program), compiler.getProgramLog(program).strip("\0 \n")
     finally:
-        nvrtc.destroyProgram(program)
+        compiler.destroyProgram(program)
 
 
 def compile_nvrtc(source, architecture, verbose=False):
     """Compile a module; whatever NVRTC has to say about it is an error, unless ``verbose`` asks for the assembler's
     log, which is returned."""
     options = (f"-arch=sm_{architecture}", *(["--ptxas-options=-v"] if verbose else []))
-    cubin, log = _nvrtc(source, options, lambda nvrtc, program: nvrtc.getCUBIN(program))
+    cubin, log = _nvrtc(source, options, lambda compiler, program: compiler.getCUBIN(program))
     assert cubin[:4] == b"\x7fELF" and (verbose or not log), log
     return log
 
 
 def ptx_of(source, architecture):
     """The PTX of a module."""
-    text, _ = _nvrtc(source, [f"-arch=compute_{architecture}"], lambda nvrtc, program: nvrtc.getPTX(program))
+    text, _ = _nvrtc(
+        source, [f"-arch=compute_{architecture}"], lambda compiler, program: compiler.getPTX(program)
+    )
     return text if isinstance(text, str) else text.decode()
 
 
