@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
@@ -44,6 +44,14 @@ class DeviceStorage(Storage):
         return int(self.owner.nbytes)
 
 
+class _Place(Protocol):
+    """The slot that holds a tensor's array."""
+
+    def __get__(self, tensor: Any, owner: Any) -> DeviceArray: ...
+
+    def __set__(self, tensor: Any, array: DeviceArray) -> None: ...
+
+
 class CudaTensor(Tensor):
     """A tensor whose elements lie in the memory of a CUDA device.
 
@@ -53,7 +61,7 @@ class CudaTensor(Tensor):
 
     # No slots beside a Tensor's, so that a tensor made inside a transform can become a value of it.
     __slots__ = ()
-    _data: Any = Tensor.__dict__["_array"]  # a DeviceArray
+    _data: _Place = Tensor.__dict__["_array"]
 
     # -- what it is ------------------------------------------------------------------------------------------------
     @property
