@@ -11,7 +11,6 @@ from tandem.backends.cuda.emit.fused import write_cuda
 from tandem.backends.cuda.emit.kernel import module_source
 from tandem.backends.cuda.emit.types import CTYPE
 from tandem.eager.tensor import wrap
-from tandem.lowering.absorb import absorbed
 from tandem.lowering.evaluate import call
 from tandem.lowering.lowered import Backend, Lowered
 from tandem.lowering.resolve import Target
@@ -31,7 +30,7 @@ def _nameless(kernel):
 
 
 def _target():
-    return Target(lambda dtype: dtype in CTYPE, lambda node: None)
+    return Target(lambda dtype: dtype in CTYPE, lambda node: None, absorbs=True)
 
 
 class Memory:
@@ -66,9 +65,7 @@ class Program:
         with config.override(verify=True):
             self.lowered = Lowered(graph, Backend(_target, None, None))
         self.graph, self.kernels = graph, {}
-        lowered = self.lowered
-        placed = {*lowered.optimized.parameters, *(value for value, _ in lowered.folded)}
-        self.steps = absorbed(lowered.steps, placed, lowered.storages)
+        self.steps = self.lowered.steps
         for step in self.steps:
             if isinstance(step, KernelStep) and not is_empty(step):
                 kernel = dataclasses.replace(step.kernel, name=f"{prefix}_{step.kernel.name}")
