@@ -169,6 +169,11 @@ def cuda_compiler() -> ModuleType:
     return module(f"{__package__}.backends.cuda.compile")
 
 
+def cuda_user_kernels() -> ModuleType:
+    """What runs kernels that users write in CUDA C."""
+    return module(f"{__package__}.backends.cuda.user_kernels")
+
+
 def networkx() -> ModuleType:
     return module("networkx")
 

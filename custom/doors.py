@@ -194,7 +194,8 @@ def cuda_kernel(source: str, name: str, signature: str | None = None) -> Any:
 
     Returns:
         A kernel for :meth:`CustomOp.register_kernel`. It is checked as far as the machine can (compiled where NVRTC is
-        installed); a call raises BackendUnavailableError as long as there is no CUDA backend.
+        installed); a call raises BackendUnavailableError where CUDA cannot be used. It is launched in blocks of 256
+        threads, at least one for each element of the largest result; the function itself checks its index.
 
     Raises:
         ValueArgumentError: the source defines no such function, or does not compile.

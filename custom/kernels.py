@@ -212,7 +212,7 @@ def llvm_kernel(source: Any, signature: str | None) -> LlvmKernel:
 
 # -- CUDA --------------------------------------------------------------------------------------------------------------
 class CudaKernel:
-    """A kernel in CUDA C: kept, shown, checked as far as possible, and not run without a CUDA backend."""
+    """A kernel in CUDA C: kept, shown, checked as far as possible, and run where there is a GPU."""
 
     def __init__(self, source: str, name: str, signature: str | None):
         if not isinstance(source, str) or not isinstance(name, str):
@@ -226,14 +226,31 @@ class CudaKernel:
         _compile(source, name)
 
     def bind(self, op: CustomOp) -> Callable[..., Any]:
-        """The kernel of an operator."""
+        """The kernel of an operator.
+
+        Raises:
+            SchemaError: the signature names something that the operator's schema has not.
+        """
         full = op.operator.name
+        passed = None if self.signature is None else passed_for(op.operator.schema, self.signature)
+        run: list[Callable[..., Any]] = []
 
         def kernel(*args: Any, **kwargs: Any) -> Any:
-            raise BackendUnavailableError(
-                f"{full}: its CUDA kernel {self.name!r} needs a CUDA backend, and none is loaded; on the CPU "
-                'register a kernel for "cpu"'
-            )
+            missing = lazy.cuda_backend().tools.missing()
+            if missing:
+                raise BackendUnavailableError(
+                    f"{full}: its CUDA kernel {self.name!r} needs a CUDA backend, and {'; '.join(missing)}; on the CPU "
+                    'register a kernel for "cpu"'
+                )
+            if passed is None:
+                raise ArgumentError(
+                    f"{full}: say what its CUDA kernel {self.name!r} is passed: cuda_kernel(source, name, "
+                    "'void(const float *x, float *out, int64_t out.size)')"
+                )
+            if not run:
+                make = lazy.cuda_user_kernels().user_kernel
+                run.append(make(op.operator, self.source, self.name, passed))
+            return run[0](*args, **kwargs)
 
         kernel.__qualname__ = f"cuda_{self.name}"
         kernel.cuda = self  # type: ignore[attr-defined]

@@ -356,6 +356,36 @@ def test_a_module_that_does_not_compile(cuda):  # noqa: F811
         modules.Module('extern "C" __global__ void f(int *out) { out[0] = 1; }', device_at(0)).function("g")
 
 
+def test_kernels_of_users(cuda):  # noqa: F811
+    source = """extern "C" __global__ void scaled(const float *x, float *out, long long n, float by) {
+        const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+        if (i < n) out[i] = by * x[i];
+    }
+    extern "C" __global__ void doubled(float *x, int n) {
+        const int i = blockIdx.x * blockDim.x + threadIdx.x;
+        if (i < n) x[i] *= 2;
+    }"""
+    op = td.custom_op("cudatest::scaled", schema="(Tensor x, float by) -> Tensor")(lambda x, by: x * by)
+    op.register_fake(lambda x, by: td.empty_like(x))
+    op.register_kernel(
+        "cuda",
+        td.cuda_kernel(source, "scaled", "void(const float *x, float *out, int64_t out.size, float by)"),
+    )
+    x = td.arange(600, device="cuda", dtype=td.float32).reshape((20, 30))
+    assert op(x.T, 3.0).tolist() == (x.T * 3).tolist()
+    assert op(x[:0], 3.0).shape == (0, 30)
+    with pytest.raises(errors.DTypeError, match="float32"):
+        op(x.astype(td.float64), 3.0)
+    with pytest.raises(errors.DeviceError, match="CUDA device"):
+        td.ops.cudatest.scaled.default.call_for_key("CUDA", td.ones(3), 2.0)
+    twice = td.custom_op("cudatest::doubled", schema="(Tensor(a!) x) -> ()")(lambda x: x.mul_(2))
+    twice.register_kernel("cuda", td.cuda_kernel(source, "doubled", "void(float *x, int x.size)"))
+    y = td.ones((4, 6), device="cuda")
+    twice(y.T)
+    twice(y[:, ::2])
+    assert y.tolist() == [[4.0, 2.0] * 3] * 4
+
+
 def test_another_toolkit_starts_anew(cuda):  # noqa: F811
     x = td.ones(3, device="cuda")
     streams.default_stream()
