@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import pytree
 from ..eager.tensor import Tensor, wrap
+from ..registry.keys import BACKEND_OF_DEVICE
 from ..registry.native_type import NativeCallable, accept_entries
 from ..tracer.graph import Graph, Value
 from .arguments import Arguments
@@ -111,4 +112,8 @@ def _positional(name: str, count: int) -> Arguments:
 def _guard(value: Value) -> LeafGuard:
     if value.weak is not None:
         return LeafGuard("scalar", value.weak)
-    return LeafGuard("array", np.ndarray, value.spec.dtype.np, value.shape)
+    spec = value.spec
+    if spec.device != "cpu":
+        keys = 1 << BACKEND_OF_DEVICE[spec.device.partition(":")[0]]
+        return LeafGuard("tensor", Tensor, spec.dtype.np, spec.shape, True, keys, None, spec.device)
+    return LeafGuard("array", np.ndarray, spec.dtype.np, spec.shape)

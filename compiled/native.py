@@ -27,6 +27,7 @@ from ..backends.cpu.native.jit_records import (
 from ..eager.tensor import Tensor
 from ..registry import native_type
 from ..registry.dtypes import as_dtype
+from ..registry.keys import AUTOGRAD
 from ..registry.operator import Operator, change_listeners, lock
 from ..registry.values import TensorSpec
 from ..tracer.graph import Value
@@ -55,6 +56,7 @@ class _Builder:
         self.parameter_of = {leaf: number for number, leaf in enumerate(found.moving)}
         self.arrays = sum(p.weak is None for p in plan.parameters)
         self.externals = 0
+        self.device: Any = None if isinstance(found.executable, CpuExecutable) else found.executable.entry()
 
     def record(self, positional: int, names: tuple[str, ...]) -> SpecializationRecord:
         """The record for calls with so many positional arguments and these keywords."""
@@ -71,15 +73,18 @@ class _Builder:
             at.S_KEYWORDS: len(names),
             at.S_EXTERNALS: self.externals,
             at.S_DERIVED: len(self.found.graph.derived),
-            at.S_BUFFERS: self.arrays + len(self.plan.storages) + 2,
+            at.S_BUFFERS: self.arrays + len(self.plan.storages) + 4,
             at.S_SCALARS: len(self.plan.parameters) - self.arrays,
             at.S_HELD: self.held + len(self.plan.storages),
             at.S_OUTPUTS: len(self.plan.storages),
-            at.S_WORKSPACE: self.plan.workspace,
+            at.S_WORKSPACE: self.plan.workspace if self.device is None else 0,
             at.S_TABLES: self.plan.tables,
             at.S_WORKSPACE_AT: self.arrays + len(self.plan.storages),
         }.items():
             made.set(offset, number)
+        if self.device is not None:
+            made.refer(at.S_STEP, self.device.step)
+            made.set(at.S_LAUNCHES, self.device.launches)
         keywords = Program()
         for name in names:
             keywords.same(_interned(name))
@@ -188,6 +193,9 @@ class _Builder:
         return max([INT64[0], *(low for low, _ in bounds)]), min([INT64[1], *(high for _, high in bounds)])
 
     def _array(self, guard: LeafGuard, parameter: int) -> None:
+        if self.device is not None:
+            self._on_device(guard, parameter)
+            return
         dtype = as_dtype(guard.dtype)
         if guard.type not in (Tensor, np.ndarray) or not guard.contiguous or guard.dtype is not dtype.np:
             raise NotNative("an array that is not contiguous, or of a foreign class or byte order")
@@ -196,6 +204,14 @@ class _Builder:
         self.guards.add(kind, array_guard(spec, self.plan.parameters[parameter].slot))
         if guard.type is Tensor:
             self.places[parameter] = self.held
+        self.held += 2
+
+    def _on_device(self, guard: LeafGuard, parameter: int) -> None:
+        if guard.device == "cpu" or not guard.contiguous or guard.keys & AUTOGRAD:
+            raise NotNative("a tensor that lies on the host, is not contiguous, or requires a gradient")
+        spec = TensorSpec(tuple(guard.shape), as_dtype(guard.dtype), guard.device)
+        self.guards.add(at.G_DEVICE_LEAF, self.device.guard(spec, self.plan.parameters[parameter].slot))
+        self.places[parameter] = self.held
         self.held += 2
 
     def _hold(self, parameter: int, count: int) -> None:
@@ -277,7 +293,11 @@ class _Builder:
                 raise NotNative("a view of an argument among the results")
             self.build.add(at.B_HELD, self.places[leaf.index])
         else:
-            self.build.add(at.B_RESULT, self._storage(leaf.index))
+            storage = self._storage(leaf.index)
+            if self.device is None:
+                self.build.add(at.B_RESULT, storage)
+            else:  # it is a tensor already, held behind the arguments
+                self.build.add(at.B_HELD, self.held + storage)
 
     def _storage(self, index: int) -> int:
         output = self.plan.outputs[index]
@@ -305,7 +325,7 @@ def make_record(found: Specialization, arguments: Arguments, form: Any) -> Speci
         arguments: how the function is called.
         form: number of positional arguments and names of the keyword arguments of a call.
     """
-    if not isinstance(found.executable, CpuExecutable):
+    if not isinstance(found.executable, CpuExecutable) and not hasattr(found.executable, "entry"):
         return "there is no machine code to call"
     if found.outputs.writes:
         return "it writes into an argument"

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..eager.tensor import Tensor, wrap
 from ..errors import LoweringError
-from ..registry.keys import BACKEND_OF_DEVICE, KEY_COUNT
+from ..registry.keys import AUTOGRAD, BACKEND_OF_DEVICE, KEY_COUNT
 from ..registry.state import set_keys
 from ..registry.values import TensorSpec
 from ..tracer.graph import Graph, Node, Value, map_values
@@ -59,8 +59,11 @@ def as_argument(value: Value, given: Any) -> Any:
 
 
 def payload(item: Any) -> Any:
-    """What executables take and give for a tensor: the ndarray of one on the CPU; one on another device itself."""
-    return item._array if type(item) is Tensor else item
+    """What executables take and give for a tensor: the ndarray of one on the CPU; one on another device itself, without
+    its history."""
+    if type(item) is Tensor:
+        return item._array
+    return item._without_history() if isinstance(item, Tensor) and item._keys & AUTOGRAD else item
 
 
 def last_uses(graph: Graph) -> list[list[Value]]:

@@ -4,6 +4,7 @@ the driver (no GPU is used)."""
 import ctypes
 import itertools
 import os
+import sys
 import threading
 import zlib
 
@@ -432,10 +433,10 @@ def test_a_refused_launch_raises(cuda):  # noqa: F811
     blocks = cuda.host_live_blocks()
     executable = f._specializations[0].executable
     refuses = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 701)
-    good, executable._launches[0] = executable._launches[0], ctypes.cast(refuses, ctypes.c_void_p).value
+    good, executable.launches[0] = executable.launches[0], ctypes.cast(refuses, ctypes.c_void_p).value
     with pytest.raises(errors.CudaError, match="cuLaunchKernel: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"):
         f(x)
-    executable._launches[0] = good
+    executable.launches[0] = good
     assert cuda.host_live_blocks() == blocks
     assert f(x).tolist() == want
 
@@ -458,6 +459,97 @@ def test_threads_with_streams_of_their_own():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+# -- by machine code ---------------------------------------------------------------------------------------------------
+def linked(f, *args):
+    """The record by which machine code answers such calls."""
+    if not td.config.flags.native:
+        pytest.skip("native code is off")
+    for _ in range(40):
+        f(*args)
+    (record,) = f._specializations[0].records.values()
+    assert not isinstance(record, str), record
+    hits = record.hits
+    f(*args)
+    assert record.hits == hits + 1
+    return record
+
+
+def test_calls_by_machine_code():
+    x, w = random(6, 5), random(5, seed=1)
+    f = td.jit(
+        lambda p, s, *, flag=True: {"a": td.exp(p["x"]) * s, "b": (p["w"], td.sum(p["x"] * p["w"], axis=1))}
+    )
+    record = linked(f, {"x": x, "w": w}, 2.0)
+    assert f._specializations[0].executable.plan.storages
+    for s in (0.5, 3.0):
+        found = f({"x": x, "w": w}, s)
+        assert found["b"][0] is w
+        np.testing.assert_allclose(on_cpu(found["a"]).numpy(), np.exp(x.cpu().numpy()) * s, rtol=1e-6)
+        np.testing.assert_allclose(
+            on_cpu(found["b"][1]).numpy(), (x.cpu().numpy() * w.cpu().numpy()).sum(1), rtol=1e-5
+        )
+    hits, misses = record.hits, f.cache_info().misses
+    other = random(7, 5)[1:].T.T  # aligned or not, it lies 20 bytes behind
+    np.testing.assert_allclose(
+        on_cpu(f({"x": other, "w": w}, 1.0)["a"]).numpy(), np.exp(other.cpu().numpy()), rtol=1e-6
+    )
+    grad = td.asarray(x.cpu(), device="cuda", requires_grad=True)
+    assert f({"x": grad, "w": w}, 1.0)["a"].requires_grad
+    assert (record.hits, f.cache_info().misses) == (hits, misses + 1)
+
+
+def test_machine_code_leaves_other_streams_to_python():
+    x = random(64)
+    f = td.jit(lambda x: td.tanh(x) * 2)
+    record = linked(f, x)
+    want, hits = f(x).tolist(), record.hits
+    with td.cuda.Stream():
+        y = x + 0
+        assert f(x).tolist() == f(y).tolist() == want
+    assert record.hits == hits
+    assert f(y).tolist() == want
+    assert f(x).tolist() == want
+    assert record.hits == hits + 1
+    with td.cuda.device(1):
+        assert f(x).device == "cuda:0"
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_allocations_may_fail_in_machine_code(cuda, number):  # noqa: F811
+    x, w = random(8, 8), random(8, 8, seed=1)
+    f = td.jit(lambda x, w: (td.sum(td.softmax(x, axis=1) @ w, axis=0), x + 1))
+    record = linked(f, x, w)
+    want = [r.tolist() for r in f(x, w)]
+    blocks, counts = cuda.host_live_blocks(), [sys.getrefcount(one) for one in (x, w, x._data, w._data, f)]
+    hits = record.hits
+    cuda.host_fail_allocation(number)
+    try:
+        found = f(x, w)
+    except errors.OutOfMemoryError:
+        found = None
+    finally:
+        cuda.host_fail_allocation(-1)
+    assert record.hits == hits + 1
+    del found
+    assert cuda.host_live_blocks() == blocks
+    assert counts == [sys.getrefcount(one) for one in (x, w, x._data, w._data, f)]
+    assert [r.tolist() for r in f(x, w)] == want
+
+
+def test_a_launch_refused_in_machine_code_raises(cuda):  # noqa: F811
+    x = random(64)
+    f = td.jit(lambda x: td.sum(td.exp(x)))
+    linked(f, x)
+    want, blocks = f(x).tolist(), cuda.host_live_blocks()
+    table, refuses = f._specializations[0].executable.launches, ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 701)
+    good, table[0] = table[0], ctypes.cast(refuses, ctypes.c_void_p).value
+    with pytest.raises(errors.CudaError, match="cuLaunchKernel: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"):
+        f(x)
+    table[0] = good
+    assert cuda.host_live_blocks() == blocks
+    assert f(x).tolist() == want
 
 
 # -- what is shown -----------------------------------------------------------------------------------------------------

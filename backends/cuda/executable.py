@@ -14,6 +14,7 @@ from ...registry.dtypes import check_range
 from ...tracer.graph import Node, Value
 from ..cpu.executable import FORMATS, CallPlan, Parameter
 from .arrays import DeviceArray, contiguous_layout, empty
+from .call import DeviceEntry
 from .casting import copied
 from .copies import to_device
 from .devices import Device
@@ -33,16 +34,18 @@ class CudaExecutable:
         plan: how to call it; see :class:`.CallPlan` and :class:`.call_text.CallWriter`.
         lowered: what it was compiled from.
         at: the device.
+        launches: the driver's launch function, then the handles of the kernels.
+        fresh: the layouts of the results to allocate.
     """
 
     def __init__(self, lowered: Lowered, plan: CallPlan, at: Device, launches: Any, keep: Any):
         self.lowered, self.plan, self.at = lowered, plan, at
-        self._launches, self._keep = launches, keep
+        self.launches, self._keep = launches, keep
         self._main = _MAIN(plan.address)
-        self._fresh = [contiguous_layout(spec.shape, spec.dtype, at.index) for spec in plan.storages]
+        self.fresh = [contiguous_layout(spec.shape, spec.dtype, at.index) for spec in plan.storages]
         self._arrays = sum(p.weak is None for p in plan.parameters)
         self._scalars = ctypes.c_int64 * (len(plan.parameters) - self._arrays + 1)
-        self._words = ctypes.c_uint64 * (self._arrays + len(self._fresh) + 4)
+        self._words = ctypes.c_uint64 * (self._arrays + len(self.fresh) + 4)
 
     def run(self, given: list[Any]) -> list[Any]:
         """Put its work into the device's current stream.
@@ -66,7 +69,7 @@ class CudaExecutable:
                 arrays.append(self._array(item))
             else:
                 self._pass(parameter, item, scalars)
-        fresh = [empty(layout) for layout in self._fresh]
+        fresh = [empty(layout) for layout in self.fresh]
         scratch = allocate(plan.workspace, at.index) if plan.workspace else None
         stream = stream_at(at.index)
         table = self._words(
@@ -74,7 +77,7 @@ class CudaExecutable:
             *[array.ptr for array in fresh],
             0 if scratch is None else scratch.ptr,
             plan.tables,
-            ctypes.addressof(self._launches),
+            ctypes.addressof(self.launches),
             stream.handle or 0,
         )
         code = self._main(ctypes.addressof(table), ctypes.addressof(scalars))
@@ -84,6 +87,10 @@ class CudaExecutable:
             if array.buffer.pool is None or array.buffer.pool.stream is not stream:
                 array.buffer.used_by(stream)
         return [self._result(place, given, fresh) for place in range(len(plan.outputs))]
+
+    def entry(self) -> DeviceEntry:
+        """What machine code needs to call it on the thread's current stream."""
+        return DeviceEntry(self)
 
     def _array(self, given: Any) -> DeviceArray:
         """An argument as the kernels take it: contiguous, and aligned."""

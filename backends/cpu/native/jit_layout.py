@@ -16,7 +16,8 @@ S_WORKSPACE, S_WORKSPACE_AT = 104, 112  # bytes of scratch memory (0: none), and
 S_HITS, S_SPARE = 120, 128  # calls answered; scratch memory kept for the next call
 S_DERIVED, S_INSIDE = 136, 144  # scalars derived at the end of the guard program; calls that are inside
 S_TABLES = 152  # the table of constants and callables, which goes behind the scratch memory
-S_SIZE_OF = 160
+S_STEP, S_LAUNCHES = 160, 168  # on a device: what makes the results (or NULL); the table of launches
+S_SIZE_OF = 176
 
 # A result to allocate
 O_DESCR, O_RANK, O_DIMS, O_BYTES, O_AT, O_SIZE = 0, 8, 16, 24, 32, 40
@@ -26,10 +27,17 @@ G_TENSOR_LEAF, G_ARRAY_LEAF, G_FLOAT_LEAF, G_INT_LEAF, G_BOOL_LEAF = 1, 2, 3, 4,
 G_SAME, G_STRING, G_TUPLE, G_LIST, G_DICT, G_ATTRIBUTES = 6, 7, 8, 9, 10, 11
 # External guards fetch their object first.
 E_OBJECT, E_CELL, E_ITEM = 12, 13, 14
+G_DEVICE_LEAF = 15
 CELL_CONTENT = 16
 
 # A guarded array
 A_CODE, A_RANK, A_DIMS, A_STRIDES, A_AT, A_DESCR, A_SIZE = 0, 8, 16, 24, 32, 40, 48
+
+# A guarded tensor of a device: its class, key set, layout and pool, all by identity; where the slots lie that lead from
+# the tensor to its array, from there to address, layout and buffer, and from the buffer to its pool; and its place.
+C_TYPE, C_KEYS, C_LAYOUT, C_POOL = 0, 8, 16, 24
+C_DATA_AT, C_PTR_AT, C_LAYOUT_AT, C_BUFFER_AT, C_POOL_AT, C_AT, C_SIZE = 32, 40, 48, 56, 64, 72, 80
+DEVICE_ALIGNED = 15  # bits of an address that code for a device wants to be zero
 
 # Build words
 B_RESULT, B_HELD, B_SAME, B_TUPLE, B_LIST, B_DICT, B_CALL = 1, 2, 3, 4, 5, 6, 7

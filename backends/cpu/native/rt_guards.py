@@ -27,11 +27,22 @@ from .jit_layout import (
     A_DIMS,
     A_RANK,
     A_STRIDES,
+    C_AT,
+    C_BUFFER_AT,
+    C_DATA_AT,
+    C_KEYS,
+    C_LAYOUT,
+    C_LAYOUT_AT,
+    C_POOL,
+    C_POOL_AT,
+    C_PTR_AT,
+    C_TYPE,
     CELL_CONTENT,
     D_ADD,
     D_INTEGER,
     D_MULTIPLY,
     D_SUBTRACT,
+    DEVICE_ALIGNED,
     E_CELL,
     E_ITEM,
     F_BUFFERS,
@@ -46,6 +57,7 @@ from .jit_layout import (
     G_ARRAY_LEAF,
     G_ATTRIBUTES,
     G_BOOL_LEAF,
+    G_DEVICE_LEAF,
     G_DICT,
     G_FLOAT_LEAF,
     G_INT_LEAF,
@@ -73,6 +85,7 @@ from .layout import (
     TUPLE_ITEMS,
 )
 from .rt_base import (
+    T_KEYS,
     Py_True,
     PyArray_Type,
     PyBool_Type,
@@ -91,6 +104,7 @@ from .rt_operands import (
     plain_array,
 )
 
+PyLong_AsUnsignedLongLongMask = extern("PyLong_AsUnsignedLongLongMask", "i64(ptr)")
 PyObject_GetAttr = extern("PyObject_GetAttr", "ptr(ptr, ptr)")
 PyUnicode_Compare = extern("PyUnicode_Compare", "i32(ptr, ptr)")
 PyUnicode_Type = extern_object("PyUnicode_Type")
@@ -166,6 +180,8 @@ def matches(frame: ptr, x: ptr) -> bool:
         return string_matches(x, ptr(word(frame)))
     if kind == G_ARRAY_LEAF:
         return ndarray_matches(frame, x, ptr(word(frame)))
+    if kind == G_DEVICE_LEAF:
+        return device_matches(frame, x, ptr(word(frame)))
     incref(x)
     found = container_matches(frame, kind, x)
     decref(x)
@@ -264,6 +280,28 @@ def ndarray_matches(frame: ptr, x: ptr, wanted: ptr) -> bool:
         return False
     hold(frame, x)
     return array_matches(frame, x, wanted)
+
+
+@native
+def device_matches(frame: ptr, x: ptr, wanted: ptr) -> bool:
+    """A tensor of a device, whose memory belongs to the stream that the specialization serves."""
+    if type_of(x) != load_ptr(wanted, C_TYPE) or load_ptr(x, T_KEYS) != load_ptr(wanted, C_KEYS):
+        return False
+    data = load_ptr(x, load_i64(wanted, C_DATA_AT))
+    if unlikely(data == NULL):
+        return False
+    buffer = load_ptr(data, load_i64(wanted, C_BUFFER_AT))
+    if load_ptr(data, load_i64(wanted, C_LAYOUT_AT)) != load_ptr(wanted, C_LAYOUT):
+        return False
+    if load_ptr(buffer, load_i64(wanted, C_POOL_AT)) != load_ptr(wanted, C_POOL):
+        return False
+    address = PyLong_AsUnsignedLongLongMask(load_ptr(data, load_i64(wanted, C_PTR_AT)))
+    if (address & DEVICE_ALIGNED) != 0:
+        return False
+    hold(frame, x)
+    hold(frame, data)
+    store_i64(load_ptr(frame, F_BUFFERS), load_i64(wanted, C_AT) * 8, address)
+    return True
 
 
 @native

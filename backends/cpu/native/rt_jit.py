@@ -51,6 +51,7 @@ from .jit_layout import (
     S_HITS,
     S_INSIDE,
     S_KEYWORDS,
+    S_LAUNCHES,
     S_MAIN,
     S_NAMES,
     S_NEXT,
@@ -58,6 +59,7 @@ from .jit_layout import (
     S_OUTPUTS,
     S_SCALARS,
     S_SPARE,
+    S_STEP,
     S_TABLES,
     S_WORKSPACE,
     S_WORKSPACE_AT,
@@ -72,15 +74,20 @@ from .rt_base import (
     D_GLOBALS,
     NO_GRAD,
     PLAIN,
+    PyErr_Occurred,
+    PyObject_Vectorcall,
+    PyTuple_Type,
     decref,
     entry_data,
     slow,
     thread_flags,
+    type_of,
 )
 from .rt_build import (
     build,
 )
 from .rt_guards import (
+    PyLong_AsUnsignedLongLongMask,
     guards_hold,
     hold,
     release,
@@ -173,6 +180,8 @@ def attempt(g: ptr, spec: ptr, flags: i64, args: ptr, positional: i64, kwnames: 
 @native
 def run(frame: ptr, spec: ptr) -> ptr:
     """Allocate results and scratch memory, run the code, build the result."""
+    if unlikely(load_ptr(spec, S_STEP) != NULL):
+        return run_on_device(frame, spec)
     buffers = load_ptr(frame, F_BUFFERS)
     first = load_i64(frame, F_COUNT)
     if unlikely(not allocate(frame, spec)):
@@ -193,6 +202,48 @@ def run(frame: ptr, spec: ptr) -> ptr:
     program = stack(8)
     store_ptr(program, 0, load_ptr(spec, S_BUILD))
     return build(frame, program, load_ptr(frame, F_HELD) + first * 8)
+
+
+@native
+def run_on_device(frame: ptr, spec: ptr) -> ptr:
+    """Have Python make the results, put the code's work into the stream, build the result; -1 for another stream.
+
+    What Python gives is a tuple: each result and its address, then the scratch memory and its address, and the stream.
+    """
+    buffers = load_ptr(frame, F_BUFFERS)
+    first, at = load_i64(frame, F_COUNT), load_i64(spec, S_WORKSPACE_AT)
+    made = PyObject_Vectorcall(load_ptr(spec, S_STEP), NULL, 0, NULL)
+    if unlikely(made == NULL):
+        return NULL
+    if unlikely(type_of(made) != PyTuple_Type):
+        decref(made)
+        return missed(spec)
+    count = load_i64(spec, S_OUTPUTS)
+    for i in range(count):
+        hold(frame, load_ptr(made, TUPLE_ITEMS + i * 16))
+    for i in range(count + 1):  # the scratch memory is behind the results
+        address = PyLong_AsUnsignedLongLongMask(load_ptr(made, TUPLE_ITEMS + i * 16 + 8))
+        store_i64(buffers, (at - count + i) * 8, address)
+    stream = PyLong_AsUnsignedLongLongMask(load_ptr(made, TUPLE_ITEMS + count * 16 + 16))
+    store_ptr(buffers, at * 8 + 8, load_ptr(spec, S_TABLES))
+    store_ptr(buffers, at * 8 + 16, load_ptr(spec, S_LAUNCHES))
+    store_i64(buffers, at * 8 + 24, stream)
+    failed = call_i32(load_ptr(spec, S_MAIN), buffers, load_ptr(frame, F_SCALARS))
+    decref(made)
+    if unlikely(failed != 0):
+        if PyErr_Occurred() != NULL:
+            return NULL
+        return missed(spec)  # Python tries again, and says what the driver refuses
+    program = stack(8)
+    store_ptr(program, 0, load_ptr(spec, S_BUILD))
+    return build(frame, program, load_ptr(frame, F_HELD) + first * 8)
+
+
+@native
+def missed(spec: ptr) -> ptr:
+    """-1 for a call that Python answers after all."""
+    store_i64(spec, S_HITS, load_i64(spec, S_HITS) - 1)
+    return ptr(-1)
 
 
 @native
