@@ -15,7 +15,6 @@ _gc.disable()
 from . import config as config
 from . import errors as errors
 from . import lazy as _lazy
-from . import pytree as pytree
 from .backends.cpu import kernels as _cpu_kernels
 from .eager import adinplace as _adinplace
 from .eager import autograd as autograd
@@ -99,11 +98,12 @@ from .vmap import vmap as vmap
 # Public names that the import need not wait for, and where they are. Each is loaded when somebody first asks for it.
 _MODULES = {
     "checkpoint_policies": "transforms.checkpoint_policies",
-    "cuda": "cuda",
+    "cuda": "backends.cuda.public",
     "debug": "debug",
     "fft": "fft",
     "linalg": "linalg",
     "profiler": "profiler",
+    "pytree": "pytree",
     "random": "operators.random",
     "special": "special",
     "tree": "tree",

@@ -238,7 +238,7 @@ def _cast_before_levels(op: Operator) -> None:
         library = LIBRARY
         if op.schema.namespace != LIBRARY.namespace:
             library = _libraries.setdefault(op.schema.namespace, Library(op.schema.namespace, "IMPL"))
-        library.impl(op.name.partition("::")[2], autocast_kernel, DispatchKey.Autocast, boxed=True)
+        library.impl(op, autocast_kernel, DispatchKey.Autocast, boxed=True)
 
 
 # -- switching it on and off -------------------------------------------------------------------------------------------

@@ -127,7 +127,7 @@ def _register(
     LIBRARY.define(schema)
     op = operators[f"td::{schema.full_name}"]
     functional[op] = inner
-    LIBRARY.impl(op.name.partition("::")[2], kernel(op), DispatchKey.CPU)
+    LIBRARY.impl(op, kernel(op), DispatchKey.CPU)
     return make_function(op, doc)
 
 

@@ -68,7 +68,7 @@ class Declaration:
     Attributes:
         schema: its schema, in PyTorch's language.
         kind: ``"unary" "binary" "comparison" "ternary" "reduction" "scan" "view" "cast" "copy" "join" "gather"
-            "scatter" "contraction" "creation" "composite" "random"``.
+            "scatter" "contraction" "convolution" "creation" "composite" "random"``.
         doc: its documentation.
         meta: shape and dtype rule: the schema's arguments (tensors, specs, scalars) to one TensorSpec or a tuple.
         body: for elementwise kinds the scalar body over :mod:`.scalar`; for composites the body written with operators.
@@ -136,7 +136,7 @@ def declare(declaration: Declaration) -> Any:
     operator = next(op for op in reversed(operators.values()) if op.decl is declaration)
     if declaration.kind == "composite" and declaration.body is not None:
         key = "CompositeExplicit" if declaration.explicit else "CompositeImplicit"
-        LIBRARY.impl(operator.name.partition("::")[2], declaration.body, key)
+        LIBRARY.impl(operator, declaration.body, key)
     function = make_function(operator, inspect.cleandoc(declaration.doc))
     for listener in _listeners:
         listener(operator)

@@ -238,6 +238,8 @@ class Library:
 
     def _full_name(self, name: Any) -> str:
         operator = getattr(name, "operator", name)
+        if isinstance(operator, Operator) and operator.schema.namespace == self.namespace:
+            return operator.name
         text = operator.name if isinstance(operator, Operator) else name
         if not isinstance(text, str):
             raise ArgumentError(

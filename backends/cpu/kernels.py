@@ -74,6 +74,6 @@ def _register(op: Operator) -> None:
     kernel = None if op.registered(DispatchKey.CPU) else _kernel_for(op)
     if kernel is not None:
         kernel.__qualname__ = f"numpy_{op.schema.name}"
-        LIBRARY.impl(op.name.partition("::")[2], kernel, DispatchKey.CPU)
+        LIBRARY.impl(op, kernel, DispatchKey.CPU)
     for listener in declared_more:
         listener()
