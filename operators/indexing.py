@@ -162,9 +162,9 @@ class _Reader:
 
 def parse(x: Any, key: Any) -> Subscript:
     """Understand a subscript of ``x``; the arguments and exceptions are those of :func:`getitem`."""
-    items = [_item(one) for one in (key if isinstance(key, tuple) else (key,))]
+    items = [item_of(one) for one in (key if isinstance(key, tuple) else (key,))]
     shape = spec_of(x).shape
-    missing = len(shape) - sum(_consumes(item) for item in items)
+    missing = len(shape) - sum(consumed(item) for item in items)
     if missing < 0:
         raise OutOfBoundsError(f"index: {len(shape) - missing} indices are too many for shape {shape}")
     dots = sum(item is Ellipsis for item in items)
@@ -179,7 +179,7 @@ def parse(x: Any, key: Any) -> Subscript:
     return _subscript(reader)
 
 
-def _item(item: Any) -> Any:
+def item_of(item: Any) -> Any:
     """One part of a key as an int, bool, slice, None, Ellipsis or tensor."""
     if item is None or item is Ellipsis or isinstance(item, (slice, TensorBase, bool)):
         return item
@@ -210,7 +210,7 @@ def _array(items: Sequence[Any]) -> Any:
         raise IndexArgumentError(f"index: {items!r} is no array of ints: its rows differ in length") from None
 
 
-def _consumes(item: Any) -> int:
+def consumed(item: Any) -> int:
     """How many axes one part of a key is for."""
     if isinstance(item, TensorBase) and spec_of(item).dtype is bool_:
         return len(spec_of(item).shape)
