@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...lowering.evaluate import call
-from ...lowering.layout import Layout
+from ...lowering.layout import Layout, contiguous
 from ...lowering.steps import NodeStep
 from ...registry.dtypes import DType
 from ...tracer.graph import map_values
@@ -17,6 +17,7 @@ from .casting import contiguous as dense
 from .casting import copied
 from .copies import copy_bytes
 from .memory import Buffer
+from .products import as_matrices, product
 from .tensor import CudaTensor, cuda_tensor
 
 
@@ -25,6 +26,35 @@ def array_at(address: int, layout: Layout, dtype: DType, index: int) -> DeviceAr
     found = layout_of(layout.shape, layout.strides, dtype, index)
     first = address + layout.offset * dtype.itemsize
     return DeviceArray(first, found, Buffer(address, found.nbytes))
+
+
+def make_product(step: NodeStep, index: int) -> Callable[[int], None]:
+    """A function of the address of a table: where two operands of a matrix product lie, and its result.
+
+    Args:
+        step: the node.
+        index: the device's number.
+    """
+    (one, first), (two, second) = step.operands
+    out = step.node.outputs[0].spec
+    rows = out.shape if len(first.shape) > 1 else (*out.shape[:-1], 1, *out.shape[-1:])
+    shape = rows if len(second.shape) > 1 else (*rows, 1)
+    place = contiguous(shape)
+
+    def multiply(address: int) -> None:
+        a, b, c = (ctypes.c_void_p * 3).from_address(address)
+        operands = (
+            array_at(a or 0, first, one.spec.dtype, index),
+            array_at(b or 0, second, two.spec.dtype, index),
+        )
+        product(*as_matrices(*operands), array_at(c or 0, place, out.dtype, index))
+
+    return multiply
+
+
+def serving(step: NodeStep, index: int) -> Callable[[int], None]:
+    """What serves a node: a product that is written where it belongs, or the eager kernel."""
+    return make_product(step, index) if step.kind == "blas" else make_callback(step, index)
 
 
 def make_callback(step: NodeStep, index: int) -> Callable[[int], None]:

@@ -19,13 +19,14 @@ from . import toolkit as tools
 from .arrays import DeviceArray
 from .bring import bring
 from .call_text import CallWriter, kernels_of
-from .callback import make_callback
+from .callback import serving
 from .copies import to_device
 from .devices import device_of
 from .emit.kernel import module_source
 from .emit.types import CTYPE
 from .executable import CudaExecutable
 from .modules import kernel_functions
+from .products import product_reason
 
 
 def emits(dtype: DType) -> bool:
@@ -35,7 +36,7 @@ def emits(dtype: DType) -> bool:
 
 def target() -> Target:
     """What the backend can compute."""
-    return Target(emits, lambda node: None, key=DispatchKey.CUDA, absorbs=True)
+    return Target(emits, product_reason, key=DispatchKey.CUDA, absorbs=True)
 
 
 def why_not(graph: Graph) -> str | None:
@@ -69,7 +70,7 @@ def compile_lowered(lowered: Lowered) -> CudaExecutable:
     writer = CallWriter(lowered)
     text = writer.write()
     constants = [to_device(tensor._array, at.index) for _, tensor in lowered.folded]
-    tables = Tables(constants, [make_callback(step, at.index) for step in writer.nodes])
+    tables = Tables(constants, [serving(step, at.index) for step in writer.nodes])
     handles = kernel_functions(writer.launched, at.index) if writer.launched else []
     launch = tools.toolkit().driver.address("cuLaunchKernel")
     launches = (ctypes.c_void_p * (1 + len(handles)))(launch, *handles)

@@ -15,8 +15,10 @@ from ...lowering.loops import collapse
 from ...operators.rules import broadcast_shapes
 from ...registry.dtypes import COMPLEX, FLOATS, DType
 from ...registry.operator import Operator
+from ...tracer.graph import Node, Value
 from .arrays import DeviceArray, contiguous_layout, empty
-from .casting import copied, zeros
+from .casting import copied
+from .launching import fill_bytes
 from .library import library
 from .library_ops import guarded, library_kernel
 from .operands import placed
@@ -71,20 +73,24 @@ def _parts(shape: Ints, arrays: list[DeviceArray]) -> Iterator[tuple[int, list[t
         yield inner, [(first, own[-1] if own else 0) for first, own in zip(firsts, steps)]
 
 
-def product(one: DeviceArray, two: DeviceArray) -> DeviceArray:
-    """``one @ two`` of stacks of matrices of one dtype, as a new array."""
+def product(one: DeviceArray, two: DeviceArray, out: DeviceArray | None = None) -> DeviceArray:
+    """``one @ two`` of stacks of matrices of one dtype, as a new array, or in the memory of a contiguous one."""
     rows, inner, columns = one.shape[-2], one.shape[-1], two.shape[-1]
     batch = broadcast_shapes("matmul", one.shape[:-2], two.shape[:-2])
     layout = contiguous_layout((*batch, rows, columns), one.dtype, one.layout.index)
     if not inner or not layout.size:
-        return zeros(layout)
+        out = out or empty(layout)
+        fill_bytes(out, 0)
+        return out
     if len(two.shape) == 2 and len(one.shape) > 2:
         flat = reshaped_strides(one.shape, one.strides, (math.prod(batch) * rows, inner))
         if flat is not None:  # one matrix for all: their rows are rows of one
-            made = product(one.view((math.prod(batch) * rows, inner), flat), two)
+            whole = math.prod(batch) * rows
+            place = None if out is None else out.view((whole, columns), (columns, 1))
+            made = product(one.view((whole, inner), flat), two, place)
             return DeviceArray(made.ptr, layout, made.buffer)
     one, two = readable(one), readable(two)
-    out = empty(layout)
+    out = out or empty(layout)
     arrays = [broadcast(one, (*batch, rows, inner)), broadcast(two, (*batch, inner, columns)), out]
     kinds = [reading(one) or (False, 1), reading(two) or (False, 1), (False, max(columns, 1))]
     size, found = out.dtype.itemsize, library()
@@ -105,6 +111,26 @@ def product(one: DeviceArray, two: DeviceArray) -> DeviceArray:
     return out
 
 
+def as_matrices(one: DeviceArray, two: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
+    """The operands of a product with a vector as a matrix of one row or one column."""
+    if len(one.shape) == 1:
+        one = one.view((1, *one.shape), (one.shape[0] * one.strides[0], *one.strides))
+    if len(two.shape) == 1:
+        two = two.view((*two.shape, 1), (*two.strides, 1))
+    return one, two
+
+
+def product_reason(node: Node) -> str | None:
+    """Why a node of a graph is served by cuBLAS, or None if it is not."""
+    if node.op.name != "td::matmul" or not all(isinstance(a, Value) and a.weak is None for a in node.args):
+        return None
+    values = (*node.inputs, *node.outputs)
+    dtypes, sizes = {value.spec.dtype for value in values}, [size for value in values for size in value.shape]
+    if len(dtypes) > 1 or not dtypes <= set(FLOATS) or max(sizes, default=0) > LARGEST:
+        return None
+    return "gemm of cuBLAS"
+
+
 def matmul_kernel(op: Operator) -> Callable[..., CudaTensor]:
     """The kernel of ``matmul``."""
     by_library = library_kernel(op)
@@ -116,11 +142,7 @@ def matmul_kernel(op: Operator) -> Callable[..., CudaTensor]:
         if spec.dtype not in TAKEN or max(sizes) > LARGEST:
             return by_library(self, other)  # type: ignore[no-any-return]
         one, two = (x._data if x.dtype is spec.dtype else copied(x._data, spec.dtype) for x in (self, other))
-        if len(one.shape) == 1:
-            one = one.view((1, *one.shape), (one.shape[0] * one.strides[0], *one.strides))
-        if len(two.shape) == 1:
-            two = two.view((*two.shape, 1), (*two.strides, 1))
-        made = product(one, two)
+        made = product(*as_matrices(one, two))
         layout = contiguous_layout(spec.shape, spec.dtype, made.layout.index)
         return cuda_tensor(DeviceArray(made.ptr, layout, made.buffer))
 
