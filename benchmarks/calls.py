@@ -83,7 +83,8 @@ def arguments(decl: Declaration) -> tuple[np.ndarray, ...]:
     """Sixteen elements for each tensor argument, from the intervals that the operator's samples draw from."""
     dtype: DType = next(d for d in (float32, int32, bool_, *decl.dtypes) if d in decl.dtypes)
     random = np.random.default_rng(0)
-    assert decl.samples is not None
+    if decl.samples is None:
+        raise ValueError(f"{decl.schema} declares no samples to draw from")
     samples = [sample.args for sample in decl.samples(dtype)]
     drawn = next(args for args in samples if args and all(isinstance(a, Draw) and a.shape for a in args))
     return tuple(filled(d.dtype or dtype, random.uniform(d.low, d.high, SIZE)) for d in drawn)
