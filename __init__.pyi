@@ -7,7 +7,6 @@ from typing import Any
 import numpy as _np
 
 from . import config as config
-from . import cuda as cuda
 from . import debug as debug
 from . import errors as errors
 from . import fft as fft
@@ -16,6 +15,7 @@ from . import profiler as profiler
 from . import pytree as pytree
 from . import special as special
 from . import tree as tree
+from .backends.cuda import public as cuda
 from .control.doors import associative_scan as associative_scan
 from .control.doors import cond as cond
 from .control.doors import fori_loop as fori_loop
@@ -434,7 +434,7 @@ def conv1d(
     dilation: Any = 1,
     groups: _b.int = 1,
 ) -> Tensor:
-    """A convolution over 1 axis, as layers of networks have it."""
+    """A convolution over one axis, as layers of networks have it."""
 
 def conv2d(
     self: _TensorLike,
@@ -468,7 +468,7 @@ def conv_transpose1d(
     groups: _b.int = 1,
     dilation: Any = 1,
 ) -> Tensor:
-    """The transpose of :func:`conv1d`, by its input: what widens where that narrows."""
+    """The transpose of :func:`conv1d` by its input: it widens what that narrows."""
 
 def conv_transpose2d(
     self: _TensorLike,
@@ -480,7 +480,7 @@ def conv_transpose2d(
     groups: _b.int = 1,
     dilation: Any = 1,
 ) -> Tensor:
-    """The transpose of :func:`conv2d`, by its input: what widens where that narrows."""
+    """The transpose of :func:`conv2d` by its input: it widens what that narrows."""
 
 def conv_transpose3d(
     self: _TensorLike,
@@ -492,7 +492,7 @@ def conv_transpose3d(
     groups: _b.int = 1,
     dilation: Any = 1,
 ) -> Tensor:
-    """The transpose of :func:`conv3d`, by its input: what widens where that narrows."""
+    """The transpose of :func:`conv3d` by its input: it widens what that narrows."""
 
 def convolution(
     self: _TensorLike,

@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import os
 import sys
 import threading
 
@@ -10,9 +11,10 @@ import pytest
 import tandem as td
 from cuda_host.fixture import cuda  # noqa: F401
 from tandem import errors
-from tandem.backends.cuda import driver, memory, modules, streams, toolkit
+from tandem.backends.cuda import compiler, driver, memory, modules, streams, texts, toolkit
 from tandem.backends.cuda.arrays import contiguous_layout, layout_of
 from tandem.backends.cuda.devices import device_at
+from tandem.backends.cuda.emit.kernel import module_source
 
 
 @pytest.fixture
@@ -354,6 +356,27 @@ def test_a_module_that_does_not_compile(cuda):  # noqa: F811
         modules.Module('extern "C" __global__ void f(int *out) { out[0] = missing; }', device_at(0))
     with pytest.raises(errors.CudaError, match="CUDA_ERROR_NOT_FOUND"):
         modules.Module('extern "C" __global__ void f(int *out) { out[0] = 1; }', device_at(0)).function("g")
+
+
+ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
+TEXTS = [
+    *("winners", "nonzero_places", "philox_words", "philox_fold", "philox_key"),
+    *(f"{name}_{size}" for name in ("gather", "scatter", "fill") for size in texts.TYPES),
+    *(f"scatter_add_{name}" for name in texts.ADDED),
+    *("count_up_uint64", "count_up_float64"),
+    *(f"pick_{name}" for name in texts.NUMBERS),
+]
+
+
+@pytest.mark.parametrize("share", [5, pytest.param(1, marks=pytest.mark.full)])
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_nvrtc_takes_the_kernels_that_are_written_by_hand(arch, share):
+    pytest.importorskip("cupy", reason="NVRTC comes through cupy: pip install 'tandem-dispatch[cuda]'")
+    first = int(os.environ.get("TANDEM_TEST_SEED", "0")) % share
+    with td.config.override(cache=False):
+        for name in TEXTS[first::share]:
+            image = compiler.nvrtc_image(module_source([texts.kernel(name)]), arch)
+            assert name.encode() in image
 
 
 def test_kernels_of_users(cuda):  # noqa: F811

@@ -36,7 +36,6 @@ RANK = {
     "backends": 7,
     "compiled": 8,
     "control": 8,
-    "cuda": 8,
     "custom": 8,
     "debug": 8,
     "fft": 8,

@@ -70,7 +70,8 @@ def _cell(
     array = value if isinstance(value, DeviceArray) else getattr(value, "_data", None)
     if not isinstance(array, DeviceArray) or array.dtype is not one.param.dtype:
         raise DTypeError(
-            f"{op.name}: its kernel takes {one.param.dtype.name} on a CUDA device for {one.param}, not {describe(value)}"
+            f"{op.name}: its kernel takes {one.param.dtype.name} on a CUDA device for {one.param}, not "
+            f"{describe(value)}"
         )
     whole = contiguous(array)
     kept.append(whole)
