@@ -1,5 +1,6 @@
 """Trees of containers, by short names: ``td.tree.map``, ``td.tree.leaves``, ...; see :mod:`tandem.pytree`."""
 
+from .pytree import ravel_pytree as ravel
 from .pytree import register_static as static
 from .pytree import tree_all as all
 from .pytree import tree_broadcast as broadcast
@@ -24,6 +25,7 @@ __all__ = [
     "leaves_with_path",
     "map",
     "map_with_path",
+    "ravel",
     "reduce",
     "reduce_associative",
     "static",

@@ -36,6 +36,8 @@ from .matching import difference as difference
 from .matching import flatten_up_to as flatten_up_to
 from .matching import spread_prefix as spread_prefix
 from .nodes import NAMEDTUPLE as NAMEDTUPLE
+from .nodes import is_tree_node as is_tree_node
+from .ravel import ravel_pytree as ravel_pytree
 from .registration import Partial as Partial
 from .registration import register_dataclass as register_dataclass
 from .registration import register_pytree_node as register_pytree_node

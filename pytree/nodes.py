@@ -142,6 +142,16 @@ leaf_types: set[type] = {bool, int, float, complex, str, bytes}
 _LASTING = ("builtins", "numpy", __name__.partition(".")[0])
 
 
+def is_tree_node(kind: type) -> bool:
+    """Whether a type is a container: what is built in, dataclasses and namedtuples, and what was registered.
+
+    >>> from tandem import pytree
+    >>> pytree.is_tree_node(dict), pytree.is_tree_node(int)
+    (True, False)
+    """
+    return node_of(kind) is not None
+
+
 def node_of(kind: type) -> Node | None:
     """How a type comes apart; None for a leaf."""
     if kind in leaf_types:

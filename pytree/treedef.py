@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from .. import lazy
 from ..errors import ArgumentError, ValueArgumentError
 from .builders import OFTEN, Builder, builder
 from .keys import KeyPath, keystr
 from .nodes import NODES, Node, leaf_types, node_of
 
 IsLeaf = Callable[[Any], bool]
+_matching = lazy.Functions("pytree.matching")
 
 
 class TreeDef:
@@ -103,6 +105,19 @@ class TreeDef:
         return TreeDef(
             self.kind, self.static, tuple([c.compose(inner) for c in self.children]), self._node, self._keys
         )
+
+    def flatten_up_to(self, tree: Any) -> list[Any]:
+        """What a tree that begins with these containers has at the places of the leaves.
+
+        Raises:
+            TreeError: it does not begin with them; the message names the first key path where they differ.
+
+        >>> import tandem as td
+        >>> td.tree.structure([0, 0]).flatten_up_to([1, (2, 3)])
+        [1, (2, 3)]
+        """
+        found: list[Any] = _matching.flatten_up_to(self, tree)
+        return found
 
     # -- key paths ---------------------------------------------------------------------------------------------------
     @property

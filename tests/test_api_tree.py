@@ -266,3 +266,76 @@ def test_a_static_part_that_is_not_hashable():
     assert pickle.loads(pickle.dumps(treedef)) == treedef
     with pytest.raises(TypeError, match=r"\[4, 5\].* of a Scaled"):
         hash(treedef)
+
+
+# -- trees as vectors --------------------------------------------------------------------------------------------------
+PARAMS = {"w": td.asarray([[1.0, 2.0], [3.0, 4.0]]), "b": (td.asarray(5.0), None)}
+
+
+def test_ravel_and_back():
+    vector, unravel = td.tree.ravel(PARAMS)
+    assert vector.tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
+    again = unravel(vector)
+    assert td.tree.structure(again) == td.tree.structure(PARAMS)
+    assert [x.tolist() for x in td.tree.leaves(again)] == [[[1.0, 2.0], [3.0, 4.0]], 5.0]
+    assert unravel == td.tree.ravel(PARAMS)[1] and hash(unravel) == hash(td.tree.ravel(PARAMS)[1])
+    assert unravel != td.tree.ravel(PARAMS["w"])[1] and unravel != 1
+    assert unravel(td.zeros(5, dtype=td.int32))["w"].dtype is td.int32
+
+
+def test_ravel_of_mixed_dtypes():
+    tree = [td.ones(2, dtype=td.int8), 2, td.asarray(True), td.ones((1, 1))]
+    vector, unravel = td.tree.ravel(tree)
+    assert vector.dtype is td.float32 and vector.tolist() == [1.0, 1.0, 2.0, 1.0, 1.0]
+    assert [x.dtype for x in unravel(vector)] == [td.int8, td.int64, td.bool_, td.float32]
+    with pytest.raises(TypeError, match="vector of float32, not int64"):
+        unravel(td.zeros(5, dtype=td.int64))
+
+
+def test_ravel_of_nothing():
+    vector, unravel = td.tree.ravel({"a": []})
+    assert vector.shape == (0,) and unravel(vector) == {"a": []}
+
+
+def test_ravel_under_transforms():
+    def loss(params):
+        vector, unravel = td.tree.ravel(params)
+        return (vector**2).sum() + unravel(vector)["w"].sum()
+
+    for gradient in (td.grad(loss), td.jit(td.grad(loss)), td.grad(td.jit(loss))):
+        found = gradient(PARAMS)
+        assert found["w"].tolist() == [[3.0, 5.0], [7.0, 9.0]] and found["b"][0].item() == 10.0
+    rows = td.vmap(lambda x: td.tree.ravel({"x": x, "y": 1.0})[0])(td.ones((2, 3)))
+    assert rows.shape == (2, 4)
+    unravel = td.tree.ravel(PARAMS)[1]
+    assert td.vmap(unravel)(td.ones((3, 5)))["w"].shape == (3, 2, 2)
+    assert td.hessian(lambda v: loss(unravel(v)))(td.ones(5)).tolist() == (2 * td.eye(5)).tolist()
+
+
+def test_errors_of_ravel():
+    with pytest.raises(TypeError, match=r"tree.ravel: the tree at \[1\]"):
+        td.tree.ravel([td.ones(1), "text"])
+    unravel = td.tree.ravel(PARAMS)[1]
+    for wrong in (td.zeros(4), td.zeros((1, 5)), 1.0):
+        with pytest.raises(ValueError, match="a vector of 5 elements"):
+            unravel(wrong)
+
+
+def test_which_types_are_containers():
+    Point = collections.namedtuple("Point", "x y")
+
+    @dataclasses.dataclass
+    class Layer:
+        w: int
+
+    for kind in (list, tuple, dict, type(None), Point, Layer, pytree.Partial):
+        assert pytree.is_tree_node(kind)
+    for kind in (int, str, float, object, td.Tensor):
+        assert not pytree.is_tree_node(kind)
+
+
+def test_flatten_up_to_is_a_method():
+    treedef = td.tree.structure({"a": 0, "b": [0]})
+    assert treedef.flatten_up_to({"b": [(1, 2)], "a": 3}) == [3, (1, 2)]
+    with pytest.raises(errors.TreeError, match="'b'"):
+        treedef.flatten_up_to({"a": 3, "b": 4})
