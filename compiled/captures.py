@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from .. import pytree
 from ..eager.levels import LevelTensor
-from .arguments import Arguments, Bound
-from .batches import MOST, is_data
+from .arguments import Bound
 from .externals import ExternalGuard, externals_of
-from .leaves import leaf_key
+from .variants import Variants, data_of
 
 NOTHING = object()
 
 
-class Captures:
-    """The functions of arguments and reached values that belong to one jitted function.
-
-    Args:
-        fn: the function that was jitted.
-        arguments: how its calls are normalised.
-        jit: makes a jitted function.
-    """
-
-    def __init__(self, fn: Callable[..., Any], arguments: Arguments, jit: Callable[..., Any]):
-        self._fn, self._arguments, self._jit = fn, arguments, jit
-        self._made: dict[Any, Any] = {}
+class Captures(Variants):
+    """The functions of arguments and reached values that belong to one jitted function."""
 
     def call(self, bound: Bound) -> Any:
         """Call the function with the values of transforms that its variables hold as arguments.
@@ -40,34 +29,21 @@ class Captures:
         if not held:
             return NOTHING
         reached = [item.values for item in held]
-        moving = tuple(i for i, leaf in enumerate(bound.leaves) if is_data(leaf))
-        fixed = tuple(leaf_key(leaf, identity=True) for leaf in bound.leaves if not is_data(leaf))
-        key = bound.treedef, moving, fixed, bound.static_keys, tuple(item.key for item in held)
-        made = self._made.get(key)
-        if made is None:
-            if len(self._made) >= MOST:
-                self._made.clear()
-            made = self._made[key] = self._jit(self._function(bound, moving, held))
+        moving, form = data_of(bound)
+        made = self._variant((form, *(item.key for item in held)), bound, moving, held)
         return made(reached, [bound.leaves[i] for i in moving])
 
     def _function(self, bound: Bound, moving: tuple[int, ...], held: list[Held]) -> Any:
-        template, treedef, statics = list(bound.leaves), bound.treedef, bound.statics
-        for place in moving:
-            template[place] = None
+        of_given = self._of_moving(bound, moving)
         for item in held:
             item.forget()
 
         def with_reached(reached: list[Any], given: list[Any]) -> Any:
-            filled = list(template)
-            for place, leaf in zip(moving, given):
-                filled[place] = leaf
             with in_place(held, reached):
-                return self._arguments.call(self._fn, treedef.unflatten(filled), statics)
+                return of_given(given)
 
-        with_reached.__name__ = with_reached.__qualname__ = self._arguments.name
-        with_reached.stands_for = self._fn  # type: ignore[attr-defined]
-        with_reached.taken = frozenset(item.place for item in held)  # type: ignore[attr-defined]
-        return with_reached
+        taken = frozenset(item.place for item in held)
+        return self._marked(with_reached, self._arguments.name, taken=taken)
 
 
 class Held:

@@ -29,15 +29,14 @@ from ..registry.values import SCALARS
 from ..tracer.graph import derive
 from . import writes
 from .arguments import Arguments, Bound
-from .batches import is_data
 from .derivative import CompiledNode, Derivative
 from .joint import pulled, recording, taken_out
 from .leaves import as_tensor, leaf_key
 from .native import NativeEntry
 from .outputs import CapturedValueError
 from .specialization import Specialization
+from .variants import Variants, is_data
 
-MOST = 64  # gradient functions that one jitted function keeps
 NONE: frozenset[int] = frozenset()
 MISSED = object()
 
@@ -84,18 +83,11 @@ class Form(NamedTuple):
         return [next(moving) if n in where else next(fixed) for n in range(self.treedef.leaf_count)]
 
 
-class Recorder:
-    """Records the calls of one jitted function.
-
-    Args:
-        fn: the function that was jitted.
-        arguments: how its calls are normalised.
-        jit: makes a jitted function.
-    """
+class Recorder(Variants):
+    """Records the calls of one jitted function; its variants compute gradients."""
 
     def __init__(self, fn: Callable[..., Any], arguments: Arguments, jit: Callable[..., Any]):
-        self._fn, self._arguments, self._jit = fn, arguments, jit
-        self._pulls: dict[Any, Any] = {}
+        super().__init__(fn, arguments, jit)
         self._called = Named(arguments.name)
         self.entry = ForwardEntry()
         self._native = NativeEntry(self.entry, _nothing, "recorded")
@@ -254,13 +246,7 @@ class Recorder:
 
     def gradients_of(self, form: Form) -> Any:
         """The jitted function from the moving leaves and the gradients of the results to those of what is wanted."""
-        key = form.key
-        made = self._pulls.get(key)
-        if made is None:
-            if len(self._pulls) >= MOST:
-                self._pulls.clear()
-            made = self._pulls[key] = self._jit(self._function(form))
-        return made
+        return self._variant(form.key, form)
 
     def _function(self, form: Form) -> Any:
         name = self._arguments.name
@@ -278,9 +264,7 @@ class Recorder:
             inputs += [found.value(tensor)._meta for tensor in form.captured]
             return tuple([flowing.get(meta) for meta in inputs])
 
-        gradients.__name__ = gradients.__qualname__ = f"backward of {name}"
-        gradients.stands_for = self._fn  # type: ignore[attr-defined]
-        return gradients
+        return self._marked(gradients, f"backward of {name}")
 
 
 def _nothing(*args: Any, **kwargs: Any) -> None:
