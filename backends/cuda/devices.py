@@ -62,20 +62,24 @@ class Device:
         arch: what code is compiled for, such as ``"sm_90"``.
     """
 
-    __slots__ = ("arch", "context", "driver", "index", "name", "properties")
+    __slots__ = ("_is_only", "arch", "context", "driver", "index", "name", "properties")
 
     def __init__(self, index: int, driver: Any):
         self.index, self.name, self.driver = index, f"cuda:{index}", driver
         handle = driver.get("cuDeviceGet", ctypes.c_int, index)
         self.context = driver.get("cuDevicePrimaryCtxRetain", ctypes.c_void_p, handle)
         self.properties = _properties(driver, handle)
+        self._is_only = device_count() == 1
         self.arch = f"sm_{self.properties.major}{self.properties.minor}"
 
     def make_current(self) -> None:
-        """Make it the device that the driver's calls of this thread mean."""
+        """Make it the device that the driver's calls of this thread mean.
+
+        Where there are several devices other libraries may change that at any time, so that it is said each time.
+        """
         if current_thread.context != self.context:
             self.driver.cuCtxSetCurrent(self.context)
-            current_thread.context = self.context
+            current_thread.context = self.context if self._is_only else None
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self.properties.name}>"
