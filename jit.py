@@ -5,6 +5,7 @@ The machinery (tracer, lowering, emitter) is loaded with the first jitted functi
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -24,6 +25,8 @@ def jit(
     *,
     static_argnames: str | Iterable[str] = (),
     static_argnums: int | Iterable[int] = (),
+    donate_argnames: str | Iterable[str] = (),
+    donate_argnums: int | Iterable[int] = (),
 ) -> Any:
     """Compile a function: it is traced once for each kind of arguments, and runs as compiled code after that.
 
@@ -38,13 +41,16 @@ def jit(
         fn: the function; None to use ``jit`` with options as a decorator.
         static_argnames: names of the parameters whose values are fixed; they must be hashable.
         static_argnums: the same by position.
+        donate_argnames, donate_argnums: parameters whose tensors the caller needs no more. Accepted for the sake of
+            programs written for JAX, and checked; it has no effect: results get memory of their own, and the tensors
+            stay what they were. To have memory used again, write in place (``x += y``), which ``jit`` supports.
 
     Returns:
         A :class:`JitFunction`, which is called like ``fn`` and has ``cache_info()``, ``explain()``, ``trace()`` and
         ``lower()``.
 
     Raises:
-        ArgumentError: ``fn`` is not callable, or a static argument is no parameter of it.
+        ArgumentError: ``fn`` is not callable, or a static or donated argument is no parameter of it, or is both.
 
     >>> import tandem as td
     >>> @td.jit
@@ -54,7 +60,15 @@ def jit(
     [3.0, 6.0]
     """
     if fn is None:
-        return lambda function: jit(function, static_argnames=static_argnames, static_argnums=static_argnums)
+        return functools.partial(
+            jit,
+            static_argnames=static_argnames,
+            static_argnums=static_argnums,
+            donate_argnames=donate_argnames,
+            donate_argnums=donate_argnums,
+        )
     if not callable(fn):
         raise ArgumentError(f"jit takes a function, not {fn!r}")
-    return lazy.jit_machinery().JitFunction(fn, static_argnames, static_argnums)
+    made = lazy.jit_machinery().JitFunction(fn, static_argnames, static_argnums)
+    made.check_donated(donate_argnames, donate_argnums)
+    return made

@@ -46,18 +46,28 @@ class Arguments:
         self.name = getattr(fn, "__name__", repr(fn))
         self.signature = _signature(fn)
         self.parameters = list(self.signature.parameters.values())
-        self.static = self._static_names(static_argnames, static_argnums)
+        self.static = self._chosen("static", static_argnames, static_argnums)
         self.dynamic = [p.name for p in self.parameters if p.name not in self.static]
         self._simple = all(p.kind in _POSITIONAL for p in self.parameters)
         self._names = [p.name for p in self.parameters]
 
-    def _static_names(self, names: Sequence[str], numbers: Sequence[int]) -> frozenset[str]:
+    def check_donated(self, names: Sequence[str], numbers: Sequence[int]) -> None:
+        """Refuse donated arguments that are no parameters, or static.
+
+        Raises:
+            ArgumentError: one is.
+        """
+        both = sorted(self._chosen("donated", names, numbers) & self.static)
+        if both:
+            raise ArgumentError(f"jit: {', '.join(both)} of {self.name} cannot be static and donated")
+
+    def _chosen(self, what: str, names: Sequence[str], numbers: Sequence[int]) -> frozenset[str]:
         known = [p.name for p in self.parameters]
         unknown = [repr(name) for name in names if name not in known]
         unknown += [str(n) for n in numbers if not -len(known) <= n < len(known)]
         if unknown:
             raise ArgumentError(
-                f"jit: static argument {', '.join(unknown)} is no parameter of {self.name}{self.signature}"
+                f"jit: {what} argument {', '.join(unknown)} is no parameter of {self.name}{self.signature}"
             )
         return frozenset(names) | {known[n] for n in numbers}
 
@@ -138,14 +148,14 @@ def static_key(value: Any) -> Any:
     return type(value), repr(value) if type(value) in (float, complex) else value
 
 
-def as_names(names: str | Iterable[str]) -> tuple[str, ...]:
-    """``static_argnames`` as a tuple."""
-    return _items("static_argnames", "names", names, str)
+def as_names(names: str | Iterable[str], option: str = "static_argnames") -> tuple[str, ...]:
+    """Names of parameters as a tuple."""
+    return _items(option, "names", names, str)
 
 
-def as_numbers(numbers: int | Iterable[int]) -> tuple[int, ...]:
-    """``static_argnums`` as a tuple."""
-    return _items("static_argnums", "positions", numbers, int)
+def as_numbers(numbers: int | Iterable[int], option: str = "static_argnums") -> tuple[int, ...]:
+    """Positions of parameters as a tuple."""
+    return _items(option, "positions", numbers, int)
 
 
 def _items(option: str, what: str, given: Any, kind: type) -> tuple[Any, ...]:

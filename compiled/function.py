@@ -30,7 +30,7 @@ from .explain import explain
 from .externals import reaches_recorded
 from .forwards import Forwards
 from .joint import specialize_joint
-from .leaves import is_plain, key_on, leaf_key
+from .leaves import is_plain, key_on, leaf_key, without_data
 from .native import NativeEntry
 from .outputs import CapturedValueError
 from .recorded import MISSED, Recorder, meta_at
@@ -267,9 +267,19 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         found, _ = self._find(bound, keys)
         return explain(self._arguments, list(self._specializations), found, bound, keys)
 
+    def check_donated(self, names: str | Iterable[str], numbers: int | Iterable[int]) -> None:
+        """Refuse donated arguments that are no parameters, or static."""
+        self._arguments.check_donated(
+            as_names(names, "donate_argnames"), as_numbers(numbers, "donate_argnums")
+        )
+
     # -- stages ----------------------------------------------------------------------------------------------------
     def trace(self, /, *args: Any, **kwargs: Any) -> Traced:
         """Trace the function on these arguments.
+
+        Args:
+            args, kwargs: as in a call; anything with ``shape`` and ``dtype`` may stand for a tensor, such as a
+                :class:`tandem.ShapeDtypeStruct`.
 
         Returns:
             The graph: a networkx ``MultiDiGraph`` whose ``str()`` is the graph as text; see :func:`.tracer.printer`.
@@ -280,9 +290,9 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         """Trace and lower the function on these arguments.
 
         Args:
-            args, kwargs: as in a call. The keyword ``device`` says what to lower for, unless the function itself takes
-                a parameter of that name: ``device="cuda"`` has all tensors that lie on the CPU or on ``"meta"`` count
-                as CUDA tensors, without a GPU.
+            args, kwargs: as for :meth:`trace`. The keyword ``device`` says what to lower for, unless the function
+                itself takes a parameter of that name: ``device="cuda"`` has all tensors that lie on the CPU or on
+                ``"meta"`` count as CUDA tensors, without a GPU.
 
         Returns:
             What was chosen to run each part: ``.kernels()``, ``.llvm_ir()`` or ``.cuda_source()``, and ``.compile()``.
@@ -294,6 +304,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         self, args: tuple[Any, ...], kwargs: dict[str, Any], device: str | None = None
     ) -> Specialization:
         bound = self._arguments.bind(args, kwargs)
+        bound = bound._replace(leaves=[without_data(leaf) for leaf in bound.leaves])
         keys = self._keys(bound)
         if device is None or device == "cpu":
             return specialize(self._fn, self._arguments, bound, keys)

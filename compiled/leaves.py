@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from ..eager.meta_tensor import MetaTensor
+from ..eager.meta_tensor import MetaTensor, meta_tensor
 from ..eager.tensor import Tensor
 from ..eager.transfer import COMPILED
 from ..errors import ArgumentError, UnsupportedError
 from ..registry.dtypes import DType, as_dtype
 from ..registry.keys import AUTOGRAD, CPU_KEYS, DispatchKey, from_bits
 from ..registry.native_type import NativeCallable
-from ..registry.values import SCALARS, converters, describe
+from ..registry.values import SCALARS, TensorSpec, converters, describe
 from ..tracer.trace import check_alive
 
 _FIXED_TYPES = (
@@ -230,6 +230,15 @@ def guard_of(key: tuple[Any, ...]) -> LeafGuard:
     if head in SCALARS:
         return LeafGuard("scalar", head)
     return LeafGuard(head, key[1], value=key[2])
+
+
+def without_data(value: Any) -> Any:
+    """A tensor on ``meta`` for what only says the shape and the dtype of one; else the leaf itself."""
+    if isinstance(value, (Tensor, np.ndarray, np.generic)) or not (
+        hasattr(value, "shape") and hasattr(value, "dtype")
+    ):
+        return value
+    return meta_tensor(TensorSpec(tuple(value.shape), as_dtype(value.dtype), "meta"))
 
 
 def as_tensor(value: Any) -> Any:

@@ -21,7 +21,7 @@ from ..registry.keys import AUTOGRAD
 from ..registry.state import set_keys, state
 from ..registry.values import TensorSpec, describe
 from ..tracer.aliases import Aliases
-from ..tracer.graph import Graph, Value, map_values
+from ..tracer.graph import Graph, Value, map_values, scalar_spec
 from ..tracer.infer import REPRESENTATIVE
 from ..tracer.lifting import value_of
 from ..tracer.scalar import TracerScalar
@@ -70,6 +70,12 @@ def new_input(trace: Trace, spec: TensorSpec, weak: type | None = None) -> Any:
     tensor = make_tracer(trace, value)
     Aliases(value, f"an argument of {trace.name}").add(tensor)
     return tensor
+
+
+def new_number(trace: Trace, example: Any) -> TracerScalar:
+    """A new input of a body that is a number like one."""
+    kind = type(example)
+    return TracerScalar(trace, trace.graph.add_input(scalar_spec(kind), kind), example)
 
 
 def inputs_like(trace: Trace, values: Sequence[Value]) -> list[Any]:

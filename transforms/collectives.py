@@ -16,8 +16,8 @@ from ..eager.construct import asarray
 from ..eager.dunders import by_name
 from ..eager.levels import Level, stack
 from ..eager.tensor import wrap
-from ..errors import ArgumentError, AxisNameError
-from ..registry.values import SCALARS
+from ..errors import ArgumentError, AxisError, AxisNameError, ShapeError
+from ..registry.values import SCALARS, describe
 
 Names = Any  # the name of an axis, or a tuple or list of names
 
@@ -221,3 +221,107 @@ def ppermute(tree: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
         return by_name("where")(source >= 0, found, by_name("zeros_like")(found))
 
     return _each("ppermute", tree, axis_name, moved)
+
+
+def pbroadcast(tree: Any, axis_name: Any, source: int) -> Any:
+    """What one example of a named axis has, for each of them.
+
+    Args:
+        tree: a tensor or number, or a tree of them.
+        axis_name: the name.
+        source: the number of the example.
+
+    Returns:
+        A tree like ``tree``.
+
+    Raises:
+        AxisNameError: no ``vmap`` around the call has an axis of that name.
+        ArgumentError: there is no such example.
+
+    >>> import tandem as td
+    >>> td.vmap(lambda x: td.pbroadcast(x, "i", 1), axis_name="i")(td.asarray([1.0, 2.0, 3.0])).tolist()
+    [2.0, 2.0, 2.0]
+    """
+    size = _level("pbroadcast", axis_name).batch_size
+    if not 0 <= source < size:
+        raise ArgumentError(
+            f"pbroadcast: source is the number of an example, from 0 to {size - 1}, not {source}"
+        )
+    return _each("pbroadcast", tree, axis_name, lambda x, name, size: _gather(x, name, size)[source])
+
+
+def _parts(what: str, x: Any, axis: int, size: int, tiled: bool) -> Any:
+    """A tensor with the parts for the examples along a new leading axis; without ``tiled`` the axis cut is gone."""
+    rank = len(x.shape)
+    if not -rank <= axis < rank:
+        raise AxisError(f"{what}: {describe(x)} has no axis {axis}")
+    axis %= rank
+    length = x.shape[axis]
+    if length % size or not (tiled or length == size):
+        wanted = f"a multiple of the {size} examples" if tiled else f"{size}, the number of examples"
+        raise ShapeError(f"{what}: axis {axis} of {describe(x)} has length {length}, not {wanted}")
+    kept = (length // size,) if tiled else ()
+    cut = by_name("reshape")(x, (*x.shape[:axis], size, *kept, *x.shape[axis + 1 :]))
+    return by_name("moveaxis")(cut, axis, 0)
+
+
+def psum_scatter(tree: Any, axis_name: Any, *, scatter_dimension: int = 0, tiled: bool = False) -> Any:
+    """The sum over a named axis, of which each example gets its part.
+
+    Args:
+        tree: a tensor, or a tree of them.
+        axis_name: the name.
+        scatter_dimension: the axis of the sum that is divided up; as long as there are examples.
+        tiled: keep the axis, of which each example gets a block; then it is a multiple as long.
+
+    Returns:
+        A tree like ``tree``.
+
+    Raises:
+        AxisNameError: no ``vmap`` around the call has an axis of that name.
+        AxisError, ShapeError: there is no such axis, or it has another length.
+
+    >>> import tandem as td
+    >>> x = td.asarray([[1.0, 2.0], [10.0, 20.0]])
+    >>> td.vmap(lambda x: td.psum_scatter(x, "i"), axis_name="i")(x).tolist()
+    [11.0, 22.0]
+    """
+
+    def scattered(x: Any, name: Any, size: int) -> Any:
+        total = by_name("axis_sum")(asarray(x), name, size)
+        return _parts("psum_scatter", total, scatter_dimension, size, tiled)[axis_index(name)]
+
+    return _each("psum_scatter", tree, axis_name, scattered)
+
+
+def all_to_all(tree: Any, axis_name: Any, split_axis: int, concat_axis: int, *, tiled: bool = False) -> Any:
+    """Each example gives a part of what it has to every example: a transpose of a named axis and one of the tensor.
+
+    Args:
+        tree: a tensor, or a tree of them.
+        axis_name: the name.
+        split_axis: the axis that is divided up; as long as there are examples.
+        concat_axis: where the parts that an example gets lie: a new axis of the result.
+        tiled: cut the axis into blocks, and join them along the axis that is there; then it is a multiple as long.
+
+    Returns:
+        A tree like ``tree``.
+
+    Raises:
+        AxisNameError: no ``vmap`` around the call has an axis of that name.
+        AxisError, ShapeError: there is no such axis, or it has another length.
+
+    >>> import tandem as td
+    >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]])
+    >>> td.vmap(lambda x: td.all_to_all(x, "i", 0, 0), axis_name="i")(x).tolist()
+    [[1.0, 3.0], [2.0, 4.0]]
+    """
+
+    def exchanged(x: Any, name: Any, size: int) -> Any:
+        parts = _parts("all_to_all", asarray(x), split_axis, size, tiled)
+        mine = by_name("moveaxis")(_gather(parts, name, size), 1, 0)[axis_index(name)]
+        if tiled:
+            return by_name("concat")(list(by_name("unstack")(mine, axis=0)), concat_axis)
+        return by_name("moveaxis")(mine, 0, concat_axis)
+
+    return _each("all_to_all", tree, axis_name, exchanged)

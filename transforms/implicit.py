@@ -14,14 +14,15 @@ from typing import Any
 from .. import pytree
 from ..eager.construct import asarray
 from ..eager.level_stack import reopened, stack
+from ..eager.levels import LevelTensor
 from ..eager.modes import no_grad
 from ..eager.node import zeros_of
 from ..eager.tensor import Tensor
-from ..errors import ArgumentError, ShapeError, TreeError
+from ..errors import ArgumentError, RuleError, ShapeError, TreeError
 from ..registry.values import describe
 from .custom_rules import Leaves, ReverseRule, call
 from .forward import jvp, linear_transpose
-from .reverse import stop_gradient
+from .reverse import root_at, stop_gradient
 
 EAGER_ORDERS = 2  # how often backward passes of tensors that require gradients may be differentiated
 
@@ -106,6 +107,7 @@ def custom_linear_solve(
 
     Raises:
         ArgumentError: something is no function.
+        RuleError: reverse mode needs ``solve`` transposed, and it cannot be followed; it raises in the backward pass.
 
     >>> import tandem as td
     >>> def halves(a, b):
@@ -193,6 +195,24 @@ def _corrected(
         done += 1
 
 
+def _followed(matvec: Callable[[Any], Any], solve: Solve) -> Callable[[Any], Any]:
+    """``solve`` as a function of the right-hand side, which is to be transposed as it stands."""
+
+    def followed(y: Any) -> Any:
+        found = solve(matvec, y)
+        levels = {leaf._level for leaf in pytree.leaves(y) if isinstance(leaf, LevelTensor)}
+        results = [leaf for leaf in pytree.leaves(found) if isinstance(leaf, Tensor)]
+        if not any(root_at(level, leaf) for level in levels for leaf in results):
+            raise RuleError(
+                "custom_linear_solve: reverse mode transposes solve, and what it gives does not depend on b as far as "
+                "derivatives can see (stop_gradient, or numbers taken out of tensors); give transpose_solve, or say "
+                "symmetric=True"
+            )
+        return found
+
+    return followed
+
+
 def _solve_constant(
     matvec: Callable[[Any], Any], solve: Solve, transpose_solve: Solve | None, b: Any, like: Any
 ) -> Any:
@@ -209,7 +229,7 @@ def _solve_constant(
     def back(given: Leaves) -> Leaves:
         with no_grad(), reopened(levels, floor):
             if transpose_solve is None:
-                whole = linear_transpose(lambda y: solve(matvec, y), zeros)
+                whole = linear_transpose(_followed(matvec, solve), zeros)
                 return pytree.leaves(whole(outdef.unflatten(given))[0])
             transposed = linear_transpose(matvec, like)
             return pytree.leaves(transpose_solve(lambda v: transposed(v)[0], outdef.unflatten(given)))

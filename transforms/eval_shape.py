@@ -1,0 +1,124 @@
+"""``eval_shape``: what a function gives, without its data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .. import lazy, pytree
+from ..eager.construct import asarray
+from ..eager.tensor import Tensor
+from ..errors import ArgumentError
+from ..registry.dtypes import DType, as_dtype
+from ..registry.values import SCALARS, TensorSpec, describe
+from .arguments import check_callable, name_of
+
+
+class ShapeDtypeStruct:
+    """The shape and the dtype of a tensor, without its data.
+
+    It stands for a tensor in the arguments of :func:`eval_shape`, :func:`linear_transpose`, and of ``trace()`` and
+    ``lower()`` of a jitted function, as anything does that has a ``shape`` and a ``dtype``.
+
+    Args:
+        shape: ints.
+        dtype: a tandem dtype, or what NumPy takes for one.
+
+    Raises:
+        ArgumentError: the shape holds something else than ints from 0.
+        DTypeError: there is no such dtype.
+
+    >>> import tandem as td
+    >>> x = td.ShapeDtypeStruct((2, 3), td.float32)
+    >>> x.ndim, x.size, x == td.ShapeDtypeStruct([2, 3], "float32")
+    (2, 6, True)
+    """
+
+    __slots__ = ("dtype", "shape")
+    shape: tuple[int, ...]
+    dtype: DType
+
+    def __init__(self, shape: Iterable[int], dtype: Any):
+        sizes = tuple(shape) if isinstance(shape, Iterable) else (shape,)
+        if not all(type(size) is int and size >= 0 for size in sizes):
+            raise ArgumentError(f"ShapeDtypeStruct: shape is a sequence of ints from 0, not {shape!r}")
+        object.__setattr__(self, "shape", sizes)
+        object.__setattr__(self, "dtype", as_dtype(dtype))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a ShapeDtypeStruct does not change; {name!r} is given when it is made")
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return TensorSpec(self.shape, self.dtype).size
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a ShapeDtypeStruct without axes")
+        return self.shape[0]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ShapeDtypeStruct) and (self.shape, self.dtype) == (other.shape, other.dtype)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype))
+
+    def __reduce__(self) -> Any:
+        return ShapeDtypeStruct, (self.shape, self.dtype)
+
+    def __repr__(self) -> str:
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name})"
+
+
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What a function gives, without its data: it is traced, and nothing is computed.
+
+    Args:
+        fun: a function that ``jit`` could compile.
+        args, kwargs: its arguments, trees of tensors, of numbers, and of anything with ``shape`` and ``dtype``. What is
+            none of these (strings, functions, ...) is passed as it is.
+
+    Returns:
+        A tree like the result, with a :class:`ShapeDtypeStruct` for each tensor and number.
+
+    Raises:
+        ConcretizationError: what the function does depends on the data.
+        TandemError: whatever the function raises for arguments like these.
+
+    Source: ``jax.eval_shape``.
+
+    >>> import tandem as td
+    >>> td.eval_shape(lambda a, b: {"product": a @ b}, td.zeros((500, 2)), td.ShapeDtypeStruct((2, 800), td.float32))
+    {'product': ShapeDtypeStruct(shape=(500, 800), dtype=float32)}
+    """
+    check_callable("eval_shape", fun)
+    name = name_of("eval_shape", fun)
+    leaves, treedef = pytree.flatten((args, kwargs))
+    machinery = lazy.control_machinery("subgraph")
+    with machinery.body_trace(name) as trace:
+        given = [_stand_in(machinery, trace, leaf) for leaf in leaves]
+        traced_args, traced_kwargs = treedef.unflatten(given)
+        result, outdef = pytree.flatten(fun(*traced_args, **traced_kwargs))
+        return outdef.unflatten([_struct(name, leaf) for leaf in result])
+
+
+def _stand_in(machinery: Any, trace: Any, leaf: Any) -> Any:
+    if type(leaf) in SCALARS:
+        return machinery.new_number(trace, leaf)
+    if hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
+        return machinery.new_input(trace, TensorSpec(tuple(leaf.shape), as_dtype(leaf.dtype)))
+    return leaf
+
+
+def _struct(name: str, leaf: Any) -> ShapeDtypeStruct:
+    try:
+        tensor = leaf if isinstance(leaf, Tensor) else asarray(getattr(leaf, "_example", leaf))
+    except ArgumentError as fault:
+        raise ArgumentError(f"{name}: the result holds {describe(leaf)}: {fault}") from None
+    return ShapeDtypeStruct(tensor.shape, tensor.dtype)
