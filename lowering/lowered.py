@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
@@ -208,6 +209,8 @@ def _flops(node: Any) -> int:
     if decl.kind == "contraction" and isinstance(node.args[0], Value):
         steps = int(node.args[0].shape[0]) if node.op.name == "control::sum_products" else 1
         return 2 * size * steps * int(node.args[0].shape[-1])
+    if decl.kind == "convolution":
+        return 2 * size * math.prod(int(n) for n in node.args[1].shape[1:])
     if decl.kind in ("reduction", "scan"):
         return int(node.args[0].spec.size)
     return size

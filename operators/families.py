@@ -21,6 +21,10 @@ FAMILIES: dict[str, str] = {
     ),
     "operators.collective": "axis_sum axis_gather",
     "operators.complex_parts": ".real .imag .conj",
+    "operators.convolution": "convolution",
+    "operators.convolution_layers": (
+        "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d"
+    ),
     "operators.diagonals": ".diagonal .trace .diag",
     "operators.einsum": "einsum",
     "operators.elementary": ".angle .sinc .nan_to_num",
@@ -30,6 +34,7 @@ FAMILIES: dict[str, str] = {
     "operators.normalization": ".softmax .log_softmax .logsumexp .layer_norm",
     "operators.ordering": ".argsort .sort",
     "operators.pieces": ".split .diff",
+    "operators.pooling": "max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d",
     "operators.products": ".kron .cross",
     "operators.random": (
         "random_key random_bits random_split random_fold_in random_polar random_log random_cotangent random_ndtri "

@@ -1,0 +1,123 @@
+"""The array kernel of convolutions: products of matrices, whichever of two ways moves less.
+
+Source: Chellapilla, Puri and Simard, High performance convolutional neural networks for document processing, 2006.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+Array = Any
+Ints = tuple[int, ...]
+
+# Elements of the unfolded input at a time: what of it stays in the cache.
+BLOCK = 1 << 20
+
+
+def convolve(
+    xp: Any,
+    x: Array,
+    w: Array,
+    stride: Ints,
+    padding: Ints,
+    input_dilation: Ints,
+    dilation: Ints,
+    groups: int,
+) -> Array:
+    """A convolution of arrays of one dtype; the arguments are those of the operator ``convolution``.
+
+    Either every window of the input is a column, and one product gives the result; or one product gives what every
+    element of the input adds to the result, and that is summed. The second has no zeros between elements to multiply.
+    """
+    sizes, kernel = x.shape[2:], w.shape[2:]
+    ends = zip(sizes, kernel, stride, padding[::2], padding[1::2], input_dilation, dilation)
+    out = tuple(
+        ((n - 1) * apart + 1 + before + after - (k - 1) * d - 1) // step + 1
+        if n
+        else (before + after - (k - 1) * d - 1) // step + 1
+        for n, k, step, before, after, apart, d in ends
+    )
+    gathered, scattered = w.shape[1] * groups * math.prod(out), 2 * w.shape[0] * math.prod(sizes)
+    if max(stride) == 1 and scattered < gathered:
+        return _scattered(xp, x, w, padding[::2], out, input_dilation, dilation, groups)
+    x = _padded(xp, x, padding, input_dilation)
+    return _gathered(xp, x, w, stride, out, dilation, groups)
+
+
+def _padded(xp: Any, x: Array, padding: Ints, apart: Ints) -> Array:
+    """Zeros between and around the elements; of negative padding, elements left out."""
+    if not any(padding) and max(apart) == 1:
+        return x
+    shape, inner, cut = list(x.shape[:2]), [slice(None)] * 2, [slice(None)] * 2
+    for size, before, after, step in zip(x.shape[2:], padding[::2], padding[1::2], apart):
+        length = (size - 1) * step + 1 if size else 0
+        first, last = max(before, 0), max(after, 0)
+        shape.append(first + length + last)
+        inner.append(slice(first, first + length, step))
+        cut.append(slice(max(-before, 0), first + length + last - max(-after, 0)))
+    wide = xp.zeros(shape, x.dtype)
+    wide[tuple(inner)] = x
+    return wide[tuple(cut)]
+
+
+def _gathered(xp: Any, x: Array, w: Array, stride: Ints, out: Ints, dilation: Ints, groups: int) -> Array:
+    count, rank, places = x.shape[0], len(out), math.prod(out)
+    of_group, within, kernel = w.shape[0] // groups, w.shape[1], w.shape[2:]
+    taps = within * math.prod(kernel)
+    windows = xp.lib.stride_tricks.as_strided(
+        x,
+        (count, groups, within, *kernel, *out),
+        (
+            x.strides[0],
+            within * x.strides[1],
+            x.strides[1],
+            *(step * d for step, d in zip(x.strides[2:], dilation)),
+            *(step * s for step, s in zip(x.strides[2:], stride)),
+        ),
+    )
+    weights = w.reshape(groups, of_group, taps)
+    found = xp.empty((count, groups, of_group, places), x.dtype)
+    step = max(1, BLOCK // max(1, groups * taps * places))
+    if math.prod(kernel) <= places:
+        for at in range(0, count, step):
+            block = windows[at : at + step]
+            columns = block.reshape(len(block), groups, taps, places)
+            found[at : at + step] = xp.matmul(weights, columns)
+    else:  # the copy goes along the kernel, and the few places of many examples make one product
+        order = 1, 0, *range(3 + rank, 3 + 2 * rank), *range(2, 3 + rank)
+        for at in range(0, count, step):
+            block = windows[at : at + step]
+            rows = block.transpose(order).reshape(groups, len(block) * places, taps)
+            part = xp.matmul(rows, weights.swapaxes(-1, -2)).reshape(groups, len(block), places, of_group)
+            found[at : at + step] = part.transpose(1, 0, 3, 2)
+    return found.reshape(count, w.shape[0], *out)
+
+
+def _scattered(
+    xp: Any, x: Array, w: Array, before: Ints, out: Ints, apart: Ints, dilation: Ints, groups: int
+) -> Array:
+    count, sizes, kernel = x.shape[0], x.shape[2:], w.shape[2:]
+    of_group, within, taps = w.shape[0] // groups, w.shape[1], math.prod(kernel)
+    weights = w.reshape(groups, of_group, within, taps).transpose(0, 3, 1, 2)
+    weights = weights.reshape(groups, taps * of_group, within)
+    # for each axis where the last tap puts the first element, which may lie before the result
+    lowest = tuple(first - (k - 1) * d for first, k, d in zip(before, kernel, dilation))
+    margin = tuple(max(0, -low) for low in lowest)
+    length = tuple(
+        max(size, first + (n - 1) * step + 1) + extra
+        for size, first, n, step, extra in zip(out, before, sizes, apart, margin)
+    )
+    found = xp.zeros((count, groups, of_group, *length), x.dtype)
+    step = max(1, BLOCK // max(1, w.shape[0] * taps * math.prod(sizes)))
+    for at in range(0, count, step):
+        block = x[at : at + step]
+        rows = block.reshape(len(block), groups, within, math.prod(sizes))
+        parts = xp.matmul(weights, rows).reshape(len(block), groups, taps, of_group, *sizes)
+        for tap, place in enumerate(itertools.product(*map(range, kernel))):
+            starts = [first - k * d + extra for first, k, d, extra in zip(before, place, dilation, margin)]
+            target = tuple(slice(s, s + (n - 1) * a + 1, a) for s, n, a in zip(starts, sizes, apart))
+            found[(slice(at, at + step), ..., *target)] += parts[:, :, tap]
+    cut = tuple(slice(extra, extra + size) for extra, size in zip(margin, out))
+    return found[(..., *cut)].reshape(count, w.shape[0], *out)
