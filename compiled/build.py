@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 from .. import config
 from ..eager.autocast import context_key
@@ -25,7 +26,7 @@ from .leaves import LeafGuard, device_key, guard_of
 from .outputs import OutputPlan, plan_outputs
 from .ranges import ranges_of
 from .specialization import Specialization
-from .versions import Versions, moment, versions_of
+from .versions import moment, versions_of
 from .writes import written_arguments, written_states
 
 MOVING = ("tensor", "array", "scalar")
@@ -55,56 +56,66 @@ def specialize(
         bound: the call.
         keys: the key of each leaf.
     """
-    guards = tuple(map(guard_of, keys))
-    paths = tuple(arguments.paths(bound.treedef))
-    before = moment()
-    with tracing(arguments.name) as trace:
+    with traced(arguments, bound, keys) as call:
+        trace = call.trace
         trace.writes_states = True
-        leaves, memories = stand_ins(trace, guards, paths, bound)
-        result = arguments.call(fn, containers(bound.treedef, leaves), bound.statics)
-        written = written_arguments(trace.graph, memories) | written_states(trace)
+        result = arguments.call(fn, containers(bound.treedef, call.leaves), bound.statics)
+        written = written_arguments(trace.graph, call.memories) | written_states(trace)
         plan = plan_outputs(trace.graph, result, written)
     graph = trace.graph
+    return specialization_of(fn, bound, call, graph, with_outputs(graph, plan.computed), plan)
+
+
+class TracedCall(NamedTuple):
+    """A call that is being traced.
+
+    Attributes:
+        trace: the trace.
+        guards, paths: of the call's leaves.
+        before: what the registry's clock showed when it began.
+        leaves: what the function is traced with for each leaf.
+        memories: the memory of each of the graph's inputs.
+    """
+
+    trace: Trace
+    guards: tuple[LeafGuard, ...]
+    paths: tuple[str, ...]
+    before: int
+    leaves: list[Any]
+    memories: list[Aliases | None]
+
+
+@contextmanager
+def traced(arguments: Arguments, bound: Bound, keys: Sequence[tuple[Any, ...]]) -> Iterator[TracedCall]:
+    """Trace a call whose leaves have these keys; the graph is verified at the end."""
+    guards, paths, before = tuple(map(guard_of, keys)), tuple(arguments.paths(bound.treedef)), moment()
+    with tracing(arguments.name) as trace:
+        trace.names = [path for path, guard in zip(paths, guards) if guard.kind in MOVING]
+        leaves = [_tracer_of(trace, guard, leaf) for guard, leaf in zip(guards, bound.leaves)]
+        moving = [leaf for leaf, guard in zip(leaves, guards) if guard.kind in MOVING]
+        memories = [getattr(leaf, "_aliases", None) for leaf in moving]
+        yield TracedCall(trace, guards, paths, before, leaves, memories)
     if config.flags.verify:
-        verify(graph, after="tracing")
-    program = with_outputs(graph, plan.computed)
-    return specialization_of(fn, bound, guards, paths, versions_of(graph, before), graph, program, plan)
-
-
-def stand_ins(
-    trace: Trace, guards: Sequence[LeafGuard], paths: Sequence[str], bound: Bound
-) -> tuple[list[Any], list[Aliases | None]]:
-    """What the function is traced with for each leaf, and the memory of each of the graph's inputs."""
-    trace.names = [path for path, guard in zip(paths, guards) if guard.kind in MOVING]
-    leaves = [_tracer_of(trace, guard, leaf) for guard, leaf in zip(guards, bound.leaves)]
-    moving = [leaf for leaf, guard in zip(leaves, guards) if guard.kind in MOVING]
-    return leaves, [getattr(leaf, "_aliases", None) for leaf in moving]
+        verify(trace.graph, after="tracing")
 
 
 def specialization_of(
-    fn: Callable[..., Any],
-    bound: Bound,
-    guards: tuple[LeafGuard, ...],
-    paths: tuple[str, ...],
-    versions: Versions,
-    graph: Graph,
-    program: Graph,
-    plan: OutputPlan,
+    fn: Callable[..., Any], bound: Bound, call: TracedCall, graph: Graph, program: Graph, plan: OutputPlan
 ) -> Specialization:
     """A specialization for calls like one that was traced.
 
     Args:
         fn, bound: the function and the call.
-        guards, paths: of its leaves.
-        versions: what the registry must be like.
-        graph: what was traced.
+        call: its trace.
+        graph: what was traced, or the part that gives results.
         program: what is lowered.
         plan: its results.
     """
+    guards = call.guards
     return Specialization(
         treedef=bound.treedef,
         guards=guards,
-        paths=paths,
+        paths=call.paths,
         statics=bound.static_keys,
         static_values=bound.statics,
         include=state.include,
@@ -112,7 +123,7 @@ def specialization_of(
         context=context_key(),
         externals=externals_of(fn),
         captured=tuple(guard_of(_captured_key(tensor)) for tensor in graph.constants),
-        versions=versions,
+        versions=versions_of(call.trace.graph, call.before),
         scalar_types=tuple(item.value.weak for item in graph.derived),  # type: ignore[misc]
         graph=graph,
         program=program,

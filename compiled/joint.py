@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from .. import config, pytree
+from .. import pytree
 from ..eager.captured import entrances
 from ..eager.dunders import by_name
 from ..eager.engine import Pass
@@ -25,16 +25,13 @@ from ..registry.state import adjusted
 from ..tracer.graph import Graph, Value
 from ..tracer.lifting import value_of
 from ..tracer.tensor import TracerTensor, make_tracer
-from ..tracer.trace import Trace, current_trace, tracing
-from ..tracer.verify import verify
+from ..tracer.trace import Trace, current_trace
 from .arguments import Arguments, Bound
-from .build import MOVING, containers, specialization_of, stand_ins, with_outputs
+from .build import MOVING, containers, specialization_of, traced, with_outputs
 from .derivative import Derivative
-from .leaves import guard_of
 from .outputs import Output, OutputPlan, ViewCall, plan_outputs
 from .partition import partition
 from .specialization import Specialization
-from .versions import moment, versions_of
 from .writes import written_arguments
 
 AUTOCAST = 1 << DispatchKey.Autocast
@@ -106,30 +103,26 @@ def specialize_joint(
         keys: the key of each leaf.
         wanted: numbers of the leaves that need gradients.
     """
-    guards, paths, before = tuple(map(guard_of, keys)), tuple(arguments.paths(bound.treedef)), moment()
-    with tracing(arguments.name) as trace:
-        leaves, memories = stand_ins(trace, guards, paths, bound)
+    with traced(arguments, bound, keys) as call:
+        trace, leaves = call.trace, call.leaves
         with recording(arguments.name) as found:
             inputs = {place: wrap_level(found.level, leaves[place], AutogradMeta()) for place in wanted}
             given = [inputs.get(place, leaf) for place, leaf in enumerate(leaves)]
             result = arguments.call(fn, containers(bound.treedef, given), bound.statics)
             tree, metas = taken_out(found.level, result)
-        plan = plan_outputs(trace.graph, tree, written_arguments(trace.graph, memories))
+        plan = plan_outputs(trace.graph, tree, written_arguments(trace.graph, call.memories))
         plan, roots = _rooted(plan, metas, trace.graph)
         sources = [*((place, inputs[place]) for place in wanted), *found.captured.values()]
         count = len(trace.graph.inputs)
         gradients = _gradients(trace, plan, roots, [value for _, value in sources])
     graph = trace.graph
-    if config.flags.verify:
-        verify(graph, after="tracing")
-    versions = versions_of(graph, before)
     flowing = [number for number, gradient in enumerate(gradients) if gradient is not None]
     wanted_gradients = [gradient for gradient in gradients if gradient is not None]
     joint = with_outputs(graph, [*plan.computed, *wanted_gradients])
     split = partition(joint, len(plan.computed), len(graph.inputs) - count)
     needed = _parameters_behind(graph.parameters, wanted_gradients)
     forward = _only_results(graph, plan, count)
-    made = specialization_of(fn, bound, guards, paths, versions, forward, split.forward, plan)
+    made = specialization_of(fn, bound, call, forward, split.forward, plan)
     cut = frozenset(n for n, o in enumerate(plan.leaves) if o.views and metas[n] is None)
     if not (roots or cut):
         return made  # no gradient flows through it
@@ -143,7 +136,7 @@ def specialize_joint(
         targets=[sources[number][0] for number in flowing],
         computed=len(plan.computed),
         needed=needed,
-        fixed=tuple(place for place, guard in enumerate(guards) if guard.kind not in MOVING),
+        fixed=tuple(place for place, guard in enumerate(call.guards) if guard.kind not in MOVING),
         moving=made.moving,
         cut=cut,
     )

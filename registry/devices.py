@@ -77,16 +77,7 @@ def register_device(
     tandem.errors.NoKernelError: operator td::full has no kernel for the dispatch key PrivateUse1
     ...
     """
-    parsed = _checked(name, key)
-    for function in (from_cpu, to_cpu):
-        if function is not None and not callable(function):
-            raise ArgumentError(f"register_device: a transfer is a function, not {shown(function)}")
-    if tensor_class is not None and not (
-        isinstance(tensor_class, type) and issubclass(tensor_class, TensorBase)
-    ):
-        raise ArgumentError(
-            f"register_device: tensor_class is a subclass of td.Tensor, not {shown(tensor_class)}"
-        )
+    parsed, made = _checked(name, key), _checked_transfers(from_cpu, to_cpu, tensor_class)
     with lock:
         if name in BACKEND_OF_DEVICE:
             raise RegistrationError(
@@ -96,7 +87,7 @@ def register_device(
         if taken is not None:
             raise RegistrationError(f"{parsed.name} is the key of the device {taken!r} already")
         BACKEND_OF_DEVICE[name] = parsed
-        transfers[name] = Transfers(from_cpu, to_cpu, tensor_class)
+        transfers[name] = made
         _tell(name, True)
     return Handle(lambda: _forget(name))
 
@@ -112,6 +103,18 @@ def _checked(name: str, key: str | DispatchKey) -> DispatchKey:
             f"{key} is not for devices from outside; {' and '.join(k.name for k in OUTSIDE)} are"
         )
     return parsed
+
+
+def _checked_transfers(from_cpu: Any, to_cpu: Any, tensor_class: Any) -> Transfers:
+    for function in (from_cpu, to_cpu):
+        if function is not None and not callable(function):
+            raise ArgumentError(f"register_device: a transfer is a function, not {shown(function)}")
+    is_tensor = isinstance(tensor_class, type) and issubclass(tensor_class, TensorBase)
+    if tensor_class is not None and not is_tensor:
+        raise ArgumentError(
+            f"register_device: tensor_class is a subclass of td.Tensor, not {shown(tensor_class)}"
+        )
+    return Transfers(from_cpu, to_cpu, tensor_class)
 
 
 def _forget(name: str) -> None:
