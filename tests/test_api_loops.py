@@ -207,3 +207,23 @@ def test_numpy_functions_of_shapes_and_dtypes_take_what_has_no_data(name):
     TRANSFORMS[name](f)(td.ones((2, 3, 4)))
     shape = (3, 4) if name == "vmap" else (2, 3, 4)
     assert seen[0] == (shape, len(shape), int(np.prod(shape)), np.float32, False)
+
+
+# -- linearize where there is no reverse mode --------------------------------------------------------------------------
+def test_linearize_takes_forward_mode_where_there_is_no_other():
+    f = td.jit(lambda x: td.while_loop(lambda c: c < 10.0, lambda c: c * x, td.asarray(1.0)))
+    value, push = td.linearize(f, 2.0)
+    assert value.item() == 16.0 and push(1.0).item() == 32.0 and push(2.0).item() == 64.0
+    value, push, aux = td.linearize(lambda x, n: (f(x) * n, x * 2), 2.0, 3, has_aux=True)
+    assert (value.item(), push(1.0, None).item(), aux.item()) == (48.0, 96.0, 4.0)
+    assert td.jit(push)(1.0, None).item() == 96.0
+
+
+@pytest.mark.parametrize("callback", [td.io_callback, td.pure_callback], ids=["io", "pure"])
+def test_linearize_refuses_at_once_what_has_no_derivative(callback):
+    def f(x):
+        return callback(lambda a: a, td.TensorSpec((), td.float32), x)
+
+    with pytest.raises(td.errors.NotDifferentiableError, match="it calls a Python function"):
+        td.linearize(f, td.asarray(1.0))
+    assert td.linearize(lambda x: x * f(td.stop_gradient(x)), td.asarray(3.0))[1](1.0).item() == 3.0

@@ -84,7 +84,8 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     """The value of ``fun``, and its derivative at that point as a function of the direction.
 
     ``fun`` runs once; the function that is returned repeats only what is linear. Where something in ``fun`` has no
-    reverse rule, it runs ``fun`` again in forward mode.
+    reverse rule, ``fun`` runs again in forward mode: once at once, so that what has no derivative is found here, and
+    whenever that function is called.
 
     Args:
         fun: as for :func:`jvp`.
@@ -98,6 +99,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
 
     Raises:
         ArgumentError, DTypeError, ShapeError: as for :func:`jvp`.
+        NotDifferentiableError: an operator on the way has no derivative in forward mode either.
 
     >>> import tandem as td
     >>> value, derivative = td.linearize(lambda x: x**3, 2.0)
@@ -107,9 +109,15 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     check_callable("linearize", fun)
     name = name_of("linearize", fun)
     tensors, treedef = tensor_leaves(name, primals, range(len(primals)))
-    value, back, *aux = vjp(fun, *primals, has_aux=has_aux)
-    results, outdef = result_leaves(name, value)
-    pushed = _transposed(name, back, results, outdef)
+    pushed: Tape | None = None
+    try:
+        value, back, *aux = vjp(fun, *primals, has_aux=has_aux)
+        results, outdef = result_leaves(name, value)
+        pushed = _transposed(name, back, results, outdef)
+    except NotDifferentiableError:
+        still = treedef.unflatten([zero_tangent(x.spec) for x in tensors])
+        value, _, *aux = jvp(fun, primals, still, has_aux)
+        results, outdef = result_leaves(name, value)
 
     def push(given: list[Any]) -> list[Any]:
         if pushed is None:
@@ -121,19 +129,14 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     return (value, LinearFunction(form, push), *aux)
 
 
-def _transposed(name: str, back: Callable[..., Any], results: list[Any], outdef: Any) -> Tape | None:
+def _transposed(name: str, back: Callable[..., Any], results: list[Any], outdef: Any) -> Tape:
     """The reverse pass as a tape: going through it backwards is forward mode."""
-    try:
-        with open_level(name, source_line()) as level:
-            starts = [
-                wrap_level(level, zeros_of(x.spec), AutogradMeta())
-                if x.dtype.is_inexact
-                else zeros_of(x.spec)
-                for x in results
-            ]
-            cotangents = pytree.flatten(list(back(outdef.unflatten(starts))))[0]
-    except NotDifferentiableError:
-        return None
+    with open_level(name, source_line()) as level:
+        starts = [
+            wrap_level(level, zeros_of(x.spec), AutogradMeta()) if x.dtype.is_inexact else zeros_of(x.spec)
+            for x in results
+        ]
+        cotangents = pytree.flatten(list(back(outdef.unflatten(starts))))[0]
     return Tape(level, [_input(start, level) for start in starts], cotangents)
 
 
