@@ -386,3 +386,80 @@ def test_devices_that_are_not_there():
         td.ones(2, device="cuda:7")
     with pytest.raises(errors.DeviceError, match="unknown device"):
         td.ones(2).to("cuda:x")
+
+
+# -- random programs ---------------------------------------------------------------------------------------------------
+def one_step(rng, x):
+    """A random step that keeps the number of axes at two or three: what it does, given a tensor on any device."""
+    kind = rng.integers(0, 9)
+    rank = x.ndim
+    if kind == 0:
+        axes = tuple(int(a) for a in rng.permutation(rank))
+        return lambda v: td.permute(v, axes)
+    if kind == 1:
+        axis, step = int(rng.integers(0, rank)), int(rng.choice([1, 2, -1]))
+        plan = tuple(slice(None, None, step) if a == axis else slice(None) for a in range(rank))
+        return lambda v: v[plan]
+    if kind == 2:
+        return lambda v: v.reshape((-1, v.shape[-1]))
+    if kind == 3:
+        return lambda v: v + v[:1]
+    if kind == 4:
+        number = float(rng.integers(-2, 3))
+        return lambda v: v.clone().mul_(number)
+    if kind == 5:
+        return lambda v: td.concat([v, v[:2]], axis=0)
+    if kind == 6:
+        places = [int(i) for i in rng.integers(-x.shape[0], x.shape[0], 3)]
+        return lambda v: v[td.asarray(places)]
+    if kind == 7:
+        place, many = int(rng.integers(0, x.shape[0])), [int(i) for i in rng.integers(0, x.shape[0], 4)]
+
+        def write(v):
+            made = v.clone()
+            made[place] = made[-1] * 2
+            return made.at[td.asarray(many)].add(1.0)
+
+        return write
+    return lambda v: v - v.sum(0, keepdims=True) * 0.5
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + 12))
+def test_random_programs_agree_with_the_cpu(seed):
+    rng = np.random.default_rng(seed)
+    x = td.asarray(rng.integers(-3, 4, (4, 3, 5)).astype(np.float64))
+    y = x.to("cuda")
+    for _ in range(12):
+        step = one_step(rng, x)
+        x, y = step(x), step(y)
+        assert y.device == "cuda:0"
+        np.testing.assert_allclose(y.to("cpu").numpy(), x.numpy(), rtol=1e-12, atol=1e-9)
+        if x.size > 400:
+            x, y = x[:3], y[:3]
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + 30))
+def test_wrong_arguments_raise_what_they_do_on_the_cpu(seed):
+    """Random arguments, most of them wrong: the same class of error as on the CPU, and the tensors stay as they are."""
+    rng = np.random.default_rng(seed)
+    names = [
+        name
+        for name, op in OPS.items()
+        if op.decl.kind in ("view", "reduction", "scan", "gather", "join", "scatter")
+    ]
+    values = [None, -1, 2, 10**6, 1.5, "x", (0, 1), (5,), (), True, [[1]], td.float32, object()]
+    x = td.arange(6, dtype=td.float32).reshape((2, 3))
+    y = x.to("cuda")
+    for _ in range(10):
+        call = functions[OPS[names[rng.integers(len(names))]].name]
+        rest = [values[i] for i in rng.integers(0, len(values), int(rng.integers(0, 3)))]
+        outcomes = []
+        for tensor in (x, y):
+            try:
+                found = call(tensor, *rest)
+                td.synchronize()
+                outcomes.append([item.shape for item in (found if isinstance(found, tuple) else (found,))])
+            except errors.TandemError as fault:
+                outcomes.append(type(fault))
+        assert outcomes[0] == outcomes[1], (call, rest)
+    assert y.tolist() == x.tolist()
