@@ -368,8 +368,7 @@ def block_arguments():
     return params, rng.integers(0, vocabulary, (2, 5)), rng.integers(0, vocabulary, (2, 5))
 
 
-@pytest.mark.parametrize(("loss", "arguments"), [(mlp, mlp_arguments), (block, block_arguments)])
-def test_models_agree_with_the_cpu(loss, arguments):
+def check_model(loss, arguments):
     given_ = arguments()
     there = to_cuda(given_)
     host = replace(given_, np.ndarray, td.asarray)
@@ -385,6 +384,11 @@ def test_models_agree_with_the_cpu(loss, arguments):
         jitted_(params, *there[1:]).backward()
     for a, b in zip(tensors_of(params), tensors_of(slopes), strict=True):
         np.testing.assert_allclose(on_cpu(a.grad).numpy(), 2 * b.numpy(), rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize(("loss", "arguments"), [(mlp, mlp_arguments), (block, block_arguments)])
+def test_models_agree_with_the_cpu(loss, arguments):
+    check_model(loss, arguments)
 
 
 # -- memory, faults, threads -------------------------------------------------------------------------------------------

@@ -1,0 +1,294 @@
+"""What tandem promises about speed on a GPU: each row measures tandem and, where they are installed, its peers."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import gpu_models
+import numpy as np
+import tandem as td
+from tandem import lazy
+from tandem.backends.cuda import copies
+
+Run = Callable[[], Any]
+
+
+class Finding(NamedTuple):
+    """One measurement beside its bound.
+
+    Attributes:
+        what: the row.
+        beside: with what it is compared.
+        value: the ratio; None where it could not be measured.
+        bound: what the ratio has to be.
+        at_least: whether the bound is a lower one.
+        note: the times.
+    """
+
+    what: str
+    beside: str
+    value: float | None
+    bound: float
+    at_least: bool
+    note: str = ""
+
+    @property
+    def kept(self) -> bool | None:
+        """Whether the bound is kept; None where nothing could be measured."""
+        if self.value is None:
+            return None
+        return self.value >= self.bound if self.at_least else self.value <= self.bound
+
+
+class Peer(NamedTuple):
+    """A library: how an ndarray gets to its device, how a function is compiled, how one waits for the device."""
+
+    array: Callable[[Any], Any]
+    compiled: Callable[[Callable[..., Any]], Callable[..., Any]]
+    wait: Callable[[], Any]
+
+
+def seconds(run: Run, wait: Callable[[], Any], budget: float = 0.4, rounds: int = 5) -> float:
+    """The time of one call, among so many in a row that waiting at the end does not count; the median of rounds."""
+    for _ in range(3):
+        run()
+    wait()
+    begin = time.perf_counter()
+    run()
+    wait()
+    count = max(3, min(20000, int(budget / rounds / max(time.perf_counter() - begin, 1e-7))))
+    found = []
+    for _ in range(rounds):
+        begin = time.perf_counter()
+        for _ in range(count):
+            run()
+        wait()
+        found.append((time.perf_counter() - begin) / count)
+    return statistics.median(found)
+
+
+def host_seconds(run: Run, wait: Callable[[], Any], count: int = 200, rounds: int = 25) -> float:
+    """The time that the host spends in a call: few calls at a time, so that the device's queue never fills."""
+    for _ in range(50):
+        run()
+    found = []
+    for _ in range(rounds):
+        wait()
+        begin = time.perf_counter()
+        for _ in range(count):
+            run()
+        found.append((time.perf_counter() - begin) / count)
+    return statistics.median(found)
+
+
+# -- peers -------------------------------------------------------------------------------------------------------------
+def torch_peer() -> Peer | None:
+    if not lazy.installed("torch") or not lazy.module("torch").cuda.is_available():
+        return None
+    torch = lazy.module("torch")
+    return Peer(
+        lambda a: torch.from_numpy(np.ascontiguousarray(a)).cuda(), torch.compile, torch.cuda.synchronize
+    )
+
+
+def jax_peer() -> Peer | None:
+    if not lazy.installed("jax") or not any(d.platform == "gpu" for d in lazy.module("jax").devices()):
+        return None
+    jax = lazy.module("jax")
+    return Peer(jax.numpy.asarray, jax.jit, lambda: jax.block_until_ready(jax.numpy.zeros(1) + 1))
+
+
+def wait() -> None:
+    td.synchronize("cuda")
+
+
+def cuda(array: Any) -> Any:
+    return td.asarray(array, device="cuda")
+
+
+def compare(what: str, name: str, ours: float, theirs: float | None, bound: float) -> Finding:
+    """Our time as a multiple of theirs."""
+    if theirs is None:
+        return Finding(what, name, None, bound, False, f"tandem {ours * 1e6:.1f} us; {name} has no GPU here")
+    note = f"tandem {ours * 1e6:.1f} us, {name} {theirs * 1e6:.1f} us"
+    return Finding(what, name, ours / theirs, bound, False, note)
+
+
+# -- bandwidth ---------------------------------------------------------------------------------------------------------
+def copy_bandwidth(size: int = 1 << 28) -> float:
+    """Bytes read and written each second by the driver's copy of one large array to another."""
+    source, target = td.ones(size, device="cuda"), td.empty(size, device="cuda")
+    return 8 * size / seconds(lambda: copies.copy_bytes(target._data.ptr, source._data), wait)
+
+
+def share(what: str, run: Run, nbytes: int, bandwidth: float, bound: float) -> tuple[Finding, float]:
+    took = seconds(run, wait)
+    note = f"{took * 1e3:.3f} ms, {nbytes / took / 1e9:.0f} GB/s of {bandwidth / 1e9:.0f}"
+    return Finding(what, "copy bandwidth", nbytes / took / bandwidth, bound, True, note), took
+
+
+def fused_gelu(bandwidth: float, size: int = 1 << 28) -> list[Finding]:
+    x, w, b = (td.ones(size, device="cuda") * s for s in (0.5, 2.0, 0.1))
+    f = td.jit(lambda x, w, b: td.gelu(x * w + b))
+    return [share(f"gelu(x*w+b), {size} float32", lambda: f(x, w, b), 16 * size, bandwidth, 0.9)[0]]
+
+
+def rows_of_a_matrix(
+    what: str, shape: tuple[int, int], dtype: str, bandwidth: float, ours: Any, torchs: Any, jaxs: Any
+) -> list[Finding]:
+    """A function of the rows of a matrix, by its bytes and beside the compilers."""
+    array = np.random.default_rng(0).standard_normal(shape).astype("f4")
+    x = cuda(array).astype(getattr(td, dtype))
+    f = td.jit(ours)
+    nbytes = 2 * array.size * (4 if dtype == "float32" else 2)
+    found, took = share(f"{what}, {dtype}", lambda: f(x), nbytes, bandwidth, 0.8)
+    times: dict[str, float | None] = {"torch.compile": None, "jax.jit": None}
+    torch, jax = torch_peer(), jax_peer()
+    if torch is not None:
+        y, g = torch.array(array).to(getattr(lazy.module("torch"), dtype)), torch.compiled(torchs)
+        times["torch.compile"] = seconds(lambda: g(y), torch.wait)
+    if jax is not None:
+        z, h = jax.array(array).astype(dtype), jax.compiled(jaxs)
+        times["jax.jit"] = seconds(lambda: h(z), jax.wait)
+    return [found, *(compare(found.what, name, took, other, 1.0) for name, other in times.items())]
+
+
+def softmax(bandwidth: float) -> list[Finding]:
+    functions = (
+        lambda x: td.softmax(x, axis=-1),
+        lambda x: lazy.module("torch").softmax(x, -1),
+        lambda x: lazy.module("jax").nn.softmax(x),
+    )
+    return rows_of_a_matrix("softmax 8192x8192", (8192, 8192), "float32", bandwidth, *functions)
+
+
+def _jax_norm(x: Any) -> Any:
+    jnp = lazy.module("jax.numpy")
+    wide = x.astype("float32")
+    centred = wide - jnp.mean(wide, -1, keepdims=True)
+    return (centred / jnp.sqrt(jnp.mean(centred * centred, -1, keepdims=True) + 1e-5)).astype(x.dtype)
+
+
+def layer_norm(bandwidth: float) -> list[Finding]:
+    functions = (
+        lambda x: td.layer_norm(x, (4096,)),
+        lambda x: lazy.module("torch").nn.functional.layer_norm(x, (4096,)),
+        _jax_norm,
+    )
+    found = []
+    for dtype in ("float32", "bfloat16"):
+        found += rows_of_a_matrix("layer_norm 16384x4096", (16384, 4096), dtype, bandwidth, *functions)
+    return found
+
+
+# -- products ----------------------------------------------------------------------------------------------------------
+def matmul(size: int = 8192) -> list[Finding]:
+    found = []
+    array = np.random.default_rng(0).standard_normal((size, size)).astype("f4")
+    torch = torch_peer()
+    for dtype in ("bfloat16", "float32"):
+        x = cuda(array).astype(getattr(td, dtype))
+        f = td.jit(lambda x: x @ x)
+        ours, theirs = seconds(lambda f=f, x=x: f(x), wait), None
+        if torch is not None:
+            y = torch.array(array).to(getattr(lazy.module("torch"), dtype))
+            theirs = seconds(lambda y=y: y @ y, torch.wait)
+        speed = None if theirs is None else theirs / ours
+        note = f"{2 * size**3 / ours / 1e12:.0f} TFLOP/s; " + compare("", "PyTorch", ours, theirs, 1).note
+        found.append(Finding(f"matmul {size}^3, {dtype}: speed", "PyTorch", speed, 0.97, True, note))
+    return found
+
+
+# -- calls -------------------------------------------------------------------------------------------------------------
+def chain(tanh: Callable[[Any], Any]) -> Callable[..., Any]:
+    def thirty(x: Any, w: Any) -> Any:
+        for _ in range(15):
+            x = tanh(x * w)
+        return x
+
+    return thirty
+
+
+def jitted_chain() -> list[Finding]:
+    array = np.linspace(0.1, 1.0, 16, dtype="f4")
+    what, f, x = "jitted 30-op chain on 16 elements: host time", td.jit(chain(td.tanh)), cuda(array)
+    ours = host_seconds(lambda: f(x, x), wait)
+    times: dict[str, float | None] = {"jax.jit": None, "torch.compile with CUDA graphs": None}
+    jax, torch = jax_peer(), torch_peer()
+    if jax is not None:
+        g, y = jax.compiled(chain(lazy.module("jax.numpy").tanh)), jax.array(array)
+        times["jax.jit"] = host_seconds(lambda: g(y, y), jax.wait)
+    if torch is not None:
+        h = lazy.module("torch").compile(chain(lazy.module("torch").tanh), mode="reduce-overhead")
+        z = torch.array(array)
+        times["torch.compile with CUDA graphs"] = host_seconds(lambda: h(z, z), torch.wait)
+    bounds = {"jax.jit": 0.3, "torch.compile with CUDA graphs": 0.5}
+    return [compare(what, name, ours, other, bounds[name]) for name, other in times.items()]
+
+
+def eager_add() -> list[Finding]:
+    array = np.ones(16, "f4")
+    what, x = "eager add on 16 elements: host time", cuda(array)
+    ours = host_seconds(lambda: x + x, wait)
+    cupy, torch = lazy.module("cupy"), torch_peer()
+    y = cupy.asarray(array)
+    found = [compare(what, "cupy", ours, host_seconds(lambda: y + y, cupy.cuda.Device().synchronize), 0.5)]
+    theirs = None
+    if torch is not None:
+        z = torch.array(array)
+        theirs = host_seconds(lambda: z + z, torch.wait)
+    return [compare(what, "PyTorch", ours, theirs, 1.0), *found]
+
+
+# -- models ------------------------------------------------------------------------------------------------------------
+def leaves(tree: Any) -> list[Any]:
+    return list(td.pytree.leaves(tree))
+
+
+def model(name: str) -> list[Finding]:
+    """Forward and backward: right beside the CPU, and the time beside jax.jit."""
+    make, arguments = gpu_models.MODELS[name]
+    given, loss = arguments(), make(gpu_models.tandem_names())
+    f = td.jit(td.value_and_grad(loss))
+    there = td.pytree.map_tree(cuda, given)
+    value, slopes = f(*there)
+    want, exact = td.value_and_grad(loss)(*td.pytree.map_tree(td.asarray, given))
+    pairs = zip([value, *leaves(slopes)], [want, *leaves(exact)], strict=True)
+    wrong = max(_distance(a.to("cpu").numpy(), b.numpy()) for a, b in pairs)
+    right = Finding(f"{name}, forward and backward: largest error", "the CPU", wrong, 2e-3, False)
+    ours, theirs = seconds(lambda: f(*there), wait), None
+    jax = jax_peer()
+    if jax is not None:
+        g = jax.compiled(lazy.module("jax").value_and_grad(make(gpu_models.jax_names())))
+        others = lazy.module("jax").tree.map(jax.array, given)
+        theirs = seconds(lambda: g(*others), jax.wait)
+    return [right, compare(f"{name}, forward and backward", "jax.jit", ours, theirs, 1.0)]
+
+
+def _distance(one: Any, other: Any) -> float:
+    return float(np.abs(one - other).max() / max(float(np.abs(other).max()), 1e-30))
+
+
+def findings() -> list[Finding]:
+    """All rows; one that fails does not hide the others."""
+    bandwidth = copy_bandwidth()
+    rows: dict[str, Callable[[], list[Finding]]] = {
+        "gelu(x*w+b)": lambda: fused_gelu(bandwidth),
+        "softmax": lambda: softmax(bandwidth),
+        "layer_norm": lambda: layer_norm(bandwidth),
+        "matmul": matmul,
+        "jitted 30-op chain": jitted_chain,
+        "eager add": eager_add,
+        **{name: (lambda name=name: model(name)) for name in gpu_models.MODELS},  # type: ignore[misc]
+    }
+    found = []
+    for name, measure in rows.items():
+        try:
+            found += measure()
+        except Exception as fault:
+            text = f"{type(fault).__name__}: {fault}".splitlines()[0]
+            found.append(Finding(name, "failed", None, float("nan"), False, text))
+    return found
