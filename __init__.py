@@ -134,6 +134,7 @@ _LATER = {
     "custom_root": "transforms.implicit.custom_root",
     "custom_vjp": "transforms.custom_vjp.custom_vjp",
     "custom_vmap": "transforms.custom_vmap.custom_vmap",
+    "debug_check": "debug.doors.debug_check",
     "dispatch_table": "registry.tables.dispatch_table",
     "einsum": "operators.einsum.einsum",
     "elementwise_op": "custom.doors.elementwise_op",

@@ -33,6 +33,7 @@ from .custom.doors import numpy_kernel as numpy_kernel
 from .custom.doors import opcheck as opcheck
 from .debug.doors import check as check
 from .debug.doors import checkify as checkify
+from .debug.doors import debug_check as debug_check
 from .debug.doors import io_callback as io_callback
 from .debug.doors import pure_callback as pure_callback
 from .eager import autograd as autograd

@@ -59,7 +59,7 @@ class Place:
     """What may go wrong at one place of the program.
 
     Attributes:
-        kind: one of ``KINDS``.
+        kind: one of ``KINDS``, or ``"debug"``: one of the user's that is for ``checkify`` alone.
         message: a format for the values that come with it.
         fixed: names and values of the format, with None where a value of the program belongs.
         source: ``file:line`` in the user's code.
@@ -97,8 +97,8 @@ class Place:
 
 # -- the operator ------------------------------------------------------------------------------------------------------
 def _check(place: Place, condition: Any, values: Args) -> None:
-    """Outside of ``checkify``: raise where the condition is false."""
-    if not np.all(as_array(condition)):
+    """Outside of ``checkify``: raise where the condition is false, unless that is for ``checkify`` alone."""
+    if place.kind != "debug" and not np.all(as_array(condition)):
         raise CheckError(place.text(tuple(map(as_array, values))))
 
 
@@ -121,19 +121,20 @@ run_check = define(
 without_gradients("check")
 
 
-def check(condition: Any, message: Any, args: Args, kwargs: dict[str, Any]) -> None:
-    """What :func:`tandem.check` does."""
-    check_format("check", message, args, kwargs)
+def check(name: str, condition: Any, message: Any, args: Args, kwargs: dict[str, Any]) -> None:
+    """What :func:`tandem.check` and :func:`tandem.debug_check` do."""
+    check_format(name, message, args, kwargs)
     wanted = condition if type(condition) in number_stand_ins else asarray(condition)
     kind = getattr(wanted, "python_type", None) or wanted.dtype.name
     if kind not in (bool, "bool"):
-        raise ArgumentError(f"check takes a boolean, such as x > 0, not {describe(condition)}")
+        raise ArgumentError(f"{name} takes a boolean, such as x > 0, not {describe(condition)}")
     if isinstance(wanted, Tensor) and wanted.shape != ():
-        raise ShapeError(f"check takes a boolean scalar, not {describe(condition)}; reduce it with .all()")
+        raise ShapeError(f"{name} takes a boolean scalar, not {describe(condition)}; reduce it with .all()")
     pairs = [*((str(place), value) for place, value in enumerate(args)), *kwargs.items()]
     fixed = tuple((name, None if is_value(value) else Fixed(value)) for name, value in pairs)
     values = tuple(value for _, value in pairs if is_value(value))
-    run_check(Place("user", message, fixed, source_line()), wanted, values)
+    place = Place("user" if name == "check" else "debug", message, fixed, source_line())
+    run_check(place, wanted, values)
 
 
 # -- the error ---------------------------------------------------------------------------------------------------------
@@ -268,6 +269,7 @@ class Checks(DispatchMode):
         if current_trace() is not self.trace:  # the body of a loop: see bodies.py
             run_check(place, by_name("logical_not")(failed), values)
             return
+        place = replace(place, kind="user") if place.kind == "debug" else place
         if place.kind != "user" and type(failed) is Tensor and not as_array(failed).any():
             return  # so many are looked at; those of the user's are few, and kept, so that all calls give one structure
         self.places.append(place)

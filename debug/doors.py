@@ -165,7 +165,30 @@ def check(condition: Any, message: str, *args: Any, **kwargs: Any) -> None:
     >>> error.get()[:27]
     'x must be positive, not -4.'
     """
-    lazy.debug_machinery("checks").check(condition, message, args, kwargs)
+    lazy.debug_machinery("checks").check("check", condition, message, args, kwargs)
+
+
+def debug_check(condition: Any, message: str, *args: Any, **kwargs: Any) -> None:
+    """As :func:`check`, but only inside :func:`checkify`; elsewhere it does nothing.
+
+    Args:
+        condition: a boolean scalar.
+        message: what is said where it is false, in the language of ``str.format``.
+        args, kwargs: what is put into it: tensors and numbers.
+
+    Raises:
+        ArgumentError: the condition is no boolean scalar, or the message does not fit.
+
+    Source: ``jax.experimental.checkify.debug_check``.
+
+    >>> import tandem as td
+    >>> def f(x):
+    ...     td.debug_check(x > 0, "x is {}", x)
+    ...     return -x
+    >>> f(td.asarray(-4.0)).item(), td.checkify(f)(td.asarray(-4.0))[0].get()[:8]
+    (4.0, 'x is -4.')
+    """
+    lazy.debug_machinery("checks").check("debug_check", condition, message, args, kwargs)
 
 
 def checkify(

@@ -268,3 +268,35 @@ def test_what_check_takes(way):
     td.check(True, "never")
     error, _ = way(td.checkify(lambda x, k: td.check(k > 3, "k = {k}", k=k)))(X, 2)
     assert error.get().startswith("k = 2 (")
+
+
+# -- checks for checkify alone -----------------------------------------------------------------------------------------
+def debugged(x):
+    td.debug_check(td.all(x > 0), "x is {x}", x=x)
+    return td.scan(lambda c, x: (td.debug_check(x < 3, "{} is large", x), (c + x, None))[1], 0.0, x)[0]
+
+
+def test_debug_checks_do_nothing_outside_of_checkify():
+    for program in (debugged, td.jit(debugged), td.grad(debugged), td.jit(td.grad(debugged))):
+        program(X)
+    assert td.vmap(debugged)(ROWS).tolist() == ROWS.sum(1).tolist()
+
+
+def test_debug_checks_inside_checkify(way):
+    checked = way(td.checkify(debugged))
+    for _ in range(2):
+        assert checked(X)[0].get().startswith("x is [ 1. -2.  3.]")
+        assert checked(GOOD)[0].get().startswith("3.0 is large")
+        assert checked(td.asarray([1.0, 2.0]))[0].get() is None
+        with pytest.raises(errors.CheckError, match="x is"):
+            checked(X)[0].throw()
+    assert way(td.checkify(debugged, errors=()))(X)[0].get() is None
+    found = way(td.vmap(td.checkify(debugged)))(ROWS)[0]
+    assert "at example 2" in found.get()
+
+
+def test_errors_of_debug_checks():
+    with pytest.raises(errors.ShapeError, match="debug_check takes a boolean scalar"):
+        td.debug_check(X > 0, "no")
+    with pytest.raises(errors.ArgumentError, match="debug_check takes a boolean"):
+        td.debug_check(1.0, "no")
