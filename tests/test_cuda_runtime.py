@@ -268,6 +268,14 @@ def test_synchronize(cuda):  # noqa: F811
         td.synchronize("cuda:9")
 
 
+def test_synchronize_waits_for_devices_without_a_default_stream(cuda):  # noqa: F811
+    with td.cuda.Stream("cuda:1"):
+        td.ones(2, device="cuda")
+        before = cuda.host_count(b"synchronize")
+        td.synchronize()
+    assert cuda.host_count(b"synchronize") > before
+
+
 def test_a_graph_replays_its_launches(cuda):  # noqa: F811
     """The double's graphs, which the compiled path uses: launches are recorded, not run, and their parameters kept."""
     x, y = td.ones(8, device="cuda"), td.zeros(8, device="cuda")

@@ -165,6 +165,11 @@ def device_at(index: int) -> Device:
     return found
 
 
+def in_use() -> list[int]:
+    """The numbers of the devices that this process has used."""
+    return sorted(_Known.devices)
+
+
 def device_of(name: str | None) -> Device:
     """The device of a name: ``"cuda:1"``; ``"cuda"`` and None mean the thread's current one.
 

@@ -12,7 +12,7 @@ from ...eager.synchronize import synchronizers
 from ...errors import ArgumentError, DeviceError
 from . import devices
 from . import toolkit as tools
-from .devices import Device, device_at, device_count, device_of
+from .devices import Device, device_at, device_of
 
 NON_BLOCKING = 1
 DISABLE_TIMING = 2
@@ -206,13 +206,11 @@ def stream_at(index: int) -> Stream:
 
 def synchronize(device: str = "cuda") -> None:
     """Wait for all work on a device; ``"cuda"`` means every device in use."""
-    indices = range(device_count()) if device == "cuda" else [device_of(device).index]
-    for index in indices:
-        if index in _defaults or device != "cuda":
-            at = device_at(index)
-            at.make_current()
-            at.driver.cuCtxSynchronize()
-            told(index)
+    for index in devices.in_use() if device == "cuda" else [device_of(device).index]:
+        at = device_at(index)
+        at.make_current()
+        at.driver.cuCtxSynchronize()
+        told(index)
 
 
 def told(index: int) -> None:
