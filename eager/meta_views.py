@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..operators.slicing import planned_strides
 from ..registry.values import TensorSpec
 from .meta_tensor import MetaTensor, meta_view, row_major
 
@@ -65,21 +66,8 @@ def _broadcast_to(x: MetaTensor, spec: TensorSpec, shape: Any) -> MetaTensor:
 
 
 def _basic_index(x: MetaTensor, spec: TensorSpec, plan: tuple[Any, ...]) -> MetaTensor:
-    strides: list[int] = []
-    offset, axis = x.storage_offset, 0
-    for entry in plan:
-        if entry is None:
-            strides.append(0)
-            continue
-        step = x.strides[axis]
-        axis += 1
-        if type(entry) is int:
-            offset += entry * step
-        else:
-            start, length, stride = entry
-            offset += start * step if length else 0
-            strides.append(stride * step)
-    return meta_view(x, spec.shape, tuple(strides), offset)
+    strides, first = planned_strides(plan, x.strides)
+    return meta_view(x, spec.shape, strides, x.storage_offset + first)
 
 
 def _contiguous(x: MetaTensor, spec: TensorSpec) -> MetaTensor | None:

@@ -7,7 +7,7 @@ says the shape of the result without looking at the tensor. :mod:`.indexing` mak
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .. import lazy
@@ -57,6 +57,25 @@ def plan_shape(plan: Plan) -> tuple[int, ...]:
 def numpy_index(plan: Plan) -> tuple[Any, ...]:
     """A plan as an index for NumPy; the ellipsis makes the result an array even where every axis goes away."""
     return (*(entry if entry is None or type(entry) is int else _slice(*entry) for entry in plan), Ellipsis)
+
+
+def planned_strides(plan: Plan, strides: Sequence[int]) -> tuple[tuple[int, ...], int]:
+    """The strides of what a plan selects from memory with these strides, and how far in its first element lies."""
+    found: list[int] = []
+    first = axis = 0
+    for entry in plan:
+        if entry is None:
+            found.append(0)
+            continue
+        step = strides[axis]
+        axis += 1
+        if type(entry) is int:
+            first += entry * step
+        else:
+            start, length, stride = entry
+            first += start * step if length else 0
+            found.append(stride * step)
+    return tuple(found), first
 
 
 def _slice(start: int, length: int, step: int) -> slice:

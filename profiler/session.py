@@ -94,19 +94,11 @@ class profile:
     # -- noting ----------------------------------------------------------------------------------------------------
     def span(self, name: str, kind: str, run: Callable[[], Any], inputs: tuple[Any, ...] = ()) -> Any:
         """Run something and note it as an event."""
-        event = self._begin(name, kind, inputs)
-        results: tuple[Any, ...] = ()
-        event.start = time.perf_counter_ns()
-        try:
+        with _Running(self, name, kind, inputs) as running:
             out = run()
-            event.end = time.perf_counter_ns()
-            results = out if isinstance(out, tuple) else (out,)
-            return out
-        except BaseException:
-            event.failed = True
-            raise
-        finally:
-            self._finish(event, inputs, results)
+            running.event.end = time.perf_counter_ns()
+            running.results = out if isinstance(out, tuple) else (out,)
+        return out
 
     def _begin(self, name: str, kind: str, inputs: tuple[Any, ...]) -> Event:
         open_events = self._open.events
@@ -168,6 +160,32 @@ class profile:
         Path(path).write_text(chrome_trace(self.events(), steps, self.start))
 
 
+class _Running:
+    """What runs inside, noted as an event.
+
+    Attributes:
+        event: the event.
+        results: what came out of it, where memory is counted.
+    """
+
+    __slots__ = ("_inputs", "_profile", "event", "results")
+
+    def __init__(self, into: profile, name: str, kind: str, inputs: tuple[Any, ...] = ()):
+        self._profile, self._inputs = into, inputs
+        self.results: tuple[Any, ...] = ()
+        self.event = into._begin(name, kind, inputs)
+
+    def __enter__(self) -> _Running:
+        self.event.start = time.perf_counter_ns()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None
+    ) -> None:
+        self.event.failed = kind is not None
+        self._profile._finish(self.event, self._inputs, self.results)
+
+
 def profiler_kernel(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Note a call and run what lies below; the fallback of the Profiler key."""
     observer = observed()
@@ -211,15 +229,8 @@ def record_function(name: str) -> Iterator[None]:
     if not isinstance(observer, profile):
         yield
         return
-    event = observer._begin(name, "user", ())
-    event.start = time.perf_counter_ns()
-    try:
+    with _Running(observer, name, "user"):
         yield
-    except BaseException:
-        event.failed = True
-        raise
-    finally:
-        observer._finish(event, (), ())
 
 
 LIBRARY.fallback(profiler_kernel, DispatchKey.Profiler)

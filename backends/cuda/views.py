@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...eager.meta_views import reshaped_strides
+from ...operators.slicing import planned_strides
 from ...registry.operator import Operator
 from . import toolkit as tools
 from .arrays import DeviceArray, Layout
@@ -40,21 +41,8 @@ def broadcast(x: DeviceArray, shape: Ints, _: Any = None) -> DeviceArray:
 
 def planned(x: DeviceArray, shape: Ints, plan: tuple[Any, ...]) -> DeviceArray:
     """The elements that a plan of basic indexing selects (:mod:`tandem.operators.slicing`)."""
-    strides: list[int] = []
-    first = axis = 0
-    for entry in plan:
-        if entry is None:
-            strides.append(0)
-            continue
-        step = x.strides[axis]
-        axis += 1
-        if type(entry) is int:
-            first += entry * step
-        else:
-            start, length, stride = entry
-            first += start * step if length else 0
-            strides.append(stride * step)
-    return x.view(shape, tuple(strides), first if 0 not in shape else 0)
+    strides, first = planned_strides(plan, x.strides)
+    return x.view(shape, strides, first if 0 not in shape else 0)
 
 
 # view operator -> the view of an array, given the result's shape; None where memory has to be copied
