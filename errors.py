@@ -131,6 +131,10 @@ class NotDifferentiableError(AutogradError, TypeError):
     """The operator, or the dtype, has no derivative; the message says why."""
 
 
+class LeafWriteError(AutogradError, TypeError):
+    """The tensor that a derivative is taken by, or a view of it, is written in place."""
+
+
 class VersionError(AutogradError):
     """A tensor saved for the backward pass was changed in place after it was saved."""
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from .. import lazy
-from ..errors import AutogradError, UnsupportedError
+from ..errors import LeafWriteError, UnsupportedError
 from ..operators.declare import LIBRARY
 from ..operators.derivatives import Custom
 from ..registry.keys import AUTOGRAD, DispatchKey, below, keys_of
@@ -210,7 +210,7 @@ def write(plan: Plan, args: Args, kwargs: Kwargs, run: Callable[[], Any]) -> Any
     Where that has no derivative the tensors written get a history that raises in ``backward``, naming the operator.
 
     Raises:
-        AutogradError: a tensor that is written is a leaf, or a view of one.
+        LeafWriteError: a tensor that is written is a leaf, or a view of one.
         UnsupportedError: other tensors share the memory, and would keep a history that is no longer true.
     """
     inner = plan_of(plan.inner) if plan.inner is not None else None
@@ -260,7 +260,7 @@ def view_node(view: View, out: Any) -> Node:
 def check_not_leaf(op: Operator, target: Any, meta: AutogradMeta | None) -> None:
     """Refuse to write into the start of a history."""
     if meta is not None and meta.node is None and meta.requires_grad:
-        raise AutogradError(
+        raise LeafWriteError(
             f"{op.name} writes into a leaf that requires a gradient, {describe(target)}; make a new tensor "
             "(x = x + y, x.at[index].set(value)), or write inside td.no_grad()"
         )

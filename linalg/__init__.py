@@ -6,6 +6,8 @@ from ..operators.contraction import tensordot as tensordot
 from ..operators.contraction import vecdot as vecdot
 from ..operators.products import cross as cross
 from ..operators.rearrange import matrix_transpose as matrix_transpose
+from .eigen import eig as eig
+from .eigen import eigvals as eigvals
 from .factorizations import cholesky as cholesky
 from .factorizations import eigh as eigh
 from .factorizations import eigvalsh as eigvalsh

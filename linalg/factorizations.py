@@ -50,11 +50,11 @@ from .rules import (
 from .solving import inv, solve_stack
 
 
-def _conj(x: Any) -> Any:
+def conjugated(x: Any) -> Any:
     return conj(x) if spec_of(x).dtype.kind == "c" else x
 
 
-def _on_diagonal(x: Any) -> Any:
+def on_diagonal(x: Any) -> Any:
     """Matrices with the vectors on their diagonals."""
     spec = spec_of(x)
     return expand_dims(x, -1) * eye(spec.shape[-1], dtype=real_dtype(spec.dtype), device=spec.device)
@@ -65,7 +65,7 @@ def _real_diagonal(x: Any) -> Any:
     return real(found) if spec_of(x).dtype.kind == "c" else found
 
 
-def _over_gaps(x: Any, values: Any, of_vectors: Any) -> Any:
+def over_gaps(x: Any, values: Any, of_vectors: Any) -> Any:
     """``x[i, j] / (values[j] - values[i])``, and 0 on the diagonal.
 
     Beside the diagonal, where two values are equal, it is 0 if nothing depends on the vectors, and else NaN.
@@ -91,8 +91,8 @@ def _cholesky_vjp(g: Any, out: Any, upper: bool) -> Any:
     lower, g = (adjoint(out), adjoint(g)) if upper else (out, g)
     inverse = inv(lower)
     inner = tril(matmul(matrix_transpose(lower), g))
-    inner = inner - _on_diagonal(diagonal(inner, 0, -2, -1)) + _on_diagonal(_real_diagonal(inner)) / 2
-    return symmetric(matmul(matrix_transpose(inverse), matmul(inner, _conj(inverse))))
+    inner = inner - on_diagonal(diagonal(inner, 0, -2, -1)) + on_diagonal(_real_diagonal(inner)) / 2
+    return symmetric(matmul(matrix_transpose(inverse), matmul(inner, conjugated(inverse))))
 
 
 cholesky: Any = stacked(
@@ -149,8 +149,8 @@ def _eigh_kernel(xp: Any, self: Any) -> Any:
 def _eigh_vjp(g: Any, out: Any) -> Any:
     values, vectors = out
     turned = matmul(matrix_transpose(vectors), g[1])
-    inner = _on_diagonal(g[0]) + _over_gaps(turned, values, turned)
-    return symmetric(matmul(_conj(vectors), matmul(inner, matrix_transpose(vectors))))
+    inner = on_diagonal(g[0]) + over_gaps(turned, values, turned)
+    return symmetric(matmul(conjugated(vectors), matmul(inner, matrix_transpose(vectors))))
 
 
 eigh: Any = stacked(
@@ -229,13 +229,13 @@ def _svd_vjp(g: Any, self_spec: TensorSpec, out: Any, full_matrices: bool) -> An
             "svd: the vectors that fill up an oblong matrix are any; use full_matrices=False"
         )
     u, s, vh = out
-    gu, gs, gvh = _conj(g[0]), g[1], _conj(g[2])
+    gu, gs, gvh = conjugated(g[0]), g[1], conjugated(g[2])
     uh, v, wide = adjoint(u), adjoint(vh), expand_dims(s, -2)
     of_u, of_v = matmul(uh, gu), matmul(vh, adjoint(gvh))
     both = _skew(of_u) * wide + expand_dims(s, -1) * _skew(of_v)
-    core = _over_gaps(both, s * s, abs(of_u) + abs(of_v)) + _on_diagonal(gs)
+    core = over_gaps(both, s * s, abs(of_u) + abs(of_v)) + on_diagonal(gs)
     if self_spec.dtype.kind == "c":
-        core = core + _on_diagonal(diagonal(_skew(of_u), 0, -2, -1) / (2 * s))
+        core = core + on_diagonal(diagonal(_skew(of_u), 0, -2, -1) / (2 * s))
     found = matmul(u, core)
     if rows > columns:
         scaled = gu / wide
@@ -244,7 +244,7 @@ def _svd_vjp(g: Any, self_spec: TensorSpec, out: Any, full_matrices: bool) -> An
     if columns > rows:
         scaled = gvh / expand_dims(s, -1)
         found = found + matmul(u, scaled - matmul(matmul(scaled, v), vh))
-    return _conj(found)
+    return conjugated(found)
 
 
 def _skew(x: Any) -> Any:
@@ -330,22 +330,22 @@ def _qr_vjp(g: Any, self: Any, out: Any, mode: str) -> Any:
     rows, columns = spec_of(self).shape[-2:]
     if mode == "complete" and rows > columns:
         raise NotDifferentiableError("qr: the columns that fill up a tall matrix are any; use mode='reduced'")
-    (q, r), gq, gr = out, _conj(g[0]), _conj(g[1])
+    (q, r), gq, gr = out, conjugated(g[0]), conjugated(g[1])
     if columns <= rows:
-        return _conj(_by_square(q, r, gq, gr))
+        return conjugated(_by_square(q, r, gq, gr))
     last = len(spec_of(self).shape) - 1
     behind, of_behind = part(self, last, rows, columns), part(gr, last, rows, columns)
     front = _by_square(
         q, part(r, last, 0, rows), gq + matmul(behind, adjoint(of_behind)), part(gr, last, 0, rows)
     )
-    return _conj(concat([front, matmul(q, of_behind)], -1))
+    return conjugated(concat([front, matmul(q, of_behind)], -1))
 
 
 def _by_square(q: Any, r: Any, gq: Any, gr: Any) -> Any:
     """The gradient where R is square."""
     inner = matmul(r, adjoint(gr)) - matmul(adjoint(gq), q)
     below = tril(inner, k=-1)
-    whole = below + adjoint(below) + _on_diagonal(_real_diagonal(inner))
+    whole = below + adjoint(below) + on_diagonal(_real_diagonal(inner))
     return adjoint(solve_stack(r, adjoint(gq + matmul(q, whole))))
 
 

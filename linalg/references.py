@@ -38,6 +38,16 @@ def eigh(x: Array) -> tuple[Array, ...]:
     return tuple(np.linalg.eigh(_hermitian(x)))
 
 
+def eig(x: Array) -> tuple[Array, ...]:
+    """NumPy's eig, complex where its results happen to be real."""
+    return tuple(one.astype(np.result_type(x.dtype, np.complex64)) for one in np.linalg.eig(x))
+
+
+def eigvals(x: Array) -> Array:
+    """The eigenvalues of NumPy's eig."""
+    return eig(x)[0]
+
+
 def eigvalsh(x: Array) -> Array:
     """NumPy's eigvalsh of the Hermitian part."""
     return np.linalg.eigvalsh(_hermitian(x))

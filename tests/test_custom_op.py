@@ -444,7 +444,7 @@ def test_writing_into_a_history_needs_a_rule(writer):
     writer(X, y, 2.0)
     with pytest.raises(errors.NotDifferentiableError, match="scale_into"):
         y.sum().backward()
-    with pytest.raises(errors.AutogradError, match="writes into a leaf"):
+    with pytest.raises(errors.LeafWriteError, match="writes into a leaf"):
         writer(X, td.asarray([1.0, 2.0, 3.0], requires_grad=True), 2.0)
     with pytest.raises(errors.TandemError, match="scale_into"):
         td.grad(lambda x: (lambda o: (writer(x, o, 2.0), o.sum())[1])(x * 1))(X)

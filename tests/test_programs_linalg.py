@@ -169,6 +169,28 @@ def test_incomplete_functions_say_what_has_no_derivative():
         td.grad(lambda a: td.special.gammainc(a, f64(1.0)))(f64(2.0))
 
 
+# -- eigenvalues -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "x", [draw(4, 4), drawn_complex(4, 4), draw(2, 3, 3)], ids=["real", "complex", "stack"]
+)
+def test_eigenvectors_but_for_their_phase(x):
+    def invariant(x):
+        values, vectors = td.linalg.eig(x)
+        return td.real(values**2).sum(), td.abs(values), td.abs(vectors)
+
+    values, vectors = td.linalg.eig(x)
+    np.testing.assert_allclose((x @ vectors).numpy(), (vectors * values[..., None, :]).numpy(), atol=1e-12)
+    np.testing.assert_allclose(td.linalg.vector_norm(vectors, axis=-2).numpy(), 1.0)
+    everywhere(invariant, x)
+
+
+def test_eigenvalues_that_are_equal():
+    turn = f64([[0.0, 1.0], [-1.0, 0.0]])
+    assert td.grad(lambda x: td.linalg.eigvals(x).sum().real())(turn).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    slope = td.grad(lambda x: td.real(td.linalg.eig(x)[1][0]).sum())(f64(np.eye(2)))
+    assert np.isnan(slope.numpy()).any()
+
+
 # -- Fourier -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("n", [4, 5])
 def test_a_convolution_by_fourier_transforms(n):
