@@ -162,3 +162,26 @@ def test_exchanges_check_their_arguments():
         run(lambda x: td.pbroadcast(x, "i", 4))
     with pytest.raises(td.errors.AxisNameError):
         run(lambda x: td.psum_scatter(x, "j"))
+
+
+def test_exchanges_along_two_axes_as_one():
+    x = np.arange(16.0, dtype=np.float32).reshape(2, 2, 4)
+    both = td.vmap(td.vmap(lambda x: td.all_to_all(x, ("i", "j"), 0, 0), axis_name="j"), axis_name="i")
+    same(both(td.asarray(x)), x.reshape(4, 4).T.reshape(2, 2, 4))
+    parts = td.vmap(td.vmap(lambda x: td.psum_scatter(x, ("i", "j")), axis_name="j"), axis_name="i")
+    same(parts(td.asarray(x)), x.reshape(4, 4).sum(0).reshape(2, 2))
+
+
+def test_rules_of_methods_and_arguments_by_name():
+    class Model:
+        @td.custom_vmap
+        def apply(self, x, scale=2.0):
+            return x * scale
+
+    @Model.apply.def_vmap
+    def _(axis_size, in_batched, self, x, scale):
+        return x * scale + 1.0, True
+
+    td.pytree.register_static(Model)
+    assert td.vmap(lambda x: Model().apply(x=x))(X).tolist() == [3.0, 5.0, 7.0]
+    assert Model().apply(3.0, scale=5.0) == 15.0

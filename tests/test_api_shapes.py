@@ -143,3 +143,18 @@ def test_a_solve_that_cannot_be_followed_has_the_transpose_that_is_given():
         return td.custom_linear_solve(lambda x: A @ x, b, hidden, back).sum()
 
     np.testing.assert_allclose(td.grad(f)(B).numpy(), np.linalg.solve(A.numpy().T, np.ones(2)), rtol=1e-5)
+
+
+def test_forward_mode_needs_no_transpose():
+    def f(a, b):
+        return td.custom_linear_solve(
+            lambda x: a @ x, b, lambda mv, y: td.stop_gradient(td.linalg.solve(td.jacfwd(mv)(y), y))
+        )
+
+    tangent = td.jvp(f, (A, B), (td.ones_like(A), td.ones_like(B)))[1]
+    same = td.jvp(td.linalg.solve, (A, B), (td.ones_like(A), td.ones_like(B)))[1]
+    np.testing.assert_allclose(tangent.numpy(), same.numpy(), rtol=1e-5)
+    batch = td.jvp(td.vmap(f), (A[None], B[None]), (td.ones((1, 2, 2)), td.ones((1, 2))))[1]
+    np.testing.assert_allclose(batch[0].numpy(), same.numpy(), rtol=1e-5)
+    with pytest.raises(td.errors.RuleError, match="transpose_solve"):
+        td.grad(lambda a: f(a, B).sum())(A)

@@ -98,6 +98,13 @@ def _each(what: str, tree: Any, axis_name: Names, work: Callable[[Any, Any, int]
     return pytree.map_tree(along_all, tree)
 
 
+def _together(what: str, tree: Any, axis_name: Names, work: Callable[[Any, Any, int], Any]) -> Any:
+    """Work along all the axes as one on each leaf: ``work(x, name, size)``."""
+    for name in _names(axis_name):
+        _level(what, name)
+    return pytree.map_tree(lambda leaf: work(leaf, axis_name, axis_size(axis_name)), tree)
+
+
 def psum(tree: Any, axis_name: Names) -> Any:
     """The sum over a named axis, the same for all examples.
 
@@ -133,6 +140,12 @@ def pmean(tree: Any, axis_name: Names) -> Any:
 
 
 def _gather(x: Any, name: Any, size: int) -> Any:
+    """All examples of an axis along a new leading one; of several axes, those of the last vary fastest."""
+    if isinstance(name, (tuple, list)):
+        found = asarray(x)
+        for one in reversed(name):
+            found = _gather(found, one, axis_size(one))
+        return by_name("reshape")(found, (size, *asarray(x).shape))
     return by_name("axis_gather")(asarray(x), axis_index(name), name, size)
 
 
@@ -265,12 +278,12 @@ def _parts(what: str, x: Any, axis: int, size: int, tiled: bool) -> Any:
     return by_name("moveaxis")(cut, axis, 0)
 
 
-def psum_scatter(tree: Any, axis_name: Any, *, scatter_dimension: int = 0, tiled: bool = False) -> Any:
+def psum_scatter(tree: Any, axis_name: Names, *, scatter_dimension: int = 0, tiled: bool = False) -> Any:
     """The sum over a named axis, of which each example gets its part.
 
     Args:
         tree: a tensor, or a tree of them.
-        axis_name: the name.
+        axis_name: the name, or a tuple of names, which count as one axis.
         scatter_dimension: the axis of the sum that is divided up; as long as there are examples.
         tiled: keep the axis, of which each example gets a block; then it is a multiple as long.
 
@@ -288,18 +301,19 @@ def psum_scatter(tree: Any, axis_name: Any, *, scatter_dimension: int = 0, tiled
     """
 
     def scattered(x: Any, name: Any, size: int) -> Any:
-        total = by_name("axis_sum")(asarray(x), name, size)
-        return _parts("psum_scatter", total, scatter_dimension, size, tiled)[axis_index(name)]
+        return _parts("psum_scatter", psum(asarray(x), name), scatter_dimension, size, tiled)[
+            axis_index(name)
+        ]
 
-    return _each("psum_scatter", tree, axis_name, scattered)
+    return _together("psum_scatter", tree, axis_name, scattered)
 
 
-def all_to_all(tree: Any, axis_name: Any, split_axis: int, concat_axis: int, *, tiled: bool = False) -> Any:
+def all_to_all(tree: Any, axis_name: Names, split_axis: int, concat_axis: int, *, tiled: bool = False) -> Any:
     """Each example gives a part of what it has to every example: a transpose of a named axis and one of the tensor.
 
     Args:
         tree: a tensor, or a tree of them.
-        axis_name: the name.
+        axis_name: the name, or a tuple of names, which count as one axis.
         split_axis: the axis that is divided up; as long as there are examples.
         concat_axis: where the parts that an example gets lie: a new axis of the result.
         tiled: cut the axis into blocks, and join them along the axis that is there; then it is a multiple as long.
@@ -324,4 +338,4 @@ def all_to_all(tree: Any, axis_name: Any, split_axis: int, concat_axis: int, *, 
             return by_name("concat")(list(by_name("unstack")(mine, axis=0)), concat_axis)
         return by_name("moveaxis")(mine, 0, concat_axis)
 
-    return _each("all_to_all", tree, axis_name, exchanged)
+    return _together("all_to_all", tree, axis_name, exchanged)

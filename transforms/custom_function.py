@@ -115,7 +115,7 @@ def _in_order(name: str, signature: Any, args: tuple[Any, ...], kwargs: dict[str
         raise fault if isinstance(fault, TandemError) else ArgumentError(f"{name}: {fault}") from None
     if bound.kwargs:
         raise ArgumentError(
-            f"{name} has a derivative of its own and takes keyword-only arguments: {[*bound.kwargs]}; rules get "
+            f"{name} has a rule of its own and takes keyword-only arguments: {[*bound.kwargs]}; rules get "
             "arguments by position"
         )
     bound.apply_defaults()

@@ -80,7 +80,7 @@ def call(rule: Rule, leaves: Leaves) -> Leaves:
     """
     if entrances.stack:
         leaves = list(entered(tuple(leaves)))
-    level = _innermost(leaves)
+    level = innermost(leaves)
     if stack.in_body and (level is None or level.depth <= stack.floor):
         calls = lazy.control_machinery("custom_calls")
         results: Leaves = calls.call(
@@ -139,7 +139,8 @@ def _rule_alone(rule: Rule, leaves: Leaves) -> Any:
     return rule.backward(residuals, [zeros_of(x.spec) if isinstance(x, Tensor) else None for x in results])
 
 
-def _innermost(leaves: Leaves) -> Level | None:
+def innermost(leaves: Leaves) -> Level | None:
+    """The innermost level among values."""
     values = [leaf for leaf in leaves if isinstance(leaf, LevelTensor)]
     for value in values:
         check_open(value)

@@ -9,33 +9,33 @@ Source: ``jax.custom_batching``.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from .. import lazy, pytree
 from ..eager.batched.tensor import wrap_batched
 from ..eager.construct import asarray
 from ..eager.dunders import by_name
 from ..eager.function_batched import unwrap_all, wrap_all
-from ..eager.levels import LevelTensor, check_open
+from ..eager.levels import LevelTensor
 from ..eager.node import zeros_of
 from ..errors import RuleError, UnsupportedError
 from ..registry.keys import AUTOGRAD
 from ..registry.state import state
 from ..registry.values import TensorSpec, describe
 from .arguments import check_callable
-from .custom_rules import ForwardRule, Leaves, ReverseRule
+from .custom_function import RuledFunction
+from .custom_rules import ForwardRule, Leaves, ReverseRule, innermost
 from .custom_rules import call as call_ruled
 from .forward import jvp
 from .reverse import vjp
 
 
-class custom_vmap:
+class custom_vmap(RuledFunction):
     """A function with a rule for batches, in the place of what ``vmap`` would make of its operators.
 
     Args:
-        fun: a function of trees of tensors, by position, that gives such a tree.
+        fun: a function of trees of tensors that gives such a tree.
 
     The rule is set by :meth:`def_vmap`. In the bodies of loops and branches that are compiled, a ``vmap`` around the
     loop makes batches of the operators of ``fun``, as if there were no rule.
@@ -52,9 +52,7 @@ class custom_vmap:
     """
 
     def __init__(self, fun: Callable[..., Any]):
-        check_callable("custom_vmap", fun)
-        functools.update_wrapper(cast(Any, self), fun)
-        self.fun = fun
+        super().__init__(fun)
         self._rule: Callable[..., Any] | None = None
 
     def def_vmap(self, rule: Callable[..., Any]) -> Callable[..., Any]:
@@ -72,16 +70,17 @@ class custom_vmap:
         self._rule = rule
         return rule
 
-    def __call__(self, *args: Any) -> Any:
-        """The result.
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The result; arguments by name are put in their places, and defaults filled in.
 
         Raises:
+            ArgumentError: the arguments do not fit the signature, or are keyword-only.
             RuleError: there is no rule, and the function is called under ``vmap``; or the rule gives no pair, or flags
                 that do not fit its result.
         """
-        leaves, treedef = pytree.flatten(list(args))
-        function = _Function(self, treedef)
-        found = _call(function, leaves)
+        bound = self._bind(args, kwargs)
+        function = _Function(self, bound.treedef)
+        found = _call(function, bound.leaves)
         return function.outdef.unflatten(found)
 
     def __repr__(self) -> str:
@@ -92,7 +91,7 @@ def sequential_vmap(fun: Callable[..., Any]) -> custom_vmap:
     """A function that ``vmap`` runs on one example after the other, as :func:`tandem.map` does.
 
     Args:
-        fun: a function of trees of tensors, by position, that gives such a tree.
+        fun: a function of trees of tensors that gives such a tree.
 
     Returns:
         A :class:`custom_vmap`.
@@ -268,10 +267,7 @@ def _evened(size: int, leaves: Leaves, flags: list[bool], wanted: list[bool]) ->
 
 def _call(function: _Batchable, leaves: Leaves) -> Leaves:
     """Call a function at the innermost level among its arguments."""
-    values = [leaf for leaf in leaves if isinstance(leaf, LevelTensor)]
-    for value in values:
-        check_open(value)
-    level = max((value._level for value in values), key=lambda level: level.depth, default=None)
+    level = innermost(leaves)
     if level is None or (level.run is None and state.exclude & AUTOGRAD):
         return function.run(leaves)
     if level.run is not None:

@@ -20,7 +20,7 @@ from ..eager.node import zeros_of
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError, RuleError, ShapeError, TreeError
 from ..registry.values import describe
-from .custom_rules import Leaves, ReverseRule, call
+from .custom_rules import ForwardRule, Leaves, ReverseRule, call
 from .forward import jvp, linear_transpose
 from .reverse import root_at, stop_gradient
 
@@ -195,6 +195,16 @@ def _corrected(
         done += 1
 
 
+def _is_forward(leaves: Leaves) -> bool:
+    """Whether the innermost level that differentiates, among those of the values, is one of ``jvp``."""
+    levels = []
+    for leaf in leaves:
+        while isinstance(leaf, LevelTensor):
+            levels += [leaf._level] if leaf._level.run is None else []
+            leaf = leaf._payload
+    return bool(levels) and max(levels, key=lambda level: level.depth).forward is not None
+
+
 def _followed(matvec: Callable[[Any], Any], solve: Solve) -> Callable[[Any], Any]:
     """``solve`` as a function of the right-hand side, which is to be transposed as it stands."""
 
@@ -234,7 +244,13 @@ def _solve_constant(
             transposed = linear_transpose(matvec, like)
             return pytree.leaves(transpose_solve(lambda v: transposed(v)[0], outdef.unflatten(given)))
 
+    def push(given: Leaves, tangents: Leaves) -> tuple[Leaves, Leaves]:
+        filled = [zeros_of(x.spec) if t is None else t for x, t in zip(given, tangents)]
+        return forwards(given), forwards(filled)
+
     def forwards(given: Leaves) -> Leaves:
+        if _is_forward(given):  # without the transpose, which may be unknown
+            return call(ForwardRule("solve", owner, ahead, push), given)
         return call(
             ReverseRule("solve", owner, ahead, lambda g, _: (forwards(g), []), lambda _, g: backwards(g)),
             given,
