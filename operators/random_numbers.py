@@ -11,6 +11,7 @@ from typing import Any
 from .. import lazy
 from ..errors import ArgumentError, DTypeError, ShapeError, ValueArgumentError
 from ..registry.dtypes import (
+    COMPLEX,
     DEFAULT_FLOAT,
     DEFAULT_INT,
     FLOATS,
@@ -18,6 +19,7 @@ from ..registry.dtypes import (
     DType,
     bfloat16,
     check_range,
+    complex64,
     float16,
     float32,
     float64,
@@ -158,13 +160,14 @@ def uniform(key: Any, shape: Any, dtype: DType | None, minval: Any, maxval: Any)
     Args:
         key: a key, or several.
         shape: the shape of what is drawn for each key.
-        dtype: a float dtype; None: float32. The 16-bit ones are drawn in float32 and rounded.
+        dtype: a float dtype; None: float32. The 16-bit ones are drawn in float32 and rounded. Of a complex number both
+            parts are drawn, with variance 1/2 each.
 
     Returns:
         A tensor of that shape; with several keys, their axes come first. No number is beyond 6.8 (float64: 9.5).
 
     Raises:
-        DTypeError: no float dtype, or no key.
+        DTypeError: another dtype, or no key.
         ShapeError: no key, or a negative size.
 
     >>> td.random.normal(td.random.key(0), (3, 4)).shape
@@ -176,21 +179,37 @@ def uniform(key: Any, shape: Any, dtype: DType | None, minval: Any, maxval: Any)
         Sample((KEYS, 3), {"dtype": dtype}),
         Sample((KEY, 3)),
     ],
-    errors=lambda: [*key_errors(3), Bad((KEY, 3), TypeError, "floats", {"dtype": "complex64"})],
-    dtypes=FLOATS,
-    tolerance={"float16": 1e-3, "bfloat16": 1e-2, "float32": 1e-5, "float64": 1e-13},
+    errors=lambda: [*key_errors(3), Bad((KEY, 3), TypeError, "floats", {"dtype": "int32"})],
+    dtypes=FLOATS + COMPLEX,
+    tolerance={
+        "float16": 1e-3,
+        "bfloat16": 1e-2,
+        "float32": 1e-5,
+        "float64": 1e-13,
+        "complex64": 1e-5,
+        "complex128": 1e-13,
+    },
     method=False,
 )
 def normal(key: Any, shape: Any, dtype: DType | None) -> Any:
-    dtype = float_dtype("random_normal", dtype)
     lead = len(check_key("random_normal", key).shape) - 1
+    if dtype is not None and dtype.kind == "c":
+        wide = float32 if dtype is complex64 else float64
+        real, imag = _both(normal(key, (2, *shape), wide) * 0.5**0.5, lead)
+        return astype(real, dtype) + astype(imag, dtype) * 1j
+    dtype = float_dtype("random_normal", dtype)
     wide, width = (float64, 64) if dtype is float64 else (float32, 32)
-    words = random_bits(key, (2, *shape), bits=width)
-    plan = whole(words.shape)
-    one, two = (basic_index(words, (*plan[:lead], half, *plan[lead + 1 :])) for half in (0, 1))
+    one, two = _both(random_bits(key, (2, *shape), bits=width), lead)
     # all bits of the first word, so that the tail is long; never 0
     found = polar(cast(one, wide) * 2.0**-width + 2.0 ** -(width + 1), _fraction(two, wide))
     return astype(found, dtype, copy=False)
+
+
+def _both(x: Any, axis: int) -> tuple[Any, Any]:
+    """The two halves along an axis of length 2."""
+    plan = whole(x.shape)
+    one, two = (basic_index(x, (*plan[:axis], half, *plan[axis + 1 :])) for half in (0, 1))
+    return one, two
 
 
 # -- integers ----------------------------------------------------------------------------------------------------------

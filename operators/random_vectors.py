@@ -10,12 +10,15 @@ import numpy as np
 from .. import lazy
 from ..errors import ShapeError, ValueArgumentError
 from ..registry.dtypes import FLOATS, DType, float32, float64
+from ..registry.function import functions
+from ..registry.late import declare_promised
 from ..registry.values import TensorSpec
 from .batching import leading
 from .casting import astype
 from .contraction import matmul
 from .declare import Bad, Draw, Sample
 from .derivatives import NotDifferentiable, Rule
+from .exponential import sqrt
 from .kinds import composite, library
 from .random_continuous import RAISES, exponential
 from .random_gamma import CLOSE, generalized_normal, halves
@@ -23,6 +26,7 @@ from .random_keys import KEY, KEYS, key_errors
 from .random_numbers import computed_in, drawn_shape, float_dtype, normal, parameter
 from .rearrange import matrix_transpose
 from .rules import check_shape, spec_of
+from .selection import maximum, where
 from .triangles import tril
 
 references = lazy.Functions("operators.references_vectors")
@@ -202,6 +206,26 @@ orthonormal: Any = library(
 )
 
 
+def _linalg(name: str) -> Any:
+    declare_promised(f"td::linalg_{name}")
+    return functions[f"td::linalg_{name}"]
+
+
+def _root_by_eigh(x: Any) -> Any:
+    values, vectors = _linalg("eigh")(x)
+    rounding = np.finfo(spec_of(x).dtype.np).eps * spec_of(x).shape[-1]
+    values = where(values < -rounding * values[..., -1:], np.nan, values)
+    return vectors * sqrt(maximum(values, 0.0))[..., None, :]
+
+
+def _root_by_svd(x: Any) -> Any:
+    vectors, values, _ = _linalg("svd")(x)
+    return vectors * sqrt(values)[..., None, :]
+
+
+_ROOTS = {"cholesky": factor, "eigh": _root_by_eigh, "svd": _root_by_svd}
+
+
 # -- distributions -----------------------------------------------------------------------------------------------------
 def _normal_samples(dtype: DType) -> Iterable[Sample]:
     mean, cov = Draw((2,), -1, 1), Draw((2, 2), values=(2.0, 0.5, 0.5, 1.0), dtype=float32)
@@ -212,8 +236,8 @@ def _normal_samples(dtype: DType) -> Iterable[Sample]:
 
 
 @composite(
-    "random_multivariate_normal(Tensor key, Tensor mean, Tensor cov, SymInt[]? shape=None, ScalarType? dtype=None)"
-    " -> Tensor",
+    "random_multivariate_normal(Tensor key, Tensor mean, Tensor cov, SymInt[]? shape=None, ScalarType? dtype=None, "
+    "str method='cholesky') -> Tensor",
     doc="""Vectors of normal numbers with given means and covariances.
 
     Args:
@@ -222,6 +246,8 @@ def _normal_samples(dtype: DType) -> Iterable[Sample]:
         cov: a tensor of shape ``(..., n, n)`` of symmetric, positive definite matrices; NaN comes of others.
         shape: the shape of vectors to draw for each key, to which the leading axes broadcast; None: these.
         dtype: a float dtype; None: that of ``mean`` and ``cov``.
+        method: how the root of ``cov`` is found: ``"cholesky"``, or ``"eigh"`` or ``"svd"``, which are slower and take
+            matrices of lower rank too; of negative eigenvalues ``"svd"`` takes the magnitude.
 
     Returns:
         A tensor of that shape and one axis of ``n`` more; with several keys, their axes come first.
@@ -229,6 +255,7 @@ def _normal_samples(dtype: DType) -> Iterable[Sample]:
     Raises:
         DTypeError: no float dtype, or no key.
         ShapeError: no key, or shapes that do not fit.
+        ValueArgumentError: another method.
 
     >>> td.random.multivariate_normal(td.random.key(0), td.zeros(2), td.eye(2), (3,)).shape
     (3, 2)
@@ -241,14 +268,17 @@ def _normal_samples(dtype: DType) -> Iterable[Sample]:
         Bad((KEY, Draw((3,)), Draw((2, 2))), ValueError, "mean"),
         Bad((KEY, Draw((2,)), Draw((2, 2))), TypeError, "floats", {"dtype": "int32"}),
         Bad((KEY, Draw((2, 3)), Draw((3, 3))), ValueError, "broadcast", {"shape": (3,)}),
+        Bad((KEY, Draw((2,)), Draw((2, 2))), ValueError, "method", {"method": "lu"}),
     ],
     dtypes=FLOATS,
     tolerance=SUMS,
     autocast="float32",
     method=False,
 )
-def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any, dtype: DType | None) -> Any:
+def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any, dtype: DType | None, method: str) -> Any:
     name = "random_multivariate_normal"
+    if method not in _ROOTS:
+        raise ValueArgumentError(f"{name}: method is one of {', '.join(map(repr, _ROOTS))}, not {method!r}")
     one, two = spec_of(mean), _square(name, cov)
     if one.shape[-1:] != two.shape[-1:]:
         raise ShapeError(
@@ -259,7 +289,7 @@ def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any, dtype: DType 
     dtype = float_dtype(name, dtype, mean, cov)
     wide = computed_in(dtype)
     z = normal(key, (*lead, one.shape[-1]), wide)
-    spread = matmul(factor(parameter(cov, wide)), z[..., None])[..., 0]
+    spread = matmul(_ROOTS[method](parameter(cov, wide)), z[..., None])[..., 0]
     return astype(parameter(mean, wide) + spread, dtype, copy=False)
 
 

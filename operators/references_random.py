@@ -97,8 +97,13 @@ def _normal(key: Words, shape: Any, bits: int) -> Array:
 
 
 def random_normal(key: Array, shape: Any = (), dtype: Any = None) -> Array:
-    """Box and Muller's transform in float64."""
-    bits = 64 if dtype is not None and dtype.name == "float64" else 32
+    """Box and Muller's transform in float64; both parts of complex numbers are made of one key."""
+    bits = 64 if dtype is not None and dtype.name in ("float64", "complex128") else 32
+    if dtype is not None and dtype.name.startswith("complex"):
+        own = (shape,) if isinstance(shape, int) else tuple(shape)
+        return _each(
+            key, lambda one: np.tensordot((1, 1j), _normal(one, (2, *own), bits), 1) * 0.5**0.5
+        ).astype(dtype.np)
     return _each(key, lambda one: np.asarray(_normal(one, shape, bits))).astype(
         dtype.np if dtype else np.float32
     )

@@ -174,3 +174,43 @@ def test_even_integers_of_a_count_that_is_no_power_of_two():
 def test_wrong_parameters(call, error):
     with pytest.raises(error):
         call()
+
+
+# -- roots of covariances, complex numbers -----------------------------------------------------------------------------
+COVARIANCE = td.asarray([[2.0, 0.5, 1.0], [0.5, 1.0, 0.2], [1.0, 0.2, 1.5]])
+
+
+@pytest.mark.parametrize("method", ["cholesky", "eigh", "svd"])
+def test_ways_to_the_root_of_a_covariance(method):
+    mean = td.asarray([1.0, 2.0, 3.0])
+    x = host(R.multivariate_normal(KEY, mean, COVARIANCE, (50000,), method=method))
+    np.testing.assert_allclose(np.cov(x.T), host(COVARIANCE), atol=0.05)
+    np.testing.assert_allclose(x.mean(0), host(mean), atol=0.03)
+    jitted = td.jit(lambda cov: R.multivariate_normal(KEY, mean, cov, (50000,), method=method))
+    np.testing.assert_allclose(host(jitted(COVARIANCE)), x, rtol=1e-3, atol=1e-3)
+    flat = host(R.multivariate_normal(KEY, td.zeros(2), td.ones((2, 2)), (4,), method=method))
+    if method == "cholesky":
+        assert np.isnan(flat).all()
+    else:
+        np.testing.assert_allclose(flat[:, 0], flat[:, 1], atol=1e-3)
+    slope = td.grad(lambda cov: R.multivariate_normal(KEY, mean, cov, method=method).sum())(COVARIANCE)
+    assert np.isfinite(host(slope)).all()
+
+
+def test_no_covariance_has_negative_eigenvalues():
+    for method in ("cholesky", "eigh"):
+        assert np.isnan(host(R.multivariate_normal(KEY, td.zeros(2), -td.eye(2), method=method))).all()
+    with pytest.raises(ValueError, match="method is one of 'cholesky', 'eigh', 'svd', not 'qr'"):
+        R.multivariate_normal(KEY, td.zeros(2), td.eye(2), method="qr")
+
+
+@pytest.mark.parametrize("dtype", [td.complex64, td.complex128])
+def test_complex_normal_numbers(dtype):
+    x = host(R.normal(KEY, (50000,), dtype))
+    assert x.dtype == dtype.np
+    for part in (x.real, x.imag):
+        assert abs(part.var() - 0.5) < 0.01 and abs(part.mean()) < 0.02
+    assert abs(np.corrcoef(x.real, x.imag)[0, 1]) < 0.02
+    np.testing.assert_allclose(
+        host(td.jit(lambda key: R.normal(key, (5,), dtype))(KEY)), host(R.normal(KEY, (5,), dtype))
+    )
