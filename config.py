@@ -33,6 +33,13 @@ def _boolean(text: str) -> bool:
     raise ValueError("expected 1 or 0")
 
 
+def _not_negative(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise ValueError("must be at least 0")
+    return number
+
+
 def _positive(text: str) -> int:
     number = int(text)
     if number < 1:
@@ -111,6 +118,13 @@ FLAGS: tuple[Flag, ...] = (
         "recycle device memory; 0 gives every block back at once, for compute-sanitizer",
         _boolean,
     ),
+    Flag(
+        "cuda_graphs",
+        "TANDEM_CUDA_GRAPHS",
+        0,
+        "kernels of a compiled function from which it is replayed as one CUDA graph; 0: never",
+        _not_negative,
+    ),
 )
 
 
@@ -127,6 +141,7 @@ class Flags:
     missing_derivative: str
     specializations: int
     cuda_caching: bool
+    cuda_graphs: int
 
     def __init__(self) -> None:
         for flag in FLAGS:

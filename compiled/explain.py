@@ -106,6 +106,8 @@ def _context(item: Specialization) -> list[str]:
     variables = [f"  {guard}" for guard in item.externals]
     paths = [item.paths[item.moving[place]] for place in item.outputs.written]
     written = [f"arguments written after the call: {', '.join(paths)}"] if paths else []
+    if hasattr(item.executable, "launching"):
+        written.append(item.executable.launching)
     if item.derivative is not None:
         written += item.derivative.split.lines()
     lines = ["captured tensors, read at each call:", *tensors] if tensors else []

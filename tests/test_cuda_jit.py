@@ -2,6 +2,7 @@
 the driver (no GPU is used)."""
 
 import ctypes
+import gc
 import itertools
 import os
 import sys
@@ -554,6 +555,60 @@ def test_a_launch_refused_in_machine_code_raises(cuda):  # noqa: F811
     table[0] = good
     assert cuda.host_live_blocks() == blocks
     assert f(x).tolist() == want
+
+
+# -- CUDA graphs -------------------------------------------------------------------------------------------------------
+def many(x, s):
+    a = td.softmax(x * s, axis=0)
+    b = td.softmax(a + 1, axis=1)
+    return a, td.sum(b) + td.max(a, axis=0)
+
+
+def test_replayed_graphs_give_the_same(cuda):  # noqa: F811
+    x, y = random(40, 30), random(40, 30, seed=1)
+    plain = td.jit(many)
+    plain(x, 1.0)
+    with td.config.override(cuda_graphs=2):
+        replayed = td.jit(many)
+        before = cuda.host_count(b"graph launch")
+        kept = []
+        for n in range(50):
+            given = (y if n % 2 else x), n / 10
+            kept.append((replayed(*given), plain(*given)))
+        assert cuda.host_count(b"graph launch") == before + 50
+        for ours, theirs in kept:  # fresh results for each call
+            assert [on_cpu(r).tolist() for r in ours] == [on_cpu(r).tolist() for r in theirs]
+        with td.cuda.Stream():
+            assert [r.tolist() for r in replayed(x, 1.0)] == [r.tolist() for r in plain(x, 1.0)]
+        assert "one CUDA graph" in replayed.explain(x, 1.0)
+        assert "one after the other" in plain.explain(x, 1.0)
+        few = td.jit(lambda x: x + 1)
+        few(x)
+        assert "one after the other" in few.explain(x)  # one kernel
+        mixed = td.jit(lambda x: many(x @ x.T, 1.0))
+        mixed(x)
+        assert "one after the other" in mixed.explain(x)  # a library call in it
+    graphs = cuda.host_count(b"graph")
+    del replayed, kept, ours, theirs
+    gc.collect()
+    assert cuda.host_count(b"graph") < graphs
+
+
+def test_a_refused_replay_raises(cuda):  # noqa: F811
+    x = random(40, 30)
+    with td.config.override(cuda_graphs=2):
+        f = td.jit(many)
+        want = [r.tolist() for r in f(x, 1.0)]
+        table, refuses = (
+            f._specializations[0].executable.launches,
+            ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 701),
+        )
+        for place in (0, 2):
+            good, table[place] = table[place], ctypes.cast(refuses, ctypes.c_void_p).value
+            with pytest.raises(errors.CudaError, match="cuGraphLaunch: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"):
+                f(x, 1.0)
+            table[place] = good
+        assert [r.tolist() for r in f(x, 1.0)] == want
 
 
 # -- what is shown -----------------------------------------------------------------------------------------------------

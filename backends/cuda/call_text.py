@@ -12,6 +12,7 @@ from ...tracer.graph import Value
 from ..cpu.compile import CALLBACKS, MAIN, MainWriter, loaded
 from .emit.fused import write_cuda
 from .emit.kernel import WORKSPACE, CudaKernel
+from .graphs import EXEC, FIRST, GO
 
 ALIGNMENT = 256
 LAUNCH, STREAM = 0, 1  # behind the table of constants and callables: the table of launches, the stream
@@ -39,14 +40,20 @@ class CallWriter(MainWriter):
     executable's does, the addresses being the device's; then the table of launches (the driver's ``cuLaunchKernel``,
     then the handle of each kernel) and the stream.
 
+    Args:
+        lowered: the graph.
+        replays: whether the kernels are the nodes of a CUDA graph, which is launched at the end; the table of launches
+            is then that of :class:`.graphs.Replay`.
+
     Attributes:
         launched: the kernels, in the order of their launches.
         nodes: those that eager kernels serve, in the order of the table of callables.
         workspace: bytes of scratch memory: intermediates, then what a kernel needs while it runs.
     """
 
-    def __init__(self, lowered: Lowered):
+    def __init__(self, lowered: Lowered, replays: bool = False):
         super().__init__(lowered)
+        self.replays = replays
         self.launched: list[CudaKernel] = []
         self.nodes: list[NodeStep] = []
         self.most = 1  # parameters of a launch
@@ -76,9 +83,25 @@ class CallWriter(MainWriter):
                 f"  %place{place} = getelementptr i8, ptr %places, i64 {8 * place}",
                 f"  store ptr %value{place}, ptr %place{place}",
             ]
+        head += self._replay_head() if self.replays else []
         main = [f"define i32 @{MAIN}(ptr %buffers, ptr %scalars) {{", "entry:", *head, *self.lines]
         helpers = CALLBACKS if self.callbacks else ""
-        return "\n".join([helpers, *main, "  ret i32 0", "}", str(self.module)])
+        end = (
+            ["  %done = call i32 %go(ptr %graph, ptr %stream)", "  ret i32 %done"]
+            if self.replays
+            else ["  ret i32 0"]
+        )
+        return "\n".join([helpers, *main, *end, "}", str(self.module)])
+
+    def _replay_head(self) -> list[str]:
+        return [
+            *loaded("%graph", "%launches", EXEC),
+            *loaded("%go", "%launches", GO),
+            "  %node = alloca [9 x i64]",
+            "  store [9 x i64] zeroinitializer, ptr %node",
+            "  %node_places = getelementptr i8, ptr %node, i64 40",
+            "  store ptr %places, ptr %node_places",
+        ]
 
     def called_back(self, step: NodeStep, number: int) -> list[str]:
         """Instructions that call a node's eager kernel, which puts its work into the same stream."""
@@ -101,16 +124,35 @@ class CallWriter(MainWriter):
                 f"  %s{number}_{place} = load i64, ptr %s{number}_{place}a",
                 f"  store i64 %s{number}_{place}, ptr %value{place}",
             ]
-        sizes = ", ".join(f"i32 {size}" for size in (*kernel.grid, *kernel.block, kernel.shared))
         self.lines += [
-            *loaded(f"%h{number}", "%launches", 1 + number),
-            f"  %c{number} = call i32 %driver(ptr %h{number}, {sizes}, ptr %stream, ptr %places, ptr null)",
+            *(self._set(kernel, number) if self.replays else self._queue(kernel, number)),
             f"  %e{number} = icmp ne i32 %c{number}, 0",
             f"  br i1 %e{number}, label %refused{number}, label %queued{number}",
             f"refused{number}:",
             f"  ret i32 %c{number}",
             f"queued{number}:",
         ]
+
+    def _queue(self, kernel: CudaKernel, number: int) -> list[str]:
+        sizes = ", ".join(f"i32 {size}" for size in (*kernel.grid, *kernel.block, kernel.shared))
+        return [
+            *loaded(f"%h{number}", "%launches", 1 + number),
+            f"  %c{number} = call i32 %driver(ptr %h{number}, {sizes}, ptr %stream, ptr %places, ptr null)",
+        ]
+
+    def _set(self, kernel: CudaKernel, number: int) -> list[str]:
+        """Hand a node's parameters over: a CUDA_KERNEL_NODE_PARAMS (function, sizes, where the values lie)."""
+        lines = [*loaded(f"%n{number}", "%launches", FIRST + 2 * number)]
+        lines += [
+            *loaded(f"%h{number}", "%launches", FIRST + 2 * number + 1),
+            f"  store ptr %h{number}, ptr %node",
+        ]
+        for place, size in enumerate((*kernel.grid, *kernel.block, kernel.shared)):
+            lines += [
+                f"  %z{number}_{place} = getelementptr i8, ptr %node, i64 {8 + 4 * place}",
+                f"  store i32 {size}, ptr %z{number}_{place}",
+            ]
+        return [*lines, f"  %c{number} = call i32 %driver(ptr %graph, ptr %n{number}, ptr %node)"]
 
     def _own_workspace(self) -> str:
         """The register with the address of what kernels need while they run."""

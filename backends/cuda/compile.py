@@ -6,10 +6,11 @@ import ctypes
 import functools
 from typing import Any
 
+from ... import config
 from ...lowering.lowered import Backend, Lowered, register_backend
 from ...lowering.report import describe_group
 from ...lowering.resolve import Target
-from ...lowering.steps import KernelStep
+from ...lowering.steps import KernelStep, is_empty
 from ...registry.dtypes import DType
 from ...registry.keys import DispatchKey
 from ...tracer.graph import Graph
@@ -25,6 +26,7 @@ from .devices import device_of
 from .emit.kernel import module_source
 from .emit.types import CTYPE
 from .executable import CudaExecutable
+from .graphs import Replay
 from .modules import kernel_functions
 from .products import product_reason
 
@@ -67,16 +69,22 @@ class Tables:
 def compile_lowered(lowered: Lowered) -> CudaExecutable:
     """Compile a lowered graph, or load its code from the disk cache."""
     at = device_of(lowered.device)
-    writer = CallWriter(lowered)
-    text = writer.write()
+    kernels = [step for step in lowered.steps if isinstance(step, KernelStep) and not is_empty(step)]
+    limit = config.flags.cuda_graphs
+    replays = 0 < limit <= len(kernels) and all(isinstance(step, KernelStep) for step in lowered.steps)
+    writer = CallWriter(lowered, replays)
+    code = _shared(writer.write())
     constants = [to_device(tensor._array, at.index) for _, tensor in lowered.folded]
     tables = Tables(constants, [serving(step, at.index) for step in writer.nodes])
     handles = kernel_functions(writer.launched, at.index) if writer.launched else []
+    plan = call_plan(lowered, code[MAIN], tables)._replace(workspace=writer.workspace)
+    if replays:
+        words = sum(p.weak is None for p in plan.parameters) + len(plan.storages) + 4
+        replay = Replay(at, handles, code[MAIN], words, len(plan.parameters), tables.address)
+        return CudaExecutable(lowered, plan, at, replay.table, replay, (code, tables))
     launch = tools.toolkit().driver.address("cuLaunchKernel")
     launches = (ctypes.c_void_p * (1 + len(handles)))(launch, *handles)
-    code = _shared(text)
-    plan = call_plan(lowered, code[MAIN], tables)._replace(workspace=writer.workspace)
-    return CudaExecutable(lowered, plan, at, launches, (code, tables))
+    return CudaExecutable(lowered, plan, at, launches, None, (code, tables))
 
 
 @functools.lru_cache(maxsize=256)

@@ -66,6 +66,8 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "cuEventSynchronize": (HANDLE,),
     "cuEventElapsedTime": (OUT, HANDLE, HANDLE),
     "cuEventDestroy_v2": (HANDLE,),
+    "cuGraphCreate": (OUT, UINT),
+    "cuGraphAddKernelNode_v2": (OUT, HANDLE, OUT, SIZE, OUT),
     "cuGraphInstantiateWithFlags": (OUT, HANDLE, U64),
     "cuGraphLaunch": (HANDLE, HANDLE),
     "cuGraphUpload": (HANDLE, HANDLE),

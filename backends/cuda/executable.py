@@ -34,13 +34,14 @@ class CudaExecutable:
         plan: how to call it; see :class:`.CallPlan` and :class:`.call_text.CallWriter`.
         lowered: what it was compiled from.
         at: the device.
-        launches: the driver's launch function, then the handles of the kernels.
+        launches: the driver's launch function, then the handles of the kernels; or what a replay needs.
+        replay: the CUDA graph that is replayed, if it is.
         fresh: the layouts of the results to allocate.
     """
 
-    def __init__(self, lowered: Lowered, plan: CallPlan, at: Device, launches: Any, keep: Any):
+    def __init__(self, lowered: Lowered, plan: CallPlan, at: Device, launches: Any, replay: Any, keep: Any):
         self.lowered, self.plan, self.at = lowered, plan, at
-        self.launches, self._keep = launches, keep
+        self.launches, self.replay, self._keep = launches, replay, keep
         self._main = _MAIN(plan.address)
         self.fresh = [contiguous_layout(spec.shape, spec.dtype, at.index) for spec in plan.storages]
         self._arrays = sum(p.weak is None for p in plan.parameters)
@@ -82,11 +83,18 @@ class CudaExecutable:
         )
         code = self._main(ctypes.addressof(table), ctypes.addressof(scalars))
         if code:
-            raise at.driver.fault("cuLaunchKernel", code)
+            raise at.driver.fault("cuLaunchKernel" if self.replay is None else "cuGraphLaunch", code)
         for array in (*arrays, *plan.constants):
             if array.buffer.pool is None or array.buffer.pool.stream is not stream:
                 array.buffer.used_by(stream)
         return [self._result(place, given, fresh) for place in range(len(plan.outputs))]
+
+    @property
+    def launching(self) -> str:
+        """How its kernels get into the stream, in words."""
+        if self.replay is not None:
+            return "its kernels are replayed as one CUDA graph"
+        return "its kernels are launched one after the other"
 
     def entry(self) -> DeviceEntry:
         """What machine code needs to call it on the thread's current stream."""

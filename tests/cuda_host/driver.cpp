@@ -374,6 +374,11 @@ Status cuStreamEndCapture(Stream *stream, Graph **out) {
     stream->capture = nullptr;
     return OK;
 }
+Status cuGraphCreate(Graph **out, unsigned) { *out = new Graph(); return OK; }
+Status cuGraphAddKernelNode_v2(Node **out, Graph *graph, Node *const *, size_t, const Params *params) {
+    graph->nodes.push_back(*out = record(params->func, params->grid, params->block, params->shared, params->params));
+    return OK;
+}
 Status cuGraphInstantiateWithFlags(Graph **out, Graph *graph, unsigned long long) {
     *out = new Graph();  // its nodes remember which they were made of
     for (Node *node : graph->nodes) (*out)->nodes.push_back(copy(node));
