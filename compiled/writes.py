@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..eager.inplace import check_writable
+from ..eager.recompute import draws
 from ..eager.tensor import Tensor, storage_of
 from ..eager.transfer import overwrite
 from ..errors import UnsupportedError
@@ -63,6 +64,8 @@ def _may_share(one: Tensor, other: Tensor) -> bool:
 def check(name: str, parameters: Sequence[Any], written: Sequence[int]) -> None:
     """Refuse to write into read-only memory, or into memory that another argument shares.
 
+    What is written is a generator's state, for example; a checkpointed function that runs again finds it as it was.
+
     Raises:
         UnsupportedError: it is so.
     """
@@ -73,6 +76,7 @@ def check(name: str, parameters: Sequence[Any], written: Sequence[int]) -> None:
             f"{name} writes into an argument whose memory another argument, or a tensor that it captures, shares; call "
             "the jitted function itself, which then runs its Python code"
         )
+    draws(*[parameters[place] for place in written])
 
 
 def write_back(parameters: Sequence[Any], values: Sequence[tuple[int, Any]]) -> None:

@@ -16,6 +16,7 @@ from ..operators.random_typed import Key
 from ..registry.dtypes import int64, uint32
 from .batched.tensor import wrap_batched
 from .levels import stack
+from .recompute import draws
 from .tensor import Tensor, wrap
 
 CHOICES = ("error", "same", "different")
@@ -107,6 +108,7 @@ class Generator:
         found = self._state
         for entrance in entrances:
             found = entrance(found)
+        draws(found)
         return found
 
     def key(self) -> Key:

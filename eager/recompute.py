@@ -39,10 +39,11 @@ _serials = itertools.count()
 
 
 class _Frames(threading.local):
-    """The runs with a policy in this thread, outermost first."""
+    """The runs in this thread: those with a policy, outermost first, and all of them, which see what is drawn."""
 
     def __init__(self) -> None:
         self.stack: list[Frame] = []
+        self.running: list[Frame] = []
 
 
 _frames = _Frames()
@@ -56,6 +57,13 @@ def unwatched() -> Iterator[None]:
         yield
     finally:
         _frames.stack = before
+
+
+def draws(*states: Any) -> None:
+    """Tell the runs in this thread that what is written here, as a generator's state is, will be so in each run."""
+    for frame in _frames.running:
+        for written in states:
+            frame.draws(written)
 
 
 class Frame:
@@ -78,18 +86,49 @@ class Frame:
         self._count = 0
         self._states: list[Any] | None = None
         self._ops: list[Any] = []
+        self._drawn: dict[
+            int, tuple[Any, Any]
+        ] = {}  # states of generators, and what they were before the first run
 
     def run(self) -> Any:
         """Run the function; what its nodes have saved is dropped."""
         start = next(sequence)
         args, kwargs = self._given
-        with self._watched():
+        with self._running(), self._watched():
             out = self._fun(*args, **kwargs)
         nodes = nodes_since(start, out)
         self._ops = [node.op for node in nodes]
         for index, node in enumerate(nodes):
             node.drop(Dropped(self, index))
         return out
+
+    def draws(self, written: Any) -> None:
+        """Keep what a generator's state is when the first run begins to draw from it."""
+        if not self._is_again and id(written) not in self._drawn:
+            with adjusted(exclude=MODE):
+                self._drawn[id(written)] = written, written.clone()
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """Be told of the generators that are used."""
+        _frames.running.append(self)
+        try:
+            yield
+        finally:
+            _frames.running.remove(self)
+
+    @contextmanager
+    def _as_drawn(self) -> Iterator[None]:
+        """Have the generators that were used be as they were; the second run draws what the first one drew."""
+        drawn = [item for item in self._drawn.values() if not _is_over(item[0])]
+        now = [(written, first, written.clone()) for written, first in drawn]
+        for written, first, _ in now:
+            written[...] = first
+        try:
+            yield
+        finally:
+            for written, _, last in now:
+                written[...] = last
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
@@ -131,7 +170,7 @@ class Frame:
         self._is_again = True
         before = set_keys(*self._keys)
         try:
-            with reopened(self._levels, self._floor):
+            with self._as_drawn(), reopened(self._levels, self._floor):
                 args, kwargs = self._given
                 if state.include & TRACING:
                     args, kwargs = pytree.map_tree(_apart, (args, kwargs))
@@ -207,6 +246,11 @@ def _apart(leaf: Any) -> Any:
     if not isinstance(leaf, Tensor) or not leaf.dtype.is_inexact:
         return leaf
     return by_name("recompute_barrier")(leaf, float(next(_serials) % 1024))
+
+
+def _is_over(state: Any) -> bool:
+    """Whether a generator's state was that of a trace which has ended: of a jitted function inside."""
+    return bool(getattr(getattr(state, "_trace", None), "finished", False))
 
 
 def nodes_since(start: int, out: Any) -> list[Node]:

@@ -35,13 +35,17 @@ def check_positions(what: str, fun: Any, argnums: Any) -> tuple[int, ...]:
 
 
 def check_given(name: str, positions: tuple[int, ...], args: tuple[Any, ...]) -> None:
-    """Refuse a call that lacks an argument to differentiate by."""
+    """Refuse a call that lacks an argument to differentiate by, and one that would differentiate twice by one."""
     for position in positions:
         if not -len(args) <= position < len(args):
             raise ArgumentError(
                 f"{name}: argnums={position}, and the call has {len(args)} positional arguments; pass what is "
                 "differentiated by position"
             )
+    if len({position % len(args) for position in positions}) < len(positions):
+        raise ArgumentError(
+            f"{name}: argnums={positions} names an argument of the {len(args)} positional ones twice"
+        )
 
 
 def tensor_leaves(
