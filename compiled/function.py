@@ -15,6 +15,7 @@ from ..eager.level_stack import named_axes, stack
 from ..eager.levels import Level, LevelTensor, unwrap
 from ..eager.tensor import Tensor
 from ..eager.transfer import UNCOMPILED
+from ..errors import ArgumentError
 from ..operators.devices import assuming
 from ..registry.keys import AUTOGRAD, autograd_keys
 from ..registry.native_type import NativeCallable, accept_entries
@@ -180,7 +181,19 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         if self._methods_self and bound.treedef.children[0].kind is None and bound.leaves:
             first, *rest = bound.leaves
             return (leaf_key(first, identity=True), *map(leaf_key, rest))
-        return tuple([leaf_key(leaf) for leaf in bound.leaves])
+        try:
+            return tuple([leaf_key(leaf) for leaf in bound.leaves])
+        except ArgumentError as fault:
+            raise self._located(bound, fault) from None
+
+    def _located(self, bound: Bound, fault: ArgumentError) -> ArgumentError:
+        """The error that a leaf was refused with, with the path of that leaf."""
+        for path, leaf in zip(self._arguments.paths(bound.treedef), bound.leaves):
+            try:
+                leaf_key(leaf)
+            except ArgumentError:
+                return type(fault)(f"{self._arguments.name}: argument {path}: {fault}")
+        return fault
 
     def _find(self, bound: Bound, keys: Keys) -> tuple[Specialization | None, Any]:
         """The specialization whose guards hold for a call, and the call's derived scalars."""

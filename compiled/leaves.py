@@ -189,7 +189,7 @@ def leaf_key(value: Any, identity: bool = False) -> tuple[Any, ...]:
     if identity:
         return ("same", type(value), Same(value))
     raise ArgumentError(
-        f"an argument is a {type(value).__name__}; jit takes tensors, NumPy arrays, Python numbers, strings, "
+        f"a {type(value).__name__} is given; jit takes tensors, NumPy arrays, Python numbers, strings, "
         "functions and containers of them (dict, list, tuple, namedtuple, dataclass). Name the argument in "
         "static_argnames if it is hashable and seldom changes, or make its class a container with "
         "td.pytree.register_pytree_node"

@@ -288,6 +288,10 @@ def _has_numpy(obj: Any) -> bool:
 
 def _check_elements(array: np.ndarray[Any, Any], obj: Any) -> None:
     if array.dtype.kind == "O":
+        if isinstance(obj, np.ndarray):
+            raise DTypeError(
+                "asarray: a NumPy array of dtype object has no dtype of tandem; say it: x.astype(float)"
+            )
         strange = [item for item in array.flat if not isinstance(item, SCALARS)]
         if not strange:
             raise ScalarOverflowError(f"asarray: an integer in {describe(obj)} does not fit any dtype")

@@ -158,3 +158,22 @@ def test_forward_mode_needs_no_transpose():
     np.testing.assert_allclose(batch[0].numpy(), same.numpy(), rtol=1e-5)
     with pytest.raises(td.errors.RuleError, match="transpose_solve"):
         td.grad(lambda a: f(a, B).sum())(A)
+
+
+# -- arguments that are refused ----------------------------------------------------------------------------------------
+def test_a_refused_argument_is_named_by_its_path():
+    @td.jit
+    def f(x, params):
+        return x
+
+    with pytest.raises(
+        TypeError, match=r"f: argument params\['w'\]\[1\]: a object is given; jit takes tensors"
+    ):
+        f(1.0, {"w": [2.0, object()]})
+
+
+def test_arrays_of_objects_are_a_matter_of_dtype():
+    objects = np.array([1, 2, 3], dtype=object)
+    for call in (td.asarray, td.grad(lambda x: x.sum()), td.vmap(lambda x: x), td.jit(lambda x: x)):
+        with pytest.raises(TypeError, match="dtype"):
+            call(objects)
