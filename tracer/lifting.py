@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import UnsupportedError
+from ..operators.devices import assumed
 from ..registry.operator import Operator
 from ..registry.source import source_line
 from ..registry.values import TensorBase
@@ -57,4 +58,7 @@ def add_node(trace: Trace, op: Operator, args: tuple[Any, ...], kwargs: dict[str
             f"{op.schema.name} would give a tensor on the device 'meta' inside a jitted function, and compiled code "
             "has nothing to compute there; call the function with meta arguments, and it runs on them as it is"
         )
+    place = op.binder.device_argument
+    if place and specs and assumed(None):
+        kwargs = {**kwargs, place: specs[0].device}
     return trace.graph.add_node(op, args, kwargs, specs, source_line()), result

@@ -53,7 +53,7 @@ def _movable(node: Node) -> bool:
 def _move(node: Node, device: str) -> None:
     """Let the results of a node, which nobody else has yet, lie on a device."""
     name: Any = node.op.binder.device_argument
-    if name and name in node.kwargs:
+    if name:
         node.kwargs[name] = device
     for output in node.outputs:
         output.spec = output.spec._replace(device=device)
