@@ -12,8 +12,8 @@ FAMILIES: dict[str, str] = {
     ),
     "linalg": (
         "linalg_solve_stack linalg_solve linalg_inv linalg_det linalg_slogdet linalg_pinv linalg_matrix_power "
-        "linalg_cholesky linalg_eig linalg_eigvals linalg_eigh linalg_eigvalsh linalg_svd linalg_svdvals linalg_qr linalg_vector_norm "
-        "linalg_matrix_norm linalg_norm linalg_matrix_rank"
+        "linalg_cholesky linalg_eig linalg_eigvals linalg_eigh linalg_eigvalsh linalg_svd linalg_svdvals linalg_qr "
+        "linalg_vector_norm linalg_matrix_norm linalg_norm linalg_matrix_rank"
     ),
     "operators.activation": (
         "gelu_erf gelu_tanh .relu .sigmoid .silu .softplus .gelu .leaky_relu .elu .relu_ .sigmoid_ .silu_ "
