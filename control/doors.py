@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import lazy
 from ..errors import ArgumentError, ValueArgumentError
 from ..registry.values import describe
@@ -107,7 +109,7 @@ def fori_loop(
     only when a compiled function runs it is a ``while_loop``, which has no reverse mode.
 
     Args:
-        lower: the first index.
+        lower: the first index; a NumPy integer is taken as a Python int.
         upper: one past the last.
         body_fun: from an index (an integer tensor of shape ``()``) and the value to the next value.
         init_val: the first value, a pytree.
@@ -127,6 +129,7 @@ def fori_loop(
     tensor(10)
     """
     _check_functions("fori_loop", body_fun=body_fun)
+    lower, upper = (int(bound) if isinstance(bound, np.integer) else bound for bound in (lower, upper))
     if unroll is not None:
         _check_unroll("fori_loop", unroll)
         if unroll and (type(lower) is not int or type(upper) is not int):

@@ -58,6 +58,11 @@ class DType:
         return self.np
 
     @property
+    def type(self) -> Any:
+        """The class of NumPy's numbers of this type, as in ``x.dtype.type(0)``."""
+        return self.np.type
+
+    @property
     def is_floating(self) -> bool:
         """Whether values are real floating-point numbers."""
         return self.kind == "f"

@@ -104,3 +104,9 @@ def test_hints_change_nothing_and_bad_modes_are_refused():
         x.at[0, 0].get(mode="clip")
     with pytest.raises(TypeError, match="unexpected keyword"):
         x.at[0].set(1.0, fill_value=1.0)
+
+
+def test_numbers_of_the_dtype_of_a_tensor():
+    for dtype in (td.float32, td.int8, td.bool_, td.complex64, td.bfloat16):
+        number = td.ones(1, dtype=dtype).dtype.type(0)
+        assert td.asarray(number).dtype is dtype and number == 0

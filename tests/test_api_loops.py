@@ -119,6 +119,7 @@ def test_unroll_of_fori_loop():
     for unroll in (None, 0, 2, True, False):
         assert td.fori_loop(0, 5, lambda i, c: c + i, 0, unroll=unroll).item() == 10
     assert td.fori_loop(0, td.asarray(5), lambda i, c: c + i, 0, unroll=False).item() == 10
+    assert td.fori_loop(np.int16(0), np.int64(5), lambda i, c: c + i, 0, unroll=2).item() == 10
     for upper, unroll in ((5, -1), (5, 1.5), (td.asarray(5), 2)):
         with pytest.raises(ValueError, match="unroll"):
             td.fori_loop(0, upper, lambda i, c: c + i, 0, unroll=unroll)
