@@ -198,7 +198,6 @@ def test_key_paths_of_every_container():
         ([Setting((1,))], [Setting((2,))], r"\[0\]"),
         (collections.OrderedDict(a=1), {"a": 1}, "OrderedDict"),
     ],
-    ids=str,
 )
 def test_errors_name_the_first_difference(one, two, where):
     """Everything that holds two trees against each other says where they differ, and of which types it is."""
