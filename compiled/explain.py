@@ -80,7 +80,9 @@ def _leaf(path: str, old: LeafGuard, new: LeafGuard) -> str:
         return ""
     if old.kind in ("tensor", "array") and old.kind == new.kind:
         parts = [("shape", old.shape, new.shape), ("dtype", old.dtype, new.dtype)]
-        parts += [("contiguity", old.contiguous, new.contiguous), ("key set", old.keys, new.keys)]
+        parts += [("contiguity", old.contiguous, new.contiguous), ("device", old.device, new.device)]
+        if old.device == new.device:
+            parts.append(("key set", old.keys, new.keys))
         return f"argument {path}: " + ", ".join(f"{what} was {a}, now {b}" for what, a, b in parts if a != b)
     return f"argument {path} was {old}, now {new}"
 

@@ -16,6 +16,7 @@ from cuda_host.fixture import cuda  # noqa: F401
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from optable import arrays_of, check, expected, generator, replace, rows, table
 from tandem import errors
+from tandem.backends.cuda.compiler import nvrtc_image
 from tandem.backends.cuda.executable import CudaExecutable
 from tandem.backends.cuda.tensor import CudaTensor
 from tandem.lowering.lowered import Interpreted
@@ -163,6 +164,8 @@ def test_a_call():
 
 def test_devices_are_kept_apart():
     f = td.jit(lambda x: x + 1)
+    f(td.ones(3))
+    assert "device was cpu, now cuda:1" in f.explain(td.ones(3, device="cuda:1"))
     for device in ("cuda:0", "cuda:1", "cpu"):
         assert f(td.ones(3, device=device)).device == device
     with td.cuda.device(1):
@@ -650,3 +653,13 @@ def test_what_was_lowered_for_cuda_runs_there():
     g = td.jit(lambda x: td.exp(x) + td.ones(4) + td.arange(4) * 0)
     compiled = g.lower(td.ones(4), device="cuda").compile()
     assert compiled(td.zeros(4, device="cuda")).tolist() == [2.0] * 4
+
+
+@native
+@pytest.mark.parametrize("architecture", [80, 90, 100])
+def test_the_module_of_a_model_is_taken_by_nvrtc(architecture):
+    pytest.importorskip("cupy", reason="NVRTC comes through cupy: pip install 'tandem-dispatch[cuda]'")
+    for loss, arguments in ((mlp, mlp_arguments), (block, block_arguments)):
+        given_ = replace(arguments(), np.ndarray, td.asarray)
+        source = td.jit(td.value_and_grad(loss)).lower(*given_, device="cuda").cuda_source()
+        assert nvrtc_image(source, f"sm_{architecture}")[:4] == b"\x7fELF"
