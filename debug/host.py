@@ -59,7 +59,7 @@ def host_call(
 
 def as_array(value: Any) -> Any:
     """What a Python function gets for a value: an ndarray of its own, or a number."""
-    return np.array(value.detach().numpy()) if isinstance(value, Tensor) else value
+    return np.array(value.detach()._host("a Python function")) if isinstance(value, Tensor) else value
 
 
 # -- results -----------------------------------------------------------------------------------------------------------
