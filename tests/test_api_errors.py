@@ -71,7 +71,9 @@ def test_axes_that_are_not_there(kind):
 
 
 def test_sizes_are_named_with_their_places():
-    with pytest.raises(ValueError, match="3 in argument 0 along axis 0, 4 in keyword argument 'y' along axis 0"):
+    with pytest.raises(
+        ValueError, match="3 in argument 0 along axis 0, 4 in keyword argument 'y' along axis 0"
+    ):
         td.vmap(lambda x, y: x)(X, y=td.ones((4, 2)))
 
 

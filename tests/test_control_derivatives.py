@@ -219,7 +219,7 @@ def test_products_leave_the_backward_loop():
     gradient = td.grad(loss, (0, 1, 2))
     lowered = td.jit(gradient).lower(W, H, XS)
     if config.flags.native:
-        assert str(lowered.kernels()).count("blas: control::sum_products") == 2  # the first step, and all others at once
+        assert str(lowered.kernels()).count("blas: control::sum_products") == 2  # first, and the others
 
 
 STEPS = {

@@ -39,7 +39,9 @@ def host() -> Host:
     size = 64 if wide else 32 if features.get("avx2") else 16
     usable = tuple((letter, n) for letter, need, n in _VARIANTS if features.get(need) and n <= size)
     variants = usable if _libmvec() is not None else ()
-    return Host(size, bool(features.get("f16c")), variants, size == 64, size >= 32 and bool(features.get("fma")))
+    return Host(
+        size, bool(features.get("f16c")), variants, size == 64, size >= 32 and bool(features.get("fma"))
+    )
 
 
 @cache
