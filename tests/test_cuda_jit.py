@@ -260,6 +260,13 @@ def test_writes_are_written_back():
         f(td.broadcast_to(y[0], (3, 4)), y)
 
 
+def test_callbacks_get_the_elements(capsys):
+    x = random(3)
+    td.jit(lambda x: td.debug.print("here: {}", x * 0))(x)
+    td.synchronize("cuda")
+    assert "here: [0." in capsys.readouterr().out.replace("-", "")
+
+
 def test_captured_tensors_are_read_at_each_call():
     w = random(4)
     f = td.jit(lambda x: x * w)
