@@ -53,10 +53,8 @@ def gather(target: Any) -> list[Any] | None:
     Returns:
         Its members, the root first; None if they cannot be known, or one of them has a history.
     """
-    if type(target) is not Tensor or target._storage is None:
-        return None
-    found = _neighbours(target)
-    if references(target) != len(found) + saved_count(target._storage) + LOOKING:
+    found = in_memory(target)
+    if found is None:
         return None
     if is_detached(target) and len(found) > 1:
         return None
@@ -64,12 +62,26 @@ def gather(target: Any) -> list[Any] | None:
     if any(t._meta is not None and t._meta.requires_grad for t in found):
         return None
     owner = owner_of(target._array)
-    root = next((t for t in found if _covers(t._array, owner)), None)
+    root = covering(found)
     if root is None:
         if not _covers(owner, owner) or owner.dtype != target._array.dtype:
             return None
         root = wrap_view(owner, target)
     return _family(root, [t for t in found if t is not root])
+
+
+def in_memory(target: Any) -> list[Any] | None:
+    """The plain tensors in the memory of one; None if not all are known."""
+    if type(target) is not Tensor or target._storage is None:
+        return None
+    found = _neighbours(target)
+    return found if references(target) == len(found) + saved_count(target._storage) + LOOKING else None
+
+
+def covering(found: list[Any]) -> Any:
+    """The one of the plain tensors in a memory that shows all of it, in order, or None."""
+    owner = owner_of(found[0]._array)
+    return next((t for t in found if _covers(t._array, owner)), None)
 
 
 def _neighbours(target: Any) -> list[Any]:
