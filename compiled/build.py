@@ -27,7 +27,7 @@ from .outputs import OutputPlan, plan_outputs
 from .ranges import ranges_of
 from .specialization import Specialization
 from .versions import moment, versions_of
-from .writes import written_arguments, written_states
+from .writes import written
 
 MOVING = ("tensor", "array", "scalar")
 """The kinds of leaves whose values are given at each call."""
@@ -60,8 +60,7 @@ def specialize(
         trace = call.trace
         trace.writes_states = True
         result = arguments.call(fn, containers(bound.treedef, call.leaves), bound.statics)
-        written = written_arguments(trace.graph, call.memories) | written_states(trace)
-        plan = plan_outputs(trace.graph, result, written)
+        plan = plan_outputs(trace.graph, result, written(trace, call.memories))
     graph = trace.graph
     return specialization_of(fn, bound, call, graph, with_outputs(graph, plan.computed), plan)
 

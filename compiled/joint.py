@@ -32,7 +32,7 @@ from .derivative import Derivative
 from .outputs import Output, OutputPlan, ViewCall, plan_outputs
 from .partition import partition
 from .specialization import Specialization
-from .writes import written_arguments
+from .writes import written
 
 AUTOCAST = 1 << DispatchKey.Autocast
 
@@ -105,12 +105,13 @@ def specialize_joint(
     """
     with traced(arguments, bound, keys) as call:
         trace, leaves = call.trace, call.leaves
+        trace.writes_states = True
         with recording(arguments.name) as found:
             inputs = {place: wrap_level(found.level, leaves[place], AutogradMeta()) for place in wanted}
             given = [inputs.get(place, leaf) for place, leaf in enumerate(leaves)]
             result = arguments.call(fn, containers(bound.treedef, given), bound.statics)
             tree, metas = taken_out(found.level, result)
-        plan = plan_outputs(trace.graph, tree, written_arguments(trace.graph, call.memories))
+        plan = plan_outputs(trace.graph, tree, written(trace, call.memories))
         plan, roots = _rooted(plan, metas, trace.graph)
         sources = [*((place, inputs[place]) for place in wanted), *found.captured.values()]
         count = len(trace.graph.inputs)

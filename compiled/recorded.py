@@ -15,10 +15,12 @@ import numpy as np
 
 from .. import pytree
 from ..eager.dunders import by_name
+from ..eager.generator import drawing_again
 from ..eager.levels import Level, LevelTensor, unwrap, wrap_level
 from ..eager.meta import AutogradMeta
 from ..eager.node import Named
 from ..eager.plans import Active, Rule
+from ..eager.recompute import drawn, is_over
 from ..eager.record import edge_of
 from ..eager.tensor import Tensor, require_grad, wrap
 from ..lowering.evaluate import payload
@@ -59,6 +61,8 @@ class Form(NamedTuple):
         wanted: numbers of the leaves to differentiate by.
         positions: places in the flat result whose gradients are given.
         captured: captured tensors to differentiate by as well.
+        states: states of generators that the function reaches by itself; what they were is given at each call.
+        unbatched: whether the call drew under no level of ``vmap``.
     """
 
     treedef: pytree.TreeDef
@@ -69,13 +73,15 @@ class Form(NamedTuple):
     wanted: tuple[int, ...]
     positions: tuple[int, ...]
     captured: tuple[Any, ...]
+    states: tuple[Any, ...]
+    unbatched: bool
 
     @property
     def key(self) -> Any:
         """What two forms with the same gradient function have in common."""
         fixed = tuple(leaf_key(leaf, identity=True) for leaf in self.fixed)
-        captured = tuple(map(id, self.captured))
-        return self.treedef, self.static_keys, self.moving, fixed, self.wanted, self.positions, captured
+        reached = tuple(map(id, self.captured)), tuple(map(id, self.states)), self.unbatched
+        return self.treedef, self.static_keys, self.moving, fixed, self.wanted, self.positions, reached
 
     def leaves(self, given: Sequence[Any]) -> list[Any]:
         """All leaves, from those that are given at each call."""
@@ -167,7 +173,11 @@ class Recorder(Variants):
         edges = [edge_of(target, target._meta) for target in targets]
         pull = partial(self._pull, found, fixed)
         node = CompiledNode(derivative, derivative.called, derivative.active, edges, pull)
-        node.keep([*parameters, *results], derivative.holds, derivative.shown if level is None else NONE)
+        values = [*parameters, *results]
+        for place in found.outputs.written:
+            if place in derivative.holds and not values[place].dtype.is_inexact:
+                values[place] = values[place].clone()  # a generator's state, which is about to change
+        node.keep(values, derivative.holds, derivative.shown if level is None else NONE)
         outcome = list(results[: derivative.computed])
         for number in derivative.roots:
             meta, item = AutogradMeta(node, number), outcome[number]
@@ -181,8 +191,11 @@ class Recorder(Variants):
     ) -> tuple[Any, ...]:
         """The gradients of a call in terms of its arguments."""
         derivative: Derivative = found.derivative
-        moving = [
-            values[n] if n in values else _placeholder(value) for n, value in enumerate(found.graph.inputs)
+        graph, count = found.graph, len(found.graph.inputs)
+        first = count + len(graph.derived)  # of the captured tensors; those written are states of generators
+        reached = [place for place in found.outputs.written if place >= first]
+        given = [
+            values[n] if n in values else _placeholder(graph.parameters[n]) for n in (*range(count), *reached)
         ]
         form = Form(
             found.treedef,
@@ -193,10 +206,11 @@ class Recorder(Variants):
             tuple(t for t in derivative.targets if type(t) is int),
             derivative.positions,
             tuple(t for t in derivative.targets if type(t) is not int),
+            tuple(graph.constants[place - first] for place in reached),
+            unbatched=True,
         )
-        return tuple(
-            self.gradients_of(form)(tuple(moving), tuple(cotangents))
-        )  # leaves are the first targets
+        gradients = self.gradients_of(form)(tuple(given), tuple(cotangents))
+        return tuple(gradients)  # leaves are the first targets
 
     # -- by a jitted function of the gradients ---------------------------------------------------------------------
     def run_at(self, level: Level, bound: Bound, below: Callable[[Bound], Any]) -> Any:
@@ -208,7 +222,7 @@ class Recorder(Variants):
             below: calls the jitted function with other leaves.
         """
         raw = [unwrap(level, leaf) for leaf in bound.leaves]
-        with adjusted(exclude=0 if state.exclude & AUTOGRAD else level.outer_exclude):
+        with adjusted(exclude=0 if state.exclude & AUTOGRAD else level.outer_exclude), drawn() as seen:
             out = below(bound._replace(leaves=raw))
         metas = [meta_at(level, leaf) for leaf in bound.leaves]
         wanted = tuple(n for n, meta in enumerate(metas) if meta is not None)
@@ -225,9 +239,10 @@ class Recorder(Variants):
         )
         moving = tuple(n for n, leaf in enumerate(raw) if is_data(leaf))
         fixed = tuple(leaf for n, leaf in enumerate(raw) if n not in moving)
-        form = Form(
-            bound.treedef, bound.statics, bound.static_keys, moving, fixed, wanted, positions, captured=()
-        )
+        reached = [pair for n, pair in seen.items() if n not in map(id, raw) and not is_over(pair[0])]
+        states, unbatched = tuple(state for state, _ in reached), not any(map(_is_batched, raw))
+        call = bound.treedef, bound.statics, bound.static_keys
+        form = Form(*call, moving, fixed, wanted, positions, captured=(), states=states, unbatched=unbatched)
         active = Active(tuple(Rule(n, None, (), 0, False, False) for n in range(len(wanted))), ())
         edges = [edge_of(bound.leaves[n], metas[n]) for n in wanted]  # type: ignore[arg-type]
 
@@ -235,7 +250,9 @@ class Recorder(Variants):
             return tuple(self.gradients_of(form)(tuple(values.values()), tuple(cotangents)))
 
         node = CompiledNode(None, self._called, active, edges, pull)
-        node.keep([raw[n] for n in moving], tuple(range(len(moving))), frozenset())
+        saved = [seen[id(raw[n])][1] if id(raw[n]) in seen else raw[n] for n in moving]
+        saved += [before for _, before in reached]
+        node.keep(saved, tuple(range(len(saved))), frozenset())
         node.roots = positions
         for n, item in enumerate(results):
             if n in positions:
@@ -245,15 +262,20 @@ class Recorder(Variants):
         return treedef.unflatten(results)
 
     def gradients_of(self, form: Form) -> Any:
-        """The jitted function from the moving leaves and the gradients of the results to those of what is wanted."""
+        """The jitted function from the moving leaves, the states of generators and the gradients of the results to
+        the gradients of what is wanted."""
         return self._variant(form.key, form)
 
     def _function(self, form: Form) -> Any:
         name = self._arguments.name
 
         def gradients(given: tuple[Any, ...], cotangents: tuple[Any, ...]) -> tuple[Any, ...]:
-            leaves = form.leaves(given)
-            with recording(name) as found:
+            # What the function writes, it has written before: it gets copies, which cost nothing in a trace.
+            given = tuple([x.clone() if isinstance(x, Tensor) else x for x in given])
+            count = len(form.moving)
+            leaves = form.leaves(given[:count])
+            again = drawing_again(form.states, given[count:], form.unbatched)
+            with again, recording(name) as found:
                 for place in form.wanted:
                     leaves[place] = wrap_level(found.level, as_tensor(leaves[place]), AutogradMeta())
                 out = self._arguments.call(self._fn, form.treedef.unflatten(leaves), form.statics)
@@ -275,6 +297,15 @@ def meta_at(level: Level, leaf: Any) -> AutogradMeta | None:
     """The record that a leaf has at a level, if a gradient is wanted for it."""
     meta = leaf._meta if isinstance(leaf, LevelTensor) and leaf._level is level else None
     return meta if meta is not None and meta.requires_grad else None
+
+
+def _is_batched(value: Any) -> bool:
+    """Whether a value differs from example to example of a level of ``vmap``."""
+    while isinstance(value, LevelTensor):
+        if value._level.batch_size:
+            return True
+        value = value._payload
+    return False
 
 
 def _placeholder(value: Any) -> Any:

@@ -113,7 +113,8 @@ class Specialization:
         given = [
             None if type(leaf) in SCALARS else as_tensor(leaf) for leaf in (leaves[i] for i in self.moving)
         ]
-        return writes.overlaps([*given, *self.graph.constants], self.outputs.written)
+        derived = [None] * len(self.graph.derived)
+        return writes.overlaps([*given, *derived, *self.graph.constants], self.outputs.written)
 
     def run(self, leaves: Sequence[Any], scalars: Sequence[Any]) -> Any:
         """The result of a call whose guards hold.

@@ -17,13 +17,18 @@ from ..tracer.graph import Graph, Value
 from ..tracer.trace import Trace
 
 
-def written_arguments(graph: Graph, memories: Sequence[Aliases | None]) -> dict[Aliases, int]:
-    """The arguments' memories that were written while tracing, and which parameter each is.
+def written(trace: Trace, memories: Sequence[Aliases | None]) -> dict[Aliases, int]:
+    """The memories that were written while tracing, of arguments and of states, and which parameter each is.
 
     Args:
-        graph: the graph.
+        trace: the trace.
         memories: the memory of each of the graph's inputs; None for numbers.
     """
+    return _written_arguments(trace.graph, memories) | _written_states(trace)
+
+
+def _written_arguments(graph: Graph, memories: Sequence[Aliases | None]) -> dict[Aliases, int]:
+    """The arguments' memories that were written, and which parameter each is."""
     return {
         memory: index
         for index, (memory, value) in enumerate(zip(memories, graph.inputs))
@@ -31,8 +36,8 @@ def written_arguments(graph: Graph, memories: Sequence[Aliases | None]) -> dict[
     }
 
 
-def written_states(trace: Trace) -> dict[Aliases, int]:
-    """The states of generators that were written while tracing, and which parameter each is."""
+def _written_states(trace: Trace) -> dict[Aliases, int]:
+    """The states of generators that were written, and which parameter each is."""
     places = {value: index for index, value in enumerate(trace.graph.parameters)}
     found = {}
     for key, tensor in trace.states.items():

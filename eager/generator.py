@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +27,35 @@ WORDS = 4  # of the state: those of the key; behind them comes the number of key
 entrances: list[Callable[[Tensor], Tensor]] = []
 
 
+class _Again(threading.local):
+    """What is drawn again: by the id of a state it, and what is drawn from; and the levels that do not count."""
+
+    def __init__(self) -> None:
+        self.states: dict[int, tuple[Any, Any]] = {}
+        self.levels: tuple[Any, ...] = ()
+
+
+_again = _Again()
+
+
+@contextmanager
+def drawing_again(states: Sequence[Any], instead: Sequence[Any], unbatched: bool) -> Iterator[None]:
+    """For a ``with`` block, in which a function runs that has run before, draw the same numbers once more.
+
+    Args:
+        states: the states of the generators that it reaches by itself.
+        instead: copies of what they were at first.
+        unbatched: whether it ran under none of the levels of ``vmap`` that are open now.
+    """
+    before = _again.states, _again.levels
+    _again.states = {**before[0], **{id(x): (x, other) for x, other in zip(states, instead, strict=True)}}
+    _again.levels = tuple(stack.levels) if unbatched else before[1]
+    try:
+        yield
+    finally:
+        _again.states, _again.levels = before
+
+
 def _seeded(seed: Any) -> Any:
     """The state of a generator that has made no key."""
     words = random.key(seed).words
@@ -38,8 +69,8 @@ class Generator:
     """A stateful source of random numbers: each draw makes a new key, and every sampler of ``td.random`` is a method.
 
     In a jitted function its state is a hidden input that is written back after the call, whether the generator is an
-    argument or reached by a closure. Where that cannot be (in the body of a loop or branch of the graph, or under
-    a compiled gradient) a draw raises, and keys are what works.
+    argument or reached by a closure. Where that cannot be (in the body of a loop or branch of the graph) a draw
+    raises, and keys are what works.
 
     Args:
         seed: an int of at most 64 bits.
@@ -105,7 +136,7 @@ class Generator:
 
     def _entered(self) -> Any:
         """The state, or what stands for it in a trace."""
-        found = self._state
+        _, found = _again.states.get(id(self._state), (None, self._state))
         for entrance in entrances:
             found = entrance(found)
         draws(found)
@@ -118,7 +149,7 @@ class Generator:
             UnsupportedError: a function is being traced that cannot write the state back; or this is under ``vmap``,
                 and ``randomness`` says that it raises.
         """
-        levels = [level for level in stack.levels if level.batch_size]
+        levels = [level for level in stack.levels if level.batch_size and level not in _again.levels]
         if levels and self.randomness == "error":
             raise UnsupportedError(
                 f"a Generator draws under {levels[-1].name}; say Generator(seed, randomness='different') for numbers "

@@ -39,11 +39,11 @@ _serials = itertools.count()
 
 
 class _Frames(threading.local):
-    """The runs in this thread: those with a policy, outermost first, and all of them, which see what is drawn."""
+    """The runs in this thread with a policy, outermost first, and what those that watch have seen drawn."""
 
     def __init__(self) -> None:
         self.stack: list[Frame] = []
-        self.running: list[Frame] = []
+        self.running: list[dict[int, tuple[Any, Any]]] = []
 
 
 _frames = _Frames()
@@ -61,9 +61,22 @@ def unwatched() -> Iterator[None]:
 
 def draws(*states: Any) -> None:
     """Tell the runs in this thread that what is written here, as a generator's state is, will be so in each run."""
-    for frame in _frames.running:
+    for seen in _frames.running:
         for written in states:
-            frame.draws(written)
+            if id(written) not in seen:
+                with adjusted(exclude=MODE):
+                    seen[id(written)] = written, written.clone()
+
+
+@contextmanager
+def drawn() -> Iterator[dict[int, tuple[Any, Any]]]:
+    """The states of generators that are used in a ``with`` block, by their ids: each, and a copy from before."""
+    seen: dict[int, tuple[Any, Any]] = {}
+    _frames.running.append(seen)
+    try:
+        yield seen
+    finally:
+        _frames.running.pop()
 
 
 class Frame:
@@ -86,15 +99,13 @@ class Frame:
         self._count = 0
         self._states: list[Any] | None = None
         self._ops: list[Any] = []
-        self._drawn: dict[
-            int, tuple[Any, Any]
-        ] = {}  # states of generators, and what they were before the first run
+        self._drawn: dict[int, tuple[Any, Any]] = {}
 
     def run(self) -> Any:
         """Run the function; what its nodes have saved is dropped."""
         start = next(sequence)
         args, kwargs = self._given
-        with self._running(), self._watched():
+        with drawn() as self._drawn, self._watched():
             out = self._fun(*args, **kwargs)
         nodes = nodes_since(start, out)
         self._ops = [node.op for node in nodes]
@@ -102,26 +113,11 @@ class Frame:
             node.drop(Dropped(self, index))
         return out
 
-    def draws(self, written: Any) -> None:
-        """Keep what a generator's state is when the first run begins to draw from it."""
-        if not self._is_again and id(written) not in self._drawn:
-            with adjusted(exclude=MODE):
-                self._drawn[id(written)] = written, written.clone()
-
-    @contextmanager
-    def _running(self) -> Iterator[None]:
-        """Be told of the generators that are used."""
-        _frames.running.append(self)
-        try:
-            yield
-        finally:
-            _frames.running.remove(self)
-
     @contextmanager
     def _as_drawn(self) -> Iterator[None]:
         """Have the generators that were used be as they were; the second run draws what the first one drew."""
-        drawn = [item for item in self._drawn.values() if not _is_over(item[0])]
-        now = [(written, first, written.clone()) for written, first in drawn]
+        first_run = [item for item in self._drawn.values() if not is_over(item[0])]
+        now = [(written, first, written.clone()) for written, first in first_run]
         for written, first, _ in now:
             written[...] = first
         try:
@@ -248,7 +244,7 @@ def _apart(leaf: Any) -> Any:
     return by_name("recompute_barrier")(leaf, float(next(_serials) % 1024))
 
 
-def _is_over(state: Any) -> bool:
+def is_over(state: Any) -> bool:
     """Whether a generator's state was that of a trace which has ended: of a jitted function inside."""
     return bool(getattr(getattr(state, "_trace", None), "finished", False))
 
