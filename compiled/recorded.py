@@ -16,6 +16,7 @@ import numpy as np
 from .. import pytree
 from ..eager.dunders import by_name
 from ..eager.generator import drawing_again
+from ..eager.level_stack import stack
 from ..eager.levels import Level, LevelTensor, unwrap, wrap_level
 from ..eager.meta import AutogradMeta
 from ..eager.node import Named
@@ -63,6 +64,7 @@ class Form(NamedTuple):
         captured: captured tensors to differentiate by as well.
         states: states of generators that the function reaches by itself; what they were is given at each call.
         unbatched: whether the call drew under no level of ``vmap``.
+        mixed: whether it drew under some, and others have been opened since.
     """
 
     treedef: pytree.TreeDef
@@ -75,12 +77,13 @@ class Form(NamedTuple):
     captured: tuple[Any, ...]
     states: tuple[Any, ...]
     unbatched: bool
+    mixed: bool = False
 
     @property
     def key(self) -> Any:
         """What two forms with the same gradient function have in common."""
         fixed = tuple(leaf_key(leaf, identity=True) for leaf in self.fixed)
-        reached = tuple(map(id, self.captured)), tuple(map(id, self.states)), self.unbatched
+        reached = tuple(map(id, self.captured)), tuple(map(id, self.states)), self.unbatched, self.mixed
         return self.treedef, self.static_keys, self.moving, fixed, self.wanted, self.positions, reached
 
     def leaves(self, given: Sequence[Any]) -> list[Any]:
@@ -174,7 +177,7 @@ class Recorder(Variants):
         pull = partial(self._pull, found, fixed)
         node = CompiledNode(derivative, derivative.called, derivative.active, edges, pull)
         values = [*parameters, *results]
-        for place in found.outputs.written:
+        for place, _ in found.outputs.writes:
             if place in derivative.holds and not values[place].dtype.is_inexact:
                 values[place] = values[place].clone()  # a generator's state, which is about to change
         node.keep(values, derivative.holds, derivative.shown if level is None else NONE)
@@ -240,6 +243,7 @@ class Recorder(Variants):
         moving = tuple(n for n, leaf in enumerate(raw) if is_data(leaf))
         fixed = tuple(leaf for n, leaf in enumerate(raw) if n not in moving)
         reached = [pair for n, pair in seen.items() if n not in map(id, raw) and not is_over(pair[0])]
+        levels = tuple(stack.levels)
         states, unbatched = tuple(state for state, _ in reached), not any(map(_is_batched, raw))
         call = bound.treedef, bound.statics, bound.static_keys
         form = Form(*call, moving, fixed, wanted, positions, captured=(), states=states, unbatched=unbatched)
@@ -247,7 +251,9 @@ class Recorder(Variants):
         edges = [edge_of(bound.leaves[n], metas[n]) for n in wanted]  # type: ignore[arg-type]
 
         def pull(values: dict[int, Any], cotangents: Sequence[Any]) -> tuple[Any, ...]:
-            return tuple(self.gradients_of(form)(tuple(values.values()), tuple(cotangents)))
+            mixed = not unbatched and any(x.batch_size and x not in levels for x in stack.levels)
+            gradients = self.gradients_of(form._replace(mixed=mixed))
+            return tuple(gradients(tuple(values.values()), tuple(cotangents)))
 
         node = CompiledNode(None, self._called, active, edges, pull)
         saved = [seen[id(raw[n])][1] if id(raw[n]) in seen else raw[n] for n in moving]
@@ -274,7 +280,7 @@ class Recorder(Variants):
             given = tuple([x.clone() if isinstance(x, Tensor) else x for x in given])
             count = len(form.moving)
             leaves = form.leaves(given[:count])
-            again = drawing_again(form.states, given[count:], form.unbatched)
+            again = drawing_again(form.states, given[count:], form.unbatched, form.mixed)
             with again, recording(name) as found:
                 for place in form.wanted:
                     leaves[place] = wrap_level(found.level, as_tensor(leaves[place]), AutogradMeta())

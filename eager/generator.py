@@ -33,27 +33,31 @@ class _Again(threading.local):
     def __init__(self) -> None:
         self.states: dict[int, tuple[Any, Any]] = {}
         self.levels: tuple[Any, ...] = ()
+        self.mixed = False
 
 
 _again = _Again()
 
 
 @contextmanager
-def drawing_again(states: Sequence[Any], instead: Sequence[Any], unbatched: bool) -> Iterator[None]:
+def drawing_again(
+    states: Sequence[Any], instead: Sequence[Any], unbatched: bool, mixed: bool
+) -> Iterator[None]:
     """For a ``with`` block, in which a function runs that has run before, draw the same numbers once more.
 
     Args:
         states: the states of the generators that it reaches by itself.
         instead: copies of what they were at first.
         unbatched: whether it ran under none of the levels of ``vmap`` that are open now.
+        mixed: whether it ran under some of them, so that numbers of each example's own cannot be drawn again.
     """
-    before = _again.states, _again.levels
+    before = _again.states, _again.levels, _again.mixed
     _again.states = {**before[0], **{id(x): (x, other) for x, other in zip(states, instead, strict=True)}}
-    _again.levels = tuple(stack.levels) if unbatched else before[1]
+    _again.levels, _again.mixed = tuple(stack.levels) if unbatched else before[1], mixed or before[2]
     try:
         yield
     finally:
-        _again.states, _again.levels = before
+        _again.states, _again.levels, _again.mixed = before
 
 
 def _seeded(seed: Any) -> Any:
@@ -155,6 +159,12 @@ class Generator:
                 f"a Generator draws under {levels[-1].name}; say Generator(seed, randomness='different') for numbers "
                 "of each example's own, randomness='same' for the same ones, or pass a batch of keys: "
                 "td.random.split(key, n)"
+            )
+        if levels and _again.mixed and self.randomness == "different":
+            raise UnsupportedError(
+                f"a jitted function has drawn from a Generator under vmap, and its gradient is taken under "
+                f"{levels[-1].name} as well, where numbers of each example's own cannot be drawn again; pass a batch "
+                "of keys: td.random.split(key, n)"
             )
         state = self._entered()
         made: Key = random.fold_in(Key(astype(state[:WORDS], uint32)), state[WORDS])

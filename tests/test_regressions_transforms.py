@@ -178,3 +178,21 @@ def test_a_generator_beside_numbers_that_are_computed_from_arguments():
     noisy = td.jit(lambda x, count: x * (count + 1) + generator.normal((3,)))
     wanted = td.ones(3) * 3 + td.Generator(0).normal((3,))
     np.testing.assert_allclose(noisy(td.ones(3), 2).numpy(), wanted.numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("randomness", ["same", "different"])
+def test_jitted_draws_under_vmap_are_those_of_the_gradients_or_raise(randomness):
+    def drawing(wrap):
+        generator = td.Generator(0, randomness=randomness)
+        return wrap(lambda x: (x**3 * generator.normal((3,), dtype=td.float64)).sum())
+
+    x = td.asarray(np.arange(6.0).reshape(2, 3))
+    plain, jitted = (td.vmap(_gradients_of_gradients(drawing(wrap))) for wrap in (lambda fun: fun, td.jit))
+    for one, other in zip(jitted(x), plain(x), strict=True):
+        np.testing.assert_allclose(one.numpy(), other.numpy())
+    plain, jitted = (td.vmap(td.jacrev(drawing(wrap))) for wrap in (lambda fun: fun, td.jit))
+    if randomness == "same":
+        np.testing.assert_allclose(jitted(x).numpy(), plain(x).numpy())
+    else:  # the gradients of a batch are a batch of their own here
+        with pytest.raises(td.errors.UnsupportedError, match="batch of keys"):
+            jitted(x)
