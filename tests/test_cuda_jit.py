@@ -440,7 +440,7 @@ def test_each_allocation_may_fail(cuda, number):  # noqa: F811
     finally:
         cuda.host_fail_allocation(-1)
     del found
-    assert cuda.host_live_blocks() == blocks
+    assert cuda.host_live_blocks() <= blocks  # those that were spare have been given back
     assert [r.tolist() for r in f(x, w)] == want
 
 
@@ -552,7 +552,7 @@ def test_allocations_may_fail_in_machine_code(cuda, number):  # noqa: F811
         cuda.host_fail_allocation(-1)
     assert record.hits == hits + 1
     del found
-    assert cuda.host_live_blocks() == blocks
+    assert cuda.host_live_blocks() <= blocks  # those that were spare have been given back
     assert counts == [sys.getrefcount(one) for one in (x, w, x._data, w._data, f)]
     assert [r.tolist() for r in f(x, w)] == want
 

@@ -32,7 +32,7 @@ CASES = [
     (lambda: X.astype("float12"), TypeError, "not a dtype"),
     (lambda: X.astype(None), TypeError, "not a dtype"),
     (lambda: td.asarray(np.array(["a"])), TypeError, "not a dtype"),
-    (lambda: td.asarray(np.array([object()])), TypeError, "objects"),
+    (lambda: td.asarray(np.array([object()])), TypeError, "dtype object"),
     (lambda: td.asarray([object()]), TypeError, "objects"),
     (lambda: td.asarray([None]), TypeError, "objects"),
     (lambda: td.asarray("text"), TypeError, "text"),

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 import tandem as td
+from tandem.backends.cpu import native
 from tandem.operators.declare import declared
 from tandem.operators.families import FAMILIES
 from tandem.registry import late
@@ -94,6 +95,21 @@ def test_who_asks_for_one_finds_it():
 @pytest.mark.parametrize("question", ABOUT_ALL)
 def test_who_asks_for_all_finds_them(question):
     assert fresh(f"{PREPARED}{SEEN}print({question})") == [ABOUT_ALL[question]]
+
+
+@pytest.mark.skipif(bool(native.why_off()), reason="native code is off")
+def test_their_stubs_stand_for_their_kernels():
+    code = """
+import tandem as td
+from tandem.backends.cpu import native
+from tandem.operators.declare import declared
+native.install()
+early = len(native.stubs().by_operator)
+declared()
+stubs = native.stubs().by_operator
+print(len(stubs) > early, [op.name for op, stub in stubs.items() if not stub.usable])
+"""
+    assert fresh(code) == ["True []"]
 
 
 def test_names_near_one_that_waits_are_told():

@@ -85,7 +85,7 @@ class Stub:
         self.runtime, self.function, self.key_of, self.make = runtime, function, key_of, make
         self.operator: Operator = function.operator
         self.base: Operator = base or self.operator
-        self.kernels = self._kernels()
+        self.settle()
         self.doors = [Door(function, kind, self.operator, self.call_miss)]
         self.recorder = recorder
         self.cold_calls = 0
@@ -103,6 +103,10 @@ class Stub:
         """Whether the CPU kernels are still those that the declarations stand for, and no mode wants the calls."""
         watched = self.operator.extra_keys | self.base.extra_keys
         return not (self.failure or watched) and self._kernels() == self.kernels
+
+    def settle(self) -> None:
+        """Take the present kernels for those that the declarations stand for."""
+        self.kernels = self._kernels()
 
     def _kernels(self) -> list[Any]:
         keys = (DispatchKey.CPU, DispatchKey.ADInplaceOrView)

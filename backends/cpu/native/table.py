@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ....eager.dunders import BINARY, COMPARISON, methods
 from ....eager.inplace import functional
+from ....operators.declare import on_declaration
 from ....registry.dtypes import DType, bool_
 from ....registry.function import function_listeners
 from ....registry.operator import Operator, change_listeners, definition_listeners, operators
@@ -151,6 +152,7 @@ class Stubs:
         change_listeners.append(self.follow)
         definition_listeners.append(self.forget)
         function_listeners.append(self.add)
+        on_declaration(self.settle)
 
     def follow(self, op: Operator) -> None:
         """A listener of the registry: an operator's table, or who is interested in its calls, has changed."""
@@ -159,6 +161,11 @@ class Stubs:
         kernel = self.kernels.get(op)
         if kernel is not None:
             kernel.follow()
+
+    def settle(self, op: Operator) -> None:
+        """A listener of declarations: an operator that is declared late has its kernels after its function."""
+        for stub in self._concerned.get(op, ()):
+            stub.settle()
 
     def forget(self, op: Operator, defined: bool) -> None:
         """A listener of the registry: an operator is there, or is no more."""
