@@ -532,3 +532,19 @@ def test_a_graph_with_native_nodes_is_freed():
     del out
     gc.collect()
     assert alive() is None
+
+
+def test_results_lie_in_memory_as_those_of_python():
+    """What is a view and what a copy afterwards must not depend on how often an operator was called."""
+    whole = np.arange(60.0).reshape(3, 4, 5)
+    for axes in itertools.permutations(range(3)):
+        for index in ((), (slice(0, 1),), (slice(None), slice(1, 2)), (slice(None, None, -2),)):
+            array = whole.transpose(axes)[index]
+            for other in (1.0, array, np.ones(array.shape), array[:1]):
+                want = array + other
+                other = wrap(other) if isinstance(other, np.ndarray) else other
+                for _ in range(3):
+                    found = td.add(wrap(array), other)._array
+                np.testing.assert_array_equal(found, want)
+                long = [axis for axis in range(3) if want.shape[axis] > 1]
+                assert [found.strides[axis] for axis in long] == [want.strides[axis] for axis in long]

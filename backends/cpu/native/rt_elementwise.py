@@ -39,7 +39,7 @@ from .rt_base import (
     slow,
     thread_flags,
 )
-from .rt_memory import new_array
+from .rt_memory import new_array, new_laid_out
 from .rt_operands import CODE_BITS, operand_code, write_scalar
 from .rt_record import record_call
 
@@ -269,6 +269,54 @@ def joined(strides: ptr, outer: i64, inner: i64, size: i64) -> bool:
     return True
 
 
+@native
+def sort_axes(shape: ptr, strides: ptr, axes: ptr, rank: i64) -> bool:
+    """Sort the axes by the operands' steps, the largest first; whether any moved. It is NumPy's order ("K"), so that
+    the result lies in memory as that of a call which Python answers."""
+    moved = False
+    for k in range(1, rank):
+        at = rank - 1 - k
+        place, inner, verdict = at, at + 1, i64(0)
+        while inner < rank and verdict >= 0:
+            verdict = compare_steps(strides, at, inner)
+            if verdict > 0:
+                place = inner
+            inner += 1
+        while at < place:
+            moved = True
+            swap(shape, at, at + 1)
+            swap(axes, at, at + 1)
+            for i in range(NIN):
+                swap(strides, at * NARGS + i, (at + 1) * NARGS + i)
+            at += 1
+    return moved
+
+
+@native
+def compare_steps(strides: ptr, outer: i64, inner: i64) -> i64:
+    """1: all operands that move along both axes step farther along the inner one; -1: one does not; 0: none moves."""
+    verdict: i64 = 0
+    for i in range(NIN):
+        far, near = load_i64(strides, (outer * NARGS + i) * 8), load_i64(strides, (inner * NARGS + i) * 8)
+        if far != 0 and near != 0:
+            if far < 0:
+                far = 0 - far
+            if near < 0:
+                near = 0 - near
+            if near <= far:
+                verdict = -1
+            elif verdict == 0:
+                verdict = 1
+    return verdict
+
+
+@native
+def swap(values: ptr, one: i64, other: i64) -> None:
+    kept = load_i64(values, one * 8)
+    store_i64(values, one * 8, load_i64(values, other * 8))
+    store_i64(values, other * 8, kept)
+
+
 @apart
 def compute_general(variant: ptr, arrays: ptr, rank: i64, pointers: ptr, g: ptr) -> ptr:
     """Broadcast, strided and mixed operands."""
@@ -278,12 +326,20 @@ def compute_general(variant: ptr, arrays: ptr, rank: i64, pointers: ptr, g: ptr)
         return NULL
     for i in range(NIN):
         operand_strides(load_ptr(arrays, i * 8), rank, strides + i * 8)
+    dims, axes, steps = stack(MAX_RANK * 8), stack(MAX_RANK * 8), stack(MAX_RANK * 8)
+    for d in range(rank):
+        store_i64(dims, d * 8, load_i64(shape, d * 8))
+        store_i64(axes, d * 8, d)
+    permuted = sort_axes(shape, strides, axes, rank)
     step = load_i64(variant, V_ITEMSIZE)
     for k in range(rank):
         d = rank - 1 - k
         store_i64(strides, (d * NARGS + NIN) * 8, step)
+        store_i64(steps, load_i64(axes, d * 8) * 8, step)
         step *= load_i64(shape, d * 8)
-    result = new_array(g, load_ptr(variant, V_DESCR), rank, shape, step)
+    result = new_laid_out(
+        g, load_ptr(variant, V_DESCR), rank, dims, steps if permuted and step != 0 else NULL, step
+    )
     if unlikely(result == NULL):
         return ptr(-1)
     store_ptr(pointers, NIN * 8, load_ptr(result, ND_DATA))

@@ -47,10 +47,16 @@ B_POOL, B_STEP, B_BYTES, B_NEXT, HEADER = 0, 8, 16, 24, 64
 @native
 def new_array(g: ptr, descr: ptr, rank: i64, dims: ptr, nbytes: i64) -> ptr:
     """A new C-contiguous array of undefined content; NULL with the exception set."""
+    return new_laid_out(g, descr, rank, dims, NULL, nbytes)
+
+
+@native
+def new_laid_out(g: ptr, descr: ptr, rank: i64, dims: ptr, strides: ptr, nbytes: i64) -> ptr:
+    """A new array whose elements lie without gaps by the given strides (NULL: C-contiguous)."""
     if unlikely(nbytes >= POOLED) and load_ptr(g, G_POOL) != NULL:
-        return pooled_array(load_ptr(g, G_POOL), descr, rank, dims, nbytes)
+        return pooled_array(load_ptr(g, G_POOL), descr, rank, dims, strides, nbytes)
     incref(descr)
-    return PyArray_NewFromDescr(PyArray_Type, descr, i32(rank), dims, NULL, NULL, 0, NULL)
+    return PyArray_NewFromDescr(PyArray_Type, descr, i32(rank), dims, strides, NULL, 0, NULL)
 
 
 @native
@@ -110,7 +116,7 @@ def capsule_gone(capsule: ptr) -> None:
 
 
 @native
-def pooled_array(pool: ptr, descr: ptr, rank: i64, dims: ptr, nbytes: i64) -> ptr:
+def pooled_array(pool: ptr, descr: ptr, rank: i64, dims: ptr, strides: ptr, nbytes: i64) -> ptr:
     buffer = take_buffer(pool, nbytes)
     if unlikely(buffer == NULL):
         PyErr_NoMemory()
@@ -121,7 +127,7 @@ def pooled_array(pool: ptr, descr: ptr, rank: i64, dims: ptr, nbytes: i64) -> pt
         return NULL
     incref(descr)
     flags = i32(C_CONTIGUOUS | ALIGNED | WRITEABLE)
-    array = PyArray_NewFromDescr(PyArray_Type, descr, i32(rank), dims, NULL, buffer + HEADER, flags, NULL)
+    array = PyArray_NewFromDescr(PyArray_Type, descr, i32(rank), dims, strides, buffer + HEADER, flags, NULL)
     if unlikely(array == NULL):
         decref(capsule)
         return NULL
