@@ -17,6 +17,7 @@ from tandem.eager.meta import AutogradMeta
 from tandem.eager.node import Node
 from tandem.eager.storage import Hold
 from tandem.eager.tensor import Tensor, wrap
+from tandem.operators.declare import declared
 from tandem.operators.derivatives import NotDifferentiable, Partials
 from tandem.registry import dtypes as dt
 from tandem.registry.function import functions
@@ -307,6 +308,7 @@ def test_views_are_recorded_natively_and_stay_in_the_family(name):
 
 
 def stub_of(name):
+    declared()
     return next(stub for stub in stubs() if stub.operator.name == name)
 
 
