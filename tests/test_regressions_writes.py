@@ -132,3 +132,15 @@ def test_batches_are_not_written_through_views_from_outside():
             with pytest.raises(errors.UnsupportedError, match=r"\.at\["):
                 transform(write)(EXAMPLES)
     assert outside.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("take", [lambda z: z[0], lambda z: z[0:2], lambda z: z.reshape(3, 1)])
+def test_a_write_through_a_view_of_a_constant_is_not_lost(take):
+    def write(y):
+        z = td.asarray(np.zeros(3, np.float32))
+        v = take(z)
+        v.add_(y)
+        return z
+
+    with pytest.raises(td.errors.UnsupportedError, match="outside of the jitted function"):
+        td.jit(write)(td.asarray(1.0))

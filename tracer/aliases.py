@@ -56,11 +56,12 @@ class Aliases:
 
 
 def share(source: Any, result: Any, op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Note that a traced tensor is a view of another, made by a call on Values."""
-    aliases = source._aliases
+    """Note that a traced tensor is a view of another, made by a call on Values; ``source`` may be from outside."""
+    aliases, is_traced = getattr(source, "_aliases", None), hasattr(source, "_aliases")
     if aliases is None:
-        aliases = Aliases(source._value)
-        aliases.add(source)
+        aliases = Aliases(args[0], "" if is_traced else "a tensor from outside of the jitted function")
+        if is_traced:
+            aliases.add(source)
     aliases.add(result, (*aliases.path_of(source), Step(op, args[1:], kwargs)))
 
 

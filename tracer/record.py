@@ -17,7 +17,7 @@ from .infer import depends_on
 from .lifting import add_node, lift
 from .mutation import record_write
 from .scalar import TracerScalar
-from .tensor import TracerTensor, concretize, make_tracer
+from .tensor import concretize, make_tracer
 from .trace import check_alive, current_trace
 
 
@@ -66,7 +66,7 @@ def record(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, A
     node, result = add_node(trace, op, lifted, named)
     tensors = tuple([make_tracer(trace, value) for value in node.outputs])
     for tensor in tensors:
-        if traits.is_view and type(args[0]) is TracerTensor:
+        if traits.is_view:
             share(args[0], tensor, op, lifted, named)
         elif watching[0]:
             note(tensor)
