@@ -6,34 +6,13 @@ import numpy as np
 import pytest
 from cuda_host.build import missing_compiler
 from cuda_host.programs import Program, check_batch
-from hypothesis import HealthCheck, Phase, given, seed, settings
 from lowering_harness import eager, graph_of
-from test_random_programs import close_enough, inputs, programs
+from test_random_programs import close_enough, drawn
 
 pytestmark = pytest.mark.skipif(missing_compiler() is not None, reason=missing_compiler() or "")
 
 SEED = int(os.environ.get("TANDEM_TEST_SEED", "0"))
 SAMPLED, WHOLE, CHUNK = 24, 200, 24
-
-
-def drawn(count, first):
-    """Random programs and their inputs, others for each ``first``."""
-    found = []
-
-    @seed(first)
-    @settings(
-        max_examples=count,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(programs(), inputs())
-    def collect(program, arrays):
-        found.append((program, arrays))
-
-    collect()
-    return found
 
 
 def check_programs(chosen):

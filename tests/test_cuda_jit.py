@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import tandem as td
 from cuda_host.fixture import cuda  # noqa: F401
-from hypothesis import HealthCheck, Phase, given, seed, settings
 from optable import arrays_of, check, expected, generator, replace, rows, table
 from tandem import errors
 from tandem.backends.cuda.compiler import nvrtc_image
@@ -21,7 +20,7 @@ from tandem.backends.cuda.executable import CudaExecutable
 from tandem.backends.cuda.tensor import CudaTensor
 from tandem.lowering.lowered import Interpreted
 from tandem.registry.function import functions
-from test_random_programs import close_enough, inputs, programs
+from test_random_programs import close_enough, drawn
 
 pytestmark = pytest.mark.usefixtures("cuda")
 native = pytest.mark.skipif(not td.config.flags.native, reason="native code is off: graphs are interpreted")
@@ -96,26 +95,6 @@ def test_every_row_agrees_with_its_reference(name):
 
 
 # -- programs ----------------------------------------------------------------------------------------------------------
-def drawn(count, first):
-    """Random programs and their inputs, others for each ``first``."""
-    found = []
-
-    @seed(first)
-    @settings(
-        max_examples=count,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(programs(), inputs())
-    def collect(program, arrays):
-        found.append((program, arrays))
-
-    collect()
-    return found
-
-
 def jitted(program):
     return td.jit(lambda *leaves: program(*leaves))
 

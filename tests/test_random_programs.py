@@ -2,7 +2,7 @@
 
 import numpy as np
 import tandem as td
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from lowering_harness import eager, graph_of
 from lowering_harness import given as parameters
@@ -206,6 +206,26 @@ def inputs(draw):
         )
     if draw(st.booleans()):
         found.append(draw(st.sampled_from([2, -1.5, True, 3.0])))
+    return found
+
+
+def drawn(count, first):
+    """Random programs and their inputs, others for each ``first``."""
+    found = []
+
+    @seed(first)
+    @settings(
+        max_examples=count,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(programs(), inputs())
+    def collect(program, arrays):
+        found.append((program, arrays))
+
+    collect()
     return found
 
 
