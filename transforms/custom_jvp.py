@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from .. import pytree
@@ -42,15 +42,8 @@ class custom_jvp(RuledFunction):
     (tensor(1.), tensor(0.5))
     """
 
-    def __init__(
-        self,
-        fun: Callable[..., Any],
-        nondiff_argnums: Iterable[int] | int = (),
-        nondiff_argnames: Iterable[str] | str = (),
-    ):
-        super().__init__(fun, nondiff_argnums, nondiff_argnames)
-        self.rule: Callable[..., Any] | None = None
-        self.symbolic_zeros = False
+    rule: Callable[..., Any] | None = None
+    symbolic_zeros = False
 
     def defjvp(self, rule: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
         """Say what the forward rule is; usable as a decorator.

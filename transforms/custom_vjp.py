@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from .. import pytree
@@ -41,16 +41,9 @@ class custom_vjp(RuledFunction):
     [1.0, 1.0]
     """
 
-    def __init__(
-        self,
-        fun: Callable[..., Any],
-        nondiff_argnums: Iterable[int] | int = (),
-        nondiff_argnames: Iterable[str] | str = (),
-    ):
-        super().__init__(fun, nondiff_argnums, nondiff_argnames)
-        self.fwd: Callable[..., Any] | None = None
-        self.bwd: Callable[..., Any] | None = None
-        self.symbolic_zeros = False
+    fwd: Callable[..., Any] | None = None
+    bwd: Callable[..., Any] | None = None
+    symbolic_zeros = False
 
     def defvjp(
         self,
