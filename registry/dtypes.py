@@ -118,6 +118,11 @@ DEFAULT_INT, DEFAULT_FLOAT, DEFAULT_COMPLEX = int64, float32, complex64
 _BY_NAME = {dtype.name: dtype for dtype in ALL} | {"bool_": bool_}
 _BY_NUMPY = {dtype.np: dtype for dtype in ALL if dtype.name not in _FOREIGN}
 _BY_PYTHON: dict[Any, DType] = {bool: bool_, int: DEFAULT_INT, float: DEFAULT_FLOAT, complex: DEFAULT_COMPLEX}
+_TABLES: tuple[tuple[type, dict[Any, DType]], ...] = (
+    (np.dtype, _BY_NUMPY),
+    (str, _BY_NAME),
+    (type, _BY_PYTHON),
+)
 
 
 def as_dtype(value: Any) -> DType:
@@ -136,13 +141,7 @@ def as_dtype(value: Any) -> DType:
     """
     if isinstance(value, DType):
         return value
-    found = (
-        _BY_NAME.get(value)
-        if isinstance(value, str)
-        else _BY_PYTHON.get(value)
-        if isinstance(value, type)
-        else None
-    )
+    found = next((table.get(value) for cls, table in _TABLES if isinstance(value, cls)), None)
     if found is not None:
         return found
     try:
