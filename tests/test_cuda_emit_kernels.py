@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import zlib
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import tandem as td
 from cuda_host.build import HostModule, missing_compiler
 from cuda_host.programs import Program, check_batch, compile_nvrtc, ptx_of, thread_program
 from lowering_harness import close, eager, graph_of
+from tandem.backends.cuda.emit import tiles
 from tandem.backends.cuda.emit.kernel import module_source
 from tandem.backends.cuda.emit.nodes import EMIT
 from tandem.operators.expr import NODES
@@ -93,6 +95,10 @@ CASES = {
     "turned": (turned, [array(40, 65), array(65, 40)]),
     "turned_3d": (turned, [array(33, 5, 64), array(64, 5, 33)]),
     "copied": (copied, [array(50, 40, 30)]),
+    "pairs": (turned, [array(70, 130), array(130, 70)]),
+    "pairs_3d": (turned, [array(66, 5, 64), array(64, 5, 66)]),
+    "pairs_bfloats": (turned, [array(128, 64, dtype="bfloat16"), array(64, 128, dtype="bfloat16")]),
+    "pairs_bytes": (lambda x: td.permute(x, (1, 0)) ^ 3, [array(70, 64, dtype="uint8")]),
     "turned_small": (turned, [array(5, 65), array(65, 5)]),
     # rows: a thread, some lanes, a warp, a block for each; partial warps; vectors or not
     **{
@@ -221,6 +227,14 @@ def test_data_that_is_not_aligned():
     check_cases(
         ["gelu_vectors", "gelu_rows", "gelu_halves", "softmax_128", "norm_768", "whole_rows", "middle"], False
     )
+
+
+def test_tiles_of_pairs():
+    names = ["pairs", "pairs_3d", "pairs_bfloats", "pairs_bytes"]
+    with mock.patch.object(tiles, "ENOUGH_TILES", 1):
+        found = programs(names)
+        assert all("load<2>" in module_source(one.written()) for one in found.values())
+        check_cases(names)
 
 
 @pytest.mark.full

@@ -11,7 +11,8 @@ from ...errors import BackendUnavailableError, CudaError
 from ..cpu.native import cache
 
 FORMAT = "cuda 1"
-OPTIONS = ("-std=c++17", "--extra-device-vectorization", "-default-device")
+OPTIONS = ("-std=c++17", "-default-device", "--fmad=false")
+"""Without contraction an expression has the same result whatever it is fused with."""
 
 
 def nvrtc_image(source: str, arch: str, options: Sequence[str] = OPTIONS) -> bytes:

@@ -7,6 +7,7 @@ import os
 
 import numpy as np
 from tandem import config
+from tandem.backends.cuda.compiler import OPTIONS
 from tandem.backends.cuda.emit.fused import write_cuda
 from tandem.backends.cuda.emit.kernel import module_source
 from tandem.backends.cuda.emit.types import CTYPE
@@ -20,7 +21,6 @@ from tandem.tracer.graph import derive, map_values
 from .build import HostModule, compile_program, nvrtc, run_kernels
 
 ARCHITECTURES = (80, 90, 100)
-OPTIONS = ("--std=c++17", "--fmad=false")
 ZONE = 64
 
 

@@ -19,6 +19,8 @@ REPEATS = 4
 MANY = 1 << 18
 """Elements that keep all threads of a large GPU busy."""
 VECTOR_BYTES = 16
+IN_FLIGHT = 32
+"""Bytes that a thread loads before it uses the first; fewer do not keep the memory of a GPU busy."""
 
 
 def write_elementwise(
@@ -61,7 +63,7 @@ class Elementwise:
             text.unrolled()
         with text.block(f"for (int u = 0; u < {repeats}; ++u)" if repeats > 1 else ""):
             text.line(f"const {self.index} i = first{f' + u * {THREADS}' if repeats > 1 else ''};")
-            with text.block(f"if (i < {count})"):
+            with text.block("" if count % (THREADS * repeats) == 0 else f"if (i < {count})"):
                 self._points("i", lanes)
         if count * lanes < rows:
             with text.block(f"if (const {self.index} i = {count * lanes} + first; i < {rows})"):
@@ -78,9 +80,26 @@ class Elementwise:
         )
 
     def _repeats(self) -> int:
-        """How often a thread takes elements: as many bytes of them as a vector has, if there are many."""
+        """How often a thread takes elements, if there are many: as many bytes of them as a vector has; more if it then
+        waits for few bytes at a time, and if threads come out even, so that nothing stands between their loads."""
+        if self.space.rows <= MANY:
+            return 1
         widest = max((b.dtype.itemsize for b in self.kernel.buffers), default=VECTOR_BYTES)
-        return max(1, min(VECTOR_BYTES // (widest * self.lanes), REPEATS)) if self.space.rows > MANY else 1
+        found = max(1, min(VECTOR_BYTES // (widest * self.lanes), REPEATS))
+        awaited = self._bytes_read() * self.lanes
+        while 0 < awaited * found < IN_FLIGHT and found < REPEATS and self._come_out_even(2 * found):
+            found *= 2
+        return found
+
+    def _bytes_read(self) -> int:
+        """The bytes that each element takes from memory; what is broadcast lies in the cache."""
+        read = {e.payload for e in self.exprs if e.op == "load"}
+        return sum(
+            b.dtype.itemsize for b in self.kernel.buffers if b.name in read and all(self.steps[b.name])
+        )
+
+    def _come_out_even(self, repeats: int) -> bool:
+        return self.lanes > 1 and self.space.rows % (self.lanes * THREADS * repeats) == 0
 
     # -- the points of one thread ----------------------------------------------------------------------------------
     def _points(self, index: str, lanes: int) -> None:

@@ -44,5 +44,5 @@ def write_cuda(
         return write_rows(kernel, space, comments, frozenset(unaligned), frozenset(private))
     dims = tiled_dims(kernel, space)
     if dims is not None:
-        return [write_tiled(kernel, space, dims, comments)]
+        return [write_tiled(kernel, space, dims, comments, unaligned)]
     return [write_elementwise(kernel, space, comments, unaligned)]

@@ -6,12 +6,28 @@ from .helper_scalars import Texts
 
 _VECTORS = """\
 // ---- several elements in one access ----
+template <class T> __device__ inline T from_bits(unsigned short bits) {
+    if constexpr (__is_class(T)) return T{bits};
+    else return (T)bits;
+}
+
 template <class T, int N> struct alignas(sizeof(T) * N) Vec {
     T at[N];
 };
 
+// 16-bit floats come in pairs, which take fewer instructions to convert than halves of words
 template <int N, class T> __device__ inline Vec<T, N> load(const T* from) {
-    return *reinterpret_cast<const Vec<T, N>*>(from);
+    if constexpr (sizeof(T) == 2 && N > 1) {
+        const auto words = *reinterpret_cast<const Vec<unsigned, N / 2>*>(from);
+        Vec<T, N> value;
+#pragma unroll
+        for (int k = 0; k < N; ++k) {
+            value.at[k] = from_bits<T>((unsigned short)(words.at[k / 2] >> k % 2 * 16));
+        }
+        return value;
+    } else {
+        return *reinterpret_cast<const Vec<T, N>*>(from);
+    }
 }
 
 template <class T, int N> __device__ inline void store(T* to, const Vec<T, N>& value) {
@@ -22,6 +38,11 @@ template <class T, int N> __device__ inline void store(T* to, const Vec<T, N>& v
 _SHUFFLE = """\
 // ---- a value of another lane ----
 template <class T> __device__ inline T from_lane(T x, int mask) { return (T)__shfl_xor_sync(0xffffffffu, +x, mask); }
+"""
+
+_SCANS = """\
+// ---- a value of the lane that is some lanes below; of this lane where there is none ----
+template <class T> __device__ inline T from_below(T x, int step) { return (T)__shfl_up_sync(0xffffffffu, +x, step); }
 """
 
 _REDUCERS = """\
@@ -176,6 +197,7 @@ __device__ inline void locate(const Layout<OPERANDS>& layout, Index i, long long
 TEXTS: Texts = {
     "vectors": ((), _VECTORS),
     "shuffle": ((), _SHUFFLE),
+    "scans": ((), _SCANS),
     "sums": (("shuffle",), _REDUCERS),
     "integer_sums": (("wrapping", "shuffle"), _INTEGER_REDUCERS),
     "extremum_reducers": (("extrema", "shuffle"), _EXTREMUM_REDUCERS),

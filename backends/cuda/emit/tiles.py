@@ -1,25 +1,27 @@
 """Elementwise kernels that read some arrays across the grain: tiles are turned in shared memory.
 
 Threads of a warp write neighbouring elements. What lies the other way round is read along its own grain first, a tile
-at a time, and picked up from shared memory in the order of the result.
+at a time, and picked up from shared memory in the order of the result. A thread reads and writes two neighbours at once
+where the arrays lie so.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ....lowering.loops import Buffer, FusedKernel, Stage
 from ....operators.expr import Expr
-from .elementwise import at
+from .elementwise import at, times
 from .kernel import CudaKernel
 from .pointers import Parameters, decompose, linear, scalar_text, shifted
 from .space import INT_MAX, Space, extent, stores, uses_index
 from .text import Scope, Text, unified
 from .types import CTYPE
 
-TILE = 32
-THREADS_Y = 8
+THREADS_X, THREADS_Y = 32, 8
+ENOUGH_TILES = 264
+"""Large tiles that keep a large GPU busy: two for each multiprocessor."""
 
 
 def tiled_dims(kernel: FusedKernel, space: Space) -> tuple[int, int] | None:
@@ -34,14 +36,18 @@ def tiled_dims(kernel: FusedKernel, space: Space) -> tuple[int, int] | None:
         return None
     for name in read:
         across = next((d for d, s in enumerate(steps[name]) if abs(s) == 1), None)
-        large = across is not None and min(space.kept[along], space.kept[across]) >= TILE // 2
+        large = across is not None and min(space.kept[along], space.kept[across]) >= THREADS_X // 2
         if large and across != along and abs(steps[name][along]) > 1 and name not in written:
             return along, across or 0
     return None
 
 
 def write_tiled(
-    kernel: FusedKernel, space: Space, dims: tuple[int, int], comments: Sequence[str]
+    kernel: FusedKernel,
+    space: Space,
+    dims: tuple[int, int],
+    comments: Sequence[str],
+    unaligned: Iterable[int] = (),
 ) -> CudaKernel:
     """The kernel of a loop without reductions that turns tiles.
 
@@ -50,54 +56,107 @@ def write_tiled(
         space: what it runs over.
         dims: as ``tiled_dims`` gives them.
         comments: lines that say what it computes.
+        unaligned: the parameters whose data need not be aligned to 16 bytes.
     """
-    return _Tiled(kernel, space, dims).write(comments)
+    return _Tiled(kernel, space, dims, frozenset(unaligned)).write(comments)
 
 
 class _Tiled:
-    """The state of writing one kernel."""
+    """The state of writing one kernel.
 
-    def __init__(self, kernel: FusedKernel, space: Space, dims: tuple[int, int]):
+    Attributes:
+        turned: the buffers that lie across.
+        lanes: elements that a thread reads or writes at a time.
+        tile: points of a tile in either direction.
+    """
+
+    def __init__(self, kernel: FusedKernel, space: Space, dims: tuple[int, int], unaligned: frozenset[int]):
         self.kernel, self.space, self.text = kernel, space, Text()
         self.stage: Stage = kernel.stages[0]
         self.along, self.across = dims
         self.steps = {name: place.kept for name, place in space.places.items()}
         self.rest = [d for d in range(len(space.kept)) if d not in dims]
-        far = max(extent(b, (*kernel.outer, *kernel.inner)) for b in kernel.buffers)
-        self.index = "int" if max(far, space.rows) + TILE * TILE <= INT_MAX else "long long"
         self.same = unified([s.value for s in self.stage.body])
-        names = dict.fromkeys(e.payload for e in self.stage.exprs() if e.op == "load")
+        self.read = list(dict.fromkeys(e.payload for e in self.stage.exprs() if e.op == "load"))
         self.turned = [
-            n for n in names if abs(self.steps[n][self.across]) == 1 and abs(self.steps[n][self.along]) > 1
+            n
+            for n in self.read
+            if abs(self.steps[n][self.across]) == 1 and abs(self.steps[n][self.along]) > 1
         ]
+        self.lanes = 2 if self._in_pairs(unaligned) else 1
+        self.tile = THREADS_X * self.lanes
+        far = max(extent(b, (*kernel.outer, *kernel.inner)) for b in kernel.buffers)
+        self.index = "int" if max(far, space.rows) + self.tile * self.tile <= INT_MAX else "long long"
+
+    def _in_pairs(self, unaligned: frozenset[int]) -> bool:
+        """Whether every buffer can be read or written two elements at a time, and there are tiles enough for that."""
+        side = 2 * THREADS_X
+        whole = min(self.space.kept[d] for d in (self.along, self.across)) >= side
+        return (
+            whole
+            and self.space.rows >= ENOUGH_TILES * side * side
+            and all(self._is_paired(b, unaligned) for b in self.kernel.buffers)
+        )
+
+    def _is_paired(self, b: Buffer, unaligned: frozenset[int]) -> bool:
+        grain = self._grain(b.name)
+        steps = self.steps[b.name]
+        return (
+            b.dtype.itemsize <= 4
+            and b.param not in unaligned
+            and steps[grain] == 1
+            and self.space.kept[grain] % 2 == 0
+            and b.offset % 2 == 0
+            and all(step % 2 == 0 for d, step in enumerate(steps) if d != grain)
+        )
+
+    def _grain(self, name: str) -> int:
+        """The dimension along which the elements of a buffer are read or written."""
+        return self.across if name in self.turned else self.along
 
     def write(self, comments: Sequence[str]) -> CudaKernel:
         """The kernel."""
         text, sizes = self.text, self.space.kept
         names = [b.name for b in self.kernel.buffers]
         parameters = Parameters(self.kernel, names, self.stage.exprs())
-        tiles = [*(sizes[d] for d in self.rest), *(-(-sizes[d] // TILE) for d in (self.across, self.along))]
+        tiles = [
+            *(sizes[d] for d in self.rest),
+            *(-(-sizes[d] // self.tile) for d in (self.across, self.along)),
+        ]
         text.line(f"const {self.index} tile = blockIdx.x;")
         places = decompose(text, self.index, "tile", tiles, "tile")
         self.indices = dict(zip(self.rest, places, strict=False))
         for d, place, stem in ((self.across, places[-2], "across"), (self.along, places[-1], "along")):
-            text.line(f"const {self.index} {stem} = {place} * {TILE};")
+            text.line(f"const {self.index} {stem} = {place} * {self.tile};")
             self.indices[d] = stem
-        self._read_tiles()
+        text.line(f"const int x = {times('threadIdx.x', self.lanes)};")
+        for name in self.turned:
+            text.line(
+                f"__shared__ {CTYPE[self._buffer(name).dtype]} {name}_tile[{self.tile}][{self.tile + 1}];"
+            )
+        self._for_each_row("x", "y", self._read_tiles)
         text.line("__syncthreads();")
-        text.unrolled()
-        with text.block(f"for (int y = threadIdx.y; y < {TILE}; y += {THREADS_Y})"):
-            self._points()
-        source = text.function(self.kernel.name, parameters.text(), TILE * THREADS_Y, comments)
+        self._for_each_row("y", "x", self._points)
+        source = text.function(self.kernel.name, parameters.text(), THREADS_X * THREADS_Y, comments)
         return CudaKernel(
             self.kernel.name,
             source,
             tuple(text.helpers),
             (math.prod(tiles), 1, 1),
-            (TILE, THREADS_Y, 1),
+            (THREADS_X, THREADS_Y, 1),
             params=tuple(parameters.places),
             scalars=parameters.scalars,
         )
+
+    def _for_each_row(self, across: str, along: str, body: Callable[[], None]) -> None:
+        """What a thread does in every row of the tile that it takes, at the points that exist."""
+        text = self.text
+        text.unrolled()
+        with text.block(f"for (int k = 0; k < {self.tile // THREADS_Y}; ++k)"):
+            text.line(f"const int y = k * {THREADS_Y} + threadIdx.y;")
+            inside = self._inside(across, along)
+            with text.block(f"if ({inside})" if inside else ""):
+                body()
 
     def _buffer(self, name: str) -> Buffer:
         return next(b for b in self.kernel.buffers if b.name == name)
@@ -108,45 +167,52 @@ class _Tiled:
         found = [
             f"{stem} + {shift} < {sizes[d]}"
             for stem, shift, d in (("across", across, self.across), ("along", along, self.along))
-            if sizes[d] % TILE
+            if sizes[d] % self.tile
         ]
         return " && ".join(found)
 
-    def _place(self, name: str, across: str, along: str) -> str:
-        """An element of a buffer at a point of the tile."""
+    def _address(self, name: str, across: str, along: str) -> str:
+        """The pointer to a buffer's element at a point of the tile."""
         b = self._buffer(name)
         dims = range(len(self.space.kept))
         shift = {self.across: across, self.along: along}
         indices = [f"({self.indices[d]} + {shift[d]})" if d in shift else self.indices[d] for d in dims]
-        pointer = shifted(f"p{b.param}", b.offset)
-        return at(shifted(pointer, linear(indices, self.steps[name])), "0")
+        return shifted(shifted(f"p{b.param}", b.offset), linear(indices, self.steps[name]))
 
     def _read_tiles(self) -> None:
-        """Read what lies across, a tile of each buffer, along its own grain."""
-        text = self.text
+        """Read what lies across along its own grain."""
         for name in self.turned:
-            text.line(f"__shared__ {CTYPE[self._buffer(name).dtype]} {name}_tile[{TILE}][{TILE + 1}];")
-        text.unrolled()
-        with text.block(f"for (int y = threadIdx.y; y < {TILE}; y += {THREADS_Y})"):
-            inside = self._inside("(int)threadIdx.x", "y")
-            with text.block(f"if ({inside})" if inside else ""):
-                for name in self.turned:
-                    text.line(f"{name}_tile[y][threadIdx.x] = {self._place(name, '(int)threadIdx.x', 'y')};")
+            address = self._address(name, "x", "y")
+            if self.lanes == 1:
+                self.text.line(f"{name}_tile[y][x] = {at(address, '0')};")
+                continue
+            self.text.line(f"const auto {name} = load<2>({address});")
+            for v in range(2):
+                self.text.line(f"{name}_tile[y][{shifted('x', v)}] = {name}.at[{v}];")
 
     def _points(self) -> None:
         """The expressions at the points of the tile, in the order of the results."""
-        text = self.text
-
-        def leaf(e: Expr) -> str:
-            if e.op == "scalar":
-                return scalar_text(e)
-            if e.payload in self.turned:
-                return f"{e.payload}_tile[threadIdx.x][y]"
-            return self._place(e.payload, "y", "(int)threadIdx.x")
-
-        found = stores(self.stage)
-        inside = self._inside("y", "(int)threadIdx.x")
-        with text.block(f"if ({inside})" if inside else ""):
-            values = Scope(text, leaf).write([self.same[s.value] for s in found], names=len(found) > 1)
+        text, lanes, found = self.text, self.lanes, stores(self.stage)
+        for name in self.read:
+            if name not in self.turned and lanes > 1:
+                text.line(f"const auto {name} = load<2>({self._address(name, 'y', 'x')});")
+        for s in found:
+            if lanes > 1:
+                text.line(f"Vec<{CTYPE[self._buffer(s.buffer).dtype]}, 2> {s.buffer}_out;")
+        if lanes > 1:
+            text.unrolled()
+        with text.block("for (int v = 0; v < 2; ++v)" if lanes > 1 else ""):
+            values = Scope(text, self._leaf).write([self.same[s.value] for s in found], names=len(found) > 1)
             for s, value in zip(found, values, strict=True):
-                text.line(f"{self._place(s.buffer, 'y', '(int)threadIdx.x')} = {value};")
+                place = at(self._address(s.buffer, "y", "x"), "0")
+                text.line(f"{place if lanes == 1 else f'{s.buffer}_out.at[v]'} = {value};")
+        for s in found:
+            if lanes > 1:
+                text.line(f"store({self._address(s.buffer, 'y', 'x')}, {s.buffer}_out);")
+
+    def _leaf(self, e: Expr) -> str:
+        if e.op == "scalar":
+            return scalar_text(e)
+        if e.payload in self.turned:
+            return f"{e.payload}_tile[{'x' if self.lanes == 1 else 'x + v'}][y]"
+        return f"{e.payload}.at[v]" if self.lanes > 1 else at(self._address(e.payload, "y", "x"), "0")
