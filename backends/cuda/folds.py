@@ -1,4 +1,4 @@
-"""Reductions and scans on the device.
+"""Reductions on the device.
 
 The reduced axes of an array become one, between those outside and those inside of it. Where the array lies so, its
 memory is read as it is; else a copy in that order is.
@@ -12,14 +12,15 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...operators.rules import normalize_axes, normalize_axis
+from ...operators.rules import normalize_axes
 from ...registry.dtypes import DType
 from ...registry.operator import Operator
 from . import toolkit as tools
 from .arrays import DeviceArray, Layout, contiguous_layout, empty
 from .casting import contiguous, copied
-from .emit.eager_folds import PARTIALS, write_reduction, write_scan
+from .emit.eager_folds import write_reduction
 from .emit.kernel import CudaKernel
+from .emit.plan import COLUMNS, ENOUGH_BLOCKS, FULL_BLOCKS
 from .emit.types import CTYPE
 from .launching import Launch
 from .library import library
@@ -29,7 +30,9 @@ from .views import permuted
 
 SHORT_ROW = 256
 LONG_ROW = 1 << 14
-FEW_ROWS = 8
+LONG_COLUMN = 512
+LEAST_PART = 64
+LEAST_ROW = 1 << 12
 BLOCKS = 1 << 16
 MOST_PLANS = 1 << 12
 Ints = tuple[int, ...]
@@ -39,11 +42,6 @@ Sizes = tuple[int, int, int]
 @functools.lru_cache(1 << 12)
 def _reducers(fold: str, dtype: DType, out: DType, variant: str) -> list[CudaKernel]:
     return write_reduction(f"{fold}_{dtype.name}_{out.name}_{variant}", fold, dtype, out, variant)
-
-
-@functools.lru_cache(1 << 12)
-def _scanner(node: str, dtype: DType, out: DType, variant: str) -> CudaKernel:
-    return write_scan(f"scan_{node}_{dtype.name}_{out.name}_{variant}", node, dtype, out, variant)
 
 
 def arranged(layout: Layout, axes: Ints) -> tuple[Sizes, bool]:
@@ -63,6 +61,23 @@ def arranged(layout: Layout, axes: Ints) -> tuple[Sizes, bool]:
     return (math.prod(outside), math.prod(layout.shape[axis] for axis in axes), 1), False
 
 
+def way_of_fold(sizes: Sizes) -> tuple[str, int]:
+    """How a reduction of (outer, reduced, inner) elements runs.
+
+    Returns:
+        A variant of ``write_reduction``, and how many blocks share a row or a column.
+    """
+    outer, reduced, inner = sizes
+    if inner > 1:
+        blocks = -(-inner // COLUMNS) * outer
+        if blocks < ENOUGH_BLOCKS and reduced >= LONG_COLUMN:
+            return "split_columns", min(FULL_BLOCKS // blocks, -(-reduced // LEAST_PART))
+        return "columns", 1
+    if outer < ENOUGH_BLOCKS and reduced > LONG_ROW:
+        return "split_rows", min(FULL_BLOCKS // max(outer, 1), -(-reduced // LEAST_ROW))
+    return ("short_rows" if reduced <= SHORT_ROW else "rows"), 1
+
+
 class FoldPlan:
     """How a reduction of an array of one layout runs: its kernels with what stays of their parameters."""
 
@@ -77,25 +92,20 @@ class FoldPlan:
 
     def _planned(self, fold: str, layout: Layout, sizes: Sizes) -> list[Launch]:
         outer, reduced, inner = sizes
-        if inner > 1:
-            variant = "columns"
-        elif outer == 1 and reduced > LONG_ROW:
-            variant = "split"
-        else:
-            variant = "short_rows" if reduced <= SHORT_ROW else "rows"
+        variant, parts = way_of_fold(sizes)
         kernels = _reducers(fold, layout.dtype, self.out.dtype, variant)
-        if variant == "split":
-            blocks = kernels[0].blocks(reduced, PARTIALS)
-            self.temporaries = kernels[0].temporaries
+        self.temporaries = outer * parts * inner * kernels[0].temporaries
+        if variant == "split_rows":
             return [
-                self._launch(kernels[0], (blocks, 1, 1), [reduced]),
-                self._launch(kernels[1], (1, 1, 1), [blocks]),
+                self._launch(kernels[0], (parts, outer, 1), [reduced]),
+                self._launch(kernels[1], (outer, 1, 1), [parts]),
             ]
-        (kernel,) = kernels
-        if variant == "columns":
-            grid = (kernel.blocks(inner, BLOCKS), max(1, min(outer, 65535)), 1)
-            return [self._launch(kernel, grid, [outer, reduced, inner])]
-        return [self._launch(kernel, (kernel.blocks(outer, BLOCKS), 1, 1), [outer, reduced])]
+        if variant in ("rows", "short_rows"):
+            return [self._launch(kernels[0], (kernels[0].blocks(outer, BLOCKS), 1, 1), [outer, reduced])]
+        grid = kernels[0].blocks(inner, BLOCKS), max(1, min(outer, 65535))
+        first = self._launch(kernels[0], (*grid, parts), [outer, reduced, inner])
+        more = [self._launch(kernel, (*grid, 1), [outer, parts, inner]) for kernel in kernels[1:]]
+        return [first, *more]
 
     def _launch(self, kernel: CudaKernel, grid: tuple[int, int, int], counts: list[int]) -> Launch:
         return Launch(kernel, self.out.index, grid, 2, [ctypes.c_int64(n) for n in counts])
@@ -132,7 +142,7 @@ def reduction_kernel(op: Operator) -> Callable[..., CudaTensor]:
             options = {} if dtype is None else {"dtype": dtype}
             spec = decl.meta(self, axis, keepdims=keepdims, **options)
             if layout.dtype not in CTYPE or spec.dtype not in CTYPE:
-                return _by_library(decl.reduce, self, spec, axis=axis, keepdims=keepdims)
+                return by_library(decl.reduce, self, spec, axis=axis, keepdims=keepdims)
             given = (axis,) if type(axis) is int else axis
             axes = normalize_axes(name, given, len(layout.shape))
             if len(plans) >= MOST_PLANS:
@@ -143,50 +153,7 @@ def reduction_kernel(op: Operator) -> Callable[..., CudaTensor]:
     return kernel
 
 
-SCANS = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum"}
-
-
-def scan_kernel(op: Operator) -> Callable[..., CudaTensor]:
-    """The kernel of a scan."""
-    decl, name = op.decl, op.schema.name
-
-    def kernel(self: CudaTensor, axis: int | None = None, *, dtype: DType | None = None) -> Any:
-        spec = decl.meta(self, axis, dtype=dtype)
-        data = self._data
-        if data.dtype not in CTYPE or spec.dtype not in CTYPE:
-            return _by_library(f"cum{decl.reduce}", self, spec, axis=axis if data.shape else None)
-        shape = data.shape
-        given = contiguous(data)
-        made = empty(contiguous_layout(spec.shape, spec.dtype, data.layout.index))
-        if made.layout.size:
-            along = None if axis is None or not shape else normalize_axis(name, axis, len(shape))
-            outer, length, inner = (
-                (1, data.layout.size, 1)
-                if along is None
-                else (math.prod(shape[:along]), shape[along], math.prod(shape[along + 1 :]))
-            )
-            _scan(SCANS[decl.reduce], given, made, outer, length, inner)
-        return cuda_tensor(made)
-
-    return kernel
-
-
-def _scan(node: str, given: DeviceArray, made: DeviceArray, outer: int, length: int, inner: int) -> None:
-    variant = "columns" if inner > 1 else "rows"
-    kernel = _scanner(node, given.dtype, made.dtype, variant)
-    lines = outer * inner
-    counts = [outer, length, inner] if inner > 1 else [outer, length]
-    launch = Launch(
-        kernel,
-        made.layout.index,
-        (kernel.blocks(lines, BLOCKS), 1, 1),
-        2,
-        [ctypes.c_int64(n) for n in counts],
-    )
-    launch.go((given.ptr, made.ptr), (given, made))
-
-
-def _by_library(function: str, self: CudaTensor, spec: Any, **options: Any) -> CudaTensor:
+def by_library(function: str, self: CudaTensor, spec: Any, **options: Any) -> CudaTensor:
     """A fold of complex numbers, or to some: of the array library."""
     found, data = library(), self._data
     if not function.endswith(("any", "all")):

@@ -22,8 +22,9 @@ from . import toolkit as tools
 from .arrays import contiguous_layout
 from .casting import contiguous, convert_into, copied
 from .elementwise import elementwise_kernel
-from .folds import reduction_kernel, scan_kernel
+from .folds import reduction_kernel
 from .library_ops import library_kernel
+from .scans import scan_kernel
 from .tensor import CudaTensor, cuda_tensor
 from .views import VIEWS, view_kernel
 from .writes import inplace_kernel
@@ -181,12 +182,13 @@ def _from_cuda(self: CudaTensor, device: str, *, non_blocking: bool) -> Any:
 
 
 def adopted(obj: Any) -> CudaTensor:
-    """A tensor that shares the device memory of another library's array."""
+    """A tensor that shares the device memory of another library's array; on a copy of what must not be written."""
     device_named("cuda", "asarray")
-    found = interop.take(obj)
-    if found is None:
+    taken = interop.take(obj)
+    if taken is None:
         raise ArgumentError(f"{describe(obj)} does not lie in the memory of a CUDA device")
-    return cuda_tensor(found)
+    array, read_only = taken
+    return cuda_tensor(copied(array) if read_only else array)
 
 
 def pinned(self: Any) -> Tensor:
