@@ -31,9 +31,10 @@ class Layout:
         nbytes: bytes that they take.
         contiguous: whether they lie in row-major order without gaps.
         spec: shape, dtype and device.
+        record: what machine code reads to make such a result (:mod:`.native_result`), once somebody has asked.
     """
 
-    __slots__ = ("contiguous", "dtype", "index", "nbytes", "shape", "size", "spec", "strides")
+    __slots__ = ("contiguous", "dtype", "index", "nbytes", "record", "shape", "size", "spec", "strides")
 
     def __init__(self, shape: Ints, strides: Ints, dtype: DType, index: int):
         self.shape, self.strides, self.dtype, self.index = shape, strides, dtype, index
@@ -41,6 +42,7 @@ class Layout:
         self.nbytes = self.size * dtype.itemsize
         self.contiguous = lies_in_order(shape, strides)
         self.spec = TensorSpec(shape, dtype, f"cuda:{index}")
+        self.record: Any = None
 
     def extent(self) -> tuple[int, int]:
         """The first and the last element that the array has, counted from its first index."""

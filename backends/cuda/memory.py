@@ -7,13 +7,16 @@ cupy, so that both libraries draw on one.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
-from typing import Any
+from array import array
+from typing import Any, ClassVar
 
 from ... import config
 from ...errors import OutOfMemoryError
 from ...units import size as shown_size
+from . import rt_result as rt
 from . import toolkit as tools
 from .devices import Device, device_at, device_of
 from .streams import Stream, stream_at
@@ -32,14 +35,30 @@ class Buffer:
         nbytes: the size that was asked for.
         size: the size of the block, which may be more.
         pool: the pool that it goes back to.
-        block: what keeps the memory: a block of cupy's pool, another library's array; None: the driver's.
+        block: what keeps the memory: the pool's (address, block of cupy's or None), another library's array, or None.
+        home: the pool's list of spare blocks that it goes to; None: back to where it came from.
         users: streams beside the pool's own that have used it.
     """
 
-    __slots__ = ("__weakref__", "block", "nbytes", "pool", "ptr", "size", "users")
+    __slots__ = ("__weakref__", "block", "home", "nbytes", "pool", "ptr", "size", "users")
 
-    def __init__(self, ptr: int, nbytes: int, size: int = 0, pool: Pool | None = None, block: Any = None):
-        self.ptr, self.nbytes, self.size, self.pool, self.block = ptr, nbytes, size, pool, block
+    def __init__(
+        self,
+        ptr: int,
+        nbytes: int,
+        size: int = 0,
+        pool: Pool | None = None,
+        block: Any = None,
+        home: list[Any] | None = None,
+    ):
+        self.ptr, self.nbytes, self.size, self.pool, self.block, self.home = (
+            ptr,
+            nbytes,
+            size,
+            pool,
+            block,
+            home,
+        )
         self.users: set[Stream] | None = None
 
     def used_by(self, stream: Stream) -> None:
@@ -50,6 +69,19 @@ class Buffer:
     def __del__(self) -> None:
         if self.pool is not None:
             self.pool.take_back(self)
+
+
+class _Count:
+    """One of the counts, which lie side by side in memory, so that machine code finds them too."""
+
+    def __init__(self, offset: int):
+        self.place = offset // 8
+
+    def __get__(self, stats: Stats, owner: Any = None) -> int:
+        return int(stats.counts[self.place])
+
+    def __set__(self, stats: Stats, value: int) -> None:
+        stats.counts[self.place] = value
 
 
 class Stats:
@@ -63,18 +95,29 @@ class Stats:
         misses: how many of these needed the driver (or cupy's pool).
         returned: how many blocks have come back.
         retries: how often the pools were emptied since memory had run out.
+        counts: all of these.
     """
 
-    __slots__ = ("allocated", "misses", "peak", "requests", "reserved", "retries", "returned")
+    __slots__ = ("counts",)
+
+    finalize: ClassVar[int] = (
+        0  # what CPython calls for ``Buffer.__del__``, where machine code stands before it
+    )
+    allocated, peak, reserved = _Count(rt.W_ALLOCATED), _Count(rt.W_PEAK), _Count(rt.W_RESERVED)
+    requests, misses = _Count(rt.W_REQUESTS), _Count(rt.W_MISSES)
+    returned, retries = _Count(rt.W_RETURNED), _Count(rt.W_RETRIES)
 
     def __init__(self) -> None:
-        self.allocated = self.peak = self.reserved = self.requests = self.misses = 0
-        self.returned = self.retries = 0
+        self.counts = array("q", bytes(rt.W_SIZE))
+        self.counts[rt.W_FINALIZE // 8] = self.finalize
 
     @property
     def blocks(self) -> int:
         """How many blocks are in use now."""
         return self.requests - self.returned
+
+
+SHOWN = ("allocated", "blocks", "misses", "peak", "requests", "reserved", "retries", "returned")
 
 
 def size_class(nbytes: int) -> int:
@@ -91,10 +134,11 @@ def size_class(nbytes: int) -> int:
 class Pool:
     """The blocks of one stream that nobody uses now, by size."""
 
-    __slots__ = ("at", "caching", "free", "source", "stats", "stream")
+    __slots__ = ("at", "caching", "counts", "free", "source", "stats", "stream")
 
     def __init__(self, stream: Stream, stats: Stats):
         self.at, self.stream, self.stats = stream.at, stream, stats
+        self.counts, _ = stats.counts.buffer_info()  # their address
         self.free: dict[int, list[tuple[int, Any]]] = {}
         allocator = tools.toolkit().allocator
         self.source = None if allocator is None else allocator()
@@ -107,33 +151,31 @@ class Pool:
             OutOfMemoryError: there is no memory, also after all that is cached was given back.
         """
         size = size_class(nbytes) if self.caching else nbytes
-        stats = self.stats
-        kept = self.free.get(size)
+        stats, home = self.stats, None
+        if self.caching and (self.source is None or size <= SHARED):
+            home = self.free.get(size) or self.free.setdefault(size, [])
         try:
-            ptr, block = kept.pop()  # type: ignore[union-attr]
+            block = home.pop()  # type: ignore[union-attr]
         except (AttributeError, IndexError):
-            ptr, block = self._new(size)
+            block = self._new(size)
             stats.misses += 1
         stats.requests += 1
         stats.allocated += size
         if stats.allocated > stats.peak:
             stats.peak = stats.allocated
-        return Buffer(ptr, nbytes, size, self, block)
+        return Buffer(block[0], nbytes, size, self, block, home)
 
     def take_back(self, buffer: Buffer) -> None:
         """The block of a buffer that nobody uses any more."""
-        stats, size = self.stats, buffer.size
-        stats.allocated -= size
+        stats = self.stats
+        stats.allocated -= buffer.size
         stats.returned += 1
         if buffer.users:
             self._wait_for(buffer.users)
-        if self.caching and (self.source is None or size <= SHARED):
-            try:
-                self.free[size].append((buffer.ptr, buffer.block))
-            except KeyError:
-                self.free[size] = [(buffer.ptr, buffer.block)]
+        if buffer.home is not None:
+            buffer.home.append(buffer.block)
         else:
-            self._give_back(size, buffer.ptr, buffer.block)
+            self._give_back(buffer.size, *buffer.block)
 
     def _wait_for(self, users: set[Stream]) -> None:
         for stream in users:
@@ -177,10 +219,10 @@ class Pool:
 
     def empty(self) -> None:
         """Give all blocks that nobody uses back."""
-        while self.free:
-            size, kept = self.free.popitem()
-            for ptr, block in kept:
-                self._give_back(size, ptr, block)
+        for size, kept in list(self.free.items()):
+            with contextlib.suppress(IndexError):  # other threads take and return blocks meanwhile
+                while True:
+                    self._give_back(size, *kept.pop())
 
 
 def _cupy_block(cupy: Any, stream: Stream, size: int) -> Any:
@@ -226,10 +268,15 @@ def stats_at(index: int) -> Stats:
     return _stats.get(index) or _stats.setdefault(index, Stats())
 
 
+def known_stats() -> list[Stats]:
+    """The counts of all devices in use."""
+    return list(_stats.values())
+
+
 def pool_of(stream: Stream) -> Pool:
     """The pool of a stream."""
     found: Pool = _pools.get(stream) or _pools.setdefault(stream, Pool(stream, stats_at(stream.at.index)))
-    stream.pool = found
+    stream.put_pool(found, found.free if found.caching else None)
     return found
 
 
@@ -270,7 +317,7 @@ def memory_stats(device: str | None = None) -> dict[str, int]:
         and ``retries`` (how often memory had run out and the cache was emptied).
     """
     stats = stats_at(device_of(device).index)
-    return {name: getattr(stats, name) for name in sorted(("blocks", *Stats.__slots__))}
+    return {name: getattr(stats, name) for name in SHOWN}
 
 
 def memory_allocated(device: str | None = None) -> int:
@@ -301,7 +348,7 @@ def mem_get_info(device: str | None = None) -> tuple[int, int]:
 
 def _forget() -> None:
     for stream in _pools:
-        stream.pool = None
+        stream.put_pool(None, None)
     _pools.clear()
     _stats.clear()
 

@@ -10,7 +10,9 @@ from typing import Any
 
 from ...eager.synchronize import synchronizers
 from ...errors import ArgumentError, DeviceError
-from . import devices
+from ..cpu.native.records import Record
+from . import devices, stream_keys
+from . import rt_result as rt
 from . import toolkit as tools
 from .devices import Device, device_at, device_of
 
@@ -37,6 +39,8 @@ class Stream:
         device: the device's name.
         handle: the driver's handle; None for the default stream.
         number: the same as an int; 0 for the default stream.
+        pool: of its memory, once it has one.
+        record: what machine code reads of it.
 
     >>> import tandem as td
     >>> with td.cuda.Stream():  # doctest: +SKIP
@@ -45,7 +49,7 @@ class Stream:
     Source: ``torch.cuda.Stream``.
     """
 
-    __slots__ = ("__weakref__", "_before", "_own", "at", "device", "handle", "number", "pool")
+    __slots__ = ("__weakref__", "_before", "_own", "at", "device", "handle", "number", "pool", "record")
 
     def __init__(self, device: str | None = None, priority: int = 0, handle: int | None = None):
         self.at: Device = device_of(device)
@@ -59,7 +63,15 @@ class Stream:
             else handle or None
         )
         self.number = self.handle or 0
-        self.pool: Any = None  # of its memory, once it has one
+        self.pool: Any = None
+        self.record = Record(rt.S_SIZE)
+        self.record.set(rt.S_HANDLE, self.number)
+
+    def put_pool(self, pool: Any, blocks: dict[int, Any] | None) -> None:
+        """Set the pool of its memory, and the blocks by size that it keeps, if it keeps any."""
+        self.pool = pool
+        self.record.set(rt.S_FREE, 0 if blocks is None else id(blocks))
+        self.record.set(rt.S_POOL, 0 if pool is None else id(pool))
 
     def synchronize(self) -> None:
         """Wait until all work that is in the stream now is done."""
@@ -89,10 +101,15 @@ class Stream:
         event.record(self)
         return event
 
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """The protocol by which CUDA libraries share streams: its version, and the handle."""
+        return 0, self.number
+
     def __enter__(self) -> Stream:
         self._before.append((devices.current_thread.index, _current.streams.get(self.at.index)))
         devices.current_thread.index = self.at.index
         _current.streams[self.at.index] = self
+        stream_keys.put(self.at.index, self.record.address)
         return self
 
     def __exit__(
@@ -102,10 +119,11 @@ class Stream:
         _current.streams.pop(self.at.index)
         if before is not None:
             _current.streams[self.at.index] = before
+        stream_keys.put(self.at.index, 0 if before is None else before.record.address)
 
     def __del__(self) -> None:
         if getattr(self, "_own", False) and getattr(self, "handle", None):
-            _destroy(self.at, "cuStreamDestroy_v2", self.handle)
+            self.at.give_back("cuStreamDestroy_v2", self.handle)
 
     def __repr__(self) -> str:
         return f"<stream {self.handle or 0:#x} on {self.device}>"
@@ -145,11 +163,15 @@ class Event:
     def synchronize(self) -> None:
         """Wait until it has happened; at once if it was never recorded."""
         if self.handle is not None:
+            self.at.make_current()
             self.at.driver.cuEventSynchronize(self.handle)
 
     def query(self) -> bool:
         """Whether it has happened."""
-        return self.handle is None or bool(self.at.driver.ready("cuEventQuery", self.handle))
+        if self.handle is None:
+            return True
+        self.at.make_current()
+        return bool(self.at.driver.ready("cuEventQuery", self.handle))
 
     def elapsed_time(self, end: Event) -> float:
         """Milliseconds from this event to another.
@@ -159,12 +181,13 @@ class Event:
         """
         if not (self._timing and end._timing) or self.handle is None or end.handle is None:
             raise ArgumentError("elapsed_time takes two recorded events made with enable_timing=True")
+        self.at.make_current()
         found = self.at.driver.get("cuEventElapsedTime", ctypes.c_float, self.handle, end.handle)
         return float(found)
 
     def __del__(self) -> None:
         if getattr(self, "handle", None):
-            _destroy(self.at, "cuEventDestroy_v2", self.handle)
+            self.at.give_back("cuEventDestroy_v2", self.handle)
 
 
 class _Current(threading.local):
@@ -219,17 +242,11 @@ def told(index: int) -> None:
         listener(index)
 
 
-def _destroy(at: Device, function: str, handle: Any) -> None:
-    """Give a handle back to the driver; whoever asks is being collected, so that nothing may be raised."""
-    call = getattr(at, "driver", None) and at.driver.function(function)
-    if call:
-        call(handle)
-
-
 def _forget() -> None:
     global _current
     _defaults.clear()
     _current = _Current()
+    stream_keys.forget()
 
 
 tools.changed.append(_forget)
