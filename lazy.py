@@ -178,6 +178,11 @@ def networkx() -> ModuleType:
     return module("networkx")
 
 
+def special_functions(xp: Any) -> Any:
+    """SciPy's special functions for the arrays of a module with NumPy's functions, which may bring its own."""
+    return getattr(xp, "special", None) or scipy_special()
+
+
 def scipy_special() -> ModuleType:
     return module("scipy.special")
 

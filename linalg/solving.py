@@ -49,7 +49,9 @@ def _solve_meta(self: Any, other: Any) -> TensorSpec:
 
 
 def _solve_kernel(xp: Any, self: Any, other: Any) -> Any:
-    return guarded("solve", lambda: xp.linalg.solve(self, other))
+    lead = broadcast_shapes("solve", self.shape[:-2], other.shape[:-2])  # which cupy leaves to its callers
+    one, two = (xp.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (self, other))
+    return guarded("solve", lambda: xp.linalg.solve(one, two))
 
 
 def _by_matrix(g: Any, self: Any, out: Any) -> Any:

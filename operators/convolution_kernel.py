@@ -9,11 +9,18 @@ import itertools
 import math
 from typing import Any
 
+import numpy as np
+
 Array = Any
 Ints = tuple[int, ...]
 
-# Elements of the unfolded input at a time: what of it stays in the cache.
+# Elements of the unfolded input at a time: what of it stays in the cache; of a device, what keeps it busy.
 BLOCK = 1 << 20
+DEVICE_BLOCK = 1 << 25
+
+
+def _block(xp: Any) -> int:
+    return BLOCK if xp is np else DEVICE_BLOCK
 
 
 def convolve(
@@ -79,7 +86,7 @@ def _gathered(xp: Any, x: Array, w: Array, stride: Ints, out: Ints, dilation: In
     )
     weights = w.reshape(groups, of_group, taps)
     found = xp.empty((count, groups, of_group, places), x.dtype)
-    step = max(1, BLOCK // max(1, groups * taps * places))
+    step = max(1, _block(xp) // max(1, groups * taps * places))
     if math.prod(kernel) <= places:
         for at in range(0, count, step):
             block = windows[at : at + step]
@@ -110,7 +117,7 @@ def _scattered(
         for size, first, n, step, extra in zip(out, before, sizes, apart, margin)
     )
     found = xp.zeros((count, groups, of_group, *length), x.dtype)
-    step = max(1, BLOCK // max(1, w.shape[0] * taps * math.prod(sizes)))
+    step = max(1, _block(xp) // max(1, w.shape[0] * taps * math.prod(sizes)))
     for at in range(0, count, step):
         block = x[at : at + step]
         rows = block.reshape(len(block), groups, within, math.prod(sizes))

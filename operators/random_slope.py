@@ -38,7 +38,7 @@ def slope(xp: Any, a: Any, log_x: Any) -> Any:
     near = (a < 20) & (x < 1.5 * a + 5)
     upper = ~near & (x > a)
     valid = (a > 0) & xp.isfinite(a) & xp.isfinite(x) & ~xp.isnan(log_x)
-    digamma = lazy.scipy_special().digamma
+    digamma = lazy.special_functions(xp).digamma
     out = xp.full(a.shape, xp.nan)
     for which, rule in ((near, _series), (upper, _above), (~near & ~upper, _below)):
         chosen = which & valid

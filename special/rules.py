@@ -24,11 +24,6 @@ TAKEN = (bool_, *REAL)
 Span = tuple[float, float]
 
 
-def _functions(xp: Any) -> Any:
-    """SciPy's special functions for the arrays of ``xp``."""
-    return lazy.scipy_special() if xp is np else lazy.module("cupyx.scipy.special")
-
-
 def in_double(name: str) -> Callable[..., Any]:
     """SciPy's function of float64 arrays: the reference."""
 
@@ -45,8 +40,11 @@ def from_scipy(name: str, own: str) -> Callable[..., Any]:
     def kernel(xp: Any, *args: Any) -> Any:
         arrays = [arg if type(arg) in (int, float) else xp.asarray(arg) for arg in args]
         specs = [arg if type(arg) in (int, float) else TensorSpec((), as_dtype(arg.dtype)) for arg in arrays]
-        wide = [arg if type(arg) in (int, float) else arg.astype(xp.float64) for arg in arrays]
-        found = quietly(getattr(_functions(xp), name), *wide)
+        wide = [
+            xp.full((), arg, xp.float64) if type(arg) in (int, float) else arg.astype(xp.float64)
+            for arg in arrays
+        ]
+        found = quietly(getattr(lazy.special_functions(xp), name), *wide)
         return xp.asarray(found).astype(compute_dtype(own, "float", TAKEN, specs).np)
 
     return kernel

@@ -30,7 +30,7 @@ TOLERANCE = {
     "complex128": 4e-14,
 }
 HALVES = (float16, bfloat16)
-SUMMING = ("reduction", "scan", "composite", "contraction", "convolution")
+SUMMING = ("reduction", "scan", "composite", "contraction", "convolution", "scatter")
 
 
 def table():

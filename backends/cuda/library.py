@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from ... import lazy
+from ...errors import UnsupportedError
 from ...registry.dtypes import as_dtype
 from . import toolkit as tools
 from .arrays import DeviceArray, layout_of
@@ -61,6 +62,40 @@ class _Module:
     def errstate(self, **options: Any) -> Any:
         """Nothing to set: a device never warns."""
         return contextlib.nullcontext()
+
+    @property
+    def special(self) -> Any:
+        """SciPy's special functions."""
+        return lazy.module("cupyx.scipy.special")
+
+    @property
+    def linalg(self) -> Any:
+        """Linear algebra that notices where cuSOLVER has failed."""
+        return _Linalg(self._cupy.linalg)
+
+
+class _Linalg:
+    """The functions of ``cupy.linalg``; like NumPy's they raise where there is no result."""
+
+    def __init__(self, functions: Any):
+        self._functions = functions
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(self._functions, name)
+
+        def call(*args: Any) -> Any:
+            try:
+                with lazy.module("cupyx").errstate(linalg="raise"):
+                    return function(*args)
+            except RuntimeError as fault:
+                if "not available" not in str(fault):
+                    raise
+                raise UnsupportedError(
+                    f"{name}: the cuSOLVER that is installed does not have it ({fault}); a newer CUDA toolkit does "
+                    f"(the CUDA 12.6 of 2024 for eig), or compute it on the CPU: x.to('cpu')"
+                ) from None
+
+        return call
 
 
 class CupyLibrary:

@@ -3,15 +3,19 @@
 import ctypes
 import functools
 import hashlib
+import importlib
 import os
 import subprocess
 import tempfile
 from pathlib import Path
 
 import numpy as np
+from tandem import lazy
 from tandem.backends.cuda import copies, driver, toolkit
 
 from .build import COMPILER, FLAGS, HERE, host_text, missing
+
+strict = importlib.import_module("cuda_host.strict") if lazy.installed("cupy") else None
 
 __all__ = ["ArrayDouble", "host_library", "host_toolkit", "missing"]
 
@@ -80,11 +84,16 @@ def host_library():
 
 
 class ArrayDouble:
-    """NumPy on the double's memory, where the real backend has cupy on a device's."""
+    """NumPy on the double's memory, in cupy's place; as strict as cupy where it is installed."""
 
-    xp = np
+    xp = strict.MODULE if strict else np
 
     def view(self, array):
+        """An array on an array's memory."""
+        found = self.ndarray(array)
+        return strict.Array(found) if strict else found
+
+    def ndarray(self, array):
         """An ndarray on an array's memory."""
         layout = array.layout
         if not layout.size:
@@ -97,7 +106,10 @@ class ArrayDouble:
         return np.ndarray(layout.shape, layout.dtype.np, memory, -low * step, strides)
 
     def adopt(self, found, index):
-        """An array of the double's memory with the elements of an ndarray."""
+        """An array of the double's memory with the elements of an array."""
+        if strict:
+            assert isinstance(found, strict.Array), f"{type(found)} would go through the host"
+            found = strict.bare(found)
         return copies.to_device(np.asarray(found), index)
 
     def gemm(self, m, n, k, a, b, c, count):
