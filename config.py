@@ -53,14 +53,22 @@ def _error_or_warn(text: str) -> str:
     return text
 
 
+def _automatic(text: str) -> Any:
+    return text if text == "auto" else _not_negative(text)
+
+
 class Flag(NamedTuple):
-    """One flag: its attribute name, environment variable, default, meaning, and the parser that checks its text."""
+    """One flag: its attribute name, environment variable, default, meaning, and the parser that checks its text.
+
+    ``others`` are types of values beside the default's.
+    """
 
     name: str
     variable: str
     default: Any
     doc: str
     parse: Callable[[str], Any]
+    others: tuple[type, ...] = ()
 
 
 FLAGS: tuple[Flag, ...] = (
@@ -121,9 +129,11 @@ FLAGS: tuple[Flag, ...] = (
     Flag(
         "cuda_graphs",
         "TANDEM_CUDA_GRAPHS",
-        0,
-        "kernels of a compiled function from which it is replayed as one CUDA graph; 0: never",
-        _not_negative,
+        "auto",
+        "kernels of a compiled function from which it is replayed as one CUDA graph; 0: never; auto: where that is "
+        "measured to be faster",
+        _automatic,
+        (int,),
     ),
 )
 
@@ -141,7 +151,7 @@ class Flags:
     missing_derivative: str
     specializations: int
     cuda_caching: bool
-    cuda_graphs: int
+    cuda_graphs: int | str
 
     def __init__(self) -> None:
         for flag in FLAGS:
@@ -151,9 +161,10 @@ class Flags:
         known = {flag.name: flag for flag in FLAGS}
         if name not in known:
             raise ValueArgumentError(f"config has no flag {name!r}; the flags are {', '.join(sorted(known))}")
-        if type(value) is not type(known[name].default):
-            kind = type(known[name].default).__name__
-            raise ValueArgumentError(f"config.{name} takes a value of type {kind}, not {value!r}")
+        kinds = (type(known[name].default), *known[name].others)
+        if type(value) not in kinds:
+            words = " or ".join(kind.__name__ for kind in kinds)
+            raise ValueArgumentError(f"config.{name} takes a value of type {words}, not {value!r}")
         try:
             known[name].parse(str(value))
         except ValueError as fault:

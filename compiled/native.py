@@ -378,7 +378,12 @@ class NativeEntry:
             self._record.link(record)
 
     def _worth_it(self, runtime: Any, found: Specialization) -> bool:
-        """Whether the entry is at hand, or the function is called so often that compiling the entry pays."""
+        """Whether the entry is at hand, or the function is called so often that compiling the entry pays.
+
+        Python goes on with an executable that is still to find out how it is called best.
+        """
+        if not getattr(found.executable, "settled", True):
+            return False
         if self._record is not None or found.hits >= config.flags.hot_calls:
             return True
         if self._ready is None:

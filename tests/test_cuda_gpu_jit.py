@@ -1,13 +1,15 @@
 """Jitted functions on a real GPU: operators, programs, models. Skipped where there is none.
 
-The same things run on a double of the driver in ``test_cuda_jit.py``.
+The same things run on a double of the driver in ``test_cuda_jit*.py``.
 """
 
+import cuda_jit_harness as common
 import numpy as np
 import pytest
 import tandem as td
-import test_cuda_jit as common
+from optable import rows
 from tandem.backends.cuda import toolkit
+from test_random_programs import drawn
 
 WHY = "; ".join(toolkit.missing())
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(WHY), reason=f"no GPU that tandem can use: {WHY}")]
@@ -15,14 +17,14 @@ pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(WHY), reason=f"no GPU tha
 
 @pytest.mark.parametrize("name", common.CHECKED)
 def test_every_row_agrees_with_its_reference(name):
-    found = list(common.rows(common.OPS[name]))
+    found = list(rows(common.OPS[name]))
     for first in range(0, len(found), 24):
         common.run_rows(common.OPS[name], found[first : first + 24])
 
 
 @pytest.mark.parametrize("first", range(0, 200, 20))
 def test_programs_agree_with_eager(first):
-    common.check_programs(common.drawn(20, 2000 + first))
+    common.check_programs(drawn(20, 2000 + first))
 
 
 @pytest.mark.parametrize(

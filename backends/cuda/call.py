@@ -7,7 +7,6 @@ when it was made; those on other streams, or on memory of other pools, are answe
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -29,14 +28,14 @@ class DeviceEntry:
 
     Attributes:
         step: makes the results of a call.
-        launches: where the table of launches lies.
+        launches: where the table of the way lies by which its kernels get into the stream.
     """
 
     def __init__(self, executable: Any):
         index = executable.at.index
         self._stream = stream_at(index)
         self._pool = pool_of(self._stream)
-        self.launches = ctypes.addressof(executable.launches)
+        self.launches = executable.choice.way.address
         self.step = make_step(
             executable.at, self._stream, self._pool, executable.fresh, executable.plan.workspace
         )

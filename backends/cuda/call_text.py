@@ -12,10 +12,10 @@ from ...tracer.graph import Value
 from ..cpu.compile import CALLBACKS, MAIN, MainWriter, loaded
 from .emit.fused import write_cuda
 from .emit.kernel import WORKSPACE, CudaKernel
-from .graphs import EXEC, FIRST, GO
+from .graphs import CAPTURED, CAPTURES, EXEC, GO, HANDLES, PAIRS, QUEUE, SET
 
 ALIGNMENT = 256
-LAUNCH, STREAM = 0, 1  # behind the table of constants and callables: the table of launches, the stream
+LAUNCH, STREAM = 0, 1  # behind the table of constants and callables: the table of the way, the stream
 
 
 def kernels_of(step: KernelStep, commented: bool = False) -> list[CudaKernel]:
@@ -36,14 +36,14 @@ def kernels_of(step: KernelStep, commented: bool = False) -> list[CudaKernel]:
 class CallWriter(MainWriter):
     """The text of ``main(buffers, scalars)``, which puts the kernels of a lowered graph into a stream.
 
-    It returns 0, the driver's status where a launch fails, or -1 with an exception set. ``buffers`` holds what a CPU
-    executable's does, the addresses being the device's; then the table of launches (the driver's ``cuLaunchKernel``,
-    then the handle of each kernel) and the stream.
+    It returns 0, the driver's status where a launch fails, -1 with an exception set, or ``CAPTURED``. ``buffers`` holds
+    what a CPU executable's does, the addresses being the device's; then the table of a :class:`.graphs.Way`, and the
+    stream.
 
     Args:
         lowered: the graph.
-        replays: whether the kernels are the nodes of a CUDA graph, which is launched at the end; the table of launches
-            is then that of :class:`.graphs.Replay`.
+        replays: whether the kernels are the nodes of a CUDA graph, which is launched at the end; the table is then that
+            of a :class:`.graphs.Replay`.
 
     Attributes:
         launched: the kernels, in the order of their launches.
@@ -73,7 +73,7 @@ class CallWriter(MainWriter):
             *loaded("%tables", "%buffers", behind - 1),
             *loaded("%launches", "%buffers", behind + LAUNCH),
             *loaded("%stream", "%buffers", behind + STREAM),
-            *loaded("%driver", "%launches", 0),
+            *loaded("%driver", "%launches", SET if self.replays else QUEUE),
             f"  %values = alloca [{self.most} x i64]",
             f"  %places = alloca [{self.most} x ptr]",
         ]
@@ -94,6 +94,7 @@ class CallWriter(MainWriter):
         return "\n".join([helpers, *main, *end, "}", str(self.module)])
 
     def _replay_head(self) -> list[str]:
+        """What is looked at and laid out once for all nodes."""
         return [
             *loaded("%graph", "%launches", EXEC),
             *loaded("%go", "%launches", GO),
@@ -101,6 +102,17 @@ class CallWriter(MainWriter):
             "  store [9 x i64] zeroinitializer, ptr %node",
             "  %node_places = getelementptr i8, ptr %node, i64 40",
             "  store ptr %places, ptr %node_places",
+            *loaded("%captures", "%launches", CAPTURES),
+            "  %capture = alloca i32",
+            "  store i32 0, ptr %capture",
+            "  %asked = call i32 %captures(ptr %stream, ptr %capture)",
+            "  %captured = load i32, ptr %capture",
+            "  %both = or i32 %asked, %captured",
+            "  %free = icmp eq i32 %both, 0",
+            "  br i1 %free, label %alone, label %elsewhere",
+            "elsewhere:",
+            f"  ret i32 {CAPTURED}",
+            "alone:",
         ]
 
     def called_back(self, step: NodeStep, number: int) -> list[str]:
@@ -136,15 +148,15 @@ class CallWriter(MainWriter):
     def _queue(self, kernel: CudaKernel, number: int) -> list[str]:
         sizes = ", ".join(f"i32 {size}" for size in (*kernel.grid, *kernel.block, kernel.shared))
         return [
-            *loaded(f"%h{number}", "%launches", 1 + number),
+            *loaded(f"%h{number}", "%launches", HANDLES + number),
             f"  %c{number} = call i32 %driver(ptr %h{number}, {sizes}, ptr %stream, ptr %places, ptr null)",
         ]
 
     def _set(self, kernel: CudaKernel, number: int) -> list[str]:
         """Hand a node's parameters over: a CUDA_KERNEL_NODE_PARAMS (function, sizes, where the values lie)."""
-        lines = [*loaded(f"%n{number}", "%launches", FIRST + 2 * number)]
+        lines = [*loaded(f"%n{number}", "%launches", PAIRS + 2 * number)]
         lines += [
-            *loaded(f"%h{number}", "%launches", FIRST + 2 * number + 1),
+            *loaded(f"%h{number}", "%launches", PAIRS + 2 * number + 1),
             f"  store ptr %h{number}, ptr %node",
         ]
         for place, size in enumerate((*kernel.grid, *kernel.block, kernel.shared)):

@@ -6,11 +6,10 @@ import ctypes
 import functools
 from typing import Any
 
-from ... import config
 from ...lowering.lowered import Backend, Lowered, register_backend
 from ...lowering.report import describe_group
 from ...lowering.resolve import Target
-from ...lowering.steps import KernelStep, is_empty
+from ...lowering.steps import KernelStep
 from ...registry.dtypes import DType
 from ...registry.keys import DispatchKey
 from ...tracer.graph import Graph
@@ -26,7 +25,8 @@ from .devices import device_of
 from .emit.kernel import module_source
 from .emit.types import CTYPE
 from .executable import CudaExecutable
-from .graphs import Replay
+from .graph_choice import GraphChoice
+from .graphs import Replay, Way
 from .modules import kernel_functions
 from .products import product_reason
 
@@ -69,22 +69,27 @@ class Tables:
 def compile_lowered(lowered: Lowered) -> CudaExecutable:
     """Compile a lowered graph, or load its code from the disk cache."""
     at = device_of(lowered.device)
-    kernels = [step for step in lowered.steps if isinstance(step, KernelStep) and not is_empty(step)]
-    limit = config.flags.cuda_graphs
-    replays = 0 < limit <= len(kernels) and all(isinstance(step, KernelStep) for step in lowered.steps)
-    writer = CallWriter(lowered, replays)
+    writer = CallWriter(lowered)
     code = _shared(writer.write())
     constants = [to_device(tensor._array, at.index) for _, tensor in lowered.folded]
     tables = Tables(constants, [serving(step, at.index) for step in writer.nodes])
     handles = kernel_functions(writer.launched, at.index) if writer.launched else []
     plan = call_plan(lowered, code[MAIN], tables)._replace(workspace=writer.workspace)
-    if replays:
+    plain = Way(plan.address, [tools.toolkit().driver.address("cuLaunchKernel"), *handles])
+
+    def replay() -> Replay:
+        code = _shared(CallWriter(lowered, replays=True).write())
         words = sum(p.weak is None for p in plan.parameters) + len(plan.storages) + 4
-        replay = Replay(at, handles, code[MAIN], words, len(plan.parameters), tables.address)
-        return CudaExecutable(lowered, plan, at, replay.table, replay, (code, tables))
-    launch = tools.toolkit().driver.address("cuLaunchKernel")
-    launches = (ctypes.c_void_p * (1 + len(handles)))(launch, *handles)
-    return CudaExecutable(lowered, plan, at, launches, None, (code, tables))
+        return Replay(at, handles, code[MAIN], words, len(plan.parameters), tables.address)
+
+    choice = GraphChoice(plain, len(handles), replay, _why_no_graph(lowered))
+    return CudaExecutable(lowered, plan, at, choice, (code, tables))
+
+
+def _why_no_graph(lowered: Lowered) -> str:
+    """Why a graph's steps cannot be replayed as one CUDA graph; empty if they can."""
+    other = next((step for step in lowered.steps if not isinstance(step, KernelStep)), None)
+    return "" if other is None else f"{other.node.op.name} is among them, and a CUDA graph takes kernels only"
 
 
 @functools.lru_cache(maxsize=256)

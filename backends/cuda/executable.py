@@ -18,12 +18,11 @@ from .call import DeviceEntry
 from .casting import copied
 from .copies import to_device
 from .devices import Device
+from .graph_choice import GraphChoice
 from .memory import allocate
 from .streams import stream_at
 from .tensor import CudaTensor, cuda_tensor
 
-# the exception that a callback raises stays set in the interpreter: PYFUNCTYPE holds the GIL, and raises what is set
-_MAIN = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 ALIGNED = 15  # bits of an address that kernels want to be zero
 
 
@@ -34,15 +33,13 @@ class CudaExecutable:
         plan: how to call it; see :class:`.CallPlan` and :class:`.call_text.CallWriter`.
         lowered: what it was compiled from.
         at: the device.
-        launches: the driver's launch function, then the handles of the kernels; or what a replay needs.
-        replay: the CUDA graph that is replayed, if it is.
+        choice: how its kernels get into the stream.
         fresh: the layouts of the results to allocate.
     """
 
-    def __init__(self, lowered: Lowered, plan: CallPlan, at: Device, launches: Any, replay: Any, keep: Any):
+    def __init__(self, lowered: Lowered, plan: CallPlan, at: Device, choice: GraphChoice, keep: Any):
         self.lowered, self.plan, self.at = lowered, plan, at
-        self.launches, self.replay, self._keep = launches, replay, keep
-        self._main = _MAIN(plan.address)
+        self.choice, self._keep = choice, keep
         self.fresh = [contiguous_layout(spec.shape, spec.dtype, at.index) for spec in plan.storages]
         self._arrays = sum(p.weak is None for p in plan.parameters)
         self._scalars = ctypes.c_int64 * (len(plan.parameters) - self._arrays + 1)
@@ -78,12 +75,10 @@ class CudaExecutable:
             *[array.ptr for array in fresh],
             0 if scratch is None else scratch.ptr,
             plan.tables,
-            ctypes.addressof(self.launches),
-            stream.handle or 0,
+            0,
+            stream.number,
         )
-        code = self._main(ctypes.addressof(table), ctypes.addressof(scalars))
-        if code:
-            raise at.driver.fault("cuLaunchKernel" if self.replay is None else "cuGraphLaunch", code)
+        self.choice.queue(stream, table, scalars)
         for array in (*arrays, *plan.constants):
             if array.buffer.pool is None or array.buffer.pool.stream is not stream:
                 array.buffer.used_by(stream)
@@ -92,12 +87,15 @@ class CudaExecutable:
     @property
     def launching(self) -> str:
         """How its kernels get into the stream, in words."""
-        if self.replay is not None:
-            return "its kernels are replayed as one CUDA graph"
-        return "its kernels are launched one after the other"
+        return str(self.choice)
+
+    @property
+    def settled(self) -> bool:
+        """Whether calls may go by machine code: until it is known how to launch, Python looks at them."""
+        return self.choice.settled
 
     def entry(self) -> DeviceEntry:
-        """What machine code needs to call it on the thread's current stream."""
+        """What machine code needs to call it on the thread's current stream, once it is settled."""
         return DeviceEntry(self)
 
     def _array(self, given: Any) -> DeviceArray:

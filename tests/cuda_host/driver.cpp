@@ -1,11 +1,13 @@
 // The CUDA driver's functions on the CPU: a test double. Device memory is malloc'ed between red zones and poisoned when
 // it is freed; a module is the path of a shared library made of the kernels' source; streams run at once; a captured
-// graph is the list of its launches. Nothing selects it by itself: tests load it in the driver's place.
+// graph is the list of its launches. Nothing selects it by itself: tests load it in the driver's place. What calls and
+// kernels cost can be set, for tests of what follows from such times.
 //
 // A kernel NAME of a module library is found by two symbols:
 //   launch_NAME(void **params, unsigned gx, gy, gz, bx, by, bz, size_t shared)   runs it
 //   sizes_NAME   points to the sizes in bytes of its parameters, 0 at the end: a captured graph copies them
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -52,6 +54,9 @@ bool noop = false;
 long faults = 0;
 std::string fault_text;
 std::map<std::string, long> counts;
+std::map<std::string, long> costs;  // nanoseconds
+long passed = 0, done = 0;  // nanoseconds of the host; when the device has nothing left to do
+bool refuses_graphs = false;
 Context contexts[8];
 thread_local Context *current = nullptr;
 
@@ -100,6 +105,11 @@ bool inside(Address at, size_t count) {
     return at + count <= found->first + found->second.size;
 }
 
+// Time passes by what calls cost the host and kernels the device, and by nothing else.
+void spend(const char *what) { passed += costs[what]; }
+void occupy(const char *what) { done = std::max(done, passed) + costs[what]; }
+void wait() { passed = std::max(passed, done); }
+
 Stream *capturing(void *stream) {
     Stream *s = static_cast<Stream *>(stream);
     return s && s->capture ? s : nullptr;
@@ -146,6 +156,10 @@ void host_limit(size_t size) { limit = size; }
 void host_devices(int count) { devices = count; }
 void host_fail_allocation(long in) { fail_allocation = in; }
 void host_noop(int on) { noop = on; }
+// What one call costs the host ("launch", "set", "graph launch"), or one kernel the device ("kernel", "graph kernel").
+void host_cost(const char *what, long nanoseconds) { Held hold(guard); costs[what] = nanoseconds; }
+double host_time() { Held hold(guard); return passed * 1e-9; }
+void host_refuse_graphs(int on) { refuses_graphs = on; }
 long host_count(const char *what) { Held hold(guard); return counts[what]; }
 size_t host_live_bytes() { Held hold(guard); size_t sum = 0; for (auto &one : live) sum += one.second.size; return sum; }
 long host_live_blocks() { Held hold(guard); return long(live.size()); }
@@ -189,7 +203,7 @@ Status cuDevicePrimaryCtxRetain(Context **out, int device) {
 }
 Status cuCtxSetCurrent(Context *context) { current = context; return OK; }
 Status cuCtxGetCurrent(Context **out) { *out = current; return OK; }
-Status cuCtxSynchronize() { NEED_CONTEXT; counts["synchronize"]++; return OK; }
+Status cuCtxSynchronize() { NEED_CONTEXT; wait(); counts["synchronize"]++; return OK; }
 
 // -- memory ----------------------------------------------------------------------------------------------------------
 Status cuMemAlloc_v2(Address *out, size_t size) {
@@ -326,6 +340,9 @@ Status cuLaunchKernel(Function *f, unsigned gx, unsigned gy, unsigned gz, unsign
         s->capture->nodes.push_back(record(f, grid, block, shared, params));
         return OK;
     }
+    Held hold(guard);
+    spend("launch");
+    occupy("kernel");
     return run(f, grid, block, shared, params);
 }
 
@@ -337,7 +354,7 @@ Status cuStreamCreateWithPriority(Stream **out, unsigned, int) {
     return OK;
 }
 Status cuStreamDestroy_v2(Stream *stream) { delete stream; counts["stream"]--; return OK; }
-Status cuStreamSynchronize(Stream *) { counts["synchronize"]++; return OK; }
+Status cuStreamSynchronize(Stream *) { wait(); counts["synchronize"]++; return OK; }
 Status cuStreamQuery(Stream *) { return OK; }
 Status cuStreamWaitEvent(Stream *, Event *, unsigned) { counts["wait"]++; return OK; }
 Status cuEventCreate(Event **out, unsigned) {
@@ -380,6 +397,7 @@ Status cuGraphAddKernelNode_v2(Node **out, Graph *graph, Node *const *, size_t, 
     return OK;
 }
 Status cuGraphInstantiateWithFlags(Graph **out, Graph *graph, unsigned long long) {
+    if (refuses_graphs) return bad(OUT_OF_MEMORY, "a graph that had to fail");
     *out = new Graph();  // its nodes remember which they were made of
     for (Node *node : graph->nodes) (*out)->nodes.push_back(copy(node));
     counts["graph"]++;
@@ -389,8 +407,13 @@ Status cuGraphUpload(Graph *, Stream *) { return OK; }
 Status cuGraphLaunch(Graph *graph, Stream *stream) {
     NEED_CONTEXT;
     if (capturing(stream)) return bad(CAPTURE_UNSUPPORTED, "a graph in a captured stream");
+    Held hold(guard);
     counts["graph launch"]++;
-    for (Node *node : graph->nodes) run(node->func, node->grid, node->block, node->shared, node->table.data());
+    spend("graph launch");
+    for (Node *node : graph->nodes) {
+        occupy("graph kernel");
+        run(node->func, node->grid, node->block, node->shared, node->table.data());
+    }
     return OK;
 }
 Status cuGraphGetNodes(Graph *graph, Node **out, size_t *count) {
@@ -407,6 +430,7 @@ Status cuGraphKernelNodeGetParams_v2(Node *node, Params *out) {
 }
 Status cuGraphExecKernelNodeSetParams_v2(Graph *graph, Node *node, const Params *params) {
     Held hold(guard);
+    spend("set");
     for (Node *&mine : graph->nodes)
         if (mine->origin == node) {  // the node of the graph that this is an instance of
             delete mine;

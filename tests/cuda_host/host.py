@@ -77,6 +77,8 @@ def host_library():
     for function in ("host_count", "host_faults", "host_live_blocks"):
         getattr(found, function).restype = ctypes.c_long
     found.host_live_bytes.restype = ctypes.c_size_t
+    found.host_time.restype = ctypes.c_double
+    found.host_cost.argtypes = (ctypes.c_char_p, ctypes.c_long)
     found.host_limit.argtypes = (ctypes.c_size_t,)
     found.host_fail_allocation.argtypes = (ctypes.c_long,)
     found.host_fault_text.restype = ctypes.c_char_p

@@ -225,10 +225,11 @@ def run_on_device(frame: ptr, spec: ptr) -> ptr:
         address = PyLong_AsUnsignedLongLongMask(load_ptr(made, TUPLE_ITEMS + i * 16 + 8))
         store_i64(buffers, (at - count + i) * 8, address)
     stream = PyLong_AsUnsignedLongLongMask(load_ptr(made, TUPLE_ITEMS + count * 16 + 16))
+    way = load_ptr(spec, S_LAUNCHES)  # its table begins with the code
     store_ptr(buffers, at * 8 + 8, load_ptr(spec, S_TABLES))
-    store_ptr(buffers, at * 8 + 16, load_ptr(spec, S_LAUNCHES))
+    store_ptr(buffers, at * 8 + 16, way)
     store_i64(buffers, at * 8 + 24, stream)
-    failed = call_i32(load_ptr(spec, S_MAIN), buffers, load_ptr(frame, F_SCALARS))
+    failed = call_i32(load_ptr(way, 0), buffers, load_ptr(frame, F_SCALARS))
     decref(made)
     if unlikely(failed != 0):
         if PyErr_Occurred() != NULL:
