@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ... import lazy
@@ -32,19 +32,45 @@ def nvrtc_image(source: str, arch: str, options: Sequence[str] = OPTIONS) -> byt
         version = nvrtc.getVersion()
     except (ImportError, AttributeError, OSError, RuntimeError) as fault:
         raise BackendUnavailableError(f"CUDA C cannot be compiled: cupy has no NVRTC: {fault}") from None
-    seed = "\0".join([FORMAT, str(version), arch, *options, source])
+    wanted = target_of(arch, nvrtc.getSupportedArchs())
+    seed = "\0".join([FORMAT, str(version), wanted, *options, source])
     name = f"{hashlib.sha256(seed.encode()).hexdigest()}.cubin"
     kept = cache.read(name)
     if kept is None:
-        kept = _compiled(nvrtc, source, (f"--gpu-architecture={arch}", *options))
+        kept = _compiled(nvrtc, source, (f"--gpu-architecture={wanted}", *options))
         cache.write(name, kept)
     return kept
+
+
+def target_of(arch: str, known: Iterable[int]) -> str:
+    """What to compile for: the device's architecture, or what runs there of those that NVRTC knows.
+
+    Machine code runs on devices of its generation that are no older; else it is PTX, which the driver compiles.
+
+    Args:
+        arch: the device's, such as ``"sm_121"``.
+        known: the numbers that NVRTC knows.
+
+    Raises:
+        CudaError: the device is older than all of them.
+
+    >>> target_of("sm_121", (90, 120)), target_of("sm_130", (90, 120))
+    ('sm_120', 'compute_120')
+    """
+    number = int(arch.removeprefix("sm_"))
+    older = [one for one in known if one <= number]
+    if not older:
+        raise CudaError(f"NVRTC compiles for sm_{min(known)} and later, and the device is an {arch}")
+    newest = max(older)
+    return f"{'sm' if newest // 10 == number // 10 else 'compute'}_{newest}"
 
 
 def _compiled(nvrtc: Any, source: str, options: tuple[str, ...]) -> bytes:
     made = nvrtc.createProgram(source, "tandem.cu", (), ())
     try:
         nvrtc.compileProgram(made, options)
+        if "compute_" in options[0]:
+            return bytes(nvrtc.getPTX(made)) + b"\0"
         return bytes(nvrtc.getCUBIN(made))
     except nvrtc.NVRTCError:
         log = nvrtc.getProgramLog(made)

@@ -12,7 +12,7 @@ from ...registry.dtypes import as_dtype
 from .arrays import DeviceArray, Layout, contiguous_layout, empty, span
 from .devices import device_at, device_of
 from .memory import is_out_of_memory
-from .streams import stream_at, told
+from .streams import Event, Stream, stream_at, told
 
 
 class Pinned:
@@ -22,13 +22,13 @@ class Pinned:
         nbytes: its size.
     """
 
-    __slots__ = ("__array_interface__", "__weakref__", "_driver", "ptr")
+    __slots__ = ("__array_interface__", "__weakref__", "_at", "_copies", "ptr")
 
     def __init__(self, nbytes: int):
-        at = device_of(None)
+        self._at = at = device_of(None)
         at.make_current()
-        self._driver = at.driver
         self.ptr = 0
+        self._copies: dict[Stream, Event] = {}  # what comes behind the last one in each stream
         try:
             self.ptr = at.driver.get("cuMemHostAlloc", ctypes.c_void_p, max(nbytes, 1), 1)  # for every device
         except Exception as fault:
@@ -44,9 +44,15 @@ class Pinned:
             "version": 3,
         }
 
+    def used_by(self, stream: Stream) -> None:
+        """Note that a stream copies from it or to it, so that it is not freed before that is done."""
+        self._copies[stream] = stream.record_event(self._copies.get(stream))
+
     def __del__(self) -> None:
         if self.ptr:
-            self._driver.function("cuMemFreeHost")(self.ptr)
+            for event in self._copies.values():
+                event.at.give_back("cuEventSynchronize", event.handle)
+            self._at.give_back("cuMemFreeHost", self.ptr)
 
 
 def pinned_array(shape: tuple[int, ...], dtype: Any) -> Any:
@@ -56,11 +62,11 @@ def pinned_array(shape: tuple[int, ...], dtype: Any) -> Any:
     return np.asarray(Pinned(size * dtype.itemsize))[: size * dtype.itemsize].view(dtype).reshape(shape)
 
 
-def is_pinned(array: Any) -> bool:
-    """Whether an ndarray lies in memory that :class:`Pinned` has locked."""
+def pinned_by(array: Any) -> Pinned | None:
+    """The page-locked memory that an ndarray lies in; None if it lies elsewhere."""
     while isinstance(array, np.ndarray):
         array = array.base
-    return isinstance(array, Pinned)
+    return array if isinstance(array, Pinned) else None
 
 
 def to_device(array: Any, index: int, non_blocking: bool = False) -> DeviceArray:
@@ -81,8 +87,11 @@ def to_device(array: Any, index: int, non_blocking: bool = False) -> DeviceArray
         at, stream = device_at(index), stream_at(index)
         at.make_current()
         at.driver.cuMemcpyHtoDAsync_v2(made.ptr, given.ctypes.data, given.nbytes, stream.handle)
-        if not (non_blocking and is_pinned(given)):
+        memory = pinned_by(given) if non_blocking else None
+        if memory is None:
             at.driver.cuStreamSynchronize(stream.handle)
+        else:
+            memory.used_by(stream)
     return made
 
 
@@ -107,9 +116,12 @@ def to_host(array: DeviceArray, non_blocking: bool = False) -> Any:
     at.make_current()
     at.driver.cuMemcpyDtoHAsync_v2(whole.ctypes.data, first, stop - first, stream.handle)
     array.buffer.used_by(stream)
-    if not non_blocking:
+    memory = pinned_by(whole)
+    if memory is None:
         at.driver.cuStreamSynchronize(stream.handle)
         told(layout.index)
+    else:
+        memory.used_by(stream)
     step = layout.dtype.itemsize
     found: Any = np.ndarray(
         layout.shape, native, whole, array.ptr - first, [step * stride for stride in layout.strides]

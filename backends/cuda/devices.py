@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...errors import BackendUnavailableError, DeviceError
@@ -80,6 +82,22 @@ class Device:
         if current_thread.context != self.context:
             self.driver.cuCtxSetCurrent(self.context)
             current_thread.context = self.context if self._is_only else None
+
+    def give_back(self, function: str, handle: Any, ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        """Give a handle back to the driver, the device's context being current meanwhile.
+
+        Whoever asks is being collected, perhaps in the middle of another library's calls: nothing is raised, and the
+        thread's context stays what it was. When the interpreter ends nothing is done: the driver frees everything.
+        """
+        if ending():
+            return
+        driver, before = self.driver, ctypes.c_void_p()
+        driver.function("cuCtxGetCurrent")(ctypes.addressof(before))
+        if before.value != self.context:
+            driver.function("cuCtxSetCurrent")(self.context)
+        driver.function(function)(handle)
+        if before.value != self.context:
+            driver.function("cuCtxSetCurrent")(before.value)
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self.properties.name}>"

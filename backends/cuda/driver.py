@@ -9,6 +9,7 @@ Source: the CUDA Driver API, version 13.
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ from ...errors import CudaError, OutOfMemoryError
 
 LIBRARY = "libcuda.so.1"
 OUT_OF_MEMORY = 2
+NOT_INITIALIZED = 3
 NOT_READY = 600
 
 INT, UINT, SIZE, U64 = ctypes.c_int, ctypes.c_uint, ctypes.c_size_t, ctypes.c_uint64
@@ -92,11 +94,18 @@ class Driver:
     """
 
     def __init__(self, library: Any):
-        self._library = library
+        self._library, self._process = library, os.getpid()
 
     def function(self, name: str) -> Any:
-        """The function itself, unchecked, with the types of its arguments set."""
-        found = getattr(self._library, name)
+        """The function itself, unchecked, with the types of its arguments set.
+
+        Raises:
+            CudaError: the driver is too old to have it.
+        """
+        try:
+            found = getattr(self._library, name)
+        except AttributeError:
+            raise CudaError(f"the NVIDIA driver has no {name}; install one for CUDA 12 or later") from None
         found.argtypes, found.restype = PROTOTYPES[name], INT
         return found
 
@@ -134,7 +143,12 @@ class Driver:
     def fault(self, name: str, code: int) -> Exception:
         """The exception for a status that a function has returned."""
         kind = OutOfMemoryError if code == OUT_OF_MEMORY else CudaError
-        return kind(f"{name}: {self._text('cuGetErrorName', code)}: {self._text('cuGetErrorString', code)}")
+        said = f"{name}: {self._text('cuGetErrorName', code)}: {self._text('cuGetErrorString', code)}"
+        if code == NOT_INITIALIZED and os.getpid() != self._process:
+            said += (
+                "; CUDA cannot be used in a process forked from one that used it: start processes by 'spawn'"
+            )
+        return kind(said)
 
     def _text(self, name: str, code: int) -> str:
         place = ctypes.c_char_p()

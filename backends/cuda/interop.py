@@ -14,14 +14,16 @@ import numpy as np
 from ...eager.meta_tensor import row_major
 from ...errors import ArgumentError, DeviceError, UnsupportedError, ValueArgumentError
 from ...registry.dtypes import ALL, DType, as_dtype
-from . import toolkit as tools
 from .arrays import DeviceArray, layout_of
-from .memory import Buffer
+from .borrowed import Borrowed
+from .devices import device_of
 from .streams import Stream, stream_at
 
 CUDA = 2  # kDLCUDA
 MANAGED = 13  # kDLCUDAManaged
 VERSION = (1, 0)
+READ_ONLY = 1  # in the flags of a versioned capsule
+DEVICE_ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
 CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}  # kDLInt, kDLUInt, kDLFloat, kDLComplex, kDLBool
 BFLOAT = 4
 
@@ -185,11 +187,14 @@ class _Taken:
             self._deleter(self.address)
 
 
-def take(obj: Any) -> DeviceArray | None:
+def take(obj: Any) -> tuple[DeviceArray, bool] | None:
     """The device memory of another library's array; None if its elements do not lie on a CUDA device.
 
     Args:
         obj: what has ``__dlpack__`` or ``__cuda_array_interface__``.
+
+    Returns:
+        The array, and whether it must not be written.
 
     Raises:
         DeviceError: the elements lie on a device of another kind.
@@ -202,7 +207,7 @@ def take(obj: Any) -> DeviceArray | None:
     return None if interface is None else _from_interface(obj, interface)
 
 
-def _from_dlpack(obj: Any, index: int) -> DeviceArray:
+def _from_dlpack(obj: Any, index: int) -> tuple[DeviceArray, bool]:
     mine = stream_at(index).handle or 1
     try:
         capsule = obj.__dlpack__(stream=mine, max_version=VERSION)
@@ -213,6 +218,10 @@ def _from_dlpack(obj: Any, index: int) -> DeviceArray:
         raise ArgumentError("from DLPack: the capsule has been taken already, or is none of DLPack's")
     address = _pointer(capsule, NAMES[kind])
     held = kind.from_address(address)
+    if kind is _Versioned and held.major > VERSION[0]:
+        raise UnsupportedError(
+            f"from DLPack: a capsule of version {held.major}.{held.minor}; version 1 is read"
+        )
     tensor = held.tensor
     dtype = _dtype(tensor)
     rank = tensor.ndim
@@ -220,7 +229,8 @@ def _from_dlpack(obj: Any, index: int) -> DeviceArray:
     strides = tuple(tensor.strides[axis] for axis in range(rank)) if tensor.strides else row_major(shape)
     _rename(capsule, USED[kind])
     taken = _Taken(address, held.deleter)
-    return _array((tensor.data or 0) + tensor.byte_offset, shape, strides, dtype, tensor.device_id, taken)
+    made = _array((tensor.data or 0) + tensor.byte_offset, shape, strides, dtype, tensor.device_id, taken)
+    return made, kind is _Versioned and bool(held.flags & READ_ONLY)
 
 
 def _dtype(tensor: Any) -> DType:
@@ -233,10 +243,15 @@ def _dtype(tensor: Any) -> DType:
     )
 
 
-def _from_interface(obj: Any, interface: dict[str, Any]) -> DeviceArray:
+def _from_interface(obj: Any, interface: dict[str, Any]) -> tuple[DeviceArray, bool]:
     if interface.get("mask") is not None:
         raise UnsupportedError("__cuda_array_interface__ with a mask; fill it first")
-    dtype, shape = as_dtype(np.dtype(interface["typestr"])), tuple(interface["shape"])
+    kind = np.dtype(interface["typestr"])
+    if not kind.isnative:
+        raise UnsupportedError(
+            f"__cuda_array_interface__ with elements of the other byte order, {kind.str!r}"
+        )
+    dtype, shape = as_dtype(kind), tuple(interface["shape"])
     steps = interface.get("strides")
     strides = row_major(shape) if steps is None else tuple(step // dtype.itemsize for step in steps)
     if steps is not None and any(step % dtype.itemsize for step in steps):
@@ -244,13 +259,15 @@ def _from_interface(obj: Any, interface: dict[str, Any]) -> DeviceArray:
             f"strides {steps} in bytes are no multiples of the {dtype.itemsize} of an element"
         )
     address = int(interface["data"][0] or 0)
-    index = 0
+    at = device_of(None)
+    index = at.index
     if address:
-        index = tools.toolkit().driver.get("cuPointerGetAttribute", ctypes.c_int, 9, address)
+        at.make_current()
+        index = at.driver.get("cuPointerGetAttribute", ctypes.c_int, DEVICE_ORDINAL, address)
     stream = interface.get("stream")
     if stream is not None and stream != (stream_at(index).handle or 1):
         stream_at(index).wait_stream(Stream(f"cuda:{index}", handle=0 if stream in (1, 2) else stream))
-    return _array(address, shape, strides, dtype, index, obj)
+    return _array(address, shape, strides, dtype, index, obj), bool(interface["data"][1])
 
 
 def _array(
@@ -260,5 +277,5 @@ def _array(
     layout = layout_of(shape, strides, dtype, index)
     low, high = layout.extent()
     start = address + low * dtype.itemsize
-    buffer = Buffer(start, (high + 1 - low) * dtype.itemsize if layout.size else 0, block=owner)
+    buffer = Borrowed(start, (high + 1 - low) * dtype.itemsize if layout.size else 0, owner)
     return DeviceArray(address, layout, buffer)

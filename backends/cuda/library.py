@@ -12,9 +12,9 @@ from ...errors import UnsupportedError
 from ...registry.dtypes import as_dtype
 from . import toolkit as tools
 from .arrays import DeviceArray, layout_of
+from .borrowed import Borrowed
 from .devices import device_at
-from .memory import Buffer
-from .streams import stream_at
+from .streams import stream_at, stream_of_cupy
 
 # dtype -> cudaDataType_t, cublasComputeType_t, the C type of the factors
 GEMM_TYPES: dict[str, tuple[int, int, Any]] = {
@@ -123,15 +123,14 @@ class CupyLibrary:
         dtype = as_dtype(array.dtype)
         strides = tuple(step // dtype.itemsize for step in array.strides)
         layout = layout_of(tuple(array.shape), strides, dtype, index)
-        return DeviceArray(array.data.ptr, layout, Buffer(array.data.ptr, array.nbytes, block=array))
+        buffer = Borrowed(array.data.ptr, array.nbytes, array, stream_at(index))
+        return DeviceArray(array.data.ptr, layout, buffer)
 
     @contextlib.contextmanager
     def on(self, index: int) -> Iterator[None]:
         """Calls of cupy work on a device, in tandem's current stream."""
         device_at(index).make_current()
-        handle = stream_at(index).handle
-        stream = self.cupy.cuda.Stream.null if handle is None else self.cupy.cuda.ExternalStream(handle)
-        with self.cupy.cuda.Device(index), stream:
+        with self.cupy.cuda.Device(index), stream_of_cupy(self.cupy, stream_at(index)):
             yield
 
     def gemm(self, m: int, n: int, k: int, a: Any, b: Any, c: Any, count: int) -> None:

@@ -19,7 +19,7 @@ from ...units import size as shown_size
 from . import rt_result as rt
 from . import toolkit as tools
 from .devices import Device, device_at, device_of
-from .streams import Stream, stream_at
+from .streams import Stream, stream_at, stream_of_cupy
 
 SMALLEST = 512
 SHARED = (
@@ -140,9 +140,9 @@ class Pool:
         self.at, self.stream, self.stats = stream.at, stream, stats
         self.counts, _ = stats.counts.buffer_info()  # their address
         self.free: dict[int, list[tuple[int, Any]]] = {}
-        allocator = tools.toolkit().allocator
-        self.source = None if allocator is None else allocator()
         self.caching = config.flags.cuda_caching
+        allocator = tools.toolkit().allocator if self.caching else None  # cupy's pool keeps memory too
+        self.source = None if allocator is None else allocator()
 
     def get(self, nbytes: int) -> Buffer:
         """A buffer of at least so many bytes.
@@ -214,8 +214,7 @@ class Pool:
         if ptr:
             self.stats.reserved -= size
             if block is None:
-                self.at.make_current()
-                self.at.driver.function("cuMemFree_v2")(ptr)
+                self.at.give_back("cuMemFree_v2", ptr)
 
     def empty(self) -> None:
         """Give all blocks that nobody uses back."""
@@ -227,12 +226,8 @@ class Pool:
 
 def _cupy_block(cupy: Any, stream: Stream, size: int) -> Any:
     """A block of cupy's pool, which counts as used on this stream."""
-    with cupy.cuda.Device(stream.at.index):
-        if stream.handle is None:
-            with cupy.cuda.Stream.null:
-                return cupy.cuda.alloc(size)
-        with cupy.cuda.ExternalStream(stream.handle):
-            return cupy.cuda.alloc(size)
+    with cupy.cuda.Device(stream.at.index), stream_of_cupy(cupy, stream):
+        return cupy.cuda.alloc(size)
 
 
 def is_out_of_memory(fault: Exception) -> bool:

@@ -23,7 +23,7 @@ class Module:
         at: the device.
     """
 
-    __slots__ = ("_functions", "_handle", "at")
+    __slots__ = ("_functions", "_handle", "_shared", "at")
 
     def __init__(self, source: str, at: Device):
         self.at = at
@@ -31,6 +31,9 @@ class Module:
         at.make_current()
         self._handle = at.driver.get("cuModuleLoadData", ctypes.c_void_p, image)
         self._functions: dict[str, int] = {}
+        self._shared: dict[
+            str, int
+        ] = {}  # the most that a function has been given, where that is above the limit
 
     def function(self, name: str, shared: int = 0) -> int:
         """The driver's handle of a function.
@@ -43,16 +46,17 @@ class Module:
         if found is None:
             self.at.make_current()
             found = self.at.driver.get("cuModuleGetFunction", ctypes.c_void_p, self._handle, name.encode())
-            if shared > SHARED_LIMIT:
-                self.at.driver.cuFuncSetAttribute(found, MAX_DYNAMIC_SHARED, shared)
             self._functions[name] = found
+        if shared > self._shared.get(name, SHARED_LIMIT):
+            self.at.make_current()
+            self.at.driver.cuFuncSetAttribute(found, MAX_DYNAMIC_SHARED, shared)
+            self._shared[name] = shared
         return found
 
     def __del__(self) -> None:
         handle = getattr(self, "_handle", None)
         if handle:
-            self.at.make_current()
-            self.at.driver.function("cuModuleUnload")(handle)
+            self.at.give_back("cuModuleUnload", handle)
 
 
 _modules: dict[tuple[int, str], Module] = {}

@@ -236,6 +236,11 @@ def synchronize(device: str = "cuda") -> None:
         told(index)
 
 
+def stream_of_cupy(cupy: Any, stream: Stream) -> Any:
+    """cupy's stream for one of tandem's."""
+    return cupy.cuda.Stream.null if stream.handle is None else cupy.cuda.Stream.from_external(stream)
+
+
 def told(index: int) -> None:
     """The host has waited for a device: whoever looks after what happened there does so now."""
     for listener in waited:

@@ -90,9 +90,24 @@ def _look() -> list[str]:
     gpus = _gpus(driver)
     if gpus:
         found.append(gpus)
+    elif not found:
+        found += _faults_of_cupy()
     if not found:
         _State.toolkit = Toolkit("NVIDIA", driver, nvrtc_image, None, lazy.cupy)
     return found
+
+
+def _faults_of_cupy() -> list[str]:
+    """Why cupy cannot be used although it is installed; empty where it can."""
+    try:
+        cupy = lazy.cupy()
+    except Exception as fault:
+        return [f"the package cupy cannot be imported ({fault})"]
+    try:
+        cupy.cuda.runtime.getDeviceCount()
+    except Exception as fault:  # the driver may be older than the CUDA that cupy is made for
+        return [f"cupy cannot use the driver ({fault})"]
+    return []
 
 
 def _gpus(driver: Driver) -> str:
