@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,9 +15,12 @@ from ...operators.devices import INSTALL
 from ...operators.expr import Expr, constant_value, order
 from ...operators.rules import compute_dtype, operand_dtypes
 from ...operators.scalar import instantiate
-from ...operators.scalar_numpy import UFUNCS, convert
+from ...operators.scalar_numpy import UFUNCS
 from ...registry.dtypes import DType, bfloat16, float32
 from ...registry.operator import Operator
+from ...registry.values import TensorSpec
+from ...tracer.infer import specs_of
+from .arrays import contiguous_layout, empty
 from .casting import copied
 from .library import ArrayLibrary, library
 from .memory import empty_cache, is_out_of_memory
@@ -60,15 +64,21 @@ def _computed(found: ArrayLibrary, root: Expr, operands: list[Any]) -> Any:
         elif expr.op == "cast":
             values[expr] = _cast(found, given[0], expr.dtype)
         elif expr.op == "complex":
-            values[expr] = (given[0] + 1j * found.xp.asarray(given[1])).astype(expr.dtype.np)
+            values[expr] = _complex(found.xp, *given, expr.dtype)
         else:
             values[expr] = UFUNCS[expr.op](*given)
     return values[root]
 
 
+def _complex(xp: Any, real: Any, imaginary: Any, dtype: DType) -> Any:
+    """Complex numbers of their parts; of a sum, an infinite part would make the other NaN."""
+    real, imaginary = xp.broadcast_arrays(xp.asarray(real), xp.asarray(imaginary))
+    made = xp.empty(real.shape, dtype.np)
+    made.real, made.imag = real, imaginary
+    return made
+
+
 def _cast(found: ArrayLibrary, value: Any, dtype: DType) -> Any:
-    if found.xp is np:
-        return convert(value, dtype)
     array = found.xp.asarray(value)
     return (array.real if array.dtype.kind == "c" and dtype.kind not in "bc" else array).astype(dtype.np)
 
@@ -85,6 +95,10 @@ def library_kernel(op: Operator) -> Callable[..., Any]:
         args = placed(name, args, decl.kind == "quantized", by_position)
         index = device_index(name, flattened(args))
         spec = decl.meta(*(spec_here(value, index) for value in args), **options)
+        promised = specs_of(spec)
+        if not any(math.prod(one.shape) for one in promised):  # cuFFT and others refuse what is empty
+            made = tuple(cuda_tensor(empty(contiguous_layout(s.shape, s.dtype, index))) for s in promised)
+            return made[0] if isinstance(spec, TensorSpec) else made
         found = library()
 
         def run() -> Any:

@@ -42,6 +42,13 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
             return found
         return _method(name, found) if callable(found) else wrapped(found)
 
+    real = property(
+        lambda self: wrapped(self._a.real), lambda self, value: setattr(self._a, "real", bare(value))
+    )
+    imag = property(
+        lambda self: wrapped(self._a.imag), lambda self, value: setattr(self._a, "imag", bare(value))
+    )
+
     def __array__(self, *args, **kwargs):
         raise TypeError("Implicit conversion to a NumPy array is not allowed.")
 
