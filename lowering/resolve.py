@@ -6,7 +6,7 @@ signature > a callback to the eager kernel, which serves whatever has a shape ru
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..operators.rules import compute_dtype, normalize_axes
@@ -48,6 +48,8 @@ class Target(NamedTuple):
         loops: whether it emits loops and branches around compiled bodies.
         key: where its eager kernels are registered.
         absorbs: whether a launch costs more than computing a cheap operand again for each element that reads it.
+        copies: which operands of a node for the library are copied first, from how they lie; None: those that are no
+            matrices.
     """
 
     emits: Callable[[DType], bool]
@@ -56,6 +58,7 @@ class Target(NamedTuple):
     loops: bool = False
     key: DispatchKey = DispatchKey.CPU
     absorbs: bool = False
+    copies: Callable[[Node, Sequence[Layout]], Sequence[bool]] | None = None
 
 
 class Resolution:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..operators.expr import Expr, cast
@@ -52,12 +52,14 @@ class Surroundings:
         escaping: the values that need a buffer.
         slots: of weak values, in the table of run-time scalars.
         constants: the number that a value is filled with, if it is one.
+        copies: for views that were copied, to lie as a library wants them, the copies.
     """
 
     resolution: Resolution
     escaping: set[Value]
     slots: dict[Value, int]
     constants: dict[Value, bool | int | float]
+    copies: dict[tuple[Value, Layout], Value] = field(default_factory=dict)
 
 
 def schedule(name: str, group: Group, around: Surroundings) -> Scheduled:

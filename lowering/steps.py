@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -141,12 +141,24 @@ def _node_steps(name: str, node: Node, around: Surroundings) -> list[Step]:
     if kind not in LIES:
         return [NodeStep("callback", node, tuple(operands))]
     steps: list[Step] = []
+    moved = _moved(kind, node, [layout for _, layout in operands], around)
     for place, (root, layout) in enumerate(operands):
-        if root.weak is None and not LIES[kind](layout):
-            copy = copy_step(f"{name}_copy{place}", root, layout)
-            steps.append(copy)
-            operands[place] = (copy.params[1], contiguous(layout.shape))
+        if root.weak is None and moved[place]:
+            known = around.copies.get((root, layout))
+            if known is None:
+                copy = copy_step(f"{name}_copy{place}", root, layout)
+                steps.append(copy)
+                known = around.copies[root, layout] = copy.params[1]
+            operands[place] = (known, contiguous(layout.shape))
     return [*steps, NodeStep(kind, node, tuple(operands))]
+
+
+def _moved(kind: str, node: Node, layouts: list[Layout], around: Surroundings) -> Sequence[bool]:
+    """Which operands are copied first."""
+    ask = around.resolution.target.copies
+    if kind == "blas" and ask is not None:
+        return ask(node, layouts)
+    return [not LIES[kind](layout) for layout in layouts]
 
 
 def _piece_steps(name: str, node: Node, around: Surroundings) -> list[Step]:

@@ -12,6 +12,7 @@ from ...tracer.graph import Value
 from ..cpu.compile import CALLBACKS, MAIN, MainWriter, loaded
 from .emit.fused import write_cuda
 from .emit.kernel import WORKSPACE, CudaKernel
+from .gemm_text import blas_lines, plan_of, product_lines
 from .graphs import CAPTURED, CAPTURES, EXEC, GO, HANDLES, PAIRS, QUEUE, SET
 
 ALIGNMENT = 256
@@ -47,7 +48,7 @@ class CallWriter(MainWriter):
 
     Attributes:
         launched: the kernels, in the order of their launches.
-        nodes: those that eager kernels serve, in the order of the table of callables.
+        nodes: those that eager kernels serve, in the order of the table of callables; None stands for cuBLAS.
         workspace: bytes of scratch memory: intermediates, then what a kernel needs while it runs.
     """
 
@@ -55,7 +56,7 @@ class CallWriter(MainWriter):
         super().__init__(lowered)
         self.replays = replays
         self.launched: list[CudaKernel] = []
-        self.nodes: list[NodeStep] = []
+        self.nodes: list[NodeStep | None] = []
         self.most = 1  # parameters of a launch
         self.temporaries = -(-lowered.memory.workspace // ALIGNMENT) * ALIGNMENT
         self.workspace = lowered.memory.workspace
@@ -66,7 +67,7 @@ class CallWriter(MainWriter):
             if isinstance(step, KernelStep):
                 for kernel in kernels_of(step):
                     self._launch(kernel, list(step.params))
-            else:
+            elif not self._product(step, number):
                 self.lines += self.called_back(step, number)
         behind = len(self.arrays) + len(self.lowered.storages) + 2
         head = [
@@ -114,6 +115,19 @@ class CallWriter(MainWriter):
             f"  ret i32 {CAPTURED}",
             "alone:",
         ]
+
+    def _product(self, step: NodeStep, number: int) -> bool:
+        """Write a matrix product, if it is one that machine code can ask cuBLAS for."""
+        plan = plan_of(step) if step.kind == "blas" else None
+        if plan is None:
+            return False
+        if None not in self.nodes:
+            self.nodes.append(None)
+            self.lines += [*loaded("%blas", "%tables", self.place(step)), *blas_lines()]
+        out = step.node.outputs[0]
+        one, two, made = (self.pointer(value) for value in (*(root for root, _ in step.operands), out))
+        self.lines += product_lines(plan, out.spec.dtype, (one, two, made), f"%m{number}_")
+        return True
 
     def called_back(self, step: NodeStep, number: int) -> list[str]:
         """Instructions that call a node's eager kernel, which puts its work into the same stream."""

@@ -16,8 +16,9 @@ from .arrays import DeviceArray, layout_of
 from .casting import contiguous as dense
 from .casting import copied
 from .copies import copy_bytes
+from .cublas import cublas_at
 from .memory import Buffer
-from .products import as_matrices, product
+from .products import product_of
 from .tensor import CudaTensor, cuda_tensor
 
 
@@ -35,25 +36,23 @@ def make_product(step: NodeStep, index: int) -> Callable[[int], None]:
         step: the node.
         index: the device's number.
     """
-    (one, first), (two, second) = step.operands
-    out = step.node.outputs[0].spec
-    rows = out.shape if len(first.shape) > 1 else (*out.shape[:-1], 1, *out.shape[-1:])
-    shape = rows if len(second.shape) > 1 else (*rows, 1)
-    place = contiguous(shape)
+    layouts = [layout for _, layout in step.operands] + [contiguous(step.node.outputs[0].shape)]
+    dtype = step.node.outputs[0].spec.dtype
 
     def multiply(address: int) -> None:
-        a, b, c = (ctypes.c_void_p * 3).from_address(address)
-        operands = (
-            array_at(a or 0, first, one.spec.dtype, index),
-            array_at(b or 0, second, two.spec.dtype, index),
+        table = (ctypes.c_void_p * 3).from_address(address)
+        one, two, out = (
+            array_at(p or 0, layout, dtype, index) for p, layout in zip(table, layouts, strict=True)
         )
-        product(*as_matrices(*operands), array_at(c or 0, place, out.dtype, index))
+        product_of(one.layout, two.layout).into(one, two, out)
 
     return multiply
 
 
-def serving(step: NodeStep, index: int) -> Callable[[int], None]:
-    """What serves a node: a product that is written where it belongs, or the eager kernel."""
+def serving(step: NodeStep | None, index: int) -> Any:
+    """What serves a node: a product that is written where it belongs, or the eager kernel; cuBLAS itself for None."""
+    if step is None:
+        return cublas_at(index)
     return make_product(step, index) if step.kind == "blas" else make_callback(step, index)
 
 

@@ -21,6 +21,7 @@ from .bring import bring
 from .call_text import CallWriter, kernels_of
 from .callback import serving
 from .copies import to_device
+from .cublas import Cublas
 from .devices import device_of
 from .emit.kernel import module_source
 from .emit.types import CTYPE
@@ -28,7 +29,7 @@ from .executable import CudaExecutable
 from .graph_choice import GraphChoice
 from .graphs import Replay, Way
 from .modules import kernel_functions
-from .products import product_reason
+from .products import copied_operands, product_reason
 
 
 def emits(dtype: DType) -> bool:
@@ -38,7 +39,7 @@ def emits(dtype: DType) -> bool:
 
 def target() -> Target:
     """What the backend can compute."""
-    return Target(emits, product_reason, key=DispatchKey.CUDA, absorbs=True)
+    return Target(emits, product_reason, key=DispatchKey.CUDA, absorbs=True, copies=copied_operands)
 
 
 def why_not(graph: Graph) -> str | None:
@@ -52,7 +53,7 @@ def why_not(graph: Graph) -> str | None:
 
 
 class Tables:
-    """What the code is given beside its arguments: addresses of constants, then callables of callbacks.
+    """What the code is given beside its arguments: addresses of constants, then callables of callbacks, and cuBLAS.
 
     Attributes:
         arrays: the constants.
@@ -61,7 +62,8 @@ class Tables:
 
     def __init__(self, constants: list[DeviceArray], callables: list[Any]):
         self.arrays, self._callables = constants, callables
-        words = [*(array.ptr for array in constants), *map(id, callables)]
+        words = [array.ptr for array in constants]
+        words += [c.address if isinstance(c, Cublas) else id(c) for c in callables]
         self._words = (ctypes.c_void_p * max(len(words), 1))(*words)
         self.address = ctypes.addressof(self._words)
 

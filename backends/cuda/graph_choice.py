@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from ... import config
 from ...errors import CudaError, OutOfMemoryError
+from . import cublas
 from .graphs import CAPTURED, Replay, Way
 from .streams import Stream
 
@@ -100,6 +101,8 @@ class GraphChoice:
             self._called(stream, buffers, scalars)
 
     def _refused(self, stream: Stream, way: Way, code: int) -> Exception:
+        if code >= cublas.REFUSED:
+            return cublas.fault("cublasGemmEx", code - cublas.REFUSED)
         name = "cuLaunchKernel" if way is self.plain else "cuGraphLaunch"
         found: Exception = stream.at.driver.fault(name, code)
         return found

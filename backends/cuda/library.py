@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 from collections.abc import Iterator
 from typing import Any, Protocol
 
@@ -15,17 +14,6 @@ from .arrays import DeviceArray, layout_of
 from .borrowed import Borrowed
 from .devices import device_at
 from .streams import stream_at, stream_of_cupy
-
-# dtype -> cudaDataType_t, cublasComputeType_t, the C type of the factors
-GEMM_TYPES: dict[str, tuple[int, int, Any]] = {
-    "float16": (2, 68, ctypes.c_float),
-    "bfloat16": (14, 68, ctypes.c_float),
-    "float32": (0, 68, ctypes.c_float),
-    "float64": (1, 70, ctypes.c_double),
-    "complex64": (4, 68, ctypes.c_float),
-    "complex128": (5, 70, ctypes.c_double),
-}
-GEMM_DEFAULT = -1
 
 
 class ArrayLibrary(Protocol):
@@ -45,9 +33,6 @@ class ArrayLibrary(Protocol):
 
     def on(self, index: int) -> Any:
         """A context manager: calls work on a device, in its current stream."""
-
-    def gemm(self, m: int, n: int, k: int, a: Any, b: Any, c: Any, count: int) -> None:
-        """``c = a @ b`` for ``count`` matrices by columns: ``m`` x ``k`` by ``k`` x ``n``; see :mod:`.products`."""
 
 
 class _Module:
@@ -132,20 +117,6 @@ class CupyLibrary:
         device_at(index).make_current()
         with self.cupy.cuda.Device(index), stream_of_cupy(self.cupy, stream_at(index)):
             yield
-
-    def gemm(self, m: int, n: int, k: int, a: Any, b: Any, c: Any, count: int) -> None:
-        """``cublasGemmStridedBatchedEx``, with sums in float32 for 16-bit floats."""
-        cublas, dtype = lazy.module("cupy_backends.cuda.libs.cublas"), c.dtype
-        kind, compute, number = GEMM_TYPES[dtype.name]
-        one, zero = (number * 2)(1, 0), (number * 2)(0, 0)  # a complex number has two parts
-        sides = [(x.ptr, kind, x.lead, x.step) for x in (a, b)]
-        cublas.gemmStridedBatchedEx(
-            self.cupy.cuda.device.get_cublas_handle(),
-            *(int(a.transposed), int(b.transposed), m, n, k, ctypes.addressof(one)),
-            *sides[0],
-            *sides[1],
-            *(ctypes.addressof(zero), c.ptr, kind, c.lead, c.step, count, compute, GEMM_DEFAULT),
-        )
 
 
 class _Known:

@@ -1,123 +1,116 @@
-"""Matrix products on the device, by cuBLAS: any strides that it can read, batches without a loop where they allow it.
-
-cuBLAS reads columns where tandem has rows. ``C = A @ B`` by rows is ``C' = B' @ A'`` by columns, on the same memory.
-"""
+"""Matrix products on the device, by cuBLAS."""
 
 from __future__ import annotations
 
-import itertools
+import gc
 import math
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from ...eager.meta_views import reshaped_strides
-from ...lowering.loops import collapse
+from ...lowering.layout import Layout as Place
 from ...operators.rules import broadcast_shapes
-from ...registry.dtypes import COMPLEX, FLOATS, DType
+from ...registry.dtypes import COMPLEX, FLOATS
 from ...registry.operator import Operator
 from ...tracer.graph import Node, Value
-from .arrays import DeviceArray, contiguous_layout, empty
+from . import cublas, devices
+from . import toolkit as tools
+from .arrays import DeviceArray, Layout, contiguous_layout
 from .casting import copied
+from .devices import device_at
+from .gemm import gemm
+from .gemm_plan import LARGEST, plan_product
 from .launching import fill_bytes
-from .library import library
-from .library_ops import guarded, library_kernel
+from .library_ops import library_kernel
+from .memory import empty_cache, pool_of
 from .operands import placed
 from .streams import stream_at
 from .tensor import CudaTensor, cuda_tensor
-from .views import broadcast
 
 Ints = tuple[int, ...]
 TAKEN = (*FLOATS, *COMPLEX)
-LARGEST = 2**31 - 1
+MOST = 1 << 12
 
 
-class Side(NamedTuple):
-    """One matrix of a product, or a batch of them one ``step`` apart, as cuBLAS takes it.
+class Product:
+    """``one @ two`` for two layouts.
+
+    Args:
+        one, two: of the operands: matrices, vectors or stacks of matrices of one dtype on one device.
 
     Attributes:
-        ptr: address of the first element.
-        dtype: of the elements.
-        transposed: whether its columns, read by cuBLAS, are the rows that are wanted.
-        lead: elements from one column to the next.
-        step: elements from one matrix of a batch to the next.
+        layout: of the result.
+        calls: what multiplies; none where sums have no terms, or nothing is asked for.
+        copies: for each operand whether it is copied first.
     """
 
-    ptr: int
-    dtype: DType
-    transposed: bool
-    lead: int
-    step: int
+    __slots__ = ("at", "calls", "copies", "layout")
 
+    def __init__(self, one: Layout, two: Layout):
+        self.at = device_at(one.index)
+        self.layout = contiguous_layout(product_shape(one.shape, two.shape), one.dtype, one.index)
+        places = (Place(layout.shape, layout.strides) for layout in (one, two))
+        plan = plan_product(*places, one.dtype.itemsize)
+        self.copies: tuple[bool, bool] = (False, False)
+        self.calls: list[Any] = []
+        if plan is not None:
+            blas = cublas.cublas_at(one.index)
+            self.copies = plan.copies
+            self.calls = [gemm(blas, call, one.dtype) for call in plan.calls]
 
-def reading(array: DeviceArray) -> tuple[bool, int] | None:
-    """(transposed, leading dimension) of matrices as they lie; None where they have to be copied first."""
-    (rows, columns), (down, across) = array.shape[-2:], array.strides[-2:]
-    if (across == 1 or columns == 1) and down >= max(columns, 1):
-        return False, down
-    if (down == 1 or rows == 1) and across >= max(rows, 1):
-        return True, across
-    return (False, columns) if rows == 1 and (across == 1 or columns == 1) else None
+    def into(self, one: DeviceArray, two: DeviceArray, out: DeviceArray) -> None:
+        """Put the product into the current stream, written to a contiguous array of the result's size.
 
+        Raises:
+            CudaError: cuBLAS refuses it.
+            OutOfMemoryError: there is no memory for copies, or for what cuBLAS needs.
+        """
+        if devices.current_thread.context != self.at.context:
+            self.at.make_current()
+        if not self.calls:
+            fill_bytes(out, 0)
+            return
+        one, two = (copied(x) if copy else x for x, copy in zip((one, two), self.copies))
+        stream = stream_at(self.layout.index)
+        for call in self.calls:
+            status = call(stream.number, one.ptr, two.ptr, out.ptr)
+            if status == cublas.ALLOC_FAILED:
+                gc.collect()
+                empty_cache()
+                status = call(stream.number, one.ptr, two.ptr, out.ptr)
+            if status:
+                raise cublas.fault("matmul: cublasGemmEx", status)
+        for array in (one, two, out):
+            pool = array.buffer.pool
+            if pool is None or pool.stream is not stream:
+                array.buffer.used_by(stream)
 
-def readable(array: DeviceArray) -> DeviceArray:
-    """The array, or a copy that cuBLAS can read."""
-    return array if reading(array) else copied(array)
-
-
-def _parts(shape: Ints, arrays: list[DeviceArray]) -> Iterator[tuple[int, list[tuple[int, int]]]]:
-    """The batch in parts of one step each: (number of matrices, (first element, step) for each array)."""
-    sizes, steps = collapse(shape, [array.strides[: len(shape)] for array in arrays])
-    outer, inner = (sizes[:-1], sizes[-1]) if sizes else ((), 1)
-    for place in itertools.product(*map(range, outer)):
-        firsts = [sum(i * step for i, step in zip(place, own)) for own in steps]
-        yield inner, [(first, own[-1] if own else 0) for first, own in zip(firsts, steps)]
-
-
-def product(one: DeviceArray, two: DeviceArray, out: DeviceArray | None = None) -> DeviceArray:
-    """``one @ two`` of stacks of matrices of one dtype, as a new array, or in the memory of a contiguous one."""
-    rows, inner, columns = one.shape[-2], one.shape[-1], two.shape[-1]
-    batch = broadcast_shapes("matmul", one.shape[:-2], two.shape[:-2])
-    layout = contiguous_layout((*batch, rows, columns), one.dtype, one.layout.index)
-    if not inner or not layout.size:
-        out = out or empty(layout)
-        fill_bytes(out, 0)
+    def made(self, one: DeviceArray, two: DeviceArray) -> DeviceArray:
+        """The product as a new array."""
+        stream = stream_at(self.layout.index)
+        buffer = (stream.pool or pool_of(stream)).get(self.layout.nbytes)
+        out = DeviceArray(buffer.ptr, self.layout, buffer)
+        self.into(one, two, out)
         return out
-    if len(two.shape) == 2 and len(one.shape) > 2:
-        flat = reshaped_strides(one.shape, one.strides, (math.prod(batch) * rows, inner))
-        if flat is not None:  # one matrix for all: their rows are rows of one
-            whole = math.prod(batch) * rows
-            place = None if out is None else out.view((whole, columns), (columns, 1))
-            made = product(one.view((whole, inner), flat), two, place)
-            return DeviceArray(made.ptr, layout, made.buffer)
-    one, two = readable(one), readable(two)
-    out = out or empty(layout)
-    arrays = [broadcast(one, (*batch, rows, inner)), broadcast(two, (*batch, inner, columns)), out]
-    kinds = [reading(one) or (False, 1), reading(two) or (False, 1), (False, max(columns, 1))]
-    size, found = out.dtype.itemsize, library()
-
-    def run() -> None:
-        with found.on(layout.index):
-            for count, places in _parts(batch, arrays):
-                a, b, c = (
-                    Side(array.ptr + first * size, array.dtype, transposed, lead, step)
-                    for array, (first, step), (transposed, lead) in zip(arrays, places, kinds)
-                )
-                found.gemm(columns, rows, inner, b, a, c, count)
-
-    guarded("matmul", layout.index, run)
-    stream = stream_at(layout.index)
-    for array in arrays:
-        array.buffer.used_by(stream)
-    return out
 
 
-def as_matrices(one: DeviceArray, two: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
-    """The operands of a product with a vector as a matrix of one row or one column."""
-    if len(one.shape) == 1:
-        one = one.view((1, *one.shape), (one.shape[0] * one.strides[0], *one.strides))
-    if len(two.shape) == 1:
-        two = two.view((*two.shape, 1), (*two.strides, 1))
-    return one, two
+_products: dict[tuple[Layout, Layout], Product] = {}
+tools.changed.append(_products.clear)
+
+
+def product_of(one: Layout, two: Layout) -> Product:
+    """What multiplies arrays of two layouts of one dtype on one device."""
+    found = _products.get((one, two))
+    if found is None:
+        if len(_products) >= MOST:
+            _products.clear()
+        found = _products[one, two] = Product(one, two)
+    return found
+
+
+def product_shape(one: Ints, two: Ints) -> Ints:
+    """The shape of the product of two shapes that fit."""
+    batch = broadcast_shapes("matmul", one[:-2], two[:-2])
+    return (*batch, *one[-2:-1], *(two[-1:] if len(two) > 1 else ()))
 
 
 def product_reason(node: Node) -> str | None:
@@ -125,10 +118,21 @@ def product_reason(node: Node) -> str | None:
     if node.op.name != "td::matmul" or not all(isinstance(a, Value) and a.weak is None for a in node.args):
         return None
     values = (*node.inputs, *node.outputs)
-    dtypes, sizes = {value.spec.dtype for value in values}, [size for value in values for size in value.shape]
-    if len(dtypes) > 1 or not dtypes <= set(FLOATS) or max(sizes, default=0) > LARGEST:
+    dtypes = {value.spec.dtype for value in values}
+    if len(dtypes) > 1 or not dtypes <= set(FLOATS) or not _fit(*(value.shape for value in values)):
         return None
     return "gemm of cuBLAS"
+
+
+def _fit(*shapes: Ints) -> bool:
+    """Whether cuBLAS, which counts in 32 bits, takes matrices of these shapes, and as many."""
+    return all(max((math.prod(shape[:-2]), *shape[-2:])) <= LARGEST for shape in shapes)
+
+
+def copied_operands(node: Node, places: Sequence[Place]) -> Sequence[bool]:
+    """Which operands of a product in a graph are copied first; see :func:`.gemm_plan.plan_product`."""
+    plan = plan_product(*places, node.outputs[0].spec.dtype.itemsize)
+    return (False, False) if plan is None else plan.copies
 
 
 def matmul_kernel(op: Operator) -> Callable[..., CudaTensor]:
@@ -136,14 +140,19 @@ def matmul_kernel(op: Operator) -> Callable[..., CudaTensor]:
     by_library = library_kernel(op)
 
     def kernel(self: Any, other: Any) -> CudaTensor:
+        if type(self) is CudaTensor and type(other) is CudaTensor:
+            one, two = self._data, other._data
+            known = _products.get((one.layout, two.layout))
+            if known is not None:
+                return cuda_tensor(known.made(one, two))
+        return first(self, other)
+
+    def first(self: Any, other: Any) -> CudaTensor:
         self, other = placed("matmul", (self, other), constants=False)
         spec = op.decl.meta(self, other)
-        sizes = (*self.shape, *other.shape)
-        if spec.dtype not in TAKEN or max(sizes) > LARGEST:
+        if spec.dtype not in TAKEN or not _fit(self.shape, other.shape, spec.shape):
             return by_library(self, other)  # type: ignore[no-any-return]
         one, two = (x._data if x.dtype is spec.dtype else copied(x._data, spec.dtype) for x in (self, other))
-        made = product(*as_matrices(one, two))
-        layout = contiguous_layout(spec.shape, spec.dtype, made.layout.index)
-        return cuda_tensor(DeviceArray(made.ptr, layout, made.buffer))
+        return cuda_tensor(product_of(one.layout, two.layout).made(one, two))
 
     return kernel

@@ -26,6 +26,7 @@ class Toolkit(NamedTuple):
         compile: ``compile(source, arch)``: the image of CUDA C for ``"sm_90"`` that ``cuModuleLoadData`` takes.
         arrays: gives what serves library operators (:mod:`.library`); None: cupy.
         allocator: gives what device memory comes from (:mod:`.memory`), or None: from the driver.
+        blas: gives the library with cuBLAS's functions (:mod:`.cublas`); None: the one that cupy has loaded.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Toolkit(NamedTuple):
     compile: Callable[[str, str], bytes]
     arrays: Callable[[], Any] | None = None
     allocator: Callable[[], Any] | None = None
+    blas: Callable[[], Any] | None = None
 
 
 class _State:

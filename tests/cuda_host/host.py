@@ -17,7 +17,7 @@ from .build import COMPILER, FLAGS, HERE, host_text, missing
 
 strict = importlib.import_module("cuda_host.strict") if lazy.installed("cupy") else None
 
-__all__ = ["ArrayDouble", "host_library", "host_toolkit", "missing"]
+__all__ = ["ArrayDouble", "host_blas", "host_library", "host_toolkit", "missing"]
 
 
 def folder():
@@ -85,6 +85,17 @@ def host_library():
     return found
 
 
+def host_blas():
+    """cuBLAS's double, compiled once for each version of its source."""
+    source = HERE / "cublas.cpp"
+    place = folder() / f"cublas-{_digest(source.read_text())}.so"
+    found = ctypes.PyDLL(str(compiled(source, place)))
+    found.blas_calls.restype = found.blas_batched_calls.restype = ctypes.c_long
+    found.blas_refuse.argtypes = ctypes.c_int, ctypes.c_long
+    found.blas_last_stream.restype = ctypes.c_void_p
+    return found
+
+
 class ArrayDouble:
     """NumPy on the double's memory, in cupy's place; as strict as cupy where it is installed."""
 
@@ -114,21 +125,6 @@ class ArrayDouble:
             found = strict.bare(found)
         return copies.to_device(np.asarray(found), index)
 
-    def gemm(self, m, n, k, a, b, c, count):
-        """What ``cublasGemmStridedBatchedEx`` does: matrices by columns."""
-
-        def matrices(side, rows, columns):
-            size, stored = side.dtype.itemsize, (columns, rows) if side.transposed else (rows, columns)
-            assert side.lead >= max(stored[0], 1), "a leading dimension that cuBLAS refuses"
-            length = ((count - 1) * side.step + (stored[1] - 1) * side.lead + stored[0]) * size
-            memory = (ctypes.c_char * length).from_address(side.ptr)
-            strides = (side.step * size, size, side.lead * size)
-            found = np.ndarray((count, *stored), side.dtype.np, memory, 0, strides)
-            return found.transpose(0, 2, 1) if side.transposed else found
-
-        wide = np.float32 if a.dtype.itemsize == 2 else a.dtype.np
-        matrices(c, m, n)[...] = matrices(a, m, k).astype(wide) @ matrices(b, k, n).astype(wide)
-
     def on(self, index):
         """A context manager: what is computed, is computed on a device."""
         return np.errstate(all="ignore")
@@ -138,4 +134,4 @@ def host_toolkit(library=None):
     """What the backend stands on in tests."""
     found = driver.Driver(library or host_library())
     arrays = ArrayDouble()
-    return toolkit.Toolkit("host test double", found, module_image, lambda: arrays)
+    return toolkit.Toolkit("host test double", found, module_image, lambda: arrays, blas=host_blas)
