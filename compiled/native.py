@@ -75,7 +75,7 @@ class _Builder:
             at.S_DERIVED: len(self.found.graph.derived),
             at.S_BUFFERS: self.arrays + len(self.plan.storages) + 4,
             at.S_SCALARS: len(self.plan.parameters) - self.arrays,
-            at.S_HELD: self.held + len(self.plan.storages),
+            at.S_HELD: self.held + len(self.plan.storages) + 1,  # on a device scratch memory is an object too
             at.S_OUTPUTS: len(self.plan.storages),
             at.S_WORKSPACE: self.plan.workspace if self.device is None else 0,
             at.S_TABLES: self.plan.tables,
@@ -83,8 +83,7 @@ class _Builder:
         }.items():
             made.set(offset, number)
         if self.device is not None:
-            made.refer(at.S_STEP, self.device.step)
-            made.set(at.S_LAUNCHES, self.device.launches)
+            made.point(at.S_DEVICE, self.device.record)
         keywords = Program()
         for name in names:
             keywords.same(_interned(name))

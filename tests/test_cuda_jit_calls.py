@@ -120,18 +120,20 @@ def test_calls_by_machine_code():
     assert (record.hits, f.cache_info().misses) == (hits, misses + 1)
 
 
-def test_machine_code_leaves_other_streams_to_python():
+def test_machine_code_serves_every_stream():
     x = random(64)
     f = td.jit(lambda x: td.tanh(x) * 2)
     record = linked(f, x)
     want, hits = f(x).tolist(), record.hits
-    with td.cuda.Stream():
+    with td.cuda.Stream() as stream:
         y = x + 0
         assert f(x).tolist() == f(y).tolist() == want
-    assert record.hits == hits
+        assert f(y)._data.buffer.pool.stream is stream
+    assert record.hits == hits + 2  # those on memory of another stream are Python's
     assert f(y).tolist() == want
+    assert record.hits == hits + 2
     assert f(x).tolist() == want
-    assert record.hits == hits + 1
+    assert record.hits == hits + 3
     with td.cuda.device(1):
         assert f(x).device == "cuda:0"
 

@@ -1,44 +1,46 @@
-"""Calls of compiled graphs from machine code: what guards compare, and the one step that Python does.
+"""Calls of compiled graphs from machine code: what guards compare, and what makes the results.
 
-The entry of a jitted function checks its arguments, asks the function that :func:`make_step` gives for the tensors of
-the results and the stream, and calls the emitted ``main``. It serves the calls of one stream, the one that was current
-when it was made; those on other streams, or on memory of other pools, are answered by Python.
+The entry of a jitted function finds the thread's current stream, checks its arguments, takes results and scratch memory
+from the pool of that stream, and calls the emitted ``main``, which puts the kernels into it: no Python is run. Where
+the pool has no block, Python is asked for that one block; arguments in memory of other streams or libraries are left to
+it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ...registry.values import TensorSpec
 from ..cpu.native import jit_layout as at
+from ..cpu.native.jit_records import word_array
 from ..cpu.native.layout import slot_offset
 from ..cpu.native.records import Record
-from . import devices
-from .arrays import DeviceArray, Layout, contiguous_layout
-from .memory import Buffer, Pool, pool_of
-from .streams import Stream, stream_at
-from .tensor import CUDA_KEYS, CudaTensor, cuda_tensor
-
-NOTHING = (None, 0)
+from . import native_result
+from .arrays import DeviceArray, contiguous_layout
+from .memory import Buffer
+from .tensor import CUDA_KEYS, CudaTensor
 
 
 class DeviceEntry:
     """How the native entry calls an executable.
 
     Attributes:
-        step: makes the results of a call.
-        launches: where the table of the way lies by which its kernels get into the stream.
+        record: what it reads, ``V_*``.
     """
 
     def __init__(self, executable: Any):
-        index = executable.at.index
-        self._stream = stream_at(index)
-        self._pool = pool_of(self._stream)
-        self.launches = executable.choice.way.address
-        self.step = make_step(
-            executable.at, self._stream, self._pool, executable.fresh, executable.plan.workspace
-        )
+        code, way = native_result.code(), executable.choice.way
+        records = [native_result.result_record(layout) for layout in executable.fresh]
+        self.record = Record(at.V_SIZE)
+        self.record.kept += [code, way, *records]
+        functions = {at.V_READY: "ready", at.V_RESULT: "result", at.V_BLOCK: "block"}
+        for offset, name in functions.items():
+            self.record.set(offset, code[name])
+        self.record.point(at.V_DEVICE, native_result.device_record(executable.at.index))
+        self.record.point(at.V_RESULTS, word_array([found.address for found in records]))
+        if executable.plan.workspace:
+            self.record.point(at.V_SCRATCH, native_result.result_of(executable.plan.workspace))
+        self.record.set(at.V_WAY, way.address)
 
     def guard(self, spec: TensorSpec, slot: int) -> Record:
         """What a tensor must be, and where its address goes.
@@ -49,8 +51,7 @@ class DeviceEntry:
         """
         found = Record(at.C_SIZE)
         layout = contiguous_layout(spec.shape, spec.dtype, int(spec.device.partition(":")[2]))
-        objects = {at.C_TYPE: CudaTensor, at.C_KEYS: CUDA_KEYS, at.C_LAYOUT: layout, at.C_POOL: self._pool}
-        for offset, value in objects.items():
+        for offset, value in {at.C_TYPE: CudaTensor, at.C_KEYS: CUDA_KEYS, at.C_LAYOUT: layout}.items():
             found.refer(offset, value)
         for offset, (cls, name) in _SLOTS.items():
             found.set(offset, slot_offset(cls, name))
@@ -65,47 +66,3 @@ _SLOTS: dict[int, tuple[type, str]] = {
     at.C_BUFFER_AT: (DeviceArray, "buffer"),
     at.C_POOL_AT: (Buffer, "pool"),
 }
-
-
-def make_step(
-    device: devices.Device, stream: Stream, pool: Pool, layouts: list[Layout], workspace: int
-) -> Callable[[], Any]:
-    """A function that gives the results of a call and their addresses, the scratch memory and its address, and the
-    stream's handle, as one tuple; None on another stream.
-
-    Args:
-        device: the device.
-        stream: the stream that it serves.
-        pool: its memory.
-        layouts: of the results.
-        workspace: bytes of scratch memory.
-    """
-    index, context, handle, get = device.index, device.context, stream.handle or 0, pool.get
-
-    def step() -> Any:
-        if stream_at(index) is not stream:
-            return None
-        if devices.current_thread.context != context:
-            device.make_current()
-        made: list[Any] = []
-        for layout in layouts:
-            buffer = get(layout.nbytes)
-            made += (cuda_tensor(DeviceArray(buffer.ptr, layout, buffer)), buffer.ptr)
-        if workspace:
-            scratch = get(workspace)
-            return (*made, scratch, scratch.ptr, handle)
-        return (*made, *NOTHING, handle)
-
-    def single() -> Any:
-        if stream_at(index) is not stream:
-            return None
-        if devices.current_thread.context != context:
-            device.make_current()
-        buffer = get(size)
-        ptr = buffer.ptr
-        return cuda_tensor(DeviceArray(ptr, layout, buffer)), ptr, None, 0, handle
-
-    if len(layouts) == 1 and not workspace:
-        layout, size = layouts[0], layouts[0].nbytes
-        return single
-    return step

@@ -16,8 +16,8 @@ S_WORKSPACE, S_WORKSPACE_AT = 104, 112  # bytes of scratch memory (0: none), and
 S_HITS, S_SPARE = 120, 128  # calls answered; scratch memory kept for the next call
 S_DERIVED, S_INSIDE = 136, 144  # scalars derived at the end of the guard program; calls that are inside
 S_TABLES = 152  # the table of constants and callables, which goes behind the scratch memory
-S_STEP, S_LAUNCHES = 160, 168  # on a device: what makes the results (or NULL); the table of launches
-S_SIZE_OF = 176
+S_DEVICE = 160  # what calls of a device need, V_* (or NULL)
+S_SIZE_OF = 168
 
 # A result to allocate
 O_DESCR, O_RANK, O_DIMS, O_BYTES, O_AT, O_SIZE = 0, 8, 16, 24, 32, 40
@@ -33,11 +33,17 @@ CELL_CONTENT = 16
 # A guarded array
 A_CODE, A_RANK, A_DIMS, A_STRIDES, A_AT, A_DESCR, A_SIZE = 0, 8, 16, 24, 32, 40, 48
 
-# A guarded tensor of a device: its class, key set, layout and pool, all by identity; where the slots lie that lead from
-# the tensor to its array, from there to address, layout and buffer, and from the buffer to its pool; and its place.
-C_TYPE, C_KEYS, C_LAYOUT, C_POOL = 0, 8, 16, 24
-C_DATA_AT, C_PTR_AT, C_LAYOUT_AT, C_BUFFER_AT, C_POOL_AT, C_AT, C_SIZE = 32, 40, 48, 56, 64, 72, 80
+# A guarded tensor of a device: its class, key set and layout, all by identity; where the slots lie that lead from the
+# tensor to its array, from there to address, layout and buffer, and from the buffer to its pool; and its place.
+C_TYPE, C_KEYS, C_LAYOUT = 0, 8, 16
+C_DATA_AT, C_PTR_AT, C_LAYOUT_AT, C_BUFFER_AT, C_POOL_AT, C_AT, C_SIZE = 24, 32, 40, 48, 56, 64, 72
 DEVICE_ALIGNED = 15  # bits of an address that code for a device wants to be zero
+
+# What calls of a device need: the backend's record of it, and the backend's functions: what gives the record of the
+# thread's stream (NULL: Python has to look), a result, and a block of memory; the record of each result; that of the
+# scratch memory (or NULL); and the table by which the code's work gets into the stream, which begins with the code.
+V_DEVICE, V_READY, V_RESULT, V_BLOCK, V_RESULTS, V_SCRATCH, V_WAY, V_SIZE = 0, 8, 16, 24, 32, 40, 48, 56
+STREAM_HANDLE, STREAM_POOL = 0, 8  # in a stream's record: the driver's handle, and the pool of its memory
 
 # Build words
 B_RESULT, B_HELD, B_SAME, B_TUPLE, B_LIST, B_DICT, B_CALL = 1, 2, 3, 4, 5, 6, 7
@@ -50,5 +56,5 @@ SMALL_INTEGER = 2**31  # beyond, Python computes
 
 # The frame
 F_GLOBALS, F_FLAGS, F_PROGRAM, F_BUFFERS, F_SCALARS = 0, 8, 16, 24, 32
-F_HELD, F_COUNT, F_SIZE = 40, 48, 56
+F_HELD, F_COUNT, F_STREAM, F_SIZE = 40, 48, 56, 64
 INLINE_WORDS = 384

@@ -33,7 +33,6 @@ from .jit_layout import (
     C_KEYS,
     C_LAYOUT,
     C_LAYOUT_AT,
-    C_POOL,
     C_POOL_AT,
     C_PTR_AT,
     C_TYPE,
@@ -52,6 +51,7 @@ from .jit_layout import (
     F_HELD,
     F_PROGRAM,
     F_SCALARS,
+    F_STREAM,
     FROM_CONSTANT,
     FROM_FLOAT,
     G_ARRAY_LEAF,
@@ -69,6 +69,7 @@ from .jit_layout import (
     S_DERIVED,
     S_EXTERNALS,
     SMALL_INTEGER,
+    STREAM_POOL,
 )
 from .layout import (
     ALIGNED,
@@ -121,6 +122,12 @@ def release(frame: ptr) -> None:
 def hold(frame: ptr, x: ptr) -> None:
     """Take a reference that `release` gives back."""
     incref(x)
+    keep(frame, x)
+
+
+@native
+def keep(frame: ptr, x: ptr) -> None:
+    """Leave a reference to `release`."""
     count = load_i64(frame, F_COUNT)
     store_ptr(load_ptr(frame, F_HELD), count * 8, x)
     store_i64(frame, F_COUNT, count + 1)
@@ -284,7 +291,7 @@ def ndarray_matches(frame: ptr, x: ptr, wanted: ptr) -> bool:
 
 @native
 def device_matches(frame: ptr, x: ptr, wanted: ptr) -> bool:
-    """A tensor of a device, whose memory belongs to the stream that the specialization serves."""
+    """A tensor of a device, whose memory belongs to the stream of the call."""
     if type_of(x) != load_ptr(wanted, C_TYPE) or load_ptr(x, T_KEYS) != load_ptr(wanted, C_KEYS):
         return False
     data = load_ptr(x, load_i64(wanted, C_DATA_AT))
@@ -293,7 +300,7 @@ def device_matches(frame: ptr, x: ptr, wanted: ptr) -> bool:
     buffer = load_ptr(data, load_i64(wanted, C_BUFFER_AT))
     if load_ptr(data, load_i64(wanted, C_LAYOUT_AT)) != load_ptr(wanted, C_LAYOUT):
         return False
-    if load_ptr(buffer, load_i64(wanted, C_POOL_AT)) != load_ptr(wanted, C_POOL):
+    if load_ptr(buffer, load_i64(wanted, C_POOL_AT)) != load_ptr(load_ptr(frame, F_STREAM), STREAM_POOL):
         return False
     address = PyLong_AsUnsignedLongLongMask(load_ptr(data, load_i64(wanted, C_PTR_AT)))
     if (address & DEVICE_ALIGNED) != 0:

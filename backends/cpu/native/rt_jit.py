@@ -14,6 +14,7 @@ from __future__ import annotations
 from .dsl import (
     NULL,
     call_i32,
+    call_ptr,
     extern,
     i64,
     likely,
@@ -35,6 +36,7 @@ from .jit_layout import (
     F_PROGRAM,
     F_SCALARS,
     F_SIZE,
+    F_STREAM,
     INLINE_WORDS,
     J_HEAD,
     O_AT,
@@ -46,12 +48,12 @@ from .jit_layout import (
     S_ARGS,
     S_BUFFERS,
     S_BUILD,
+    S_DEVICE,
     S_GUARDS,
     S_HELD,
     S_HITS,
     S_INSIDE,
     S_KEYWORDS,
-    S_LAUNCHES,
     S_MAIN,
     S_NAMES,
     S_NEXT,
@@ -59,10 +61,17 @@ from .jit_layout import (
     S_OUTPUTS,
     S_SCALARS,
     S_SPARE,
-    S_STEP,
     S_TABLES,
     S_WORKSPACE,
     S_WORKSPACE_AT,
+    STREAM_HANDLE,
+    V_BLOCK,
+    V_DEVICE,
+    V_READY,
+    V_RESULT,
+    V_RESULTS,
+    V_SCRATCH,
+    V_WAY,
 )
 from .layout import (
     ND_DATA,
@@ -72,24 +81,20 @@ from .layout import (
 from .rt_base import (
     ARGS_MASK,
     D_GLOBALS,
+    G_NOTE,
     NO_GRAD,
     PLAIN,
     PyErr_Occurred,
-    PyObject_Vectorcall,
-    PyTuple_Type,
-    decref,
     entry_data,
     slow,
     thread_flags,
-    type_of,
 )
 from .rt_build import (
     build,
 )
 from .rt_guards import (
-    PyLong_AsUnsignedLongLongMask,
     guards_hold,
-    hold,
+    keep,
     release,
 )
 from .rt_memory import (
@@ -152,6 +157,11 @@ def attempt(g: ptr, spec: ptr, flags: i64, args: ptr, positional: i64, kwnames: 
     for i in range(named):
         if load_ptr(kwnames, TUPLE_ITEMS + i * 8) != load_ptr(load_ptr(spec, S_NAMES), i * 8):
             return ptr(-1)
+    stream: ptr = NULL
+    if unlikely(load_ptr(spec, S_DEVICE) != NULL):
+        stream = stream_of(g, load_ptr(spec, S_DEVICE))
+        if stream == NULL:
+            return ptr(-1)
     words = load_i64(spec, S_BUFFERS) + load_i64(spec, S_SCALARS) + load_i64(spec, S_HELD)
     small = stack(INLINE_WORDS * 8)
     memory = small
@@ -167,6 +177,7 @@ def attempt(g: ptr, spec: ptr, flags: i64, args: ptr, positional: i64, kwnames: 
     store_ptr(frame, F_SCALARS, memory + load_i64(spec, S_BUFFERS) * 8)
     store_ptr(frame, F_HELD, memory + (load_i64(spec, S_BUFFERS) + load_i64(spec, S_SCALARS)) * 8)
     store_i64(frame, F_COUNT, 0)
+    store_ptr(frame, F_STREAM, stream)
     result = ptr(-1)
     if likely(guards_hold(frame, spec, args)):
         store_i64(spec, S_HITS, load_i64(spec, S_HITS) + 1)
@@ -178,9 +189,17 @@ def attempt(g: ptr, spec: ptr, flags: i64, args: ptr, positional: i64, kwnames: 
 
 
 @native
+def stream_of(g: ptr, device: ptr) -> ptr:
+    """The record of the thread's stream, its device being current; NULL where Python has to answer."""
+    if unlikely(load_ptr(g, G_NOTE) != NULL):  # new tensors are to be noted
+        return NULL
+    return call_ptr(load_ptr(device, V_READY), load_ptr(device, V_DEVICE))
+
+
+@native
 def run(frame: ptr, spec: ptr) -> ptr:
     """Allocate results and scratch memory, run the code, build the result."""
-    if unlikely(load_ptr(spec, S_STEP) != NULL):
+    if unlikely(load_ptr(spec, S_DEVICE) != NULL):
         return run_on_device(frame, spec)
     buffers = load_ptr(frame, F_BUFFERS)
     first = load_i64(frame, F_COUNT)
@@ -206,38 +225,43 @@ def run(frame: ptr, spec: ptr) -> ptr:
 
 @native
 def run_on_device(frame: ptr, spec: ptr) -> ptr:
-    """Have Python make the results, put the code's work into the stream, build the result; -1 for another stream.
-
-    What Python gives is a tuple: each result and its address, then the scratch memory and its address, and the stream.
-    """
-    buffers = load_ptr(frame, F_BUFFERS)
+    """Make the results, put the code's work into the thread's stream, build the result; -1 if Python has to answer."""
+    device, stream = load_ptr(spec, S_DEVICE), load_ptr(frame, F_STREAM)
     first, at = load_i64(frame, F_COUNT), load_i64(spec, S_WORKSPACE_AT)
-    made = PyObject_Vectorcall(load_ptr(spec, S_STEP), NULL, 0, NULL)
-    if unlikely(made == NULL):
+    buffers = load_ptr(frame, F_BUFFERS)
+    if unlikely(not made_on_device(frame, spec, device, stream)):
         return NULL
-    if unlikely(type_of(made) != PyTuple_Type):
-        decref(made)
-        return missed(spec)
-    count = load_i64(spec, S_OUTPUTS)
-    for i in range(count):
-        hold(frame, load_ptr(made, TUPLE_ITEMS + i * 16))
-    for i in range(count + 1):  # the scratch memory is behind the results
-        address = PyLong_AsUnsignedLongLongMask(load_ptr(made, TUPLE_ITEMS + i * 16 + 8))
-        store_i64(buffers, (at - count + i) * 8, address)
-    stream = PyLong_AsUnsignedLongLongMask(load_ptr(made, TUPLE_ITEMS + count * 16 + 16))
-    way = load_ptr(spec, S_LAUNCHES)  # its table begins with the code
+    way = load_ptr(device, V_WAY)
     store_ptr(buffers, at * 8 + 8, load_ptr(spec, S_TABLES))
     store_ptr(buffers, at * 8 + 16, way)
-    store_i64(buffers, at * 8 + 24, stream)
-    failed = call_i32(load_ptr(way, 0), buffers, load_ptr(frame, F_SCALARS))
-    decref(made)
-    if unlikely(failed != 0):
+    store_ptr(buffers, at * 8 + 24, load_ptr(stream, STREAM_HANDLE))
+    if unlikely(call_i32(load_ptr(way, 0), buffers, load_ptr(frame, F_SCALARS)) != 0):
         if PyErr_Occurred() != NULL:
             return NULL
         return missed(spec)  # Python tries again, and says what the driver refuses
     program = stack(8)
     store_ptr(program, 0, load_ptr(spec, S_BUILD))
     return build(frame, program, load_ptr(frame, F_HELD) + first * 8)
+
+
+@native
+def made_on_device(frame: ptr, spec: ptr, device: ptr, stream: ptr) -> bool:
+    """New tensors for the results, then scratch memory, held by the frame; false with an exception set."""
+    count = load_i64(spec, S_OUTPUTS)
+    where = load_ptr(frame, F_BUFFERS) + (load_i64(spec, S_WORKSPACE_AT) - count) * 8
+    home, records = load_ptr(device, V_DEVICE), load_ptr(device, V_RESULTS)
+    for i in range(count):
+        made = call_ptr(load_ptr(device, V_RESULT), home, stream, load_ptr(records, i * 8), where + i * 8)
+        if unlikely(made == NULL):
+            return False
+        keep(frame, made)
+    scratch = load_ptr(device, V_SCRATCH)
+    if scratch != NULL:
+        block = call_ptr(load_ptr(device, V_BLOCK), home, stream, scratch, where + count * 8)
+        if unlikely(block == NULL):
+            return False
+        keep(frame, block)
+    return True
 
 
 @native
@@ -262,8 +286,7 @@ def allocate(frame: ptr, spec: ptr) -> bool:
         )
         if unlikely(array == NULL):
             return False
-        hold(frame, array)
-        decref(array)
+        keep(frame, array)
         store_ptr(load_ptr(frame, F_BUFFERS), load_i64(item, O_AT) * 8, load_ptr(array, ND_DATA))
     return True
 
