@@ -18,6 +18,8 @@ from ...operators.rules import compute_dtype, operand_dtypes, promoted_dtype
 from ...operators.scalar import instantiate
 from ...registry.dtypes import DType
 from ...registry.operator import Operator
+from ..cpu.native.records import CODES, Record
+from . import rt_eager as rt
 from . import toolkit as tools
 from .arrays import DeviceArray, Layout, contiguous_layout, layout_of
 from .emit.eager import write_elementwise
@@ -27,10 +29,13 @@ from .emit.types import CTYPE
 from .launching import Launch
 from .library_ops import evaluate
 from .memory import allocate
+from .native_eager import Doors
+from .native_result import device_record, result_record
 from .operands import bits_of, device_index, is_constant, placed, spec_here
 from .tensor import CudaTensor, cuda_tensor
 
 MOST_PLANS = 1 << 12
+VARIANTS = {"contiguous": rt.E_CONTIGUOUS, "unaligned": rt.E_UNALIGNED, "strided": rt.E_STRIDED}
 BLOCKS = 1 << 16
 Ints = tuple[int, ...]
 
@@ -69,10 +74,11 @@ class Plan:
         dense: whether all arrays lie alike and without gaps.
         arrays: the positions of the arguments that are arrays.
         numbers: (position, dtype) of the arguments that are passed by value.
+        record: what machine code reads of it, once it knows the plan.
         check: the rule, where it has to look at each value of a Python integer; else None.
     """
 
-    __slots__ = ("_make", "arrays", "check", "dense", "launches", "numbers", "out")
+    __slots__ = ("_make", "arrays", "check", "dense", "launches", "numbers", "out", "record")
 
     def __init__(self, op: Operator, args: tuple[Any, ...], target: Layout | None):
         decl, name = op.decl, op.schema.name
@@ -103,6 +109,27 @@ class Plan:
         rest: Any = ctypes.c_int64(self.out.size) if self.dense else pack_layout(sizes, steps)
         self._make = name, root, tuple(stored), rest
         self.launches: dict[str, Launch] = {}
+        self.record: Any = None
+
+    def describe(self, args: tuple[Any, ...]) -> tuple[int, ...]:
+        """Make the record, and give the key by which machine code finds the plan; no key where it cannot run it."""
+        kinds = [one._data.layout if type(one) is CudaTensor else type(one) for one in args]
+        if not self.out.size or any(
+            kind not in (int, float, bool) for i, kind in enumerate(kinds) if i not in self.arrays
+        ):
+            return ()
+        record = self.record = Record(rt.E_SIZE)
+        record.kept.append(kinds)
+        record.set(rt.E_OWNER, id(self))
+        record.point(rt.E_DEVICE, device_record(self.out.index))
+        record.point(rt.E_RESULT, result_record(self.out))
+        record.set(rt.E_DENSE, int(self.dense))
+        key = tuple(map(id, kinds))
+        for i, word in enumerate(key):
+            record.set(rt.E_KEYS + 8 * i, word)
+        for i, dtype in self.numbers:
+            record.set(rt.E_TO + 8 * i, CODES.index(dtype))
+        return key
 
     def _launch(self, variant: str) -> Launch:
         name, root, stored, rest = self._make
@@ -110,6 +137,8 @@ class Plan:
         kernel = _kernel(name, root, stored, self.out.dtype, variant, numbers)
         grid = (kernel.blocks(self.out.size, BLOCKS), 1, 1)
         made = self.launches[variant] = Launch(kernel, self.out.index, grid, len(stored) + 1, [rest])
+        if self.record is not None and made.record is not None:
+            self.record.point(VARIANTS[variant], made.record)
         return made
 
     def run(self, args: tuple[Any, ...]) -> CudaTensor:
@@ -173,6 +202,7 @@ def _kind_of(value: Any) -> Any:
 def elementwise_kernel(op: Operator) -> Callable[..., CudaTensor]:
     """The kernel of an operator with a scalar body."""
     plans: dict[tuple[Any, ...], Plan] = {}
+    doors = Doors(op, f"elementwise{len(op.schema.arguments)}")
 
     def kernel(*args: Any) -> CudaTensor:
         key = tuple([a._data.layout if type(a) is CudaTensor else _kind_of(a) for a in args])
@@ -184,10 +214,13 @@ def elementwise_kernel(op: Operator) -> Callable[..., CudaTensor]:
                 return evaluate(op, args)
             if len(plans) >= MOST_PLANS:
                 plans.clear()
+                doors.clear()
             plans[key] = plan
+            doors.learn(plan, args)
         return plan.run(args)
 
     tools.changed.append(plans.clear)
+    doors.kernel = kernel
     return kernel
 
 

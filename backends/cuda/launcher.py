@@ -39,6 +39,9 @@ class Launcher(NativeCallable):  # type: ignore[misc]
         shared: bytes of dynamic shared memory.
         changing: how many parameters are given at each call: addresses, or the bits of numbers.
         staying: the values of the parameters behind them, as ctypes objects.
+
+    Attributes:
+        record: what machine code reads of it.
     """
 
     def __init__(
@@ -58,7 +61,7 @@ class Launcher(NativeCallable):  # type: ignore[misc]
         for offset, value in fields.items():
             record.set(offset, value)
         record.kept.extend(staying)
-        self._record, self._code = record, _entry()
+        self.record, self._code = record, _entry()
         set_entry(self, self._code["launch"], record.address)
 
     def __call__(self, *args: Any) -> Any:

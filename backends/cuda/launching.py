@@ -111,6 +111,11 @@ class Launch:
         address = tools.toolkit().driver.address("cuLaunchKernel")
         self._call: Any = make(address, function, sizes, kernel.shared, changing, values)
 
+    @property
+    def record(self) -> Any:
+        """What machine code reads to launch it; None where Python has to."""
+        return getattr(self._call, "record", None)
+
     def go(self, values: Sequence[int], used: Sequence[DeviceArray]) -> None:
         """Put the kernel into the current stream.
 

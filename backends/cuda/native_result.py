@@ -12,7 +12,8 @@ from typing import Any
 from ... import lazy
 from ...eager.storage import Storage
 from ...eager.tensor import Tensor
-from ..cpu.native import dsl, engine, lang, lang_expr, layout, rt_base, rt_operands
+from ...errors import OutOfMemoryError
+from ..cpu.native import dsl, engine, jit_layout, lang, lang_expr, layout, rt_base, rt_operands
 from ..cpu.native.records import Record
 from . import memory, rt_result, stream_keys
 from . import rt_result as rt
@@ -23,7 +24,7 @@ from .memory import Buffer, Pool, Stats, pool_of, size_class
 from .streams import default_stream
 from .tensor import CUDA_KEYS, CudaTensor
 
-_SOURCES = (dsl, lang, lang_expr, layout, rt_base, rt_operands, rt_result)
+_SOURCES = (dsl, lang, lang_expr, layout, jit_layout, rt_base, rt_operands, rt_result)
 _FINALIZE = 392  # offset of tp_finalize in a type object
 # what others call comes before them
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -123,6 +124,7 @@ def home() -> Record:
         rt.H_BUFFER: Buffer,
         rt.H_KEYS: CUDA_KEYS,
         rt.H_GET: "get",
+        rt.H_SHORTAGE: OutOfMemoryError,
     }
     for offset, value in objects.items():
         found.refer(offset, value)

@@ -40,19 +40,34 @@ L_SIZE = L_VALUES + 8 * MOST
 def launch(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     """``launcher(stream, *values)``: the driver's status. Each value is 8 bytes of which the kernel reads its part."""
     record = entry_data(self)
-    count, staying = load_i64(record, L_CHANGING), load_i64(record, L_STAYING)
+    count = load_i64(record, L_CHANGING)
     if unlikely((nargsf & ARGS_MASK) != count + 1 or kwnames != NULL):
         return PyLong_FromLongLong(1)  # CUDA_ERROR_INVALID_VALUE
-    values, table = stack(MOST * 8), stack(MOST * 8)
+    values = stack(MOST * 8)
     for i in range(count):
         store_i64(values, i * 8, PyLong_AsUnsignedLongLongMask(load_ptr(args, i * 8 + 8)))
-        store_ptr(table, i * 8, values + i * 8)
-    for i in range(staying):
-        store_ptr(table, (count + i) * 8, load_ptr(record, L_VALUES + i * 8))
     stream = PyLong_AsUnsignedLongLongMask(load_ptr(args, 0))
     if unlikely(PyErr_Occurred() != NULL):
         return NULL
-    status = i64(
+    return PyLong_FromLongLong(queue(record, ptr(stream), values))
+
+
+@native
+def queue(record: ptr, stream: ptr, values: ptr) -> i64:
+    """Put a launcher's kernel into a stream, and give the driver's status.
+
+    Args:
+        record: the launcher's.
+        stream: the driver's handle.
+        values: the parameters that change, 8 bytes each.
+    """
+    count, staying = load_i64(record, L_CHANGING), load_i64(record, L_STAYING)
+    table = stack(MOST * 8)
+    for i in range(count):
+        store_ptr(table, i * 8, values + i * 8)
+    for i in range(staying):
+        store_ptr(table, (count + i) * 8, load_ptr(record, L_VALUES + i * 8))
+    return i64(
         call_i32(
             load_ptr(record, L_DRIVER),
             load_ptr(record, L_FUNCTION),
@@ -63,9 +78,8 @@ def launch(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
             i32(load_i64(record, L_GRID + 32)),
             i32(load_i64(record, L_GRID + 40)),
             i32(load_i64(record, L_SHARED)),
-            ptr(stream),
+            stream,
             table,
             NULL,
         )
     )
-    return PyLong_FromLongLong(status)

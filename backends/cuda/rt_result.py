@@ -29,6 +29,7 @@ from ..cpu.native.dsl import (
     store_ptr,
     unlikely,
 )
+from ..cpu.native.jit_layout import STREAM_HANDLE, STREAM_POOL
 from ..cpu.native.layout import LIST_ITEMS, OB_SIZE, TUPLE_ITEMS
 from ..cpu.native.rt_base import (
     Py_None,
@@ -60,9 +61,10 @@ B_HOME: i64 = 0
 B_USERS: i64 = 0
 P_COUNTS: i64 = 0
 
-# The backend's record: the classes of tensors, arrays and buffers; the key set of a plain tensor; the name "get"
-H_GLOBALS, H_TENSOR, H_ARRAY, H_BUFFER, H_KEYS, H_GET = 0, 8, 16, 24, 32, 40
-H_SIZE = 48
+# The backend's record: the process record; the classes of tensors, arrays and buffers; the key set of a plain tensor;
+# the name "get"; the class of exceptions that say that a device has no memory
+H_GLOBALS, H_TENSOR, H_ARRAY, H_BUFFER, H_KEYS, H_GET, H_SHORTAGE = 0, 8, 16, 24, 32, 40, 48
+H_SIZE = 56
 
 # A device's record: the driver's context and cuCtxSetCurrent; the pthread keys of the context that a thread has set
 # (-1: it is set at each call) and of its current stream; the default stream
@@ -70,7 +72,7 @@ X_HOME, X_CONTEXT, X_SET, X_CONTEXT_KEY, X_STREAM_KEY, X_DEFAULT = 0, 8, 16, 24,
 X_SIZE = 48
 
 # A stream's record: its handle; its pool or NULL; the pool's blocks by size, NULL where it keeps none
-S_HANDLE, S_POOL, S_FREE = 0, 8, 16
+S_HANDLE, S_POOL, S_FREE = STREAM_HANDLE, STREAM_POOL, 16
 S_SIZE = 24
 
 # The counts of a device's pools, and what Python does when a buffer goes

@@ -18,6 +18,7 @@ from ....registry import native_type
 from ....registry.keys import DispatchKey
 from ....registry.operator import Operator, lock
 from ....registry.state import state
+from . import rt_base as rt
 from .records import OperatorRecord, Record
 from .runtime import Runtime
 
@@ -53,6 +54,12 @@ class Door:
             self.record = OperatorRecord(runtime.process, self.slow, self.miss, NAMES)
         self.record.set_recorder(recorder)
         native_type.set_entry(self.callable, entry, self.record.address)
+
+    def hand_on(self, other: Any) -> None:
+        """Let another callable have the calls that the entry does not take."""
+        self.slow = other
+        if self.record is not None:
+            self.record.refer(rt.D_SLOW, other)
 
     def close(self) -> None:
         """Take the entry out."""
