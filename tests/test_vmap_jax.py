@@ -84,8 +84,6 @@ def test_compositions(order):
                 f = lib.jit(inner)
         return f
 
-    if order.count("jit") and "grad" in order[order.index("jit") :]:
-        pytest.skip("compiled code is not differentiated yet")
     agree(build(td, td)(td.asarray(X)), build(jax, jnp)(jnp.asarray(X)))
 
 
