@@ -27,7 +27,6 @@ from ..backends.cpu.native.jit_records import (
 from ..eager.tensor import Tensor
 from ..registry import native_type
 from ..registry.dtypes import as_dtype
-from ..registry.keys import AUTOGRAD
 from ..registry.operator import Operator, change_listeners, lock
 from ..registry.values import TensorSpec
 from ..tracer.graph import Value
@@ -206,8 +205,8 @@ class _Builder:
         self.held += 2
 
     def _on_device(self, guard: LeafGuard, parameter: int) -> None:
-        if guard.device == "cpu" or not guard.contiguous or guard.keys & AUTOGRAD:
-            raise NotNative("a tensor that lies on the host, is not contiguous, or requires a gradient")
+        if guard.device == "cpu" or not guard.contiguous:
+            raise NotNative("a tensor that lies on the host, or is not contiguous")
         spec = TensorSpec(tuple(guard.shape), as_dtype(guard.dtype), guard.device)
         self.guards.add(at.G_DEVICE_LEAF, self.device.guard(spec, self.plan.parameters[parameter].slot))
         self.places[parameter] = self.held

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import DTypeError, UnsupportedError
-from ..registry.keys import AUTOGRAD, CPU_KEYS, DispatchKey
+from ..registry.keys import CPU_KEYS, DispatchKey, unrecorded
 from ..registry.state import state
 from .tensor import EAGER, Tensor, require_grad
 
@@ -90,7 +90,7 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
         )
     if self._meta is not None:
         self._meta.requires_grad = False
-        self._keys = CPU_KEYS if type(self) is Tensor else self._keys & ~AUTOGRAD
+        self._keys = CPU_KEYS if type(self) is Tensor else unrecorded(self._keys)
         if self._meta.grad is None:
             self._meta = None
     return self

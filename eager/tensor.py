@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError, OutOfBoundsError, ValueArgumentError
 from ..registry.dtypes import DType, as_dtype
-from ..registry.keys import AUTOGRAD, CPU_KEYS, GRAD_CPU_KEYS, autograd_keys
+from ..registry.keys import AUTOGRAD, CPU_KEYS, GRAD_CPU_KEYS, recorded
 from ..registry.layouts import Layout, strided
 from ..registry.state import state
 from ..registry.values import TensorBase, TensorSpec, converters
@@ -325,7 +325,7 @@ def storage_of(tensor: Tensor) -> Storage:
 def require_grad(tensor: Tensor, meta: Any) -> Tensor:
     """Attach autograd's record to a tensor."""
     tensor._meta = meta
-    tensor._keys = GRAD_CPU_KEYS if type(tensor) is Tensor else tensor._keys | autograd_keys(tensor._keys)
+    tensor._keys = GRAD_CPU_KEYS if type(tensor) is Tensor else recorded(tensor._keys)
     return tensor
 
 

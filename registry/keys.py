@@ -136,11 +136,25 @@ BEHIND: dict[DispatchKey, int] = {
 # One object each, so that native guards compare a pointer.
 CPU_KEYS: int = int(keyset(K.CPU))
 GRAD_CPU_KEYS: int = int(keyset(K.CPU, K.AutogradCPU))
+CUDA_KEYS: int = int(keyset(K.CUDA))
+GRAD_CUDA_KEYS: int = int(keyset(K.CUDA, K.AutogradCUDA))
+_PLAIN = {GRAD_CPU_KEYS: CPU_KEYS, GRAD_CUDA_KEYS: CUDA_KEYS}
+_RECORDED = {plain: recorded for recorded, plain in _PLAIN.items()}
 
 
 def autograd_keys(bits: int) -> int:
     """The autograd keys of the backends in a key set."""
     return keyset(*{AUTOGRAD_OF_BACKEND[key] for key in keys_of(bits & BACKENDS)})
+
+
+def recorded(bits: int) -> int:
+    """A key set with the autograd keys of its backends."""
+    return _RECORDED.get(bits) or bits | autograd_keys(bits)
+
+
+def unrecorded(bits: int) -> int:
+    """A key set without autograd keys."""
+    return _PLAIN.get(bits) or bits & ~AUTOGRAD
 
 
 def parse_key(name: str | DispatchKey) -> DispatchKey | str:

@@ -175,3 +175,30 @@ def test_a_launch_refused_in_machine_code_raises(cuda):  # noqa: F811
     table[QUEUE] = good
     assert cuda.host_live_blocks() == blocks
     assert f(x).tolist() == want
+
+
+def test_forward_passes_that_are_recorded():
+    x, other = random(6, 5), random(6, 5, seed=1)
+    w = td.asarray(random(5, seed=2).cpu(), device="cuda", requires_grad=True)
+    f = td.jit(lambda w, x: td.sum(td.tanh(x * w)))
+    for _ in range(40):
+        f(w, x)
+    (record,) = f._recorder._native._record.chain
+    hits = record.hits
+    f(w, x).backward()
+    (f(w, other) * 2).backward()
+    assert record.hits == hits + 2
+    host = td.asarray(w.detach().cpu(), requires_grad=True)
+    td.sum(td.tanh(x.cpu() * host)).backward()
+    (td.sum(td.tanh(other.cpu() * host)) * 2).backward()
+    np.testing.assert_allclose(on_cpu(w.grad).numpy(), host.grad.numpy(), rtol=1e-5, atol=1e-6)
+    w.requires_grad_(False)
+    g = td.jit(lambda w: td.exp(w) * 2)
+    record = linked(g, w)
+    w.requires_grad_()
+    hits = record.hits
+    with td.no_grad():
+        assert not g(w).requires_grad
+    assert record.hits == hits + 1
+    assert g(w).requires_grad
+    assert record.hits == hits + 1

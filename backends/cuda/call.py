@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...registry.keys import CUDA_KEYS, GRAD_CUDA_KEYS
 from ...registry.values import TensorSpec
 from ..cpu.native import jit_layout as at
 from ..cpu.native.jit_records import word_array
@@ -18,7 +19,7 @@ from ..cpu.native.records import Record
 from . import native_result
 from .arrays import DeviceArray, contiguous_layout
 from .memory import Buffer
-from .tensor import CUDA_KEYS, CudaTensor
+from .tensor import CudaTensor
 
 
 class DeviceEntry:
@@ -51,7 +52,13 @@ class DeviceEntry:
         """
         found = Record(at.C_SIZE)
         layout = contiguous_layout(spec.shape, spec.dtype, int(spec.device.partition(":")[2]))
-        for offset, value in {at.C_TYPE: CudaTensor, at.C_KEYS: CUDA_KEYS, at.C_LAYOUT: layout}.items():
+        objects = {
+            at.C_TYPE: CudaTensor,
+            at.C_KEYS: CUDA_KEYS,
+            at.C_GRAD_KEYS: GRAD_CUDA_KEYS,
+            at.C_LAYOUT: layout,
+        }
+        for offset, value in objects.items():
             found.refer(offset, value)
         for offset, (cls, name) in _SLOTS.items():
             found.set(offset, slot_offset(cls, name))

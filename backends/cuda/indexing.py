@@ -10,6 +10,7 @@ from ...operators.gathering import index_shape
 from ...operators.rules import normalize_axis
 from ...operators.slicing import plan_shape
 from ...registry.dtypes import bool_, int64
+from ...registry.keys import CUDA_KEYS
 from ...registry.operator import Operator, operators
 from .arrays import DeviceArray, overlap
 from .casting import contiguous, convert_into, copied
@@ -17,7 +18,7 @@ from .copies import to_host
 from .gathers import accumulator, gather, nonzero, scatter, scatter_add
 from .making import number
 from .operands import elsewhere, placed
-from .tensor import CUDA_KEYS, CudaTensor, cuda_tensor
+from .tensor import CudaTensor, cuda_tensor
 from .views import broadcast, planned
 
 

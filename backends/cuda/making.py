@@ -13,13 +13,14 @@ from ...eager.tensor import Tensor
 from ...errors import DeviceError
 from ...operators.philox import BITS, FOLD, SPLIT
 from ...registry.dtypes import DType, float64, int64, uint32, uint64
+from ...registry.keys import CUDA_KEYS
 from ...registry.operator import Operator, operators
 from .arrays import DeviceArray, Layout, contiguous_layout, empty
 from .casting import PARTS, contiguous, convert_into, copied, part, zeros
 from .devices import device_of
 from .launching import launch_text
 from .operands import elsewhere, placed
-from .tensor import CUDA_KEYS, CudaTensor, cuda_tensor
+from .tensor import CudaTensor, cuda_tensor
 from .views import broadcast
 
 Ints = tuple[int, ...]

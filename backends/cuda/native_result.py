@@ -13,6 +13,7 @@ from ... import lazy
 from ...eager.storage import Storage
 from ...eager.tensor import Tensor
 from ...errors import OutOfMemoryError
+from ...registry.keys import CUDA_KEYS
 from ..cpu.native import dsl, engine, jit_layout, lang, lang_expr, layout, rt_base, rt_operands
 from ..cpu.native.records import Record
 from . import memory, rt_result, stream_keys
@@ -22,7 +23,7 @@ from .arrays import DeviceArray, Layout
 from .devices import device_at, device_count
 from .memory import Buffer, Pool, Stats, pool_of, size_class
 from .streams import default_stream
-from .tensor import CUDA_KEYS, CudaTensor
+from .tensor import CudaTensor
 
 _SOURCES = (dsl, lang, lang_expr, layout, jit_layout, rt_base, rt_operands, rt_result)
 _FINALIZE = 392  # offset of tp_finalize in a type object

@@ -16,14 +16,12 @@ from ...eager.tensor import EAGER, Tensor, storage_of
 from ...eager.views import is_alone
 from ...errors import ArgumentError
 from ...registry.dtypes import DType
-from ...registry.keys import AUTOGRAD, DispatchKey
+from ...registry.keys import AUTOGRAD, CUDA_KEYS
 from ...registry.state import state
 from ...registry.values import TensorSpec, describe
 from . import interop
 from .arrays import DeviceArray
 from .copies import to_device, to_host
-
-CUDA_KEYS: int = int(1 << DispatchKey.CUDA)
 
 
 class DeviceStorage(Storage):

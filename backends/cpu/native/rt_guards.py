@@ -30,6 +30,7 @@ from .jit_layout import (
     C_AT,
     C_BUFFER_AT,
     C_DATA_AT,
+    C_GRAD_KEYS,
     C_KEYS,
     C_LAYOUT,
     C_LAYOUT_AT,
@@ -86,6 +87,7 @@ from .layout import (
     TUPLE_ITEMS,
 )
 from .rt_base import (
+    NO_GRAD,
     T_KEYS,
     Py_True,
     PyArray_Type,
@@ -292,7 +294,11 @@ def ndarray_matches(frame: ptr, x: ptr, wanted: ptr) -> bool:
 @native
 def device_matches(frame: ptr, x: ptr, wanted: ptr) -> bool:
     """A tensor of a device, whose memory belongs to the stream of the call."""
-    if type_of(x) != load_ptr(wanted, C_TYPE) or load_ptr(x, T_KEYS) != load_ptr(wanted, C_KEYS):
+    if type_of(x) != load_ptr(wanted, C_TYPE):
+        return False
+    keys = load_ptr(x, T_KEYS)
+    history = load_i64(frame, F_FLAGS) == NO_GRAD and keys == load_ptr(wanted, C_GRAD_KEYS)
+    if unlikely(keys != load_ptr(wanted, C_KEYS) and not history):
         return False
     data = load_ptr(x, load_i64(wanted, C_DATA_AT))
     if unlikely(data == NULL):
