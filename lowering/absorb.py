@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
-from ..operators.expr import Expr, order
+from ..operators.expr import Expr, const, order
 from ..tracer.graph import Value
 from .bodies import CHEAP, cost
-from .loops import Buffer, FusedKernel, Reduce, Stage
+from .loops import Buffer, FusedKernel, Reduce, Stage, index
 from .steps import KernelStep, Step, reads_and_writes
 
 
@@ -69,8 +69,7 @@ def _producer(step: Step, placed: Collection[Value], results: Collection[Value])
     target, loads = _buffer(step.kernel, statement.buffer), _loads(statement.value)
     value = step.params[target.param] if target.param is not None else None
     inputs = [step.params[b.param] for b in step.kernel.buffers if b.name in loads and b.param is not None]
-    is_plain = all(e.op != "index" for e in order(statement.value)) and not target.offset
-    if value is None or value in results or not is_plain or cost(statement.value) > CHEAP:
+    if value is None or value in results or target.offset or cost(statement.value) > CHEAP:
         return None
     if any(v not in placed for v in inputs) or statement.value.dtype is not target.dtype:
         return None
@@ -109,7 +108,10 @@ def _merged(step: Step, producer: Producer) -> KernelStep | None:
                 strides = tuple(0 if k is None else other.strides[k] for k in mapped)
                 name = f"{b.name}_{other.name}"
                 buffers.append(Buffer(name, other.dtype, strides, params.index(value), other.offset))
-        exprs[b.name] = _renamed(producer.expr, b.name)
+        counted = _indices(kernel, mapped, producer)
+        if counted is None:
+            return None
+        exprs[b.name] = _renamed(producer.expr, b.name, counted)
     stages = tuple(_inlined(stage, exprs) for stage in kernel.stages)
     made = replace(kernel, buffers=tuple(buffers), stages=stages)
     return KernelStep(made, tuple(params), step.temporaries, (*producer.step.nodes, *step.nodes))
@@ -130,9 +132,27 @@ def _dimensions(kernel: FusedKernel, b: Buffer, producer: Producer) -> list[int 
     return None if left or b.offset else found
 
 
-def _renamed(expr: Expr, prefix: str) -> Expr:
+def _indices(kernel: FusedKernel, mapped: list[int | None], producer: Producer) -> dict[Expr, Expr] | None:
+    """For each index that the producer reads what it is in a kernel; None if it runs over the kernel's rows."""
+    source, found = producer.step.kernel, {}
+    for e in order(producer.expr):
+        if e.op == "index":
+            at = len(source.outer) + e.payload
+            if at not in mapped:
+                found[e] = const(0, e.dtype)  # a dimension of size 1
+            elif mapped.index(at) < len(kernel.outer):
+                return None
+            else:
+                found[e] = index(mapped.index(at) - len(kernel.outer))
+    return found
+
+
+def _renamed(expr: Expr, prefix: str, known: dict[Expr, Expr]) -> Expr:
     found: dict[Expr, Expr] = {}
     for e in order(expr):
+        if e in known:
+            found[e] = known[e]
+            continue
         payload = f"{prefix}_{e.payload}" if e.op == "load" else e.payload
         found[e] = Expr(e.op, tuple(found[a] for a in e.args), e.dtype, payload)
     return found[expr]

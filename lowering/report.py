@@ -14,8 +14,8 @@ class Row(NamedTuple):
     Attributes:
         value: dtype and shape of its result.
         op: the operator's full name.
-        choice: ``"fused"``, ``"reduction"``, ``"view"``, ``"copy"``, ``"constant"``, ``"pieces"``, ``"blas"``,
-            ``"callback"``, ``"interpreted"``.
+        choice: ``"fused"``, ``"reduction"``, ``"view"``, ``"copy"``, ``"constant"``, ``"pieces"``, ``"range"``,
+            ``"blas"``, ``"callback"``, ``"interpreted"``.
         why: the reason.
         group: number of the group that computes it; None for views and where nothing is compiled.
         source: the user's line.

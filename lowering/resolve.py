@@ -17,6 +17,7 @@ from ..registry.precedence import from_outside
 from ..tracer.graph import Graph, Node, Value
 from ..tracer.infer import stand_in
 from .layout import Layout, contiguous, is_view, view_of
+from .ranges import range_of
 from .user_kernels import user_function
 
 FUSED = ("fused", "reduction", "copy", "constant")
@@ -30,7 +31,7 @@ class Choice(NamedTuple):
 
     Attributes:
         kind: ``"fused"``, ``"reduction"``, ``"copy"``, ``"constant"``, ``"view"``, ``"pieces"``, ``"blas"``,
-            ``"native"`` (a C function of the user's) or ``"callback"``.
+            ``"range"``, ``"native"`` (a C function of the user's) or ``"callback"``.
         why: the reason, for people.
     """
 
@@ -121,6 +122,8 @@ class Resolution:
             return Choice("native", native)
         if self.pieces(node):
             return Choice("pieces", "each part is written where it belongs")
+        if self.target.absorbs and range_of(node) is not None:
+            return Choice("range", "its numbers are counted where they are read")
         return _fusable(node)
 
     def _custom(self, node: Node) -> Choice:

@@ -16,6 +16,7 @@ from .fusion import Group, Partition
 from .layout import Layout, contiguous
 from .loops import Buffer, FusedKernel, Stage, Store, load
 from .pieces import piece_kernel, pieces_of
+from .ranges import range_kernel, range_of
 from .resolve import FUSED, Resolution, uniform_constant
 from .schedule import Surroundings, schedule
 
@@ -137,6 +138,9 @@ def _node_steps(name: str, node: Node, around: Surroundings) -> list[Step]:
     kind = around.resolution.choices[node].kind
     if kind == "pieces":
         return _piece_steps(name, node, around)
+    counted = range_of(node) if kind == "range" else None
+    if counted is not None:
+        return [KernelStep(range_kernel(name, node, counted), node.outputs, (), (node,))]
     operands = [around.resolution.root(value) for value in node.inputs]
     if kind not in LIES:
         return [NodeStep("callback", node, tuple(operands))]

@@ -132,6 +132,8 @@ CASES = {
     "no_elements": (lambda x: (td.sum(x, 1), td.any(x, 1)), [array(4, 0)]),
     # columns
     **{f"columns_{n}": (ends, [array(n, 50)]) for n in (1, 2, 9, 100, 3000)},
+    "columns_long": (lambda x: (td.sum(x, 0), td.argmax(x, 0)), [array(5003, 40)]),
+    "columns_long_bfloats": (lambda x: td.var(x, 0), [array(4096, 40, dtype="bfloat16")]),
     "columns_wide": (ends, [array(20, 700)]),
     "columns_few": (ends, [array(100, 3)]),
     "middle": (middle, [array(6, 40, 30)]),

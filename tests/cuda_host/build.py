@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 COMPILER = shutil.which("g++")
 FLAGS = ["-std=c++20", "-O1", "-w", "-ffp-contract=off", "-fPIC", "-shared", "-fwrapv"]
 THREADS = ["-DTANDEM_HOST_THREADS", "-fsanitize=thread", "-g"]
-_NAME = re.compile(r"__global__ void (?:__launch_bounds__\(\d+\) )?(\w+)\(")
+_NAME = re.compile(r"__global__ void (?:__launch_bounds__\([\d, ]+\) )?(\w+)\(")
 _PLACES: dict[str, str] = {}
 
 

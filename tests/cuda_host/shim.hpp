@@ -186,6 +186,7 @@ inline float __int_as_float(int x) { return tandem_bits<float>(x); }
 inline int __float_as_int(float x) { return tandem_bits<int>(x); }
 inline double __longlong_as_double(long long x) { return tandem_bits<double>(x); }
 inline long long __double_as_longlong(double x) { return tandem_bits<long long>(x); }
+inline float __frsqrt_rn(float x) { return (float)(1.0 / std::sqrt((double)x)); }
 inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((uint64_t)a * b >> 32); }
 
 // ---- atomic functions ----

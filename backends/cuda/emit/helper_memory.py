@@ -119,12 +119,15 @@ template <class T> struct Min {
 """
 
 _ARG_REDUCERS = """\
-// ---- positions: the first of equals, and the first NaN before all; `at` is -1 before the first element ----
+// ---- positions: the first of equals, and the first NaN before all; `at` is -1 before the first element. `take` takes
+// elements in the order of their positions ----
 template <class T> struct ArgMax {
     T value;
     long long at;
     __device__ static bool better(T x, T best) { return x > best || (x != x && best == best); }
-    __device__ void take(T x, long long position) { join({x, position}); }
+    __device__ void take(T x, long long position) {
+        if (at < 0 || better(x, value)) value = x, at = position;
+    }
     __device__ void join(const ArgMax& other) {
         const bool is_tie = !better(value, other.value) && other.at < at;
         if (other.at >= 0 && (at < 0 || better(other.value, value) || is_tie)) *this = other;
@@ -137,7 +140,9 @@ template <class T> struct ArgMin {
     T value;
     long long at;
     __device__ static bool better(T x, T best) { return x < best || (x != x && best == best); }
-    __device__ void take(T x, long long position) { join({x, position}); }
+    __device__ void take(T x, long long position) {
+        if (at < 0 || better(x, value)) value = x, at = position;
+    }
     __device__ void join(const ArgMin& other) {
         const bool is_tie = !better(value, other.value) && other.at < at;
         if (other.at >= 0 && (at < 0 || better(other.value, value) || is_tie)) *this = other;

@@ -16,8 +16,12 @@ ENOUGH_BLOCKS = 264
 """Blocks that keep a large GPU busy: two for each multiprocessor."""
 FULL_BLOCKS = 4 * ENOUGH_BLOCKS
 """Blocks of 256 threads that a large GPU holds at once."""
+RESIDENT = 1024
+"""Threads that a multiprocessor has to hold, which leaves each of them 64 registers."""
 LONG_ROW = 4096
 """Elements of a part of a row that is worth a block of its own."""
+LONG_COLUMN = 16
+"""Elements of a column that are worth a thread of their own."""
 
 
 class Plan(NamedTuple):
@@ -48,6 +52,13 @@ class Plan(NamedTuple):
         """Of a block."""
         return self.group * self.per_block
 
+    @property
+    def together(self) -> int:
+        """Blocks that a multiprocessor has to hold: while one waits for its elements others compute. Left to itself
+        the compiler leaves each thread too few registers for many elements, or takes too many for large blocks."""
+        many = bool(self.cached) and self.steps * self.lanes > 16
+        return max(1, RESIDENT // self.threads) if many or self.threads > 256 and not self.cached else 1
+
 
 def full_stages(kernel: FusedKernel) -> list[Stage]:
     """The stages that run over the reduced dimensions too."""
@@ -73,7 +84,7 @@ def make_plan(kernel: FusedKernel, space: Space, unaligned: frozenset[int]) -> P
     if not columns:
         lanes, vectors = _row_vectors(space, buffers, unaligned)
     shared = [b for b in buffers if b in private or sum(b.name in set(f.buffers()) for f in full) > 1]
-    nbytes = sum(b.dtype.itemsize for b in shared)
+    nbytes = _kept_bytes(full, shared)
     group, per_block = _columns(space, nbytes) if columns else _rows(space, lanes, nbytes)
     steps = -(-space.length // (group * lanes))
     registers = steps * lanes * nbytes // 4
@@ -86,6 +97,17 @@ def make_plan(kernel: FusedKernel, space: Space, unaligned: frozenset[int]) -> P
         return Plan(columns, group, per_block, lanes, vectors, (), 0, splits)
     cached = tuple(b.name for b in shared)
     return Plan(columns, group, per_block, lanes, vectors, cached, steps, 1)
+
+
+def _kept_bytes(full: list[Stage], shared: list[Buffer]) -> int:
+    """The most bytes of one point that wait in registers for a later stage: what is needed no more makes room, and
+    what is narrower than a register does not stay packed."""
+    uses = {b.name: [n for n, stage in enumerate(full) if b.name in set(stage.buffers())] for b in shared}
+    between = [
+        sum(max(b.dtype.itemsize, 4) for b in shared if uses[b.name][0] <= n < uses[b.name][-1])
+        for n in range(len(full) - 1)
+    ]
+    return max(between, default=0)
 
 
 def _along_kept(space: Space, buffers: list[Buffer]) -> bool:
@@ -113,8 +135,8 @@ def _row_vectors(
 
 
 def _most(threads: int) -> int:
-    """Registers that each of so many threads of a block may hold elements in."""
-    return 36 if threads > 512 else 48
+    """Registers that each of so many threads of a block may hold elements in, if two blocks are to find room."""
+    return 18 if threads > 512 else 36 if threads > 256 else 48
 
 
 def _columns(space: Space, nbytes: int) -> tuple[int, int]:
@@ -128,7 +150,7 @@ def _columns(space: Space, nbytes: int) -> tuple[int, int]:
 def _rows(space: Space, lanes: int, nbytes: int) -> tuple[int, int]:
     """(threads of a row, rows of a block): some 4 vectors for each thread, more threads if registers would not do."""
     group = min(_power_of_two(space.length / (4 * lanes)), 512)
-    while group < 1024 and -(-space.length // (group * lanes)) * lanes * nbytes // 4 > 40:
+    while group < 512 and -(-space.length // (group * lanes)) * lanes * nbytes // 4 > 40:
         group *= 2
     if not nbytes and group > 256:
         group = 256
@@ -137,8 +159,8 @@ def _rows(space: Space, lanes: int, nbytes: int) -> tuple[int, int]:
 
 def _splits(space: Space, columns: bool, group: int, per_block: int) -> int:
     blocks = -(-space.rows // per_block)
-    longest = space.length // (group * 8 if columns else LONG_ROW)
-    return max(1, min(-(-FULL_BLOCKS // blocks), longest, 2 * FULL_BLOCKS)) if blocks < ENOUGH_BLOCKS else 1
+    longest = space.length // (group * LONG_COLUMN if columns else LONG_ROW)
+    return max(1, min(FULL_BLOCKS // blocks, longest)) if blocks < ENOUGH_BLOCKS else 1
 
 
 def _power_of_two(count: float) -> int:

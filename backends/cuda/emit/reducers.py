@@ -41,6 +41,11 @@ class Reducer(NamedTuple):
         """Whether elements are taken with their position."""
         return self.op in ("argmax", "argmin")
 
+    @property
+    def is_long(self) -> bool:
+        """Whether it keeps the rounding errors of a sum."""
+        return self.ctype.startswith("LongSum")
+
 
 def reducer(reduce: Reduce, chain: int) -> Reducer:
     """The reducer of a reduction of which each thread takes up to ``chain`` elements."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from ....lowering.loops import Buffer, Reduce, Stage, Store
@@ -11,9 +11,13 @@ from ....operators.expr import Expr
 from .elementwise import at, times
 from .nodes import write_cast
 from .pointers import decompose, linear, scalar_text, shifted
+from .reducers import make_reducer
 from .space import reductions, stores
 from .text import Scope
 from .types import CTYPE, bare
+
+BATCH = 8
+"""Elements that a thread takes in a turn where it takes them one by one, so that it waits for all of them at once."""
 
 
 class StageLoop:
@@ -36,6 +40,18 @@ class StageLoop:
             n for n in self.buffers if any(e.op == "load" and e.payload == n for e in stage.exprs())
         ]
         self.offsets: dict[tuple[int, ...], str] = {}
+        self.batch = self._batch()
+        self.parts: list[str] = []  # long sums whose next few elements are summed plainly first
+
+    def _batch(self) -> int:
+        """The elements, or vectors, that a thread takes in one turn of a loop that is not unrolled whole."""
+        plan = self.plan
+        turns = self.space.length // (plan.group * max(self.part.splits, 1))
+        return BATCH if plan.lanes == 1 and not plan.steps and turns >= 2 * BATCH else 1
+
+    def _unit(self) -> int:
+        """The elements that threads take at once: what is left over by them is taken one by one."""
+        return self.plan.group * BATCH if self.batch > 1 else self.plan.lanes
 
     def write(self) -> None:
         """The loop; what is left over by whole vectors is taken one by one."""
@@ -43,12 +59,13 @@ class StageLoop:
             return
         for name in self.buffers:
             self.part.pointer(name)
-        rest = self.space.length % self.plan.lanes
-        with self._positions():
-            self._step()
+        rest = self.space.length % self._unit()
+        if self.space.length > rest:
+            with self._positions():
+                self._step()
         if rest:
             whole = self.space.length - rest
-            self.plan = self.plan._replace(lanes=1, vectors=frozenset())
+            self.plan, self.batch = self.plan._replace(lanes=1, vectors=frozenset()), 1
             alone = self.text.block("if (blockIdx.y == 0)" if self.part.splits > 1 else "")
             first = f"{self.part.type} j = {whole} + lane"
             with alone, self.text.block(f"for ({first}; j < {self.space.length}; j += {self.plan.group})"):
@@ -67,10 +84,11 @@ class StageLoop:
         for name in self.stored:
             if self._in_vector(name) and name not in self.plan.cached:
                 self.text.line(f"Vec<{CTYPE[self.buffers[name].dtype]}, {lanes}> {name}_out;")
-        if lanes > 1:
-            self.text.unrolled()
-        with self.text.block(f"for (int v = 0; v < {lanes}; ++v)" if lanes > 1 else ""):
-            self._values()
+        with self._plain_sums() if lanes > 1 else nullcontext():
+            if lanes > 1:
+                self.text.unrolled()
+            with self.text.block(f"for (int v = 0; v < {lanes}; ++v)" if lanes > 1 else ""):
+                self._values()
         for name in self.stored:
             self._store(name)
 
@@ -81,10 +99,18 @@ class StageLoop:
         plan, text, ctype, length = self.plan, self.text, self.part.type, self.space.length
         step = plan.group * plan.lanes
         lane = "lane" if plan.group > 1 or plan.columns else "0"
+        if self.batch > 1:
+            begin, end = self._range(step * self.batch, lane)
+            turn = f"for ({ctype} first = {begin}; first < {end}; first += {step * self.batch})"
+            with text.block(turn), self._plain_sums():
+                text.unrolled()
+                with text.block(f"for (int u = 0; u < {self.batch}; ++u)"):
+                    text.line(f"const {ctype} j = first + {times('u', step)};")
+                    yield
+            return
         if not plan.steps:
             begin, end = self._range(step, times(lane, plan.lanes))
-            narrow = plan.lanes == 1 and all(b.dtype.itemsize <= 2 for b in self.buffers.values())
-            text.unrolled(8 if narrow else 4)
+            text.unrolled(2 if plan.lanes > 4 else 4)
             with text.block(f"for ({ctype} j = {begin}; j < {end}; j += {step})"):
                 yield
             return
@@ -99,9 +125,9 @@ class StageLoop:
         """Where the elements of this block begin, for this thread, and where they end."""
         splits, length, ctype = self.part.splits, self.space.length, self.part.type
         if splits == 1:
-            return lane, str(length - length % self.plan.lanes)
+            return lane, str(length - length % self._unit())
         chunk = -(-length // (splits * step)) * step
-        length -= length % self.plan.lanes
+        length -= length % self._unit()
         cast = "(long long)" if ctype == "long long" else ""
         self.text.line(f"const {ctype} begin = {cast}blockIdx.y * {chunk};")
         self.text.line(f"const {ctype} end = begin + {chunk} < {length} ? begin + {chunk} : {length};")
@@ -210,4 +236,19 @@ class StageLoop:
         code = write_cast(value if value.isidentifier() else f"({value})", r.value.dtype, x.dtype)
         self.text.need(*code.helpers)
         position = (", j + v" if self.plan.lanes > 1 else ", j") if x.is_position else ""
-        self.text.line(f"{r.into}_state.take({bare(code.text)}{position});")
+        target = "part" if r.into in self.parts else "state"
+        self.text.line(f"{r.into}_{target}.take({bare(code.text)}{position});")
+
+    @contextmanager
+    def _plain_sums(self) -> Iterator[None]:
+        """A few elements are summed plainly, then joined to a long sum: its care for rounding errors is dear."""
+        for r in reductions(self.stage):
+            x = self.part.reducers[r.into]
+            if x.is_long:
+                plain = make_reducer(r.op, x.dtype, 1)
+                self.text.line(f"{plain.ctype} {r.into}_part = {plain.start};")
+                self.parts.append(r.into)
+        yield
+        for name in self.parts:
+            self.text.line(f"{name}_state.take({name}_part.result());")
+        self.parts = []

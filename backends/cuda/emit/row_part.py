@@ -93,7 +93,7 @@ class RowPart:
             else:
                 self._row_stage(stage)
         block = (COLUMNS, plan.group, 1) if plan.columns else (plan.threads, 1, 1)
-        source = text.function(self.name, parameters.text(), plan.threads, comments)
+        source = text.function(self.name, parameters.text(), plan.threads, comments, plan.together)
         return CudaKernel(
             self.name,
             source,

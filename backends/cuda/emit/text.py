@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from ....operators.expr import Expr, order
+from ....registry.dtypes import float32
 from .nodes import NAMED, Code, write_node
 from .types import CTYPE, bare
 
@@ -58,11 +59,14 @@ class Text:
         """Ask for the next loop to be unrolled, whole or ``count`` times."""
         self.lines.append(f"#pragma unroll{f' {count}' if count else ''}")
 
-    def function(self, name: str, parameters: Iterable[str], threads: int, comments: Iterable[str]) -> str:
-        """The kernel with these lines."""
+    def function(
+        self, name: str, parameters: Iterable[str], threads: int, comments: Iterable[str], blocks: int = 1
+    ) -> str:
+        """The kernel with these lines; at least ``blocks`` blocks shall find room on a multiprocessor."""
         notes = [f"// {comment}\n" for comment in comments]
         separator = ",\n    "
-        head = f'extern "C" __global__ void __launch_bounds__({threads}) {name}(\n    '
+        bounds = f"{threads}, {blocks}" if blocks > 1 else f"{threads}"
+        head = f'extern "C" __global__ void __launch_bounds__({bounds}) {name}(\n    '
         lines = _needed(self.lines)
         parameters = list(parameters)
         words = set(re.findall(r"\w+", " ".join([*parameters, *lines])))
@@ -144,7 +148,11 @@ class Scope:
     def _named(self, expr: Expr, uses: int) -> str:
         if expr.op in ("load", "row", "scalar", "index", "arg"):
             return self.leaf(expr)
-        code = self._quotient(expr) or write_node(expr, [self.known[a] for a in expr.args])
+        code = (
+            self._quotient(expr)
+            or self._reciprocal(expr)
+            or write_node(expr, [self.known[a] for a in expr.args])
+        )
         self.text.need(*code.helpers)
         if expr.op == "const" or (uses < 2 and len(code.text) <= LONGEST):
             return code.text
@@ -157,6 +165,15 @@ class Scope:
         if expr.op != "truediv" or expr.args[1] not in self.divisors:
             return None
         return Code(f"{self.divisors[expr.args[1]]}.under({bare(self.known[expr.args[0]])})")
+
+    def _reciprocal(self, expr: Expr) -> Code | None:
+        """One over a square root, rounded once: it has no slow path, as a division and a root have."""
+        if expr.op != "truediv" or expr.dtype is not float32:
+            return None
+        one, root = expr.args
+        if one.op != "const" or one.payload != 1 or root.op != "sqrt" or root.args[0] not in self.known:
+            return None
+        return Code(f"__frsqrt_rn({bare(self.known[root.args[0]])})")
 
 
 def unified(roots: Iterable[Expr]) -> dict[Expr, Expr]:
