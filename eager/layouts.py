@@ -12,8 +12,10 @@ from ..registry.dtypes import int8
 from ..registry.keys import DispatchKey
 from ..registry.late import promise
 from ..registry.layouts import sparse_coo, sparse_csr
+from ..registry.library import Handle
 from ..registry.operator import Operator
 from .tensor import Tensor
+from .transfer import LIBRARY as TRANSFERS
 
 if TYPE_CHECKING:
     from .quantized_tensor import QuantizedTensor
@@ -217,16 +219,22 @@ def quantized_fallback(op: Operator, keyset: int, args: tuple[Any, ...], kwargs:
     return lazy.quantized_machinery("ops").refuse(op, args, kwargs)
 
 
-def _register() -> None:
-    for name in (*STRUCTURAL.split(), *ON_VALUES.split()):
-        LIBRARY.impl(name, sparse_kernel, DispatchKey.SparseCPU, boxed=True)
-    for name in QUANTIZED.split():
-        LIBRARY.impl(name, quantized_kernel, DispatchKey.QuantizedCPU, boxed=True)
-    LIBRARY.fallback(sparse_fallback, DispatchKey.SparseCPU)
-    LIBRARY.fallback(quantized_fallback, DispatchKey.QuantizedCPU)
+def register(sparse: DispatchKey, quantized: DispatchKey) -> list[Handle]:
+    """Register the kernels for the keys of a device's sparse and quantized tensors."""
+    return [
+        *(
+            LIBRARY.impl(name, sparse_kernel, sparse, boxed=True)
+            for name in f"{STRUCTURAL} {ON_VALUES}".split()
+        ),
+        *(LIBRARY.impl(name, quantized_kernel, quantized, boxed=True) for name in QUANTIZED.split()),
+        TRANSFERS.impl("to", sparse_kernel, sparse, boxed=True),
+        TRANSFERS.impl("to", quantized_kernel, quantized, boxed=True),
+        LIBRARY.fallback(sparse_fallback, sparse),
+        LIBRARY.fallback(quantized_fallback, quantized),
+    ]
 
 
-_register()
+register(DispatchKey.SparseCPU, DispatchKey.QuantizedCPU)
 promise("sparse", ("spmm", "sddmm"), partial(lazy.sparse_machinery, "ops"))
 promise(
     "quantized",

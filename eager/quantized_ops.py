@@ -1,4 +1,4 @@
-"""The kernels of the key QuantizedCPU: operators on quantized tensors, written with operators on their integers."""
+"""The kernels of the quantized keys: operators on quantized tensors, written with operators on their integers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ..registry.operator import Operator, operators
 from ..registry.values import describe
 from .dunders import by_name
 from .quantized_tensor import QuantizedTensor, Scheme, beside, quantized_tensor
+from .transfer import to_device
 
 HAVE_SCALES = {"add": "td.ops.quantized.add", "matmul": "td.ops.quantized.matmul"}
 
@@ -134,7 +135,13 @@ def clone(self: QuantizedTensor) -> QuantizedTensor:
     return quantized_tensor(by_name("clone")(self._ints), self._scheme)
 
 
+def to(self: QuantizedTensor, device: str, *, non_blocking: bool) -> QuantizedTensor:
+    """The integers on another device."""
+    return quantized_tensor(to_device(self._ints, device, non_blocking=non_blocking), self._scheme)
+
+
 KERNELS: dict[str, Callable[..., Any]] = {
+    "device::to": to,
     "td::relu": relu,
     "td::permute": permute,
     "td::reshape": _moves("reshape"),
@@ -154,14 +161,16 @@ def refuse(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoRet
     given = ", ".join(
         f"quantized {describe(x)}" if isinstance(x, QuantizedTensor) else describe(x) for x in args
     )
+    key = next(DispatchKey(x._keys.bit_length() - 1) for x in args if isinstance(x, QuantizedTensor))
     instead = HAVE_SCALES.get(op.schema.name)
     also = f"; {instead}(x, y, scale, zero_point) takes a scale for the result" if instead else ""
     raise NoKernelError(
-        f"operator {op.name} has no kernel for quantized tensors (the key QuantizedCPU)\n"
+        f"operator {op.name} has no kernel for quantized tensors (the key {key.name})\n"
         f"  called with: {given}\n"
         f"  what works:  compute with x.dequantize() and quantize the result{also}"
     )
 
 
 for _kernel in (matmul, linear, add):
-    LIBRARY.impl(_kernel.__name__, _kernel, DispatchKey.QuantizedCPU)
+    for _key in (DispatchKey.QuantizedCPU, DispatchKey.QuantizedCUDA):
+        LIBRARY.impl(_kernel.__name__, _kernel, _key)

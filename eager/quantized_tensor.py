@@ -17,7 +17,8 @@ from .meta_tensor import meta_tensor
 from .node import Node
 from .tensor import Tensor, require_grad, wrap
 
-QUANTIZED_KEYS = 1 << DispatchKey.QuantizedCPU
+# Kind of device -> the key set of its quantized tensors; of the others, that of the CPU.
+QUANTIZED_KEYS = {"cuda": 1 << DispatchKey.QuantizedCUDA}
 
 
 class Scheme:
@@ -59,7 +60,9 @@ class Scheme:
 def beside(x: Any, array: Any) -> Tensor:
     """Scales or zero points as a tensor that lies where another does; on meta they have no elements either."""
     tensor = wrap(array)
-    return meta_tensor(tensor.spec) if x.device == "meta" else tensor
+    if x.device == "meta":
+        return meta_tensor(tensor.spec)
+    return tensor if x.device == "cpu" else tensor.to(x.device)
 
 
 class QuantizedTensor(Tensor):
@@ -216,7 +219,8 @@ def quantized_tensor(ints: Tensor, scheme: Scheme) -> QuantizedTensor:
     """A quantized tensor of checked parts."""
     made = QuantizedTensor.__new__(QuantizedTensor)
     made._ints, made._scheme = ints, scheme
-    made._keys, made._meta, made._storage = QUANTIZED_KEYS, None, None
+    made._keys = QUANTIZED_KEYS.get(ints.device.partition(":")[0], 1 << DispatchKey.QuantizedCPU)
+    made._meta, made._storage = None, None
     return made
 
 

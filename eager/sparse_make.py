@@ -14,21 +14,15 @@ from ..registry.values import describe
 from .construct import asarray
 from .dunders import by_name
 from .meta_tensor import MetaTensor
-from .sparse_tensor import (
-    Pattern,
-    SparseTensor,
-    dense,
-    frozen,
-    linear_index,
-    sparse_tensor,
-)
-from .tensor import EAGER, Tensor, wrap
+from .sparse_places import Places, linear_index, places_at
+from .sparse_tensor import Pattern, SparseTensor, dense, sparse_tensor
+from .tensor import EAGER, Tensor
 
 
-def positions(name: str, what: str, value: Any, rank: int) -> Any:
+def positions(at: Places, name: str, what: str, value: Any, rank: int) -> Any:
     """An integer array of a rank."""
     given = asarray(value)
-    array = given._host(f"{name}: {what}")
+    array = at.array(f"{name}: {what}", given)
     if not array.size and not isinstance(value, (Tensor, np.ndarray)):
         array = array.astype(np.int64)  # [] has the default float dtype
     if array.dtype.kind not in "iu":
@@ -38,22 +32,38 @@ def positions(name: str, what: str, value: Any, rank: int) -> Any:
     return array
 
 
-def _values(name: str, values: Any, dtype: Any, count: int) -> Any:
+def _values(name: str, values: Any, dtype: Any, indices: Any) -> Any:
+    """The values as a tensor; a list of them lies where the indices do."""
     found = asarray(values, dtype)
+    if isinstance(indices, Tensor) and not isinstance(values, Tensor):
+        found = found.to(indices.device)
     if isinstance(found, (SparseTensor, MetaTensor)):
         raise UnsupportedError(
-            f"{name}: values are a dense tensor on the CPU, not {describe(found)} ({found!r})"
+            f"{name}: values are a dense tensor with elements, not {describe(found)} ({found!r})"
         )
-    if found.shape != (count,):
-        raise ShapeError(f"{name}: {count} places take {count} values, a 1-d tensor, not shape {found.shape}")
     return found
+
+
+def _check_count(name: str, values: Any, count: int) -> None:
+    if values.shape != (count,):
+        raise ShapeError(
+            f"{name}: {count} places take {count} values, a 1-d tensor, not shape {values.shape}"
+        )
 
 
 def make_coo(indices: Any, values: Any, shape: Any, dtype: Any, requires_grad: bool) -> SparseTensor:
     """What :func:`tandem.sparse_coo_tensor` gives."""
     name = "sparse_coo_tensor"
-    places = positions(name, "indices", indices, 2)
-    found = _values(name, values, dtype, places.shape[1])
+    found = _values(name, values, dtype, indices)
+    at = places_at(found.device)
+    with at.on():
+        places = positions(at, name, "indices", indices, 2)
+        _check_count(name, found, places.shape[1])
+        made = sparse_tensor(_checked_coo(at, name, places, shape), found)
+    return made.requires_grad_() if requires_grad else made
+
+
+def _checked_coo(at: Places, name: str, places: Any, shape: Any) -> Pattern:
     if shape is None:
         if not places.size:
             raise ShapeError(f"{name}: without elements the shape must be given")
@@ -66,12 +76,11 @@ def make_coo(indices: Any, values: Any, shape: Any, dtype: Any, requires_grad: b
     for axis, (row, size) in enumerate(zip(places, sizes)):
         if row.size and not (row.min() >= 0 and row.max() < size):
             raise OutOfBoundsError(
-                f"{name}: indices from {row.min()} to {row.max()} along axis {axis}, which has size {size}"
+                f"{name}: indices from {int(row.min())} to {int(row.max())} along axis {axis}, which has size {size}"
             )
-    coordinates = tuple(map(frozen, places))
-    steps = np.diff(linear_index(coordinates, sizes))
-    made = sparse_tensor(Pattern(sparse_coo, sizes, coordinates, bool((steps > 0).all())), found)
-    return made.requires_grad_() if requires_grad else made
+    coordinates = tuple(map(at.own, places))
+    steps = at.xp.diff(linear_index(coordinates, sizes))
+    return Pattern(sparse_coo, sizes, coordinates, bool((steps > 0).all()), at)
 
 
 def make_csr(
@@ -79,9 +88,17 @@ def make_csr(
 ) -> SparseTensor:
     """What :func:`tandem.sparse_csr_tensor` gives."""
     name = "sparse_csr_tensor"
-    crow = positions(name, "crow_indices", crow_indices, 1)
-    col = positions(name, "col_indices", col_indices, 1)
-    found = _values(name, values, dtype, len(col))
+    found = _values(name, values, dtype, col_indices)
+    at = places_at(found.device)
+    with at.on():
+        crow = positions(at, name, "crow_indices", crow_indices, 1)
+        col = positions(at, name, "col_indices", col_indices, 1)
+        _check_count(name, found, len(col))
+        made = sparse_tensor(_checked_csr(at, name, crow, col, shape), found)
+    return made.requires_grad_() if requires_grad else made
+
+
+def _checked_csr(at: Places, name: str, crow: Any, col: Any, shape: Any) -> Pattern:
     if shape is None:
         shape = (len(crow) - 1, int(col.max()) + 1 if col.size else 0)
     sizes = check_shape(name, shape)
@@ -89,18 +106,17 @@ def make_csr(
         raise ShapeError(
             f"{name}: {len(crow)} crow_indices are those of {len(crow) - 1} rows, not of shape {sizes}"
         )
-    crow, col = frozen(crow), frozen(col)
+    crow, col = at.own(crow), at.own(col)
     check_pattern(name, crow, col, sizes[1])
-    pattern = Pattern(sparse_csr, sizes, (crow, col), False)
-    pattern.is_coalesced = bool((np.diff(pattern.linear()) > 0).all())
-    made = sparse_tensor(pattern, found)
-    return made.requires_grad_() if requires_grad else made
+    pattern = Pattern(sparse_csr, sizes, (crow, col), False, at)
+    pattern.is_coalesced = bool((at.xp.diff(pattern.linear()) > 0).all())
+    return pattern
 
 
 # -- other layouts -----------------------------------------------------------------------------------------------------
 def pick(values: Any, order: Any) -> Any:
     """The values at positions, in their order; gradients flow back to them."""
-    return by_name("index")(values, (wrap(order),), 0)
+    return by_name("index")(values, (places_at(values.device).tensor(order),), 0)
 
 
 def coalesce(x: SparseTensor) -> SparseTensor:
@@ -113,49 +129,59 @@ def coalesce(x: SparseTensor) -> SparseTensor:
 
 def summed(layout: Layout, shape: tuple[int, ...], linear: Any, values: Any) -> SparseTensor:
     """A coalesced sparse tensor of values at places, numbers in row-major order; those at equal places are added."""
-    order = np.argsort(linear, kind="stable")  # fast on what is sorted already, or in two parts
+    at = places_at(values.device)
+    xp = at.xp
+    order = xp.argsort(linear, kind="stable")  # fast on what is sorted already, or in two parts
     found = linear[order]
-    is_first = np.ones(len(found), bool)
-    np.not_equal(found[1:], found[:-1], out=is_first[1:])
-    if is_first.all():
+    is_first = xp.ones(len(found), bool)
+    is_first[1:] = found[1:] != found[:-1]
+    if bool(is_first.all()):
         return of_places(layout, shape, found, pick(values, order))
-    group = np.empty(len(found), np.int64)
-    group[order] = np.cumsum(is_first) - 1
+    group = xp.empty(len(found), np.int64)
+    group[order] = xp.cumsum(is_first, dtype=np.int64) - 1
     distinct = found[is_first]
     zeros = by_name("zeros")((len(distinct),), dtype=values.dtype, device=values.device)
-    added = by_name("index_put")(zeros, (wrap(group),), values, 0, accumulate=True)
+    added = by_name("index_put")(zeros, (at.tensor(group),), values, 0, accumulate=True)
     return of_places(layout, shape, distinct, added)
 
 
 def of_places(layout: Layout, shape: tuple[int, ...], linear: Any, values: Any) -> SparseTensor:
     """A coalesced sparse tensor; its places are numbers in row-major order, sorted."""
-    coordinates = np.unravel_index(linear, shape) if linear.size else (np.zeros(0, np.int64),) * len(shape)
-    return sparse_tensor(Pattern(layout, shape, _stored(layout, shape, coordinates), True), values)
+    at = places_at(values.device)
+    coordinates = at.xp.unravel_index(linear, shape) if linear.size else (linear,) * len(shape)
+    return sparse_tensor(Pattern(layout, shape, _stored(at, layout, shape, coordinates), True, at), values)
 
 
-def _stored(layout: Layout, shape: tuple[int, ...], coordinates: Any) -> tuple[Any, ...]:
+def _stored(at: Places, layout: Layout, shape: tuple[int, ...], coordinates: Any) -> tuple[Any, ...]:
+    """What a pattern keeps of coordinates, whose rows are sorted."""
     if layout == sparse_coo:
-        return tuple(map(frozen, coordinates))
+        return tuple(map(at.own, coordinates))
     rows, columns = coordinates
-    crow = np.zeros(shape[0] + 1, np.int64)
-    np.cumsum(np.bincount(rows, minlength=shape[0]), out=crow[1:])
-    return frozen(crow), frozen(columns)
+    return at.own(at.xp.searchsorted(rows, at.xp.arange(shape[0] + 1))), at.own(columns)
+
+
+def compressed(x: SparseTensor) -> tuple[Any, Any, Any]:
+    """``(row starts, columns, values)`` of a matrix of either layout; the first two are arrays."""
+    pattern, values = x._pattern, x._values
+    at = pattern.at
+    if pattern.layout == sparse_csr:
+        crow, col = pattern.indices
+        return crow, col, values
+    if pattern.rows is None:
+        rows, columns = pattern.indices
+        order = None if pattern.is_coalesced else at.xp.argsort(rows, kind="stable")
+        if order is not None:
+            rows, columns = rows[order], columns[order]
+        pattern.rows = (*_stored(at, sparse_csr, pattern.shape, (rows, columns)), order)
+    crow, col, order = pattern.rows
+    return crow, col, values if order is None else pick(values, order)
 
 
 def rows_of(x: SparseTensor) -> tuple[Any, Any, Any]:
-    """``(row starts, columns, values)`` of a matrix of either layout."""
-    pattern, values = x._pattern, x._values
-    if pattern.layout == sparse_csr:
-        crow, col = pattern.indices
-        return wrap(crow), wrap(col), values
-    if pattern.rows is None:
-        rows, columns = pattern.indices
-        order = None if pattern.is_coalesced else np.argsort(rows, kind="stable")
-        if order is not None:
-            rows, columns = rows[order], columns[order]
-        pattern.rows = (*_stored(sparse_csr, pattern.shape, (rows, columns)), order)
-    crow, col, order = pattern.rows
-    return wrap(crow), wrap(col), values if order is None else pick(values, order)
+    """As :func:`compressed`, all three tensors."""
+    crow, col, values = compressed(x)
+    at = x._pattern.at
+    return at.tensor(crow), at.tensor(col), values
 
 
 def to_sparse(x: Tensor, layout: Any) -> Any:
@@ -168,8 +194,9 @@ def to_sparse(x: Tensor, layout: Any) -> Any:
     if isinstance(x, SparseTensor):
         if x.layout == wanted:
             return x
-        x = coalesce(x)
-        return of_places(wanted, x.shape, x._pattern.linear(), x._values)
+        with x._pattern.at.on():
+            x = coalesce(x)
+            return of_places(wanted, x.shape, x._pattern.linear(), x._values)
     if type(x) not in EAGER or isinstance(x, MetaTensor):
         raise UnsupportedError(
             f"to_sparse: how many elements are not zero follows from the data, which {x!r} lacks; make the tensor "
@@ -177,14 +204,19 @@ def to_sparse(x: Tensor, layout: Any) -> Any:
         )
     if not x.shape:
         raise ShapeError("to_sparse: a 0-d tensor has no places")
-    linear = np.flatnonzero(x._host("to_sparse"))
-    values = pick(by_name("reshape")(x, (-1,)), linear)
-    return of_places(wanted, x.shape, linear, values)
+    at, flat = places_at(x.device), by_name("reshape")(x, (-1,))
+    with at.on():
+        (places,) = by_name("nonzero")(flat.detach())
+        linear = at.array("to_sparse", places)
+        return of_places(wanted, x.shape, linear, pick(flat, linear))
 
 
 def coalesced(x: Tensor) -> Tensor:
     """What ``x.coalesce()`` gives."""
-    return coalesce(x) if isinstance(x, SparseTensor) else x
+    if not isinstance(x, SparseTensor):
+        return x
+    with x._pattern.at.on():
+        return coalesce(x)
 
 
 __all__ = [

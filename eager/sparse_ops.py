@@ -1,4 +1,4 @@
-"""The kernels of the key SparseCPU: operators on sparse tensors, written with operators on their values."""
+"""The kernels of the sparse keys: operators on sparse tensors, written with operators on their values."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from .. import lazy
 from ..errors import FallbackWarning, UnsupportedError
 from ..operators import sparse as parts
+from ..operators.devices import elsewhere
 from ..operators.rules import is_tensor, normalize_axes, promoted_dtype
 from ..registry.dtypes import float32, is_half
 from ..registry.function import functions
@@ -21,9 +22,11 @@ from ..registry.operator import Operator
 from ..registry.state import adjusted, state
 from ..registry.values import TensorSpec, describe
 from .dunders import by_name
-from .sparse_make import coalesce, of_places, pick, rows_of, summed, to_sparse
-from .sparse_tensor import Pattern, SparseTensor, dense, frozen, linear_index, sparse_tensor, with_values
+from .sparse_make import coalesce, compressed, of_places, pick, rows_of, summed, to_sparse
+from .sparse_places import HOST, linear_index
+from .sparse_tensor import Pattern, SparseTensor, dense, sparse_tensor, with_values
 from .tensor import Tensor, wrap
+from .transfer import to_device
 
 Kernel = Callable[..., Any]
 
@@ -56,9 +59,8 @@ def add(self: Any, other: Any) -> Any:
     if not isinstance(self, SparseTensor):
         self, other = other, self
     if not isinstance(other, SparseTensor):
-        places = tuple(map(wrap, self._pattern.coordinates()))
         values = cast(self._values, dtype)
-        return by_name("index_put")(cast(other, dtype), places, values, 0, accumulate=True)
+        return by_name("index_put")(cast(other, dtype), self._pattern.tensors(), values, 0, accumulate=True)
     one, two = cast(self._values, dtype), cast(other._values, dtype)
     if self._pattern.same_places(other._pattern):
         return with_values(self, by_name("add")(one, two))
@@ -67,7 +69,7 @@ def add(self: Any, other: Any) -> Any:
 
 def _joined(self: SparseTensor, other: SparseTensor, values: Any) -> SparseTensor:
     """The places of two tensors, one after the other, with values for all; then coalesced."""
-    linear = np.concatenate([self._pattern.linear(), other._pattern.linear()])
+    linear = self._pattern.at.xp.concatenate([self._pattern.linear(), other._pattern.linear()])
     return summed(self.layout, self.shape, linear, values)
 
 
@@ -90,8 +92,7 @@ def mul(self: Any, other: Any) -> Any:
             size not in (1, mine) for size, mine in zip(reversed(other.shape), reversed(x.shape))
         ):
             raise NotHere
-        places = tuple(map(wrap, x._pattern.coordinates()))
-        other = by_name("index")(by_name("broadcast_to")(other, x.shape), places, 0)
+        other = by_name("index")(by_name("broadcast_to")(other, x.shape), x._pattern.tensors(), 0)
     return with_values(x, by_name("mul")(x._values, other))
 
 
@@ -101,7 +102,7 @@ def _common(x: SparseTensor, y: SparseTensor) -> SparseTensor:
         raise NotHere
     if x._pattern.same_places(y._pattern):
         return with_values(x, by_name("mul")(x._values, y._values))
-    both, one, two = np.intersect1d(
+    both, one, two = x._pattern.at.xp.intersect1d(
         x._pattern.linear(), y._pattern.linear(), assume_unique=True, return_indices=True
     )
     products = by_name("mul")(pick(x._values, one), pick(y._values, two))
@@ -144,8 +145,8 @@ def sum(self: SparseTensor, axis: Any = None, *, keepdims: bool = False, dtype: 
     if len(summed) == len(self.shape):
         return by_name("reshape")(by_name("sum")(self._values, dtype=spec.dtype), spec.shape)
     kept = [axis for axis in range(len(self.shape)) if axis not in summed]
-    coordinates = self._pattern.coordinates()
-    places = tuple(wrap(coordinates[axis]) for axis in kept)
+    coordinates = self._pattern.tensors()
+    places = tuple(coordinates[axis] for axis in kept)
     wide = float32 if is_half(spec.dtype.np) else spec.dtype
     zeros = by_name("zeros")(tuple(self.shape[axis] for axis in kept), dtype=wide, device=self.device)
     found = by_name("index_put")(zeros, places, cast(self._values, wide), 0, accumulate=True)
@@ -182,7 +183,8 @@ def _sparse_product(self: SparseTensor, other: SparseTensor, spec: TensorSpec) -
     layout = self.layout
     one, two = coalesce(self), coalesce(other)
     first, second = cast(one._values, spec.dtype), cast(two._values, spec.dtype)
-    if all(type(v) is Tensor and not v.requires_grad for v in (first, second)) and not is_half(spec.dtype.np):
+    plain = all(type(v) is Tensor and not v.requires_grad for v in (first, second))
+    if plain and not is_half(spec.dtype.np):
         return _by_scipy(sparse_tensor(one._pattern, first), sparse_tensor(two._pattern, second), spec)
     place, left, right = _pairs(one, two)
     return summed(layout, spec.shape, place, by_name("mul")(pick(first, left), pick(second, right)))
@@ -191,9 +193,9 @@ def _sparse_product(self: SparseTensor, other: SparseTensor, spec: TensorSpec) -
 def _by_scipy(one: SparseTensor, two: SparseTensor, spec: TensorSpec) -> SparseTensor:
     found = _scipy(one) @ _scipy(two)
     found.sort_indices()
-    places = frozen(found.indptr), frozen(found.indices)
+    places = HOST.own(found.indptr), HOST.own(found.indices)
     if one.layout == sparse_coo:
-        places = frozen(np.repeat(np.arange(spec.shape[0]), np.diff(found.indptr))), places[1]
+        places = HOST.own(HOST.expand(np.diff(found.indptr))), places[1]
     values = wrap(found.data.astype(spec.dtype.np, copy=False))
     return sparse_tensor(Pattern(one.layout, spec.shape, places, True), values)
 
@@ -206,10 +208,11 @@ def _scipy(x: SparseTensor) -> Any:
 def _pairs(one: SparseTensor, two: SparseTensor) -> tuple[Any, Any, Any]:
     """(place in the product, entry of one, entry of two) of each product of entries that is summed."""
     rows, inner = one._pattern.coordinates()
-    crow, col = (part._array for part in rows_of(two)[:2])
-    counts = np.diff(crow)[inner]
-    left = np.repeat(np.arange(len(inner)), counts)
-    offsets = np.arange(len(left)) - np.repeat(np.cumsum(counts) - counts, counts)
+    crow, col, _ = compressed(two)
+    at = one._pattern.at
+    counts = at.xp.diff(crow)[inner]
+    left = at.expand(counts)
+    offsets = at.xp.arange(len(left)) - (at.xp.cumsum(counts) - counts)[left]
     right = crow[inner][left] + offsets
     return linear_index((rows[left], col[right]), (one.shape[0], two.shape[1])), left, right
 
@@ -225,7 +228,14 @@ def stop_gradient(self: SparseTensor) -> SparseTensor:
     return with_values(self, by_name("stop_gradient")(self._values))
 
 
+def to(self: SparseTensor, device: str, *, non_blocking: bool) -> SparseTensor:
+    """Places and values on another device."""
+    values = to_device(self._values, device, non_blocking=non_blocking)
+    return sparse_tensor(self._pattern.moved(values.device), values)
+
+
 KERNELS: dict[str, Kernel] = {
+    "to": to,
     "add": add,
     "sub": sub,
     "mul": mul,
@@ -245,10 +255,25 @@ def run(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     kernel = KERNELS.get(op.schema.name)
     if kernel is None:
         kernel = KERNELS[op.schema.name] = on_values(op.schema.name)
+    at = _together(op, args)._pattern.at
     try:
-        return kernel(*args, **kwargs)
+        with at.on():
+            return kernel(*args, **kwargs)
     except NotHere:
         return fall_back(op, args, kwargs)
+
+
+def _together(op: Operator, args: tuple[Any, ...]) -> SparseTensor:
+    """The first sparse argument, where the others lie on its device.
+
+    Raises:
+        DeviceError: they do not.
+    """
+    found = [value for value in args if isinstance(value, SparseTensor)]
+    for other in found[1:]:
+        if other.device != found[0].device:
+            raise elsewhere(op.schema.name, other, found[0])
+    return found[0]
 
 
 _warned: set[str] = set()

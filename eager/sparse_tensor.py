@@ -14,22 +14,12 @@ import numpy as np
 from .. import pytree
 from ..errors import ArgumentError, UnsupportedError
 from ..registry.dtypes import DType
-from ..registry.keys import DispatchKey
 from ..registry.layouts import Layout, as_layout, sparse_coo, sparse_csr
 from ..registry.values import TensorSpec
 from .dunders import by_name
 from .meta import leaf
-from .tensor import Tensor, wrap
-
-SPARSE_KEYS = 1 << DispatchKey.SparseCPU
-Indices = Any  # an int64 array that nobody writes
-
-
-def frozen(array: Any) -> Indices:
-    """Positions as an int64 array of their own that cannot be written, so that native code can rely on them."""
-    found = np.array(array, np.int64)
-    found.flags.writeable = False
-    return found
+from .sparse_places import HOST, Indices, Places, linear_index, places_at
+from .tensor import EAGER, Tensor
 
 
 class Pattern:
@@ -40,15 +30,22 @@ class Pattern:
         shape: the shape of the tensor.
         indices: in the layout COO one array per axis; in CSR the row starts and the columns.
         is_coalesced: whether the places are sorted and none occurs twice.
+        at: where the indices lie, beside the values.
         rows: kept once it is asked for: of CSR the row of each element, of COO the compressed rows.
     """
 
-    __slots__ = ("__weakref__", "indices", "is_coalesced", "layout", "rows", "shape")
+    __slots__ = ("__weakref__", "at", "indices", "is_coalesced", "layout", "rows", "shape")
 
     def __init__(
-        self, layout: Layout, shape: tuple[int, ...], indices: tuple[Indices, ...], is_coalesced: bool
+        self,
+        layout: Layout,
+        shape: tuple[int, ...],
+        indices: tuple[Indices, ...],
+        is_coalesced: bool,
+        at: Places = HOST,
     ):
         self.layout, self.shape, self.indices, self.is_coalesced = layout, shape, indices, is_coalesced
+        self.at = at
         self.rows: Any = None
 
     @property
@@ -61,9 +58,12 @@ class Pattern:
         if self.layout == sparse_coo:
             return self.indices
         if self.rows is None:
-            crow = self.indices[0]
-            self.rows = frozen(np.repeat(np.arange(len(crow) - 1), np.diff(crow)))
+            self.rows = self.at.own(self.at.expand(self.at.xp.diff(self.indices[0])))
         return self.rows, self.indices[1]
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The coordinates as tensors."""
+        return tuple(map(self.at.tensor, self.coordinates()))
 
     def linear(self) -> Indices:
         """The places as numbers in row-major order."""
@@ -73,17 +73,18 @@ class Pattern:
         """Whether another pattern has the same places in the same order."""
         if self is other:
             return True
-        if (self.layout, self.shape) != (other.layout, other.shape):
+        if (self.layout, self.shape, self.at) != (other.layout, other.shape, other.at):
             return False
-        return all(map(np.array_equal, self.indices, other.indices))
+        with self.at.on():
+            return all(map(bool, map(self.at.xp.array_equal, self.indices, other.indices)))
 
-
-def linear_index(coordinates: tuple[Indices, ...], shape: tuple[int, ...]) -> Indices:
-    """Places as numbers in row-major order."""
-    found: Any = 0
-    for positions, size in zip(coordinates, shape):
-        found = found * size + positions
-    return np.asarray(found, np.int64)
+    def moved(self, device: str) -> Pattern:
+        """The same places on another device."""
+        at = places_at(device)
+        with self.at.on():
+            arrays = tuple(map(self.at.host, self.indices))
+        with at.on():
+            return Pattern(self.layout, self.shape, tuple(map(at.own, arrays)), self.is_coalesced, at)
 
 
 class SparseTensor(Tensor):
@@ -139,17 +140,19 @@ class SparseTensor(Tensor):
     def indices(self) -> Tensor:
         """The places of the elements of a COO tensor: int64 of shape ``(ndim, nnz)``."""
         self._needs(sparse_coo, "indices()")
-        return wrap(frozen(np.stack(self._pattern.indices)))
+        at = self._pattern.at
+        with at.on():
+            return at.tensor(at.own(at.xp.stack(self._pattern.indices)))
 
     def crow_indices(self) -> Tensor:
         """Where each row of a CSR tensor starts among the values: int64 of shape ``(rows + 1,)``."""
         self._needs(sparse_csr, "crow_indices()")
-        return wrap(self._pattern.indices[0])
+        return self._pattern.at.tensor(self._pattern.indices[0])
 
     def col_indices(self) -> Tensor:
         """The column of each value of a CSR tensor."""
         self._needs(sparse_csr, "col_indices()")
-        return wrap(self._pattern.indices[1])
+        return self._pattern.at.tensor(self._pattern.indices[1])
 
     def _needs(self, layout: Layout, what: str) -> None:
         if self.layout != layout:
@@ -232,7 +235,7 @@ class SparseTensor(Tensor):
 
     # -- copies and text -------------------------------------------------------------------------------------------
     def __reduce_ex__(self, protocol: Any) -> Any:
-        pattern = self._pattern
+        pattern = self._pattern.moved("cpu")
         arguments = (str(pattern.layout), pattern.shape, pattern.indices, pattern.is_coalesced)
         return _rebuild, (*arguments, self._values)
 
@@ -249,6 +252,8 @@ class SparseTensor(Tensor):
         parts += [f"values={_short(self._values)}", f"shape={self.shape}", f"nnz={self.nnz}"]
         if str(self.dtype) != "float32":
             parts.append(f"dtype={self.dtype}")
+        if self.device != "cpu":
+            parts.append(f"device={self.device!r}")
         parts.append(f"layout={self.layout}")
         if self.requires_grad:
             parts.append("requires_grad=True")
@@ -262,9 +267,9 @@ class SparseTensor(Tensor):
 
 def _short(x: Tensor) -> str:
     """The elements of a part, on one line, the middle left out where there are many."""
-    if type(x) is not Tensor:
+    if type(x) not in EAGER:
         return repr(x)
-    array: Any = x._array
+    array: Any = x.to("cpu")._array
     if x.dtype.name == "bfloat16":
         array = array.astype(np.float32)
     return np.array2string(array, separator=", ", threshold=12, edgeitems=3).replace("\n", "")
@@ -273,15 +278,15 @@ def _short(x: Tensor) -> str:
 def _rebuild(
     layout: str, shape: tuple[int, ...], indices: tuple[Any, ...], is_coalesced: bool, values: Tensor
 ) -> Tensor:
-    made = Pattern(as_layout(layout), shape, tuple(map(frozen, indices)), is_coalesced)
-    return sparse_tensor(made, values)
+    made = Pattern(as_layout(layout), shape, tuple(map(HOST.own, indices)), is_coalesced)
+    return sparse_tensor(made.moved(values.device), values)
 
 
 def sparse_tensor(pattern: Pattern, values: Tensor) -> SparseTensor:
     """A sparse tensor of checked parts."""
     made = SparseTensor.__new__(SparseTensor)
     made._pattern, made._values = pattern, values
-    made._keys, made._meta, made._storage = SPARSE_KEYS, None, None
+    made._keys, made._meta, made._storage = pattern.at.keys, None, None
     return made
 
 
@@ -296,9 +301,9 @@ def dense(x: Any) -> Any:
         return x
     pattern, values = x._pattern, x._values
     zeros = by_name("zeros")(pattern.shape, dtype=values.dtype, device=values.device)
-    places = tuple(map(wrap, pattern.coordinates()))
     adds = not pattern.is_coalesced or values.requires_grad
-    return by_name("index_put")(zeros, places, values, 0, accumulate=adds)
+    with pattern.at.on():
+        return by_name("index_put")(zeros, pattern.tensors(), values, 0, accumulate=adds)
 
 
 def _with_leaf(pattern: Pattern, children: Any) -> SparseTensor:

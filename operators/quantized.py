@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import DTypeError, ShapeError, ValueArgumentError
 from ..registry.dtypes import DType, float32, int8, int32, uint8
+from ..registry.late import declaring
 from ..registry.library import Library
 from ..registry.values import TensorSpec
 from .contraction import matmul_shape
@@ -19,6 +20,7 @@ from .derivatives import NotDifferentiable
 from .rules import common_device, normalize_axis, spec_of
 
 LIBRARY = Library("quantized", "DEF")
+declaring("quantized", "quantize dequantize int_mm requantize matmul linear add".split())
 LIMITS = {int8: (-128, 127), uint8: (0, 255)}
 EXACT = 1 << 24  # float32 adds integers up to here without rounding
 ROUNDS = NotDifferentiable("rounding is flat, so its derivative is zero almost everywhere")
@@ -107,11 +109,10 @@ def _int_mm_kernel(xp: Any, self: Any, other: Any, self_zero: int, other_zeros: 
     one, two = self.astype(xp.float32), other.astype(xp.float32)
     if self_zero:
         one -= xp.float32(self_zero)
-    if zeros.any():
+    ends = (int(zeros.min()), int(zeros.max())) if zeros.size else (0, 0)
+    if any(ends):
         two -= zeros.astype(xp.float32)
-    largest = _reach(self.dtype, self_zero) * max(
-        _reach(other.dtype, zeros.min(initial=0)), _reach(other.dtype, zeros.max(initial=0))
-    )
+    largest = _reach(self.dtype, self_zero) * max(_reach(other.dtype, zero) for zero in (0, *ends))
     step, inner = max(1, EXACT // int(largest)), one.shape[-1]
     if inner <= step:
         return xp.asarray(xp.matmul(one, two)).astype(xp.int32)
@@ -194,7 +195,7 @@ _part(
     _requantize_meta,
     _requantize_kernel,
 )
-# Those on whole quantized tensors; their kernels are at the key QuantizedCPU.
+# Those on whole quantized tensors; their kernels are at the quantized keys.
 for _schema in (
     "matmul(Tensor self, Tensor other, float scale, int zero_point) -> Tensor",
     "linear(Tensor self, Tensor weight, Tensor? bias, float scale, int zero_point) -> Tensor",

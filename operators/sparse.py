@@ -13,6 +13,7 @@ from typing import Any
 from .. import lazy
 from ..errors import DTypeError, OutOfBoundsError, ShapeError, UnsupportedError
 from ..registry.dtypes import NUMERIC, is_half
+from ..registry.late import declaring
 from ..registry.library import Library
 from ..registry.operator import operators
 from ..registry.values import TensorSpec
@@ -41,7 +42,9 @@ def check_pattern(name: str, crow: Any, col: Any, columns: int) -> None:
             f"{name}: row starts rise from 0 to the number of values, {count}; these do not"
         )
     if count and not (col.min() >= 0 and col.max() < columns):
-        raise OutOfBoundsError(f"{name}: columns from {col.min()} to {col.max()}, and there are {columns}")
+        raise OutOfBoundsError(
+            f"{name}: columns from {int(col.min())} to {int(col.max())}, and there are {columns}"
+        )
 
 
 # -- sparse times dense ------------------------------------------------------------------------------------------------
@@ -126,10 +129,11 @@ def _blocks(name: str, in_dims: Dims, crow: Any, col: Any, columns: int, count: 
         raise UnsupportedError(
             f"{name}: the places of a sparse matrix are the same for all examples of a batch"
         )
-    steps = operator("reshape")(operator("arange")(count), (count, 1))
+    where = spec_of(crow).device
+    steps = operator("reshape")(operator("arange")(count, device=where), (count, 1))
     held = col.shape[0]
     starts = operator("reshape")(crow[:-1] + steps * held, (-1,))
-    crow = operator("concat")([starts, operator("full")((1,), count * held)])
+    crow = operator("concat")([starts, operator("full")((1,), count * held, device=where)])
     return crow, operator("reshape")(col + steps * columns, (-1,))
 
 
@@ -166,6 +170,9 @@ def _sddmm_batched(info: BatchInfo, in_dims: Dims, crow: Any, col: Any, one: Any
 
 
 # -- declarations ------------------------------------------------------------------------------------------------------
+declaring("sparse", ("spmm", "sddmm"))
+
+
 def _part(schema: str, doc: str, **fields: Any) -> None:
     LIBRARY.define(schema, Declaration(schema, "sparse", doc, dtypes=NUMERIC, method=False, **fields))
 

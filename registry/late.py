@@ -27,6 +27,12 @@ def declare_promised(full_name: str) -> None:
         _promises.pop(stem, None)
 
 
+def declaring(namespace: str, names: Iterable[str]) -> None:
+    """Operators are being declared by a module that somebody has imported, and need not be waited for."""
+    for name in names:
+        _promises.pop(f"{namespace}::{name}", None)
+
+
 def declare_all() -> None:
     """Declare every operator that is still to be declared."""
     for full_name in list(_promises):

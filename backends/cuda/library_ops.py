@@ -64,7 +64,7 @@ def _computed(found: ArrayLibrary, root: Expr, operands: list[Any]) -> Any:
         elif expr.op == "cast":
             values[expr] = _cast(found, given[0], expr.dtype)
         elif expr.op == "complex":
-            values[expr] = _complex(found.xp, *given, expr.dtype)
+            values[expr] = _complex(found.xp, given[0], given[1], expr.dtype)
         else:
             values[expr] = UFUNCS[expr.op](*given)
     return values[root]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...eager import inplace
+from ...eager import inplace, layouts
+from ...eager.sparse_places import makers
 from ...eager.tensor import Tensor, wrap
 from ...eager.transfer import COMPILED, arrivals, overwrite, to_device
 from ...eager.transfer import LIBRARY as TRANSFERS
@@ -17,7 +18,7 @@ from ...registry.library import Handle, Library
 from ...registry.operator import Operator, lock, operators
 from ...registry.values import describe
 from ..cpu.kernels import declared_more
-from . import copies, devices, indexing, interop, making, products
+from . import copies, devices, indexing, interop, making, products, sparse
 from . import toolkit as tools
 from .arrays import contiguous_layout
 from .casting import contiguous, convert_into, copied
@@ -52,6 +53,8 @@ OWN: dict[str, Maker] = {
     "td::index": indexing.index_kernel,
     "td::index_put": indexing.index_put_kernel,
     "td::nonzero": indexing.nonzero_kernel,
+    "sparse::spmm": sparse.spmm_kernel,
+    "sparse::sddmm": sparse.sddmm_kernel,
 }
 SERVED = {"td": LIBRARY, "sparse": Library("sparse", "IMPL"), "quantized": Library("quantized", "IMPL")}
 """The namespaces of tandem's own operators, and what registers for them."""
@@ -106,6 +109,8 @@ def load() -> None:
         _serve()
         _handles.append(TRANSFERS.impl("to", _from_cuda, DispatchKey.CUDA))
         arrivals["cuda"] = _to_cuda
+        makers["cuda"] = sparse.places
+        _handles.extend(layouts.register(DispatchKey.SparseCUDA, DispatchKey.QuantizedCUDA))
         COMPILED.add(CudaTensor)
         overwrite[CudaTensor] = _overwrite
         NO_BACKEND.pop("cuda").remove()
@@ -133,6 +138,7 @@ def unload() -> None:
         if _handles:
             NO_BACKEND["cuda"] = await_cuda()
             arrivals.pop("cuda", None)
+            makers.pop("cuda", None)
             declared_more.remove(_serve)
             COMPILED.discard(CudaTensor)
             overwrite.pop(CudaTensor, None)

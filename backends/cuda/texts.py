@@ -8,7 +8,7 @@ THREADS = 256
 BLOCKS = 1 << 16
 """The most blocks of a launch; each thread then takes several elements."""
 
-_LOOP = """\
+EACH_LOOP = """\
 #define EACH(i, count)                                                                    \\
     for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < (count);     \\
          i += (long long)gridDim.x * blockDim.x)
@@ -242,7 +242,7 @@ def kernel(name: str) -> CudaKernel:
     else:
         wide = "double" if part.startswith("float") else "long long"
         text = _BY_NAME[family].format(name=part, type=NUMBERS[part], wide=wide)
-    source = "\n".join([_LOOP, _SEGMENT, _INDICES, text])
+    source = "\n".join([EACH_LOOP, _SEGMENT, _INDICES, text])
     return CudaKernel(name, source, (), (0, 1, 1), (THREADS, 1, 1), span=THREADS)
 
 
