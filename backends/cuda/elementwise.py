@@ -18,7 +18,7 @@ from ...operators.rules import compute_dtype, operand_dtypes, promoted_dtype
 from ...operators.scalar import instantiate
 from ...registry.dtypes import DType
 from ...registry.operator import Operator
-from ..cpu.native.records import CODES, Record
+from ..cpu.native.records import CODES
 from . import rt_eager as rt
 from . import toolkit as tools
 from .arrays import DeviceArray, Layout, contiguous_layout, layout_of
@@ -29,7 +29,7 @@ from .emit.types import CTYPE
 from .launching import Launch
 from .library_ops import evaluate
 from .memory import allocate
-from .native_eager import Doors
+from .native_eager import Doors, key_record
 from .native_result import device_record, result_record
 from .operands import bits_of, device_index, is_constant, placed, spec_here
 from .tensor import CudaTensor, cuda_tensor
@@ -41,7 +41,7 @@ Ints = tuple[int, ...]
 
 
 def is_emitted(root: Expr, dtypes: Sequence[DType]) -> bool:
-    """Whether a body has CUDA C; complex numbers have none."""
+    """Whether a body has CUDA C."""
     return all(d in CTYPE for d in dtypes) and not any(why_not(e) for e in order(root))
 
 
@@ -74,11 +74,13 @@ class Plan:
         dense: whether all arrays lie alike and without gaps.
         arrays: the positions of the arguments that are arrays.
         numbers: (position, dtype) of the arguments that are passed by value.
-        record: what machine code reads of it, once it knows the plan.
+        record: what machine code reads of it.
+        known: whether machine code knows it, or never will.
         check: the rule, where it has to look at each value of a Python integer; else None.
+        wide: the positions of numbers of two words, whose second ones follow the result.
     """
 
-    __slots__ = ("_make", "arrays", "check", "dense", "launches", "numbers", "out", "record")
+    __slots__ = ("_make", "arrays", "check", "dense", "known", "launches", "numbers", "out", "record", "wide")
 
     def __init__(self, op: Operator, args: tuple[Any, ...], target: Layout | None):
         decl, name = op.decl, op.schema.name
@@ -91,6 +93,7 @@ class Plan:
         root = _body(decl, operands, spec.dtype)
         self.arrays = [i for i, one in enumerate(args) if type(one) is CudaTensor]
         self.numbers = [(i, d) for i, d in enumerate(operands) if i not in self.arrays]
+        self.wide = [i for i, d in self.numbers if d.itemsize > 8]
         layouts = [args[i]._data.layout for i in self.arrays]
         self.out = target or result_layout(spec.shape, spec.dtype, index, layouts)
         ints = any(type(one) is int for one in args)
@@ -110,23 +113,23 @@ class Plan:
         self._make = name, root, tuple(stored), rest
         self.launches: dict[str, Launch] = {}
         self.record: Any = None
+        self.known = False
 
     def describe(self, args: tuple[Any, ...]) -> tuple[int, ...]:
         """Make the record, and give the key by which machine code finds the plan; no key where it cannot run it."""
         kinds = [one._data.layout if type(one) is CudaTensor else type(one) for one in args]
-        if not self.out.size or any(
-            kind not in (int, float, bool) for i, kind in enumerate(kinds) if i not in self.arrays
+        if (
+            not self.out.size
+            or self.wide
+            or any(kind not in (int, float, bool) for i, kind in enumerate(kinds) if i not in self.arrays)
         ):
             return ()
-        record = self.record = Record(rt.E_SIZE)
+        key = tuple(map(id, kinds))
+        record = self.record = key_record(key, self)
         record.kept.append(kinds)
-        record.set(rt.E_OWNER, id(self))
         record.point(rt.E_DEVICE, device_record(self.out.index))
         record.point(rt.E_RESULT, result_record(self.out))
         record.set(rt.E_DENSE, int(self.dense))
-        key = tuple(map(id, kinds))
-        for i, word in enumerate(key):
-            record.set(rt.E_KEYS + 8 * i, word)
         for i, dtype in self.numbers:
             record.set(rt.E_TO + 8 * i, CODES.index(dtype))
         return key
@@ -136,7 +139,8 @@ class Plan:
         numbers = tuple(i for i, _ in self.numbers)
         kernel = _kernel(name, root, stored, self.out.dtype, variant, numbers)
         grid = (kernel.blocks(self.out.size, BLOCKS), 1, 1)
-        made = self.launches[variant] = Launch(kernel, self.out.index, grid, len(stored) + 1, [rest])
+        changing = len(stored) + 1 + len(self.wide)
+        made = self.launches[variant] = Launch(kernel, self.out.index, grid, changing, [rest])
         if self.record is not None and made.record is not None:
             self.record.point(VARIANTS[variant], made.record)
         return made
@@ -167,6 +171,9 @@ class Plan:
         for i, dtype in self.numbers:
             values.insert(i, bits_of(args[i], dtype))
         values.append(found.ptr)
+        for i in self.wide:
+            values.append(values[i] >> 64)
+            values[i] &= 2**64 - 1
         launch.go(values, arrays)
 
 
@@ -216,7 +223,8 @@ def elementwise_kernel(op: Operator) -> Callable[..., CudaTensor]:
                 plans.clear()
                 doors.clear()
             plans[key] = plan
-            doors.learn(plan, args)
+        if not plan.known:
+            plan.known = doors.learn(plan, args)
         return plan.run(args)
 
     tools.changed.append(plans.clear)

@@ -17,14 +17,13 @@ from ...registry.dtypes import DType
 from ...registry.operator import Operator
 from . import toolkit as tools
 from .arrays import DeviceArray, Layout, contiguous_layout, empty
-from .casting import contiguous, copied
+from .casting import contiguous
 from .emit.eager_folds import write_reduction
 from .emit.kernel import CudaKernel
 from .emit.plan import COLUMNS, ENOUGH_BLOCKS, FULL_BLOCKS
-from .emit.types import CTYPE
 from .launching import Launch
-from .library import library
 from .memory import allocate
+from .native_keyed import KeyedDoors, tell
 from .tensor import CudaTensor, cuda_tensor
 from .views import permuted
 
@@ -81,14 +80,14 @@ def way_of_fold(sizes: Sizes) -> tuple[str, int]:
 class FoldPlan:
     """How a reduction of an array of one layout runs: its kernels with what stays of their parameters."""
 
-    __slots__ = ("_launches", "order", "out", "temporaries")
+    __slots__ = ("launches", "order", "out", "temporaries")
 
     def __init__(self, fold: str, layout: Layout, axes: Ints, shape: Ints, dtype: DType):
         self.out = contiguous_layout(shape, dtype, layout.index)
         sizes, in_order = arranged(layout, axes)
         self.order = None if in_order else (*(a for a in range(len(layout.shape)) if a not in axes), *axes)
         self.temporaries = 0
-        self._launches = self._planned(fold, layout, sizes) if self.out.size else []
+        self.launches = self._planned(fold, layout, sizes) if self.out.size else []
 
     def _planned(self, fold: str, layout: Layout, sizes: Sizes) -> list[Launch]:
         outer, reduced, inner = sizes
@@ -113,15 +112,15 @@ class FoldPlan:
     def run(self, array: DeviceArray) -> DeviceArray:
         """The result, as a new array."""
         made = empty(self.out)
-        if not self._launches:
+        if not self.launches:
             return made
         given = array if self.order is None else contiguous(permuted(array, self.order))
         places = [given, made]
-        if len(self._launches) == 2:
+        if len(self.launches) == 2:
             buffer = allocate(self.temporaries, self.out.index)
             scratch = DeviceArray(buffer.ptr, made.layout, buffer)
             places = [given, scratch, made]
-        for launch, source, target in zip(self._launches, places, places[1:]):
+        for launch, source, target in zip(self.launches, places, places[1:]):
             launch.go((source.ptr, target.ptr), (source, target))
         return made
 
@@ -130,6 +129,7 @@ def reduction_kernel(op: Operator) -> Callable[..., CudaTensor]:
     """The kernel of a reduction that is a fold."""
     decl, name = op.decl, op.schema.name
     plans: dict[tuple[Any, ...], FoldPlan] = {}
+    doors = KeyedDoors(op)
     tools.changed.append(plans.clear)
 
     def kernel(
@@ -141,23 +141,14 @@ def reduction_kernel(op: Operator) -> Callable[..., CudaTensor]:
         if plan is None:
             options = {} if dtype is None else {"dtype": dtype}
             spec = decl.meta(self, axis, keepdims=keepdims, **options)
-            if layout.dtype not in CTYPE or spec.dtype not in CTYPE:
-                return by_library(decl.reduce, self, spec, axis=axis, keepdims=keepdims)
             given = (axis,) if type(axis) is int else axis
             axes = normalize_axes(name, given, len(layout.shape))
             if len(plans) >= MOST_PLANS:
                 plans.clear()
             plan = plans[key] = FoldPlan(decl.reduce, layout, axes, spec.shape, spec.dtype)
-        return cuda_tensor(plan.run(self._data))
+            doors.open()
+        made = cuda_tensor(plan.run(self._data))
+        return made if plan.order else tell(made, plan.launches, plan.temporaries)
 
+    doors.kernel = kernel
     return kernel
-
-
-def by_library(function: str, self: CudaTensor, spec: Any, **options: Any) -> CudaTensor:
-    """A fold of complex numbers, or to some: of the array library."""
-    found, data = library(), self._data
-    if not function.endswith(("any", "all")):
-        data = data if data.dtype is spec.dtype else copied(data, spec.dtype)
-    with found.on(data.layout.index):
-        result = getattr(found.xp, function)(found.view(data), **options)
-        return cuda_tensor(found.adopt(found.xp.asarray(result).astype(spec.dtype.np), data.layout.index))

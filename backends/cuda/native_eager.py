@@ -7,22 +7,25 @@ tensors whose layouts it has a plan for (:mod:`.rt_eager`), and hands on the res
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ... import lazy
 from ...registry.keys import DispatchKey
 from ...registry.native_type import NativeCallable, accept_entries, set_entry
 from ...registry.operator import Operator, change_listeners, lock
-from ..cpu.native import rt_base, rt_elementwise, rt_folds
+from ..cpu.native import rt_base, rt_folds, rt_storage
 from ..cpu.native.records import Record
-from . import native_result, rt_eager, rt_launch
+from . import native_result, rt_eager, rt_keyed, rt_launch
 from . import toolkit as tools
 
-_SOURCES = (rt_eager, rt_launch, rt_folds, rt_elementwise)
+_SOURCES = (rt_eager, rt_keyed, rt_launch, rt_folds, rt_storage)
 KINDS: dict[str, tuple[Callable[..., Any], dict[str, int]]] = {
     f"elementwise{n}": (rt_eager.elementwise, {"NIN": n, "NARGS": n + 1}) for n in (1, 2, 3)
 }
+KINDS["keyed"] = rt_keyed.keyed, {"SUBSCRIPT": 0, "NIN": 1}
+KINDS["subscript"] = rt_keyed.keyed, {"SUBSCRIPT": 1, "NIN": 1}
 
 
 @functools.cache
@@ -30,6 +33,17 @@ def _code(kind: str) -> Any:
     function, own = KINDS[kind]
     native_result.code()  # so that buffers go back by machine code too
     return native_result.build(kind, {kind: function}, _SOURCES, own)
+
+
+@functools.cache
+def _is_there(kind: str) -> bool:
+    """Whether there is machine code of a kind; if it could not be made, that is said once, and Python answers."""
+    try:
+        return bool(_code(kind))
+    except (RuntimeError, OSError, SyntaxError, ImportError) as error:
+        fault = f"{type(error).__name__}: {error}"
+        warnings.warn(f"CUDA: {kind} calls run without native code: {fault}", RuntimeWarning, stacklevel=2)
+        return False
 
 
 @accept_entries
@@ -89,23 +103,27 @@ class Doors:
         """Calls answered by machine code."""
         return sum(door.record.get(rt_base.D_CALLS) for door in self.doors)
 
-    def learn(self, plan: Any, args: tuple[Any, ...]) -> None:
+    def learn(self, plan: Any, args: tuple[Any, ...]) -> bool:
         """Let the entry know a new plan.
 
         Args:
-            plan: its ``describe`` makes the ``record`` that the entry reads, which keeps what the key consists of, and
-                gives the key that the entry looks it up by; empty where it is not for the entry.
+            plan: its ``describe`` makes the ``record`` that the entry reads, and gives the key by which the entry finds
+                it; empty where it is not for the entry.
             args: what it was made for.
+
+        Returns:
+            Whether that is done; not while another thread registers.
         """
         with lock.if_free() as free:
             key = plan.describe(args) if free and native_result.is_on() else ()
-            if key:
-                self._stand()
+            if key and key not in self.plans:
+                self.stand()
                 self.plans[key] = plan
                 if 2 * len(self.plans) > self.table.get(0):
                     self._publish()
                 else:
                     _enter(self.table, key, plan)
+            return free
 
     def clear(self) -> None:
         """Forget all plans."""
@@ -118,16 +136,32 @@ class Doors:
         for door in self.doors:
             set_entry(door, entry, door.record.address)
 
-    def _stand(self) -> None:
+    def stand(self) -> None:
         """Put doors behind the entries of the operator's function and methods, those that have none yet."""
-        stub = lazy.native_layer().stubs().by_operator.get(self.op)
+        if not _is_there(self.kind):
+            return
         known = len(self.doors)
-        for entry in () if stub is None else stub.doors:
+        for entry in self.entries():
             if not isinstance(entry.slow, Door):
-                entry.hand_on(Door(entry.slow, self.table))
-                self.doors.append(entry.slow)
+                self.doors.append(Door(entry.slow, self.table))
+                self.made(self.doors[-1])
+                entry.hand_on(self.doors[-1])
         if len(self.doors) > known:
             self.follow()
+
+    def open(self) -> None:
+        """Let doors stand, where machine code is on; later if another thread registers now."""
+        with lock.if_free() as free:
+            if free and native_result.is_on():
+                self.stand()
+
+    def made(self, door: Door) -> None:
+        """A door has been made, and stands from now on."""
+
+    def entries(self) -> Iterable[Any]:
+        """What stands before the doors: has ``slow``, and ``hand_on`` to replace it."""
+        stub = lazy.native_layer().stubs().by_operator.get(self.op)
+        return () if stub is None else stub.doors
 
     def _publish(self) -> None:
         before, self.table = self.table, _table(self.plans)
@@ -137,6 +171,21 @@ class Doors:
 
 
 _by_operator: dict[Operator, Doors] = {}
+
+
+def key_record(key: Sequence[int], owner: Any) -> Record:
+    """The record of a plan, so far without what it does.
+
+    Args:
+        key: the words that the entry looks it up by.
+        owner: the object that keeps the record.
+    """
+    found = Record(rt_eager.E_SIZE)
+    found.set(rt_eager.E_COUNT, len(key))
+    found.set(rt_eager.E_OWNER, id(owner))
+    for place, word in enumerate(key):
+        found.set(rt_eager.E_KEYS + 8 * place, word)
+    return found
 
 
 def _table(plans: dict[tuple[int, ...], Any]) -> Record:
@@ -152,7 +201,7 @@ def _table(plans: dict[tuple[int, ...], Any]) -> Record:
 def _enter(table: Record, key: tuple[int, ...], plan: Any) -> None:
     code, mask = 0, table.get(0)
     for word in key:
-        code = code * 31 + (word >> 4)
+        code = ((code ^ word ^ word >> 4) * 31) & rt_eager.CODE_MASK
     place = (code ^ code >> 7) & mask
     while table.get(8 * place + 8):
         place = (place + 1) & mask

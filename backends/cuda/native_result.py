@@ -13,6 +13,7 @@ from ... import lazy
 from ...eager.storage import Storage
 from ...eager.tensor import Tensor
 from ...errors import OutOfMemoryError
+from ...registry.dtypes import DType
 from ...registry.keys import CUDA_KEYS
 from ..cpu.native import dsl, engine, jit_layout, lang, lang_expr, layout, rt_base, rt_operands
 from ..cpu.native.records import Record
@@ -23,7 +24,7 @@ from .arrays import DeviceArray, Layout
 from .devices import device_at, device_count
 from .memory import Buffer, Pool, Stats, pool_of, size_class
 from .streams import default_stream
-from .tensor import CudaTensor
+from .tensor import CudaTensor, DeviceStorage
 
 _SOURCES = (dsl, lang, lang_expr, layout, jit_layout, rt_base, rt_operands, rt_result)
 _FINALIZE = 392  # offset of tp_finalize in a type object
@@ -126,6 +127,8 @@ def home() -> Record:
         rt.H_KEYS: CUDA_KEYS,
         rt.H_GET: "get",
         rt.H_SHORTAGE: OutOfMemoryError,
+        rt.H_DTYPE: DType,
+        rt.H_STORAGE: DeviceStorage,
     }
     for offset, value in objects.items():
         found.refer(offset, value)

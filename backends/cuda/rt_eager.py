@@ -65,14 +65,16 @@ NIN: i64 = 2  # number of operands; a compile-time constant of each instance of 
 N_HOME = D_SIZE
 N_SIZE = N_HOME + 8
 
-# A plan: what it is looked up by (a layout for an array, a type for a number); the object that keeps it; the device;
-# the result; whether all arrays lie alike without gaps; the launchers by variant; per operand, as what a number is
-# written
-E_KEYS, E_OWNER, E_DEVICE, E_RESULT, E_DENSE = 0, 24, 32, 40, 48
-E_CONTIGUOUS, E_UNALIGNED, E_STRIDED = 56, 64, 72
-E_TO = 80
-E_SIZE = 104
+# A plan: how many words it is looked up by, and from E_KEYS on these; the object that keeps it; the device; the result
+E_COUNT, E_OWNER, E_DEVICE, E_RESULT = 0, 8, 16, 24
+# Of an elementwise operator: whether all arrays lie alike without gaps; the launchers by variant; per operand, as what
+# a number is written
+E_DENSE, E_CONTIGUOUS, E_UNALIGNED, E_STRIDED, E_TO = 32, 40, 48, 56, 64
+E_KEYS = 192
+MOST_WORDS = 24
+E_SIZE = E_KEYS + 8 * MOST_WORDS
 
+CODE_MASK: i64 = 0xFFFFFFFFFFFF
 ALIGNED = 15  # bits of an address that wide accesses want to be zero
 
 
@@ -98,10 +100,11 @@ def plain(home: ptr, x: ptr) -> ptr:
 
 @native
 def find(table: ptr, key: ptr, count: i64) -> ptr:
-    """The plan of a key, or NULL. The table: its size - 1, then the addresses of plans; NULL is a free place."""
+    """The plan of a key of so many words, or NULL. The table: its size - 1, then the addresses of plans, or NULL."""
     code: i64 = 0
     for i in range(count):
-        code = code * 31 + (load_i64(key, i * 8) >> 4)
+        word = load_i64(key, i * 8)
+        code = ((code ^ word ^ (word >> 4)) * 31) & CODE_MASK
     mask = load_i64(table, 0)
     at = (code ^ (code >> 7)) & mask
     found = load_ptr(table, at * 8 + 8)
@@ -113,6 +116,8 @@ def find(table: ptr, key: ptr, count: i64) -> ptr:
 
 @native
 def same(plan: ptr, key: ptr, count: i64) -> bool:
+    if load_i64(plan, E_COUNT) != count:
+        return False
     i: i64 = 0
     while i < count and load_i64(plan, E_KEYS + i * 8) == load_i64(key, i * 8):
         i += 1

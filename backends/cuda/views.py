@@ -10,6 +10,7 @@ from ...operators.slicing import planned_strides
 from ...registry.operator import Operator
 from . import toolkit as tools
 from .arrays import DeviceArray, Layout
+from .native_keyed import KeyedDoors, SubscriptDoors
 from .tensor import CudaTensor, cuda_view
 
 MOST = 1 << 12
@@ -64,9 +65,11 @@ def view_kernel(op: Operator, copied: Callable[[CudaTensor], CudaTensor]) -> Cal
         copied: makes a contiguous copy, for a reshape that needs one.
     """
     view, meta = VIEWS[op.name], op.decl.meta
+    doors = SubscriptDoors(op) if view is planned else KeyedDoors(op)
     known: dict[Any, tuple[Layout, int] | None] = {}  # by layout and arguments: what the view is
 
     def look(x: DeviceArray, self: CudaTensor, args: tuple[Any, ...]) -> tuple[Layout, int] | None:
+        doors.open()
         shape = meta(self, *args).shape
         found = view(x, shape, *(() if view is _reshape else args))
         if len(known) >= MOST:
@@ -88,4 +91,5 @@ def view_kernel(op: Operator, copied: Callable[[CudaTensor], CudaTensor]) -> Cal
         return cuda_view(whole, fresh)  # type: ignore[arg-type]  # what is contiguous reshapes
 
     tools.changed.append(known.clear)
+    doors.kernel = kernel
     return kernel

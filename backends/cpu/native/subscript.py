@@ -11,6 +11,7 @@ from ....registry import native_type
 from ....registry.function import functions
 from ....registry.keys import DispatchKey
 from ....registry.operator import Operator, change_listeners
+from . import rt_base
 from .recording import recorder
 from .records import OperatorRecord
 from .runtime import Runtime
@@ -32,6 +33,7 @@ class SubscriptMethod(native_type.NativeCallable):  # type: ignore[misc]
         self.kernels = self._kernels()
         self.record = OperatorRecord(runtime.process, function, function)
         self.cold_calls = 0
+        self.slow: Any = function
         name = METHODS[entry][0]
         self.__name__, self.__qualname__ = name, f"Tensor.{name}"
         self.__doc__, self.__wrapped__ = function.__doc__, function
@@ -49,6 +51,11 @@ class SubscriptMethod(native_type.NativeCallable):  # type: ignore[misc]
 
     def __repr__(self) -> str:
         return f"<method {self.__qualname__}>"
+
+    def hand_on(self, other: Any) -> None:
+        """Let another callable have the calls that the entry does not take."""
+        self.slow = other
+        self.record.refer(rt_base.D_SLOW, other)
 
     @property
     def usable(self) -> bool:
