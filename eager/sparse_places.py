@@ -19,15 +19,15 @@ Indices = Any  # an int64 array that nobody writes
 
 
 class Places(Protocol):
-    """Arrays of positions on one device.
+    """Arrays of positions on one device."""
 
-    Attributes:
-        xp: the module of their functions, a part of NumPy's.
-        keys: the key set of a sparse tensor that lies there.
-    """
+    @property
+    def xp(self) -> Any:
+        """The module of their functions, a part of NumPy's."""
 
-    xp: Any
-    keys: int
+    @property
+    def keys(self) -> int:
+        """The key set of a sparse tensor that lies there."""
 
     def on(self) -> Any:
         """A context manager: what is computed with arrays, is computed there."""
