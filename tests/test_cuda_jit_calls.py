@@ -177,6 +177,7 @@ def test_a_launch_refused_in_machine_code_raises(cuda):  # noqa: F811
     assert f(x).tolist() == want
 
 
+@native
 def test_forward_passes_that_are_recorded():
     x, other = random(6, 5), random(6, 5, seed=1)
     w = td.asarray(random(5, seed=2).cpu(), device="cuda", requires_grad=True)
