@@ -45,14 +45,29 @@ def absorbed(steps: Iterable[Step], placed: Collection[Value], results: Collecti
     Returns:
         the steps that are left, in order.
     """
-    found = list(steps)
-    for step in list(found):
-        producer = _producer(step, placed, results)
-        if producer is None or sum(producer.value in reads_and_writes(s)[1] for s in found) > 1:
-            continue  # a result put together from pieces has several that write it
-        readers = {id(s): _merged(s, producer) for s in found if producer.value in reads_and_writes(s)[0]}
-        if readers and all(readers.values()):
+    found, place = list(steps), 0
+    while place < len(found):
+        step = found[place]
+        readers = _readers(_producer(step, placed, results), found)
+        if readers:
             found = [readers.get(id(s)) or s for s in found if s is not step]
+        else:
+            place += 1
+    return found
+
+
+def _readers(producer: Producer | None, steps: list[Step]) -> dict[int, KernelStep]:
+    """By identity of each step that reads what a producer makes: what takes its place; empty if one cannot do without
+    the producer."""
+    if producer is None or sum(producer.value in reads_and_writes(s)[1] for s in steps) > 1:
+        return {}  # a result put together from pieces has several that write it
+    found = {}
+    for step in steps:
+        if producer.value in reads_and_writes(step)[0]:
+            merged = _merged(step, producer)
+            if merged is None:
+                return {}
+            found[id(step)] = merged
     return found
 
 

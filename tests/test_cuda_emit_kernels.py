@@ -100,6 +100,14 @@ CASES = {
     "pairs_bfloats": (turned, [array(128, 64, dtype="bfloat16"), array(64, 128, dtype="bfloat16")]),
     "pairs_bytes": (lambda x: td.permute(x, (1, 0)) ^ 3, [array(70, 64, dtype="uint8")]),
     "turned_small": (turned, [array(5, 65), array(65, 5)]),
+    # numbers that are counted where they are read, or in a kernel of their own
+    "counted": (lambda x: td.arange(5000) * 2 == x, [array(3, 5000, dtype="int64")]),
+    "counted_floats": (
+        lambda x: td.sum(x * td.arange(0.5, 0.1, -1e-4, dtype=td.float32)[:2500], -1),
+        [array(3, 2500)],
+    ),
+    "counted_rows": (lambda x: td.softmax(x + td.reshape(td.arange(3, 9003, 2), (-1, 1))), [array(4500, 8)]),
+    "counted_alone": (lambda x: (td.arange(7000, dtype=td.bfloat16), x + 1), [array(2)]),
     # rows: a thread, some lanes, a warp, a block for each; partial warps; vectors or not
     **{
         f"softmax_{n}": (td.softmax, [array(6, n)])
@@ -285,7 +293,7 @@ def test_a_race_is_found():
         one.run(module, CASES["softmax_1001"][1])
 
 
-@pytest.mark.parametrize("name", ["norm_weights", "norm_expressions", "columns_weights"])
+@pytest.mark.parametrize("name", ["counted", "norm_weights", "norm_expressions", "columns_weights"])
 def test_operands_are_prepared_where_they_are_read(name):
     assert len(programs([name])[name].steps) == 1
 

@@ -171,6 +171,12 @@ def compile_nvrtc(source, architecture, verbose=False):
     return log
 
 
+def assembled(source, architecture):
+    """The ELF file of a module, and the assembler's log."""
+    options = (f"-arch=sm_{architecture}", "--ptxas-options=-v")
+    return _nvrtc(source, options, lambda compiler, program: compiler.getCUBIN(program))
+
+
 def ptx_of(source, architecture):
     """The PTX of a module."""
     text, _ = _nvrtc(

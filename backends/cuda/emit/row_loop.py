@@ -10,6 +10,7 @@ from ....lowering.loops import Buffer, Reduce, Stage, Store
 from ....operators.expr import Expr
 from .elementwise import at, times
 from .nodes import write_cast
+from .plan import Plan
 from .pointers import decompose, linear, scalar_text, shifted
 from .reducers import make_reducer
 from .space import reductions, stores
@@ -46,12 +47,13 @@ class StageLoop:
     def _batch(self) -> int:
         """The elements, or vectors, that a thread takes in one turn of a loop that is not unrolled whole."""
         plan = self.plan
-        turns = self.space.length // (plan.group * max(self.part.splits, 1))
+        turns: int = self.space.length // (plan.group * max(self.part.splits, 1))
         return BATCH if plan.lanes == 1 and not plan.steps and turns >= 2 * BATCH else 1
 
     def _unit(self) -> int:
         """The elements that threads take at once: what is left over by them is taken one by one."""
-        return self.plan.group * BATCH if self.batch > 1 else self.plan.lanes
+        plan: Plan = self.plan
+        return plan.group * BATCH if self.batch > 1 else plan.lanes
 
     def write(self) -> None:
         """The loop; what is left over by whole vectors is taken one by one."""
