@@ -148,13 +148,27 @@ def _node_steps(name: str, node: Node, around: Surroundings) -> list[Step]:
     moved = _moved(kind, node, [layout for _, layout in operands], around)
     for place, (root, layout) in enumerate(operands):
         if root.weak is None and moved[place]:
-            known = around.copies.get((root, layout))
+            turns = kind == "blas" and _lies_turned(layout)
+            source = turned(layout) if turns else layout
+            known = around.copies.get((root, source))
             if known is None:
-                copy = copy_step(f"{name}_copy{place}", root, layout)
+                copy = copy_step(f"{name}_copy{place}", root, source)
                 steps.append(copy)
-                known = around.copies[root, layout] = copy.params[1]
-            operands[place] = (known, contiguous(layout.shape))
+                known = around.copies[root, source] = copy.params[1]
+            target = contiguous(source.shape)
+            operands[place] = (known, turned(target) if turns else target)
     return [*steps, NodeStep(kind, node, tuple(operands))]
+
+
+def _lies_turned(layout: Layout) -> bool:
+    """Whether the columns of matrices lie in memory like rows; they are copied as they lie."""
+    return len(layout.shape) > 1 and layout.strides[-2] == 1 and layout.strides[-1] != 1
+
+
+def turned(layout: Layout) -> Layout:
+    """The layout of the transposed matrices."""
+    (*batch, m, n), (*steps, s, t) = layout.shape, layout.strides
+    return Layout((*batch, n, m), (*steps, t, s), layout.offset)
 
 
 def _moved(kind: str, node: Node, layouts: list[Layout], around: Surroundings) -> Sequence[bool]:

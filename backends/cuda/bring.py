@@ -24,7 +24,7 @@ def bring(graph: Graph, device: str) -> Graph:
         moves = node not in stay and any(o.spec.device == "cpu" for o in node.outputs) and _movable(node)
         current = copy_node(node, lambda value: env.get(value, value)) if moves or env else node
         if moves:
-            _move(current, device)
+            move(current, device)
         out.nodes.append(current)
         env.update(zip(node.outputs, current.outputs))
     out.outputs = [map_values(lambda value: env.get(value, value), o) for o in graph.outputs]
@@ -50,7 +50,7 @@ def _movable(node: Node) -> bool:
     )
 
 
-def _move(node: Node, device: str) -> None:
+def move(node: Node, device: str) -> None:
     """Let the results of a node, which nobody else has yet, lie on a device."""
     name: Any = node.op.binder.device_argument
     if name:

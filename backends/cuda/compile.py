@@ -7,6 +7,7 @@ import functools
 from typing import Any
 
 from ...lowering.lowered import Backend, Lowered, register_backend
+from ...lowering.passes import merge_common_subexpressions, remove_dead_code
 from ...lowering.report import describe_group
 from ...lowering.resolve import Target
 from ...lowering.steps import KernelStep
@@ -20,6 +21,7 @@ from .arrays import DeviceArray
 from .bring import bring
 from .call_text import CallWriter, kernels_of
 from .callback import serving
+from .constants import fold
 from .copies import to_device
 from .cublas import Cublas
 from .devices import device_of
@@ -29,6 +31,7 @@ from .executable import CudaExecutable
 from .graph_choice import GraphChoice
 from .graphs import Replay, Way
 from .modules import kernel_functions
+from .picks import pick
 from .products import copied_operands, product_reason
 
 
@@ -109,4 +112,10 @@ def source(lowered: Lowered) -> str:
     return "\n".join(["// what runs, in this order, on one stream:", *order, "", text])
 
 
-register_backend("cuda", Backend(target, compile_lowered, source, "CUDA C", why_not, bring))
+def prepare(graph: Graph, device: str) -> Graph:
+    """The passes that are CUDA's own."""
+    graph = merge_common_subexpressions(pick(fold(bring(graph, device))))
+    return remove_dead_code(fold(graph))
+
+
+register_backend("cuda", Backend(target, compile_lowered, source, "CUDA C", why_not, prepare))

@@ -119,6 +119,22 @@ extern "C" __global__ void scatter_add_{name}({type}* out, const {type}* __restr
 }}
 """
 
+_CHECKED = """\
+// positions counted from the start; -1 and a note for the host for one that is out of bounds
+extern "C" __global__ void checked_index(long long* __restrict__ out, const long long* __restrict__ index,
+                                         long long* fault, long long count, long long limit, long long call) {
+    EACH(i, count) {
+        const long long at = index[i];
+        const bool fits = at >= -limit && at < limit;
+        if (!fits && atomicCAS((unsigned long long*)fault, 0ULL, (unsigned long long)call) == 0ULL) {
+            fault[1] = at;
+            fault[2] = 0;
+        }
+        out[i] = fits ? (at < 0 ? at + limit : at) : -1;
+    }
+}
+"""
+
 _FILL = """\
 extern "C" __global__ void fill_{size}({type}* __restrict__ out, long long count, const {type} value) {{
     EACH(i, count) out[i] = value;
@@ -249,6 +265,7 @@ def kernel(name: str) -> CudaKernel:
 _WHOLE = {
     "winners": _WINNERS,
     "nonzero_places": _NONZERO,
+    "checked_index": _CHECKED,
     "philox_words": _PHILOX,
     "philox_fold": _PHILOX,
     "philox_key": _PHILOX,
