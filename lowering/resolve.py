@@ -49,8 +49,8 @@ class Target(NamedTuple):
         loops: whether it emits loops and branches around compiled bodies.
         key: where its eager kernels are registered.
         absorbs: whether a launch costs more than computing a cheap operand again for each element that reads it.
-        copies: which operands of a node for the library are copied first, from how they lie; None: those that are no
-            matrices.
+        copies: which operands of a library kernel or a C function are copied first, from how they lie; None: those
+            that are no matrices, or not contiguous.
     """
 
     emits: Callable[[DType], bool]
@@ -117,7 +117,7 @@ class Resolution:
                 if native is None
                 else Choice("native", native)
             )
-        native = self.target.native(node) if decl.kind == "gather" else None
+        native = self.target.native(node) if decl.kind in ("gather", "scatter") else None
         if native is not None:
             return Choice("native", native)
         if self.pieces(node):

@@ -174,7 +174,7 @@ def turned(layout: Layout) -> Layout:
 def _moved(kind: str, node: Node, layouts: list[Layout], around: Surroundings) -> Sequence[bool]:
     """Which operands are copied first."""
     ask = around.resolution.target.copies
-    if kind == "blas" and ask is not None:
+    if kind != "loop" and ask is not None:
         return ask(node, layouts)
     return [not LIES[kind](layout) for layout in layouts]
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from ...lowering.layout import contiguous
 from ...lowering.lowered import Lowered
 from ...lowering.memory import aligned
 from ...lowering.steps import KernelStep, NodeStep, is_empty
 from ...tracer.graph import Value
 from ..cpu.compile import CALLBACKS, MAIN, MainWriter, loaded
+from .direct import Address, DirectWriter, Word, launches_of
 from .emit.fused import write_cuda
 from .emit.kernel import WORKSPACE, CudaKernel
 from .gemm_text import blas_lines, plan_of, product_lines
@@ -49,6 +51,7 @@ class CallWriter(MainWriter):
     Attributes:
         launched: the kernels, in the order of their launches.
         nodes: those that eager kernels serve, in the order of the table of callables; None stands for cuBLAS.
+            Numbers that depend on the device are among them.
         workspace: bytes of scratch memory: intermediates, then what a kernel needs while it runs.
     """
 
@@ -56,7 +59,7 @@ class CallWriter(MainWriter):
         super().__init__(lowered)
         self.replays = replays
         self.launched: list[CudaKernel] = []
-        self.nodes: list[NodeStep | None] = []
+        self.nodes: list[NodeStep | Word | None] = []
         self.most = 1  # parameters of a launch
         self.temporaries = -(-lowered.memory.workspace // ALIGNMENT) * ALIGNMENT
         self.workspace = lowered.memory.workspace
@@ -67,6 +70,8 @@ class CallWriter(MainWriter):
             if isinstance(step, KernelStep):
                 for kernel in kernels_of(step):
                     self._launch(kernel, list(step.params))
+            elif step.kind == "native":
+                self._direct(step)
             elif not self._product(step, number):
                 self.lines += self.called_back(step, number)
         behind = len(self.arrays) + len(self.lowered.storages) + 2
@@ -150,6 +155,37 @@ class CallWriter(MainWriter):
                 f"  %s{number}_{place} = load i64, ptr %s{number}_{place}a",
                 f"  store i64 %s{number}_{place}, ptr %value{place}",
             ]
+        self._start(kernel, number)
+
+    def _direct(self, step: NodeStep) -> None:
+        """Launch kernels that are no part of the graph's own."""
+        values = [*step.operands, *((out, contiguous(out.shape)) for out in step.node.outputs)]
+
+        def address(word: Address | Word) -> str:
+            if isinstance(word, Word):
+                register = f"%w{len(self.nodes)}"
+                self.nodes.append(word)
+                writer.lines += loaded(register, "%tables", self.place(step))
+                return register
+            root, layout = values[word.place]
+            base, register = self.pointer(root), f"{writer.prefix}p{len(writer.lines)}"
+            writer.lines.append(
+                f"  {register} = getelementptr i8, ptr {base}, i64 {layout.offset * root.spec.dtype.itemsize}"
+            )
+            return register
+
+        for kernel, params in launches_of(step):
+            number = len(self.launched)
+            self.launched.append(kernel)
+            self.most = max(self.most, len(params))
+            writer = DirectWriter(address, f"%d{number}_")
+            writer.write(params)
+            self.lines += writer.lines
+            self._start(kernel, number)
+            self.lines += writer.after
+
+    def _start(self, kernel: CudaKernel, number: int) -> None:
+        """Launch a kernel whose parameters are stored."""
         self.lines += [
             *(self._set(kernel, number) if self.replays else self._queue(kernel, number)),
             f"  %e{number} = icmp ne i32 %c{number}, 0",

@@ -17,6 +17,7 @@ from .casting import contiguous as dense
 from .casting import copied
 from .copies import copy_bytes
 from .cublas import cublas_at
+from .direct import Word
 from .memory import Buffer
 from .products import product_of
 from .tensor import CudaTensor, cuda_tensor
@@ -49,10 +50,12 @@ def make_product(step: NodeStep, index: int) -> Callable[[int], None]:
     return multiply
 
 
-def serving(step: NodeStep | None, index: int) -> Any:
-    """What serves a node: a product that is written where it belongs, or the eager kernel; cuBLAS itself for None."""
+def serving(step: NodeStep | Word | None, index: int) -> Any:
+    """What serves a node: a product that is written where it belongs, or the eager kernel; cuBLAS; a number."""
     if step is None:
         return cublas_at(index)
+    if isinstance(step, Word):
+        return step.make(index)
     return make_product(step, index) if step.kind == "blas" else make_callback(step, index)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from collections.abc import Sequence
 from typing import Any
 
+from ...lowering.layout import Layout
 from ...lowering.lowered import Backend, Lowered, register_backend
 from ...lowering.passes import merge_common_subexpressions, remove_dead_code
 from ...lowering.report import describe_group
@@ -13,7 +15,7 @@ from ...lowering.resolve import Target
 from ...lowering.steps import KernelStep
 from ...registry.dtypes import DType
 from ...registry.keys import DispatchKey
-from ...tracer.graph import Graph
+from ...tracer.graph import Graph, Node
 from ..cpu.compile import MAIN, call_plan
 from ..cpu.native import engine
 from . import toolkit as tools
@@ -25,6 +27,7 @@ from .constants import fold
 from .copies import to_device
 from .cublas import Cublas
 from .devices import device_of
+from .direct import copied_operands, direct_reason
 from .emit.kernel import module_source
 from .emit.types import CTYPE
 from .executable import CudaExecutable
@@ -32,7 +35,7 @@ from .graph_choice import GraphChoice
 from .graphs import Replay, Way
 from .modules import kernel_functions
 from .picks import pick
-from .products import copied_operands, product_reason
+from .products import copied_matrices, product_reason
 
 
 def emits(dtype: DType) -> bool:
@@ -42,7 +45,14 @@ def emits(dtype: DType) -> bool:
 
 def target() -> Target:
     """What the backend can compute."""
-    return Target(emits, product_reason, key=DispatchKey.CUDA, absorbs=True, copies=copied_operands)
+    return Target(
+        emits, product_reason, key=DispatchKey.CUDA, absorbs=True, native=direct_reason, copies=_copies
+    )
+
+
+def _copies(node: Node, layouts: Sequence[Layout]) -> Sequence[bool]:
+    served = copied_matrices if product_reason(node) else copied_operands
+    return served(node, layouts)
 
 
 def why_not(graph: Graph) -> str | None:
@@ -66,9 +76,16 @@ class Tables:
     def __init__(self, constants: list[DeviceArray], callables: list[Any]):
         self.arrays, self._callables = constants, callables
         words = [array.ptr for array in constants]
-        words += [c.address if isinstance(c, Cublas) else id(c) for c in callables]
+        words += [_word(one) for one in callables]
         self._words = (ctypes.c_void_p * max(len(words), 1))(*words)
         self.address = ctypes.addressof(self._words)
+
+
+def _word(one: Any) -> int:
+    """What the table holds: a number, the address of cuBLAS's record, or the object that is called."""
+    if type(one) is int:
+        return one
+    return one.address if isinstance(one, Cublas) else id(one)
 
 
 def compile_lowered(lowered: Lowered) -> CudaExecutable:

@@ -18,6 +18,7 @@ from .streams import stream_at, waited
 
 WORDS = 3  # call, index, number of the index tensor
 MOST = 1 << 12
+Call = tuple[str, int, tuple[int, ...]]
 
 
 class _Noted:
@@ -26,11 +27,13 @@ class _Noted:
     Attributes:
         words: where kernels note what they meet.
         calls: name, first axis and sizes of each call, by number.
+        lasting: the numbers of calls of compiled code, by the same.
     """
 
     def __init__(self, index: int):
         self.words = empty(contiguous_layout((WORDS,), int64, index))
-        self.calls: dict[int, tuple[str, int, tuple[int, ...]]] = {}
+        self.calls: dict[int, Call] = {}
+        self.lasting: dict[Call, int] = {}
         self.clear()
 
     def clear(self) -> None:
@@ -69,6 +72,16 @@ def number(index: int, name: str, axis: int, sizes: tuple[int, ...]) -> int:
     return found
 
 
+def lasting_number(index: int, name: str, axis: int, sizes: tuple[int, ...]) -> int:
+    """A number for a call of compiled code, which may be made again and again; see :func:`number`.
+
+    Calls with the same words have the same number.
+    """
+    place(index)
+    lasting = _noted[index].lasting
+    return lasting.setdefault((name, axis, sizes), -1 - len(lasting))
+
+
 def check(index: int) -> None:
     """Raise what kernels of a device have met; called where the host has waited for the device.
 
@@ -76,7 +89,7 @@ def check(index: int) -> None:
         OutOfBoundsError: an index was out of bounds.
     """
     noted = _noted.get(index)
-    if noted is None or not noted.calls:
+    if noted is None or not (noted.calls or noted.lasting):
         return
     words = (ctypes.c_int64 * WORDS)()
     at, stream = device_at(index), stream_at(index)
@@ -86,7 +99,7 @@ def check(index: int) -> None:
     )
     at.driver.cuStreamSynchronize(stream.handle)
     call, value, which = words
-    known = dict(noted.calls)
+    known = noted.calls | {number: call for call, number in noted.lasting.items()}
     noted.calls.clear()
     if call:
         noted.clear()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
+from typing import Any
 
 from ...errors import UnsupportedError
 from ...lowering.loops import collapse
@@ -61,7 +62,6 @@ class Picked:
         self.before_count = math.prod(into.shape[:axis])
         self._steps = into.strides[axis:stop]
         self._first = axis
-        self._layouts = [segment(name, shape, one.strides) for one in self.indices]
 
     @property
     def size(self) -> int:
@@ -72,21 +72,35 @@ class Picked:
         """The ``Indices`` of :mod:`.texts`; ``steps`` instead of the array's own strides."""
         index = self.indices[0].layout.index
         call = faults.number(index, self.name, self._first, self.limits)
-        pad = MOST - len(self.indices)
-        nothing = b"\0" * 8 * pad
-        return b"".join(
-            [
-                struct.pack("<2q", len(self.indices), call),
-                *self._layouts,
-                b"\0" * 144 * pad,
-                struct.pack(f"<{len(self.limits)}q", *self.limits),
-                nothing,
-                struct.pack(f"<{len(self.limits)}q", *(steps or self._steps)),
-                nothing,
-                struct.pack(f"<{len(self.indices)}Q", *(one.ptr for one in self.indices)),
-                nothing,
-            ]
-        )
+        strides, places = [one.strides for one in self.indices], [one.ptr for one in self.indices]
+        words = indices_words(self.name, self.shape, strides, self.limits, steps or self._steps, call, places)
+        return struct.pack(f"<{len(words)}q", *words)
+
+
+def indices_words(
+    name: str,
+    shape: Ints,
+    strides: Sequence[Ints],
+    limits: Ints,
+    steps: Ints,
+    call: Any,
+    places: Sequence[Any],
+) -> list[Any]:
+    """The words of an ``Indices`` of :mod:`.texts`.
+
+    Args:
+        name: of the operator, for messages.
+        shape: the common shape of the index tensors.
+        strides: of each of them.
+        limits: sizes of the indexed axes.
+        steps: strides along these axes.
+        call: the number of the call, or what stands for it.
+        places: addresses of the index tensors, or what stands for them.
+    """
+    pad = [0] * (MOST - len(strides))
+    layouts = [struct.unpack("<18q", segment(name, shape, own)) for own in strides]
+    words = [len(strides), call, *(word for layout in layouts for word in layout), *(pad * 18)]
+    return [*words, *limits, *pad, *steps, *pad, *places, *pad]
 
 
 def gather(

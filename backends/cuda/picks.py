@@ -1,8 +1,8 @@
-"""One element of each row, picked by an index tensor: ``take_along_axis(rows, labels[:, None], 1)``, and its gradient.
+"""One element of each row, picked by an index tensor (``take_along_axis(rows, labels[:, None], 1)``), and its gradient.
 
-Where the rows are computed in the same graph, the element is the sum of a row that is zero but there; it becomes part of
-the kernel that computes the row. The gradient, zeros but at one place of each row, becomes a choice for each element.
-So no kernel has to wait for the rows, and none has to fill memory with zeros first.
+Where the rows are computed in the same graph, the element is the sum of a row that is zero but there, and becomes part
+of the kernel that computes the row. The gradient, zeros but at one place of each row, becomes a choice by element.
+Other rows that are added to zeros have an operator of their own, which need not be given the zeros.
 """
 
 from __future__ import annotations
@@ -17,52 +17,11 @@ from ...lowering.layout import is_view
 from ...lowering.loop_passes import Writer
 from ...lowering.resolve import uniform_constant
 from ...lowering.rewrite import copy_node, like
-from ...operators.declare import Declaration
-from ...operators.derivatives import NotDifferentiable
 from ...registry.dtypes import FLOATS, bool_, int64
-from ...registry.keys import DispatchKey
-from ...registry.library import Library
 from ...registry.values import TensorSpec
 from ...tracer.graph import Graph, Node, Value, map_values
-from . import faults
-from .arrays import contiguous_layout, empty
 from .bring import move
-from .casting import contiguous
-from .launching import launch_text
-from .tensor import CudaTensor, cuda_tensor
-
-CHECKED = "cuda::checked_index"
-LIBRARY = Library("cuda", "DEF")
-_SCHEMA = "checked_index(Tensor self, int size, int axis) -> Tensor"
-
-
-def _checked_spec(self: Any, size: int, axis: int) -> TensorSpec:
-    return TensorSpec(tuple(self.shape), int64, self.spec.device)
-
-
-def _checked(self: CudaTensor, size: int, axis: int) -> CudaTensor:
-    found = contiguous(self._data, int64)
-    at = found.layout.index
-    out = empty(contiguous_layout(found.shape, int64, at))
-    if out.layout.size:
-        call_number = faults.number(at, "index", axis, (size,))
-        values = [out, found, faults.place(at), out.layout.size, size, call_number]
-        launch_text("checked_index", out, out.layout.size, values, [found])
-    return cuda_tensor(out)
-
-
-LIBRARY.define(
-    _SCHEMA,
-    Declaration(
-        _SCHEMA,
-        "gather",
-        "Positions counted from the start, -1 for one that is out of bounds, which is noted.",
-        meta=_checked_spec,
-        derivative=NotDifferentiable("positions are integers"),
-        method=False,
-    ),
-)
-LIBRARY.impl("checked_index", _checked, DispatchKey.CUDA)
+from .lowered_ops import ADD_ROWS, CHECKED
 
 
 class Pick(NamedTuple):
@@ -126,10 +85,14 @@ def _replaced(node: Node, known: dict[Value, Tensor], out: Graph) -> Value | Non
     if node.op.name == "td::index_put":
         array, indices, value, axis = node.args
         base = None if array.node is None else uniform_constant(array.node)
-        found = _picked(array, indices, axis, known)
-        if found is None or base != 0 or array.spec.dtype not in FLOATS or not _is_like(value, found, array):
+        if base != 0 or not isinstance(value, Value) or value.spec.dtype is not array.spec.dtype:
             return None
         write = Writer(out.nodes, node.source)
+        found = _picked(array, indices, axis, known)
+        if found is None or array.spec.dtype not in FLOATS or value.shape != found.labels.shape:
+            if not node.kwargs["accumulate"] or value.weak is not None:
+                return None
+            return write.call(ADD_ROWS, (indices, value, array.shape, axis), array.shape, array)
         chosen = _write_choice(write, found, array)
         return write.call("td::where", (chosen, value, 0.0), array.shape, array)
     return None
@@ -166,15 +129,6 @@ def _counts(array: np.ndarray[Any, Any], axis: int, size: int) -> bool:
 def _is_computed(array: Value) -> bool:
     """Whether the kernel of an elementwise operator makes an array, so that it need not be read for this."""
     return array.node is not None and bool(getattr(array.node.op.decl, "is_elementwise", False))
-
-
-def _is_like(value: Any, found: Pick, array: Value) -> bool:
-    """Whether there is one value for each row."""
-    return (
-        isinstance(value, Value)
-        and value.shape == found.labels.shape
-        and value.spec.dtype is array.spec.dtype
-    )
 
 
 def _write_choice(write: Writer, found: Pick, array: Value) -> Value:

@@ -129,7 +129,7 @@ def _fit(*shapes: Ints) -> bool:
     return all(max((math.prod(shape[:-2]), *shape[-2:])) <= LARGEST for shape in shapes)
 
 
-def copied_operands(node: Node, places: Sequence[Place]) -> Sequence[bool]:
+def copied_matrices(node: Node, places: Sequence[Place]) -> Sequence[bool]:
     """Which operands of a product in a graph are copied first; see :func:`.gemm_plan.plan_product`."""
     plan = plan_product(*places, node.outputs[0].spec.dtype.itemsize)
     return (False, False) if plan is None else plan.copies

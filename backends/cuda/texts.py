@@ -258,7 +258,7 @@ def kernel(name: str) -> CudaKernel:
     else:
         wide = "double" if part.startswith("float") else "long long"
         text = _BY_NAME[family].format(name=part, type=NUMBERS[part], wide=wide)
-    source = "\n".join([EACH_LOOP, _SEGMENT, _INDICES, text])
+    source = "\n".join(["#ifndef EACH", EACH_LOOP, _SEGMENT, _INDICES, "#endif", text])
     return CudaKernel(name, source, (), (0, 1, 1), (THREADS, 1, 1), span=THREADS)
 
 
