@@ -105,7 +105,7 @@ def _gather(step: NodeStep) -> list[Launch]:
     picked = _picked("index", base, step.node.args[1:], [layout for _, layout in places], 1)
     count = out.spec.size
     head = Address(len(step.operands)), Address(0), FAULT, count
-    rest = picked.before, picked.indices, picked.after, picked.count
+    rest = picked.before, picked.indices, picked.after, picked.size
     return [_text(f"gather_{array.spec.dtype.itemsize}", count, *head, *rest)]
 
 
@@ -120,14 +120,14 @@ def _add_rows(step: NodeStep) -> list[Launch]:
         return [fill]
     params = end, Address(len(places)), FAULT, value.size, picked.before, picked.indices, picked.after
     source = Struct(_words("index_put", value.shape, value.strides))
-    return [fill, _text(f"scatter_add_{dtype.name}", value.size, *params, source, picked.count, 1)]
+    return [fill, _text(f"scatter_add_{dtype.name}", value.size, *params, source, picked.size, 1)]
 
 
 class _Picked(NamedTuple):
     before: Struct
     indices: Struct
     after: Struct
-    count: int
+    size: int
 
 
 def _picked(name: str, base: Layout, which: Any, places: Sequence[Layout], first: int) -> _Picked:

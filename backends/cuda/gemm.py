@@ -44,7 +44,7 @@ class Gemm(NativeCallable):  # type: ignore[misc]
     def __init__(self, blas: Cublas, call: Call, dtype: DType):
         kind, record = gemm_type(dtype), Record(rt.G_SIZE)
         fields = {rt.G_BLAS: blas.address, rt.G_ONE: blas.address + kind.one, rt.G_KIND: kind.kind}
-        fields |= {rt.G_ZERO: blas.address + kind.zero, rt.G_COMPUTE: kind.compute, rt.G_COUNT: call.count}
+        fields |= {rt.G_ZERO: blas.address + kind.zero, rt.G_COMPUTE: kind.compute, rt.G_COUNT: call.matrices}
         fields |= {rt.G_SIZES + 8 * i: size for i, size in enumerate(call[:3])}
         for at, side in ((rt.G_A, call.a), (rt.G_B, call.b), (rt.G_C, call.c)):
             words = (side.first * dtype.itemsize, int(side.transposed), side.lead, side.step)
@@ -65,7 +65,7 @@ def gemm(blas: Cublas, call: Call, dtype: DType) -> Any:
 
 
 def _plain(blas: Cublas, call: Call, dtype: DType) -> Any:
-    kind, size, many = gemm_type(dtype), dtype.itemsize, call.count > 1
+    kind, size, many = gemm_type(dtype), dtype.itemsize, call.matrices > 1
     function = blas.functions["cublasGemmStridedBatchedEx" if many else "cublasGemmEx"]
     set_stream = blas.functions["cublasSetStream_v2"]
 
@@ -76,7 +76,7 @@ def _plain(blas: Cublas, call: Call, dtype: DType) -> Any:
     def multiply(stream: int, one: int, two: int, out: int) -> int:
         head = int(call.a.transposed), int(call.b.transposed), *call[:3], blas.address + kind.one
         sides = (*matrices(two, call.a), *matrices(one, call.b), blas.address + kind.zero)
-        tail = *matrices(out, call.c), *((call.count,) if many else ()), kind.compute, DEFAULT
+        tail = *matrices(out, call.c), *((call.matrices,) if many else ()), kind.compute, DEFAULT
         with lock:  # the stream is the handle's
             return int(set_stream(blas.handle, stream or None) or function(blas.handle, *head, *sides, *tail))
 

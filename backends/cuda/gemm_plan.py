@@ -37,7 +37,7 @@ class Side(NamedTuple):
 
 
 class Call(NamedTuple):
-    """``c = a @ b`` for ``count`` matrices by columns: ``m`` x ``k`` by ``k`` x ``n``."""
+    """``c = a @ b`` for so many ``matrices`` by columns: ``m`` x ``k`` by ``k`` x ``n``."""
 
     m: int
     n: int
@@ -45,7 +45,7 @@ class Call(NamedTuple):
     a: Side
     b: Side
     c: Side
-    count: int
+    matrices: int
 
 
 class Plan(NamedTuple):
@@ -84,16 +84,19 @@ def plan_product(one: Layout, two: Layout, itemsize: int) -> Plan | None:
         None where nothing is multiplied: no elements, or sums of none.
     """
     one, two = _as_matrices(one, two)
-    found = None
-    for copies in itertools.product((False, True), repeat=2):
-        sides = [contiguous(x.shape) if copy else x for x, copy in zip((one, two), copies)]
-        calls = _calls(*sides)
+    found: tuple[int, Plan] | None = None
+    for first, second in itertools.product((False, True), repeat=2):
+        calls = _calls(_copied(one, first), _copied(two, second))
         if calls:
-            moved = [CALL + 2 * itemsize * x.size for x, copy in zip((one, two), copies) if copy]
+            moved = [CALL + 2 * itemsize * x.size for x, copy in ((one, first), (two, second)) if copy]
             cost = CALL * len(calls) + sum(moved)
             if found is None or cost < found[0]:
-                found = cost, Plan(copies, calls)
+                found = cost, Plan((first, second), calls)
     return None if found is None else found[1]
+
+
+def _copied(layout: Layout, copy: bool) -> Layout:
+    return contiguous(layout.shape) if copy else layout
 
 
 def _as_matrices(one: Layout, two: Layout) -> tuple[Layout, Layout]:
@@ -123,12 +126,8 @@ def _calls(one: Layout, two: Layout) -> tuple[Call, ...]:
         return ()
     found = []
     for count, (b, a, c) in _parts(batch, strides):
-        sides = [
-            Side(two.offset + a[0], *kinds[1], a[1]),
-            Side(one.offset + b[0], *kinds[0], b[1]),
-            Side(c[0], False, columns, c[1]),
-        ]
-        found.append(Call(columns, rows, inner, *sides, count))
+        left, right = Side(two.offset + a[0], *kinds[1], a[1]), Side(one.offset + b[0], *kinds[0], b[1])
+        found.append(Call(columns, rows, inner, left, right, Side(c[0], False, columns, c[1]), count))
     return tuple(found)
 
 

@@ -55,7 +55,7 @@ def product_lines(plan: Plan, dtype: DType, places: tuple[str, str, str], prefix
 
 
 def _called(call: Call, own: str, prefix: str, kind: int, compute: int) -> str:
-    many = call.count > 1
+    many = call.matrices > 1
 
     def side(name: str, one: Side) -> str:
         step = f", i64 {one.step}" if many else ""
@@ -63,7 +63,7 @@ def _called(call: Call, own: str, prefix: str, kind: int, compute: int) -> str:
 
     turns = f"i32 {int(call.a.transposed)}, i32 {int(call.b.transposed)}"
     sizes = f"i32 {call.m}, i32 {call.n}, i32 {call.k}"
-    count = f"i32 {call.count}, " if many else ""
+    count = f"i32 {call.matrices}, " if many else ""
     return (
         f"call i32 {'%blas_batched' if many else '%blas_gemm'}(ptr %blas_handle, {turns}, {sizes}, "
         f"ptr {prefix}one, {side('a', call.a)}, {side('b', call.b)}, "

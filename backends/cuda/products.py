@@ -48,8 +48,8 @@ class Product:
     def __init__(self, one: Layout, two: Layout):
         self.at = device_at(one.index)
         self.layout = contiguous_layout(product_shape(one.shape, two.shape), one.dtype, one.index)
-        places = (Place(layout.shape, layout.strides) for layout in (one, two))
-        plan = plan_product(*places, one.dtype.itemsize)
+        first, second = Place(one.shape, one.strides), Place(two.shape, two.strides)
+        plan = plan_product(first, second, one.dtype.itemsize)
         self.copies: tuple[bool, bool] = (False, False)
         self.calls: list[Any] = []
         if plan is not None:
@@ -131,7 +131,8 @@ def _fit(*shapes: Ints) -> bool:
 
 def copied_matrices(node: Node, places: Sequence[Place]) -> Sequence[bool]:
     """Which operands of a product in a graph are copied first; see :func:`.gemm_plan.plan_product`."""
-    plan = plan_product(*places, node.outputs[0].spec.dtype.itemsize)
+    one, two = places
+    plan = plan_product(one, two, node.outputs[0].spec.dtype.itemsize)
     return (False, False) if plan is None else plan.copies
 
 
