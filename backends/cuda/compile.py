@@ -12,7 +12,7 @@ from ...lowering.lowered import Backend, Lowered, register_backend
 from ...lowering.passes import merge_common_subexpressions, remove_dead_code
 from ...lowering.report import describe_group
 from ...lowering.resolve import Target
-from ...lowering.steps import KernelStep
+from ...lowering.steps import KernelStep, Step
 from ...registry.dtypes import DType
 from ...registry.keys import DispatchKey
 from ...tracer.graph import Graph, Node
@@ -27,8 +27,8 @@ from .constants import fold
 from .copies import to_device
 from .cublas import Cublas
 from .devices import device_of
-from .direct import copied_operands, direct_reason
-from .emit.kernel import module_source
+from .direct import copied_operands, direct_reason, launches_of
+from .emit.kernel import CudaKernel, module_source
 from .emit.types import CTYPE
 from .executable import CudaExecutable
 from .graph_choice import GraphChoice
@@ -120,10 +120,16 @@ def _shared(text: str) -> engine.Code:
     return engine.compile_ir(text, [MAIN], {}, level=1)
 
 
+def _printed(step: Step) -> list[CudaKernel]:
+    if isinstance(step, KernelStep):
+        return kernels_of(step, True)
+    return [launch.kernel for launch in launches_of(step)] if step.kind == "native" else []
+
+
 def source(lowered: Lowered) -> str:
     """The CUDA C of a lowered graph; steps that are no kernels as comments, in their place."""
     steps = lowered.steps
-    kernels = [kernel for step in steps if isinstance(step, KernelStep) for kernel in kernels_of(step, True)]
+    kernels = [kernel for step in steps for kernel in _printed(step)]
     text = module_source(kernels)
     order = [f"//   {describe_group(step)}" for step in steps]
     return "\n".join(["// what runs, in this order, on one stream:", *order, "", text])
