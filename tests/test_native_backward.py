@@ -311,6 +311,9 @@ def test_memory_does_not_grow():
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 4096
 
 
+@pytest.mark.skipif(
+    sys.version_info >= (3, 12), reason="CPython itself crashes where it makes a function and has no memory"
+)
 @pytest.mark.parametrize("name", list(calls()[1]))
 def test_each_allocation_may_fail(name):
     memory = pytest.importorskip("_testcapi")
