@@ -292,6 +292,7 @@ def test_a_graph_replays_its_launches(cuda):  # noqa: F811
     made = at.driver.get("cuGraphInstantiateWithFlags", ctypes.c_void_p, graph, 0)
     for _ in range(2):
         at.driver.cuGraphLaunch(made, stream.handle)
+    td.cuda.current_stream().wait_stream(stream)
     assert y.tolist() == [10.0] * 8
     at.driver.cuGraphExecDestroy(made)
     at.driver.cuGraphDestroy(graph)
@@ -325,7 +326,9 @@ def test_pinned_memory(cuda):  # noqa: F811
     assert x.device == "cpu"
     assert x.tolist() == list(range(10))
     y = x.to("cuda", non_blocking=True)
-    assert (y + 1).to("cpu", non_blocking=True).tolist() == list(range(1, 11))
+    z = (y + 1).to("cpu", non_blocking=True)
+    td.synchronize()
+    assert z.tolist() == list(range(1, 11))
     pinned, freed = cuda.host_count(b"pinned"), cuda.host_count(b"unpinned")
     view = x[2:4].numpy()
     del x

@@ -38,5 +38,4 @@ class Borrowed(Buffer):
                 if self.stream is not None:
                     self.stream.wait_stream(stream)
                 elif stream.handle is not None:
-                    stream.at.make_current()
-                    stream.at.driver.cuStreamSynchronize(stream.handle)
+                    stream.record_event().synchronize()

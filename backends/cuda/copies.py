@@ -12,7 +12,7 @@ from ...registry.dtypes import as_dtype
 from .arrays import DeviceArray, Layout, contiguous_layout, empty, span
 from .devices import device_at, device_of
 from .memory import is_out_of_memory
-from .streams import Event, Stream, stream_at, told
+from .streams import DISABLE_TIMING, Stream, stream_at, told
 
 
 class Pinned:
@@ -28,7 +28,7 @@ class Pinned:
         self._at = at = device_of(None)
         at.make_current()
         self.ptr = 0
-        self._copies: dict[Stream, Event] = {}  # what comes behind the last one in each stream
+        self._copies: dict[Stream, int] = {}  # the driver's event behind the last one in each stream
         try:
             self.ptr = at.driver.get("cuMemHostAlloc", ctypes.c_void_p, max(nbytes, 1), 1)  # for every device
         except Exception as fault:
@@ -46,12 +46,17 @@ class Pinned:
 
     def used_by(self, stream: Stream) -> None:
         """Note that a stream copies from it or to it, so that it is not freed before that is done."""
-        self._copies[stream] = stream.record_event(self._copies.get(stream))
+        stream.at.make_current()
+        driver = stream.at.driver
+        if stream not in self._copies:
+            self._copies[stream] = driver.get("cuEventCreate", ctypes.c_void_p, DISABLE_TIMING)
+        driver.cuEventRecord(self._copies[stream], stream.handle)
 
     def __del__(self) -> None:
         if self.ptr:
-            for event in self._copies.values():
-                event.at.give_back("cuEventSynchronize", event.handle)
+            for stream, event in self._copies.items():
+                stream.at.give_back("cuEventSynchronize", event)
+                stream.at.give_back("cuEventDestroy_v2", event)
             self._at.give_back("cuMemFreeHost", self.ptr)
 
 

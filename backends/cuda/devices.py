@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ...errors import BackendUnavailableError, DeviceError
@@ -83,21 +84,30 @@ class Device:
             self.driver.cuCtxSetCurrent(self.context)
             current_thread.context = self.context if self._is_only else None
 
-    def give_back(self, function: str, handle: Any, ending: Callable[[], bool] = sys.is_finalizing) -> None:
-        """Give a handle back to the driver, the device's context being current meanwhile.
+    @contextlib.contextmanager
+    def briefly(self) -> Iterator[None]:
+        """A context manager: the device's context is current, and the one before is again afterwards.
 
-        Whoever asks is being collected, perhaps in the middle of another library's calls: nothing is raised, and the
-        thread's context stays what it was. When the interpreter ends nothing is done: the driver frees everything.
+        Objects are collected in the middle of anything, perhaps of another library's calls for another device.
         """
-        if ending():
-            return
         driver, before = self.driver, ctypes.c_void_p()
         driver.function("cuCtxGetCurrent")(ctypes.addressof(before))
         if before.value != self.context:
             driver.function("cuCtxSetCurrent")(self.context)
-        driver.function(function)(handle)
-        if before.value != self.context:
-            driver.function("cuCtxSetCurrent")(before.value)
+        try:
+            yield
+        finally:
+            if before.value != self.context:
+                driver.function("cuCtxSetCurrent")(before.value)
+
+    def give_back(self, function: str, handle: Any, ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        """Give a handle back to the driver for an object that is collected; nothing is raised.
+
+        When the interpreter ends nothing is done: the driver frees everything.
+        """
+        if not ending():
+            with self.briefly():
+                self.driver.function(function)(handle)
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self.properties.name}>"

@@ -171,7 +171,8 @@ class Pool:
         stats.allocated -= buffer.size
         stats.returned += 1
         if buffer.users:
-            self._wait_for(buffer.users)
+            with self.at.briefly():
+                self._wait_for(buffer.users)
         if buffer.home is not None:
             buffer.home.append(buffer.block)
         else:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import sys
 import threading
 from collections.abc import Callable
 from types import TracebackType
@@ -49,13 +51,25 @@ class Stream:
     Source: ``torch.cuda.Stream``.
     """
 
-    __slots__ = ("__weakref__", "_before", "_own", "at", "device", "handle", "number", "pool", "record")
+    __slots__ = (
+        "__weakref__",
+        "_before",
+        "_end",
+        "_own",
+        "at",
+        "device",
+        "handle",
+        "number",
+        "pool",
+        "record",
+    )
 
     def __init__(self, device: str | None = None, priority: int = 0, handle: int | None = None):
         self.at: Device = device_of(device)
         self.device = self.at.name
         self._before: list[tuple[int, Any]] = []
         self._own = handle is None
+        self._end: Event | None = None  # what comes behind all, once the driver's stream is gone
         self.at.make_current()
         self.handle = (
             self.at.driver.get("cuStreamCreateWithPriority", ctypes.c_void_p, NON_BLOCKING, priority)
@@ -87,7 +101,7 @@ class Stream:
     def wait_event(self, event: Event) -> None:
         """Let what is put into the stream from now on wait for an event."""
         self.at.make_current()
-        if event.handle is not None:
+        if event.handle is not None and self._end is None:
             self.at.driver.cuStreamWaitEvent(self.handle, event.handle, 0)
 
     def wait_stream(self, other: Stream) -> None:
@@ -97,6 +111,8 @@ class Stream:
 
     def record_event(self, event: Event | None = None) -> Event:
         """Put an event into the stream; None makes one."""
+        if self._end is not None:
+            return self._end
         event = event or Event()
         event.record(self)
         return event
@@ -121,9 +137,14 @@ class Stream:
             _current.streams[self.at.index] = before
         stream_keys.put(self.at.index, 0 if before is None else before.record.address)
 
-    def __del__(self) -> None:
-        if getattr(self, "_own", False) and getattr(self, "handle", None):
-            self.at.give_back("cuStreamDestroy_v2", self.handle)
+    def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not getattr(self, "_own", False) or not getattr(self, "handle", None) or ending():
+            return
+        with contextlib.suppress(Exception), self.at.briefly():
+            self._end = (
+                self.record_event()
+            )  # memory that is collected with the stream may still ask for its end
+        self.at.give_back("cuStreamDestroy_v2", self.handle)
 
     def __repr__(self) -> str:
         return f"<stream {self.handle or 0:#x} on {self.device}>"
@@ -186,8 +207,9 @@ class Event:
         return float(found)
 
     def __del__(self) -> None:
-        if getattr(self, "handle", None):
-            self.at.give_back("cuEventDestroy_v2", self.handle)
+        handle, self.handle = getattr(self, "handle", None), None
+        if handle:
+            self.at.give_back("cuEventDestroy_v2", handle)
 
 
 class _Current(threading.local):

@@ -17,9 +17,18 @@ import numpy as np
 
 HERE = Path(__file__).parent
 COMPILER = shutil.which("g++")
-FLAGS = ["-std=c++20", "-O1", "-w", "-ffp-contract=off", "-fPIC", "-shared", "-fwrapv"]
+FLAGS = [
+    "-std=c++20",
+    "-O1",
+    "-w",
+    "-ffp-contract=off",
+    "-fPIC",
+    "-shared",
+    "-fwrapv",
+    "-fsanitize=alignment",
+]
 THREADS = ["-DTANDEM_HOST_THREADS", "-fsanitize=thread", "-g"]
-_NAME = re.compile(r"__global__ void (?:__launch_bounds__\([\d, ]+\) )?(\w+)\(")
+_NAME = re.compile(r"__global__ void (?:__launch_bounds__\((\d+)[\d, ]*\) )?(\w+)\(")
 _PLACES: dict[str, str] = {}
 
 
@@ -33,7 +42,7 @@ def folder() -> Path:
 
 def host_text(source: str) -> str:
     """The translation unit of a module: the header, the module, and a launcher for each kernel."""
-    launchers = [f"TANDEM_LAUNCH({name})" for name in _NAME.findall(source)]
+    launchers = [f"TANDEM_LAUNCH({name}, {bound or 0})" for bound, name in _NAME.findall(source)]
     return "\n".join([f'#include "{HERE / "shim.hpp"}"', source, *launchers, ""])
 
 

@@ -1,153 +1,32 @@
 // The CUDA driver's functions on the CPU: a test double. Device memory is malloc'ed between red zones and poisoned when
-// it is freed; a module is the path of a shared library made of the kernels' source; streams run at once; a captured
-// graph is the list of its launches. Nothing selects it by itself: tests load it in the driver's place. What calls and
-// kernels cost can be set, for tests of what follows from such times.
+// it is freed; a module is the path of a shared library made of the kernels' source; a captured graph is the list of its
+// launches. Nothing selects it by itself: tests load it in the driver's place. What calls and kernels cost can be set,
+// for tests of what follows from such times.
 //
-// A kernel NAME of a module library is found by two symbols:
+// It is as strict as a driver may be. Work that is put into a stream is done as late as possible (host_lazy): when
+// somebody waits for it, and of what is not ordered by streams and events, the last first. What no right program does
+// is a fault: unknown handles, no current context, streams and functions of another device, kernels that get memory
+// which is not the device's or is freed, misaligned vectors, page-locked memory freed while it is copied.
+//
+// A kernel NAME of a module library is found by its symbols:
 //   launch_NAME(void **params, unsigned gx, gy, gz, bx, by, bz, size_t shared)   runs it
-//   sizes_NAME   points to the sizes in bytes of its parameters, 0 at the end: a captured graph copies them
+//   sizes_NAME      points to the sizes in bytes of its parameters, 0 at the end
+//   pointers_NAME   points to whether each is a pointer
+//   bound_NAME      the threads of a block that it is compiled for; 0: it does not say
+// A misaligned access aborts.
 
-#include <algorithm>
-#include <chrono>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <dlfcn.h>
-#include <map>
-#include <mutex>
-#include <string>
-#include <vector>
+#include "driver.hpp"
 
-typedef int Status;
-typedef uint64_t Address;
-typedef void (*Launcher)(void **, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, size_t);
-
-enum { OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, INVALID_DEVICE = 101, INVALID_IMAGE = 200,
-       INVALID_CONTEXT = 201, INVALID_HANDLE = 400, NOT_FOUND = 500, ILLEGAL_ADDRESS = 700, LAUNCH_RESOURCES = 701,
-       CAPTURE_UNSUPPORTED = 900 };
-
-namespace {
-
-const size_t ZONE = 256;
-const unsigned char RED = 0xA5, POISON = 0xDB;
-const size_t KEPT = size_t(64) << 20;
-
-struct Block { size_t size; int device; };
-struct Context { int device; };
-struct Function { Launcher run; const unsigned *sizes; std::string name; int shared; };
-struct Module { void *library; std::map<std::string, Function *> functions; };
-struct Params { Function *func; unsigned grid[3], block[3], shared; void **params; void **extra; void *kern; void *ctx; };
-struct Node { Node *origin; Function *func; unsigned grid[3], block[3], shared; std::vector<std::vector<char>> values; std::vector<void *> table; };
-struct Graph { std::vector<Node *> nodes; };
-struct Stream { int device; Graph *capture; };
-struct Event { int device; bool recorded; std::chrono::steady_clock::time_point at; };
-
-std::recursive_mutex guard;
-std::map<Address, Block> live;
-std::vector<std::pair<Address, Block>> freed;
-size_t freed_bytes = 0;
-size_t used[8];
-size_t limit = size_t(1) << 30;
-int devices = 2;
-long fail_allocation = -1;
-bool noop = false;
-long faults = 0;
-std::string fault_text;
-std::map<std::string, long> counts;
-std::map<std::string, long> costs;  // nanoseconds
-long passed = 0, done = 0;  // nanoseconds of the host; when the device has nothing left to do
-bool refuses_graphs = false;
-Context contexts[8];
-thread_local Context *current = nullptr;
-
-typedef std::lock_guard<std::recursive_mutex> Held;
-
-Status bad(Status code, const std::string &text) {
-    fault_text = text;
-    return code;
-}
-
-void report(const std::string &text) {
-    faults++;
-    fault_text = text;
-}
-
-bool filled(const unsigned char *from, size_t count, unsigned char with) {
-    for (size_t i = 0; i < count; i++)
-        if (from[i] != with) return false;
-    return true;
-}
-
-unsigned char *bytes(Address at) { return reinterpret_cast<unsigned char *>(at); }
-
-void check_zones(Address at, const Block &block) {
-    if (!filled(bytes(at) - ZONE, ZONE, RED)) report("written before a block of " + std::to_string(block.size) + " bytes");
-    if (!filled(bytes(at) + block.size, ZONE, RED)) report("written behind a block of " + std::to_string(block.size) + " bytes");
-}
-
-void release(size_t keep) {
-    while (!freed.empty() && freed_bytes > keep) {
-        Address at = freed.front().first;
-        Block block = freed.front().second;
-        if (!filled(bytes(at), block.size, POISON)) report("written after it was freed: " + std::to_string(block.size) + " bytes");
-        check_zones(at, block);
-        free(bytes(at) - ZONE);
-        freed_bytes -= block.size;
-        freed.erase(freed.begin());
-    }
-}
-
-bool inside(Address at, size_t count) {
-    if (!count) return true;
-    auto found = live.upper_bound(at);
-    if (found == live.begin()) return false;
-    --found;
-    return at + count <= found->first + found->second.size;
-}
-
-// Time passes by what calls cost the host and kernels the device, and by nothing else.
-void spend(const char *what) { passed += costs[what]; }
-void occupy(const char *what) { done = std::max(done, passed) + costs[what]; }
-void wait() { passed = std::max(passed, done); }
-
-Stream *capturing(void *stream) {
-    Stream *s = static_cast<Stream *>(stream);
-    return s && s->capture ? s : nullptr;
-}
-
-Node *record(Function *f, const unsigned *grid, const unsigned *block, unsigned shared, void **params) {
-    Node *node = new Node();
-    node->func = f;
-    memcpy(node->grid, grid, sizeof node->grid);
-    memcpy(node->block, block, sizeof node->block);
-    node->shared = shared;
-    for (int i = 0; f->sizes && f->sizes[i]; i++)
-        node->values.emplace_back(static_cast<char *>(params[i]), static_cast<char *>(params[i]) + f->sizes[i]);
-    for (auto &value : node->values) node->table.push_back(value.data());
-    return node;
-}
-
-Node *copy(Node *from) {
-    Node *made = record(from->func, from->grid, from->block, from->shared, from->table.data());
-    made->origin = from;
-    return made;
-}
-
-void drop(Graph *graph) {
-    for (Node *node : graph->nodes) delete node;
-    delete graph;
-}
-
-Status run(Function *f, const unsigned *grid, const unsigned *block, unsigned shared, void **params) {
-    Held hold(guard);
-    counts["launch"]++;
-    if (!noop) f->run(params, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared);
-    return OK;
-}
-
-}  // namespace
-
-#define NEED_CONTEXT if (!current) return bad(INVALID_CONTEXT, "no context is current")
+#define NEED_CONTEXT if (!current) return misuse(INVALID_CONTEXT, std::string(__func__) + ": no context is current")
+#define NEED_STREAM(name, handle)                                                                     \
+    NEED_CONTEXT;                                                                                     \
+    Held hold(guard);                                                                                 \
+    Stream *name = stream_of(handle);                                                                 \
+    if (!name) return misuse(INVALID_HANDLE, std::string(__func__) + ": no stream")
+#define NEED(kind, handle)                                                                            \
+    NEED_CONTEXT;                                                                                     \
+    Held hold(guard);                                                                                 \
+    if (!kind.count(handle)) return misuse(INVALID_HANDLE, std::string(__func__) + ": none of the " #kind)
 
 extern "C" {
 
@@ -156,6 +35,14 @@ void host_limit(size_t size) { limit = size; }
 void host_devices(int count) { devices = count; }
 void host_fail_allocation(long in) { fail_allocation = in; }
 void host_noop(int on) { noop = on; }
+void host_lazy(int on) { Held hold(guard); finish_all(); lazy = on; }
+// Work of a library that computes at once: what is in a stream of the current device is done first.
+void host_settle(void *stream) {
+    Held hold(guard);
+    Stream *s = current ? stream_of(stream) : nullptr;
+    if (s) finish(put(s, nullptr));
+    else report("a library works in no stream");
+}
 // What one call costs the host ("launch", "set", "graph launch"), or one kernel the device ("kernel", "graph kernel").
 void host_cost(const char *what, long nanoseconds) { Held hold(guard); costs[what] = nanoseconds; }
 double host_time() { Held hold(guard); return passed * 1e-9; }
@@ -167,18 +54,23 @@ long host_live_blocks() { Held hold(guard); return long(live.size()); }
 // How many faults have been found, all memory looked at now; the last one's text is in host_fault_text.
 long host_faults() {
     Held hold(guard);
+    finish_all();
     for (auto &one : live) check_zones(one.first, one.second);
     release(0);
     long found = faults;
     faults = 0;
     return found;
 }
-const char *host_fault_text() { return fault_text.c_str(); }
+const char *host_fault_text() { return reported.c_str(); }
 
 // -- devices ---------------------------------------------------------------------------------------------------------
-Status cuInit(unsigned flags) { return flags ? INVALID_VALUE : OK; }
+Status cuInit(unsigned flags) { initialized = initialized || !flags; return flags ? INVALID_VALUE : OK; }
 Status cuDriverGetVersion(int *out) { *out = 13000; return OK; }
-Status cuDeviceGetCount(int *out) { *out = devices; return OK; }
+Status cuDeviceGetCount(int *out) {
+    if (!initialized) return misuse(NOT_INITIALIZED, "cuInit was not called");
+    *out = devices;
+    return OK;
+}
 Status cuDeviceGet(int *out, int index) {
     if (index < 0 || index >= devices) return bad(INVALID_DEVICE, "no such device");
     *out = index;
@@ -201,9 +93,20 @@ Status cuDevicePrimaryCtxRetain(Context **out, int device) {
     *out = &contexts[device];
     return OK;
 }
-Status cuCtxSetCurrent(Context *context) { current = context; return OK; }
+Status cuCtxSetCurrent(Context *context) {
+    if (context && (context < contexts || context >= contexts + devices)) return misuse(INVALID_CONTEXT, "no context");
+    current = context;
+    return OK;
+}
 Status cuCtxGetCurrent(Context **out) { *out = current; return OK; }
-Status cuCtxSynchronize() { NEED_CONTEXT; wait(); counts["synchronize"]++; return OK; }
+Status cuCtxSynchronize() {
+    NEED_CONTEXT;
+    Held hold(guard);
+    finish_all();
+    wait();
+    counts["synchronize"]++;
+    return OK;
+}
 
 // -- memory ----------------------------------------------------------------------------------------------------------
 Status cuMemAlloc_v2(Address *out, size_t size) {
@@ -223,58 +126,101 @@ Status cuMemAlloc_v2(Address *out, size_t size) {
     counts["alloc"]++;
     return OK;
 }
+// The driver waits for the device before the memory is anybody else's; the double frees it when that has happened.
 Status cuMemFree_v2(Address at) {
+    NEED_CONTEXT;
     Held hold(guard);
     auto found = live.find(at);
-    if (found == live.end()) { report("freed what is no block, or twice"); return bad(INVALID_VALUE, "no such block"); }
+    if (found == live.end()) return misuse(INVALID_VALUE, "freed what is no block, or twice");
     Block block = found->second;
-    check_zones(at, block);
+    if (block.device != current->device) return misuse(INVALID_VALUE, "memory of another context");
     used[block.device] -= block.size;
     live.erase(found);
-    memset(bytes(at), POISON, block.size);
-    freed.push_back({at, block});
-    freed_bytes += block.size;
-    release(KEPT);
+    Work last(new Op{[=] {
+        check_zones(at, block);
+        memset(bytes(at), POISON, block.size);
+        freed.push_back({at, block});
+        freed_bytes += block.size;
+        release(KEPT);
+    }, {}, false});
+    for (auto &one : backlog)
+        if (!one->done) last->after.push_back(one);
+    if (last->after.empty()) finish(last);
+    else backlog.push_back(last);
     counts["free"]++;
     return OK;
 }
 Status cuMemAllocAsync(Address *out, size_t size, void *) { return cuMemAlloc_v2(out, size); }
 Status cuMemFreeAsync(Address at, void *) { return cuMemFree_v2(at); }
 Status cuMemHostAlloc(void **out, size_t size, unsigned) {
+    NEED_CONTEXT;
+    Held hold(guard);
     *out = malloc(size);
+    pinned[static_cast<char *>(*out)] = size;
     counts["pinned"]++;
     return *out ? OK : OUT_OF_MEMORY;
 }
-Status cuMemFreeHost(void *at) { free(at); counts["unpinned"]++; return OK; }
-
-#define COPY(what, device_side, to, from)                                                      \
-    NEED_CONTEXT;                                                                              \
-    Held hold(guard);                                                                          \
-    if (capturing(stream)) return bad(CAPTURE_UNSUPPORTED, "a copy in a captured stream");     \
-    if (device_side) return bad(ILLEGAL_ADDRESS, "a copy outside of the device's memory");     \
-    if (count) memmove(to, from, count);                                                       \
-    counts[what]++;                                                                            \
-    return OK
-
-Status cuMemcpyHtoDAsync_v2(Address to, const void *from, size_t count, void *stream) {
-    COPY("to device", !inside(to, count), bytes(to), from);
-}
-Status cuMemcpyDtoHAsync_v2(void *to, Address from, size_t count, void *stream) {
-    COPY("to host", !inside(from, count), to, bytes(from));
-}
-Status cuMemcpyDtoDAsync_v2(Address to, Address from, size_t count, void *stream) {
-    COPY("on device", !inside(to, count) || !inside(from, count), bytes(to), bytes(from));
-}
-Status cuMemcpyPeerAsync(Address to, void *, Address from, void *, size_t count, void *stream) {
-    COPY("between devices", !inside(to, count) || !inside(from, count), bytes(to), bytes(from));
-}
-Status cuMemsetD8Async(Address to, unsigned char value, size_t count, void *stream) {
+Status cuMemFreeHost(void *at) {
     NEED_CONTEXT;
     Held hold(guard);
-    if (capturing(stream)) return bad(CAPTURE_UNSUPPORTED, "a fill in a captured stream");
-    if (!inside(to, count)) return bad(ILLEGAL_ADDRESS, "a fill outside of the device's memory");
-    if (count) memset(bytes(to), value, count);
-    counts["set"]++;
+    auto found = pinned.find(static_cast<char *>(at));
+    if (found == pinned.end()) return misuse(INVALID_VALUE, "freed what is no page-locked memory");
+    for (auto &one : copies)
+        if (!one.work->done && one.host < found->first + found->second && found->first < one.host + one.count) {
+            report("page-locked memory freed while it is copied");
+            finish(one.work);
+        }
+    pinned.erase(found);
+    free(at);
+    counts["unpinned"]++;
+    return OK;
+}
+
+bool is_pinned(const void *at) {
+    const char *host = static_cast<const char *>(at);
+    auto found = pinned.upper_bound(host);
+    if (found == pinned.begin()) return false;
+    --found;
+    return host < found->first + found->second;
+}
+
+#define COPY(what, is_wrong)                                                                   \
+    NEED_STREAM(s, stream);                                                                    \
+    if (s->capture) return bad(CAPTURE_UNSUPPORTED, "a copy in a captured stream");            \
+    if (is_wrong) return bad(ILLEGAL_ADDRESS, "a copy outside of the device's memory");        \
+    counts[what]++
+
+// Memory that is not page-locked has been read when the call returns; the other kind is read when the copy runs.
+Status cuMemcpyHtoDAsync_v2(Address to, const void *from, size_t count, void *stream) {
+    COPY("to device", !inside(to, count));
+    const char *host = static_cast<const char *>(from);
+    if (is_pinned(from)) {
+        copies.push_back({put(s, [=] { memmove(bytes(to), host, count); }), host, count});
+    } else {
+        std::vector<char> staged(host, host + count);
+        put(s, [=] { memcpy(bytes(to), staged.data(), count); });
+    }
+    return OK;
+}
+Status cuMemcpyDtoHAsync_v2(void *to, Address from, size_t count, void *stream) {
+    COPY("to host", !inside(from, count));
+    Work made = put(s, [=] { memmove(to, bytes(from), count); });
+    if (is_pinned(to)) copies.push_back({made, static_cast<char *>(to), count});
+    return OK;
+}
+Status cuMemcpyDtoDAsync_v2(Address to, Address from, size_t count, void *stream) {
+    COPY("on device", !inside(to, count) || !inside(from, count));
+    put(s, [=] { memmove(bytes(to), bytes(from), count); });
+    return OK;
+}
+Status cuMemcpyPeerAsync(Address to, Context *, Address from, Context *, size_t count, void *stream) {
+    COPY("between devices", !inside(to, count) || !inside(from, count));
+    put(s, [=] { memmove(bytes(to), bytes(from), count); });
+    return OK;
+}
+Status cuMemsetD8Async(Address to, unsigned char value, size_t count, void *stream) {
+    COPY("set", !inside(to, count));
+    put(s, [=] { memset(bytes(to), value, count); });
     return OK;
 }
 Status cuMemGetInfo_v2(size_t *free_, size_t *total) {
@@ -285,6 +231,7 @@ Status cuMemGetInfo_v2(size_t *free_, size_t *total) {
     return OK;
 }
 Status cuPointerGetAttribute(void *out, int attribute, Address at) {
+    NEED_CONTEXT;
     Held hold(guard);
     auto found = live.upper_bound(at);
     if (found == live.begin()) return bad(INVALID_VALUE, "no device memory");
@@ -301,124 +248,210 @@ Status cuModuleLoadData(Module **out, const char *path) {
     NEED_CONTEXT;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library) return bad(INVALID_IMAGE, dlerror());
-    *out = new Module{library, {}};
+    Held hold(guard);
+    modules.insert(*out = new Module{library, current->device, {}});
     counts["module"]++;
     return OK;
 }
 Status cuModuleUnload(Module *module) {
-    for (auto &one : module->functions) delete one.second;
-    delete module;  // the library stays: the double's threads may still be inside its code
+    NEED(modules, module);
+    for (auto &one : module->functions)
+        if (one.second) one.second->unloaded = true;
+    modules.erase(module);
+    delete module;  // the library stays: what waits needs its code
     return OK;
 }
 Status cuModuleGetFunction(Function **out, Module *module, const char *name) {
-    Held hold(guard);
+    NEED(modules, module);
     Function *&found = module->functions[name];
     if (!found) {
         void *run = dlsym(module->library, (std::string("launch_") + name).c_str());
         if (!run) return bad(NOT_FOUND, std::string("no kernel ") + name);
-        void *sizes = dlsym(module->library, (std::string("sizes_") + name).c_str());
-        found = new Function{reinterpret_cast<Launcher>(run), sizes ? *static_cast<const unsigned **>(sizes) : nullptr, name,
-                             49152};
+        auto symbol = [&](const char *what) { return dlsym(module->library, (what + std::string(name)).c_str()); };
+        found = new Function{reinterpret_cast<Launcher>(run), *static_cast<const unsigned **>(symbol("sizes_")),
+                             *static_cast<const unsigned char **>(symbol("pointers_")),
+                             *static_cast<const unsigned *>(symbol("bound_")), name, 49152, module->device,
+                             false};
+        functions.insert(found);
     }
     *out = found;
     return OK;
 }
 Status cuFuncSetAttribute(Function *function, int attribute, int value) {
-    if (attribute == 8) function->shared = value;
+    NEED(functions, function);
+    if (attribute != 8 || value > 232448) return bad(INVALID_VALUE, "an attribute or a value that there is not");
+    function->shared = value;
     return OK;
 }
 Status cuFuncGetAttribute(int *out, int, Function *) { *out = 1024; return OK; }
 Status cuLaunchKernel(Function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                       unsigned shared, void *stream, void **params, void **) {
-    NEED_CONTEXT;
-    if (!gx || !gy || !gz || !bx || !by || !bz) return bad(INVALID_VALUE, "an empty grid or block");
-    if (size_t(bx) * by * bz > 1024 || gy > 65535 || gz > 65535) return bad(INVALID_VALUE, "a grid or block too large");
-    if (shared > unsigned(f->shared)) return bad(INVALID_VALUE, "more shared memory than was asked for");
+    NEED_STREAM(s, stream);
     const unsigned grid[3] = {gx, gy, gz}, block[3] = {bx, by, bz};
-    if (Stream *s = capturing(stream)) {
-        Held hold(guard);
-        s->capture->nodes.push_back(record(f, grid, block, shared, params));
+    Status code = check(f, grid, block, shared);
+    if (code) return code;
+    if (f->device != current->device || s->device != f->device)
+        return misuse(INVALID_HANDLE, "kernel " + f->name + ": the function or the stream is another device's");
+    auto node = record(f, grid, block, shared, params);
+    if (s->capture) {
+        s->capture->nodes.push_back(node);
         return OK;
     }
-    Held hold(guard);
     spend("launch");
     occupy("kernel");
-    return run(f, grid, block, shared, params);
+    counts["launch"]++;
+    if (!noop && has_memory(*node)) put(s, [=] { run(node); });
+    return OK;
 }
 
 // -- streams and events ----------------------------------------------------------------------------------------------
-Status cuStreamCreateWithPriority(Stream **out, unsigned, int) {
+Status cuStreamCreateWithPriority(Stream **out, unsigned flags, int) {
     NEED_CONTEXT;
-    *out = new Stream{current->device, nullptr};
+    Held hold(guard);
+    streams.insert(*out = new Stream{current->device, !flags, nullptr, nullptr});
     counts["stream"]++;
     return OK;
 }
-Status cuStreamDestroy_v2(Stream *stream) { delete stream; counts["stream"]--; return OK; }
-Status cuStreamSynchronize(Stream *) { wait(); counts["synchronize"]++; return OK; }
-Status cuStreamQuery(Stream *) { return OK; }
-Status cuStreamWaitEvent(Stream *, Event *, unsigned) { counts["wait"]++; return OK; }
-Status cuEventCreate(Event **out, unsigned) {
+Status cuStreamDestroy_v2(Stream *stream) {  // what is in it is done nevertheless
+    NEED(streams, stream);
+    streams.erase(stream);
+    delete stream;
+    counts["stream"]--;
+    return OK;
+}
+Status cuStreamSynchronize(void *stream) {
+    NEED_STREAM(s, stream);
+    if (s->capture) return bad(CAPTURE_UNSUPPORTED, "a wait for a captured stream");
+    finish(put(s, nullptr));
+    wait();
+    counts["synchronize"]++;
+    return OK;
+}
+Status cuStreamQuery(void *stream) {
+    NEED_STREAM(s, stream);
+    Work last = put(s, nullptr);
+    const bool waits = !last->done && !last->after.empty();
+    finish(last);  // so that whoever asks again and again comes to an end
+    return waits ? NOT_READY : OK;
+}
+Status cuStreamWaitEvent(void *stream, Event *event, unsigned) {
+    NEED_STREAM(s, stream);
+    if (!events.count(event)) return misuse(INVALID_HANDLE, "no event");
+    put(s, nullptr, event->work);
+    counts["wait"]++;
+    return OK;
+}
+Status cuEventCreate(Event **out, unsigned flags) {
     NEED_CONTEXT;
-    *out = new Event{current->device, false, {}};
+    Held hold(guard);
+    events.insert(*out = new Event{current->device, !(flags & 2), nullptr, nullptr});
     counts["event"]++;
     return OK;
 }
-Status cuEventRecord(Event *event, Stream *) {
-    event->recorded = true;
-    event->at = std::chrono::steady_clock::now();
+Status cuEventRecord(Event *event, void *stream) {
+    NEED_STREAM(s, stream);
+    if (!events.count(event)) return misuse(INVALID_HANDLE, "no event");
+    if (event->device != s->device) return misuse(INVALID_HANDLE, "an event of another device than the stream's");
+    auto at = std::make_shared<std::chrono::steady_clock::time_point>();
+    event->at = at;
+    event->work = put(s, [=] { *at = std::chrono::steady_clock::now(); });
     return OK;
 }
-Status cuEventQuery(Event *) { return OK; }
-Status cuEventSynchronize(Event *) { return OK; }
+Status cuEventQuery(Event *event) {
+    NEED(events, event);
+    const bool waits = event->work && !event->work->done;
+    if (waits) finish(event->work);
+    return waits ? NOT_READY : OK;
+}
+Status cuEventSynchronize(Event *event) {
+    NEED(events, event);
+    if (event->work) finish(event->work);
+    return OK;
+}
 Status cuEventElapsedTime(float *out, Event *from, Event *to) {
-    if (!from->recorded || !to->recorded) return bad(INVALID_HANDLE, "an event that was not recorded");
-    *out = std::chrono::duration<float, std::milli>(to->at - from->at).count();
+    NEED(events, from);
+    if (!events.count(to)) return misuse(INVALID_HANDLE, "no event");
+    if (!from->work || !to->work || !from->timed || !to->timed)
+        return bad(INVALID_HANDLE, "an event that was not recorded, or keeps no time");
+    if (!from->work->done || !to->work->done) return bad(NOT_READY, "an event that has not happened");
+    *out = std::chrono::duration<float, std::milli>(*to->at - *from->at).count();
     return OK;
 }
-Status cuEventDestroy_v2(Event *event) { delete event; counts["event"]--; return OK; }
+Status cuEventDestroy_v2(Event *event) {
+    NEED(events, event);
+    events.erase(event);
+    delete event;
+    counts["event"]--;
+    return OK;
+}
 
 // -- graphs ----------------------------------------------------------------------------------------------------------
-Status cuStreamIsCapturing(void *stream, int *out) { *out = capturing(stream) ? 1 : 0; return OK; }
+Status cuStreamIsCapturing(void *stream, int *out) {
+    NEED_STREAM(s, stream);
+    *out = s->capture ? 1 : 0;
+    return OK;
+}
 Status cuStreamBeginCapture_v2(Stream *stream, int) {
-    if (!stream) return bad(CAPTURE_UNSUPPORTED, "the default stream cannot be captured");
+    NEED_CONTEXT;
+    Held hold(guard);
+    if (!streams.count(stream)) return bad(CAPTURE_UNSUPPORTED, "the default stream cannot be captured");
     if (stream->capture) return bad(CAPTURE_UNSUPPORTED, "the stream is captured already");
     stream->capture = new Graph();
     return OK;
 }
 Status cuStreamEndCapture(Stream *stream, Graph **out) {
+    NEED_CONTEXT;
+    Held hold(guard);
     if (!capturing(stream)) return bad(CAPTURE_UNSUPPORTED, "the stream is not captured");
-    *out = stream->capture;
+    graphs.insert(*out = stream->capture);
     stream->capture = nullptr;
     return OK;
 }
-Status cuGraphCreate(Graph **out, unsigned) { *out = new Graph(); return OK; }
+Status cuGraphCreate(Graph **out, unsigned) {
+    NEED_CONTEXT;
+    Held hold(guard);
+    graphs.insert(*out = new Graph());
+    return OK;
+}
 Status cuGraphAddKernelNode_v2(Node **out, Graph *graph, Node *const *, size_t, const Params *params) {
-    graph->nodes.push_back(*out = record(params->func, params->grid, params->block, params->shared, params->params));
+    NEED(graphs, graph);
+    Status code = check(params->func, params->grid, params->block, params->shared);
+    if (code) return code;
+    graph->nodes.push_back(record(params->func, params->grid, params->block, params->shared, params->params));
+    *out = graph->nodes.back().get();
     return OK;
 }
 Status cuGraphInstantiateWithFlags(Graph **out, Graph *graph, unsigned long long) {
+    NEED(graphs, graph);
     if (refuses_graphs) return bad(OUT_OF_MEMORY, "a graph that had to fail");
-    *out = new Graph();  // its nodes remember which they were made of
-    for (Node *node : graph->nodes) (*out)->nodes.push_back(copy(node));
+    graphs.insert(*out = new Graph());  // its nodes remember which they were made of
+    for (auto &node : graph->nodes) (*out)->nodes.push_back(copy(node));
     counts["graph"]++;
     return OK;
 }
-Status cuGraphUpload(Graph *, Stream *) { return OK; }
-Status cuGraphLaunch(Graph *graph, Stream *stream) {
-    NEED_CONTEXT;
-    if (capturing(stream)) return bad(CAPTURE_UNSUPPORTED, "a graph in a captured stream");
-    Held hold(guard);
+Status cuGraphUpload(Graph *graph, void *stream) {
+    NEED_STREAM(s, stream);
+    return graphs.count(graph) && s ? OK : misuse(INVALID_HANDLE, "no graph");
+}
+Status cuGraphLaunch(Graph *graph, void *stream) {
+    NEED_STREAM(s, stream);
+    if (!graphs.count(graph)) return misuse(INVALID_HANDLE, "no graph");
+    if (s->capture) return bad(CAPTURE_UNSUPPORTED, "a graph in a captured stream");
     counts["graph launch"]++;
     spend("graph launch");
-    for (Node *node : graph->nodes) {
+    for (auto &node : graph->nodes) {
         occupy("graph kernel");
-        run(node->func, node->grid, node->block, node->shared, node->table.data());
+        counts["launch"]++;
+        if (s->device != node->func->device) return misuse(INVALID_HANDLE, "a graph of another device");
+        if (noop || !has_memory(*node)) continue;
+        put(s, [=] { run(node); });
     }
     return OK;
 }
 Status cuGraphGetNodes(Graph *graph, Node **out, size_t *count) {
+    NEED(graphs, graph);
     if (out)
-        for (size_t i = 0; i < *count && i < graph->nodes.size(); i++) out[i] = graph->nodes[i];
+        for (size_t i = 0; i < *count && i < graph->nodes.size(); i++) out[i] = graph->nodes[i].get();
     *count = graph->nodes.size();
     return OK;
 }
@@ -429,19 +462,31 @@ Status cuGraphKernelNodeGetParams_v2(Node *node, Params *out) {
     return OK;
 }
 Status cuGraphExecKernelNodeSetParams_v2(Graph *graph, Node *node, const Params *params) {
-    Held hold(guard);
+    NEED(graphs, graph);
+    Status code = check(params->func, params->grid, params->block, params->shared);
+    if (code) return code;
     spend("set");
-    for (Node *&mine : graph->nodes)
+    for (auto &mine : graph->nodes)
         if (mine->origin == node) {  // the node of the graph that this is an instance of
-            delete mine;
             mine = record(params->func, params->grid, params->block, params->shared, params->params);
             mine->origin = node;
             return OK;
         }
     return bad(INVALID_VALUE, "the node is none of this graph");
 }
-Status cuGraphExecDestroy(Graph *graph) { drop(graph); counts["graph"]--; return OK; }
-Status cuGraphDestroy(Graph *graph) { drop(graph); return OK; }
+Status cuGraphExecDestroy(Graph *graph) {
+    NEED(graphs, graph);
+    graphs.erase(graph);
+    delete graph;
+    counts["graph"]--;
+    return OK;
+}
+Status cuGraphDestroy(Graph *graph) {
+    NEED(graphs, graph);
+    graphs.erase(graph);
+    delete graph;
+    return OK;
+}
 
 // -- texts -----------------------------------------------------------------------------------------------------------
 Status cuGetErrorName(int code, const char **out) {
@@ -449,7 +494,7 @@ Status cuGetErrorName(int code, const char **out) {
         {INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE"}, {OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY"},
         {NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED"}, {INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE"},
         {INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE"}, {INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT"},
-        {INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE"}, {NOT_FOUND, "CUDA_ERROR_NOT_FOUND"},
+        {INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE"}, {NOT_FOUND, "CUDA_ERROR_NOT_FOUND"}, {NOT_READY, "CUDA_ERROR_NOT_READY"},
         {ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS"}, {LAUNCH_RESOURCES, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"},
         {CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"}};
     auto found = names.find(code);

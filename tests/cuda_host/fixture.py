@@ -15,6 +15,7 @@ def cuda():
         pytest.skip(why)
     library = host_library()
     library.host_faults()
+    library.host_lazy(1)
     with toolkit.use(host_toolkit(library)), td.config.override(cuda_caching=False):
         yield library
         load.unload()

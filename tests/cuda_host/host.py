@@ -1,5 +1,6 @@
 """The CUDA backend on the CPU: a test double of the driver, kernels run by the shim, NumPy in the place of cupy."""
 
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -7,11 +8,13 @@ import importlib
 import os
 import subprocess
 import tempfile
+import threading
 from pathlib import Path
 
 import numpy as np
 from tandem import lazy
-from tandem.backends.cuda import copies, driver, toolkit
+from tandem.backends.cuda import copies, driver, streams, toolkit
+from tandem.backends.cuda.devices import device_at
 
 from .build import COMPILER, FLAGS, HERE, host_text, missing
 
@@ -72,7 +75,8 @@ def _digest(text):
 def host_library():
     """The driver's double, compiled once for each version of its source."""
     source = HERE / "driver.cpp"
-    place = folder() / f"driver-{_digest(source.read_text())}.so"
+    text = source.read_text() + (HERE / "driver.hpp").read_text()
+    place = folder() / f"driver-{_digest(text)}.so"
     found = ctypes.CDLL(str(compiled(source, place, "-ldl")))
     for function in ("host_count", "host_faults", "host_live_blocks"):
         getattr(found, function).restype = ctypes.c_long
@@ -80,6 +84,7 @@ def host_library():
     found.host_time.restype = ctypes.c_double
     found.host_cost.argtypes = (ctypes.c_char_p, ctypes.c_long)
     found.host_limit.argtypes = (ctypes.c_size_t,)
+    found.host_settle.argtypes = (ctypes.c_void_p,)
     found.host_fail_allocation.argtypes = (ctypes.c_long,)
     found.host_fault_text.restype = ctypes.c_char_p
     return found
@@ -93,6 +98,7 @@ def host_blas():
     found.blas_calls.restype = found.blas_batched_calls.restype = ctypes.c_long
     found.blas_refuse.argtypes = ctypes.c_int, ctypes.c_long
     found.blas_last_stream.restype = ctypes.c_void_p
+    found.blas_driver(ctypes.cast(host_library().host_settle, ctypes.c_void_p))
     return found
 
 
@@ -101,8 +107,14 @@ class ArrayDouble:
 
     xp = strict.MODULE if strict else np
 
+    def __init__(self, library):
+        self.library, self.inside = library, threading.local()
+
     def view(self, array):
         """An array on an array's memory."""
+        at = getattr(self.inside, "index", None)
+        assert at == array.layout.index, f"cupy is used on {at}, and {array} lies elsewhere"
+        self.library.host_settle(streams.stream_at(at).handle)
         found = self.ndarray(array)
         return strict.Array(found) if strict else found
 
@@ -125,13 +137,20 @@ class ArrayDouble:
             found = strict.bare(found)
         return copies.to_device(np.asarray(found), index)
 
+    @contextlib.contextmanager
     def on(self, index):
-        """A context manager: what is computed, is computed on a device."""
-        return np.errstate(all="ignore")
+        """What is computed inside is computed on a device, at once, when what is in its stream has been done."""
+        device_at(index).make_current()
+        before, self.inside.index = getattr(self.inside, "index", None), index
+        try:
+            with np.errstate(all="ignore"):
+                yield
+        finally:
+            self.inside.index = before
 
 
 def host_toolkit(library=None):
     """What the backend stands on in tests."""
-    found = driver.Driver(library or host_library())
-    arrays = ArrayDouble()
+    library = library or host_library()
+    found, arrays = driver.Driver(library), ArrayDouble(library)
     return toolkit.Toolkit("host test double", found, module_image, lambda: arrays, blas=host_blas)

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -233,10 +234,21 @@ inline unsigned short bfloat_bits(float x) {
 
 inline char* dynamic_shared() { return tandem_host::dynamic_bytes.data() + (-(uintptr_t)tandem_host::dynamic_bytes.data() & 15); }
 
+// what the compiler calls for a misaligned access (-fsanitize=alignment)
+extern "C" void __ubsan_handle_type_mismatch_v1(void*, void* at) {
+    std::fprintf(stderr, "a kernel's access to %p is misaligned\n", at);
+    std::abort();
+}
+
 namespace tandem_host {
-// the sizes of a kernel's parameters, 0 at the end: a captured graph copies them
+// the sizes of a kernel's parameters, 0 at the end: a launch copies them
 template <class... A> const unsigned* sizes_of(void (*)(A...)) {
     static const unsigned found[] = {(unsigned)sizeof(A)..., 0};
+    return found;
+}
+
+template <class... A> const unsigned char* pointers_of(void (*)(A...)) {
+    static const unsigned char found[] = {(unsigned char)std::is_pointer_v<A>..., 0};
     return found;
 }
 
@@ -253,8 +265,10 @@ void launch(void (*kernel)(A...), void** params, Dim3 grid, Dim3 block, size_t s
 }
 }
 
-#define TANDEM_LAUNCH(name)                                                                                       \
+#define TANDEM_LAUNCH(name, bound)                                                                                \
     extern "C" { const unsigned* sizes_##name = tandem_host::sizes_of(name); }                                    \
+    extern "C" { const unsigned char* pointers_##name = tandem_host::pointers_of(name); }                         \
+    extern "C" { extern const unsigned bound_##name = bound; }                                                    \
     extern "C" void launch_##name(void** params, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, \
                                   unsigned bz, size_t shared) {                                                   \
         const auto go = [&]<class... A>(void (*kernel)(A...)) {                                                   \
