@@ -13,6 +13,7 @@ import tandem as td
 from cuda_host.fixture import cuda  # noqa: F401
 from cuda_jit_harness import linked, native, on_cpu, random
 from tandem import errors
+from tandem.backends.cuda.devices import device_at
 from tandem.backends.cuda.graphs import QUEUE
 
 pytestmark = pytest.mark.usefixtures("cuda")
@@ -203,3 +204,18 @@ def test_forward_passes_that_are_recorded():
     assert record.hits == hits + 1
     assert g(w).requires_grad
     assert record.hits == hits + 1
+
+
+@native
+def test_calls_on_the_cpu_leave_the_device():
+    host, x = td.ones(5), random(5)
+    f = td.jit(lambda x: td.exp(x) * 2)
+    for given in (host, x):
+        for _ in range(40):
+            f(given)
+    device_at(1).make_current()
+    driver, other = device_at(1).driver, device_at(1).context
+    f(host)
+    assert driver.get("cuCtxGetCurrent", ctypes.c_void_p) == other
+    f(x)
+    assert driver.get("cuCtxGetCurrent", ctypes.c_void_p) == device_at(0).context

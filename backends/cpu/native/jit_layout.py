@@ -57,5 +57,5 @@ SMALL_INTEGER = 2**31  # beyond, Python computes
 
 # The frame
 F_GLOBALS, F_FLAGS, F_PROGRAM, F_BUFFERS, F_SCALARS = 0, 8, 16, 24, 32
-F_HELD, F_COUNT, F_STREAM, F_SIZE = 40, 48, 56, 64
+F_HELD, F_COUNT, F_DEVICE, F_STREAM, F_SIZE = 40, 48, 56, 64, 72  # the stream once it has been asked for
 INLINE_WORDS = 384

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .dsl import (
     NULL,
+    call_ptr,
     extern,
     extern_object,
     f64,
@@ -47,6 +48,7 @@ from .jit_layout import (
     E_ITEM,
     F_BUFFERS,
     F_COUNT,
+    F_DEVICE,
     F_FLAGS,
     F_GLOBALS,
     F_HELD,
@@ -71,6 +73,8 @@ from .jit_layout import (
     S_EXTERNALS,
     SMALL_INTEGER,
     STREAM_POOL,
+    V_DEVICE,
+    V_READY,
 )
 from .layout import (
     ALIGNED,
@@ -87,6 +91,7 @@ from .layout import (
     TUPLE_ITEMS,
 )
 from .rt_base import (
+    G_NOTE,
     NO_GRAD,
     T_KEYS,
     Py_True,
@@ -306,7 +311,10 @@ def device_matches(frame: ptr, x: ptr, wanted: ptr) -> bool:
     buffer = load_ptr(data, load_i64(wanted, C_BUFFER_AT))
     if load_ptr(data, load_i64(wanted, C_LAYOUT_AT)) != load_ptr(wanted, C_LAYOUT):
         return False
-    if load_ptr(buffer, load_i64(wanted, C_POOL_AT)) != load_ptr(load_ptr(frame, F_STREAM), STREAM_POOL):
+    stream = stream_of(frame)
+    if unlikely(stream == NULL):
+        return False
+    if load_ptr(buffer, load_i64(wanted, C_POOL_AT)) != load_ptr(stream, STREAM_POOL):
         return False
     address = PyLong_AsUnsignedLongLongMask(load_ptr(data, load_i64(wanted, C_PTR_AT)))
     if (address & DEVICE_ALIGNED) != 0:
@@ -315,6 +323,19 @@ def device_matches(frame: ptr, x: ptr, wanted: ptr) -> bool:
     hold(frame, data)
     store_i64(load_ptr(frame, F_BUFFERS), load_i64(wanted, C_AT) * 8, address)
     return True
+
+
+@native
+def stream_of(frame: ptr) -> ptr:
+    """The record of the thread's current stream, its device being current; NULL where Python has to answer."""
+    found = load_ptr(frame, F_STREAM)
+    if (
+        found == NULL and load_ptr(load_ptr(frame, F_GLOBALS), G_NOTE) == NULL
+    ):  # else new tensors are to be noted
+        device = load_ptr(frame, F_DEVICE)
+        found = call_ptr(load_ptr(device, V_READY), load_ptr(device, V_DEVICE))
+        store_ptr(frame, F_STREAM, found)
+    return found
 
 
 @native

@@ -30,6 +30,7 @@ from .dsl import (
 from .jit_layout import (
     F_BUFFERS,
     F_COUNT,
+    F_DEVICE,
     F_FLAGS,
     F_GLOBALS,
     F_HELD,
@@ -67,7 +68,6 @@ from .jit_layout import (
     STREAM_HANDLE,
     V_BLOCK,
     V_DEVICE,
-    V_READY,
     V_RESULT,
     V_RESULTS,
     V_SCRATCH,
@@ -81,7 +81,6 @@ from .layout import (
 from .rt_base import (
     ARGS_MASK,
     D_GLOBALS,
-    G_NOTE,
     NO_GRAD,
     PLAIN,
     PyErr_Occurred,
@@ -96,6 +95,7 @@ from .rt_guards import (
     guards_hold,
     keep,
     release,
+    stream_of,
 )
 from .rt_memory import (
     new_array,
@@ -157,11 +157,6 @@ def attempt(g: ptr, spec: ptr, flags: i64, args: ptr, positional: i64, kwnames: 
     for i in range(named):
         if load_ptr(kwnames, TUPLE_ITEMS + i * 8) != load_ptr(load_ptr(spec, S_NAMES), i * 8):
             return ptr(-1)
-    stream: ptr = NULL
-    if unlikely(load_ptr(spec, S_DEVICE) != NULL):
-        stream = stream_of(g, load_ptr(spec, S_DEVICE))
-        if stream == NULL:
-            return ptr(-1)
     words = load_i64(spec, S_BUFFERS) + load_i64(spec, S_SCALARS) + load_i64(spec, S_HELD)
     small = stack(INLINE_WORDS * 8)
     memory = small
@@ -177,7 +172,8 @@ def attempt(g: ptr, spec: ptr, flags: i64, args: ptr, positional: i64, kwnames: 
     store_ptr(frame, F_SCALARS, memory + load_i64(spec, S_BUFFERS) * 8)
     store_ptr(frame, F_HELD, memory + (load_i64(spec, S_BUFFERS) + load_i64(spec, S_SCALARS)) * 8)
     store_i64(frame, F_COUNT, 0)
-    store_ptr(frame, F_STREAM, stream)
+    store_ptr(frame, F_DEVICE, load_ptr(spec, S_DEVICE))
+    store_ptr(frame, F_STREAM, NULL)
     result = ptr(-1)
     if likely(guards_hold(frame, spec, args)):
         store_i64(spec, S_HITS, load_i64(spec, S_HITS) + 1)
@@ -186,14 +182,6 @@ def attempt(g: ptr, spec: ptr, flags: i64, args: ptr, positional: i64, kwnames: 
     if unlikely(words > INLINE_WORDS):
         PyMem_RawFree(memory)
     return result
-
-
-@native
-def stream_of(g: ptr, device: ptr) -> ptr:
-    """The record of the thread's stream, its device being current; NULL where Python has to answer."""
-    if unlikely(load_ptr(g, G_NOTE) != NULL):  # new tensors are to be noted
-        return NULL
-    return call_ptr(load_ptr(device, V_READY), load_ptr(device, V_DEVICE))
 
 
 @native
@@ -226,7 +214,9 @@ def run(frame: ptr, spec: ptr) -> ptr:
 @native
 def run_on_device(frame: ptr, spec: ptr) -> ptr:
     """Make the results, put the code's work into the thread's stream, build the result; -1 if Python has to answer."""
-    device, stream = load_ptr(spec, S_DEVICE), load_ptr(frame, F_STREAM)
+    device, stream = load_ptr(frame, F_DEVICE), stream_of(frame)
+    if unlikely(stream == NULL):
+        return missed(spec)
     first, at = load_i64(frame, F_COUNT), load_i64(spec, S_WORKSPACE_AT)
     buffers = load_ptr(frame, F_BUFFERS)
     if unlikely(not made_on_device(frame, spec, device, stream)):
