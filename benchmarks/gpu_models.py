@@ -109,9 +109,10 @@ def block(names: Names) -> Callable[..., Any]:
     return loss
 
 
-def block_arguments(seed: int = 0) -> tuple[Tree, Any, Any]:
-    rng = np.random.default_rng(seed)
-    c, vocabulary = 512, 1024
+def block_arguments(
+    seed: int = 0, batch: int = 8, length: int = 128, width: int = 512, vocabulary: int = 1024
+) -> tuple[Tree, Any, Any]:
+    rng, c = np.random.default_rng(seed), width
     shapes = {"up": (c, 4 * c), "down": (4 * c, c), "out": (c, vocabulary)} | dict.fromkeys("qkvo", (c, c))
     params = {name: rng.standard_normal(s).astype("f4") / s[0] ** 0.5 for name, s in shapes.items()}
     params |= {
@@ -120,7 +121,8 @@ def block_arguments(seed: int = 0) -> tuple[Tree, Any, Any]:
         "b1": np.zeros(c, "f4"),
         "b2": np.zeros(c, "f4"),
     }
-    return params, rng.standard_normal((8, 128, c)).astype("f4"), rng.integers(0, vocabulary, (8, 128))
+    x, y = rng.standard_normal((batch, length, c)), rng.integers(0, vocabulary, (batch, length))
+    return params, x.astype("f4"), y
 
 
 MODELS = {"digits": (digits, digits_arguments), "GPT block": (block, block_arguments)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import statistics
 import time
 from collections.abc import Callable
@@ -14,6 +15,13 @@ from tandem import lazy
 from tandem.backends.cuda import copies
 
 Run = Callable[[], Any]
+Time = float | str | None  # seconds; why a peer has none; None: it has no GPU here
+SIZES: dict[str, Any] = {
+    "elements": 1 << 28,
+    "softmax": (8192, 8192),
+    "layer_norm": (16384, 4096),
+    "matmul": 8192,
+}
 
 
 class Finding(NamedTuple):
@@ -23,7 +31,7 @@ class Finding(NamedTuple):
         what: the row.
         beside: with what it is compared.
         value: the ratio; None where it could not be measured.
-        bound: what the ratio has to be.
+        bound: what the ratio has to be; None where the row has failed.
         at_least: whether the bound is a lower one.
         note: the times.
     """
@@ -31,14 +39,14 @@ class Finding(NamedTuple):
     what: str
     beside: str
     value: float | None
-    bound: float
+    bound: float | None
     at_least: bool
     note: str = ""
 
     @property
     def kept(self) -> bool | None:
         """Whether the bound is kept; None where nothing could be measured."""
-        if self.value is None:
+        if self.value is None or self.bound is None:
             return None
         return self.value >= self.bound if self.at_least else self.value <= self.bound
 
@@ -101,6 +109,11 @@ def jax_peer() -> Peer | None:
     return Peer(jax.numpy.asarray, jax.jit, lambda: jax.block_until_ready(jax.numpy.zeros(1) + 1))
 
 
+def cupy_peer() -> Peer:
+    cupy = lazy.module("cupy")
+    return Peer(cupy.asarray, lambda f: f, lambda: cupy.cuda.Device().synchronize())
+
+
 def wait() -> None:
     td.synchronize("cuda")
 
@@ -109,17 +122,27 @@ def cuda(array: Any) -> Any:
     return td.asarray(array, device="cuda")
 
 
-def compare(what: str, name: str, ours: float, theirs: float | None, bound: float) -> Finding:
+def of_peer(peer: Peer | None, run: Callable[[Peer], float]) -> Time:
+    """A peer's time; where it fails, why: the row is about tandem."""
+    try:
+        return None if peer is None else run(peer)
+    except Exception as fault:
+        return f"{type(fault).__name__}: {fault}".splitlines()[0]
+
+
+def compare(what: str, name: str, ours: float, theirs: Time, bound: float) -> Finding:
     """Our time as a multiple of theirs."""
-    if theirs is None:
-        return Finding(what, name, None, bound, False, f"tandem {ours * 1e6:.1f} us; {name} has no GPU here")
+    if not isinstance(theirs, float):
+        why = f"{name} has no GPU here" if theirs is None else f"{name} failed: {theirs}"
+        return Finding(what, name, None, bound, False, f"tandem {ours * 1e6:.1f} us; {why}")
     note = f"tandem {ours * 1e6:.1f} us, {name} {theirs * 1e6:.1f} us"
     return Finding(what, name, ours / theirs, bound, False, note)
 
 
 # -- bandwidth ---------------------------------------------------------------------------------------------------------
-def copy_bandwidth(size: int = 1 << 28) -> float:
+def copy_bandwidth() -> float:
     """Bytes read and written each second by the driver's copy of one large array to another."""
+    size = SIZES["elements"]
     source, target = td.ones(size, device="cuda"), td.empty(size, device="cuda")
     return 8 * size / seconds(lambda: copies.copy_bytes(target._data.ptr, source._data), wait)
 
@@ -130,10 +153,17 @@ def share(what: str, run: Run, nbytes: int, bandwidth: float, bound: float) -> t
     return Finding(what, "copy bandwidth", nbytes / took / bandwidth, bound, True, note), took
 
 
-def fused_gelu(bandwidth: float, size: int = 1 << 28) -> list[Finding]:
-    x, w, b = (td.ones(size, device="cuda") * s for s in (0.5, 2.0, 0.1))
+def fused_gelu(bandwidth: float) -> list[Finding]:
+    """``w`` and ``b`` as numbers on the device, and as long as ``x``."""
+    size = SIZES["elements"]
+    x = cuda(np.float32(0.5)) * td.ones(size, device="cuda")
     f = td.jit(lambda x, w, b: td.gelu(x * w + b))
-    return [share(f"gelu(x*w+b), {size} float32", lambda: f(x, w, b), 16 * size, bandwidth, 0.9)[0]]
+    found = []
+    for shape, nbytes in (((), 8 * size), ((size,), 16 * size)):
+        w, b = (td.full(shape, s, dtype=td.float32, device="cuda") for s in (2.0, 0.1))
+        what = f"gelu(x*w+b), {size} float32, w and b of shape {shape}"
+        found.append(share(what, lambda w=w, b=b: f(x, w, b), nbytes, bandwidth, 0.9)[0])  # type: ignore[misc]
+    return found
 
 
 def rows_of_a_matrix(
@@ -145,14 +175,16 @@ def rows_of_a_matrix(
     f = td.jit(ours)
     nbytes = 2 * array.size * (4 if dtype == "float32" else 2)
     found, took = share(f"{what}, {dtype}", lambda: f(x), nbytes, bandwidth, 0.8)
-    times: dict[str, float | None] = {"torch.compile": None, "jax.jit": None}
-    torch, jax = torch_peer(), jax_peer()
-    if torch is not None:
-        y, g = torch.array(array).to(getattr(lazy.module("torch"), dtype)), torch.compiled(torchs)
-        times["torch.compile"] = seconds(lambda: g(y), torch.wait)
-    if jax is not None:
-        z, h = jax.array(array).astype(dtype), jax.compiled(jaxs)
-        times["jax.jit"] = seconds(lambda: h(z), jax.wait)
+
+    def of_torch(peer: Peer) -> float:
+        y, g = peer.array(array).to(getattr(lazy.module("torch"), dtype)), peer.compiled(torchs)
+        return seconds(lambda: g(y), peer.wait)
+
+    def of_jax(peer: Peer) -> float:
+        y, g = peer.array(array).astype(dtype), peer.compiled(jaxs)
+        return seconds(lambda: g(y), peer.wait)
+
+    times = {"torch.compile": of_peer(torch_peer(), of_torch), "jax.jit": of_peer(jax_peer(), of_jax)}
     return [found, *(compare(found.what, name, took, other, 1.0) for name, other in times.items())]
 
 
@@ -162,7 +194,10 @@ def softmax(bandwidth: float) -> list[Finding]:
         lambda x: lazy.module("torch").softmax(x, -1),
         lambda x: lazy.module("jax").nn.softmax(x),
     )
-    return rows_of_a_matrix("softmax 8192x8192", (8192, 8192), "float32", bandwidth, *functions)
+    found, shape = [], SIZES["softmax"]
+    for dtype in ("float32", "bfloat16"):
+        found += rows_of_a_matrix(f"softmax {shape[0]}x{shape[1]}", shape, dtype, bandwidth, *functions)
+    return found
 
 
 def _jax_norm(x: Any) -> Any:
@@ -173,30 +208,33 @@ def _jax_norm(x: Any) -> Any:
 
 
 def layer_norm(bandwidth: float) -> list[Finding]:
+    rows, columns = SIZES["layer_norm"]
     functions = (
-        lambda x: td.layer_norm(x, (4096,)),
-        lambda x: lazy.module("torch").nn.functional.layer_norm(x, (4096,)),
+        lambda x: td.layer_norm(x, (columns,)),
+        lambda x: lazy.module("torch").nn.functional.layer_norm(x, (columns,)),
         _jax_norm,
     )
-    found = []
+    found, what = [], f"layer_norm {rows}x{columns}"
     for dtype in ("float32", "bfloat16"):
-        found += rows_of_a_matrix("layer_norm 16384x4096", (16384, 4096), dtype, bandwidth, *functions)
+        found += rows_of_a_matrix(what, (rows, columns), dtype, bandwidth, *functions)
     return found
 
 
 # -- products ----------------------------------------------------------------------------------------------------------
-def matmul(size: int = 8192) -> list[Finding]:
-    found = []
+def matmul() -> list[Finding]:
+    found, size = [], SIZES["matmul"]
     array = np.random.default_rng(0).standard_normal((size, size)).astype("f4")
-    torch = torch_peer()
     for dtype in ("bfloat16", "float32"):
         x = cuda(array).astype(getattr(td, dtype))
         f = td.jit(lambda x: x @ x)
-        ours, theirs = seconds(lambda f=f, x=x: f(x), wait), None
-        if torch is not None:
-            y = torch.array(array).to(getattr(lazy.module("torch"), dtype))
-            theirs = seconds(lambda y=y: y @ y, torch.wait)
-        speed = None if theirs is None else theirs / ours
+        ours = seconds(lambda f=f, x=x: f(x), wait)
+
+        def of_torch(peer: Peer, dtype: str = dtype) -> float:
+            y = peer.array(array).to(getattr(lazy.module("torch"), dtype))
+            return seconds(lambda: y @ y, peer.wait)
+
+        theirs = of_peer(torch_peer(), of_torch)
+        speed = theirs / ours if isinstance(theirs, float) else None
         note = f"{2 * size**3 / ours / 1e12:.0f} TFLOP/s; " + compare("", "PyTorch", ours, theirs, 1).note
         found.append(Finding(f"matmul {size}^3, {dtype}: speed", "PyTorch", speed, 0.97, True, note))
     return found
@@ -216,31 +254,35 @@ def jitted_chain() -> list[Finding]:
     array = np.linspace(0.1, 1.0, 16, dtype="f4")
     what, f, x = "jitted 30-op chain on 16 elements: host time", td.jit(chain(td.tanh)), cuda(array)
     ours = host_seconds(lambda: f(x, x), wait)
-    times: dict[str, float | None] = {"jax.jit": None, "torch.compile with CUDA graphs": None}
-    jax, torch = jax_peer(), torch_peer()
-    if jax is not None:
-        g, y = jax.compiled(chain(lazy.module("jax.numpy").tanh)), jax.array(array)
-        times["jax.jit"] = host_seconds(lambda: g(y, y), jax.wait)
-    if torch is not None:
-        h = lazy.module("torch").compile(chain(lazy.module("torch").tanh), mode="reduce-overhead")
-        z = torch.array(array)
-        times["torch.compile with CUDA graphs"] = host_seconds(lambda: h(z, z), torch.wait)
-    bounds = {"jax.jit": 0.3, "torch.compile with CUDA graphs": 0.5}
-    return [compare(what, name, ours, other, bounds[name]) for name, other in times.items()]
+
+    def of_jax(peer: Peer) -> float:
+        g, y = peer.compiled(chain(lazy.module("jax.numpy").tanh)), peer.array(array)
+        return host_seconds(lambda: g(y, y), peer.wait)
+
+    def of_torch(peer: Peer) -> float:
+        g = lazy.module("torch").compile(chain(lazy.module("torch").tanh), mode="reduce-overhead")
+        y = peer.array(array)
+        return host_seconds(lambda: g(y, y), peer.wait)
+
+    return [
+        compare(what, "jax.jit", ours, of_peer(jax_peer(), of_jax), 0.3),
+        compare(what, "torch.compile with CUDA graphs", ours, of_peer(torch_peer(), of_torch), 0.5),
+    ]
 
 
 def eager_add() -> list[Finding]:
     array = np.ones(16, "f4")
     what, x = "eager add on 16 elements: host time", cuda(array)
     ours = host_seconds(lambda: x + x, wait)
-    cupy, torch = lazy.module("cupy"), torch_peer()
-    y = cupy.asarray(array)
-    found = [compare(what, "cupy", ours, host_seconds(lambda: y + y, cupy.cuda.Device().synchronize), 0.5)]
-    theirs = None
-    if torch is not None:
-        z = torch.array(array)
-        theirs = host_seconds(lambda: z + z, torch.wait)
-    return [compare(what, "PyTorch", ours, theirs, 1.0), *found]
+
+    def of_both(peer: Peer) -> float:
+        y = peer.array(array)
+        return host_seconds(lambda: y + y, peer.wait)
+
+    return [
+        compare(what, "PyTorch", ours, of_peer(torch_peer(), of_both), 1.0),
+        compare(what, "cupy", ours, of_peer(cupy_peer(), of_both), 0.5),
+    ]
 
 
 # -- models ------------------------------------------------------------------------------------------------------------
@@ -259,12 +301,16 @@ def model(name: str) -> list[Finding]:
     pairs = zip([value, *leaves(slopes)], [want, *leaves(exact)], strict=True)
     wrong = max(_distance(a.to("cpu").numpy(), b.numpy()) for a, b in pairs)
     right = Finding(f"{name}, forward and backward: largest error", "the CPU", wrong, 2e-3, False)
-    ours, theirs = seconds(lambda: f(*there), wait), None
-    jax = jax_peer()
-    if jax is not None:
-        g = jax.compiled(lazy.module("jax").value_and_grad(make(gpu_models.jax_names())))
-        others = lazy.module("jax").tree.map(jax.array, given)
-        theirs = seconds(lambda: g(*others), jax.wait)
+    ours = seconds(lambda: f(*there), wait)
+
+    def of_jax(peer: Peer) -> float:
+        jax = lazy.module("jax")
+        with jax.default_matmul_precision("float32"):  # no TF32, as in tandem
+            g = peer.compiled(jax.value_and_grad(make(gpu_models.jax_names())))
+            others = jax.tree.map(peer.array, given)
+            return seconds(lambda: g(*others), peer.wait)
+
+    theirs = of_peer(jax_peer(), of_jax)
     return [right, compare(f"{name}, forward and backward", "jax.jit", ours, theirs, 1.0)]
 
 
@@ -274,11 +320,11 @@ def _distance(one: Any, other: Any) -> float:
 
 def findings() -> list[Finding]:
     """All rows; one that fails does not hide the others."""
-    bandwidth = copy_bandwidth()
+    bandwidth = functools.cache(copy_bandwidth)
     rows: dict[str, Callable[[], list[Finding]]] = {
-        "gelu(x*w+b)": lambda: fused_gelu(bandwidth),
-        "softmax": lambda: softmax(bandwidth),
-        "layer_norm": lambda: layer_norm(bandwidth),
+        "gelu(x*w+b)": lambda: fused_gelu(bandwidth()),
+        "softmax": lambda: softmax(bandwidth()),
+        "layer_norm": lambda: layer_norm(bandwidth()),
         "matmul": matmul,
         "jitted 30-op chain": jitted_chain,
         "eager add": eager_add,
@@ -290,5 +336,6 @@ def findings() -> list[Finding]:
             found += measure()
         except Exception as fault:
             text = f"{type(fault).__name__}: {fault}".splitlines()[0]
-            found.append(Finding(name, "failed", None, float("nan"), False, text))
+            found.append(Finding(name, "failed", None, None, False, text))
+        td.cuda.empty_cache()
     return found
