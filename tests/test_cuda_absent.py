@@ -36,6 +36,25 @@ class Empty(Driver):
     def __getattr__(self, name): return lambda *args: None
 toolkit.open_library, toolkit.Driver = lambda: None, Empty
 """
+# A driver library with one GPU, whose cuInit gives a status.
+DRIVER = """
+import ctypes, tandem.backends.cuda.toolkit as toolkit
+class Library:
+    def __getattr__(self, name):
+        def function(*args):
+            if name == "cuInit":
+                return {code}
+            if name.startswith("cuGetError"):
+                return 1
+            ctypes.c_int.from_address(args[0]).value = 1
+            return 0
+        return function
+toolkit.open_library = Library
+"""
+CUPY = """
+import sys
+sys.path.insert(0, {folder!r})
+"""
 
 
 def message_of(setup, call="td.zeros(2, device='cuda')"):
@@ -88,6 +107,44 @@ def test_the_gpu_is_missing():
     said = message_of(NO_GPU)
     assert "there is no GPU" in said
     assert "NVIDIA driver" not in said
+
+
+@pytest.mark.parametrize("code", [34, 100, 803, 999])
+def test_the_driver_refuses(code):
+    """A stub, no GPU to be seen (``CUDA_VISIBLE_DEVICES=``), parts of two drivers, and what nobody knows."""
+    said = message_of(DRIVER.format(code=code))
+    assert f"there is no usable GPU (cuInit: unknown error {code}" in said
+    assert 'pip install "tandem-dispatch[cuda]"' in said
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("raise ImportError('libcudart.so.13: no such file')", "cannot be imported (libcudart.so.13"),
+        ("raise RuntimeError('two of them')", "cannot be imported (two of them)"),
+        (
+            "class cuda:\n  class runtime:\n    def getDeviceCount():\n      raise RuntimeError('driver too old')",
+            "cupy cannot use the driver (driver too old)",
+        ),
+    ],
+)
+def test_cupy_cannot_be_used(tmp_path, text, words):
+    (tmp_path / "cupy").mkdir()
+    (tmp_path / "cupy" / "__init__.py").write_text(text)
+    said = message_of(CUPY.format(folder=str(tmp_path)) + DRIVER.format(code=0))
+    assert words in said
+    assert 'pip install "tandem-dispatch[cuda]"' in said
+
+
+def test_the_driver_lacks_a_function():
+    call = "toolkit.Driver(object()).function('cuGraphLaunch')"
+    run = subprocess.run(
+        [sys.executable, "-c", f"import tandem.backends.cuda.toolkit as toolkit\n{call}"],
+        capture_output=True,
+        text=True,
+        cwd="/",
+    )
+    assert "CudaError: the NVIDIA driver has no cuGraphLaunch; install one for CUDA 12" in run.stderr
 
 
 def test_several_are_missing():
