@@ -27,10 +27,12 @@ def cost(root: Expr) -> int:
     return sum(0 if e.op in _FREE else _COST.get(e.op, 1 if e.op in _LIGHT else 16) for e in order(root))
 
 
-def number(value: bool | int | float, dtype: DType) -> Expr:
+def number(value: bool | int | float | complex, dtype: DType) -> Expr:
     """A Python number as a constant of ``dtype``, converted as NumPy does it."""
     if isinstance(value, bool):
         return cast(const(value, dt.bool_), dtype)
+    if isinstance(value, complex):
+        return cast(const(value, dtype if dtype.kind == "c" else dt.complex128), dtype)
     if dtype.kind == "f" or (dtype.is_integer and isinstance(value, int)):
         return const(value, dtype)
     return cast(const(value, dt.int64 if isinstance(value, int) else dt.float64), dtype)
@@ -58,6 +60,8 @@ def operand_types(node: Node) -> tuple[DType, ...]:
 def _own_type(argument: Any) -> DType:
     if isinstance(argument, Value):
         return argument.spec.dtype
+    if isinstance(argument, complex):
+        return dt.complex128
     return dt.bool_ if isinstance(argument, bool) else dt.int64 if isinstance(argument, int) else dt.float64
 
 
@@ -99,4 +103,7 @@ def unreduced_expr(node: Node, operand: Expr) -> Expr:
     out = node.outputs[0].spec.dtype
     if node.op.decl.reduce in ("argmax", "argmin"):
         return const(0, out)
-    return cast(reduction_operand(node, operand), out)
+    typed = reduction_operand(node, operand)
+    if node.op.decl.reduce == "prod" and typed.dtype.kind == "c":
+        typed = const(1, typed.dtype) * typed  # the factor of NumPy, whose imaginary zero infinities meet
+    return cast(typed, out)

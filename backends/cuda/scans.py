@@ -17,8 +17,7 @@ from .casting import contiguous, copied
 from .emit.eager_scans import CHUNK, write_scan
 from .emit.kernel import CudaKernel
 from .emit.plan import COLUMNS, ENOUGH_BLOCKS, FULL_BLOCKS
-from .emit.types import CTYPE
-from .folds import BLOCKS, MOST_PLANS, Sizes, by_library
+from .folds import BLOCKS, MOST_PLANS, Sizes
 from .launching import Launch
 from .memory import allocate
 from .tensor import CudaTensor, cuda_tensor
@@ -140,8 +139,6 @@ def scan_kernel(op: Operator) -> Callable[..., CudaTensor]:
     def kernel(self: CudaTensor, axis: int | None = None, *, dtype: DType | None = None) -> Any:
         spec = decl.meta(self, axis, dtype=dtype)
         data = self._data
-        if data.dtype not in CTYPE or spec.dtype not in CTYPE:
-            return by_library(f"cum{decl.reduce}", self, spec, axis=axis if data.shape else None)
         shape = data.shape
         layout = contiguous_layout(spec.shape, spec.dtype, data.layout.index)
         if not layout.size:

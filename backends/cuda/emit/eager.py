@@ -15,6 +15,8 @@ from .text import Scope, Text, unified
 from .types import CTYPE, bare
 
 VARIANTS = ("contiguous", "unaligned", "strided")
+_PASSED = {dt.float16: "unsigned short", dt.bfloat16: "unsigned short", dt.complex128: "double"}
+"""What numbers are passed as that are not passed as they are."""
 
 
 def write_elementwise(
@@ -35,7 +37,8 @@ def write_elementwise(
         variant: ``"contiguous"``: parameters ``(operands..., out, long long count)``, all contiguous and aligned to 16
             bytes; ``"unaligned"``: the same without alignment; ``"strided"``: ``(operands..., out, Layout layout)``,
             where ``layout`` (see ``pack_layout``) has strides for each operand that is a pointer, then for ``out``.
-        by_value: the operands that are passed by value, in their place: 16-bit floats as their bits.
+        by_value: the operands that are passed by value, in their place: 16-bit floats as their bits, complex128 as
+            the real part; the imaginary parts come after ``out``.
 
     Returns:
         A kernel; its grid is ``kernel.blocks(count, limit)``.
@@ -80,10 +83,11 @@ class _Eager:
     def _parameters(self) -> list[str]:
         found = []
         for k, dtype in enumerate(self.in_dtypes):
-            kind = "unsigned short" if dtype in dt.HALVES else CTYPE[dtype]
+            kind = _PASSED.get(dtype, CTYPE[dtype])
             by_pointer = f"const {CTYPE[dtype]}* __restrict__ p{k}"
             found.append(f"{kind} x{k}" if k in self.by_value else by_pointer)
-        return [*found, f"{CTYPE[self.out_dtype]}* __restrict__ out"]
+        wide = [f"double y{k}" for k in sorted(self.by_value) if self.in_dtypes[k] is dt.complex128]
+        return [*found, f"{CTYPE[self.out_dtype]}* __restrict__ out", *wide]
 
     # -- contiguous ------------------------------------------------------------------------------------------------
     def _contiguous(self, lanes: int) -> None:
@@ -108,8 +112,9 @@ class _Eager:
         def leaf(e: Expr) -> str:
             dtype = self.in_dtypes[e.payload]
             where = places.get(e.payload, f"x{e.payload}")
-            if e.payload in self.by_value and dtype in dt.HALVES:
-                where = f"{CTYPE[dtype]}{{x{e.payload}}}"
+            if e.payload in self.by_value and dtype in _PASSED:
+                more = f", y{e.payload}" if dtype is dt.complex128 else ""
+                where = f"{CTYPE[dtype]}{{x{e.payload}{more}}}"
             code = write_cast(where, dtype, e.dtype)
             self.text.need(*code.helpers)
             if code.text == where:

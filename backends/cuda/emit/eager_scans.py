@@ -14,7 +14,7 @@ from ....registry import dtypes as dt
 from ....registry.dtypes import DType
 from .elementwise import VECTOR_BYTES
 from .kernel import WORKSPACE, CudaKernel
-from .nodes import EMIT, write_cast
+from .nodes import write_cast, write_op
 from .reducers import make_reducer
 from .text import Text
 from .types import CTYPE, bare
@@ -65,12 +65,12 @@ class _Scan:
         self.computed = dt.float32 if out_dtype in dt.HALVES else out_dtype
         self.ctype = CTYPE[self.computed]
         self.reducer = make_reducer(_FOLDS[op], self.computed, 0)
-        self.start = self.reducer.start.strip("{}")
+        self.start = self.reducer.start[1:-1]
         self.text = Text()
 
     def _value(self, name: str, a: str, b: str) -> None:
         """``name = a op b``."""
-        code = EMIT[self.op](self.computed, a, b)
+        code = write_op(self.op, self.computed, a, b)
         self.text.need(*code.helpers)
         self.text.line(f"{name} = {bare(code.text)};")
 
@@ -277,7 +277,7 @@ class _Rows(_Scan):
             self._value("item[v]", "before", "item[v]")
         self._store()
         text.line("__syncthreads();")
-        text.need("scans")
+        text.need("complex_below" if self.computed.kind == "c" else "scans")
 
     def _store(self) -> None:
         text, lanes = self.text, self._lanes(self.out_dtype)

@@ -65,7 +65,7 @@ template <class T> struct LongSum {
     }
     __device__ void join(const LongSum& other) {
         const T errors = lost + other.lost;
-        lost = 0;
+        lost = T{};
         take(other.value);
         lost += errors;
     }

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from . import helper_memory, helper_scalars
+from . import helper_complex, helper_memory, helper_scalars
 
-TEXTS = helper_scalars.TEXTS | helper_memory.TEXTS
+TEXTS = helper_scalars.TEXTS | helper_memory.TEXTS | helper_complex.TEXTS
 
 
 def helpers_text(names: Iterable[str]) -> str:

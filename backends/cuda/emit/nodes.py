@@ -9,6 +9,7 @@ from ....errors import UnsupportedError
 from ....operators.expr import NODES, Expr
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType
+from . import complex_nodes
 from .types import CTYPE, bare, literal
 
 
@@ -147,7 +148,7 @@ EMIT: dict[str, Emit] = {
     "isfinite": _infinite("<"),
     "signbit": _signbit,
 }
-"""How each node is written. The nodes of complex numbers are not."""
+"""How each node is written; those of complex numbers: :mod:`.complex_nodes`."""
 NAMED = frozenset({"abs", "isnan"})
 """The nodes that write an operand twice, which therefore needs a name."""
 
@@ -159,6 +160,11 @@ def _compares_with_zero(expr: Expr) -> bool:
     """Whether an unsigned number is compared with 0, which compilers warn of."""
     one, two = expr.args
     return one.dtype.kind in "bu" and two.op == "const" and not two.payload
+
+
+_KNOWN = frozenset(
+    (*EMIT, *complex_nodes.EMIT, "const", "cast", "select", "arg", "load", "row", "scalar", "index")
+)
 
 
 def write_node(expr: Expr, operands: Sequence[str]) -> Code:
@@ -175,9 +181,17 @@ def write_node(expr: Expr, operands: Sequence[str]) -> Code:
         return Code(f"({operands[0]} ? {operands[1]} : {operands[2]})")
     if expr.op in _NEVER_BELOW and _compares_with_zero(expr):
         return Code("false" if expr.op == "lt" else "true")
-    if expr.op not in EMIT or expr.args[0].dtype in dt.HALVES:
-        raise UnsupportedError(f"{expr!r} has no CUDA C: {why_not(expr)}")
-    return EMIT[expr.op](expr.args[0].dtype, *operands)
+    why = why_not(expr)
+    if why is not None:
+        raise UnsupportedError(f"{expr!r} has no CUDA C: {why}")
+    return write_op(expr.op, expr.args[0].dtype, *operands)
+
+
+def write_op(op: str, dtype: DType, *operands: str) -> Code:
+    """A row of the node table on operands of a dtype that bodies compute in."""
+    if dtype.kind == "c" or op == "complex":
+        return Code(*complex_nodes.EMIT[op](dtype, *operands))
+    return EMIT[op](dtype, *operands)
 
 
 def why_not(expr: Expr) -> str | None:
@@ -188,14 +202,17 @@ def why_not(expr: Expr) -> str | None:
         return "a function compiled for the CPU cannot be called from the GPU"
     if expr.op in EMIT and expr.args[0].dtype in dt.HALVES:
         return f"bodies compute {expr.args[0].dtype.name} in float32, see scalar.instantiate"
-    known = (*EMIT, "const", "cast", "select", "arg", "load", "row", "scalar", "index")
-    return None if expr.op in known else f"the node {expr.op!r} is not emitted"
+    return None if expr.op in _KNOWN else f"the node {expr.op!r} is not emitted"
 
 
 def write_cast(x: str, source: DType, target: DType) -> Code:
     """``x`` of type ``source`` as ``target``, defined for every value (see ``operators/scalar.py``)."""
     if source is target:
         return Code(x)
+    if source.kind == "c" or (target.kind == "c" and source not in dt.HALVES):
+        text, found = complex_nodes.write_complex_cast(x, source, target)
+        rest = write_cast(text, found, target)
+        return Code(rest.text, ("complex", *rest.helpers))
     if source in dt.HALVES:
         inner = write_cast(f"to_float({bare(x)})", dt.float32, target)
         return Code(inner.text, ("half", *inner.helpers))

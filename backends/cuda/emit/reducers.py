@@ -65,21 +65,22 @@ def make_reducer(op: str, dtype: DType, chain: int) -> Reducer:
     result = dt.int64 if op in ("argmax", "argmin") else dtype
     name, start, states, helper = _TABLE[op](dtype, chain)
     nbytes = 16 if helper == "arg_reducers" else states * dtype.itemsize
-    return Reducer(op, dtype, result, f"{name}<{CTYPE[dtype]}>", f"{{{start}}}", nbytes, (helper, "join"))
+    helpers = (helper, "join", *(["complex_lanes"] if dtype.kind == "c" else []))
+    return Reducer(op, dtype, result, f"{name}<{CTYPE[dtype]}>", f"{{{start}}}", nbytes, helpers)
 
 
 _Row = tuple[str, str, int, str]  # struct, initialiser, numbers in it, helper
 
 
 def _sum(dtype: DType, chain: int) -> _Row:
-    if dtype.kind != "f":
+    if not dtype.is_inexact:
         return "IntegerSum", literal(0, dtype), 1, "integer_sums"
     zero = literal(0.0, dtype)
     return ("Sum", zero, 1, "sums") if chain <= LONG else ("LongSum", f"{zero}, {zero}", 2, "sums")
 
 
 def _prod(dtype: DType, chain: int) -> _Row:
-    name, helper = ("Prod", "sums") if dtype.kind == "f" else ("IntegerProd", "integer_sums")
+    name, helper = ("Prod", "sums") if dtype.is_inexact else ("IntegerProd", "integer_sums")
     return name, literal(1, dtype), 1, helper
 
 

@@ -287,7 +287,7 @@ class RowPart:
         wanted = list(dict.fromkeys(e for e in used if e.op != "const"))
         self.row_scope.write(wanted, names=True)
         known = {e: self.row_scope.known[e] for e in wanted}
-        quotients = [e for e in every if e.op == "truediv" and e not in fixed]
+        quotients = [e for e in every if e.op == "truediv" and e.dtype.kind == "f" and e not in fixed]
         for e in dict.fromkeys(e.args[1] for e in quotients if e.args[1] in known):
             self._prepare_divisor(e)
         return known

@@ -74,7 +74,11 @@ class Text:
         return "".join([*notes, head, separator.join(parameters), ") {\n", "\n".join(lines), "\n}\n"])
 
 
-_NEEDS = {"float16": "half", "bfloat16": "half", "Vec": "vectors", "load": "vectors", "store": "vectors"}
+_NEEDS = {
+    **dict.fromkeys(("float16", "bfloat16"), "half"),
+    **dict.fromkeys(("complex64", "complex128"), "complex"),
+    **dict.fromkeys(("Vec", "load", "store"), "vectors"),
+}
 """The helpers of words that are not written with an expression."""
 _CONSTANT = re.compile(r"\s*const [\w ]+?[*]* ?(?:const )?(\w+) = .*;$")
 

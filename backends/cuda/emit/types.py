@@ -23,8 +23,10 @@ CTYPE = {
     dt.bfloat16: "bfloat16",
     dt.float32: "float",
     dt.float64: "double",
+    dt.complex64: "complex64",
+    dt.complex128: "complex128",
 }
-"""What each dtype is called in the emitted text; complex numbers have no emitted code."""
+"""What each dtype is called in the emitted text."""
 
 
 def literal(value: Any, dtype: DType) -> str:
@@ -37,6 +39,9 @@ def literal(value: Any, dtype: DType) -> str:
     if dtype in dt.HALVES:
         name = f"to_{dtype.name}"
         return f"{name}({_float(float(value), dt.float32)})"
+    if dtype.kind == "c":
+        real, number = (dt.float32 if dtype is dt.complex64 else dt.float64), complex(value)
+        return f"{CTYPE[dtype]}{{{_float(number.real, real)}, {_float(number.imag, real)}}}"
     if dtype.kind == "f":
         return _float(float(value), dtype)
     if dtype is dt.bool_:
