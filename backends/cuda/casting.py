@@ -14,7 +14,9 @@ from .arrays import DeviceArray, Layout, contiguous_layout, empty, layout_of
 from .emit.eager import write_elementwise
 from .emit.kernel import MAX_RANK, CudaKernel, pack_layout
 from .launching import Launch, fill_bytes
-from .library import library
+from .native_keyed import tell
+from .rt_eager import ALIGNED
+from .tensor import CudaTensor, cuda_tensor
 from .views import broadcast
 
 MOST = 1 << 12
@@ -34,9 +36,6 @@ def convert_into(target: DeviceArray, source: DeviceArray) -> None:
     if not target.layout.size:
         return
     source = broadcast(source, target.shape)
-    if target.dtype in PARTS or source.dtype in PARTS:
-        _convert_complex(target, source)
-        return
     aligned = not (target.ptr | source.ptr) & 15
     key = target.layout, source.layout, aligned
     try:
@@ -75,7 +74,7 @@ def _copier(target: Layout, source: Layout, aligned: bool) -> Launch | None:
     return Launch(kernel, target.index, grid, 2, [rest])
 
 
-def parts(array: DeviceArray) -> DeviceArray:
+def _parts(array: DeviceArray) -> DeviceArray:
     """A complex array as a real one with one axis more: real part and imaginary part."""
     layout = array.layout
     strides = (*(2 * step for step in layout.strides), 1)
@@ -86,20 +85,8 @@ def parts(array: DeviceArray) -> DeviceArray:
 
 def part(array: DeviceArray, which: int) -> DeviceArray:
     """The real (0) or imaginary (1) part of a complex array, as a view."""
-    whole = parts(array)
+    whole = _parts(array)
     return whole.view(array.shape, whole.strides[:-1], which)
-
-
-def _convert_complex(target: DeviceArray, source: DeviceArray) -> None:
-    if source.dtype in PARTS and target.dtype in PARTS:
-        convert_into(parts(target), parts(source))
-    elif target.dtype in PARTS:
-        zero = zeros(contiguous_layout((), PARTS[target.dtype], target.layout.index))
-        convert_into(part(target, 0), source)
-        convert_into(part(target, 1), zero)
-    else:
-        made = library().adopt(library().view(source).astype(target.dtype.np), target.layout.index)
-        convert_into(target, made)
 
 
 def zeros(layout: Layout) -> DeviceArray:
@@ -114,6 +101,13 @@ def copied(array: DeviceArray, dtype: DType | None = None) -> DeviceArray:
     made = empty(contiguous_layout(array.shape, dtype or array.dtype, array.layout.index))
     convert_into(made, array)
     return made
+
+
+def copied_tensor(tensor: CudaTensor, dtype: DType | None = None) -> CudaTensor:
+    """A contiguous copy of a tensor, in another dtype if one is given; machine code may learn how it is made."""
+    made = cuda_tensor(copied(tensor._data, dtype))
+    launch = _launches.get((made._data.layout, tensor._data.layout, True))
+    return made if launch is None else tell(made, [launch], mask=ALIGNED)  # type: ignore[no-any-return]
 
 
 def contiguous(array: DeviceArray, dtype: DType | None = None) -> DeviceArray:

@@ -16,9 +16,10 @@ from ...registry.dtypes import DType, float64, int64, uint32, uint64
 from ...registry.keys import CUDA_KEYS
 from ...registry.operator import Operator, operators
 from .arrays import DeviceArray, Layout, contiguous_layout, empty
-from .casting import PARTS, contiguous, convert_into, copied, part, zeros
+from .casting import PARTS, contiguous, convert_into, copied, copied_tensor, part, zeros
 from .devices import device_of
 from .launching import launch_text
+from .native_keyed import KeyedDoors
 from .operands import elsewhere, placed
 from .tensor import CudaTensor, cuda_tensor
 from .views import broadcast
@@ -156,19 +157,36 @@ def cast_kernel(op: Operator) -> Callable[..., CudaTensor]:
 
     def kernel(self: CudaTensor, dtype: DType) -> CudaTensor:
         op.decl.meta(self, dtype)
-        return cuda_tensor(copied(self._data, dtype))
+        doors.open()
+        return copied_tensor(self, dtype)
 
+    doors = KeyedDoors(op)
+    doors.kernel = kernel
     return kernel
 
 
 def clone_kernel(op: Operator) -> Callable[..., CudaTensor]:
     """The kernel of ``clone``, and what a reshape that needs a copy calls."""
-    return lambda self: cuda_tensor(copied(self._data))
+
+    def kernel(self: CudaTensor) -> CudaTensor:
+        doors.open()
+        return copied_tensor(self)
+
+    doors = KeyedDoors(op)
+    doors.kernel = kernel
+    return kernel
 
 
 def contiguous_kernel(op: Operator) -> Callable[..., CudaTensor]:
     """The kernel of ``contiguous``: the tensor's own memory where it is contiguous."""
-    return lambda self: self._alias() if self._data.layout.contiguous else cuda_tensor(copied(self._data))
+
+    def kernel(self: CudaTensor) -> CudaTensor:
+        doors.open()
+        return self._alias() if self._data.layout.contiguous else copied_tensor(self)
+
+    doors = KeyedDoors(op)
+    doors.kernel = kernel
+    return kernel
 
 
 def concat_kernel(op: Operator) -> Callable[..., CudaTensor]:

@@ -151,6 +151,8 @@ class Doors:
 
     def open(self) -> None:
         """Let doors stand, where machine code is on; later if another thread registers now."""
+        if self.doors:
+            return
         with lock.if_free() as free:
             if free and native_result.is_on():
                 self.stand()

@@ -14,7 +14,7 @@ from typing import Any
 from ...eager.adinplace import ad_inplace_or_view
 from ...eager.tensor import Tensor
 from ...registry.dtypes import DType
-from ...registry.keys import DispatchKey
+from ...registry.keys import CUDA_KEYS, DispatchKey
 from ...registry.operator import Operator
 from ..cpu.native import rt_base
 from . import rt_keyed as rt
@@ -22,7 +22,7 @@ from .arrays import Layout
 from .native_eager import Door, Doors, key_record
 from .native_result import device_record, result_of, result_record
 from .rt_eager import E_DEVICE, E_RESULT, MOST_WORDS
-from .tensor import CUDA_KEYS, CudaTensor
+from .tensor import CudaTensor
 
 MOST_PLANS = 1 << 12
 
@@ -37,16 +37,17 @@ class _Asked(threading.local):
 _asked = _Asked()
 
 
-def tell(made: Any, launches: list[Any], temporaries: int = 0) -> Any:
+def tell(made: Any, launches: list[Any], temporaries: int = 0, mask: int = 0) -> Any:
     """A kernel's result, after whoever asks has been told how it was made.
 
     Args:
         made: the result.
         launches: one :class:`.launching.Launch` of the parameters (source, result), or two with scratch memory between.
         temporaries: bytes of that.
+        mask: the bits of the argument's address that have to be 0.
     """
     if _asked.wanted:
-        _asked.made = made, launches, temporaries
+        _asked.made = made, launches, temporaries, mask
     return made
 
 
@@ -72,8 +73,9 @@ class KeyedPlan:
         """The key by which machine code finds the plan."""
         return self.key
 
-    def launches(self, found: list[Any], temporaries: int, out: Layout) -> None:
-        """It is the result of kernels."""
+    def launches(self, found: list[Any], temporaries: int, mask: int, out: Layout) -> None:
+        """It is the result of kernels; see :func:`tell`."""
+        self.record.set(rt.E_MASK, mask)
         self.record.point(E_DEVICE, device_record(out.index))
         self.record.point(E_RESULT, result_record(out))
         self.record.point(rt.E_SCRATCH, result_of(temporaries))
@@ -144,10 +146,10 @@ class KeyedDoors(Doors):
         key: Any = (id(source.layout), *words)
         plan = KeyedPlan(key, (args[1:], kwargs), source.layout, result)
         if made is not None:
-            launches = made[1]
+            _, launches, temporaries, mask = made
             if len(launches) not in (1, 2) or any(launch.record is None for launch in launches):
                 return None
-            plan.launches(launches, made[2], given.layout)
+            plan.launches(launches, temporaries, mask, given.layout)
             return plan
         if given.buffer is not source.buffer or result._storage is not args[0]._storage:
             return None

@@ -77,6 +77,7 @@ SUBSCRIPT: i64 = 0  # whether this instance of the entry is that of `x[key]`, a 
 E_FIRST, E_SECOND, E_SCRATCH = 32, 40, 48
 E_LAYOUT, E_OFFSET, E_INTEGERS, E_STEPS = 56, 64, 72, 80
 MOST_INTEGERS = 6
+E_MASK = E_STEPS + 16 * MOST_INTEGERS  # bits of the argument's address that the kernels want to be zero
 
 # The words: an object that there is once is its address; a number beginning with one of these is all else
 INTEGER, APART, TUPLE, LIST, SLICE = 1, 2, 3, 4, 5
@@ -326,13 +327,16 @@ def launched(plan: ptr, array: ptr) -> ptr:
     if unlikely(load_ptr(load_ptr(array, A_BUFFER), B_POOL) != load_ptr(stream, S_POOL)):
         return NULL
     owner, values = load_ptr(plan, E_OWNER), stack(16)
+    address = PyLong_AsUnsignedLongLongMask(load_ptr(array, A_PTR))
+    if unlikely((address & load_i64(plan, E_MASK)) != 0):
+        return NULL
+    store_i64(values, 0, address)
     incref(owner)
     incref(array)
     tensor = result(device, stream, load_ptr(plan, E_RESULT), values + 8)
     if unlikely(tensor == NULL):
         tensor = ptr(-1)
     else:
-        store_i64(values, 0, PyLong_AsUnsignedLongLongMask(load_ptr(array, A_PTR)))
         status: i64 = 0
         if likely(load_ptr(plan, E_SECOND) == NULL):
             status = queue(load_ptr(plan, E_FIRST), load_ptr(stream, S_HANDLE), values)
