@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import tandem as td
 from cuda_host.fixture import cuda  # noqa: F401
-from optable import arrays_of, check, expected, generator, replace, rows, table
+from cuda_host.rows import run_row, to_cuda
+from optable import generator, make, replace, rows, table
 from tandem import errors
 from tandem.backends.cuda import load
-from tandem.backends.cuda.tensor import CudaTensor
 from tandem.registry.function import functions
 from tandem.registry.keys import DispatchKey
 
@@ -22,34 +22,6 @@ SEED = int(os.environ.get("TANDEM_TEST_SEED", "0"))
 
 
 # -- every operator ----------------------------------------------------------------------------------------------------
-def to_cuda(tree):
-    return replace(tree, np.ndarray, lambda array: td.asarray(array).to("cuda"))
-
-
-def back(result):
-    found = result if isinstance(result, tuple) else (result,)
-    for item in found:
-        assert type(item) is CudaTensor
-        assert item.device == "cuda:0"
-    return tuple(item.to("cpu") for item in found)
-
-
-def run_row(op, dtype, sample):
-    args, kwargs = arrays_of(sample, dtype, generator(op, dtype))
-    tensors, options = to_cuda((args, kwargs))
-    found = []
-    replace((tensors, options), td.Tensor, found.append)
-    if not found:
-        if not op.binder.device_argument:
-            return
-        options["device"] = "cuda"
-    got = functions[op.name](*tensors, **options)
-    got = back(got)
-    want = expected(op, args, kwargs)
-    want = want if isinstance(want, tuple) else (want,)
-    check(op, got, want, args, f"cuda {op.name} {dtype} {sample}")
-
-
 CHECKED = [name for name, op in OPS.items() if op.decl.reference and op.decl.samples]
 SHARE = 6  # of the operators are tried in one default run; the commit, or TANDEM_TEST_SEED, chooses which
 
@@ -365,8 +337,6 @@ def _draw_type():
 
 
 def _drawn(draw, dtype, rng):
-    from optable import make
-
     return make(draw, dtype, rng)
 
 

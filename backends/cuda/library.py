@@ -104,7 +104,7 @@ class CupyLibrary:
 
     def adopt(self, found: Any, index: int) -> DeviceArray:
         """The same memory; it is kept as long as the array of tandem's lives."""
-        array = self.cupy.asarray(found)
+        array = found if isinstance(found, self.cupy.ndarray) else self.cupy.asarray(found)
         dtype = as_dtype(array.dtype)
         strides = tuple(step // dtype.itemsize for step in array.strides)
         layout = layout_of(tuple(array.shape), strides, dtype, index)
