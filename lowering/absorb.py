@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..operators.expr import Expr, const, order
 from ..tracer.graph import Value
 from .bodies import CHEAP, cost
 from .loops import Buffer, FusedKernel, Reduce, Stage, index
+from .ranges import range_kernel, range_of_constant
 from .steps import KernelStep, Step, reads_and_writes
 
 
@@ -56,6 +57,24 @@ def absorbed(steps: Iterable[Step], placed: Collection[Value], results: Collecti
     return found
 
 
+def with_counted(steps: Iterable[Step], constants: Iterable[tuple[Value, Any]]) -> list[Step]:
+    """Steps that read no evenly spaced integers: each is computed from its position where it is needed.
+
+    Args:
+        steps: in order.
+        constants: with their tensors on the host.
+    """
+    found = list(steps)
+    for value, tensor in constants:
+        counts = range_of_constant(tensor._array)
+        if counts is not None:
+            kernel = range_kernel("range", value.spec, counts)
+            expr = kernel.stages[0].body[0].value
+            producer = Producer(KernelStep(kernel, (value,), (), ()), value, kernel.buffers[0], expr)
+            found = [merged_reader(step, producer) or step for step in found]
+    return found
+
+
 def _readers(producer: Producer | None, steps: list[Step]) -> dict[int, KernelStep]:
     """By identity of each step that reads what a producer makes: what takes its place; empty if one cannot do without
     the producer."""
@@ -64,7 +83,7 @@ def _readers(producer: Producer | None, steps: list[Step]) -> dict[int, KernelSt
     found = {}
     for step in steps:
         if producer.value in reads_and_writes(step)[0]:
-            merged = _merged(step, producer)
+            merged = merged_reader(step, producer)
             if merged is None:
                 return {}
             found[id(step)] = merged
@@ -99,37 +118,48 @@ def _loads(expr: Expr) -> set[str]:
     return {e.payload for e in order(expr) if e.op == "load"}
 
 
-def _merged(step: Step, producer: Producer) -> KernelStep | None:
+def merged_reader(step: Step, producer: Producer) -> KernelStep | None:
     """A kernel that computes the producer's value itself; None if it cannot."""
     if not isinstance(step, KernelStep) or producer.value not in step.params or producer.step is step:
         return None
-    place, kernel = step.params.index(producer.value), step.kernel
-    params = [v for v in step.params if v is not producer.value]
+    kernel, params = step.kernel, [v for v in step.params if v is not producer.value]
+    place = step.params.index(producer.value)
+    buffers = [
+        replace(b, param=b.param - 1) if b.param is not None and b.param > place else b
+        for b in kernel.buffers
+        if b.param != place
+    ]
     exprs: dict[str, Expr] = {}
-    buffers: list[Buffer] = []
     for b in kernel.buffers:
-        if b.param != place:
-            shift = b.param is not None and b.param > place
-            buffers.append(replace(b, param=b.param - 1) if shift and b.param is not None else b)
-            continue
-        mapped = _dimensions(kernel, b, producer)
-        if mapped is None:
-            return None
-        for other in producer.step.kernel.buffers:
-            if other.name in _loads(producer.expr) and other.param is not None:
-                value = producer.step.params[other.param]
-                if value not in params:
-                    params.append(value)
-                strides = tuple(0 if k is None else other.strides[k] for k in mapped)
-                name = f"{b.name}_{other.name}"
-                buffers.append(Buffer(name, other.dtype, strides, params.index(value), other.offset))
-        counted = _indices(kernel, mapped, producer)
-        if counted is None:
-            return None
-        exprs[b.name] = _renamed(producer.expr, b.name, counted)
+        if b.param == place:
+            mapped = _dimensions(kernel, b, producer)
+            counted = None if mapped is None else _indices(kernel, mapped, producer)
+            if mapped is None or counted is None:
+                return None
+            names = _sources(b.name, producer, mapped, params, buffers)
+            exprs[b.name] = _renamed(producer.expr, names, counted)
     stages = tuple(_inlined(stage, exprs) for stage in kernel.stages)
-    made = replace(kernel, buffers=tuple(buffers), stages=stages)
-    return KernelStep(made, tuple(params), step.temporaries, (*producer.step.nodes, *step.nodes))
+    whole = replace(kernel, buffers=tuple(buffers), stages=stages)
+    return KernelStep(whole, tuple(params), step.temporaries, (*producer.step.nodes, *step.nodes))
+
+
+def _sources(
+    name: str, producer: Producer, mapped: list[int | None], params: list[Value], buffers: list[Buffer]
+) -> dict[str, str]:
+    """What the buffers that a producer reads are called in a kernel that reads its value as ``name``; those that the
+    kernel lacks join its parameters and buffers."""
+    found: dict[str, str] = {}
+    for b in producer.step.kernel.buffers:
+        if b.name in _loads(producer.expr) and b.param is not None:
+            value = producer.step.params[b.param]
+            if value not in params:
+                params.append(value)
+            strides = tuple(0 if k is None else b.strides[k] for k in mapped)
+            made = Buffer(f"{name}_{b.name}", b.dtype, strides, params.index(value), b.offset)
+            known = next((x for x in buffers if replace(x, name=made.name) == made), None)
+            found[b.name] = made.name if known is None else known.name
+            buffers += [made] if known is None else []
+    return found
 
 
 def _dimensions(kernel: FusedKernel, b: Buffer, producer: Producer) -> list[int | None] | None:
@@ -162,13 +192,13 @@ def _indices(kernel: FusedKernel, mapped: list[int | None], producer: Producer) 
     return found
 
 
-def _renamed(expr: Expr, prefix: str, known: dict[Expr, Expr]) -> Expr:
+def _renamed(expr: Expr, names: dict[str, str], known: dict[Expr, Expr]) -> Expr:
     found: dict[Expr, Expr] = {}
     for e in order(expr):
         if e in known:
             found[e] = known[e]
             continue
-        payload = f"{prefix}_{e.payload}" if e.op == "load" else e.payload
+        payload = names[e.payload] if e.op == "load" else e.payload
         found[e] = Expr(e.op, tuple(found[a] for a in e.args), e.dtype, payload)
     return found[expr]
 

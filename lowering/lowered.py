@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from .. import config
 from ..errors import BackendUnavailableError, LoweringError
 from ..tracer.graph import Graph, Value
-from .absorb import absorbed
+from .absorb import absorbed, with_counted
 from .evaluate import interpret
 from .fusion import Partition
 from .layout import Layout
@@ -17,6 +17,7 @@ from .loop_bodies import loop_step
 from .memory import MemoryPlan, nbytes_of, plan_memory
 from .passes import folded_constants, optimize
 from .pieces import pieces_of
+from .recomputed import recomputed
 from .report import KernelTable, Row, describe_group
 from .resolve import Resolution, Target
 from .steps import NodeStep, Step, make_steps, reads_and_writes
@@ -113,7 +114,8 @@ class Lowered:
         self.outputs = [self._output(place, o) for place, o in enumerate(self.optimized.outputs)]
         if target.absorbs:
             kept = {*self.optimized.parameters, *(value for value, _ in self.folded)}
-            self.steps = absorbed(self.steps, kept, self.storages)
+            counted = with_counted(self.steps, self.folded)
+            self.steps = recomputed(absorbed(counted, kept, self.storages), self.storages)
         self.memory: MemoryPlan = plan_memory(self.steps, self._placed())
 
     def _with_bodies(self, step: Step) -> Step:

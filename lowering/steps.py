@@ -140,7 +140,7 @@ def _node_steps(name: str, node: Node, around: Surroundings) -> list[Step]:
         return _piece_steps(name, node, around)
     counted = range_of(node) if kind == "range" else None
     if counted is not None:
-        return [KernelStep(range_kernel(name, node, counted), node.outputs, (), (node,))]
+        return [KernelStep(range_kernel(name, node.outputs[0].spec, counted), node.outputs, (), (node,))]
     operands = [around.resolution.root(value) for value in node.inputs]
     if kind not in LIES:
         return [NodeStep("callback", node, tuple(operands))]
