@@ -110,6 +110,8 @@ def _context(item: Specialization) -> list[str]:
     written = [f"arguments written after the call: {', '.join(paths)}"] if paths else []
     if hasattr(item.executable, "launching"):
         written.append(item.executable.launching)
+    reasons = [record for record in item.records.values() if isinstance(record, str)]
+    written += [f"calls are answered by Python: {reason}" for reason in dict.fromkeys(reasons)]
     if item.derivative is not None:
         written += item.derivative.split.lines()
     lines = ["captured tensors, read at each call:", *tensors] if tensors else []

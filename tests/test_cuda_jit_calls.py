@@ -219,3 +219,19 @@ def test_calls_on_the_cpu_leave_the_device():
     assert driver.get("cuCtxGetCurrent", ctypes.c_void_p) == other
     f(x)
     assert driver.get("cuCtxGetCurrent", ctypes.c_void_p) == device_at(0).context
+
+
+@native
+def test_explain_tells_why_python_answers():
+    x = random(4, 6)
+    for f, why in (
+        (lambda x: td.exp(x).T, "a result that is a view, a constant, or there twice"),
+        (lambda x: x.add_(1.0), "it writes into an argument"),
+    ):
+        jitted = td.jit(f)
+        for _ in range(40):
+            jitted(x)
+        assert f"calls are answered by Python: {why}" in jitted.explain(x)
+    jitted = td.jit(lambda x: td.exp(x))
+    linked(jitted, x)
+    assert "by Python" not in jitted.explain(x)
