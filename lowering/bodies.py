@@ -31,9 +31,7 @@ def number(value: bool | int | float | complex, dtype: DType) -> Expr:
     """A Python number as a constant of ``dtype``, converted as NumPy does it."""
     if isinstance(value, bool):
         return cast(const(value, dt.bool_), dtype)
-    if isinstance(value, complex):
-        return cast(const(value, dtype if dtype.kind == "c" else dt.complex128), dtype)
-    if dtype.kind == "f" or (dtype.is_integer and isinstance(value, int)):
+    if dtype.kind in "fc" or (dtype.is_integer and isinstance(value, int)):
         return const(value, dtype)
     return cast(const(value, dt.int64 if isinstance(value, int) else dt.float64), dtype)
 
