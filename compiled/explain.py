@@ -108,11 +108,20 @@ def _context(item: Specialization) -> list[str]:
     variables = [f"  {guard}" for guard in item.externals]
     paths = [item.paths[item.moving[place]] for place in item.outputs.written]
     written = [f"arguments written after the call: {', '.join(paths)}"] if paths else []
-    if hasattr(item.executable, "launching"):
-        written.append(item.executable.launching)
-    reasons = [record for record in item.records.values() if isinstance(record, str)]
-    written += [f"calls are answered by Python: {reason}" for reason in dict.fromkeys(reasons)]
+    written += _running("", item)
     if item.derivative is not None:
+        halves = {"forward": item.derivative.forward, "backward": item.derivative.backward.function}
+        for name, half in halves.items():
+            written += _running(f"{name}: ", half.specialization)
         written += item.derivative.split.lines()
     lines = ["captured tensors, read at each call:", *tensors] if tensors else []
     return written + lines + (["variables guarded by identity:", *variables] if variables else [])
+
+
+def _running(name: str, item: Specialization | None) -> list[str]:
+    """How calls run: how kernels get into a device's stream, and why Python answers, if it does."""
+    if item is None:
+        return []
+    found = [f"{name}{item.executable.launching}"] if hasattr(item.executable, "launching") else []
+    reasons = [record for record in item.records.values() if isinstance(record, str)]
+    return found + [f"{name}calls are answered by Python: {reason}" for reason in dict.fromkeys(reasons)]

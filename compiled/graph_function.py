@@ -53,6 +53,11 @@ class GraphFunction(NativeCallable):  # type: ignore[misc]
         return tuple(run(found.executable, self.graph, given))
 
     @property
+    def specialization(self) -> Specialization | None:
+        """What answers its calls; None before the first of them."""
+        return self._found
+
+    @property
     def executable(self) -> Any:
         """What runs the graph; None for one without nodes."""
         return (self._found or self._compiled()).executable

@@ -248,3 +248,15 @@ def test_threads_measure_once(cuda, costs):  # noqa: F811
     assert not wrong
     assert "is tried" not in launching(f, x, 1.0)
     assert cuda.host_count(b"graph") <= graphs + 1
+
+
+def test_both_halves_of_a_derivative_are_told(cuda, costs):  # noqa: F811
+    x = random(8, 6)
+    w = td.asarray(random(6, seed=1).cpu(), device="cuda", requires_grad=True)
+    f = td.jit(lambda w, x: td.sum(td.softmax(td.softmax(x * w, axis=0), axis=1) * x))
+    assert "forward" not in f.explain(w, x)
+    for _ in range(HOT + 2):
+        f(w, x).backward()
+    for half in ("forward", "backward"):
+        assert re.search(f"(?m)^{half}: its .* (launched|replayed)", f.explain(w, x)), f.explain(w, x)
+    (td.sum(w.grad) * 0).item()
