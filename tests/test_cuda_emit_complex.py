@@ -6,7 +6,9 @@ import os
 
 import numpy as np
 import pytest
+import tandem as td
 from cuda_host.build import missing_compiler
+from cuda_host.fixture import cuda  # noqa: F401
 from cuda_host.programs import check_batch
 from tandem.backends.cuda.emit.eager import write_elementwise
 from tandem.backends.cuda.emit.eager_folds import write_reduction
@@ -268,3 +270,47 @@ def test_scans(launch, op, dtype):
     launch(f"{name}_split_columns_0", (1, 1, 1), columns, folds, 1, length, 2, CHUNK)
     launch(f"{name}_split_columns_1", (1, 1, 1), columns, folds, out, 1, length, 2, CHUNK)
     np.testing.assert_allclose(out.T, want, rtol=scale, atol=scale)
+
+
+CALLS = {
+    "numbers": lambda z: (2 - 1j) * z + 1.5 * z / (z * z + 3j),
+    "parts": lambda z: td.real(z) * td.imag(z) + td.abs(td.conj(z)),
+    "comparisons": lambda z: td.where(z == 1, 1j, td.exp(z)),
+    "powers": lambda z: (z + 1) ** 2 + td.sqrt(z) ** (1 + 0.5j),
+    "real_with_complex": lambda z: td.real(z) * 2j + 1,
+    "softmax": lambda z: td.exp(z) / td.sum(td.exp(z), axis=-1, keepdims=True),
+    "moments": lambda z: td.mean(z, axis=0) + td.prod(z, axis=0),
+    "scan": lambda z: td.cumsum(z, 1),
+    "turned": lambda z: (z.T + 1) * z.T,
+    "filled": lambda z: (
+        td.full(z.shape, 2 - 1j, dtype=z.dtype, device=z.device) * td.ones_like(z) + td.zeros_like(z)
+    ),
+}
+
+
+@of_each_type
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("jitted", [False, True], ids=["eager", "jit"])
+def test_calls(cuda, dtype, name, jitted):  # noqa: F811
+    z = td.asarray(drawn(dtype, 6 * 37).reshape(6, 37))
+    function = td.jit(CALLS[name]) if jitted else CALLS[name]
+    got, want = function(z.to("cuda")).to("cpu"), CALLS[name](z)
+    assert (got.dtype, got.shape) == (want.dtype, want.shape)
+    np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=50 * TOLERANCE[dtype], atol=TOLERANCE[dtype])
+
+
+def test_jitted_calls_are_fused(cuda):  # noqa: F811
+    z = td.asarray(drawn(dt.complex64, 100))
+    lowered = td.jit(lambda z: td.sum(td.abs(td.exp(z) * 1j))).lower(z, device="cuda")
+    assert lowered.cuda_source().count("__global__") == 1
+    assert "callback" not in str(lowered.kernels())
+
+
+def test_gradients(cuda):  # noqa: F811
+    def loss(z):
+        return td.sum(td.abs(td.exp(z) * z) ** 2)
+
+    z = td.asarray(drawn(dt.complex64, 33))
+    want = td.grad(loss)(z).numpy()
+    for found in (td.grad(loss), td.jit(td.grad(loss))):
+        np.testing.assert_allclose(found(z.to("cuda")).to("cpu").numpy(), want, rtol=1e-4, atol=1e-5)
