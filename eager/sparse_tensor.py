@@ -267,7 +267,7 @@ class SparseTensor(Tensor):
 
 def _short(x: Tensor) -> str:
     """The elements of a part, on one line, the middle left out where there are many."""
-    if type(x) not in EAGER:
+    if type(x) not in EAGER or x.device == "meta":
         return repr(x)
     array: Any = x.to("cpu")._array
     if x.dtype.name == "bfloat16":
