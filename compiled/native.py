@@ -82,8 +82,6 @@ class _Builder:
         }.items():
             made.set(offset, number)
         if self.device is not None:
-            if self.plan.constants:
-                raise NotNative("constants in the memory of one of the device's streams")
             made.point(at.S_DEVICE, self.device.record)
         keywords = Program()
         for name in names:

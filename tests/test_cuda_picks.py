@@ -1,6 +1,7 @@
 """Reading and adding by position in jitted functions on CUDA tensors, and what of a graph is computed beforehand, on a
 double of the driver (no GPU is used)."""
 
+import gc
 import sys
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 import tandem as td
 from cuda_host.fixture import cuda  # noqa: F401
-from cuda_jit_harness import native, on_cpu, tensors_of
+from cuda_jit_harness import linked, native, on_cpu, tensors_of
 from optable import replace
 from tandem import errors
 from tandem.backends.cuda.compiler import nvrtc_image
@@ -91,6 +92,34 @@ def test_cross_entropy_by_labels_is_one_kernel():
 
     lowered = td.jit(td.value_and_grad(loss)).lower(td.asarray(X), td.asarray(LABELS), device="cuda")
     assert len(lowered.kernels().steps) == 3  # positions are checked; rows; the mean
+
+
+@native
+def test_reads_are_replayed_in_graphs(cuda):  # noqa: F811
+    f = lambda x, i: td.sum(td.exp(x[i]) + x[i[0], None], axis=0)  # noqa: E731
+    with td.config.override(cuda_graphs=1):
+        jitted = td.jit(f)
+        before = cuda.host_count(b"graph launch")
+        for n in range(5):
+            places = (PLACES + n + 7) % 7
+            got, want = jitted(*there((X + n, places))), f(td.asarray(X + n), td.asarray(places))
+            np.testing.assert_allclose(on_cpu(got).numpy(), want.numpy(), rtol=1e-5)
+        assert cuda.host_count(b"graph launch") == before + 5
+
+
+@native
+def test_calls_with_constants_are_answered_by_machine_code():
+    x = there(X)
+    f = td.jit(lambda x: td.where(td.arange(5, device=x.device) < 3, x, 0.0))
+    record = linked(f, x)
+    want, hits = f(x).tolist(), record.hits
+    reserved = td.cuda.memory_reserved()
+    with td.cuda.Stream():
+        assert f(there(X)).tolist() == want
+    assert record.hits >= hits
+    del f, record
+    gc.collect()
+    assert td.cuda.memory_reserved() < reserved
 
 
 @native

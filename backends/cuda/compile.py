@@ -24,7 +24,6 @@ from .bring import bring
 from .call_text import CallWriter, kernels_of
 from .callback import serving
 from .constants import fold
-from .copies import to_device
 from .cublas import Cublas
 from .devices import device_of
 from .direct import copied_operands, direct_reason, launches_of
@@ -33,6 +32,7 @@ from .emit.types import CTYPE
 from .executable import CudaExecutable
 from .graph_choice import GraphChoice
 from .graphs import Replay, Way
+from .lasting import lasting
 from .modules import kernel_functions
 from .picks import pick
 from .products import copied_matrices, product_reason
@@ -93,7 +93,7 @@ def compile_lowered(lowered: Lowered) -> CudaExecutable:
     at = device_of(lowered.device)
     writer = CallWriter(lowered)
     code = _shared(writer.write())
-    constants = [to_device(tensor._array, at.index) for _, tensor in lowered.folded]
+    constants = [lasting(tensor._array, at.index) for _, tensor in lowered.folded]
     tables = Tables(constants, [serving(step, at.index) for step in writer.nodes])
     handles = kernel_functions(writer.launched, at.index) if writer.launched else []
     plan = call_plan(lowered, code[MAIN], tables)._replace(workspace=writer.workspace)
@@ -110,7 +110,8 @@ def compile_lowered(lowered: Lowered) -> CudaExecutable:
 
 def _why_no_graph(lowered: Lowered) -> str:
     """Why a graph's steps cannot be replayed as one CUDA graph; empty if they can."""
-    other = next((step for step in lowered.steps if not isinstance(step, KernelStep)), None)
+    steps = (step for step in lowered.steps if not isinstance(step, KernelStep))
+    other = next((step for step in steps if step.kind != "native"), None)
     return "" if other is None else f"{other.node.op.name} is among them, and a CUDA graph takes kernels only"
 
 
