@@ -1,15 +1,18 @@
 """The double of the driver is as strict as a driver may be: what a device would not forgive, it does not either."""
 
+import contextlib
 import ctypes
+import os
 
 import numpy as np
 import pytest
 import tandem as td
 from cuda_host.fixture import cuda  # noqa: F401
 from tandem import errors
-from tandem.backends.cuda import modules, toolkit
+from tandem.backends.cuda import interop, memory, modules, toolkit
 from tandem.backends.cuda.devices import device_at
 
+SEED = int(os.environ.get("TANDEM_TEST_SEED", "0"))
 SOURCE = """extern "C" __global__ void __launch_bounds__(64) copy(const float *x, float *y) {
     y[blockIdx.x * blockDim.x + threadIdx.x] = x[blockIdx.x * blockDim.x + threadIdx.x];
 }
@@ -175,3 +178,108 @@ def test_what_is_collected_needs_no_current_context(cuda):  # noqa: F811
     assert not place.value, "another library's context stays current"
     assert not faults(cuda)
     driver.cuCtxSetCurrent(device_at(0).context)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_programs_on_several_streams(cuda, seed):  # noqa: F811
+    """Tensors go from stream to stream and are dropped at any time; memory is used again, and nobody sees it."""
+    rng = np.random.default_rng([seed, SEED])
+    with td.config.override(cuda_caching=True):
+        memory._forget()
+        streams = [td.cuda.default_stream(), td.cuda.Stream(), td.cuda.Stream()]
+        jitted = td.jit(lambda x, y: td.tanh((td.tanh(x) * y).sum(0) + x))
+        kept = []
+        for _ in range(120):
+            place = int(rng.integers(3))
+            with streams[place] if place else contextlib.nullcontext():
+                found = [kept[int(i)] for i in rng.integers(0, len(kept), 2)] if kept else []
+                for _, _, home in found:
+                    streams[place].wait_stream(streams[home])
+                kept.append((*_next(rng, found, jitted), place))
+            while len(kept) > 5:
+                kept.pop(int(rng.integers(len(kept))))
+        for x, want, home in kept:
+            td.cuda.default_stream().wait_stream(streams[home])
+            np.testing.assert_allclose(x.to("cpu").numpy(), want, rtol=1e-3, atol=1e-3)
+        del kept, found, x
+        td.synchronize()
+        td.cuda.empty_cache()
+
+
+def _next(rng, found, jitted):
+    """One more tensor and what is to be in it."""
+    kind = int(rng.integers(6)) if found else 0
+    if kind == 0:
+        want = rng.normal(size=(7, 9)).astype(np.float32)
+        return td.asarray(want, device="cuda"), want
+    (x, a, _), (y, b, _) = found
+    if kind == 1:
+        return td.tanh(x + y), np.tanh(a + b)
+    if kind == 2:
+        return td.tanh((x @ y.T) @ y), np.tanh((a @ b.T) @ b)
+    if kind == 3:
+        return td.sort(x, axis=0), np.sort(a, 0)
+    if kind == 4:
+        return jitted(x, y), np.tanh((np.tanh(a) * b).sum(0) + a)
+    return td.from_dlpack(Lender(x)), a
+
+
+class Lender:
+    """A tensor as another library's array, on that library's stream."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+    def __dlpack__(self, **options):
+        return self.tensor.__dlpack__(**options)
+
+
+def test_memory_that_other_libraries_lend_goes_back_when_it_is_done(cuda):  # noqa: F811
+    """A producer that uses its memory again as soon as it is told."""
+    x, stream = ones(), td.cuda.Stream()
+    stream.wait_stream(td.cuda.default_stream())
+    with stream:
+        y = td.from_dlpack(Lender(x))
+        z = y * 3
+        del y
+    x.zero_()
+    assert z.to("cpu").tolist() == [3.0] * 64
+
+
+def test_the_message_after_a_fork(cuda):  # noqa: F811
+    driver = toolkit.toolkit().driver
+    assert "spawn" not in str(driver.fault("cuLaunchKernel", 3))
+    driver._process = -1
+    assert "start processes by 'spawn'" in str(driver.fault("cuLaunchKernel", 3))
+
+
+@pytest.mark.skipif(not td.config.flags.native, reason="takes machine code")
+def test_a_capsule_goes_while_an_exception_is_raised(cuda):  # noqa: F811
+    """As when a consumer written in C refuses what is in it."""
+    x = ones()
+
+    def capsules():
+        yield x.__dlpack__()
+        yield x.__dlpack__(max_version=(1, 0))
+        raise ValueError("of the consumer")
+
+    with pytest.raises(ValueError, match="of the consumer"):
+        tuple(capsules())  # what it has collected goes when the exception is set already
+    assert not interop._lent
+
+
+def test_memory_is_kept_for_a_consumer_whose_stream_is_gone(cuda):  # noqa: F811
+    with td.config.override(cuda_caching=True):
+        memory._forget()
+        x, stream = ones(), td.cuda.Stream()
+        capsule = x.__dlpack__(stream=stream.handle)
+        synchronized = cuda.host_count(b"synchronize")
+        del stream, capsule
+        td.synchronize()
+        with td.cuda.Stream():
+            del x
+        assert cuda.host_count(b"synchronize") == synchronized + 2
+        td.cuda.empty_cache()

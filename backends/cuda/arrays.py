@@ -14,7 +14,7 @@ from ...errors import UnsupportedError
 from ...registry.dtypes import DType, bfloat16
 from ...registry.values import TensorSpec
 from .memory import Buffer, allocate
-from .streams import stream_at
+from .streams import default_stream, stream_at
 
 Ints = tuple[int, ...]
 
@@ -136,6 +136,9 @@ class DeviceArray:
         step = layout.dtype.itemsize
         stream = stream_at(layout.index)
         self.buffer.used_by(stream)
+        self.buffer.used_by(
+            default_stream(self.device)
+        )  # other libraries' streams wait for that one, as a rule
         return {
             "shape": layout.shape,
             "typestr": layout.dtype.np.str,

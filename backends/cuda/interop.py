@@ -6,18 +6,23 @@ Source: the DLPack specification 1.0 and version 3 of the CUDA array interface.
 from __future__ import annotations
 
 import ctypes
+import functools
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ... import lazy
 from ...eager.meta_tensor import row_major
 from ...errors import ArgumentError, DeviceError, UnsupportedError, ValueArgumentError
 from ...registry.dtypes import ALL, DType, as_dtype
+from ..cpu.native import engine, lang
+from . import rt_lent
 from .arrays import DeviceArray, layout_of
 from .borrowed import Borrowed
 from .devices import device_of
-from .streams import Stream, stream_at
+from .streams import Event, Stream, default_stream, stream_at
 
 CUDA = 2  # kDLCUDA
 MANAGED = 13  # kDLCUDAManaged
@@ -102,6 +107,20 @@ def _drop(capsule: int) -> None:
 
 DELETERS = {kind: _deleter(kind) for kind in NAMES}
 _unused = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(_drop)
+_CALLED = {"capsule_gone": _unused, "plain_done": DELETERS[_Plain], "versioned_done": DELETERS[_Versioned]}
+
+
+@functools.cache
+def _callbacks() -> dict[str, Any]:
+    """The addresses that consumers get: of machine code around the functions above, if there is some."""
+    found = {name: ctypes.cast(one, ctypes.c_void_p).value or 0 for name, one in _CALLED.items()}
+    if lazy.native_layer().why_off():
+        return found
+    key = engine.fingerprint("cuda lent", Path(rt_lent.__file__).read_text())
+    bodies = {name: getattr(rt_lent, name) for name in found}
+    imports = {f"tandem_{name}": address for name, address in found.items()}
+    code = engine.build(key, lambda: lang.emit(bodies, {}), list(found), imports, level=1)
+    return {name: code[name] for name in found} | {"code": code}
 
 
 def export(
@@ -153,23 +172,36 @@ def export(
         0,
     )
     made.context = number
-    made.deleter = ctypes.cast(DELETERS[kind], ctypes.c_void_p)
+    called = _callbacks()
+    made.deleter = called["plain_done" if kind is _Plain else "versioned_done"]
     _lent[number] = made, sizes, steps, array
-    return _new(ctypes.addressof(made), NAMES[kind], ctypes.cast(_unused, ctypes.c_void_p))
+    return _new(ctypes.addressof(made), NAMES[kind], called["capsule_gone"])
+
+
+class _Consumer(Stream):
+    """A stream that another library works in. It may be gone when its work has to be waited for."""
+
+    __slots__ = ()
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """An event that has happened: the host waits for the device."""
+        self.at.make_current()
+        self.at.driver.cuCtxSynchronize()
+        return Event()
 
 
 def _let_wait(array: DeviceArray, stream: int | None) -> None:
     """Let a consumer's stream wait for the one that makes the array."""
     if stream is not None and (type(stream) is not int or stream == 0 or stream < -1):
         raise ValueArgumentError(f"DLPack: {stream!r} is no stream: None, -1, 1, 2, or a stream's handle")
-    if stream == -1:
-        return
-    mine = stream_at(array.layout.index)
-    handle = stream if stream is not None and stream > 2 else None
-    if handle != mine.handle:
-        theirs = Stream(array.device, handle=handle or 0)
+    mine = theirs = stream_at(array.layout.index)
+    if stream is None or stream <= 2:
+        theirs = default_stream(array.device)
+    elif stream != mine.number:
+        theirs = _Consumer(array.device, handle=stream)
+    if stream != -1:
         theirs.wait_stream(mine)
-        array.buffer.used_by(theirs)
+    array.buffer.used_by(theirs)
 
 
 # -- taking ------------------------------------------------------------------------------------------------------------
