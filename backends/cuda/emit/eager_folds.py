@@ -6,7 +6,7 @@ from ....registry.dtypes import DType
 from .elementwise import VECTOR_BYTES
 from .kernel import WORKSPACE, CudaKernel
 from .nodes import write_cast
-from .plan import COLUMNS
+from .plan import BATCH, COLUMNS
 from .reducers import LONG, Reducer, computes_in, make_reducer
 from .text import Text
 from .types import CTYPE, bare
@@ -78,11 +78,22 @@ class _Fold:
             name, source, helpers, (0, 1, 1), (*block, 1), params=pointers, temporaries=nbytes, span=span
         )
 
-    def _take(self, text: Text, x: str, position: str) -> None:
+    def _take_some(self, text: Text, count: int, x: str, position: str) -> None:
+        """Several elements, which ``x`` names by ``v``; those of a long sum are added plainly first."""
+        plain, is_long = make_reducer(self.reducer.op, self.reducer.dtype, 1), self.reducer.is_long
+        if is_long:
+            text.line(f"{plain.ctype} part = {plain.start};")
+        text.unrolled()
+        with text.block(f"for (int v = 0; v < {count}; ++v)"):
+            self._take(text, x, position, "part" if is_long else "state")
+        if is_long:
+            text.line("state.take(part.result());")
+
+    def _take(self, text: Text, x: str, position: str, state: str = "state") -> None:
         code = write_cast(x, self.dtype, self.reducer.dtype)
         text.need(*code.helpers)
         more = f", {position}" if self.reducer.is_position else ""
-        text.line(f"state.take({bare(code.text)}{more});")
+        text.line(f"{state}.take({bare(code.text)}{more});")
 
     def _result(self, text: Text) -> str:
         code = write_cast("state.result()", self.reducer.result, self.out_dtype)
@@ -97,9 +108,7 @@ class _Fold:
             text.unrolled(4)
             with text.block(f"for (long long j = ({first}) * {lanes}; j < reduced; j += ({step}) * {lanes})"):
                 text.line(f"const auto found = load<{lanes}>({row} + j);")
-                text.unrolled()
-                with text.block(f"for (int v = 0; v < {lanes}; ++v)"):
-                    self._take(text, "found.at[v]", "j + v")
+                self._take_some(text, lanes, "found.at[v]", "j + v")
         with text.block("else"), text.block(f"for (long long j = {first}; j < reduced; j += {step})"):
             self._take(text, f"{row}[j]", "j")
 
@@ -152,8 +161,13 @@ class _Fold:
             ctype = CTYPE[self.dtype] if first else state
             text.line(f"const {ctype}* const from = {source} + o * reduced * inner + column;")
             with text.block("if (column < inner)"):
-                text.unrolled(4)
-                with text.block(f"for (long long j = {begin}; j < {end}; j += {count})"):
+                text.line(f"long long j = {begin};")
+                if first:
+                    with text.block(f"for (; j + {(BATCH - 1) * count} < {end}; j += {BATCH * count})"):
+                        at = f"(j + v * {count})"
+                        self._take_some(text, BATCH, f"from[{at} * inner]", at)
+                text.unrolled(1 if first else 4)
+                with text.block(f"for (; j < {end}; j += {count})"):
                     if first:
                         self._take(text, "from[j * inner]", "j")
                     else:

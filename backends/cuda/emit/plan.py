@@ -20,6 +20,8 @@ RESIDENT = 1024
 """Threads that a multiprocessor has to hold, which leaves each of them 64 registers."""
 LONG_ROW = 4096
 """Elements of a part of a row that is worth a block of its own."""
+BATCH = 8
+"""Elements that a thread takes in a turn where it takes them one by one, so that it waits for all of them at once."""
 LONG_COLUMN = 16
 """Elements of a column that are worth a thread of their own."""
 
@@ -57,7 +59,7 @@ class Plan(NamedTuple):
         """Blocks that a multiprocessor has to hold: while one waits for its elements others compute. Left to itself
         the compiler leaves each thread too few registers for many elements, or takes too many for large blocks."""
         many = bool(self.cached) and self.steps * self.lanes > 16
-        return max(1, RESIDENT // self.threads) if many or self.threads > 256 and not self.cached else 1
+        return max(1, RESIDENT // self.threads) if many or (self.threads > 256 and not self.cached) else 1
 
 
 def full_stages(kernel: FusedKernel) -> list[Stage]:

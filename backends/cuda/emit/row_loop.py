@@ -10,15 +10,12 @@ from ....lowering.loops import Buffer, Reduce, Stage, Store
 from ....operators.expr import Expr
 from .elementwise import at, times
 from .nodes import write_cast
-from .plan import Plan
+from .plan import BATCH, Plan
 from .pointers import decompose, linear, scalar_text, shifted
 from .reducers import make_reducer
 from .space import reductions, stores
 from .text import Scope
 from .types import CTYPE, bare
-
-BATCH = 8
-"""Elements that a thread takes in a turn where it takes them one by one, so that it waits for all of them at once."""
 
 
 class StageLoop:
