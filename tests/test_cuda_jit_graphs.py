@@ -11,7 +11,7 @@ import threading
 import pytest
 import tandem as td
 from cuda_host.fixture import cuda  # noqa: F401
-from cuda_jit_harness import native, on_cpu, random
+from cuda_jit_harness import many, native, on_cpu, random
 from tandem import errors
 from tandem.backends.cuda import graph_choice
 from tandem.backends.cuda.graphs import EXEC, GO, SET
@@ -51,12 +51,6 @@ def test_the_flag():
             td.config.override(cuda_graphs=value),
         ):
             pass
-
-
-def many(x, s):
-    a = td.softmax(x * s, axis=0)
-    b = td.softmax(a + 1, axis=1)
-    return a, td.sum(b) + td.max(a, axis=0)
 
 
 def launching(f, *args):
