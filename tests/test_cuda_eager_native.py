@@ -476,6 +476,59 @@ def test_another_toolkit_starts_anew(hot):
     assert x[1].item() == 1.0
 
 
+@needs_native
+@one_and_two
+def test_writes_are_answered(hot):
+    a = array_of(td.float32)
+    x, y = td.asarray(a, device="cuda"), td.asarray(a, device="cuda")
+    found = answered("add_", lambda: x.add_(y))
+    assert found is x
+    version = x.storage().version
+    x *= 2.0
+    x[1].add_(x[1])  # the same array
+    x[1:, 1].add_(y[0, 2:7])
+    assert x.storage().version == version + 3
+    want = a * 10
+    want *= 2
+    want[1] += want[1]
+    want[1:, 1] += a[0, 2:7]
+    assert x.tolist() == want.tolist()
+    before, references = calls("mul_"), sys.getrefcount(x)
+    heat(lambda: x.mul_(1.0), times=2000)
+    assert calls("mul_") > before + 1900
+    assert sys.getrefcount(x) == references + 0
+    heat(lambda: x[1:].add_(x[:-1]))  # overlaps: a copy is made each time
+    row = td.ones(8, dtype=td.int8, device="cuda")
+    heat(lambda: row.add_(1))
+    with pytest.raises(errors.ScalarOverflowError):
+        row.add_(1000)
+    with pytest.raises(errors.TandemError):
+        row.add_(x[0])  # float32 does not fit
+    assert row.tolist() == [9] * 8
+
+
+@needs_native
+def test_where_nothing_is_recorded_histories_do_not_matter(hot):
+    weight = td.ones(4, device="cuda").requires_grad_()
+    x = td.ones(4, device="cuda")
+    heat(lambda: (x * x, x.add_(0.0), x.sum(), x[1:]))
+    with td.no_grad():
+        made = answered("mul", lambda: weight * x)
+        assert not made.requires_grad
+        assert not answered("sum", lambda: weight.sum()).requires_grad
+        assert not answered("basic_index", lambda: weight[1:]).requires_grad
+        answered("sub_", lambda: weight.sub_(x))
+    assert weight.requires_grad
+    assert weight.tolist() == [-8.0] * 4
+    loss = (weight * weight).sum()
+    with td.no_grad():
+        weight.sub_(x)
+    with pytest.raises(errors.TandemError):
+        loss.backward()  # what it has saved was written
+    with pytest.raises(errors.TandemError):
+        weight.sub_(x)  # a leaf that is recorded
+
+
 def test_writes_in_place(hot):
     x = td.arange(12, device="cuda", dtype=td.float32).reshape((3, 4))
     a = np.arange(12, dtype=np.float32).reshape(3, 4)

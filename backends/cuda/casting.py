@@ -107,7 +107,7 @@ def copied_tensor(tensor: CudaTensor, dtype: DType | None = None) -> CudaTensor:
     """A contiguous copy of a tensor, in another dtype if one is given; machine code may learn how it is made."""
     made = cuda_tensor(copied(tensor._data, dtype))
     launch = _launches.get((made._data.layout, tensor._data.layout, True))
-    return made if launch is None else tell(made, [launch], mask=ALIGNED)  # type: ignore[no-any-return]
+    return made if launch is None else tell(made, [launch], mask=ALIGNED)
 
 
 def contiguous(array: DeviceArray, dtype: DType | None = None) -> DeviceArray:

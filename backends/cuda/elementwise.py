@@ -236,7 +236,7 @@ _writes: dict[tuple[Any, ...], Plan] = {}
 tools.changed.append(_writes.clear)
 
 
-def write_into(op: Operator, target: CudaTensor, args: tuple[Any, ...]) -> bool:
+def write_into(op: Operator, target: CudaTensor, args: tuple[Any, ...], doors: Doors) -> bool:
     """Let an operator write its result right into a tensor.
 
     Args:
@@ -244,6 +244,7 @@ def write_into(op: Operator, target: CudaTensor, args: tuple[Any, ...]) -> bool:
         target: a tensor of the result's shape and dtype, in whose memory an operand may lie only where it is the same
             array.
         args: the operator's arguments.
+        doors: of the in-place operator.
 
     Returns:
         Whether it was done; a body may have no CUDA C.
@@ -255,6 +256,8 @@ def write_into(op: Operator, target: CudaTensor, args: tuple[Any, ...]) -> bool:
     if len(_writes) >= MOST_PLANS:
         _writes.clear()
     _writes[op, target._data.layout, *map(_kind_of, args)] = plan
+    if args[0] is target:
+        doors.learn(plan, args)
     plan.into(target._data, args)
     return True
 

@@ -12,20 +12,23 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ... import lazy
+from ...eager.adinplace import ad_inplace_or_view
 from ...registry.keys import DispatchKey
 from ...registry.native_type import NativeCallable, accept_entries, set_entry
 from ...registry.operator import Operator, change_listeners, lock
 from ..cpu.native import rt_base, rt_folds, rt_storage
 from ..cpu.native.records import Record
-from . import native_result, rt_eager, rt_keyed, rt_launch
+from . import native_result, rt_eager, rt_keyed, rt_launch, rt_writes
 from . import toolkit as tools
 
-_SOURCES = (rt_eager, rt_keyed, rt_launch, rt_folds, rt_storage)
+_SOURCES = (rt_eager, rt_keyed, rt_writes, rt_launch, rt_folds, rt_storage)
+# The kinds of entries, and their compile-time constants
 KINDS: dict[str, tuple[Callable[..., Any], dict[str, int]]] = {
-    f"elementwise{n}": (rt_eager.elementwise, {"NIN": n, "NARGS": n + 1}) for n in (1, 2, 3)
+    **{f"elementwise{n}": (rt_eager.elementwise, {"NIN": n}) for n in (1, 2, 3)},
+    **{f"inplace{n}": (rt_writes.inplace, {"NIN": n}) for n in (1, 2, 3)},
+    "keyed": (rt_keyed.keyed, {"NIN": 1, "SUBSCRIPT": 0}),
+    "subscript": (rt_keyed.keyed, {"NIN": 1, "SUBSCRIPT": 1}),
 }
-KINDS["keyed"] = rt_keyed.keyed, {"SUBSCRIPT": 0, "NIN": 1}
-KINDS["subscript"] = rt_keyed.keyed, {"SUBSCRIPT": 1, "NIN": 1}
 
 
 @functools.cache
@@ -93,10 +96,11 @@ class Doors:
 
     @property
     def usable(self) -> bool:
-        """Whether the kernel is still in force, and no mode wants the calls."""
+        """Whether the kernel is still in force, nothing else counts writes and views, and no mode wants the calls."""
         table = self.op.table
         is_ours = table[DispatchKey.CUDA].fn is self.kernel
-        return is_ours and not self.op.extra_keys and not self.op.layer_keys
+        books = not self.op.layer_keys or table[DispatchKey.ADInplaceOrView].fn is ad_inplace_or_view
+        return is_ours and books and not self.op.extra_keys
 
     @property
     def calls(self) -> int:

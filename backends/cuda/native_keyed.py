@@ -11,10 +11,9 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ...eager.adinplace import ad_inplace_or_view
 from ...eager.tensor import Tensor
 from ...registry.dtypes import DType
-from ...registry.keys import CUDA_KEYS, DispatchKey
+from ...registry.keys import CUDA_KEYS
 from ...registry.operator import Operator
 from ..cpu.native import rt_base
 from . import rt_keyed as rt
@@ -101,14 +100,6 @@ class KeyedDoors(Doors):
 
     def __init__(self, op: Operator, kind: str = "keyed"):
         super().__init__(op, kind)
-
-    @property
-    def usable(self) -> bool:
-        """Whether the kernel is still in force, nothing else keeps books of views, and no mode wants the calls."""
-        table = self.op.table
-        is_ours = table[DispatchKey.CUDA].fn is self.kernel
-        books = table[DispatchKey.ADInplaceOrView].fn is ad_inplace_or_view
-        return is_ours and books and not self.op.extra_keys
 
     def made(self, door: Door) -> None:
         """Have a door tell what it does not know."""

@@ -14,7 +14,7 @@ from ...eager.storage import Storage
 from ...eager.tensor import Tensor
 from ...errors import OutOfMemoryError
 from ...registry.dtypes import DType
-from ...registry.keys import CUDA_KEYS
+from ...registry.keys import CUDA_KEYS, GRAD_CUDA_KEYS
 from ..cpu.native import dsl, engine, jit_layout, lang, lang_expr, layout, rt_base, rt_operands
 from ..cpu.native.records import Record
 from . import memory, rt_result, stream_keys
@@ -125,6 +125,7 @@ def home() -> Record:
         rt.H_ARRAY: DeviceArray,
         rt.H_BUFFER: Buffer,
         rt.H_KEYS: CUDA_KEYS,
+        rt.H_GRAD_KEYS: GRAD_CUDA_KEYS,
         rt.H_GET: "get",
         rt.H_SHORTAGE: OutOfMemoryError,
         rt.H_DTYPE: DType,

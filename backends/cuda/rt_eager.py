@@ -28,6 +28,7 @@ from ..cpu.native.rt_base import (
     D_TABLE,
     ELSEWHERE,
     G_NOTE,
+    NO_GRAD,
     T_ARRAY,
     T_KEYS,
     T_META,
@@ -49,6 +50,7 @@ from .rt_result import (
     A_PTR,
     B_POOL,
     H_ARRAY,
+    H_GRAD_KEYS,
     H_KEYS,
     H_SHORTAGE,
     H_TENSOR,
@@ -79,23 +81,26 @@ ALIGNED = 15  # bits of an address that wide accesses want to be zero
 
 
 @native
-def aside(door: ptr) -> bool:
-    """Whether this thread's calls are Python's: a layer, a mode or the trace sees them, or new tensors are noted."""
+def flags_of(door: ptr) -> i64:
+    """The thread's flags. ELSEWHERE: its calls are Python's; a layer, a mode or the trace sees them, or new tensors are
+    noted."""
     g = load_ptr(door, D_GLOBALS)
-    return thread_flags(g) == ELSEWHERE or load_ptr(g, G_NOTE) != NULL
+    return thread_flags(g) if likely(load_ptr(g, G_NOTE) == NULL) else i64(ELSEWHERE)
 
 
 @native
-def plain(home: ptr, x: ptr) -> ptr:
-    """The array of a plain tensor, borrowed; NULL for all else."""
+def plain(home: ptr, x: ptr, flags: i64) -> ptr:
+    """The array of a plain tensor (or of one with history, where nothing is recorded), borrowed; NULL for all else."""
     if unlikely(type_of(x) != load_ptr(home, H_TENSOR)):
         return NULL
-    array = load_ptr(x, T_ARRAY)
-    if unlikely(array == NULL or load_ptr(x, T_KEYS) != load_ptr(home, H_KEYS)):
+    array, keys = load_ptr(x, T_ARRAY), load_ptr(x, T_KEYS)
+    if unlikely(array == NULL):
         return NULL
-    if unlikely(type_of(array) != load_ptr(home, H_ARRAY) or load_ptr(x, T_META) != Py_None):
+    if unlikely(type_of(array) != load_ptr(home, H_ARRAY)):
         return NULL
-    return array
+    if likely(keys == load_ptr(home, H_KEYS) and load_ptr(x, T_META) == Py_None):
+        return array
+    return array if flags == NO_GRAD and keys == load_ptr(home, H_GRAD_KEYS) else NULL
 
 
 @native
@@ -127,14 +132,11 @@ def same(plan: ptr, key: ptr, count: i64) -> bool:
 @native
 def elementwise(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     door = entry_data(self)
-    if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != NIN or aside(door)):
+    flags = flags_of(door)
+    if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != NIN or flags == ELSEWHERE):
         return slow(door, args, nargsf, kwnames)
     home, arrays, key = load_ptr(door, N_HOME), stack(NIN * 8), stack(NIN * 8)
-    for i in range(NIN):
-        x = load_ptr(args, i * 8)
-        array = plain(home, x)
-        store_ptr(arrays, i * 8, array)
-        store_ptr(key, i * 8, load_ptr(array, A_LAYOUT) if likely(array != NULL) else type_of(x))
+    lookup_key(home, args, flags, arrays, key)
     plan = find(load_ptr(door, D_TABLE), key, NIN)
     if unlikely(plan == NULL):
         return slow(door, args, nargsf, kwnames)
@@ -145,6 +147,16 @@ def elementwise(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
         return told(door, home, args, nargsf, kwnames)
     store_i64(door, D_CALLS, load_i64(door, D_CALLS) + 1)
     return found
+
+
+@native
+def lookup_key(home: ptr, args: ptr, flags: i64, arrays: ptr, key: ptr) -> None:
+    """What the plan of a call is found by: the layouts of arrays, and the types of all else. The arrays, too."""
+    for i in range(NIN):
+        x = load_ptr(args, i * 8)
+        array = plain(home, x, flags)
+        store_ptr(arrays, i * 8, array)
+        store_ptr(key, i * 8, load_ptr(array, A_LAYOUT) if likely(array != NULL) else type_of(x))
 
 
 @apart
@@ -165,9 +177,7 @@ def computed(plan: ptr, args: ptr, arrays: ptr) -> ptr:
     bits = operands(plan, args, arrays, load_ptr(stream, S_POOL), values)
     if unlikely(bits < 0):
         return NULL
-    launcher = load_ptr(plan, E_STRIDED)
-    if likely(load_i64(plan, E_DENSE) != 0):
-        launcher = load_ptr(plan, E_CONTIGUOUS if likely((bits & ALIGNED) == 0) else E_UNALIGNED)
+    launcher = launcher_of(plan, bits)
     if unlikely(launcher == NULL):
         return NULL
     owner = load_ptr(plan, E_OWNER)  # held, with the arrays: making the result may run anybody's code
@@ -182,6 +192,14 @@ def computed(plan: ptr, args: ptr, arrays: ptr) -> ptr:
     release(arrays)
     decref(owner)
     return tensor
+
+
+@native
+def launcher_of(plan: ptr, bits: i64) -> ptr:
+    """The launcher for addresses with these bits; NULL if there is none yet."""
+    if unlikely(load_i64(plan, E_DENSE) == 0):
+        return load_ptr(plan, E_STRIDED)
+    return load_ptr(plan, E_CONTIGUOUS if likely((bits & ALIGNED) == 0) else E_UNALIGNED)
 
 
 @native

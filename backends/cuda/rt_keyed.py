@@ -28,6 +28,7 @@ from ..cpu.native.rt_base import (
     D_CALLS,
     D_GLOBALS,
     D_TABLE,
+    ELSEWHERE,
     G_ZERO,
     T_STORAGE,
     Py_False,
@@ -48,7 +49,7 @@ from ..cpu.native.rt_base import (
 )
 from ..cpu.native.rt_storage import S_OWNER, S_VERSION
 from ..cpu.native.rt_subscript import SLICE_START, SLICE_STEP, SLICE_STOP, Py_Ellipsis, PySlice_Type
-from .rt_eager import E_DEVICE, E_OWNER, E_RESULT, MOST_WORDS, N_HOME, aside, find, plain, told
+from .rt_eager import E_DEVICE, E_OWNER, E_RESULT, MOST_WORDS, N_HOME, find, flags_of, plain, told
 from .rt_launch import queue
 from .rt_result import (
     A_BUFFER,
@@ -87,10 +88,11 @@ BAD: i64 = -1
 @native
 def keyed(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     door, count = entry_data(self), nargsf & ARGS_MASK
-    if unlikely(count < 1 or aside(door)):
+    flags = flags_of(door)
+    if unlikely(count < 1 or flags == ELSEWHERE):
         return slow(door, args, nargsf, kwnames)
     home, source = load_ptr(door, N_HOME), load_ptr(args, 0)
-    array = plain(home, source)
+    array = plain(home, source, flags)
     if unlikely(array == NULL):
         return slow(door, args, nargsf, kwnames)
     key, integers = stack(MOST_WORDS * 8), stack(MOST_INTEGERS * 8 + 8)

@@ -62,10 +62,11 @@ B_USERS: i64 = 0
 P_COUNTS: i64 = 0
 
 # The backend's record: the process record; the classes of tensors, arrays and buffers; the key set of a plain tensor;
-# the name "get"; the class of exceptions that say that a device has no memory; the classes of dtypes and storages
+# the name "get"; the class of exceptions that say that a device has no memory; the classes of dtypes and storages;
+# the key set of a tensor with history
 H_GLOBALS, H_TENSOR, H_ARRAY, H_BUFFER, H_KEYS, H_GET, H_SHORTAGE = 0, 8, 16, 24, 32, 40, 48
-H_DTYPE, H_STORAGE = 56, 64
-H_SIZE = 72
+H_DTYPE, H_STORAGE, H_GRAD_KEYS = 56, 64, 72
+H_SIZE = 80
 
 # A device's record: the driver's context and cuCtxSetCurrent; the pthread keys of the context that a thread has set
 # (-1: it is set at each call) and of its current stream; the default stream

@@ -13,6 +13,7 @@ from .arrays import DeviceArray, overlap
 from .casting import convert_into, copied
 from .elementwise import write_again, write_into
 from .indexing import beside, put, store
+from .native_eager import Doors
 from .operands import elsewhere, flattened, placed
 from .tensor import CudaTensor, cuda_tensor
 
@@ -59,13 +60,15 @@ def writer(op: Operator, inner: Operator) -> Kernel:
         if decl.is_elementwise:
             given = placed(name, (self, *args), constants=True)
             inplace.check_fits(name, self, decl.meta(*(beside(value, self) for value in given)))
-            if write_into(inner, self, tuple(_apart(self._data, value) for value in given)):
+            if write_into(inner, self, tuple(_apart(self._data, value) for value in given), doors):
                 return self  # type: ignore[no-any-return]
         result = inner.dispatch(self._keys, (self, *args), options)
         inplace.check_fits(name, self, result.spec)
         convert_into(self._data, result._data)
         return self  # type: ignore[no-any-return]
 
+    doors = Doors(op, f"inplace{len(op.schema.arguments)}")
+    doors.kernel = kernel
     return kernel
 
 
