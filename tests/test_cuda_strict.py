@@ -283,3 +283,15 @@ def test_memory_is_kept_for_a_consumer_whose_stream_is_gone(cuda):  # noqa: F811
             del x
         assert cuda.host_count(b"synchronize") == synchronized + 2
         td.cuda.empty_cache()
+
+
+def test_faults_of_a_stream_that_nobody_has_waited_for(cuda):  # noqa: F811
+    x, stream = td.arange(4, device="cuda"), td.cuda.Stream()
+    x[td.asarray([1])].tolist()
+    stream.wait_stream(td.cuda.default_stream())
+    with stream:
+        y = x[td.asarray([1, 9])]
+    assert x.tolist() == [0, 1, 2, 3]
+    with pytest.raises(errors.OutOfBoundsError, match="index 9 is out of bounds for axis 0 with size 4"):
+        stream.synchronize()
+    assert y.to("cpu").tolist() == [1, 0]

@@ -124,7 +124,7 @@ def to_host(array: DeviceArray, non_blocking: bool = False) -> Any:
     memory = pinned_by(whole)
     if memory is None:
         at.driver.cuStreamSynchronize(stream.handle)
-        told(layout.index)
+        told(layout.index, stream)
     else:
         memory.used_by(stream)
     step = layout.dtype.itemsize

@@ -22,8 +22,8 @@ NON_BLOCKING = 1
 DISABLE_TIMING = 2
 
 
-# Told the number of each device that the host has waited for.
-waited: list[Callable[[int], None]] = []
+# Told the number of each device that the host has waited for, and the stream; None: for all of them.
+waited: list[Callable[[int, Stream | None], None]] = []
 
 
 class Stream:
@@ -91,7 +91,7 @@ class Stream:
         """Wait until all work that is in the stream now is done."""
         self.at.make_current()
         self.at.driver.cuStreamSynchronize(self.handle)
-        told(self.at.index)
+        told(self.at.index, self)
 
     def query(self) -> bool:
         """Whether all work of the stream is done."""
@@ -263,10 +263,10 @@ def stream_of_cupy(cupy: Any, stream: Stream) -> Any:
     return cupy.cuda.Stream.null if stream.handle is None else cupy.cuda.Stream.from_external(stream)
 
 
-def told(index: int) -> None:
-    """The host has waited for a device: whoever looks after what happened there does so now."""
+def told(index: int, stream: Stream | None = None) -> None:
+    """The host has waited for a stream of a device, or all: whoever looks after what happened there does so now."""
     for listener in waited:
-        listener(index)
+        listener(index, stream)
 
 
 def _forget() -> None:

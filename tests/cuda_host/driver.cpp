@@ -308,7 +308,7 @@ Status cuLaunchKernel(Function *f, unsigned gx, unsigned gy, unsigned gz, unsign
 Status cuStreamCreateWithPriority(Stream **out, unsigned flags, int) {
     NEED_CONTEXT;
     Held hold(guard);
-    streams.insert(*out = new Stream{current->device, !flags, nullptr, nullptr});
+    streams.insert(*out = new Stream{current->device, !flags, nullptr, nullptr, false});
     counts["stream"]++;
     return OK;
 }
@@ -331,7 +331,8 @@ Status cuStreamQuery(void *stream) {
     NEED_STREAM(s, stream);
     Work last = put(s, nullptr);
     const bool waits = !last->done && !last->after.empty();
-    finish(last);  // so that whoever asks again and again comes to an end
+    if (!waits || s->asked) finish(last);  // so that whoever asks again and again comes to an end
+    s->asked = waits && !s->asked;
     return waits ? NOT_READY : OK;
 }
 Status cuStreamWaitEvent(void *stream, Event *event, unsigned) {

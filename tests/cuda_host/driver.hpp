@@ -54,7 +54,7 @@ struct Op {
 };
 typedef std::shared_ptr<Op> Work;
 
-struct Stream { int device; bool blocking; Graph *capture; Work last; };
+struct Stream { int device; bool blocking; Graph *capture; Work last; bool asked; };
 struct Event { int device; bool timed; Work work; std::shared_ptr<std::chrono::steady_clock::time_point> at; };
 struct Copy { Work work; const char *host; size_t count; };  // of page-locked memory
 
