@@ -160,6 +160,36 @@ def test_streams_and_threads_have_memory_of_their_own():
     assert record.hits == hits + 800
 
 
+def test_memory_of_others_is_kept_until_the_stream_is_done(cuda):  # noqa: F811
+    f = td.jit(lambda x: td.tanh(x) * 2)
+    mine, lent = random(50), td.asarray(Lent(random(50)))
+    assert lent._data.buffer.pool is None
+    record = linked(f, mine)
+    want = [f(x).tolist() for x in (mine, lent)]
+    with td.cuda.Stream() as stream:
+        for x, expected in zip((mine, lent), want, strict=True):
+            for calls in range(3):
+                hits = record.hits
+                assert f(x).tolist() == expected
+                assert record.hits == hits + bool(calls)
+            assert stream in x._data.buffer.users
+        waits, address = cuda.host_count(b"wait"), mine._data.ptr
+        del mine, x
+    again = random(50)
+    assert again._data.ptr == address
+    assert cuda.host_count(b"wait") > waits
+    lent._data.buffer.users = "nothing that holds streams"
+    assert f(lent) is not None
+    lent._data.buffer.users = None
+
+
+class Lent:
+    """Memory of another library."""
+
+    def __init__(self, tensor):
+        self.tensor, self.__cuda_array_interface__ = tensor, tensor.__cuda_array_interface__
+
+
 def test_arguments_that_need_more_than_machine_code():
     """The same numbers in every layout, and what is written is written, however often a function was called."""
     wide = random(8, 12)

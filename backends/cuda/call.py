@@ -2,8 +2,8 @@
 
 The entry of a jitted function finds the thread's current stream, checks its arguments, takes results and scratch memory
 from the pool of that stream, and calls the emitted ``main``, which puts the kernels into it: no Python is run. Where
-the pool has no block, Python is asked for that one block; arguments in memory of other streams or libraries are left to
-it.
+the pool has no block, Python is asked for that one block. A first call on memory of another stream or library is left
+to it: from then on that memory is kept until the stream is done.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..cpu.native.layout import slot_offset
 from ..cpu.native.records import Record
 from . import native_result
 from .arrays import DeviceArray, contiguous_layout
-from .memory import Buffer
+from .memory import Buffer, Pool
 from .tensor import CudaTensor
 
 
@@ -72,4 +72,6 @@ _SLOTS: dict[int, tuple[type, str]] = {
     at.C_LAYOUT_AT: (DeviceArray, "layout"),
     at.C_BUFFER_AT: (DeviceArray, "buffer"),
     at.C_POOL_AT: (Buffer, "pool"),
+    at.C_USERS_AT: (Buffer, "users"),
+    at.C_STREAM_AT: (Pool, "stream"),
 }

@@ -34,10 +34,11 @@ CELL_CONTENT = 16
 A_CODE, A_RANK, A_DIMS, A_STRIDES, A_AT, A_DESCR, A_SIZE = 0, 8, 16, 24, 32, 40, 48
 
 # A guarded tensor of a device: its class, its key sets without and with history, and its layout, all by identity; where
-# the slots lie that lead from the tensor to its array, from there to address, layout and buffer, and from the buffer to
-# its pool; and its place.
+# the slots lie that lead from the tensor to its array, from there to address, layout and buffer, from the buffer to its
+# pool and to the set of other streams that work on it, and from a pool to its stream; and its place.
 C_TYPE, C_KEYS, C_GRAD_KEYS, C_LAYOUT = 0, 8, 16, 24
-C_DATA_AT, C_PTR_AT, C_LAYOUT_AT, C_BUFFER_AT, C_POOL_AT, C_AT, C_SIZE = 32, 40, 48, 56, 64, 72, 80
+C_DATA_AT, C_PTR_AT, C_LAYOUT_AT, C_BUFFER_AT, C_POOL_AT, C_USERS_AT, C_STREAM_AT = 32, 40, 48, 56, 64, 72, 80
+C_AT, C_SIZE = 88, 96
 DEVICE_ALIGNED = 15  # bits of an address that code for a device wants to be zero
 
 # What calls of a device need: the backend's record of it, and the backend's functions: what gives the record of the

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .dsl import (
     NULL,
+    apart,
     call_ptr,
     extern,
     extern_object,
@@ -37,7 +38,9 @@ from .jit_layout import (
     C_LAYOUT_AT,
     C_POOL_AT,
     C_PTR_AT,
+    C_STREAM_AT,
     C_TYPE,
+    C_USERS_AT,
     CELL_CONTENT,
     D_ADD,
     D_INTEGER,
@@ -94,6 +97,7 @@ from .rt_base import (
     G_NOTE,
     NO_GRAD,
     T_KEYS,
+    Py_None,
     Py_True,
     PyArray_Type,
     PyBool_Type,
@@ -114,6 +118,7 @@ from .rt_operands import (
 
 PyLong_AsUnsignedLongLongMask = extern("PyLong_AsUnsignedLongLongMask", "i64(ptr)")
 PyObject_GetAttr = extern("PyObject_GetAttr", "ptr(ptr, ptr)")
+PySet_Contains = extern("PySet_Contains", "i32(ptr, ptr)")
 PyUnicode_Compare = extern("PyUnicode_Compare", "i32(ptr, ptr)")
 PyUnicode_Type = extern_object("PyUnicode_Type")
 
@@ -298,7 +303,7 @@ def ndarray_matches(frame: ptr, x: ptr, wanted: ptr) -> bool:
 
 @native
 def device_matches(frame: ptr, x: ptr, wanted: ptr) -> bool:
-    """A tensor of a device, whose memory belongs to the stream of the call."""
+    """A tensor of a device, whose memory belongs to the stream of the call, or knows of that stream."""
     if type_of(x) != load_ptr(wanted, C_TYPE):
         return False
     keys = load_ptr(x, T_KEYS)
@@ -314,7 +319,8 @@ def device_matches(frame: ptr, x: ptr, wanted: ptr) -> bool:
     stream = stream_of(frame)
     if unlikely(stream == NULL):
         return False
-    if load_ptr(buffer, load_i64(wanted, C_POOL_AT)) != load_ptr(stream, STREAM_POOL):
+    pool = load_ptr(stream, STREAM_POOL)
+    if unlikely(load_ptr(buffer, load_i64(wanted, C_POOL_AT)) != pool and not is_user(wanted, buffer, pool)):
         return False
     address = PyLong_AsUnsignedLongLongMask(load_ptr(data, load_i64(wanted, C_PTR_AT)))
     if (address & DEVICE_ALIGNED) != 0:
@@ -323,6 +329,18 @@ def device_matches(frame: ptr, x: ptr, wanted: ptr) -> bool:
     hold(frame, data)
     store_i64(load_ptr(frame, F_BUFFERS), load_i64(wanted, C_AT) * 8, address)
     return True
+
+
+@apart
+def is_user(wanted: ptr, buffer: ptr, pool: ptr) -> bool:
+    """Whether memory of another stream or library waits for a pool's stream before somebody else gets it."""
+    users = load_ptr(buffer, load_i64(wanted, C_USERS_AT))
+    if users == NULL or users == Py_None:
+        return False
+    found = PySet_Contains(users, load_ptr(pool, load_i64(wanted, C_STREAM_AT)))
+    if found < 0:
+        PyErr_Clear()
+    return found > 0
 
 
 @native
