@@ -1,15 +1,14 @@
 """The kernels of scans: compiled by NVRTC for three architectures, run on the CPU against NumPy, watched for races."""
 
 import ctypes
-import shutil
-import subprocess
 
 import numpy as np
 import pytest
 import tandem as td
-from cuda_host.build import compile_program, missing_compiler
+from cuda_host.build import compile_program, missing_compiler, run_program
 from cuda_host.fixture import cuda  # noqa: F401
 from cuda_host.programs import check_batch
+from tandem.backends.cuda.emit.eager_folds import write_reduction
 from tandem.backends.cuda.emit.eager_scans import CHUNK, write_scan
 from tandem.backends.cuda.emit.kernel import module_source
 from tandem.backends.cuda.scans import way_of_scan
@@ -162,22 +161,66 @@ def test_tensors_that_are_not_contiguous(cuda):  # noqa: F811
 
 _MAIN = """
 int main() {{
-    static float x[{count}], out[{count}], folds[16];
-    void *px = x, *pout = out, *pfolds = folds;
-    long long outer = 1, length = {count}, part = {part};
-    void* one[] = {{&px, &pfolds, &outer, &length, &part}};
-    void* two[] = {{&px, &pfolds, &pout, &outer, &length, &part}};
-    launch_race_0(one, 2, 1, 1, 256, 1, 1, 0);
-    launch_race_1(two, 2, 1, 1, 256, 1, 1, 0);
+    static double x[{count}], out[{count}], states[64];
+    void *px = x, *pout = out, *pstates = states;
+    long long {sizes};
+    void* one[] = {{{one}}};
+    void* two[] = {{{two}}};
+    launch_race_0(one, {grid}, {block}, 1, 0);
+    launch_race_1(two, {second}, {block}, 1, 0);
     return 0;
 }}
 """
+COUNT = CHUNK + 700
+SHARED = {
+    "rows": (write_scan, ("add", dt.float32, dt.float32, "split_rows")),
+    "complex rows": (write_scan, ("mul", dt.complex64, dt.complex64, "split_rows")),
+    "sum of a row": (write_reduction, ("sum", dt.float32, dt.float32, "split_rows")),
+    "sums of columns": (write_reduction, ("sum", dt.float64, dt.float64, "split_columns")),
+}
 
 
-@pytest.mark.skipif(shutil.which("g++") is None, reason="no compiler")
-def test_no_races():
-    source = module_source(write_scan("race", "add", dt.float32, dt.float32, "split_rows"))
-    path = compile_program(source, _MAIN.format(count=CHUNK + 700, part=CHUNK))
-    found = subprocess.run([path], capture_output=True, text=True)
-    assert found.returncode == 0, found.stderr[:4000]
-    assert "WARNING" not in found.stderr, found.stderr[:4000]
+def launches(write, variant):
+    """The parameters and the grids of the two launches."""
+    if write is write_scan:
+        known = f"outer = 1, length = {COUNT}, part = {CHUNK}"
+        one, two = "&px, &pstates, &outer, &length, &part", "&px, &pstates, &pout, &outer, &length, &part"
+        return {
+            "sizes": known,
+            "one": one,
+            "two": two,
+            "grid": "2, 1, 1",
+            "second": "2, 1, 1",
+            "block": "256, 1",
+        }
+    if variant == "split_rows":
+        one, two = "&px, &pstates, &length", "&pstates, &pout, &parts"
+        known = f"length = {COUNT}, parts = 2"
+        return {
+            "sizes": known,
+            "one": one,
+            "two": two,
+            "grid": "2, 1, 1",
+            "second": "1, 1, 1",
+            "block": "256, 1",
+        }
+    one, two = "&px, &pstates, &outer, &length, &inner", "&pstates, &pout, &outer, &parts, &inner"
+    known = "outer = 1, length = 100, inner = 20, parts = 2"
+    return {"sizes": known, "one": one, "two": two, "grid": "1, 1, 2", "second": "1, 1, 1", "block": "32, 8"}
+
+
+def raced(name, change=lambda source: source):
+    """What ThreadSanitizer says."""
+    write, arguments = SHARED[name]
+    source = change(module_source(write("race", *arguments)))
+    main = _MAIN.format(count=COUNT, **launches(write, arguments[-1]))
+    return run_program(compile_program(source, main))
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_no_races(name):
+    assert "data race" not in raced(name)
+
+
+def test_a_race_is_found():
+    assert "data race" in raced("rows", lambda source: source.replace("__syncthreads();", ""))

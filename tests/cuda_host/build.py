@@ -91,6 +91,15 @@ def compile_program(source: str, main: str) -> str:
     return str(path)
 
 
+def run_program(path: str) -> str:
+    """What ThreadSanitizer says of a program."""
+    setarch = shutil.which("setarch")  # some kernels place memory where the sanitizer does not expect it
+    command = [setarch, "-R", path] if setarch else [path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert "data race" in done.stderr or done.returncode == 0, done.stderr[:4000]
+    return done.stderr
+
+
 class HostModule:
     """The kernels of a module, on the CPU."""
 
