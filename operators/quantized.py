@@ -11,7 +11,6 @@ from typing import Any
 
 from ..errors import DTypeError, ShapeError, ValueArgumentError
 from ..registry.dtypes import DType, float32, int8, int32, uint8
-from ..registry.late import declaring
 from ..registry.library import Library
 from ..registry.values import TensorSpec
 from .contraction import matmul_shape
@@ -20,7 +19,6 @@ from .derivatives import NotDifferentiable
 from .rules import common_device, normalize_axis, spec_of
 
 LIBRARY = Library("quantized", "DEF")
-declaring("quantized", "quantize dequantize int_mm requantize matmul linear add".split())
 LIMITS = {int8: (-128, 127), uint8: (0, 255)}
 EXACT = 1 << 24  # float32 adds integers up to here without rounding
 ROUNDS = NotDifferentiable("rounding is flat, so its derivative is zero almost everywhere")
