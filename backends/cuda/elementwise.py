@@ -132,7 +132,13 @@ class Plan:
         record.set(rt.E_DENSE, int(self.dense))
         for i, dtype in self.numbers:
             record.set(rt.E_TO + 8 * i, CODES.index(dtype))
+        for variant, launch in self.launches.items():
+            self._show(variant, launch)
         return key
+
+    def _show(self, variant: str, launch: Launch) -> None:
+        if self.record is not None and launch.record is not None:
+            self.record.point(VARIANTS[variant], launch.record)
 
     def _launch(self, variant: str) -> Launch:
         name, root, stored, rest = self._make
@@ -141,8 +147,7 @@ class Plan:
         grid = (kernel.blocks(self.out.size, BLOCKS), 1, 1)
         changing = len(stored) + 1 + len(self.wide)
         made = self.launches[variant] = Launch(kernel, self.out.index, grid, changing, [rest])
-        if self.record is not None and made.record is not None:
-            self.record.point(VARIANTS[variant], made.record)
+        self._show(variant, made)
         return made
 
     def run(self, args: tuple[Any, ...]) -> CudaTensor:
@@ -223,7 +228,7 @@ def elementwise_kernel(op: Operator) -> Callable[..., CudaTensor]:
                 plans.clear()
                 doors.clear()
             plans[key] = plan
-        if not plan.known:
+        elif not plan.known:  # met again: many layouts come just once
             plan.known = doors.learn(plan, args)
         return plan.run(args)
 

@@ -7,6 +7,7 @@ tensors whose layouts it has a plan for (:mod:`.rt_eager`), and hands on the res
 from __future__ import annotations
 
 import functools
+import struct
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -189,8 +190,7 @@ def key_record(key: Sequence[int], owner: Any) -> Record:
     found = Record(rt_eager.E_SIZE)
     found.set(rt_eager.E_COUNT, len(key))
     found.set(rt_eager.E_OWNER, id(owner))
-    for place, word in enumerate(key):
-        found.set(rt_eager.E_KEYS + 8 * place, word)
+    struct.pack_into(f"<{len(key)}q", found.memory, rt_eager.E_KEYS, *key)
     return found
 
 

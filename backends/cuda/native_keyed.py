@@ -100,6 +100,7 @@ class KeyedDoors(Doors):
 
     def __init__(self, op: Operator, kind: str = "keyed"):
         super().__init__(op, kind)
+        self._met: set[tuple[int, ...]] = set()
 
     def made(self, door: Door) -> None:
         """Have a door tell what it does not know."""
@@ -120,21 +121,35 @@ class KeyedDoors(Doors):
             made, _asked.made = _asked.made, None
         if type(result) is CudaTensor and result is not args[0] and result._keys is CUDA_KEYS:
             found = made if made is not None and made[0] is result else None
-            plan = self._plan(args, kwargs, result, found)
+            key: Any = (id(args[0]._data.layout), *self.words(args[1:], kwargs))
+            plan = self._plan(key, args, kwargs, result, found) if self._comes_again(key) else None
             if plan is not None:
                 if len(self.plans) >= MOST_PLANS:
                     self.clear()
                 self.learn(plan, args)
         return result
 
+    def _comes_again(self, key: tuple[Any, ...]) -> bool:
+        """Whether a call can be learnt, and has been met before; many are made just once."""
+        if key in self._met:
+            return True
+        if None not in key and len(key) <= MOST_WORDS:
+            if len(self._met) >= MOST_PLANS:
+                self._met.clear()
+            self._met.add(key)
+        return False
+
     def _plan(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], result: CudaTensor, made: Any
+        self,
+        key: tuple[int, ...],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        result: CudaTensor,
+        made: Any,
     ) -> KeyedPlan | None:
         source, given = args[0]._data, result._data
-        words = [*self.words(args[1:], kwargs)]
-        if None in words or len(words) >= MOST_WORDS or not given.layout.size:
+        if not given.layout.size:
             return None
-        key: Any = (id(source.layout), *words)
         plan = KeyedPlan(key, (args[1:], kwargs), source.layout, result)
         if made is not None:
             _, launches, temporaries, mask = made
