@@ -108,6 +108,10 @@ CASES = {
         lambda x: td.sum(x * td.arange(0.5, 0.1, -1e-4, dtype=td.float32)[:2500], -1),
         [array(3, 2500)],
     ),
+    "counted_classes": (
+        lambda x, t: td.cross_entropy(x, t, reduction="none"),
+        [array(40, 200), array(40, dtype="uint8")],
+    ),
     "counted_rows": (lambda x: td.softmax(x + td.reshape(td.arange(3, 9003, 2), (-1, 1))), [array(4500, 8)]),
     "counted_alone": (lambda x: (td.arange(7000, dtype=td.bfloat16), x + 1), [array(2)]),
     # rows: a thread, some lanes, a warp, a block for each; partial warps; vectors or not
@@ -300,9 +304,12 @@ def test_a_race_is_found():
         one.run(module, CASES["softmax_1001"][1])
 
 
-@pytest.mark.parametrize("name", ["counted", "norm_weights", "norm_expressions", "columns_weights"])
+@pytest.mark.parametrize(
+    "name", ["counted", "counted_classes", "norm_weights", "norm_expressions", "columns_weights"]
+)
 def test_operands_are_prepared_where_they_are_read(name):
-    assert len(programs([name])[name].steps) == 1
+    (step,) = programs([name])[name].steps
+    assert len(step.params) == len(CASES[name][1]) + 1
 
 
 def test_values_are_computed_again_where_that_moves_fewer_bytes():
