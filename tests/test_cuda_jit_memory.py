@@ -222,3 +222,26 @@ def test_levels_of_transforms_are_left_to_python():
     plain = lambda x: td.sum(x * f(y))  # noqa: E731
     np.testing.assert_allclose(on_cpu(td.grad(plain)(x)).numpy(), on_cpu(f(y)).numpy(), rtol=1e-6)
     assert f(y)._data.buffer.pool is y._data.buffer.pool
+
+
+def test_want_of_host_memory_leaves_all_as_it_was():
+    hooks = pytest.importorskip("_testcapi", reason="this build of CPython comes without its test module")
+    x, w = random(8, 6), random(8, 6, seed=1)
+    f = td.jit(several)
+    record = linked(f, x, w)
+    want = [r.tolist() for r in f(x, w)]
+    before, failures, hits = kept(f, x, w)[0], 0, record.hits
+    for k in range(40):
+        gc.collect()
+        hooks.set_nomemory(k, k + 1)
+        try:
+            f(x, w)
+        except MemoryError:
+            failures += 1
+        finally:
+            hooks.remove_mem_hooks()
+    assert failures >= 5
+    assert record.hits > hits
+    assert [r.tolist() for r in f(x, w)] == want
+    assert kept(f, x, w)[0] == before
+    assert td.cuda.memory_stats()["blocks"] == 2
