@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import gc
 import os
 
 import numpy as np
@@ -295,3 +296,24 @@ def test_faults_of_a_stream_that_nobody_has_waited_for(cuda):  # noqa: F811
     with pytest.raises(errors.OutOfBoundsError, match="index 9 is out of bounds for axis 0 with size 4"):
         stream.synchronize()
     assert y.to("cpu").tolist() == [1, 0]
+
+
+def test_streams_go_with_their_memory(cuda):  # noqa: F811
+    with td.config.override(cuda_caching=True):
+        memory._forget()
+        td.ones(1, device="cuda")
+        gc.collect()
+        td.cuda.empty_cache()
+        blocks, streams = cuda.host_live_blocks(), cuda.host_count(b"stream")
+        kept = []
+        for _ in range(5):
+            with td.cuda.Stream():
+                kept.append(ones(100) + 1)
+        gc.collect()
+        assert cuda.host_count(b"stream") == streams + 5
+        td.synchronize()
+        assert [x.sum().item() for x in kept] == [200.0] * 5
+        del kept
+        gc.collect()
+        td.cuda.empty_cache()
+        assert (cuda.host_live_blocks(), cuda.host_count(b"stream")) == (blocks, streams)

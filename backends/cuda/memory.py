@@ -10,11 +10,15 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import sys
+import weakref
 from array import array
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from ... import config
 from ...errors import OutOfMemoryError
+from ...registry.operator import lock
 from ...units import size as shown_size
 from . import rt_result as rt
 from . import toolkit as tools
@@ -134,7 +138,7 @@ def size_class(nbytes: int) -> int:
 class Pool:
     """The blocks of one stream that nobody uses now, by size."""
 
-    __slots__ = ("at", "caching", "counts", "free", "source", "stats", "stream")
+    __slots__ = ("__weakref__", "at", "caching", "counts", "free", "source", "stats", "stream")
 
     def __init__(self, stream: Stream, stats: Stats):
         self.at, self.stream, self.stats = stream.at, stream, stats
@@ -143,6 +147,10 @@ class Pool:
         self.caching = config.flags.cuda_caching
         allocator = tools.toolkit().allocator if self.caching else None  # cupy's pool keeps memory too
         self.source = None if allocator is None else allocator()
+
+    def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        if hasattr(self, "source") and not ending():
+            _left.append(self)  # what is collected with it may still come back
 
     def get(self, nbytes: int) -> Buffer:
         """A buffer of at least so many bytes.
@@ -255,7 +263,8 @@ def memory_info(at: Device) -> tuple[int, int]:
 
 
 # -- the pools of this process -----------------------------------------------------------------------------------------
-_pools: dict[Stream, Pool] = {}
+_pools: weakref.WeakSet[Pool] = weakref.WeakSet()
+_left: list[Pool] = []  # of streams that are gone
 _stats: dict[int, Stats] = {}
 
 
@@ -271,9 +280,24 @@ def known_stats() -> list[Stats]:
 
 def pool_of(stream: Stream) -> Pool:
     """The pool of a stream."""
-    found: Pool = _pools.get(stream) or _pools.setdefault(stream, Pool(stream, stats_at(stream.at.index)))
-    stream.put_pool(found, found.free if found.caching else None)
-    return found
+    with lock:
+        found: Pool | None = stream.pool
+        if found is None:
+            _give_back_left()
+            found = Pool(stream, stats_at(stream.at.index))
+            stream.put_pool(found, found.free if found.caching else None)
+            _pools.add(found)
+        return found
+
+
+def _give_back_left() -> None:
+    """Give back what pools of streams that are gone have kept."""
+    while _left:
+        pool = _left.pop()
+        if pool.source is not None:  # which does not know that the stream is gone
+            with contextlib.suppress(Exception):
+                pool.stream.record_event().synchronize()
+        pool.empty()
 
 
 def allocate(nbytes: int, index: int) -> Buffer:
@@ -293,7 +317,8 @@ def allocate(nbytes: int, index: int) -> Buffer:
 def empty_cache() -> None:
     """Give all device memory that no tensor uses back to the driver; tensors keep theirs."""
     sources = set()
-    for pool in list(_pools.values()):
+    _give_back_left()
+    for pool in list(_pools):
         pool.empty()
         if pool.source is not None:
             sources.add(pool.source)
@@ -343,8 +368,8 @@ def mem_get_info(device: str | None = None) -> tuple[int, int]:
 
 
 def _forget() -> None:
-    for stream in _pools:
-        stream.put_pool(None, None)
+    for pool in list(_pools):
+        pool.stream.put_pool(None, None)
     _pools.clear()
     _stats.clear()
 
