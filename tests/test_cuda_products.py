@@ -12,7 +12,9 @@ from cuda_jit_harness import linked, native, on_cpu, random
 from tandem import errors
 from tandem.backends.cuda import cublas
 from tandem.backends.cuda.gemm_plan import Side, plan_product
+from tandem.backends.cuda.native_eager import doors_of
 from tandem.lowering.layout import Layout, contiguous
+from tandem.registry.operator import find
 
 pytestmark = pytest.mark.usefixtures("cuda")
 SEED = int(os.environ.get("TANDEM_TEST_SEED", "0"))
@@ -124,7 +126,7 @@ def test_products_of_any_layout(seed):
     for _ in range(30):
         (a, there_a), (b, there_b), tolerance = case(rng)
         want = np.matmul(wide(a), wide(b))
-        for _ in range(2):
+        for _ in range(3):  # the last time by machine code, where it can
             got = on_cpu(there_a @ there_b)
             assert got.dtype is a.dtype
             np.testing.assert_allclose(wide(got), want, rtol=tolerance, atol=tolerance * 4)
@@ -175,6 +177,29 @@ def test_machine_code_calls_cublas_without_python(blas, monkeypatch):
     for _ in range(10):
         f(x, w)
     assert (blas.blas_calls(), record.hits) == (calls + 20, hits + 10)
+
+
+@native
+def test_hot_eager_products_are_answered_by_machine_code(blas):
+    x, w = random(6, 5), random(7, 5, seed=1)
+    doors = doors_of(find("td::matmul"))
+    stacks = random(3, 4, 5)
+
+    def results():
+        return [x @ w.T, td.matmul(stacks, w.T), x[1] @ w[2], td.permute(stacks, (0, 2, 1)) @ stacks]
+
+    want = [r.tolist() for r in results()]
+    for _ in range(5):
+        results()
+    before, calls = doors.calls, blas.blas_calls()
+    assert [r.tolist() for r in results()] == want
+    assert (doors.calls, blas.blas_calls()) == (before + 4, calls + 4)
+    slopes = td.grad(lambda x: td.sum(x @ w.T))(x)  # recorded: not by that entry
+    np.testing.assert_allclose(on_cpu(slopes).numpy(), np.tile(w.cpu().numpy().sum(0), (6, 1)), rtol=1e-5)
+    with td.cuda.Stream():  # memory of another stream: by Python
+        assert (x @ w.T).tolist() == want[0]
+    with pytest.raises(errors.ShapeError):
+        x @ w
 
 
 @native

@@ -39,6 +39,9 @@ class Gemm(NativeCallable):  # type: ignore[misc]
         blas: cuBLAS on the device.
         call: what is called.
         dtype: of all matrices.
+
+    Attributes:
+        record: what machine code reads.
     """
 
     def __init__(self, blas: Cublas, call: Call, dtype: DType):
@@ -52,7 +55,7 @@ class Gemm(NativeCallable):  # type: ignore[misc]
         for offset, value in fields.items():
             record.set(offset, value)
         record.kept.append(blas)
-        self._record, self._code = record, _entry()
+        self.record, self._code = record, _entry()
         set_entry(self, self._code["multiply"], record.address)
 
     def __call__(self, *args: Any) -> Any:

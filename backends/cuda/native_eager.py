@@ -19,14 +19,15 @@ from ...registry.native_type import NativeCallable, accept_entries, set_entry
 from ...registry.operator import Operator, change_listeners, lock
 from ..cpu.native import rt_base, rt_folds, rt_storage
 from ..cpu.native.records import Record
-from . import native_result, rt_eager, rt_keyed, rt_launch, rt_writes
+from . import cublas, native_result, rt_eager, rt_gemm, rt_keyed, rt_launch, rt_writes
 from . import toolkit as tools
 
-_SOURCES = (rt_eager, rt_keyed, rt_writes, rt_launch, rt_folds, rt_storage)
+_SOURCES = (rt_eager, rt_gemm, cublas, rt_keyed, rt_writes, rt_launch, rt_folds, rt_storage)
 # The kinds of entries, and their compile-time constants
 KINDS: dict[str, tuple[Callable[..., Any], dict[str, int]]] = {
     **{f"elementwise{n}": (rt_eager.elementwise, {"NIN": n}) for n in (1, 2, 3)},
     **{f"inplace{n}": (rt_writes.inplace, {"NIN": n}) for n in (1, 2, 3)},
+    "product": (rt_gemm.product, {"NIN": 2}),
     "keyed": (rt_keyed.keyed, {"NIN": 1, "SUBSCRIPT": 0}),
     "subscript": (rt_keyed.keyed, {"NIN": 1, "SUBSCRIPT": 1}),
 }

@@ -12,16 +12,18 @@ from ...operators.rules import broadcast_shapes
 from ...registry.dtypes import COMPLEX, FLOATS
 from ...registry.operator import Operator
 from ...tracer.graph import Node, Value
-from . import cublas, devices
+from . import cublas, devices, rt_eager
 from . import toolkit as tools
 from .arrays import DeviceArray, Layout, contiguous_layout
 from .casting import copied
 from .devices import device_at
-from .gemm import gemm
+from .gemm import Gemm, gemm
 from .gemm_plan import LARGEST, plan_product
 from .launching import fill_bytes
 from .library_ops import library_kernel
 from .memory import empty_cache, pool_of
+from .native_eager import Doors, key_record
+from .native_result import device_record, result_record
 from .operands import placed
 from .streams import stream_at
 from .tensor import CudaTensor, cuda_tensor
@@ -41,9 +43,11 @@ class Product:
         layout: of the result.
         calls: what multiplies; none where sums have no terms, or nothing is asked for.
         copies: for each operand whether it is copied first.
+        record: what machine code reads of it.
+        known: whether machine code knows it, or never will.
     """
 
-    __slots__ = ("at", "calls", "copies", "layout")
+    __slots__ = ("at", "calls", "copies", "known", "layout", "record")
 
     def __init__(self, one: Layout, two: Layout):
         self.at = device_at(one.index)
@@ -56,6 +60,20 @@ class Product:
             blas = cublas.cublas_at(one.index)
             self.copies = plan.copies
             self.calls = [gemm(blas, call, one.dtype) for call in plan.calls]
+        self.record: Any = None
+        self.known = False
+
+    def describe(self, args: tuple[CudaTensor, ...]) -> tuple[int, ...]:
+        """Make the record, and give the key by which machine code finds it; no key where it is not one call."""
+        if len(self.calls) != 1 or any(self.copies) or not isinstance(self.calls[0], Gemm):
+            return ()
+        layouts = [one._data.layout for one in args]
+        record = self.record = key_record(tuple(map(id, layouts)), self)
+        record.kept.append(layouts)
+        record.point(rt_eager.E_DEVICE, device_record(self.layout.index))
+        record.point(rt_eager.E_RESULT, result_record(self.layout))
+        record.point(rt_eager.E_CONTIGUOUS, self.calls[0].record)
+        return tuple(map(id, layouts))
 
     def into(self, one: DeviceArray, two: DeviceArray, out: DeviceArray) -> None:
         """Put the product into the current stream, written to a contiguous array of the result's size.
@@ -138,14 +156,16 @@ def copied_matrices(node: Node, places: Sequence[Place]) -> Sequence[bool]:
 
 def matmul_kernel(op: Operator) -> Callable[..., CudaTensor]:
     """The kernel of ``matmul``."""
-    by_library = library_kernel(op)
+    by_library, doors = library_kernel(op), Doors(op, "product")
 
     def kernel(self: Any, other: Any) -> CudaTensor:
         if type(self) is CudaTensor and type(other) is CudaTensor:
             one, two = self._data, other._data
-            known = _products.get((one.layout, two.layout))
-            if known is not None:
-                return cuda_tensor(known.made(one, two))
+            found = _products.get((one.layout, two.layout))
+            if found is not None:
+                if not found.known:
+                    found.known = doors.learn(found, (self, other))
+                return cuda_tensor(found.made(one, two))
         return first(self, other)
 
     def first(self: Any, other: Any) -> CudaTensor:
@@ -156,4 +176,5 @@ def matmul_kernel(op: Operator) -> Callable[..., CudaTensor]:
         one, two = (x._data if x.dtype is spec.dtype else copied(x._data, spec.dtype) for x in (self, other))
         return cuda_tensor(product_of(one.layout, two.layout).made(one, two))
 
+    doors.kernel = kernel
     return kernel
