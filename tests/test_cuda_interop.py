@@ -218,3 +218,12 @@ def test_strange_elements():
 
     with pytest.raises(errors.UnsupportedError, match="4 lanes"):
         td.from_dlpack(Strange())
+
+
+@pytest.mark.parametrize(("dtype", "code", "shift"), [("float32", "<f4", 2), ("complex128", "<c16", 8)])
+def test_memory_that_is_not_aligned_is_refused(dtype, code, shift):
+    x = td.zeros(8, dtype=getattr(td, dtype), device="cuda")
+    address = x.storage().data_ptr + shift
+    lent = Described(shape=(4,), typestr=code, data=(address, False), version=3, strides=None)
+    with pytest.raises(errors.ArgumentError, match="not aligned"):
+        td.asarray(lent)

@@ -307,6 +307,11 @@ def _array(
 ) -> DeviceArray:
     """An array in memory that somebody else owns."""
     layout = layout_of(shape, strides, dtype, index)
+    if layout.size and address % dtype.itemsize:  # a kernel that met it would take the whole context down
+        raise ArgumentError(
+            f"elements of {dtype.name} at the device address {address:#x} are not aligned to their "
+            f"{dtype.itemsize} bytes; copy the array first"
+        )
     low, high = layout.extent()
     start = address + low * dtype.itemsize
     buffer = Borrowed(start, (high + 1 - low) * dtype.itemsize if layout.size else 0, owner)
