@@ -4,13 +4,14 @@ import contextlib
 import ctypes
 import gc
 import os
+import threading
 
 import numpy as np
 import pytest
 import tandem as td
 from cuda_host.fixture import cuda  # noqa: F401
 from tandem import errors
-from tandem.backends.cuda import interop, memory, modules, toolkit
+from tandem.backends.cuda import interop, load, memory, modules, toolkit
 from tandem.backends.cuda.devices import device_at
 
 SEED = int(os.environ.get("TANDEM_TEST_SEED", "0"))
@@ -317,3 +318,60 @@ def test_streams_go_with_their_memory(cuda):  # noqa: F811
         gc.collect()
         td.cuda.empty_cache()
         assert (cuda.host_live_blocks(), cuda.host_count(b"stream")) == (blocks, streams)
+
+
+def use(x, w):
+    """Calls of each kind, hot after some of them."""
+    y = x + x
+    y.add_(1.0)
+    return [y.sum().item(), JITTED(x, w).tolist(), (w @ w).tolist(), x[2:5].tolist(), td.sort(x).tolist()]
+
+
+JITTED = td.jit(lambda x, w: td.relu(td.tanh(x).reshape((4, 4)) @ w).sum(0))
+
+
+def test_one_device_in_many_threads(cuda):  # noqa: F811
+    """Where there is one device its context stays current; each thread sets it, whatever it calls first."""
+    cuda.host_devices(1)
+    try:
+        with toolkit.use(toolkit.toolkit()):
+            x, w = ones(16), td.ones((4, 4), device="cuda")
+            want, got = use(x, w), []
+            for _ in range(20):
+                use(x, w)
+            firsts = [
+                lambda: (x + x).tolist() == [2.0] * 16,
+                lambda: JITTED(x, w).tolist() == want[1],
+                lambda: x.sum().item() == 16.0,
+                lambda: (w @ w).tolist() == want[2],
+                lambda: all(use(x, w) == want for _ in range(10)),
+            ]
+            threads = [threading.Thread(target=lambda one=one: got.append(one())) for one in firsts]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert got == [True] * len(firsts)
+            assert not faults(cuda)
+            load.unload()
+    finally:
+        cuda.host_devices(2)
+
+
+def test_other_libraries_change_the_current_device(cuda):  # noqa: F811
+    x, w = ones(16), td.ones((4, 4), device="cuda")
+    want = use(x, w)
+    for _ in range(20):
+        use(x, w)
+    driver = toolkit.toolkit().driver
+    for context in (device_at(1).context, None):
+        for call in (
+            lambda: (x + x).tolist(),
+            lambda: JITTED(x, w).tolist(),
+            lambda: (w @ w).tolist(),
+            lambda: use(x, w),
+        ):
+            driver.cuCtxSetCurrent(context)
+            call()
+    assert use(x, w) == want
+    assert not faults(cuda)
