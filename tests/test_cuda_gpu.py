@@ -8,34 +8,16 @@ import zlib
 import numpy as np
 import pytest
 import tandem as td
-from optable import arrays_of, check, expected, generator, replace, rows, table
+from cuda_host.rows import run_row
+from optable import rows, table
 from tandem import errors
 from tandem.backends.cuda import toolkit
-from tandem.backends.cuda.tensor import CudaTensor
-from tandem.registry.function import functions
+from test_cuda_sparse import drawn, everything, same
 
 WHY = "; ".join(toolkit.missing())
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(WHY), reason=f"no GPU that tandem can use: {WHY}")]
 OPS = table()
 CHECKED = [name for name, op in OPS.items() if op.decl.reference and op.decl.samples]
-
-
-def run_row(op, dtype, sample):
-    args, kwargs = arrays_of(sample, dtype, generator(op, dtype))
-    move = lambda tree: replace(tree, np.ndarray, lambda array: td.asarray(array).to("cuda"))  # noqa: E731
-    tensors, options = move(args), move(kwargs)
-    found = []
-    replace((tensors, options), td.Tensor, found.append)
-    if not found:
-        if not op.binder.device_argument:
-            return
-        options["device"] = "cuda"
-    got = functions[op.name](*tensors, **options)
-    got = got if isinstance(got, tuple) else (got,)
-    assert all(type(item) is CudaTensor for item in got)
-    want = expected(op, args, kwargs)
-    want = want if isinstance(want, tuple) else (want,)
-    check(op, tuple(item.to("cpu") for item in got), want, args, f"gpu {op.name} {dtype} {sample}")
 
 
 @pytest.mark.parametrize("name", CHECKED)
@@ -184,3 +166,17 @@ def test_linear_algebra_and_transforms():
     np.testing.assert_allclose(td.linalg.inv(there).to("cpu").numpy(), np.linalg.inv(x.numpy()), rtol=1e-8)
     np.testing.assert_allclose(td.fft.fft(there).to("cpu").numpy(), np.fft.fft(x.numpy()), atol=1e-10)
     assert td.sort(there).to("cpu").tolist() == td.sort(x).tolist()
+
+
+@pytest.mark.parametrize("layout", [td.sparse_coo, td.sparse_csr], ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "complex64", "int8", "int64"])
+def test_sparse_tensors(layout, dtype):
+    x, y = drawn(0, 5, 7, dtype=dtype), drawn(1, 7, 4, dtype=dtype)
+    want = everything(x, y, layout)
+    for name, found in everything(x.to("cuda"), y.to("cuda"), layout).items():
+        same(found, want[name])
+    large, vectors = drawn(2, 3000, 2000, dtype=dtype, density=0.01), drawn(3, 2000, 40, dtype=dtype)
+    a = large.to("cuda").to_sparse(layout)
+    same(a @ vectors.to("cuda"), large @ vectors)
+    same(a @ vectors[:, 0].to("cuda"), large @ vectors[:, 0])
+    same(vectors[:, :3].to("cuda").T @ a.T, vectors[:, :3].T @ large.T)
