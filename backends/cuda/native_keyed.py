@@ -100,7 +100,7 @@ class KeyedDoors(Doors):
 
     def __init__(self, op: Operator, kind: str = "keyed"):
         super().__init__(op, kind)
-        self._met: set[tuple[int, ...]] = set()
+        self._met: dict[tuple[int, ...], bool] = {}  # keys, and whether their calls may be learnt
 
     def made(self, door: Door) -> None:
         """Have a door tell what it does not know."""
@@ -122,22 +122,25 @@ class KeyedDoors(Doors):
         if type(result) is CudaTensor and result is not args[0] and result._keys is CUDA_KEYS:
             found = made if made is not None and made[0] is result else None
             key: Any = (id(args[0]._data.layout), *self.words(args[1:], kwargs))
-            plan = self._plan(key, args, kwargs, result, found) if self._comes_again(key) else None
-            if plan is not None:
+            if self._comes_again(key):
+                plan = self._plan(key, args, kwargs, result, found)
                 if len(self.plans) >= MOST_PLANS:
                     self.clear()
-                self.learn(plan, args)
+                self._met[key] = plan is not None and not self.learn(plan, args)
         return result
 
     def _comes_again(self, key: tuple[Any, ...]) -> bool:
-        """Whether a call can be learnt, and has been met before; many are made just once."""
-        if key in self._met:
-            return True
-        if None not in key and len(key) <= MOST_WORDS:
+        """Whether a call may be learnt, and has been met before; many are made just once."""
+        found = self._met.get(key)
+        if found is None:
             if len(self._met) >= MOST_PLANS:
                 self._met.clear()
-            self._met.add(key)
-        return False
+            self._met[key] = None not in key and len(key) <= MOST_WORDS
+        return bool(found)
+
+    def clear(self) -> None:
+        super().clear()
+        self._met = {}
 
     def _plan(
         self,
