@@ -1,7 +1,6 @@
 """Sparse tensors on the device: places in the array library's arrays, and products by kernels of our own.
 
-cuSPARSE is not needed: its products take four dtypes, sum transposed ones in no order, and give back what was checked
-already.
+cuSPARSE, whose products take four dtypes and whose transposed products add up in any order, is not needed.
 """
 
 from __future__ import annotations
