@@ -285,6 +285,36 @@ def test_out_of_memory_in_a_hot_call(hot):
 
 
 @needs_native
+def test_want_of_the_hosts_memory_in_a_hot_call(hot):
+    """Each object that a hot call makes may fail: Python answers, or says so, and nothing is lost."""
+    testcapi = pytest.importorskip("_testcapi")
+    x, m = td.ones(16, device="cuda"), td.ones((4, 4), device="cuda")
+    work = [lambda: x + x, lambda: x * 2.0, lambda: m[1], lambda: m.T, lambda: m.sum(0), lambda: x.add_(0.0)]
+    for one in work:
+        heat(one)
+    gc.collect()
+    watched = [x, m, x._data, m._data, x._data.layout, x._data.buffer, x._data.buffer.pool]
+    before, blocks = [sys.getrefcount(one) for one in watched], td.cuda.memory_stats()["blocks"]
+    gc.disable()
+    try:
+        for one in work:
+            for start in range(30):
+                testcapi.set_nomemory(start, start + 1)
+                try:
+                    one()
+                except MemoryError:
+                    pass
+                finally:
+                    testcapi.remove_mem_hooks()
+    finally:
+        gc.enable()
+    gc.collect()
+    assert [sys.getrefcount(one) for one in watched] == before
+    assert td.cuda.memory_stats()["blocks"] == blocks
+    assert (x + x).tolist() == [2.0] * 16
+
+
+@needs_native
 def test_a_launch_that_fails_is_told_by_python(hot):
     """The plan's kernel gets a grid that the driver refuses: Python launches the right one."""
     x = td.ones(16, device="cuda")
