@@ -26,6 +26,7 @@ from tandem.backends.cuda import toolkit
 from tandem.overhead import machine
 
 ROOT = Path(__file__).resolve().parent.parent
+LONGEST = 3 * 3600  # seconds of one command
 SANITIZERS = ("memcheck", "racecheck", "synccheck")
 # what compute-sanitizer finds is a failure; a driver's call that says no (is it memory of the device?) is none
 SANITIZER = ("--error-exitcode", "9", "--report-api-errors", "no")
@@ -33,10 +34,19 @@ SANITIZED = ("-m", "pytest", "-q", "-x", "-m", "gpu", "-k", "sanitized", "tests/
 
 
 def command(words: list[str], **environment: str) -> dict[str, Any]:
-    """Run a command in the repository: its status, and the end of what it prints."""
-    found = subprocess.run(
-        words, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, check=False
-    )
+    """Run a command in the repository: its status, and the end of what it prints; 124 if it takes too long."""
+    try:
+        found = subprocess.run(
+            words,
+            cwd=ROOT,
+            env=os.environ | environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=LONGEST,
+        )
+    except subprocess.TimeoutExpired:
+        return {"status": 124, "output": [f"stopped after {LONGEST} seconds"]}
     return {"status": found.returncode, "output": (found.stdout + found.stderr).strip().splitlines()[-15:]}
 
 
@@ -124,13 +134,13 @@ def main() -> int:
         print(f"the GPU suite needs CUDA, and {'; '.join(missing)}")
         return 2
     report: dict[str, Any] = {"about": about()}
+    options.into.mkdir(parents=True, exist_ok=True)
+    place = options.into / f"gpu-{report['about']['date']}-{report['about']['commit']}"
     for name, part in (("benchmarks", benchmarks), ("tests", tests), ("sanitizer", sanitized)):
         if name not in options.skip.split(","):
             report[name] = part()
-    options.into.mkdir(parents=True, exist_ok=True)
-    place = options.into / f"gpu-{report['about']['date']}-{report['about']['commit']}"
-    place.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
-    place.with_suffix(".txt").write_text(text(report))
+            place.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
+            place.with_suffix(".txt").write_text(text(report))
     print(text(report))
     return 1 if failed(report) else 0
 

@@ -35,7 +35,8 @@ class Borrowed(Buffer):
             Exception
         ):  # what the device has met is raised by the next call that asks it
             for stream in self.users:
-                if self.stream is not None:
-                    self.stream.wait_stream(stream)
-                elif stream.handle is not None:
-                    stream.record_event().synchronize()
+                with stream.at.briefly():
+                    if self.stream is not None:
+                        self.stream.wait_stream(stream)
+                    elif stream.handle is not None:
+                        stream.record_event().synchronize()
