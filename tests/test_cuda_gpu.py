@@ -49,6 +49,23 @@ def test_sizes(dtype, size):
         assert bool(((x[::2] * 3)[::-1] == 3).all())
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128", "int32"])
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [(((1 << 22) + 5,), 0), ((3, 1 << 20), 1), ((1 << 20, 3), 0), ((1 << 16, 64), 0), ((500, 4097), 1)],
+)
+def test_scans_and_reductions_that_blocks_share(dtype, shape, axis):
+    """The whole device works on few lines, and leaves the same bits in every run."""
+    x = np.random.default_rng(0).integers(-8, 8, shape).astype(dtype)
+    given = td.asarray(x).to("cuda")
+    for function, want in ((td.cumsum, np.cumsum(x, axis)), (td.sum, np.sum(x, axis))):
+        got = function(given, axis).to("cpu").numpy()
+        np.testing.assert_array_equal(got, want)  # whole numbers that every float here holds
+        noisy = td.asarray((x * 0.1).astype(got.dtype)).to("cuda")
+        once, again = (function(noisy, axis).to("cpu").numpy().tobytes() for _ in range(2))
+        assert once == again
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64", "complex128"])
 def test_products(dtype):
     dtype = getattr(td, dtype)
