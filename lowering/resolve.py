@@ -22,7 +22,8 @@ from .user_kernels import user_function
 
 FUSED = ("fused", "reduction", "copy", "constant")
 """The choices that become part of an emitted loop."""
-NUMBERS = (bool, int, float)
+REALS = (bool, int, float)
+NUMBERS = (*REALS, complex)
 FOLDS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
 
 
@@ -108,6 +109,8 @@ class Resolution:
             return Choice("blas", library)
         if unable is not None:
             return Choice("callback", f"{unable.name} is not emitted")
+        if any(value.weak is complex for value in node.inputs):
+            return Choice("callback", "a complex number is passed at run time")
         if decl.kind == "custom":
             return self._custom(node)
         if decl.kind == "random":
@@ -124,7 +127,7 @@ class Resolution:
             return Choice("pieces", "each part is written where it belongs")
         if self.target.absorbs and range_of(node) is not None:
             return Choice("range", "its numbers are counted where they are read")
-        return _fusable(node)
+        return _fusable(node, self.target)
 
     def _custom(self, node: Node) -> Choice:
         """An operator from outside: by its kernel's language."""
@@ -171,10 +174,10 @@ def _may_not_fit(argument: Any, dtype: DType) -> bool:
     return weak is int and dtype.is_integer and dtype is not int64
 
 
-def _fusable(node: Node) -> Choice:
+def _fusable(node: Node, target: Target) -> Choice:
     decl = node.op.decl
     if decl.is_elementwise:
-        return _elementwise(node)
+        return _elementwise(node, target)
     if decl.reduce in FOLDS and decl.kind == "reduction":
         return Choice("reduction", f"{decl.reduce} over axes {reduced_axes(node)}")
     if decl.kind == "creation" and node.op.schema.name == "full":
@@ -184,23 +187,19 @@ def _fusable(node: Node) -> Choice:
     return Choice("callback", f"a {decl.kind} has no emitted kernel")
 
 
-def _elementwise(node: Node) -> Choice:
+def _elementwise(node: Node, target: Target) -> Choice:
     odd = [a for a in (*node.args, *node.kwargs.values()) if not isinstance(a, (Value, *NUMBERS))]
     if odd or node.kwargs:
-        return Choice(
-            "callback", f"its body takes tensors and real numbers, not {(odd or ['keywords'])[0]!r}"
-        )
-    if body_dtype(node).kind == "c":
-        return Choice("callback", "complex arithmetic is not emitted")
+        return Choice("callback", f"its body takes tensors and numbers, not {(odd or ['keywords'])[0]!r}")
+    if not target.emits(body_dtype(node)):
+        return Choice("callback", f"{body_dtype(node).name} is not emitted")
     return Choice("fused", "it has a scalar body")
 
 
 def _filled(node: Node) -> Choice:
     if uniform_constant(node) is not None:
         return Choice("constant", f"{uniform_constant(node)!r} everywhere")
-    if isinstance(node.args[1], Value):
-        return Choice("fused", "one value everywhere")
-    return Choice("callback", "complex arithmetic is not emitted")
+    return Choice("fused", "one value everywhere")
 
 
 def body_dtype(node: Node) -> DType:
@@ -222,4 +221,4 @@ def uniform_constant(node: Node) -> bool | int | float | None:
     if node.op.decl is None or node.op.decl.kind != "creation" or node.op.schema.name != "full":
         return None
     value = node.args[1]
-    return value if isinstance(value, NUMBERS) else None
+    return value if isinstance(value, REALS) else None
