@@ -273,6 +273,9 @@ Status cuModuleGetFunction(Function **out, Module *module, const char *name) {
                              *static_cast<const unsigned *>(symbol("bound_")), name, 49152, module->device,
                              false};
         functions.insert(found);
+        size_t sum = 0;
+        for (int i = 0; found->sizes[i]; i++) sum += found->sizes[i];
+        if (sum > 4096) return misuse(INVALID_VALUE, "kernel " + found->name + ": more than 4 KiB of parameters");
     }
     *out = found;
     return OK;
