@@ -32,6 +32,12 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool, a
         found = fn(given.treedef.unflatten(one), given.treedef.unflatten(other))
         result = take_apart("associative_scan", "the result of fn", found)
         check_structure("associative_scan", "elems and the result of fn", given.treedef, result.treedef)
+        for item, combined in zip(one, result.tensors):
+            if combined.shape != item.shape:
+                raise ShapeError(
+                    f"associative_scan: fn gives shape {combined.shape} for items of shape {item.shape} (their first "
+                    "axis counts items); it has to keep the shape"
+                )
         return result.tensors
 
     items = [_front(x, at) for x, at in zip(given.tensors, axes)]

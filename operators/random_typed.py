@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..registry.binding import key_types
+from ..registry.values import describe
 from . import random_keys as raw
 from .random_keys import check_key
 from .random_numbers import integers
@@ -219,6 +220,8 @@ def wrap_key_data(words: Any) -> Key:
     """
     if isinstance(words, Key):
         raise DTypeError("wrap_key_data: that is a key already")
+    if not hasattr(words, "dtype"):
+        raise DTypeError(f"wrap_key_data: words is a uint32 tensor of shape (..., 4), not {describe(words)}")
     check_key("wrap_key_data", words)
     return Key(words)
 

@@ -293,6 +293,17 @@ BAD = {
     ),
     "predicate": (lambda x: td.cond(x > 0, td.sin, td.cos, x), errors.ShapeError, "pred"),
     "index": (lambda x: td.switch(x[0, 0], [td.sin, td.cos], x), errors.DTypeError, "integer"),
+    "branches that are none": (lambda x: td.switch(0, 5, x), errors.ArgumentError, "list of functions"),
+    "items that shrink": (
+        lambda x: td.associative_scan(lambda a, b: (a + b)[:1], x),
+        errors.ShapeError,
+        r"\(1, 2\) for items of shape",
+    ),
+    "items that are summed": (
+        lambda x: td.associative_scan(lambda a, b: (a + b).sum(), x),
+        errors.ShapeError,
+        "keep the shape",
+    ),
     "no branches": (lambda x: td.switch(0, [], x), errors.ArgumentError, "no branches"),
     "bounds": (lambda x: td.fori_loop(0, x[0, 0], lambda i, v: v, x), errors.DTypeError, "upper"),
 }

@@ -121,6 +121,8 @@ def test_words_go_in_and_out():
             td.random.wrap_key_data(bad)
         with pytest.raises((errors.DTypeError, errors.ShapeError)):
             td.random.key_data(bad)
+    with pytest.raises(errors.DTypeError, match="not NoneType None"):
+        td.random.wrap_key_data(None)
     with pytest.raises(errors.DTypeError, match="already"):
         td.random.wrap_key_data(key)
 
