@@ -295,9 +295,9 @@ BAD = {
     "index": (lambda x: td.switch(x[0, 0], [td.sin, td.cos], x), errors.DTypeError, "integer"),
     "branches that are none": (lambda x: td.switch(0, 5, x), errors.ArgumentError, "list of functions"),
     "items that shrink": (
-        lambda x: td.associative_scan(lambda a, b: (a + b)[:1], x),
+        lambda x: td.associative_scan(lambda a, b: (a + b)[:0], x),
         errors.ShapeError,
-        r"\(1, 2\) for items of shape",
+        r"\(0, 2\) for items of shape",
     ),
     "items that are summed": (
         lambda x: td.associative_scan(lambda a, b: (a + b).sum(), x),
