@@ -19,7 +19,7 @@ from .dunders import by_name
 from .meta import AutogradMeta
 from .plans import ARGUMENT, ARGUMENT_SPEC, GRADIENT, KEYWORD, KEYWORD_SPEC, RESULT, Active, Rule
 from .storage import Hold
-from .tensor import Tensor, require_grad, storage_of, wrap
+from .tensor import EAGER, Tensor, require_grad, storage_of, wrap
 
 sequence = itertools.count()  # numbers the nodes; native code counts on with it
 
@@ -284,4 +284,9 @@ def _alias(out: Any) -> tuple[Any, Any]:
 
 def _bare(x: Any) -> Any:
     """The same elements as another object, which does not count as one that shares the storage."""
-    return wrap(x._array) if type(x) is Tensor else x._alias()
+    if type(x) is Tensor:
+        return wrap(x._array)
+    bare = x._alias()
+    if type(x) in EAGER:
+        bare._storage = None
+    return bare

@@ -433,3 +433,19 @@ def test_wrong_arguments_raise_what_they_do_on_the_cpu(seed):
                 outcomes.append(type(fault))
         assert outcomes[0] == outcomes[1], (call, rest)
     assert y.tolist() == x.tolist()
+
+
+@pytest.mark.parametrize("device", ["cuda", "meta"])
+def test_results_that_are_saved_can_be_written(cuda, device):  # noqa: F811
+    x = td.ones((2, 2), device=device, dtype=td.float32).requires_grad_()
+    y = td.exp(x)
+    y.mul_(2.0)
+    with pytest.raises(errors.VersionError, match="exp"):
+        y.sum().backward()
+
+
+def test_constants_of_the_host_beside_integers(cuda):  # noqa: F811
+    x = td.asarray([1, 2], device="cuda")
+    for _ in range(3):
+        assert td.where(x > 1, td.asarray(5), 0).tolist() == [0, 5]
+        assert td.where(x > 1, 0, np.int64(5)).tolist() == [5, 0]

@@ -132,6 +132,12 @@ def test_numbers_that_do_not_fit_are_refused_as_before(hot):
     with pytest.raises(errors.ScalarOverflowError, match="300"):
         x + 300
     assert (x + 100).tolist() == [101] * 3
+    heat(lambda: (x / 2, x**2))
+    with pytest.raises(errors.ScalarOverflowError, match="300"):
+        x / 300
+    with pytest.raises(errors.ValueArgumentError, match="negative power"):
+        x**-1
+    assert ((x / 2).tolist(), (x**2).tolist()) == ([0.5] * 3, [1] * 3)
     heat(lambda: x * 1.5)
     assert (x * 1.5).dtype is td.float32
     y = td.ones(3, device="cuda")

@@ -427,3 +427,31 @@ def test_another_toolkit_starts_anew(cuda):  # noqa: F811
     assert td.ones(3, device="cuda").tolist() == [1.0] * 3
     handle.remove()
     assert x.tolist() == [1.0] * 3
+
+
+def test_threads_enter_one_stream(cuda):  # noqa: F811
+    """What a thread comes back to is what it has left, whoever else is inside the same stream."""
+    both, mine = td.cuda.Stream(), td.cuda.Stream()
+    first_is_inside, second_is_inside, first_is_out, found = *(threading.Event() for _ in range(3)), []
+
+    def first():
+        with both:
+            first_is_inside.set()
+            second_is_inside.wait(10)
+        found.append(td.cuda.current_stream())
+        first_is_out.set()
+
+    def second():
+        with mine:
+            first_is_inside.wait(10)
+            with both:
+                second_is_inside.set()
+                first_is_out.wait(10)
+            found.append(td.cuda.current_stream())
+
+    threads = [threading.Thread(target=one) for one in (first, second)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [td.cuda.default_stream(), mine]

@@ -92,13 +92,16 @@ class Plan:
         operands = operand_dtypes(decl, computed, len(args))
         root = _body(decl, operands, spec.dtype)
         self.arrays = [i for i, one in enumerate(args) if type(one) is CudaTensor]
-        self.numbers = [(i, d) for i, d in enumerate(operands) if i not in self.arrays]
+        promoted = promoted_dtype(name, known)
+        # a quotient of integers: the number has to be one of their dtype
+        given = (promoted,) * len(args) if decl.result == "float" else operands
+        self.numbers = [(i, d) for i, d in enumerate(given) if i not in self.arrays]
         self.wide = [i for i, d in self.numbers if d.itemsize > 8]
         layouts = [args[i]._data.layout for i in self.arrays]
         self.out = target or result_layout(spec.shape, spec.dtype, index, layouts)
         ints = any(type(one) is int for one in args)
-        self.check = decl.meta if ints and promoted_dtype(name, known).is_integer else None
-        stored = list(operands)
+        self.check = decl.meta if ints and promoted.is_integer else None
+        stored = list(given)
         for i, layout in zip(self.arrays, layouts):
             stored[i] = layout.dtype
         if not is_emitted(root, (*stored, spec.dtype)):
@@ -113,7 +116,7 @@ class Plan:
         self._make = name, root, tuple(stored), rest
         self.launches: dict[str, Launch] = {}
         self.record: Any = None
-        self.known = False
+        self.known = self.check is not None and decl.value_checked
 
     def describe(self, args: tuple[Any, ...]) -> tuple[int, ...]:
         """Make the record, and give the key by which machine code finds the plan; no key where it cannot run it."""
@@ -161,7 +164,7 @@ class Plan:
     def into(self, found: DeviceArray, args: tuple[Any, ...]) -> None:
         """Write the result into an array of the plan's layout."""
         if self.check is not None:
-            self.check(*args)
+            self.check(*[spec_here(one, self.out.index) for one in args])
         if not self.out.size:
             return
         arrays = [args[i]._data for i in self.arrays]
@@ -261,7 +264,7 @@ def write_into(op: Operator, target: CudaTensor, args: tuple[Any, ...], doors: D
     if len(_writes) >= MOST_PLANS:
         _writes.clear()
     _writes[op, target._data.layout, *map(_kind_of, args)] = plan
-    if args[0] is target:
+    if args[0] is target and not plan.known:
         doors.learn(plan, args)
     plan.into(target._data, args)
     return True

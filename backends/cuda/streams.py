@@ -53,7 +53,6 @@ class Stream:
 
     __slots__ = (
         "__weakref__",
-        "_before",
         "_end",
         "_own",
         "at",
@@ -67,7 +66,6 @@ class Stream:
     def __init__(self, device: str | None = None, priority: int = 0, handle: int | None = None):
         self.at: Device = device_of(device)
         self.device = self.at.name
-        self._before: list[tuple[int, Any]] = []
         self._own = handle is None
         self._end: Event | None = None  # what comes behind all, once the driver's stream is gone
         self.at.make_current()
@@ -122,7 +120,8 @@ class Stream:
         return 0, self.number
 
     def __enter__(self) -> Stream:
-        self._before.append((devices.current_thread.index, _current.streams.get(self.at.index)))
+        before = devices.current_thread.index, _current.streams.get(self.at.index)
+        _current.entered.setdefault(self, []).append(before)
         devices.current_thread.index = self.at.index
         _current.streams[self.at.index] = self
         stream_keys.put(self.at.index, self.record.address)
@@ -131,7 +130,10 @@ class Stream:
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None
     ) -> None:
-        devices.current_thread.index, before = self._before.pop()
+        entered = _current.entered[self]
+        devices.current_thread.index, before = entered.pop()
+        if not entered:
+            del _current.entered[self]
         _current.streams.pop(self.at.index)
         if before is not None:
             _current.streams[self.at.index] = before
@@ -213,10 +215,16 @@ class Event:
 
 
 class _Current(threading.local):
-    """The thread's current stream of each device that has another than the default one."""
+    """The streams of a thread.
+
+    Attributes:
+        streams: the current one of each device that has another than the default one.
+        entered: for each stream that it is inside of, the device and the stream before, each time.
+    """
 
     def __init__(self) -> None:
         self.streams: dict[int, Stream] = {}
+        self.entered: dict[Stream, list[tuple[int, Stream | None]]] = {}
 
 
 _current = _Current()
