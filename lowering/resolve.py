@@ -120,7 +120,7 @@ class Resolution:
                 if native is None
                 else Choice("native", native)
             )
-        native = self.target.native(node) if decl.kind in ("gather", "scatter") else None
+        native = self.target.native(node) if decl.kind in ("gather", "scatter", "scan") else None
         if native is not None:
             return Choice("native", native)
         if self.pieces(node):

@@ -78,6 +78,35 @@ def rewrite(graph: Graph, visit: Visit) -> Graph:
     return out
 
 
+def replace_each(graph: Graph, visit: Callable[[Node, Graph], Value | None]) -> Graph:
+    """Walk the nodes in order; ``visit(node, out)`` gives None to keep a node, or what stands for its one result, whose
+    nodes it has appended to ``out``, the new graph.
+
+    Args:
+        graph: what to rewrite; it stays as it is.
+        visit: called with each node, whose arguments have been replaced already.
+
+    Returns:
+        The new graph.
+    """
+    out = like(graph)
+    env: dict[Value, Value] = {}
+
+    def read(value: Value) -> Value:
+        return env.get(value, value)
+
+    for node in graph.nodes:
+        now = copy_node(node, read) if any(value in env for value in node.inputs) else node
+        result = visit(now, out)
+        if result is not None:
+            env[node.outputs[0]] = result
+            continue
+        out.nodes.append(now)
+        env.update(zip(node.outputs, now.outputs) if now is not node else ())
+    out.outputs = [read(o) if isinstance(o, Value) else o for o in graph.outputs]
+    return out
+
+
 def has_effects(node: Node) -> bool:
     """Whether a node may not be merged, dropped or moved."""
     decl = node.op.decl

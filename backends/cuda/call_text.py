@@ -11,7 +11,8 @@ from ...lowering.memory import aligned
 from ...lowering.steps import KernelStep, NodeStep, is_empty
 from ...tracer.graph import Value
 from ..cpu.compile import CALLBACKS, MAIN, MainWriter, loaded
-from .direct import Address, DirectWriter, Word, launches_of
+from .direct import launches_of
+from .direct_text import Address, DirectWriter, Scratch, Word
 from .emit.fused import write_cuda
 from .emit.kernel import WORKSPACE, CudaKernel
 from .gemm_text import blas_lines, plan_of, product_lines
@@ -144,8 +145,7 @@ class CallWriter(MainWriter):
         number = len(self.launched)
         self.launched.append(kernel)
         self.most = max(self.most, len(kernel.params) + len(kernel.scalars))
-        if kernel.temporaries:
-            self.workspace = max(self.workspace, self.temporaries + aligned(kernel.temporaries))
+        self._reserve(kernel)
         for place, param in enumerate(kernel.params):
             pointer = self._own_workspace() if param == WORKSPACE else self.pointer(params[param])
             self.lines.append(f"  store ptr {pointer}, ptr %value{place}")
@@ -161,28 +161,36 @@ class CallWriter(MainWriter):
         """Launch kernels that are no part of the graph's own."""
         values = [*step.operands, *((out, contiguous(out.shape)) for out in step.node.outputs)]
 
-        def address(word: Address | Word) -> str:
+        def address(word: Address | Scratch | Word) -> str:
             if isinstance(word, Word):
                 register = f"%w{len(self.nodes)}"
                 self.nodes.append(word)
                 writer.lines += loaded(register, "%tables", self.place(step))
                 return register
-            root, layout = values[word.place]
-            base, register = self.pointer(root), f"{writer.prefix}p{len(writer.lines)}"
-            writer.lines.append(
-                f"  {register} = getelementptr i8, ptr {base}, i64 {layout.offset * root.spec.dtype.itemsize}"
-            )
+            if isinstance(word, Scratch):
+                base, offset = self._own_workspace(), word.offset
+            else:
+                root, layout = values[word.place]
+                base, offset = self.pointer(root), layout.offset * root.spec.dtype.itemsize
+            register = f"{writer.prefix}p{len(writer.lines)}"
+            writer.lines.append(f"  {register} = getelementptr i8, ptr {base}, i64 {offset}")
             return register
 
         for kernel, params in launches_of(step):
             number = len(self.launched)
             self.launched.append(kernel)
             self.most = max(self.most, len(params))
+            self._reserve(kernel)
             writer = DirectWriter(address, f"%d{number}_")
             writer.write(params)
             self.lines += writer.lines
             self._start(kernel, number)
             self.lines += writer.after
+
+    def _reserve(self, kernel: CudaKernel) -> None:
+        """Let the workspace have room for what a kernel needs while it runs."""
+        if kernel.temporaries:
+            self.workspace = max(self.workspace, self.temporaries + aligned(kernel.temporaries))
 
     def _start(self, kernel: CudaKernel, number: int) -> None:
         """Launch a kernel whose parameters are stored."""

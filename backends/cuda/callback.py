@@ -17,7 +17,7 @@ from .casting import contiguous as dense
 from .casting import copied
 from .copies import copy_bytes
 from .cublas import cublas_at
-from .direct import Word
+from .direct_text import Word
 from .memory import Buffer
 from .products import product_of
 from .tensor import CudaTensor, cuda_tensor

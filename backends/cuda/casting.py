@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from typing import Any
+import math
 
 from ...lowering.loops import collapse
 from ...operators.expr import arg
 from ...registry.dtypes import DType, complex64, complex128, float32, float64
 from . import toolkit as tools
-from .arrays import DeviceArray, Layout, contiguous_layout, empty, layout_of
+from .arrays import DeviceArray, Ints, Layout, contiguous_layout, empty, layout_of
 from .emit.eager import write_elementwise
 from .emit.kernel import MAX_RANK, CudaKernel, pack_layout
 from .launching import Launch, fill_bytes
@@ -63,15 +63,36 @@ def _row(array: DeviceArray, i: int) -> DeviceArray:
 
 def _copier(target: Layout, source: Layout, aligned: bool) -> Launch | None:
     """The launch that copies; None where the axes are too many for one."""
-    sizes, steps = collapse(target.shape, [source.strides, target.strides])
+    way = copy_way(source.dtype, target.dtype, target.shape, source.strides, target.strides, aligned)
+    if way is None:
+        return None
+    kernel, rest = way
+    staying = ctypes.c_int64(rest) if isinstance(rest, int) else rest
+    return Launch(kernel, target.index, kernel.grid, 2, [staying])
+
+
+def copy_way(
+    source: DType, target: DType, shape: Ints, given: Ints, made: Ints, aligned: bool
+) -> tuple[CudaKernel, int | bytes] | None:
+    """The kernel that copies from some strides to others, with its grid, and its last parameter.
+
+    Args:
+        source, target: the dtypes.
+        shape: of both arrays.
+        given, made: their strides.
+        aligned: whether both lie at multiples of 16 bytes.
+
+    Returns:
+        None where the axes are too many for one kernel.
+    """
+    sizes, steps = collapse(shape, [given, made])
     if len(sizes) > MAX_RANK:
         return None
     dense = len(sizes) <= 1 and all(step == (1,) * len(sizes) for step in steps)
     variant = ("contiguous" if aligned else "unaligned") if dense else "strided"
-    kernel = _kernel(source.dtype, target.dtype, variant)
-    rest: Any = ctypes.c_int64(target.size) if dense else pack_layout(sizes, steps)
-    grid = (kernel.blocks(target.size, 1 << 16), 1, 1)
-    return Launch(kernel, target.index, grid, 2, [rest])
+    kernel, count = _kernel(source, target, variant), math.prod(shape)
+    grid = (kernel.blocks(count, 1 << 16), 1, 1)
+    return kernel._replace(grid=grid), count if dense else pack_layout(sizes, steps)
 
 
 def _parts(array: DeviceArray) -> DeviceArray:

@@ -27,6 +27,7 @@ from .constants import fold
 from .cublas import Cublas
 from .devices import device_of
 from .direct import copied_operands, direct_reason, launches_of
+from .direct_forms import in_form
 from .emit.kernel import CudaKernel, module_source
 from .emit.types import CTYPE
 from .executable import CudaExecutable
@@ -138,7 +139,7 @@ def source(lowered: Lowered) -> str:
 
 def prepare(graph: Graph, device: str) -> Graph:
     """The passes that are CUDA's own."""
-    graph = merge_common_subexpressions(pick(fold(bring(graph, device))))
+    graph = merge_common_subexpressions(in_form(pick(fold(bring(graph, device)))))
     return remove_dead_code(fold(graph))
 
 

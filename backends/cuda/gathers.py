@@ -173,6 +173,13 @@ def accumulator(dtype: DType) -> DType:
     return dtype if dtype.itemsize > 2 else float32
 
 
+def adding(dtype: DType) -> tuple[str, int]:
+    """How elements of a dtype that is its own :func:`accumulator` are added: as which numbers, and how many of them."""
+    parts = 2 if dtype.kind == "c" else 1
+    bits = 8 * dtype.itemsize // parts
+    return f"{'float' if dtype.is_inexact else 'uint'}{bits}", parts
+
+
 def scatter_add(
     name: str, out: DeviceArray, indices: Sequence[DeviceArray], value: DeviceArray, shape: Ints, axis: int
 ) -> None:
@@ -183,9 +190,7 @@ def scatter_add(
     picked = Picked(name, out, indices, shape, axis)
     if not picked.size:
         return
-    dtype, parts = out.dtype, 2 if out.dtype.kind == "c" else 1
-    width = dtype.itemsize // parts
-    number = f"float{8 * width}" if dtype.is_inexact else f"uint{8 * width}"
+    number, parts = adding(out.dtype)
     launch_text(
         f"scatter_add_{number}",
         out,

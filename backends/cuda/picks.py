@@ -16,7 +16,7 @@ from ...lowering.evaluate import call
 from ...lowering.layout import is_view
 from ...lowering.loop_passes import Writer
 from ...lowering.resolve import uniform_constant
-from ...lowering.rewrite import copy_node, like
+from ...lowering.rewrite import copy_node, replace_each
 from ...registry.dtypes import FLOATS, bool_, int64
 from ...registry.values import TensorSpec
 from ...tracer.graph import Graph, Node, Value, map_values
@@ -43,18 +43,7 @@ def pick(graph: Graph) -> Graph:
         graph: a graph whose constants have been folded.
     """
     known = _constants(graph)
-    out = like(graph)
-    env: dict[Value, Value] = {}
-    for node in graph.nodes:
-        now = copy_node(node, lambda v: env.get(v, v)) if any(v in env for v in node.inputs) else node
-        result = _replaced(now, known, out)
-        if result is None:
-            out.nodes.append(now)
-            env.update(zip(node.outputs, now.outputs) if now is not node else ())
-        else:
-            env[node.outputs[0]] = result
-    out.outputs = [env.get(o, o) if isinstance(o, Value) else o for o in graph.outputs]
-    return out
+    return replace_each(graph, lambda node, out: _replaced(node, known, out))
 
 
 def _constants(graph: Graph) -> dict[Value, Tensor]:

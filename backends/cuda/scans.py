@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from ...operators.rules import normalize_axis
 from ...registry.dtypes import DType
@@ -60,6 +60,34 @@ def way_of_scan(sizes: Sizes) -> tuple[str, int]:
     return "rows", length
 
 
+class ScanLaunches(NamedTuple):
+    """How a scan of a contiguous array is launched.
+
+    Attributes:
+        kernels: each with its grid.
+        counts: the parameters behind the pointers, for each.
+        workspace: bytes that they share.
+    """
+
+    kernels: list[tuple[CudaKernel, tuple[int, int, int]]]
+    counts: list[int]
+    workspace: int
+
+
+def scan_launches(node: str, dtype: DType, out: DType, sizes: Sizes) -> ScanLaunches:
+    """The launches of a scan whose lines need not be turned first; see :class:`ScanPlan` for the arguments."""
+    variant, part = way_of_scan(sizes)
+    outer, length, inner = sizes
+    kernels = _scanner(node, dtype, out, variant)
+    rows, parts = variant.endswith("rows"), -(-length // part)
+    counts = [outer, length, *([] if rows else [inner]), *([part] if len(kernels) == 2 else [])]
+    lines = outer if rows else outer * parts * inner
+    turned = variant == "split_rows"
+    grids = [(parts, outer, 1) if turned else (kernel.blocks(lines, BLOCKS), 1, 1) for kernel in kernels]
+    workspace = outer * parts * inner * kernels[0].temporaries
+    return ScanLaunches(list(zip(kernels, grids, strict=True)), counts, workspace)
+
+
 class ScanPlan:
     """The launches of a scan of a contiguous array.
 
@@ -74,19 +102,13 @@ class ScanPlan:
     __slots__ = ("_launches", "_workspace", "variant")
 
     def __init__(self, node: str, dtype: DType, out: DType, sizes: Sizes, index: int):
-        self.variant, part = way_of_scan(sizes)
+        self.variant = way_of_scan(sizes)[0]
         self._launches: list[Launch] = []
         self._workspace = 0
         if self.variant == "turned":
             return
-        outer, length, inner = sizes
-        kernels = _scanner(node, dtype, out, self.variant)
-        rows, parts = self.variant.endswith("rows"), -(-length // part)
-        counts = [outer, length, *([] if rows else [inner]), *([part] if len(kernels) == 2 else [])]
-        self._workspace = outer * parts * inner * kernels[0].temporaries
-        for kernel in kernels:
-            lines = outer if rows else outer * parts * inner
-            grid = (parts, outer, 1) if self.variant == "split_rows" else (kernel.blocks(lines, BLOCKS), 1, 1)
+        kernels, counts, self._workspace = scan_launches(node, dtype, out, sizes)
+        for kernel, grid in kernels:
             staying = [ctypes.c_int64(n) for n in counts]
             self._launches.append(Launch(kernel, index, grid, len(kernel.params), staying))
 
@@ -131,6 +153,14 @@ def _turned(node: str, given: DeviceArray, out: DType, sizes: Sizes) -> DeviceAr
     return copied(permuted(found.view(back.shape, back.strides), (0, 2, 1)))
 
 
+def line_sizes(name: str, shape: Sequence[int], axis: int | None) -> Sizes:
+    """(outer, length, inner) of what a scan along an axis, or of all elements, runs over."""
+    if axis is None or not shape:
+        return 1, math.prod(shape), 1
+    along = normalize_axis(name, axis, len(shape))
+    return math.prod(shape[:along]), shape[along], math.prod(shape[along + 1 :])
+
+
 def scan_kernel(op: Operator) -> Callable[..., CudaTensor]:
     """The kernel of a scan."""
     decl, name = op.decl, op.schema.name
@@ -139,15 +169,10 @@ def scan_kernel(op: Operator) -> Callable[..., CudaTensor]:
     def kernel(self: CudaTensor, axis: int | None = None, *, dtype: DType | None = None) -> Any:
         spec = decl.meta(self, axis, dtype=dtype)
         data = self._data
-        shape = data.shape
         layout = contiguous_layout(spec.shape, spec.dtype, data.layout.index)
         if not layout.size:
             return cuda_tensor(empty(layout))
-        sizes = 1, data.layout.size, 1
-        if axis is not None and shape:
-            along = normalize_axis(name, axis, len(shape))
-            sizes = math.prod(shape[:along]), shape[along], math.prod(shape[along + 1 :])
-        made = _scan(node, contiguous(data), spec.dtype, sizes)
+        made = _scan(node, contiguous(data), spec.dtype, line_sizes(name, data.shape, axis))
         return cuda_tensor(made.view(layout.shape, layout.strides))
 
     return kernel
