@@ -13,6 +13,7 @@ import tandem as td
 from cuda_host.fixture import cuda  # noqa: F401
 from cuda_jit_harness import linked, native, on_cpu, random
 from tandem import errors
+from tandem.backends.cuda import arrays
 from tandem.backends.cuda.devices import device_at
 from tandem.backends.cuda.graphs import QUEUE
 
@@ -205,6 +206,19 @@ def test_forward_passes_that_are_recorded():
         assert not g(w).requires_grad
     assert record.hits == hits + 1
     assert g(w).requires_grad
+    assert record.hits == hits + 1
+
+
+@native
+def test_many_layouts_elsewhere():
+    x = random(6, 5)
+    f = td.jit(lambda x: td.exp(x) * 2)
+    record = linked(f, x)
+    hits = record.hits
+    for size in range(arrays.MOST_LAYOUTS + 1):
+        arrays.layout_of((3, size), (size, 1), td.float32, 0)
+    assert len(arrays._layouts) < arrays.MOST_LAYOUTS
+    f(x + 1)
     assert record.hits == hits + 1
 
 

@@ -7,6 +7,7 @@ object, so that what a call works out about its arguments' layouts is found agai
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 from ...eager.meta_tensor import lies_in_order, row_major
@@ -57,6 +58,7 @@ class Layout:
 
 MOST_LAYOUTS = 1 << 14
 _layouts: dict[tuple[Ints, Ints, DType, int], Layout] = {}
+_limit = [MOST_LAYOUTS]
 
 
 def layout_of(shape: Ints, strides: Ints, dtype: DType, index: int) -> Layout:
@@ -64,10 +66,18 @@ def layout_of(shape: Ints, strides: Ints, dtype: DType, index: int) -> Layout:
     key = shape, strides, dtype, index
     found = _layouts.get(key)
     if found is None:
-        if len(_layouts) >= MOST_LAYOUTS:
-            _layouts.clear()
+        if len(_layouts) >= _limit[0]:
+            _forget_unused()
         found = _layouts[key] = Layout(shape, strides, dtype, index)
     return found
+
+
+def _forget_unused() -> None:
+    """Forget the layouts that nobody has: machine code knows those that it has by identity, and keeps them."""
+    for key in list(_layouts):
+        if sys.getrefcount(_layouts[key]) == 2:  # the table's, and the argument's
+            _layouts.pop(key, None)
+    _limit[0] = max(MOST_LAYOUTS, 2 * len(_layouts))
 
 
 def contiguous_layout(shape: Ints, dtype: DType, index: int) -> Layout:
