@@ -12,6 +12,8 @@ WORKSPACE = -1
 """In ``CudaKernel.params``: the pointer to the temporaries that the kernels of one list share."""
 MAX_RANK = 8
 """Dimensions of a strided eager kernel."""
+STATIC_SHARED = 48 * 1024
+"""Bytes of shared memory that the variables of a kernel may take."""
 
 
 class CudaKernel(NamedTuple):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ....lowering.loops import Buffer, FusedKernel, Reduce, Stage
 from ....operators.expr import Expr, order
 from .elementwise import at
-from .kernel import CudaKernel
+from .kernel import STATIC_SHARED, CudaKernel
 from .nodes import write_cast
 from .plan import COLUMNS, Plan, among
 from .pointers import Parameters, decompose, linear, scalar_text, shifted
@@ -53,6 +53,7 @@ class RowPart:
         self.pointers: dict[str, str] = {}
         self.outputs = written(kernel)
         self.declared: set[str] = set()
+        self.shared_used = 0  # bytes of shared memory, where it is used again
         self.divisors: dict[Expr, str] = {}
         self.filled: set[str] = set()  # cached buffers that hold their elements by now
         sizes = (*kernel.outer, *kernel.inner)
@@ -220,9 +221,50 @@ class RowPart:
             for r in items:
                 text.line(f"{r.into}_state = join_lanes<{plan.group}>({r.into}_state);")
             return
-        parts = plan.threads if plan.columns else plan.group // 32
+        for some in self._rounds(items):
+            self._exchange(some)
+
+    def _rounds(self, items: list[Reduce]) -> list[list[Reduce]]:
+        """The reductions whose states are exchanged at once: as many as find room in shared memory."""
+        found: list[list[Reduce]] = []
+        used = STATIC_SHARED
         for r in items:
-            text.line(f"__shared__ {self.reducers[r.into].ctype} {r.into}_shared[{parts}];")
+            used += self._shared_bytes(r)
+            if used > STATIC_SHARED:
+                found.append([])
+                used = self._shared_bytes(r)
+            found[-1].append(r)
+        return found
+
+    def _shared_bytes(self, r: Reduce) -> int:
+        """The bytes that the states of a block take in shared memory."""
+        return -(-self._states() * self.reducers[r.into].nbytes // 16) * 16
+
+    def _states(self) -> int:
+        """The states that a block puts into shared memory for one reduction."""
+        return self.plan.threads if self.plan.columns else self.plan.group // 32
+
+    def _share_out(self, items: list[Reduce]) -> None:
+        """Name the places of states in shared memory; where the kernel needs more than there is, it is used again."""
+        text, needed = self.text, sum(map(self._shared_bytes, items))
+        if sum(self._shared_bytes(r) for stage in self.full for r in reductions(stage)) <= STATIC_SHARED:
+            for r in items:
+                text.line(f"__shared__ {self.reducers[r.into].ctype} {r.into}_shared[{self._states()}];")
+            return
+        if self.shared_used == 0:
+            text.line(f"alignas(16) __shared__ char shared_bytes[{STATIC_SHARED}];")
+        elif self.shared_used + needed > STATIC_SHARED:
+            text.line("__syncthreads();")
+            self.shared_used = 0
+        for r in items:
+            ctype, place = self.reducers[r.into].ctype, shifted("shared_bytes", self.shared_used)
+            text.line(f"{ctype}* const {r.into}_shared = reinterpret_cast<{ctype}*>({place});")
+            self.shared_used += self._shared_bytes(r)
+
+    def _exchange(self, items: list[Reduce]) -> None:
+        """Join states through shared memory."""
+        plan, text = self.plan, self.text
+        self._share_out(items)
         for r in items:
             if plan.columns:
                 text.line(f"{r.into}_shared[threadIdx.y * {COLUMNS} + threadIdx.x] = {r.into}_state;")

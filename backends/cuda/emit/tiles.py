@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from ....lowering.loops import Buffer, FusedKernel, Stage
 from ....operators.expr import Expr
 from .elementwise import at, times
-from .kernel import CudaKernel
+from .kernel import STATIC_SHARED, CudaKernel
 from .pointers import Parameters, decompose, linear, scalar_text, shifted
 from .space import INT_MAX, Space, extent, stores, uses_index
 from .text import Scope, Text, unified
@@ -85,6 +85,7 @@ class _Tiled:
         ]
         self.lanes = 2 if self._in_pairs(unaligned) else 1
         self.tile = THREADS_X * self.lanes
+        self.turned = self._that_fit(THREADS_X)
         far = max(extent(b, (*kernel.outer, *kernel.inner)) for b in kernel.buffers)
         self.index = "int" if max(far, space.rows) + self.tile * self.tile <= INT_MAX else "long long"
 
@@ -94,9 +95,18 @@ class _Tiled:
         whole = min(self.space.kept[d] for d in (self.along, self.across)) >= side
         return (
             whole
+            and self._that_fit(side) == self.turned
             and self.space.rows >= ENOUGH_TILES * side * side
             and all(self._is_paired(b, unaligned) for b in self.kernel.buffers)
         )
+
+    def _that_fit(self, side: int) -> list[str]:
+        """The turned buffers whose tiles find room in shared memory; others are read across the grain."""
+        found, left = [], STATIC_SHARED
+        for name in self.turned:
+            left -= side * (side + 1) * self._buffer(name).dtype.itemsize
+            found += [name] if left >= 0 else []
+        return found
 
     def _is_paired(self, b: Buffer, unaligned: frozenset[int]) -> bool:
         grain = self._grain(b.name)
