@@ -449,3 +449,19 @@ def test_constants_of_the_host_beside_integers(cuda):  # noqa: F811
     for _ in range(3):
         assert td.where(x > 1, td.asarray(5), 0).tolist() == [0, 5]
         assert td.where(x > 1, 0, np.int64(5)).tolist() == [5, 0]
+
+
+@pytest.mark.parametrize("dtype", [td.float32, td.int8, td.complex64], ids=str)
+def test_positions_along_negative_strides(cuda, dtype):  # noqa: F811
+    a, at = np.arange(1, 7).reshape(3, 2).astype(dtype.np), np.asarray([0, 2])
+    x, place = td.asarray(a, device="cuda"), td.asarray(at, device="cuda")
+    back = x[::-1, ::-1]
+    assert back[place].tolist() == a[::-1, ::-1][at].tolist()
+    assert back[place, place - 1].tolist() == a[::-1, ::-1][at, at - 1].tolist()
+    added = x[::-1].at[place].add(x[:2])
+    want = a[::-1].copy()
+    want[at] += a[:2]
+    assert added.tolist() == want.tolist()
+    back[place] = x[:2].clone()
+    a[::-1, ::-1][at] = a[:2].copy()
+    assert x.tolist() == a.tolist()

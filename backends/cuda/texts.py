@@ -39,7 +39,9 @@ struct Indices {
     const long long* at[8];
 };
 
-// where the b-th of the indexed elements lies; -1 and a note for the host if an index is out of bounds
+constexpr long long NOWHERE = -9223372036854775807LL - 1;  // places are negative along negative strides
+
+// where the b-th of the indexed elements lies; NOWHERE and a note for the host if an index is out of bounds
 __device__ inline long long indexed(const Indices& s, long long b, long long* fault) {
     long long at = 0;
     for (int j = 0; j < (int)s.many; ++j) {
@@ -49,7 +51,7 @@ __device__ inline long long indexed(const Indices& s, long long b, long long* fa
                 fault[1] = i;
                 fault[2] = j;
             }
-            return -1;
+            return NOWHERE;
         }
         at += (i < 0 ? i + s.limits[j] : i) * s.strides[j];
     }
@@ -69,7 +71,7 @@ extern "C" __global__ void gather_{size}({type}* __restrict__ out, const {type}*
         const long long rest = i / after.count;
         const long long place = indexed(indices, rest % picked, fault);
         {type} found = {{}};
-        if (place >= 0) found = from[place_in(before, rest / picked) + place + place_in(after, i % after.count)];
+        if (place != NOWHERE) found = from[place_in(before, rest / picked) + place + place_in(after, i % after.count)];
         out[i] = found;
     }}
 }}
@@ -81,7 +83,7 @@ extern "C" __global__ void winners(unsigned long long* last, long long* fault, c
                                    long long picked) {
     EACH(b, picked) {
         const long long place = indexed(indices, b, fault);
-        if (place >= 0) atomicMax(last + place, (unsigned long long)(b + 1));
+        if (place != NOWHERE) atomicMax(last + place, (unsigned long long)(b + 1));
     }
 }
 """
@@ -95,7 +97,7 @@ extern "C" __global__ void scatter_{size}({type}* out, const {type}* __restrict_
     EACH(i, count) {{
         const long long rest = i / after.count, b = rest % picked;
         const long long place = indexed(indices, b, fault);
-        if (place < 0) continue;
+        if (place == NOWHERE) continue;
         if (last && last[indexed(places, b, fault)] != (unsigned long long)(b + 1)) continue;
         out[place_in(before, rest / picked) + place + place_in(after, i % after.count)] = values[place_in(value, i)];
     }}
@@ -110,7 +112,7 @@ extern "C" __global__ void scatter_add_{name}({type}* out, const {type}* __restr
     EACH(i, count) {{
         const long long rest = i / after.count;
         const long long place = indexed(indices, rest % picked, fault);
-        if (place < 0) continue;
+        if (place == NOWHERE) continue;
         const long long at = place_in(before, rest / picked) + place + place_in(after, i % after.count);
         const long long from = place_in(value, i);
         for (long long part = 0; part < parts; ++part)
