@@ -30,8 +30,9 @@ def recomputed(steps: Iterable[Step], results: Collection[Value]) -> list[Step]:
         the steps that are left, in order.
     """
     found, place = list(steps), 0
+    left = {value for step in found for value in reads_and_writes(step)[0]}.difference(results)
     while place < len(found):
-        changed = _without_a_store(found, place, results)
+        changed = _without_a_store(found, place, left)
         if changed is None:
             place += 1
         else:
@@ -39,34 +40,32 @@ def recomputed(steps: Iterable[Step], results: Collection[Value]) -> list[Step]:
     return found
 
 
-def _without_a_store(steps: list[Step], place: int, results: Collection[Value]) -> list[Step] | None:
-    """The steps if one of them stores one value less; None if each that it stores had better be stored."""
+def _without_a_store(steps: list[Step], place: int, left: Collection[Value]) -> list[Step] | None:
+    """The steps if one of them stores one value less; None if each that it stores had better be stored. ``left``: the
+    values that steps leave for others alone."""
     step = steps[place]
     if not isinstance(step, KernelStep):
         return None
-    for producer in _stored(step):
+    for producer in _stored(step, left):
         readers = [s for s in steps if producer.value in reads_and_writes(s)[0]]
-        if (
-            producer.value in results
-            or not _pays(step, producer, readers)
-            or _changes(producer, steps, place)
-        ):
+        if not _pays(step, producer, readers) or _changes(producer, steps, place):
             continue
         merged = {id(s): merged_reader(s, producer) for s in readers}
         if readers and all(merged.values()):
-            left = _without(step, producer.target.name)
-            found = [left if s is step else merged.get(id(s)) or s for s in steps]
+            rest = _without(step, producer.target.name)
+            found = [rest if s is step else merged.get(id(s)) or s for s in steps]
             return [s for s in found if s is not None]
     return None
 
 
-def _stored(step: KernelStep) -> Iterator[Producer]:
-    """What a kernel stores that can be told from arrays in memory, each as a kernel of its own."""
+def _stored(step: KernelStep, left: Collection[Value]) -> Iterator[Producer]:
+    """What a kernel stores of some values that can be told from arrays in memory, each as a kernel of its own."""
     kernel = step.kernel
     for number, stage in enumerate(kernel.stages):
         for statement in stage.body:
             buffer = None if isinstance(statement, Reduce) else kernel.buffer(statement.buffer)
-            if isinstance(statement, Store) and buffer is not None and buffer.param is not None:
+            is_left = buffer is not None and buffer.param is not None and _param(step, buffer) in left
+            if isinstance(statement, Store) and buffer is not None and is_left:
                 told = statement._replace(value=_told(kernel, number, statement.value))
                 if _is_open(kernel, number, told):
                     yield _alone(step, stage, told, buffer)
@@ -76,7 +75,8 @@ def _told(kernel: FusedKernel, number: int, value: Expr) -> Expr:
     """An expression of a stage that loads what earlier stages have stored of it."""
     ids: dict[Any, int] = {}
     known: dict[int, Buffer] = {}
-    changed = {b.name for b in kernel.buffers if b.param in _all_written(kernel)}
+    written = _all_written(kernel)
+    changed = {b.name for b in kernel.buffers if b.param in written}
     for stage in kernel.stages[:number]:
         for s in stage.body:
             buffer = kernel.buffer(s.buffer) if isinstance(s, Store) else None

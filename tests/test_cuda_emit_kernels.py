@@ -13,6 +13,7 @@ from lowering_harness import close, eager, graph_of
 from tandem.backends.cuda.emit import complex_nodes, tiles
 from tandem.backends.cuda.emit.kernel import module_source
 from tandem.backends.cuda.emit.nodes import EMIT
+from tandem.lowering import recomputed
 from tandem.operators.expr import NODES
 
 pytestmark = pytest.mark.skipif(missing_compiler() is not None, reason=missing_compiler() or "")
@@ -69,6 +70,10 @@ def ends(x):
 
 def middle(x):
     return td.var(x, (0, 2)), td.sum(x, (0, 2))
+
+
+def multiples(x):
+    return tuple(x * float(k) for k in range(40))
 
 
 def softmax0(x):
@@ -310,6 +315,13 @@ def test_a_race_is_found():
 def test_operands_are_prepared_where_they_are_read(name):
     (step,) = programs([name])[name].steps
     assert len(step.params) == len(CASES[name][1]) + 1
+
+
+def test_what_is_a_result_anyway_is_not_told_from_arrays():
+    """For each value that takes a look at all that its kernel stores."""
+    with mock.patch.object(recomputed, "_told", side_effect=AssertionError("a result was looked at")):
+        (kernel,) = Program(graph_of(multiples, array(1000)), "n0").written()
+    assert len(kernel.params) == 41
 
 
 def test_values_are_computed_again_where_that_moves_fewer_bytes():
