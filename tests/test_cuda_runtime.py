@@ -420,6 +420,36 @@ def test_kernels_of_users(cuda):  # noqa: F811
     assert y.tolist() == [[4.0, 2.0] * 3] * 4
 
 
+def test_kernels_of_users_are_compiled_as_nvcc_does(cuda):  # noqa: F811
+    source = """extern "C" __global__ void line(const float *x, float *out, int n) {
+        const int i = blockIdx.x * blockDim.x + threadIdx.x;
+        if (i < n) out[i] = x[i] * 3 + 1;
+    }"""
+    op = td.custom_op("cudatest::line", schema="(Tensor x) -> Tensor")(lambda x: x * 3 + 1)
+    op.register_fake(lambda x: td.empty_like(x))
+    op.register_kernel("cuda", td.cuda_kernel(source, "line", "void(const float *x, float *out, int x.size)"))
+    now, seen = toolkit.toolkit(), {}
+
+    def compile(text, arch, options):
+        seen[text] = options
+        return now.compile(text, arch, options)
+
+    with toolkit.use(now._replace(compile=compile)):
+        x = td.ones(5, device="cuda")
+        assert td.jit(lambda x: op(x) + x)(x).tolist() == [5.0] * 5
+    assert not any("fmad" in option for option in seen.pop(source))
+    assert seen
+    assert all("--fmad=false" in options for options in seen.values())
+
+
+def test_options_are_part_of_what_is_kept():
+    pytest.importorskip("cupy", reason="NVRTC comes through cupy: pip install 'tandem-dispatch[cuda]'")
+    source = 'extern "C" __global__ void line(float *x, float y, float z) { x[threadIdx.x] = x[threadIdx.x] * y + z; }'
+    assert compiler.nvrtc_image(source, "sm_90") != compiler.nvrtc_image(
+        source, "sm_90", compiler.USER_OPTIONS
+    )
+
+
 def test_another_toolkit_starts_anew(cuda):  # noqa: F811
     x = td.ones(3, device="cuda")
     streams.default_stream()

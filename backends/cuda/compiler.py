@@ -13,6 +13,8 @@ from ..cpu.native import cache
 FORMAT = "cuda 1"
 OPTIONS = ("-std=c++17", "-default-device", "--fmad=false")
 """Without contraction an expression has the same result whatever it is fused with."""
+USER_OPTIONS = tuple(option for option in OPTIONS if not option.startswith("--fmad"))
+"""Of what users write: products and sums are contracted, as nvcc does it."""
 
 
 def nvrtc_image(source: str, arch: str, options: Sequence[str] = OPTIONS) -> bytes:

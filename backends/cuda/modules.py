@@ -8,6 +8,7 @@ from typing import Any
 
 from ...registry.operator import lock
 from . import toolkit as tools
+from .compiler import OPTIONS
 from .devices import Device, device_at
 from .emit.kernel import CudaKernel, module_source
 
@@ -21,13 +22,14 @@ class Module:
     Args:
         source: CUDA C with ``extern "C" __global__`` functions.
         at: the device.
+        options: of the compiler.
     """
 
     __slots__ = ("_functions", "_handle", "_shared", "at")
 
-    def __init__(self, source: str, at: Device):
+    def __init__(self, source: str, at: Device, options: tuple[str, ...] = OPTIONS):
         self.at = at
-        image = tools.toolkit().compile(source, at.arch)
+        image = tools.toolkit().compile(source, at.arch, options)
         at.make_current()
         self._handle = at.driver.get("cuModuleLoadData", ctypes.c_void_p, image)
         self._functions: dict[str, int] = {}
@@ -59,17 +61,18 @@ class Module:
             self.at.give_back("cuModuleUnload", handle)
 
 
-_modules: dict[tuple[int, str], Module] = {}
+_modules: dict[tuple[int, str, tuple[str, ...]], Module] = {}
 
 
-def module_of(source: str, index: int) -> Module:
+def module_of(source: str, index: int, options: tuple[str, ...] = OPTIONS) -> Module:
     """The module of a source on a device, loaded at its first use and kept."""
-    found = _modules.get((index, source))
+    key = index, source, options
+    found = _modules.get(key)
     if found is None:
         with lock:
-            found = _modules.get((index, source))
+            found = _modules.get(key)
             if found is None:
-                found = _modules[index, source] = Module(source, device_at(index))
+                found = _modules[key] = Module(source, device_at(index), options)
     return found
 
 

@@ -7,7 +7,7 @@ simulator does; nothing selects one by itself.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ... import lazy
@@ -23,7 +23,7 @@ class Toolkit(NamedTuple):
     Attributes:
         name: to show.
         driver: the driver's functions.
-        compile: ``compile(source, arch)``: the image of CUDA C for ``"sm_90"`` that ``cuModuleLoadData`` takes.
+        compile: ``compile(source, arch, options)``: what ``cuModuleLoadData`` takes of CUDA C for ``"sm_90"``.
         arrays: gives what serves library operators (:mod:`.library`); None: cupy.
         allocator: gives what device memory comes from (:mod:`.memory`), or None: from the driver.
         blas: gives the library with cuBLAS's functions (:mod:`.cublas`); None: the one that cupy has loaded.
@@ -31,7 +31,7 @@ class Toolkit(NamedTuple):
 
     name: str
     driver: Driver
-    compile: Callable[[str, str], bytes]
+    compile: Callable[[str, str, Sequence[str]], bytes]
     arrays: Callable[[], Any] | None = None
     allocator: Callable[[], Any] | None = None
     blas: Callable[[], Any] | None = None

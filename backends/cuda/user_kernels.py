@@ -15,6 +15,7 @@ from ...tracer.infer import infer, specs_of
 from ..cpu.user_kernels import C_TYPES, measure, number_for
 from .arrays import DeviceArray, contiguous_layout, empty
 from .casting import contiguous, convert_into
+from .compiler import USER_OPTIONS
 from .devices import device_at
 from .modules import Parameters, module_of
 from .operands import device_index, flattened
@@ -85,7 +86,7 @@ def _launch(
 ) -> None:
     if not count:
         return
-    function = module_of(source, index).function(name)
+    function = module_of(source, index, USER_OPTIONS).function(name)
     at, stream, packed = device_at(index), stream_at(index), Parameters(cells)
     at.make_current()
     blocks = -(-count // THREADS)

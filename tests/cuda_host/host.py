@@ -56,7 +56,7 @@ def header():
     return place
 
 
-def module_image(source, arch="sm_90"):
+def module_image(source, arch="sm_90", options=()):
     """What the double's ``cuModuleLoadData`` takes: the path of a library made of the kernels."""
     text = host_text(source).replace(str(HERE / "shim.hpp"), str(header()))
     place = folder() / f"{_digest(text)}.so"
