@@ -13,7 +13,7 @@ import tandem as td
 from cuda_host.fixture import cuda  # noqa: F401
 from cuda_jit_harness import many, native, on_cpu, random
 from tandem import errors
-from tandem.backends.cuda import graph_choice
+from tandem.backends.cuda import compile, graph_choice
 from tandem.backends.cuda.graphs import EXEC, GO, SET
 
 pytestmark = [pytest.mark.usefixtures("cuda"), native]
@@ -90,6 +90,18 @@ def test_replayed_graphs_give_the_same(cuda):  # noqa: F811
     del replayed, kept, ours, theirs
     gc.collect()
     assert cuda.host_count(b"graph") < graphs
+
+
+def test_a_replay_keeps_its_code():
+    x = random(40, 30)
+    with td.config.override(cuda_graphs=2):
+        f = td.jit(many)
+        want = numbers(f(x, 1.0))
+    compile._shared.cache_clear()  # as when many other graphs have been compiled
+    gc.collect()
+    for _ in range(40):
+        found = f(x, 1.0)
+    assert numbers(found) == want
 
 
 def test_a_refused_replay_raises(cuda):  # noqa: F811

@@ -103,7 +103,7 @@ def compile_lowered(lowered: Lowered) -> CudaExecutable:
     def replay() -> Replay:
         code = _shared(CallWriter(lowered, replays=True).write())
         words = sum(p.weak is None for p in plan.parameters) + len(plan.storages) + 4
-        return Replay(at, handles, code[MAIN], words, len(plan.parameters), tables.address)
+        return Replay(at, handles, code, words, len(plan.parameters), tables.address)
 
     choice = GraphChoice(plain, len(handles), replay, _why_no_graph(lowered))
     return CudaExecutable(lowered, plan, at, choice, (code, tables))

@@ -10,6 +10,8 @@ import ctypes
 from collections.abc import Sequence
 from typing import Any
 
+from ..cpu.compile import MAIN
+from ..cpu.native.engine import Code
 from .devices import Device
 
 # the exception that a callback raises stays set in the interpreter: PYFUNCTYPE holds the GIL, and raises what is set
@@ -71,7 +73,7 @@ class Replay(Way):
     Args:
         at: the device.
         handles: the driver's handles of the kernels, in order.
-        code: the address of the emitted function.
+        code: the emitted code, which is kept: equal graphs share it only as long as many others do not come.
         words: the number of words in its table of buffers.
         scalars: at least as many as there are words in its table of scalars.
         tables: the address of the table of constants.
@@ -82,8 +84,8 @@ class Replay(Way):
 
     _graph = _exec = 0  # until they are made
 
-    def __init__(self, at: Device, handles: Sequence[int], code: int, words: int, scalars: int, tables: int):
-        self._driver = at.driver
+    def __init__(self, at: Device, handles: Sequence[int], code: Code, words: int, scalars: int, tables: int):
+        self._driver, self._code = at.driver, code
         at.make_current()
         nodes: list[int] = []
         self._graph = at.driver.get("cuGraphCreate", ctypes.c_void_p, 0)
@@ -99,22 +101,19 @@ class Replay(Way):
         buffers, zeros = (ctypes.c_void_p * words)(), (ctypes.c_int64 * (scalars + 1))()
         buffers[-3] = tables
         calls: tuple[Any, ...] = _SET(add), _GO(lambda graph, stream: 0), _GO(lambda stream, status: 0)
-        self._lead(
-            code, [ctypes.cast(one, ctypes.c_void_p).value or 0 for one in calls], [0] * len(handles), handles
-        )
+        places = [ctypes.cast(one, ctypes.c_void_p).value or 0 for one in calls]
+        self._lead(places, [0] * len(handles), handles)
         status = self.queue(buffers, zeros)
         if status:
             raise at.driver.fault("cuGraphAddKernelNode_v2", status)
         self._exec = at.driver.get("cuGraphInstantiateWithFlags", ctypes.c_void_p, self._graph, 0)
         names = ("cuGraphExecKernelNodeSetParams_v2", "cuGraphLaunch", "cuStreamIsCapturing")
-        self._lead(code, [at.driver.address(name) for name in names], nodes, handles)
+        self._lead([at.driver.address(name) for name in names], nodes, handles)
 
-    def _lead(
-        self, code: int, functions: Sequence[int], nodes: Sequence[int], handles: Sequence[int]
-    ) -> None:
+    def _lead(self, functions: Sequence[int], nodes: Sequence[int], handles: Sequence[int]) -> None:
         change, go, captures = functions
         pairs = [word for pair in zip(nodes, handles, strict=True) for word in pair]
-        self._fill(code, [change, self._exec, go, captures, *pairs])
+        self._fill(self._code[MAIN], [change, self._exec, go, captures, *pairs])
 
     def __del__(self) -> None:
         for name, handle in (("cuGraphExecDestroy", self._exec), ("cuGraphDestroy", self._graph)):
