@@ -485,3 +485,42 @@ def test_threads_enter_one_stream(cuda):  # noqa: F811
     for thread in threads:
         thread.join()
     assert found == [td.cuda.default_stream(), mine]
+
+
+def test_counts_of_memory_are_exact_in_threads(cuda):  # noqa: F811
+    pool = memory.pool_of(td.cuda.default_stream())
+    before, often = td.cuda.memory_stats(), sys.getswitchinterval()
+
+    def take():
+        for _ in range(2000):
+            pool.get(100)
+
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=take) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(often)
+    after = td.cuda.memory_stats()
+    assert {name: after[name] - before[name] for name in ("requests", "returned", "allocated", "blocks")} == {
+        "requests": 8000,
+        "returned": 8000,
+        "allocated": 0,
+        "blocks": 0,
+    }
+
+
+def test_a_context_that_is_not_known_is_not_put_back(cuda, monkeypatch):  # noqa: F811
+    """A driver that cannot say which context is current leaves the device's own."""
+    at = device_at(0)
+    at.make_current()
+    real = driver.Driver.function
+    failing = {"cuCtxGetCurrent": lambda place: 700}
+    monkeypatch.setattr(driver.Driver, "function", lambda self, name: failing.get(name) or real(self, name))
+    with at.briefly():
+        pass
+    monkeypatch.undo()
+    assert td.ones(3, device="cuda").tolist() == [1.0] * 3

@@ -91,13 +91,13 @@ class Device:
         Objects are collected in the middle of anything, perhaps of another library's calls for another device.
         """
         driver, before = self.driver, ctypes.c_void_p()
-        driver.function("cuCtxGetCurrent")(ctypes.addressof(before))
+        is_known = not driver.function("cuCtxGetCurrent")(ctypes.addressof(before))
         if before.value != self.context:
             driver.function("cuCtxSetCurrent")(self.context)
         try:
             yield
         finally:
-            if before.value != self.context:
+            if is_known and before.value != self.context:
                 driver.function("cuCtxSetCurrent")(before.value)
 
     def give_back(self, function: str, handle: Any, ending: Callable[[], bool] = sys.is_finalizing) -> None:

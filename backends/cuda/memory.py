@@ -88,6 +88,15 @@ class _Count:
         stats.counts[self.place] = value
 
 
+ALLOCATED, PEAK, RESERVED, REQUESTS = (
+    rt.W_ALLOCATED // 8,
+    rt.W_PEAK // 8,
+    rt.W_RESERVED // 8,
+    rt.W_REQUESTS // 8,
+)
+MISSES, RETURNED, RETRIES = rt.W_MISSES // 8, rt.W_RETURNED // 8, rt.W_RETRIES // 8
+
+
 class Stats:
     """What one device's pools have given and hold.
 
@@ -114,6 +123,13 @@ class Stats:
     def __init__(self) -> None:
         self.counts = array("q", bytes(rt.W_SIZE))
         self.counts[rt.W_FINALIZE // 8] = self.finalize
+
+    def add(self, place: int, by: int) -> None:
+        """Add to the count at a place; at once, whatever other threads and what is collected meanwhile add."""
+        counts = self.counts
+        counts[place] += by  # no call of Python between reading and writing: nobody else gets a turn
+        if place == ALLOCATED and counts[ALLOCATED] > counts[PEAK]:
+            counts[PEAK] = counts[ALLOCATED]
 
     @property
     def blocks(self) -> int:
@@ -166,18 +182,16 @@ class Pool:
             block = home.pop()  # type: ignore[union-attr]
         except (AttributeError, IndexError):
             block = self._new(size)
-            stats.misses += 1
-        stats.requests += 1
-        stats.allocated += size
-        if stats.allocated > stats.peak:
-            stats.peak = stats.allocated
+            stats.add(MISSES, 1)
+        stats.add(REQUESTS, 1)
+        stats.add(ALLOCATED, size)
         return Buffer(block[0], nbytes, size, self, block, home)
 
     def take_back(self, buffer: Buffer) -> None:
         """The block of a buffer that nobody uses any more."""
         stats = self.stats
-        stats.allocated -= buffer.size
-        stats.returned += 1
+        stats.add(ALLOCATED, -buffer.size)
+        stats.add(RETURNED, 1)
         if buffer.users:
             with self.at.briefly():
                 self._wait_for(buffer.users)
@@ -198,7 +212,7 @@ class Pool:
         except Exception as fault:
             if not is_out_of_memory(fault):
                 raise
-        self.stats.retries += 1
+        self.stats.add(RETRIES, 1)
         gc.collect()
         empty_cache()
         try:
@@ -215,13 +229,13 @@ class Pool:
             ptr = int(block.ptr)
         else:
             ptr, block = self.at.driver.get("cuMemAlloc_v2", ctypes.c_uint64, size), None
-        self.stats.reserved += size
+        self.stats.add(RESERVED, size)
         return ptr, block
 
     def _give_back(self, size: int, ptr: int, block: Any) -> None:
         """The block to where it came from; the driver waits for what still uses it."""
         if ptr:
-            self.stats.reserved -= size
+            self.stats.add(RESERVED, -size)
             if block is None:
                 self.at.give_back("cuMemFree_v2", ptr)
 
