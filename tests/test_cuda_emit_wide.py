@@ -10,7 +10,7 @@ import tandem as td
 from cuda_host.build import missing_compiler
 from cuda_host.programs import Program, compile_nvrtc
 from lowering_harness import graph_of
-from tandem.backends.cuda.emit import elementwise, row_part, tiles
+from tandem.backends.cuda.emit import elementwise, plan, row_part, tiles
 from tandem.backends.cuda.emit.kernel import module_source
 from test_cuda_emit_kernels import CASES, check_cases
 
@@ -53,6 +53,19 @@ def test_large_arrays(name):
     assert all("(workspace)[" in line for line in narrow), narrow  # which is small
     for architecture in (80, 90, 100):
         compile_nvrtc(text, architecture)
+
+
+def distances(x, y):
+    return td.sum(td.square(td.expand_dims(x, 1) - y), -1)
+
+
+def test_more_rows_than_a_grid_has_blocks(monkeypatch):
+    """2.5 * 10**9 distances of points with 2,048 coordinates: blocks take several."""
+    whole = np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (50000, 2048), (0, 0))
+    (kernel,) = Program(graph_of(distances, whole, whole), "n0").written()
+    assert 50000**2 / 8 < kernel.grid[0] < 2**31
+    monkeypatch.setattr(plan, "INT_MAX", 0)
+    check_cases(["softmax_1001", "norm_768"])
 
 
 def test_sampled_kernels(wide):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ....lowering.loops import Buffer, FusedKernel, Stage
 from .elementwise import vector_lanes
-from .space import Space, reduced_dims, reductions, stores
+from .space import INT_MAX, Space, reduced_dims, reductions, stores
 
 COLUMNS = 32
 """Neighbouring kept points that a block takes where the threads of a warp run along them."""
@@ -156,6 +156,8 @@ def _rows(space: Space, lanes: int, nbytes: int) -> tuple[int, int]:
         group *= 2
     if not nbytes and group > 256:
         group = 256
+    if space.rows > INT_MAX:  # more blocks than there are: each takes several rows
+        group = min(group, 32)
     return group, max(1, ROW_THREADS // group) if group <= 32 else 1
 
 
