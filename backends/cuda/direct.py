@@ -57,7 +57,8 @@ def direct_reason(node: Node) -> str | None:
 def copied_operands(node: Node, layouts: Sequence[Layout]) -> Sequence[bool]:
     """Which operands have to be copied first; some kernels take any strides."""
     found = _served(node)
-    return [found is not None and found.dense and not layout.is_contiguous for layout in layouts]
+    dense = found is not None and found.dense
+    return [dense and not layout._replace(offset=0).is_contiguous for layout in layouts]
 
 
 def launches_of(step: NodeStep) -> list[Launch]:

@@ -1,5 +1,6 @@
 """Nodes brought into the form that the kernels of :mod:`.direct` take: positions of int64, values of a dtype that the
 device adds up, lines that lie one after the other. Casts and copies are operators, and become part of kernels around.
+So does all of ``eye``.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from ...eager.tensor import wrap
 from ...lowering.loop_passes import Writer
 from ...lowering.resolve import NUMBERS
 from ...lowering.rewrite import replace_each
-from ...registry.dtypes import DType, int64, uint64
+from ...registry.dtypes import DType, bool_, int64, uint64
 from ...registry.values import TensorSpec
 from ...tracer.graph import Graph, Node, Value
 from .direct_positions import plain
@@ -153,7 +154,19 @@ def _pick(node: Node, write: _Forms) -> Value | None:
     return write.again((write.typed(bounds, x.spec.dtype), x)) if plain(bounds, x) else None
 
 
+def _eye(node: Node, write: _Forms) -> Value | None:
+    """Ones where the number of the row, counted from ``k``, is that of the column: nothing is read for it."""
+    out, first = node.outputs[0].spec, node.kwargs["k"]
+    rows, columns = out.shape
+    options = {"dtype": int64, "device": out.device}
+    down = write.made("td::arange", (first, first + rows, 1), (rows,), int64, **options)
+    across = write.made("td::arange", (0, columns, 1), (columns,), int64, **options)
+    turned = write.made("td::reshape", (down, (rows, 1)), (rows, 1), int64)
+    return write.typed(write.made("td::eq.Tensor", (turned, across), out.shape, bool_), out.dtype)
+
+
 _FORMS = {
+    "td::eye": _eye,
     "td::index": _index,
     "td::index_put": _index_put,
     ADD_ROWS: _add_rows,

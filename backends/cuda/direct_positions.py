@@ -124,17 +124,16 @@ def _written(out: Value, value: Layout, picked: _Picked, end: Address, source: A
     """Write; of several values for one place the last stays."""
     if not value.size:
         return []
-    places, last, launches = picked.indices(contiguous(picked.limits).strides), 0, []
-    if picked.size > 1:
-        count = math.prod(picked.limits)
-        last: Any = Scratch(0)
+    places = picked.indices(contiguous(picked.limits).strides)
+    count, launches = math.prod(picked.limits), []
+    nbytes, last = (8 * count, Scratch(0)) if picked.size > 1 else (0, 0)
+    if nbytes:
         launches = [
-            text_launch("fill_8", count, last, count, 0, scratch=8 * count),
-            text_launch("winners", picked.size, last, FAULT, places, picked.size, scratch=8 * count),
+            text_launch("fill_8", count, last, count, 0, scratch=nbytes),
+            text_launch("winners", picked.size, last, FAULT, places, picked.size, scratch=nbytes),
         ]
     head = end, source, last, FAULT, value.size, picked.before, places, picked.indices(), picked.after
     name = f"scatter_{out.spec.dtype.itemsize}"
-    nbytes = launches[0].kernel.temporaries if launches else 0
     return [*launches, text_launch(name, value.size, *head, _segment(value), picked.size, scratch=nbytes)]
 
 

@@ -7,7 +7,8 @@ from ...tracer.graph import Node
 from .direct_positions import plain
 from .direct_text import Address, Launch, Scratch
 from .emit.kernel import WORKSPACE
-from .scans import NODES, Sizes, line_sizes, scan_launches, way_of_scan
+from .folds import Sizes
+from .scans import NODES, line_sizes, scan_launches, way_of_scan
 
 OUT = 1  # behind the one operand
 
