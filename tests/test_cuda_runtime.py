@@ -231,6 +231,21 @@ def test_memory_of_another_stream_waits_for_its_users(caching):
     assert caching.host_count(b"wait") == waits + 1  # the default stream waits for the other
 
 
+def test_memory_that_lives_long_keeps_few_streams(cuda):  # noqa: F811
+    x, held = td.ones(1000, device="cuda"), cuda.host_count(b"stream")
+    f = td.jit(lambda x: td.exp(x) * 2)
+    td.synchronize("cuda")
+    for number in range(100):
+        with td.cuda.Stream() as stream:
+            y = f(x) if number % 2 else x + 1
+        stream.synchronize()
+        assert y.tolist()[0] == pytest.approx(2 * np.e if number % 2 else 2.0)
+        del stream, y
+    gc.collect()
+    assert len(x._data.buffer.users) <= memory.MOST_USERS
+    assert cuda.host_count(b"stream") - held <= memory.MOST_USERS
+
+
 def test_events(cuda):  # noqa: F811
     start, end = td.cuda.Event(enable_timing=True), td.cuda.Event(enable_timing=True)
     assert start.query()

@@ -26,9 +26,8 @@ from .devices import Device, device_at, device_of
 from .streams import Stream, stream_at, stream_of_cupy
 
 SMALLEST = 512
-SHARED = (
-    1 << 20
-)  # bytes; larger blocks are not kept here but go back to where they came from, if that is a pool
+SHARED = 1 << 20  # bytes; larger blocks go back to where they came from, if that is a pool
+MOST_USERS = 16  # streams that a block remembers
 
 
 class Buffer:
@@ -67,8 +66,13 @@ class Buffer:
 
     def used_by(self, stream: Stream) -> None:
         """Note that a stream works on the memory, so that nobody gets it before that is done."""
-        if self.pool is None or self.pool.stream is not stream:
-            self.users = {*(self.users or ()), stream}
+        pool = self.pool
+        if pool is None or pool.stream is not stream:
+            users = self.users or set()
+            if pool is not None and len(users) >= MOST_USERS and stream not in users:
+                pool.wait_for(users)  # then they are forgotten: memory that lives long would keep all streams
+                users = set()
+            self.users = {*users, stream}
 
     def __del__(self) -> None:
         if self.pool is not None:
@@ -194,13 +198,14 @@ class Pool:
         stats.add(RETURNED, 1)
         if buffer.users:
             with self.at.briefly():
-                self._wait_for(buffer.users)
+                self.wait_for(buffer.users)
         if buffer.home is not None:
             buffer.home.append(buffer.block)
         else:
             self._give_back(buffer.size, *buffer.block)
 
-    def _wait_for(self, users: set[Stream]) -> None:
+    def wait_for(self, users: set[Stream]) -> None:
+        """Let what comes next in the pool's stream wait for what is in other streams now."""
         for stream in users:
             self.stream.wait_stream(stream)
 
