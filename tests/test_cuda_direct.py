@@ -116,14 +116,15 @@ WORDS = {
     "keys of seeds": (lambda s: td.ops.td.random_key(s), (np.array([1, -2, 2**40]),)),
     "choice by weight": (lambda k, p: td.random.choice(k, 5, (20,), p=td.softmax(p, 0)), (KEY, X[0])),
 }
-EYES = {
+MADE = {
+    "joined flat": (lambda x: td.concat([x * 2, x.T, td.astype(x[:1], td.int32)], None), (X,)),
     "eye": (lambda x: td.eye(7, 5, device=x.device) * x, (X,)),
     "a shifted one": (lambda x: td.eye(7, k=-2, dtype=td.complex64, device=x.device) * x[:, :1], (X,)),
     "far off": (lambda x: x.T @ td.eye(7, 3, k=9, device=x.device), (X,)),
     "a large one": (lambda x: td.sum(td.eye(300, 400, k=3, device=x.device) * x[0, 0], 1), (X,)),
     "of nothing": (lambda x: (td.eye(0, 3, device=x.device), x + 1), (X,)),
 }
-GROUPS = {"scans": SCANS, "writes": WRITES, "words": WORDS, "eyes": EYES}
+GROUPS = {"scans": SCANS, "writes": WRITES, "words": WORDS, "made": MADE}
 CASES = [pytest.param(*case, id=name) for group in GROUPS.values() for name, case in group.items()]
 
 
@@ -239,6 +240,7 @@ def test_hot_calls_keep_nothing(cuda, caching, calls):  # noqa: F811
 
     args = there((LONG, PLACES % 2, KEY))
     jitted = td.jit(f)
+    gc.collect()  # what other tests have left
     cuda.host_noop(1)
 
     def kept():

@@ -1,6 +1,6 @@
 """Nodes brought into the form that the kernels of :mod:`.direct` take: positions of int64, values of a dtype that the
 device adds up, lines that lie one after the other. Casts and copies are operators, and become part of kernels around.
-So does all of ``eye``.
+So do all of ``eye`` and of ``concat``.
 """
 
 from __future__ import annotations
@@ -154,6 +154,16 @@ def _pick(node: Node, write: _Forms) -> Value | None:
     return write.again((write.typed(bounds, x.spec.dtype), x)) if plain(bounds, x) else None
 
 
+def _concat(node: Node, write: _Forms) -> Value | None:
+    """Tensors that are joined flattened, flattened first."""
+    tensors, axis = node.args
+    if axis is not None or not plain(*tensors):
+        return None
+    shapes = [(one.spec.size,) for one in tensors]
+    flat = [write.made("td::reshape", (x, s), s, x.spec.dtype) for x, s in zip(tensors, shapes, strict=True)]
+    return write.again((tuple(flat), 0))
+
+
 def _eye(node: Node, write: _Forms) -> Value | None:
     """Ones where the number of the row, counted from ``k``, is that of the column: nothing is read for it."""
     out, first = node.outputs[0].spec, node.kwargs["k"]
@@ -166,6 +176,7 @@ def _eye(node: Node, write: _Forms) -> Value | None:
 
 
 _FORMS = {
+    "td::concat": _concat,
     "td::eye": _eye,
     "td::index": _index,
     "td::index_put": _index_put,
