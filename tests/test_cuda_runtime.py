@@ -3,8 +3,10 @@
 import ctypes
 import gc
 import os
+import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -539,3 +541,31 @@ def test_a_context_that_is_not_known_is_not_put_back(cuda, monkeypatch):  # noqa
         pass
     monkeypatch.undo()
     assert td.ones(3, device="cuda").tolist() == [1.0] * 3
+
+
+GONE = """
+import gc
+import tandem as td
+from cuda_host.host import host_library, host_toolkit
+from tandem.backends.cuda import load, toolkit
+
+library = host_library()
+with toolkit.use(host_toolkit(library)), td.config.override(cuda_caching=False):
+    left = [td.ones(3, device="cuda")]  # made before there is machine code
+    load.unload()
+with toolkit.use(host_toolkit(library)), td.config.override(cuda_caching=True):
+    x = td.ones(3, device="cuda")
+    for _ in range(40):
+        y = x + x
+    left.clear()
+    gc.collect()
+    assert (x + x).tolist() == [2.0] * 3
+print("alive")
+"""
+
+
+def test_buffers_of_a_toolkit_that_is_gone_come_back(cuda):  # noqa: F811
+    found = subprocess.run(
+        [sys.executable, "-c", GONE], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
+    )
+    assert (found.stdout, found.returncode) == ("alive\n", 0), found.stderr

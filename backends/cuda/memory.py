@@ -117,6 +117,9 @@ class Stats:
 
     __slots__ = ("counts",)
 
+    made: ClassVar[
+        list[Stats]
+    ] = []  # also those of a toolkit that is gone, whose buffers may still come back
     finalize: ClassVar[int] = (
         0  # what CPython calls for ``Buffer.__del__``, where machine code stands before it
     )
@@ -126,6 +129,7 @@ class Stats:
 
     def __init__(self) -> None:
         self.counts = array("q", bytes(rt.W_SIZE))
+        self.made.append(self)
         self.counts[rt.W_FINALIZE // 8] = self.finalize
 
     def add(self, place: int, by: int) -> None:
@@ -290,11 +294,6 @@ _stats: dict[int, Stats] = {}
 def stats_at(index: int) -> Stats:
     """The counts of a device."""
     return _stats.get(index) or _stats.setdefault(index, Stats())
-
-
-def known_stats() -> list[Stats]:
-    """The counts of all devices in use."""
-    return list(_stats.values())
 
 
 def pool_of(stream: Stream) -> Pool:

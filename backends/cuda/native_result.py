@@ -17,7 +17,7 @@ from ...registry.dtypes import DType
 from ...registry.keys import CUDA_KEYS, GRAD_CUDA_KEYS
 from ..cpu.native import dsl, engine, jit_layout, lang, lang_expr, layout, rt_base, rt_operands
 from ..cpu.native.records import Record
-from . import memory, rt_result, stream_keys
+from . import rt_result, stream_keys
 from . import rt_result as rt
 from . import toolkit as tools
 from .arrays import DeviceArray, Layout
@@ -86,7 +86,7 @@ def code() -> engine.Code:
     if _finalizer_fault():
         return found
     Stats.finalize = slot.value or 0
-    for stats in memory.known_stats():
+    for stats in Stats.made:
         stats.counts[rt.W_FINALIZE // 8] = Stats.finalize
     slot.value = found["finalize"]
     return found
