@@ -24,6 +24,8 @@ from ..backends.cpu.native.jit_records import (
     float_bits,
     output_table,
 )
+from ..backends.cpu.native.rt_base import ELSEWHERE
+from ..backends.cpu.native.threads import flags_of
 from ..eager.tensor import Tensor
 from ..registry import native_type
 from ..registry.dtypes import as_dtype
@@ -68,6 +70,7 @@ class _Builder:
         made.kept.append(self.found.executable)
         for offset, number in {
             at.S_MAIN: self.plan.address,
+            at.S_FLAGS: flags_of(self.found.include, self.found.exclude),
             at.S_ARGS: positional + len(names),
             at.S_KEYWORDS: len(names),
             at.S_EXTERNALS: self.externals,
@@ -327,8 +330,8 @@ def make_record(found: Specialization, arguments: Arguments, form: Any) -> Speci
         return "there is no machine code to call"
     if found.outputs.writes:
         return "it writes into an argument"
-    if found.include or found.exclude:
-        return "it was traced outside of the default dispatch state"
+    if flags_of(found.include, found.exclude) == ELSEWHERE:
+        return "it was traced in a dispatch state that is neither the default nor no_grad"
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in arguments.parameters):
         return "the function takes any number of arguments"
     try:

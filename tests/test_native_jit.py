@@ -220,6 +220,27 @@ def test_a_removed_kernel_never_runs_again():
         assert check_native(f, x).tolist() == [6.0]
 
 
+def test_what_was_traced_inside_no_grad_is_answered_there():
+    x, v, w = tensor(1.0, 2.0), tensor(2.0, 3.0), tensor(2.0, 3.0).requires_grad_()
+    f = td.jit(lambda x, w: x * w)
+    with td.no_grad():
+        check_native(f, x, v)
+    calls = native_calls(f)
+    f(x, v)  # outside it is traced once more
+    assert (native_calls(f), len(f._specializations)) == (calls, 2)
+    y = f(x, w)
+    y.sum().backward()
+    assert w.grad.tolist() == [1.0, 2.0]
+    with td.no_grad():
+        assert not f(x, w).requires_grad
+        calls = native_calls(f)
+        f(x, w)
+        assert native_calls(f) == calls + 1
+        with td.autocast("cpu"):
+            f(x, v)
+        assert native_calls(f) == calls + 1
+
+
 def test_no_grad_and_other_states():
     f = td.jit(lambda x: x + 1.0)
     x = tensor(1.0)

@@ -17,7 +17,8 @@ S_HITS, S_SPARE = 120, 128  # calls answered; scratch memory kept for the next c
 S_DERIVED, S_INSIDE = 136, 144  # scalars derived at the end of the guard program; calls that are inside
 S_TABLES = 152  # the table of constants and callables, which goes behind the scratch memory
 S_DEVICE = 160  # what calls of a device need, V_* (or NULL)
-S_SIZE_OF = 168
+S_FLAGS = 168  # NO_GRAD: it was traced inside no_grad, and answers calls there; PLAIN: it answers those and all others
+S_SIZE_OF = 176
 
 # A result to allocate
 O_DESCR, O_RANK, O_DIMS, O_BYTES, O_AT, O_SIZE = 0, 8, 16, 24, 32, 40

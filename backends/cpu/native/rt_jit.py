@@ -50,6 +50,7 @@ from .jit_layout import (
     S_BUFFERS,
     S_BUILD,
     S_DEVICE,
+    S_FLAGS,
     S_GUARDS,
     S_HELD,
     S_HITS,
@@ -150,6 +151,8 @@ def first_that_holds(desc: ptr, flags: i64, args: ptr, positional: i64, kwnames:
 def attempt(g: ptr, spec: ptr, flags: i64, args: ptr, positional: i64, kwnames: ptr) -> ptr:
     """The result of one specialization; -1 if its guards do not hold; NULL with an exception set."""
     named: i64 = 0
+    if unlikely(load_i64(spec, S_FLAGS) > flags):
+        return ptr(-1)
     if kwnames != NULL:
         named = load_i64(kwnames, OB_SIZE)
     if load_i64(spec, S_KEYWORDS) != named or load_i64(spec, S_ARGS) != positional + named:
