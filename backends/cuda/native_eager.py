@@ -72,7 +72,7 @@ class Door(NativeCallable):  # type: ignore[misc]
         """Let it look plans up in a table, which whoever calls this keeps."""
         self.record.set(rt_base.D_TABLE, table.address)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self.behind(*args, **kwargs)
 
 
