@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -218,7 +218,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     >>> td.switch(1, [td.exp, td.negative, td.abs], td.asarray([1.0, -2.0]))
     tensor([-1.,  2.])
     """
-    if not isinstance(branches, Sequence):
+    if not isinstance(branches, Collection):
         raise ArgumentError(f"switch: branches is a list of functions, not {describe(branches)}")
     _check_functions("switch", **{f"branch {i}": branch for i, branch in enumerate(branches)})
     return lazy.control_machinery("branches").switch(index, branches, operands)

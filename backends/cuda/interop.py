@@ -123,6 +123,27 @@ def _callbacks() -> dict[str, Any]:
     return {name: code[name] for name in found} | {"code": code}
 
 
+def _described(array: DeviceArray) -> tuple[_Tensor, Any, Any]:
+    """An array as DLPack describes it, and what has to live as long: its sizes and its strides."""
+    layout = array.layout
+    rank = len(layout.shape)
+    sizes, steps = (ctypes.c_int64 * rank)(*layout.shape), (ctypes.c_int64 * rank)(*layout.strides)
+    code = BFLOAT if layout.dtype.name == "bfloat16" else CODES[layout.dtype.kind]
+    found = _Tensor(
+        array.ptr if layout.size else None,
+        CUDA,
+        layout.index,
+        rank,
+        code,
+        8 * layout.dtype.itemsize,
+        1,
+        sizes,
+        steps,
+        0,
+    )
+    return found, sizes, steps
+
+
 def export(
     array: DeviceArray,
     *,
@@ -155,22 +176,7 @@ def export(
     made, number = kind(), next(_serial)
     if kind is _Versioned:
         made.major, made.minor, made.flags = *VERSION, 0
-    layout = array.layout
-    rank = len(layout.shape)
-    sizes, steps = (ctypes.c_int64 * rank)(*layout.shape), (ctypes.c_int64 * rank)(*layout.strides)
-    code = BFLOAT if layout.dtype.name == "bfloat16" else CODES[layout.dtype.kind]
-    made.tensor = _Tensor(
-        array.ptr if layout.size else None,
-        CUDA,
-        layout.index,
-        rank,
-        code,
-        8 * layout.dtype.itemsize,
-        1,
-        sizes,
-        steps,
-        0,
-    )
+    made.tensor, sizes, steps = _described(array)
     made.context = number
     called = _callbacks()
     made.deleter = called["plain_done" if kind is _Plain else "versioned_done"]

@@ -18,30 +18,42 @@ tandem_versioned_done = extern("tandem_versioned_done", "None(ptr)")
 
 
 @native
-def capsule_gone(capsule: ptr) -> None:
-    """The destructor of a capsule."""
-    state, saved = i32(PyGILState_Ensure()), stack(24)
+def enter(saved: ptr) -> i32:
+    """Take the GIL, and put an exception aside, three pointers at ``saved``; gives what ``leave`` wants."""
+    state = i32(PyGILState_Ensure())
     PyErr_Fetch(saved, saved + 8, saved + 16)
-    tandem_capsule_gone(capsule)
+    return state
+
+
+@native
+def leave(state: i32, saved: ptr) -> None:
+    """Set the exception again, and give the GIL back."""
     PyErr_Restore(load_ptr(saved, 0), load_ptr(saved, 8), load_ptr(saved, 16))
     PyGILState_Release(state)
+
+
+@native
+def capsule_gone(capsule: ptr) -> None:
+    """The destructor of a capsule."""
+    saved = stack(24)
+    state = enter(saved)
+    tandem_capsule_gone(capsule)
+    leave(state, saved)
 
 
 @native
 def plain_done(managed: ptr) -> None:
     """The deleter of a DLManagedTensor."""
-    state, saved = i32(PyGILState_Ensure()), stack(24)
-    PyErr_Fetch(saved, saved + 8, saved + 16)
+    saved = stack(24)
+    state = enter(saved)
     tandem_plain_done(managed)
-    PyErr_Restore(load_ptr(saved, 0), load_ptr(saved, 8), load_ptr(saved, 16))
-    PyGILState_Release(state)
+    leave(state, saved)
 
 
 @native
 def versioned_done(managed: ptr) -> None:
     """The deleter of a DLManagedTensorVersioned."""
-    state, saved = i32(PyGILState_Ensure()), stack(24)
-    PyErr_Fetch(saved, saved + 8, saved + 16)
+    saved = stack(24)
+    state = enter(saved)
     tandem_versioned_done(managed)
-    PyErr_Restore(load_ptr(saved, 0), load_ptr(saved, 8), load_ptr(saved, 16))
-    PyGILState_Release(state)
+    leave(state, saved)
