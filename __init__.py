@@ -15,45 +15,51 @@ _gc.disable()
 from . import config as config
 from . import errors as errors
 from . import lazy as _lazy
-from .backends.cpu import kernels as _cpu_kernels
-from .eager import adinplace as _adinplace
-from .eager import autograd as autograd
-from .eager import layouts as _layouts
-from .eager import levels as _levels
-from .eager import meta_kernel as _meta_kernel
-from .eager import methods as _methods
-from .eager import printing as _printing
-from .eager import public as _public
-from .eager import record as _record
-from .eager import subclass as _subclass
-from .eager.autocast import autocast as autocast
-from .eager.autocast import is_autocast_enabled as is_autocast_enabled
-from .eager.batched import entry as _batched
-from .eager.construct import asarray as asarray
-from .eager.construct import from_dlpack as from_dlpack
-from .eager.construct import tensor as tensor
-from .eager.dispatch_mode import DispatchMode as DispatchMode
-from .eager.dispatch_mode import no_dispatch as no_dispatch
-from .eager.layouts import quantize_per_channel as quantize_per_channel
-from .eager.layouts import quantize_per_tensor as quantize_per_tensor
-from .eager.layouts import sparse_coo_tensor as sparse_coo_tensor
-from .eager.layouts import sparse_csr_tensor as sparse_csr_tensor
-from .eager.modes import enable_grad as enable_grad
-from .eager.modes import is_grad_enabled as is_grad_enabled
-from .eager.modes import no_grad as no_grad
-from .eager.synchronize import synchronize as synchronize
-from .eager.tensor import Tensor as Tensor
-from .jit import jit as jit
-from .operators import scalar as scalar
-from .operators.aliases import ALIASES as _ALIASES
-from .operators.constants import e as e
-from .operators.constants import inf as inf
-from .operators.constants import nan as nan
-from .operators.constants import newaxis as newaxis
-from .operators.constants import pi as pi
-from .operators.declare import on_declaration as _on_declaration
-from .operators.families import FAMILIES as _FAMILIES
+from .backends.cpu.kernels import register as _cpu_kernels
+from .eager.autograd import ad_inplace_or_view as _ad_inplace_or_view
+from .eager.autograd import kernel as _record
+from .eager.autograd import namespace as autograd
+from .eager.autograd.grad_modes import enable_grad as enable_grad
+from .eager.autograd.grad_modes import is_grad_enabled as is_grad_enabled
+from .eager.autograd.grad_modes import no_grad as no_grad
+from .eager.layers import levels as _levels
+from .eager.layers import subclass as _subclass
+from .eager.layers.autocast import autocast as autocast
+from .eager.layers.autocast import is_autocast_enabled as is_autocast_enabled
+from .eager.layers.dispatch_mode import DispatchMode as DispatchMode
+from .eager.layers.dispatch_mode import no_dispatch as no_dispatch
+from .eager.meta import kernel as _meta_kernel
+from .eager.tensor import functions as _public
+from .eager.tensor import layouts as _layouts
+from .eager.tensor import methods as _methods
+from .eager.tensor import weak_scalars as _weak
+from .eager.tensor.construct import asarray as asarray
+from .eager.tensor.construct import from_dlpack as from_dlpack
+from .eager.tensor.construct import tensor as tensor
+from .eager.tensor.layouts import quantize_per_channel as quantize_per_channel
+from .eager.tensor.layouts import quantize_per_tensor as quantize_per_tensor
+from .eager.tensor.layouts import sparse_coo_tensor as sparse_coo_tensor
+from .eager.tensor.layouts import sparse_csr_tensor as sparse_csr_tensor
+from .eager.tensor.tensor import Tensor as Tensor
+from .eager.tensor.transfer import synchronize as synchronize
+from .jit.api import jit as jit
+from .operators.creation.creation import e as e
+from .operators.creation.creation import inf as inf
+from .operators.creation.creation import nan as nan
+from .operators.creation.creation import newaxis as newaxis
+from .operators.creation.creation import pi as pi
+from .operators.declare.declaration import on_declaration as _on_declaration
+from .operators.declare.families import ALIASES as _ALIASES
+from .operators.declare.families import FAMILIES as _FAMILIES
+from .operators.scalar_ir import nodes as scalar
 from .registry.devices import register_device as register_device
+from .registry.dispatch.guards import dispatch_state as dispatch_state
+from .registry.dispatch.guards import exclude_keys as exclude_keys
+from .registry.dispatch.guards import force_keys as force_keys
+from .registry.dispatch.guards import include_keys as include_keys
+from .registry.dispatch.keys import DispatchKey as DispatchKey
+from .registry.dispatch.keys import DispatchKeySet as DispatchKeySet
+from .registry.dispatch.trace import show_dispatch_trace as show_dispatch_trace
 from .registry.dtypes import DType as DType
 from .registry.dtypes import bfloat16 as bfloat16
 from .registry.dtypes import bool_ as bool_
@@ -74,26 +80,19 @@ from .registry.function import before_first_call as _before_first_call
 from .registry.inventory import dangling_impls as dangling_impls
 from .registry.inventory import on_registration as on_registration
 from .registry.inventory import registrations as registrations
-from .registry.keys import DispatchKey as DispatchKey
-from .registry.keys import DispatchKeySet as DispatchKeySet
-from .registry.late import declare_promised as _declare_promised
-from .registry.late import promise as _promise
-from .registry.late import promised as _promised
 from .registry.layouts import sparse_coo as sparse_coo
 from .registry.layouts import sparse_csr as sparse_csr
 from .registry.layouts import strided as strided
+from .registry.lazy_operators import lazy_names as _lazy_names
+from .registry.lazy_operators import materialize as _materialize
+from .registry.lazy_operators import register_lazy as _register_lazy
 from .registry.library import Library as Library
 from .registry.namespace import ops as ops
 from .registry.operator import fallthrough as fallthrough
-from .registry.schema_parser import parse_schema as parse_schema
-from .registry.state import dispatch_state as dispatch_state
-from .registry.state import exclude_keys as exclude_keys
-from .registry.state import force_keys as force_keys
-from .registry.state import include_keys as include_keys
-from .registry.trace import show_dispatch_trace as show_dispatch_trace
+from .registry.schemas.parser import parse_schema as parse_schema
 from .registry.values import TensorSpec as TensorSpec
-from .vmap import register_vmap as register_vmap
-from .vmap import vmap as vmap
+from .transforms.vmap import register_vmap as register_vmap
+from .transforms.vmap import vmap as vmap
 
 # Public names that the import need not wait for, and where they are. Each is loaded when somebody first asks for it.
 _MODULES = {
@@ -104,59 +103,59 @@ _MODULES = {
     "linalg": "linalg",
     "profiler": "profiler",
     "pytree": "pytree",
-    "random": "operators.random",
+    "random": "operators.random.namespace",
     "special": "special",
     "tree": "tree",
 }
-_LATER = {
+_ATTRIBUTES = {
     "CustomVJPPrimal": "transforms.zeros.CustomVJPPrimal",
-    "Generator": "eager.generator.Generator",
+    "Generator": "eager.tensor.generator.Generator",
     "ShapeDtypeStruct": "transforms.eval_shape.ShapeDtypeStruct",
     "SymbolicZero": "transforms.zeros.SymbolicZero",
     "all_gather": "transforms.collectives.all_gather",
     "all_to_all": "transforms.collectives.all_to_all",
-    "associative_scan": "control.doors.associative_scan",
+    "associative_scan": "control.api.associative_scan",
     "axis_index": "transforms.collectives.axis_index",
     "axis_size": "transforms.collectives.axis_size",
-    "c_kernel": "custom.doors.c_kernel",
-    "check": "debug.doors.check",
+    "c_kernel": "custom.api.c_kernel",
+    "check": "debug.api.check",
     "check_grads": "transforms.check_grads.check_grads",
-    "checkify": "debug.doors.checkify",
+    "checkify": "debug.api.checkify",
     "checkpoint": "transforms.checkpoint.checkpoint",
     "closure_convert": "transforms.closures.closure_convert",
-    "composite_op": "custom.doors.composite_op",
-    "cond": "control.doors.cond",
-    "cuda_kernel": "custom.doors.cuda_kernel",
+    "composite_op": "custom.api.composite_op",
+    "cond": "control.api.cond",
+    "cuda_kernel": "custom.api.cuda_kernel",
     "custom_gradient": "transforms.custom_gradient.custom_gradient",
     "custom_jvp": "transforms.custom_jvp.custom_jvp",
     "custom_linear_solve": "transforms.implicit.custom_linear_solve",
-    "custom_op": "custom.doors.custom_op",
+    "custom_op": "custom.api.custom_op",
     "custom_root": "transforms.implicit.custom_root",
     "custom_vjp": "transforms.custom_vjp.custom_vjp",
     "custom_vmap": "transforms.custom_vmap.custom_vmap",
-    "debug_check": "debug.doors.debug_check",
-    "dispatch_table": "registry.tables.dispatch_table",
-    "einsum": "operators.einsum.einsum",
-    "elementwise_op": "custom.doors.elementwise_op",
+    "debug_check": "debug.api.debug_check",
+    "dispatch_table": "registry.dispatch.tables.dispatch_table",
+    "einsum": "operators.contraction.einsum.einsum",
+    "elementwise_op": "custom.api.elementwise_op",
     "eval_shape": "transforms.eval_shape.eval_shape",
     "float0": "transforms.zeros.float0",
-    "fori_loop": "control.doors.fori_loop",
-    "functionalize": "eager.functionalize.functionalize",
+    "fori_loop": "control.api.fori_loop",
+    "functionalize": "eager.layers.functionalize.functionalize",
     "grad": "transforms.reverse.grad",
     "hessian": "transforms.jacobians.hessian",
-    "infer_schema": "registry.schema_inference.infer_schema",
-    "io_callback": "debug.doors.io_callback",
+    "infer_schema": "registry.schemas.inference.infer_schema",
+    "io_callback": "debug.api.io_callback",
     "jacfwd": "transforms.jacobians.jacfwd",
     "jacobian": "transforms.jacobians.jacrev",
     "jacrev": "transforms.jacobians.jacrev",
     "jvp": "transforms.forward.jvp",
     "linear_transpose": "transforms.forward.linear_transpose",
     "linearize": "transforms.forward.linearize",
-    "llvm_kernel": "custom.doors.llvm_kernel",
-    "map": "control.doors.map",
-    "meta_memory": "eager.meta_memory.meta_memory",
-    "numpy_kernel": "custom.doors.numpy_kernel",
-    "opcheck": "custom.doors.opcheck",
+    "llvm_kernel": "custom.api.llvm_kernel",
+    "map": "control.api.map",
+    "meta_memory": "eager.meta.memory.meta_memory",
+    "numpy_kernel": "custom.api.numpy_kernel",
+    "opcheck": "custom.api.opcheck",
     "pbroadcast": "transforms.collectives.pbroadcast",
     "pmax": "transforms.collectives.pmax",
     "pmean": "transforms.collectives.pmean",
@@ -164,48 +163,52 @@ _LATER = {
     "ppermute": "transforms.collectives.ppermute",
     "psum": "transforms.collectives.psum",
     "psum_scatter": "transforms.collectives.psum_scatter",
-    "pure_callback": "debug.doors.pure_callback",
+    "pure_callback": "debug.api.pure_callback",
     "remat": "transforms.checkpoint.checkpoint",
-    "scan": "control.doors.scan",
+    "register_autocast": "custom.api.register_autocast",
+    "register_autograd": "custom.api.register_autograd",
+    "register_fake": "custom.api.register_fake",
+    "register_kernel": "custom.api.register_kernel",
+    "scan": "control.api.scan",
     "sequential_vmap": "transforms.custom_vmap.sequential_vmap",
     "stop_gradient": "transforms.reverse.stop_gradient",
-    "switch": "control.doors.switch",
+    "switch": "control.api.switch",
     "value_and_grad": "transforms.reverse.value_and_grad",
     "vjp": "transforms.reverse.vjp",
-    "while_loop": "control.doors.while_loop",
+    "while_loop": "control.api.while_loop",
 }
 
 
 def __getattr__(name: str) -> _Any:
     if name in _MODULES:
-        found = _lazy.module(f"{__name__}.{_MODULES[name]}")
-    elif name in _LATER:
-        module, _, attribute = _LATER[name].rpartition(".")
-        found = getattr(_lazy.module(f"{__name__}.{module}"), attribute)
-    elif name in _functions_to_come():
-        _declare_promised(f"td::{_ALIASES.get(name, name)}")  # which puts the function here
+        result = _lazy.module(f"{__name__}.{_MODULES[name]}")
+    elif name in _ATTRIBUTES:
+        module, _, attribute = _ATTRIBUTES[name].rpartition(".")
+        result = getattr(_lazy.module(f"{__name__}.{module}"), attribute)
+    elif name in _lazy_functions():
+        _materialize(f"td::{_ALIASES.get(name, name)}")  # which puts the function here
         return globals()[name]
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found
-    return found
+    globals()[name] = result
+    return result
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES, *_LATER, *_functions_to_come()})
+    return sorted({*globals(), *_MODULES, *_ATTRIBUTES, *_lazy_functions()})
 
 
-def _functions_to_come() -> set[str]:
-    return {known for name in _promised("td") for known in _public.public_names(name)}
+def _lazy_functions() -> set[str]:
+    return {known for name in _lazy_names("td") for known in _public.public_names(name)}
 
 
 __version__ = "0.1.0"
 
 _cpu_kernels.register()
 for _module, _names in _FAMILIES.items():
-    _promise("td", _names.replace(".", "").split(), _partial(_lazy.module, f"{__name__}.{_module}"))
-    _methods.promise_methods(_name[1:] for _name in _names.split() if _name.startswith("."))
-_on_declaration(lambda op: _public.publish(op, globals(), {*_MODULES, *_LATER}))
+    _register_lazy("td", _names.replace(".", "").split(), _partial(_lazy.module, f"{__name__}.{_module}"))
+    _methods.attach_lazy_methods(_name[1:] for _name in _names.split() if _name.startswith("."))
+_on_declaration(lambda op: _public.publish(op, globals(), {*_MODULES, *_ATTRIBUTES}))
 _before_first_call.append(lambda: _lazy.native_layer().install())
 if config.flags.debug_nans:
     __getattr__("debug").nans().__enter__()

@@ -1,4 +1,4 @@
-"""Made by `python -m tandem.eager.stubs` from the declarations of the operators."""
+"""Made by `python -m tandem.eager.tensor.type_stubs` from the declarations of the operators."""
 
 import builtins as _b
 from collections.abc import Sequence
@@ -16,56 +16,68 @@ from . import pytree as pytree
 from . import special as special
 from . import tree as tree
 from .backends.cuda import public as cuda
-from .control.doors import associative_scan as associative_scan
-from .control.doors import cond as cond
-from .control.doors import fori_loop as fori_loop
-from .control.doors import map as map
-from .control.doors import scan as scan
-from .control.doors import switch as switch
-from .control.doors import while_loop as while_loop
-from .custom.doors import c_kernel as c_kernel
-from .custom.doors import composite_op as composite_op
-from .custom.doors import cuda_kernel as cuda_kernel
-from .custom.doors import custom_op as custom_op
-from .custom.doors import elementwise_op as elementwise_op
-from .custom.doors import llvm_kernel as llvm_kernel
-from .custom.doors import numpy_kernel as numpy_kernel
-from .custom.doors import opcheck as opcheck
-from .debug.doors import check as check
-from .debug.doors import checkify as checkify
-from .debug.doors import debug_check as debug_check
-from .debug.doors import io_callback as io_callback
-from .debug.doors import pure_callback as pure_callback
-from .eager import autograd as autograd
-from .eager.autocast import autocast as autocast
-from .eager.autocast import is_autocast_enabled as is_autocast_enabled
-from .eager.construct import asarray as asarray
-from .eager.construct import from_dlpack as from_dlpack
-from .eager.construct import tensor as tensor
-from .eager.dispatch_mode import DispatchMode as DispatchMode
-from .eager.dispatch_mode import no_dispatch as no_dispatch
-from .eager.functionalize import functionalize as functionalize
-from .eager.generator import Generator as Generator
-from .eager.layouts import quantize_per_channel as quantize_per_channel
-from .eager.layouts import quantize_per_tensor as quantize_per_tensor
-from .eager.layouts import sparse_coo_tensor as sparse_coo_tensor
-from .eager.layouts import sparse_csr_tensor as sparse_csr_tensor
-from .eager.meta_memory import meta_memory as meta_memory
-from .eager.modes import enable_grad as enable_grad
-from .eager.modes import is_grad_enabled as is_grad_enabled
-from .eager.modes import no_grad as no_grad
-from .eager.synchronize import synchronize as synchronize
-from .eager.tensor import Tensor as Tensor
-from .jit import jit as jit
-from .operators import random as random
-from .operators import scalar as scalar
-from .operators.constants import e as e
-from .operators.constants import inf as inf
-from .operators.constants import nan as nan
-from .operators.constants import newaxis as newaxis
-from .operators.constants import pi as pi
-from .operators.einsum import einsum as einsum
+from .control.api import associative_scan as associative_scan
+from .control.api import cond as cond
+from .control.api import fori_loop as fori_loop
+from .control.api import map as map
+from .control.api import scan as scan
+from .control.api import switch as switch
+from .control.api import while_loop as while_loop
+from .custom.api import c_kernel as c_kernel
+from .custom.api import composite_op as composite_op
+from .custom.api import cuda_kernel as cuda_kernel
+from .custom.api import custom_op as custom_op
+from .custom.api import elementwise_op as elementwise_op
+from .custom.api import llvm_kernel as llvm_kernel
+from .custom.api import numpy_kernel as numpy_kernel
+from .custom.api import opcheck as opcheck
+from .custom.api import register_autocast as register_autocast
+from .custom.api import register_autograd as register_autograd
+from .custom.api import register_fake as register_fake
+from .custom.api import register_kernel as register_kernel
+from .debug.api import check as check
+from .debug.api import checkify as checkify
+from .debug.api import debug_check as debug_check
+from .debug.api import io_callback as io_callback
+from .debug.api import pure_callback as pure_callback
+from .eager.autograd import namespace as autograd
+from .eager.autograd.grad_modes import enable_grad as enable_grad
+from .eager.autograd.grad_modes import is_grad_enabled as is_grad_enabled
+from .eager.autograd.grad_modes import no_grad as no_grad
+from .eager.layers.autocast import autocast as autocast
+from .eager.layers.autocast import is_autocast_enabled as is_autocast_enabled
+from .eager.layers.dispatch_mode import DispatchMode as DispatchMode
+from .eager.layers.dispatch_mode import no_dispatch as no_dispatch
+from .eager.layers.functionalize import functionalize as functionalize
+from .eager.meta.memory import meta_memory as meta_memory
+from .eager.tensor.construct import asarray as asarray
+from .eager.tensor.construct import from_dlpack as from_dlpack
+from .eager.tensor.construct import tensor as tensor
+from .eager.tensor.generator import Generator as Generator
+from .eager.tensor.layouts import quantize_per_channel as quantize_per_channel
+from .eager.tensor.layouts import quantize_per_tensor as quantize_per_tensor
+from .eager.tensor.layouts import sparse_coo_tensor as sparse_coo_tensor
+from .eager.tensor.layouts import sparse_csr_tensor as sparse_csr_tensor
+from .eager.tensor.tensor import Tensor as Tensor
+from .eager.tensor.transfer import synchronize as synchronize
+from .jit.api import jit as jit
+from .operators.contraction.einsum import einsum as einsum
+from .operators.creation.creation import e as e
+from .operators.creation.creation import inf as inf
+from .operators.creation.creation import nan as nan
+from .operators.creation.creation import newaxis as newaxis
+from .operators.creation.creation import pi as pi
+from .operators.random import namespace as random
+from .operators.scalar_ir import nodes as scalar
 from .registry.devices import register_device as register_device
+from .registry.dispatch.guards import dispatch_state as dispatch_state
+from .registry.dispatch.guards import exclude_keys as exclude_keys
+from .registry.dispatch.guards import force_keys as force_keys
+from .registry.dispatch.guards import include_keys as include_keys
+from .registry.dispatch.keys import DispatchKey as DispatchKey
+from .registry.dispatch.keys import DispatchKeySet as DispatchKeySet
+from .registry.dispatch.tables import dispatch_table as dispatch_table
+from .registry.dispatch.trace import show_dispatch_trace as show_dispatch_trace
 from .registry.dtypes import DType as DType
 from .registry.dtypes import bfloat16 as bfloat16
 from .registry.dtypes import bool_ as bool_
@@ -85,22 +97,14 @@ from .registry.dtypes import uint64 as uint64
 from .registry.inventory import dangling_impls as dangling_impls
 from .registry.inventory import on_registration as on_registration
 from .registry.inventory import registrations as registrations
-from .registry.keys import DispatchKey as DispatchKey
-from .registry.keys import DispatchKeySet as DispatchKeySet
 from .registry.layouts import sparse_coo as sparse_coo
 from .registry.layouts import sparse_csr as sparse_csr
 from .registry.layouts import strided as strided
 from .registry.library import Library as Library
 from .registry.namespace import ops as ops
 from .registry.operator import fallthrough as fallthrough
-from .registry.schema_inference import infer_schema as infer_schema
-from .registry.schema_parser import parse_schema as parse_schema
-from .registry.state import dispatch_state as dispatch_state
-from .registry.state import exclude_keys as exclude_keys
-from .registry.state import force_keys as force_keys
-from .registry.state import include_keys as include_keys
-from .registry.tables import dispatch_table as dispatch_table
-from .registry.trace import show_dispatch_trace as show_dispatch_trace
+from .registry.schemas.inference import infer_schema as infer_schema
+from .registry.schemas.parser import parse_schema as parse_schema
 from .registry.values import TensorSpec as TensorSpec
 from .transforms import checkpoint_policies as checkpoint_policies
 from .transforms.check_grads import check_grads as check_grads
@@ -138,11 +142,11 @@ from .transforms.reverse import grad as grad
 from .transforms.reverse import stop_gradient as stop_gradient
 from .transforms.reverse import value_and_grad as value_and_grad
 from .transforms.reverse import vjp as vjp
+from .transforms.vmap import register_vmap as register_vmap
+from .transforms.vmap import vmap as vmap
 from .transforms.zeros import CustomVJPPrimal as CustomVJPPrimal
 from .transforms.zeros import SymbolicZero as SymbolicZero
 from .transforms.zeros import float0 as float0
-from .vmap import register_vmap as register_vmap
-from .vmap import vmap as vmap
 
 _Number = _b.bool | _b.int | _b.float | _b.complex
 _TensorLike = Tensor | _Number | _np.ndarray[Any, Any] | _np.generic
@@ -154,12 +158,12 @@ bool = bool_
 def abs(
     self: _TensorLike,
 ) -> Tensor:
-    """The magnitude of each element; the most negative integer stays as it is."""
+    """The magnitude of each element; the most negative integer is unchanged."""
 
 def absolute(
     self: _TensorLike,
 ) -> Tensor:
-    """The magnitude of each element; the most negative integer stays as it is."""
+    """The magnitude of each element; the most negative integer is unchanged."""
 
 def acos(
     self: _TensorLike,
@@ -183,12 +187,12 @@ def all(
     *,
     keepdims: _b.bool = False,
 ) -> Tensor:
-    """Whether all elements over axes are true (not zero); True where there are none."""
+    """Whether all elements over axes are true (not zero); True if there are none."""
 
 def angle(
     self: _TensorLike,
 ) -> Tensor:
-    """The angle of each element in the complex plane, in radians: 0 or pi where it is real."""
+    """The angle of each element in the complex plane, in radians: 0 or pi for real elements."""
 
 def any(
     self: _TensorLike,
@@ -196,7 +200,7 @@ def any(
     *,
     keepdims: _b.bool = False,
 ) -> Tensor:
-    """Whether an element over axes is true (not zero); False where there are none."""
+    """Whether an element over axes is true (not zero); False if there are none."""
 
 def arange(
     start: _Number,
@@ -357,18 +361,18 @@ def bitwise_and(
 def bitwise_invert(
     self: _TensorLike,
 ) -> Tensor:
-    """The bits of each element turned over; the logical not of a bool."""
+    """The inverted bits of each element; the logical not of a bool."""
 
 def bitwise_left_shift(
     self: _TensorLike,
     other: _TensorLike,
 ) -> Tensor:
-    """The bits of `self` moved up by `other`; those shifted out are lost."""
+    """The bits of `self` shifted left by `other`; bits shifted out are lost."""
 
 def bitwise_not(
     self: _TensorLike,
 ) -> Tensor:
-    """The bits of each element turned over; the logical not of a bool."""
+    """The inverted bits of each element; the logical not of a bool."""
 
 def bitwise_or(
     self: _TensorLike,
@@ -380,7 +384,7 @@ def bitwise_right_shift(
     self: _TensorLike,
     other: _TensorLike,
 ) -> Tensor:
-    """The bits of `self` moved down by `other`; the sign stays."""
+    """The bits of `self` shifted right by `other`; the sign is kept."""
 
 def bitwise_xor(
     self: _TensorLike,
@@ -397,13 +401,13 @@ def broadcast_to(
 def ceil(
     self: _TensorLike,
 ) -> Tensor:
-    """Each element rounded up; integers stay as they are."""
+    """Each element rounded up; integers are unchanged."""
 
 def checkpoint_name(
     self: _TensorLike,
     name: _b.str,
 ) -> Tensor:
-    """The tensor under a name that policies of `td.checkpoint` go by."""
+    """Name a tensor for the policies of `td.checkpoint`."""
 
 def clip(
     self: _TensorLike,
@@ -415,23 +419,23 @@ def clip(
 def clone(
     self: _TensorLike,
 ) -> Tensor:
-    """A copy with memory of its own, laid out in row-major order."""
+    """A copy in memory of its own, in row-major order."""
 
 def concat(
     tensors: Sequence[_TensorLike],
     axis: _b.int | None = 0,
 ) -> Tensor:
-    """Tensors joined along an axis that they have."""
+    """Tensors joined along an existing axis."""
 
 def conj(
     self: _TensorLike,
 ) -> Tensor:
-    """The complex conjugate of each element; real elements stay as they are."""
+    """The complex conjugate of each element; real elements are unchanged."""
 
 def contiguous(
     self: _TensorLike,
 ) -> Tensor:
-    """The tensor in row-major order: a view of the same memory if it lies so already, else a ..."""
+    """The tensor in row-major order: a view of the same memory if it is contiguous already, e..."""
 
 def conv1d(
     self: _TensorLike,
@@ -442,7 +446,7 @@ def conv1d(
     dilation: Any = 1,
     groups: _b.int = 1,
 ) -> Tensor:
-    """A convolution over one axis, as layers of networks have it."""
+    """A convolution over one axis, a correlation as in other frameworks."""
 
 def conv2d(
     self: _TensorLike,
@@ -453,7 +457,7 @@ def conv2d(
     dilation: Any = 1,
     groups: _b.int = 1,
 ) -> Tensor:
-    """A convolution over 2 axes, as layers of networks have it."""
+    """A convolution over 2 axes, a correlation as in other frameworks."""
 
 def conv3d(
     self: _TensorLike,
@@ -464,7 +468,7 @@ def conv3d(
     dilation: Any = 1,
     groups: _b.int = 1,
 ) -> Tensor:
-    """A convolution over 3 axes, as layers of networks have it."""
+    """A convolution over 3 axes, a correlation as in other frameworks."""
 
 def conv_transpose1d(
     self: _TensorLike,
@@ -476,7 +480,7 @@ def conv_transpose1d(
     groups: _b.int = 1,
     dilation: Any = 1,
 ) -> Tensor:
-    """The transpose of :func:`conv1d` by its input: it widens what that narrows."""
+    """The transposed convolution: the transpose of :func:`conv1d` with respect to its input."""
 
 def conv_transpose2d(
     self: _TensorLike,
@@ -488,7 +492,7 @@ def conv_transpose2d(
     groups: _b.int = 1,
     dilation: Any = 1,
 ) -> Tensor:
-    """The transpose of :func:`conv2d` by its input: it widens what that narrows."""
+    """The transposed convolution: the transpose of :func:`conv2d` with respect to its input."""
 
 def conv_transpose3d(
     self: _TensorLike,
@@ -500,7 +504,7 @@ def conv_transpose3d(
     groups: _b.int = 1,
     dilation: Any = 1,
 ) -> Tensor:
-    """The transpose of :func:`conv3d` by its input: it widens what that narrows."""
+    """The transposed convolution: the transpose of :func:`conv3d` with respect to its input."""
 
 def convolution(
     self: _TensorLike,
@@ -511,13 +515,13 @@ def convolution(
     dilation: Sequence[_b.int] | _b.int,
     groups: _b.int = 1,
 ) -> Tensor:
-    """The general convolution, over any number of axes; :func:`conv2d` and its kin are short ..."""
+    """The general convolution, over any number of axes; see also :func:`conv2d`."""
 
 def copysign(
     self: _TensorLike,
     other: _TensorLike,
 ) -> Tensor:
-    """The magnitude of `self` with the sign of `other`, also that of -0.0."""
+    """The magnitude of `self` with the sign of `other`, including -0.0."""
 
 def cos(
     self: _TensorLike,
@@ -535,7 +539,7 @@ def cross(
     *,
     axis: _b.int = -1,
 ) -> Tensor:
-    """The cross products of vectors in space."""
+    """The cross products of three-dimensional vectors."""
 
 def cross_entropy(
     self: _TensorLike,
@@ -545,7 +549,7 @@ def cross_entropy(
     reduction: _b.str = "mean",
     label_smoothing: _b.float = ...,
 ) -> Tensor:
-    """The negative logarithm of the probability that softmax gives the target."""
+    """The cross-entropy of softmax probabilities and a target."""
 
 def cumprod(
     self: _TensorLike,
@@ -583,7 +587,7 @@ def diff(
     n: _b.int = 1,
     axis: _b.int = -1,
 ) -> Tensor:
-    """The differences of neighbours along an axis, ``n`` times."""
+    """The n-th differences of neighbours along an axis."""
 
 def div(
     self: _TensorLike,
@@ -602,13 +606,13 @@ def dropout(
     key: _TensorLike,
     p: _b.float = ...,
 ) -> Tensor:
-    """Zeros in the place of a random share of the elements; the others are scaled, so that th..."""
+    """Set a random share of the elements to zero, and scale the others so that the mean is un..."""
 
 def elu(
     self: _TensorLike,
     alpha: _b.float = ...,
 ) -> Tensor:
-    """The elements that are positive, and alpha * (exp(self) - 1) for the others."""
+    """The positive elements, and alpha * (exp(self) - 1) for the others."""
 
 def empty(
     shape: Sequence[_b.int] | _b.int,
@@ -616,7 +620,7 @@ def empty(
     dtype: _DTypeLike | None = None,
     device: _b.str | None = None,
 ) -> Tensor:
-    """A tensor whose values nobody should rely on; they are zeros, which the system gives for..."""
+    """A tensor with unspecified values (zeros today, since the system returns zeroed memory)."""
 
 def empty_like(
     self: _TensorLike,
@@ -624,19 +628,19 @@ def empty_like(
     dtype: _DTypeLike | None = None,
     device: _b.str | None = None,
 ) -> Tensor:
-    """A tensor with the shape of another, whose values nobody should rely on."""
+    """A tensor with the shape of another, with unspecified values."""
 
 def eq(
     self: _TensorLike,
     other: _TensorLike,
 ) -> Tensor:
-    """Whether two tensors are equal, elementwise; NaN equals nothing."""
+    """Whether two tensors are equal, elementwise; NaN is not equal to itself."""
 
 def equal(
     self: _TensorLike,
     other: _TensorLike,
 ) -> Tensor:
-    """Whether two tensors are equal, elementwise; NaN equals nothing."""
+    """Whether two tensors are equal, elementwise; NaN is not equal to itself."""
 
 def erf(
     self: _TensorLike,
@@ -646,7 +650,7 @@ def erf(
 def erfc(
     self: _TensorLike,
 ) -> Tensor:
-    """1 - erf(self), exact where erf is close to 1 too."""
+    """1 - erf(self), accurate where erf is close to 1 too."""
 
 def exp(
     self: _TensorLike,
@@ -673,7 +677,7 @@ def expand_dims(
 def expm1(
     self: _TensorLike,
 ) -> Tensor:
-    """exp(self) - 1, exact for small elements too."""
+    """exp(self) - 1, accurate for small elements too."""
 
 def eye(
     n_rows: _b.int,
@@ -690,7 +694,7 @@ def flatten(
     start_dim: _b.int = 0,
     end_dim: _b.int = -1,
 ) -> Tensor:
-    """Several axes as one; without dims all of them. Also called ``ravel``."""
+    """Consecutive axes merged into one; by default all of them. Also called ``ravel``."""
 
 def flip(
     self: _TensorLike,
@@ -701,7 +705,7 @@ def flip(
 def floor(
     self: _TensorLike,
 ) -> Tensor:
-    """Each element rounded down; integers stay as they are."""
+    """Each element rounded down; integers are unchanged."""
 
 def floor_divide(
     self: _TensorLike,
@@ -713,19 +717,19 @@ def fmax(
     self: _TensorLike,
     other: _TensorLike,
 ) -> Tensor:
-    """The larger of two elements, the other one if one is NaN."""
+    """The larger of two elements; if one is NaN, the other."""
 
 def fmin(
     self: _TensorLike,
     other: _TensorLike,
 ) -> Tensor:
-    """The smaller of two elements, the other one if one is NaN."""
+    """The smaller of two elements; if one is NaN, the other."""
 
 def fmod(
     self: _TensorLike,
     other: _TensorLike,
 ) -> Tensor:
-    """What division rounded towards zero leaves, with the sign of the dividend; 0 for an inte..."""
+    """The remainder of division rounded towards zero, with the sign of the dividend; 0 for in..."""
 
 def full(
     shape: Sequence[_b.int] | _b.int,
@@ -780,12 +784,22 @@ def hypot(
     self: _TensorLike,
     other: _TensorLike,
 ) -> Tensor:
-    """The length of the hypotenuse, sqrt(self**2 + other**2), without overflow on the way."""
+    """The length of the hypotenuse, sqrt(self**2 + other**2), without intermediate overflow."""
 
 def imag(
     self: _TensorLike,
 ) -> Tensor:
     """The imaginary part of each element; 0 for real elements."""
+
+def index_reduce(
+    self: _TensorLike,
+    indices: Sequence[_TensorLike],
+    value: _TensorLike,
+    axis: _b.int = 0,
+    *,
+    reduce: _b.str,
+) -> Tensor:
+    """A copy of the tensor with elements at integer positions combined with all values for ea..."""
 
 def isfinite(
     self: _TensorLike,
@@ -795,18 +809,18 @@ def isfinite(
 def isinf(
     self: _TensorLike,
 ) -> Tensor:
-    """Whether an element is infinite, of either sign; never so for integers."""
+    """Whether an element is infinite, of either sign; False for integers."""
 
 def isnan(
     self: _TensorLike,
 ) -> Tensor:
-    """Whether an element is NaN; never so for integers."""
+    """Whether an element is NaN; False for integers."""
 
 def kron(
     self: _TensorLike,
     other: _TensorLike,
 ) -> Tensor:
-    """The Kronecker product: each element of ``self`` times the whole of ``other``, laid out ..."""
+    """The Kronecker product: a block of ``other`` times each element of ``self``."""
 
 def layer_norm(
     self: _TensorLike,
@@ -815,7 +829,7 @@ def layer_norm(
     bias: _TensorLike | None = None,
     eps: _b.float = ...,
 ) -> Tensor:
-    """The tensor shifted and scaled to mean 0 and variance 1 over its last axes."""
+    """Layer normalization: shift and scale to mean 0 and variance 1 over the last axes."""
 
 def le(
     self: _TensorLike,
@@ -827,13 +841,13 @@ def leaky_relu(
     self: _TensorLike,
     negative_slope: _b.float = ...,
 ) -> Tensor:
-    """The elements that are positive, and the others times a slope."""
+    """The positive elements, and the others times a slope."""
 
 def left_shift(
     self: _TensorLike,
     other: _TensorLike,
 ) -> Tensor:
-    """The bits of `self` moved up by `other`; those shifted out are lost."""
+    """The bits of `self` shifted left by `other`; bits shifted out are lost."""
 
 def less(
     self: _TensorLike,
@@ -871,7 +885,7 @@ def log10(
 def log1p(
     self: _TensorLike,
 ) -> Tensor:
-    """log(1 + self), exact for small elements too."""
+    """log(1 + self), accurate for small elements too."""
 
 def log2(
     self: _TensorLike,
@@ -882,13 +896,13 @@ def log_softmax(
     self: _TensorLike,
     axis: _b.int = -1,
 ) -> Tensor:
-    """The logarithm of softmax, exact also where softmax rounds to 0."""
+    """The logarithm of softmax, accurate where softmax rounds to 0 too."""
 
 def logaddexp(
     self: _TensorLike,
     other: _TensorLike,
 ) -> Tensor:
-    """log(exp(self) + exp(other)), without overflow on the way."""
+    """log(exp(self) + exp(other)), without intermediate overflow."""
 
 def logical_and(
     self: _TensorLike,
@@ -919,7 +933,7 @@ def logsumexp(
     *,
     keepdims: _b.bool = False,
 ) -> Tensor:
-    """The logarithm of the sum of exponentials over axes, without overflow on the way."""
+    """The logarithm of the sum of exponentials over axes, without intermediate overflow."""
 
 def lt(
     self: _TensorLike,
@@ -1006,7 +1020,7 @@ def moveaxis(
     source: Sequence[_b.int] | _b.int,
     destination: Sequence[_b.int] | _b.int,
 ) -> Tensor:
-    """A view with some axes at new places, the others in their order."""
+    """A view with some axes moved to new positions; the others keep their order."""
 
 def mse_loss(
     self: _TensorLike,
@@ -1035,23 +1049,23 @@ def nan_to_num(
     posinf: _b.float | None = None,
     neginf: _b.float | None = None,
 ) -> Tensor:
-    """Numbers in the place of NaN and infinities; no gradient flows to those."""
+    """Replace NaN and infinities by numbers; no gradient flows to the replaced elements."""
 
 def ne(
     self: _TensorLike,
     other: _TensorLike,
 ) -> Tensor:
-    """Whether two tensors differ, elementwise; NaN differs from everything."""
+    """Whether two tensors differ, elementwise; NaN differs from itself."""
 
 def neg(
     self: _TensorLike,
 ) -> Tensor:
-    """The negative of each element; unsigned integers and the most negative integer wrap round."""
+    """The negative of each element; unsigned integers and the most negative integer wrap around."""
 
 def negative(
     self: _TensorLike,
 ) -> Tensor:
-    """The negative of each element; unsigned integers and the most negative integer wrap round."""
+    """The negative of each element; unsigned integers and the most negative integer wrap around."""
 
 def nonzero(
     self: _TensorLike,
@@ -1065,7 +1079,7 @@ def not_equal(
     self: _TensorLike,
     other: _TensorLike,
 ) -> Tensor:
-    """Whether two tensors differ, elementwise; NaN differs from everything."""
+    """Whether two tensors differ, elementwise; NaN differs from itself."""
 
 def one_hot(
     self: _TensorLike,
@@ -1074,7 +1088,7 @@ def one_hot(
     axis: _b.int = -1,
     dtype: _DTypeLike | None = None,
 ) -> Tensor:
-    """One at the place of each class, zero elsewhere."""
+    """One-hot encoding: one at the index of the class, zero elsewhere."""
 
 def ones(
     shape: Sequence[_b.int] | _b.int,
@@ -1104,7 +1118,7 @@ def pad(
     *,
     value: _Number = 0,
 ) -> Tensor:
-    """The tensor with a margin of one value around it."""
+    """The tensor padded with a constant."""
 
 def permute(
     self: _TensorLike,
@@ -1127,13 +1141,13 @@ def pow(
     self: _TensorLike,
     other: _TensorLike,
 ) -> Tensor:
-    """`self` to the power `other`; a tensor of negative integers to integers gives truncated ..."""
+    """`self` to the power `other`; integers to a tensor of negative integers return truncated..."""
 
 def power(
     self: _TensorLike,
     other: _TensorLike,
 ) -> Tensor:
-    """`self` to the power `other`; a tensor of negative integers to integers gives truncated ..."""
+    """`self` to the power `other`; integers to a tensor of negative integers return truncated..."""
 
 def prod(
     self: _TensorLike,
@@ -1142,19 +1156,19 @@ def prod(
     dtype: _DTypeLike | None = None,
     keepdims: _b.bool = False,
 ) -> Tensor:
-    """The product of the elements over axes; 1 where there are none."""
+    """The product of the elements over axes; 1 if there are none."""
 
 def ravel(
     self: _TensorLike,
     start_dim: _b.int = 0,
     end_dim: _b.int = -1,
 ) -> Tensor:
-    """Several axes as one; without dims all of them. Also called ``ravel``."""
+    """Consecutive axes merged into one; by default all of them. Also called ``ravel``."""
 
 def real(
     self: _TensorLike,
 ) -> Tensor:
-    """The real part of each element; real elements are their own."""
+    """The real part of each element; real elements are unchanged."""
 
 def reciprocal(
     self: _TensorLike,
@@ -1165,7 +1179,7 @@ def recompute_barrier(
     self: _TensorLike,
     other: _TensorLike,
 ) -> Tensor:
-    """The first tensor. The second says what the result is for, so that equal calls for other..."""
+    """The first tensor; equal calls with different second tensors are not merged."""
 
 def relu(
     self: _TensorLike,
@@ -1176,38 +1190,38 @@ def remainder(
     self: _TensorLike,
     other: _TensorLike,
 ) -> Tensor:
-    """What `floor_divide` leaves, with the sign of the divisor; 0 for an integer divided by z..."""
+    """The remainder of `floor_divide`, with the sign of the divisor; 0 for an integer divided..."""
 
 def repeat(
     self: _TensorLike,
     repeats: _b.int,
     axis: _b.int | None = None,
 ) -> Tensor:
-    """Each element, or slice along an axis, several times in a row."""
+    """Each element, or slice along an axis, repeated."""
 
 def reshape(
     self: _TensorLike,
     shape: Sequence[_b.int] | _b.int,
 ) -> Tensor:
-    """The same elements in row-major order under another shape: a view where the strides allo..."""
+    """The elements in row-major order in another shape: a view if the strides allow it, else ..."""
 
 def right_shift(
     self: _TensorLike,
     other: _TensorLike,
 ) -> Tensor:
-    """The bits of `self` moved down by `other`; the sign stays."""
+    """The bits of `self` shifted right by `other`; the sign is kept."""
 
 def roll(
     self: _TensorLike,
     shift: Sequence[_b.int] | _b.int,
     axis: Sequence[_b.int] | _b.int | None = None,
 ) -> Tensor:
-    """The elements moved along axes; what leaves at one end comes in at the other."""
+    """The elements shifted along axes; elements shifted out at one end come in at the other."""
 
 def round(
     self: _TensorLike,
 ) -> Tensor:
-    """Each element rounded to the nearest integer, halves to the even one; integers stay as t..."""
+    """Each element rounded to the nearest integer, halves to the even one; integers are uncha..."""
 
 def rsqrt(
     self: _TensorLike,
@@ -1223,12 +1237,12 @@ def scaled_dot_product_attention(
     is_causal: _b.bool = False,
     scale: _b.float | None = None,
 ) -> Tensor:
-    """Attention: the values, averaged with the softmax of the scaled products of queries and ..."""
+    """Scaled dot-product attention: ``softmax(query @ key.mT * scale) @ value``."""
 
 def sigmoid(
     self: _TensorLike,
 ) -> Tensor:
-    """1 / (1 + exp(-self)), without overflow on the way."""
+    """1 / (1 + exp(-self)), without intermediate overflow."""
 
 def sign(
     self: _TensorLike,
@@ -1238,7 +1252,7 @@ def sign(
 def signbit(
     self: _TensorLike,
 ) -> Tensor:
-    """Whether the sign is negative, also that of -0.0 and of NaN."""
+    """Whether the sign bit is set, including -0.0 and NaN."""
 
 def silu(
     self: _TensorLike,
@@ -1253,7 +1267,7 @@ def sin(
 def sinc(
     self: _TensorLike,
 ) -> Tensor:
-    """sin(pi * self) / (pi * self), and 1 at 0; its derivatives of any order hold there too."""
+    """sin(pi * self) / (pi * self), and 1 at 0, where derivatives of any order are defined too."""
 
 def sinh(
     self: _TensorLike,
@@ -1264,12 +1278,12 @@ def softmax(
     self: _TensorLike,
     axis: _b.int = -1,
 ) -> Tensor:
-    """Exponentials scaled to sum to one along an axis."""
+    """Softmax: exponentials normalized to sum to one along an axis."""
 
 def softplus(
     self: _TensorLike,
 ) -> Tensor:
-    """log(1 + exp(self)), without overflow on the way."""
+    """log(1 + exp(self)), without intermediate overflow."""
 
 def sort(
     self: _TensorLike,
@@ -1290,7 +1304,7 @@ def split(
 def sqrt(
     self: _TensorLike,
 ) -> Tensor:
-    """The square root of each element; NaN for negative real ones."""
+    """The square root of each element; NaN for negative real elements."""
 
 def square(
     self: _TensorLike,
@@ -1337,7 +1351,7 @@ def sum(
     dtype: _DTypeLike | None = None,
     keepdims: _b.bool = False,
 ) -> Tensor:
-    """The sum of the elements over axes; 0 where there are none."""
+    """The sum of the elements over axes; 0 if there are none."""
 
 def swapaxes(
     self: _TensorLike,
@@ -1358,7 +1372,7 @@ def take_along_axis(
     indices: _TensorLike,
     axis: _b.int = -1,
 ) -> Tensor:
-    """The elements at the places of ``indices``, whose values say where along one axis: argso..."""
+    """The elements at positions along one axis that ``indices`` has for each element, such as..."""
 
 def tan(
     self: _TensorLike,
@@ -1421,7 +1435,7 @@ def true_divide(
 def trunc(
     self: _TensorLike,
 ) -> Tensor:
-    """Each element rounded towards zero; integers stay as they are."""
+    """Each element rounded towards zero; integers are unchanged."""
 
 def unsqueeze(
     self: _TensorLike,
@@ -1457,7 +1471,7 @@ def where(
     self: _TensorLike,
     other: _TensorLike,
 ) -> Tensor:
-    """Elements of `self` where the condition holds, elsewhere those of `other`."""
+    """Elements of `self` where the condition is true, of `other` where it is false."""
 
 def zeros(
     shape: Sequence[_b.int] | _b.int,

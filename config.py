@@ -24,7 +24,7 @@ from .errors import ValueArgumentError
 _TRUE, _FALSE = {"1", "true", "yes", "on"}, {"0", "false", "no", "off", ""}
 
 
-def _boolean(text: str) -> bool:
+def _parse_bool(text: str) -> bool:
     word = text.strip().lower()
     if word in _TRUE:
         return True
@@ -33,34 +33,34 @@ def _boolean(text: str) -> bool:
     raise ValueError("expected 1 or 0")
 
 
-def _not_negative(text: str) -> int:
+def _parse_non_negative(text: str) -> int:
     number = int(text)
     if number < 0:
         raise ValueError("must be at least 0")
     return number
 
 
-def _positive(text: str) -> int:
+def _parse_positive(text: str) -> int:
     number = int(text)
     if number < 1:
         raise ValueError("expected a positive integer")
     return number
 
 
-def _error_or_warn(text: str) -> str:
+def _parse_error_or_warn(text: str) -> str:
     if text not in ("error", "warn"):
         raise ValueError("expected error or warn")
     return text
 
 
-def _automatic(text: str) -> Any:
-    return text if text == "auto" else _not_negative(text)
+def _parse_auto_or_count(text: str) -> Any:
+    return text if text == "auto" else _parse_non_negative(text)
 
 
 class Flag(NamedTuple):
     """One flag: its attribute name, environment variable, default, meaning, and the parser that checks its text.
 
-    ``others`` are types of values beside the default's.
+    ``others`` are accepted types of values other than the default's.
     """
 
     name: str
@@ -73,16 +73,20 @@ class Flag(NamedTuple):
 
 FLAGS: tuple[Flag, ...] = (
     Flag(
-        "native", "TANDEM_NATIVE", True, "emit and run machine code; 0 is the portable NumPy path", _boolean
+        "native",
+        "TANDEM_NATIVE",
+        True,
+        "emit and run machine code; 0 is the portable NumPy path",
+        _parse_bool,
     ),
     Flag(
         "hot_calls",
         "TANDEM_HOT_CALLS",
         32,
         "calls of an operator after which its stub is compiled",
-        _positive,
+        _parse_positive,
     ),
-    Flag("cache", "TANDEM_CACHE", True, "keep compiled code on disk", _boolean),
+    Flag("cache", "TANDEM_CACHE", True, "keep compiled code on disk", _parse_bool),
     Flag(
         "cache_dir",
         "TANDEM_CACHE_DIR",
@@ -95,36 +99,36 @@ FLAGS: tuple[Flag, ...] = (
         "TANDEM_SHOW_DISPATCH_TRACE",
         False,
         "print every call and redispatch",
-        _boolean,
+        _parse_bool,
     ),
     Flag(
         "debug_nans",
         "TANDEM_DEBUG_NANS",
         False,
         "raise at the first operator that gives a NaN, in the thread that imports tandem",
-        _boolean,
+        _parse_bool,
     ),
-    Flag("verify", "TANDEM_VERIFY", False, "verify the graph after each pass", _boolean),
+    Flag("verify", "TANDEM_VERIFY", False, "verify the graph after each pass", _parse_bool),
     Flag(
         "missing_derivative",
         "TANDEM_MISSING_DERIVATIVE",
         "error",
         "what backward does at an operator without a derivative: error, or warn and go on without that gradient",
-        _error_or_warn,
+        _parse_error_or_warn,
     ),
     Flag(
         "specializations",
         "TANDEM_SPECIALIZATIONS",
         64,
         "specializations kept by one jitted function",
-        _positive,
+        _parse_positive,
     ),
     Flag(
         "cuda_caching",
         "TANDEM_CUDA_CACHING",
         True,
         "recycle device memory; 0 gives every block back at once, for compute-sanitizer",
-        _boolean,
+        _parse_bool,
     ),
     Flag(
         "cuda_graphs",
@@ -132,14 +136,14 @@ FLAGS: tuple[Flag, ...] = (
         "auto",
         "kernels of a compiled function from which it is replayed as one CUDA graph; 0: never; auto: where that is "
         "measured to be faster",
-        _automatic,
+        _parse_auto_or_count,
         (int,),
     ),
 )
 
 
 class Flags:
-    """The values in force; attribute access only."""
+    """The current values of the flags, as attributes."""
 
     native: bool
     hot_calls: int
@@ -155,7 +159,7 @@ class Flags:
 
     def __init__(self) -> None:
         for flag in FLAGS:
-            object.__setattr__(self, flag.name, _initial(flag))
+            object.__setattr__(self, flag.name, _read_initial(flag))
 
     def __setattr__(self, name: str, value: Any) -> None:
         known = {flag.name: flag for flag in FLAGS}
@@ -172,7 +176,7 @@ class Flags:
         object.__setattr__(self, name, value)
 
 
-def _initial(flag: Flag) -> Any:
+def _read_initial(flag: Flag) -> Any:
     text = os.environ.get(flag.variable)
     if text is None:
         return flag.default

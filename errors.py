@@ -1,7 +1,7 @@
 """Every exception that tandem raises on purpose.
 
-Each says what was asked, on which shapes, dtypes or keys, and what would work. Where NumPy, the Array API standard or
-JAX has a customary type for the same mistake, the class derives from it too, so ``except ValueError`` keeps working.
+Messages name the call, its shapes, dtypes or keys, and a fix. Where NumPy, the Array API standard or JAX raises another
+type for the same mistake, the class derives from that type too, so ``except ValueError`` keeps working.
 """
 
 from __future__ import annotations
@@ -15,6 +15,10 @@ class TandemError(Exception):
 
 class ArgumentError(TandemError, TypeError):
     """An argument is missing, unexpected, or of a type that the operator does not take."""
+
+
+class KernelResultError(ArgumentError):
+    """A kernel, a mode or a tensor subclass returned what the operator's schema does not have."""
 
 
 class ValueArgumentError(TandemError, ValueError):
@@ -42,7 +46,7 @@ class ScalarOverflowError(TandemError, OverflowError):
 
 
 class OutOfBoundsError(TandemError, IndexError):
-    """An index or an axis lies outside of the array."""
+    """An index or an axis is out of bounds."""
 
 
 class AxisError(OutOfBoundsError, ValueArgumentError):
@@ -58,7 +62,7 @@ class AllocationError(TandemError, MemoryError):
 
 
 class DeviceError(TandemError, ValueError):
-    """A device is unknown, or the arguments lie on different devices."""
+    """A device is unknown, or the arguments are on different devices."""
 
 
 class BackendUnavailableError(DeviceError, RuntimeError):
@@ -187,5 +191,18 @@ class UnsupportedError(TandemError, NotImplementedError):
     """Something that tandem does not do yet; the message says what does work."""
 
 
+# What properties raise is an AttributeError too, so that ``hasattr`` and ``getattr`` with a default understand it.
+class ShapeAttributeError(ShapeError, AttributeError):
+    """A property that a tensor of this shape does not have."""
+
+
+class ConcretizationAttributeError(ConcretizationError, AttributeError):
+    """A property that a traced tensor does not have."""
+
+
+class UnsupportedAttributeError(UnsupportedError, AttributeError):
+    """A property that a tensor of this layout does not have."""
+
+
 class FallbackWarning(UserWarning):
-    """A call is served by a slower general way, since there is no kernel for it; said once per operator."""
+    """A call without a kernel runs by a slower general path; warned once per operator."""

@@ -1,32 +1,68 @@
-"""Heavy packages, loaded at first use.
+"""Lazy imports of heavy packages and of the package's own modules.
 
-``import tandem`` loads NumPy and nothing heavier.  Whoever needs more calls the function named after the
-module, at the moment of use, and every later call is one dictionary lookup:
+``import tandem`` loads NumPy and nothing heavier. Other modules are imported by the function named after the module, at
+the first use; later calls are one dictionary lookup:
 
 >>> import tandem.lazy
->>> tandem.lazy.installed("numpy"), tandem.lazy.installed("no_such_package")
+>>> tandem.lazy.is_installed("numpy"), tandem.lazy.is_installed("no_such_package")
 (True, False)
 """
 
+import gc
 import importlib
 import importlib.util
+import sys
 from collections.abc import Callable
 from functools import cache
 from types import ModuleType
 from typing import Any
 
+from . import background, locks
+
 
 @cache
 def module(name: str) -> ModuleType:
-    """The module called ``name``, imported at the first call; raises ImportError when it is missing."""
-    return importlib.import_module(name)
+    """The module called ``name``, imported at the first call; raises ImportError when it is missing.
+
+    The import is not interrupted by signals, so that what it declares is declared as a whole, and a fork waits for it.
+    """
+    cached = sys.modules.get(name)
+    if (cached is not None and not _is_loading(cached)) or locks.is_any_owned() or _is_importing():
+        return importlib.import_module(name)
+    return background.run(importlib.import_module, name)
+
+
+def _is_loading(found: ModuleType) -> bool:
+    return bool(getattr(vars(found).get("__spec__"), "_initializing", False))
+
+
+def _is_importing() -> bool:
+    """Whether some module is being imported, perhaps by this thread, for which another thread would wait."""
+    return background.is_idle() and any(
+        _is_loading(value) for value in list(sys.modules.values()) if isinstance(value, ModuleType)
+    )
+
+
+@cache
+def machinery(name: str) -> ModuleType:
+    """A module of the package that loads many others, imported while the garbage collector is off.
+
+    What an import creates stays alive, and the collector would traverse it several times meanwhile.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return module(f"{__package__}.{name}")
+    finally:
+        if collects:
+            gc.enable()
 
 
 class Functions:
     """The functions of a module of the package, each a stand-in that imports the module when it is called.
 
     >>> from tandem.lazy import Functions
-    >>> Functions("units").size(2048)
+    >>> Functions("units").format_size(2048)
     '2 KiB'
     """
 
@@ -45,7 +81,7 @@ class Functions:
 
 
 @cache
-def installed(name: str) -> bool:
+def is_installed(name: str) -> bool:
     """Whether a package called ``name`` could be imported; nothing is imported to find out."""
     return importlib.util.find_spec(name) is not None
 
@@ -61,48 +97,48 @@ def version(distribution: str) -> str | None:
 
 
 def jit_machinery() -> ModuleType:
-    """What ``jit`` runs on: tracer, lowering and the CPU's compiler."""
-    return module(f"{__package__}.compiled.function")
+    """The implementation of ``jit``: tracer, lowering and the CPU's compiler."""
+    return machinery("jit.function")
 
 
 def batched_layer() -> ModuleType:
-    """What ``vmap`` runs on."""
-    return module(f"{__package__}.eager.batched.mapping")
+    """The implementation of ``vmap``."""
+    return machinery("eager.layers.vmap.mapping")
 
 
 def recomputation() -> ModuleType:
-    """What ``checkpoint`` runs on."""
-    return module(f"{__package__}.eager.recompute")
+    """The implementation of ``checkpoint``."""
+    return module(f"{__package__}.eager.autograd.recompute")
 
 
 def control_machinery(part: str) -> ModuleType:
     """``loops``, ``mapping``, ``branches`` or ``associative`` of control flow; tracer and lowering come along."""
-    module(f"{__package__}.compiled.function")
+    jit_machinery()
     return module(f"{__package__}.control.{part}")
 
 
 def functionalize_machinery() -> ModuleType:
-    """What ``functionalize`` runs on: the Functionalize key's kernel."""
-    return module(f"{__package__}.eager.functionalize_run")
+    """The implementation of ``functionalize``: the Functionalize key's kernel."""
+    return module(f"{__package__}.eager.layers.functionalize_kernel")
 
 
 def batching_rules() -> ModuleType:
-    """Where batching rules from outside are registered."""
-    return module(f"{__package__}.eager.batched.rules")
+    """The registry of custom batching rules."""
+    return module(f"{__package__}.eager.layers.vmap.rules")
 
 
 def native_layer() -> ModuleType:
     """The native call path."""
-    return module(f"{__package__}.backends.cpu.native")
+    return machinery("backends.cpu.fastpath")
 
 
-def native_words() -> ModuleType:
-    """Random words in machine code."""
-    return module(f"{__package__}.backends.cpu.words_eager")
+def native_random_bits() -> ModuleType:
+    """Random bits from native code."""
+    return module(f"{__package__}.backends.cpu.kernels.random_bits")
 
 
 def custom_machinery() -> ModuleType:
-    """What makes operators of users' functions."""
+    """The implementation of ``custom_op``."""
     return module(f"{__package__}.custom.define")
 
 
@@ -116,21 +152,26 @@ def debug_machinery(part: str) -> ModuleType:
     return module(f"{__package__}.debug.{part}")
 
 
+def op_extensions() -> Any:
+    """Registrations for any operator by its name."""
+    return module(f"{__package__}.custom.extend")
+
+
 def op_checker() -> ModuleType:
     """``opcheck``."""
     return module(f"{__package__}.custom.opcheck")
 
 
 def sparse_machinery(part: str) -> ModuleType:
-    """``make`` or ``ops`` of sparse tensors."""
-    module(f"{__package__}.backends.cpu.layout_kernels")
-    return module(f"{__package__}.eager.sparse_{part}")
+    """``construct`` or ``kernels`` of sparse tensors."""
+    module(f"{__package__}.backends.cpu.kernels.sparse_quantized")
+    return module(f"{__package__}.eager.sparse.{part}")
 
 
 def quantized_machinery(part: str) -> ModuleType:
-    """``make`` or ``ops`` of quantized tensors."""
-    module(f"{__package__}.backends.cpu.layout_kernels")
-    return module(f"{__package__}.eager.quantized_{part}")
+    """``construct`` or ``kernels`` of quantized tensors."""
+    module(f"{__package__}.backends.cpu.kernels.sparse_quantized")
+    return module(f"{__package__}.eager.quantized.{part}")
 
 
 def scipy_sparse() -> ModuleType:
@@ -151,27 +192,37 @@ def cffi_backend() -> ModuleType:
 
 def nvrtc() -> ModuleType:
     """cupy's binding of NVRTC, an attribute of ``cupy.cuda`` that is no module by that name."""
-    found: ModuleType = module("cupy.cuda").nvrtc
-    return found
+    result: ModuleType = module("cupy.cuda").nvrtc
+    return result
 
 
 def cupy() -> ModuleType:
     return module("cupy")
 
 
+def cupy_cublas() -> ModuleType:
+    """cupy's binding of cuBLAS.
+
+    The attribute of ``cupy.cuda`` loads the libcublas that pip has installed first; ``import_module`` of the binding by
+    its dotted name would not, and fails unless the system's loader finds the library.
+    """
+    result: ModuleType = module("cupy.cuda").cublas
+    return result
+
+
 def cuda_backend() -> ModuleType:
-    """What tensors on ``"cuda"`` run on."""
+    """The CUDA backend."""
     return module(f"{__package__}.backends.cuda.load")
 
 
 def cuda_compiler() -> ModuleType:
-    """What compiles graphs for ``"cuda"``."""
-    return module(f"{__package__}.backends.cuda.compile")
+    """The compiler of graphs for ``"cuda"``."""
+    return module(f"{__package__}.backends.cuda.launches.compile")
 
 
 def cuda_user_kernels() -> ModuleType:
-    """What runs kernels that users write in CUDA C."""
-    return module(f"{__package__}.backends.cuda.user_kernels")
+    """Kernels that users write in CUDA C."""
+    return module(f"{__package__}.backends.cuda.kernels.foreign")
 
 
 def networkx() -> ModuleType:

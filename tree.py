@@ -1,4 +1,4 @@
-"""Trees of containers, by short names: ``td.tree.map``, ``td.tree.leaves``, ...; see :mod:`tandem.pytree`."""
+"""Short names of the pytree functions: ``td.tree.map``, ``td.tree.leaves``, ...; see :mod:`tandem.pytree`."""
 
 from .pytree import ravel_pytree as ravel
 from .pytree import register_static as static

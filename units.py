@@ -1,7 +1,7 @@
-"""Times, sizes and counts as people read them."""
+"""Formatting of times and sizes for people."""
 
 
-def duration(ns: float) -> str:
+def format_duration(ns: float) -> str:
     """A time in three digits and its unit."""
     for unit, scale in (("ns", 1.0), ("us", 1e3), ("ms", 1e6)):
         if ns < 999.5 * scale:
@@ -9,7 +9,7 @@ def duration(ns: float) -> str:
     return f"{ns / 1e9:.3g} s"
 
 
-def size(count: int) -> str:
+def format_size(count: int) -> str:
     """A number of bytes in three digits and its unit."""
     amount = float(count)
     for unit in ("B", "KiB", "MiB"):

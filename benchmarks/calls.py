@@ -1,21 +1,24 @@
-"""Rows where the calls are everything: sixteen elements, thirty operations, fifty leaves."""
+"""Benchmarks of call overhead: 16 elements, chains of 30 operations, a dict of 50 leaves."""
 
 import importlib
 import math
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tandem as td
 from rows import Finding, Row, beside, peer, warmed
-from tandem.operators.declare import Declaration, Draw, declared
-from tandem.overhead.compare import call
-from tandem.overhead.measure import Case, interleave
-from tandem.overhead.workloads import chain, chain_arrays
+from tandem.cli.overhead.compare import make_call_case
+from tandem.cli.overhead.measure import Case, interleave
+from tandem.cli.overhead.workloads import chain, chain_arrays
+from tandem.operators.declare.declaration import Declaration, TensorSample, declared_operators
 from tandem.registry.dtypes import DType, bool_, float32, int32
 from tandem.registry.function import functions
 
 SIZE, LENGTH, LEAVES = 16, 30, 50
+TESTS = str(Path(__file__).resolve().parents[1] / "tests" / "harness")
 
 
 def placed(array: Callable[[Any], Any], size: int = SIZE) -> tuple[Any, ...]:
@@ -35,7 +38,7 @@ def eager_addition(seconds: float) -> list[Finding]:
 
 def eager_chain(seconds: float) -> list[Finding]:
     function = chain(LENGTH)
-    ours, theirs = call(function, placed(td.asarray)), call(function, placed(np.asarray))
+    ours, theirs = make_call_case(function, placed(td.asarray)), make_call_case(function, placed(np.asarray))
     return beside(warmed(ours), {"NumPy": warmed(theirs)}, {"NumPy": 0.6}, seconds)
 
 
@@ -43,12 +46,12 @@ def jitted_chain(seconds: float) -> list[Finding]:
     def case(name: str) -> Case | None:
         one = peer(name)
         return (
-            warmed(call(one.prepare(chain(LENGTH)), placed(one.array), one.finish))
+            warmed(make_call_case(one.prepare(chain(LENGTH)), placed(one.array), one.finish))
             if one is not None
             else None
         )
 
-    ours = warmed(call(td.jit(chain(LENGTH)), placed(td.asarray)))
+    ours = warmed(make_call_case(td.jit(chain(LENGTH)), placed(td.asarray)))
     return beside(ours, {n: case(n) for n in ("numba", "jax")}, {"numba": 0.25, "jax": 0.05}, seconds)
 
 
@@ -58,12 +61,14 @@ def add_to_leaves(leaves: dict[str, Any]) -> dict[str, Any]:
 
 def jitted_dict(seconds: float) -> list[Finding]:
     arrays = {f"leaf{i}": np.full(SIZE, i, np.float32) for i in range(LEAVES)}
-    ours = call(td.jit(add_to_leaves), ({name: td.asarray(a) for name, a in arrays.items()},))
+    ours = make_call_case(td.jit(add_to_leaves), ({name: td.asarray(a) for name, a in arrays.items()},))
     jax = peer("jax")
     theirs = None
     if jax is not None:
         placed_leaves = {name: jax.array(a) for name, a in arrays.items()}
-        theirs = warmed(call(jax.prepare(add_to_leaves), (placed_leaves,), "['leaf0']" + jax.finish))
+        theirs = warmed(
+            make_call_case(jax.prepare(add_to_leaves), (placed_leaves,), "['leaf0']" + jax.finish)
+        )
     return beside(warmed(ours), {"jax": theirs}, {"jax": 0.15}, seconds)
 
 
@@ -75,6 +80,8 @@ def numpy_function(decl: Declaration) -> Callable[..., Any]:
     if callable(decl.reference):
         return decl.reference
     module, _, name = decl.reference.rpartition(".")
+    if module.startswith("references.") and TESTS not in sys.path:
+        sys.path.append(TESTS)
     function: Callable[..., Any] = getattr(importlib.import_module(module), name)
     return function
 
@@ -86,7 +93,9 @@ def arguments(decl: Declaration) -> tuple[np.ndarray, ...]:
     if decl.samples is None:
         raise ValueError(f"{decl.schema} declares no samples to draw from")
     samples = [sample.args for sample in decl.samples(dtype)]
-    drawn = next(args for args in samples if args and all(isinstance(a, Draw) and a.shape for a in args))
+    drawn = next(
+        args for args in samples if args and all(isinstance(a, TensorSample) and a.shape for a in args)
+    )
     return tuple(filled(d.dtype or dtype, random.uniform(d.low, d.high, SIZE)) for d in drawn)
 
 
@@ -97,12 +106,12 @@ def filled(dtype: DType, values: np.ndarray) -> np.ndarray:
 
 def pairs() -> Iterator[tuple[str, Case, Case]]:
     """(name, ours, NumPy's) for every elementwise operator and reduction."""
-    for operator in declared():
+    for operator in declared_operators():
         decl = operator.decl
         if (decl.is_elementwise or decl.kind == "reduction") and operator.schema.overload in ("", "Tensor"):
             name, arrays = operator.schema.name, arguments(decl)
-            ours = call(functions[operator.name], tuple(map(td.asarray, arrays)))
-            yield name, warmed(ours), warmed(call(numpy_function(decl), arrays), 5)
+            ours = make_call_case(functions[operator.name], tuple(map(td.asarray, arrays)))
+            yield name, warmed(ours), warmed(make_call_case(numpy_function(decl), arrays), 5)
 
 
 def every_operator(seconds: float) -> list[Finding]:

@@ -1,4 +1,4 @@
-"""Rows of the dispatcher's own cost: a recorded call, operators from outside, a mode that looks elsewhere."""
+"""Benchmarks of the dispatcher: a recorded call, users' operators, a mode that handles other operators."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 import tandem as td
 from rows import Finding, Row, beside, missing, warmed
 from tandem import lazy
-from tandem.overhead.measure import Case, interleave
+from tandem.cli.overhead.measure import Case, interleave
 
 SIZE = 16
 
@@ -25,17 +25,17 @@ def torch() -> Any:
 def recorded_addition(seconds: float) -> list[Finding]:
     ours = {"x": td.asarray(vector(0), requires_grad=True), "y": td.asarray(vector(1))}
     theirs = None
-    if lazy.installed("torch"):
+    if lazy.is_installed("torch"):
         x, y = torch().from_numpy(vector(0)).requires_grad_(), torch().from_numpy(vector(1))
         theirs = warmed(Case("x + y", {"x": x, "y": y}))
     return beside(warmed(Case("x + y", ours)), {"torch": theirs}, {"torch": 0.6}, seconds)
 
 
-# --- operators from outside ---------------------------------------------------------------------------------
+# --- users' operators ---------------------------------------------------------------------------------------
 
 
 def kernel_giving(result: Any) -> Callable[[Any, Any], Any]:
-    """A Python kernel that does nothing, so that what is measured is the way to it."""
+    """A Python kernel that returns a constant, so that only the dispatch is measured."""
 
     def kernel(x: Any, y: Any) -> Any:
         return result
@@ -63,12 +63,12 @@ def torch_library_op() -> tuple[Any, Any]:
 
 
 def outside(seconds: float) -> list[Finding]:
-    """What a call costs over the kernel itself, beside the same difference in PyTorch."""
+    """The overhead of a call over the kernel itself, compared with PyTorch's."""
     kernel = kernel_giving(td.zeros(SIZE))
     kernel.__annotations__ = {"x": td.Tensor, "y": td.Tensor, "return": td.Tensor}
     ours = td.custom_op("bench_outside::custom", mutates_args=())(kernel)
     bounds = {"torch.library.custom_op": 0.25, "torch Library.define/impl": 0.5}
-    if not lazy.installed("torch"):
+    if not lazy.is_installed("torch"):
         return [missing("torch", bound) for bound in bounds.values()]
     array = torch().from_numpy
     library_op, library = torch_library_op()
@@ -81,23 +81,23 @@ def outside(seconds: float) -> list[Finding]:
     }
     times = interleave(cases, seconds=seconds)
     over = times["tandem"].saved_by(times["tandem kernel"])
-    found = []
+    result = []
     for name, bound in bounds.items():
         theirs = times[name].saved_by(times["torch kernel"])
-        found.append(
+        result.append(
             Finding(name, over / theirs, bound, f"{over:.0f} ns over the kernel beside {theirs:.0f} ns")
         )
     del library
-    return found
+    return result
 
 
-# --- a mode that looks elsewhere ----------------------------------------------------------------------------
+# --- a mode that handles other operators --------------------------------------------------------------------
 
 ELSEWHERE = {"x + y": "x + y", "exp": "exp(x)", "sum": "sum(x)", "x[2:8]": "x[2:8]"}
 
 
 def unrelated_mode(seconds: float) -> list[Finding]:
-    """Other operators while a mode that asked for one is active, beside the same without it."""
+    """Calls of other operators while a mode for one operator is active, compared with calls without the mode."""
 
     class Watches(td.DispatchMode):
         ops = (td.cosh,)
@@ -106,18 +106,18 @@ def unrelated_mode(seconds: float) -> list[Finding]:
             return op(*args, **kwargs)
 
     names = {"x": td.asarray(vector(0)), "y": td.asarray(vector(1)), "exp": td.exp, "sum": td.sum}
-    found = []
+    result = []
     for name, statement in ELSEWHERE.items():
         plain = warmed(Case(statement, names))
-        rounds = max(3, int(seconds))
+        rounds = max(11, int(seconds))
         without, within = [], []
-        for _ in range(rounds):
+        for _ in range(rounds):  # short ones, so that a slow spell of the machine falls on few of them
             without.append(interleave({"": plain}, seconds=seconds / rounds / 8)[""].median)
             with Watches():
                 within.append(interleave({"": plain}, seconds=seconds / rounds / 8)[""].median)
         ratio = sorted(b / a for a, b in zip(without, within, strict=True))[rounds // 2]
-        found.append(Finding(f"{name} without the mode", ratio, 1.2, f"{min(within):.0f} ns"))
-    return found
+        result.append(Finding(f"{name} without the mode", ratio, 1.2, f"{min(within):.0f} ns"))
+    return result
 
 
 ROWS = (

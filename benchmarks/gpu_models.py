@@ -11,12 +11,12 @@ Tree = Any
 
 
 class Names(NamedTuple):
-    """What the models call: a library's functions.
+    """The functions of a library that the models call.
 
     Attributes:
-        gelu, softmax: along the last axis where they take one.
+        gelu, softmax: along the last axis.
         where, mean, sqrt, exp, log, sum, max: as in NumPy.
-        positions: ``positions(n, like)``: 0 to n-1, where ``like`` lies.
+        positions: ``positions(n, like)``: 0 to n-1, on the device of ``like``.
         take: ``take(x, indices)``: rows of a matrix.
         picked: ``picked(rows, labels)``: of each row the element that its label names.
     """
@@ -87,7 +87,7 @@ def digits_arguments(seed: int = 0) -> tuple[Tree, Any, Any]:
 
 
 def block(names: Names) -> Callable[..., Any]:
-    """The loss of a block: masked attention, then a wide layer, each behind a normalisation."""
+    """The loss of a transformer block: masked attention, then a wide layer, each after a normalization."""
 
     def normal(x: Any, scale: Any, shift: Any) -> Any:
         centred = x - names.mean(x, True)

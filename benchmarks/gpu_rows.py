@@ -1,4 +1,4 @@
-"""What tandem promises about speed on a GPU: each row measures tandem and, where they are installed, its peers."""
+"""Benchmarks with bounds on a GPU: each row measures tandem and, if they are installed, its peers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import gpu_models
 import numpy as np
 import tandem as td
 from tandem import lazy
-from tandem.backends.cuda import copies
+from tandem.backends.cuda.runtime import copies
 
 Run = Callable[[], Any]
 Time = float | str | None  # seconds; why a peer has none; None: it has no GPU here
@@ -25,13 +25,13 @@ SIZES: dict[str, Any] = {
 
 
 class Finding(NamedTuple):
-    """One measurement beside its bound.
+    """One measurement and its bound.
 
     Attributes:
         what: the row.
-        beside: with what it is compared.
-        value: the ratio; None where it could not be measured.
-        bound: what the ratio has to be; None where the row has failed.
+        beside: the peer.
+        value: the ratio; None if it could not be measured.
+        bound: the bound of the ratio; None if the row has failed.
         at_least: whether the bound is a lower one.
         note: the times.
     """
@@ -45,14 +45,14 @@ class Finding(NamedTuple):
 
     @property
     def kept(self) -> bool | None:
-        """Whether the bound is kept; None where nothing could be measured."""
+        """Whether the bound is met; None if nothing could be measured."""
         if self.value is None or self.bound is None:
             return None
         return self.value >= self.bound if self.at_least else self.value <= self.bound
 
 
 class Peer(NamedTuple):
-    """A library: how an ndarray gets to its device, how a function is compiled, how one waits for the device."""
+    """A library: functions that move an ndarray to the device, compile a function, and wait for the device."""
 
     array: Callable[[Any], Any]
     compiled: Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -60,7 +60,7 @@ class Peer(NamedTuple):
 
 
 def seconds(run: Run, wait: Callable[[], Any], budget: float = 0.4, rounds: int = 5) -> float:
-    """The time of one call, among so many in a row that waiting at the end does not count; the median of rounds."""
+    """The time of one call: many calls between two waits for the device; the median of several rounds."""
     for _ in range(3):
         run()
     wait()
@@ -68,33 +68,33 @@ def seconds(run: Run, wait: Callable[[], Any], budget: float = 0.4, rounds: int 
     run()
     wait()
     count = max(3, min(20000, int(budget / rounds / max(time.perf_counter() - begin, 1e-7))))
-    found = []
+    items = []
     for _ in range(rounds):
         begin = time.perf_counter()
         for _ in range(count):
             run()
         wait()
-        found.append((time.perf_counter() - begin) / count)
-    return statistics.median(found)
+        items.append((time.perf_counter() - begin) / count)
+    return statistics.median(items)
 
 
 def host_seconds(run: Run, wait: Callable[[], Any], count: int = 200, rounds: int = 25) -> float:
-    """The time that the host spends in a call: few calls at a time, so that the device's queue never fills."""
+    """The host time of one call: few calls between waits, so that the device's queue does not fill."""
     for _ in range(50):
         run()
-    found = []
+    items = []
     for _ in range(rounds):
         wait()
         begin = time.perf_counter()
         for _ in range(count):
             run()
-        found.append((time.perf_counter() - begin) / count)
-    return statistics.median(found)
+        items.append((time.perf_counter() - begin) / count)
+    return statistics.median(items)
 
 
 # -- peers -------------------------------------------------------------------------------------------------------------
 def torch_peer() -> Peer | None:
-    if not lazy.installed("torch") or not lazy.module("torch").cuda.is_available():
+    if not lazy.is_installed("torch") or not lazy.module("torch").cuda.is_available():
         return None
     torch = lazy.module("torch")
     return Peer(
@@ -103,7 +103,7 @@ def torch_peer() -> Peer | None:
 
 
 def jax_peer() -> Peer | None:
-    if not lazy.installed("jax") or not any(d.platform == "gpu" for d in lazy.module("jax").devices()):
+    if not lazy.is_installed("jax") or not any(d.platform == "gpu" for d in lazy.module("jax").devices()):
         return None
     jax = lazy.module("jax")
     return Peer(jax.numpy.asarray, jax.jit, lambda: jax.block_until_ready(jax.numpy.zeros(1) + 1))
@@ -123,7 +123,7 @@ def cuda(array: Any) -> Any:
 
 
 def of_peer(peer: Peer | None, run: Callable[[Peer], float]) -> Time:
-    """A peer's time; where it fails, why: the row is about tandem."""
+    """A peer's time, or the reason why it failed: a peer's error does not fail tandem's row."""
     try:
         return None if peer is None else run(peer)
     except Exception as fault:
@@ -131,7 +131,7 @@ def of_peer(peer: Peer | None, run: Callable[[Peer], float]) -> Time:
 
 
 def compare(what: str, name: str, ours: float, theirs: Time, bound: float) -> Finding:
-    """Our time as a multiple of theirs."""
+    """tandem's time as a multiple of a peer's."""
     if not isinstance(theirs, float):
         why = f"{name} has no GPU here" if theirs is None else f"{name} failed: {theirs}"
         return Finding(what, name, None, bound, False, f"tandem {ours * 1e6:.1f} us; {why}")
@@ -141,7 +141,7 @@ def compare(what: str, name: str, ours: float, theirs: Time, bound: float) -> Fi
 
 # -- bandwidth ---------------------------------------------------------------------------------------------------------
 def copy_bandwidth() -> float:
-    """Bytes read and written each second by the driver's copy of one large array to another."""
+    """The bandwidth (bytes read and written in a second) of the driver's copy of a large array."""
     size = SIZES["elements"]
     source, target = td.ones(size, device="cuda"), td.empty(size, device="cuda")
     return 8 * size / seconds(lambda: copies.copy_bytes(target._data.ptr, source._data), wait)
@@ -158,12 +158,12 @@ def fused_gelu(bandwidth: float) -> list[Finding]:
     size = SIZES["elements"]
     x = cuda(np.float32(0.5)) * td.ones(size, device="cuda")
     f = td.jit(lambda x, w, b: td.gelu(x * w + b))
-    found = []
+    result = []
     for shape, nbytes in (((), 8 * size), ((size,), 16 * size)):
         w, b = (td.full(shape, s, dtype=td.float32, device="cuda") for s in (2.0, 0.1))
         what = f"gelu(x*w+b), {size} float32, w and b of shape {shape}"
-        found.append(share(what, lambda w=w, b=b: f(x, w, b), nbytes, bandwidth, 0.9)[0])  # type: ignore[misc]
-    return found
+        result.append(share(what, lambda w=w, b=b: f(x, w, b), nbytes, bandwidth, 0.9)[0])  # type: ignore[misc]
+    return result
 
 
 def rows_of_a_matrix(
@@ -174,7 +174,7 @@ def rows_of_a_matrix(
     x = cuda(array).astype(getattr(td, dtype))
     f = td.jit(ours)
     nbytes = 2 * array.size * (4 if dtype == "float32" else 2)
-    found, took = share(f"{what}, {dtype}", lambda: f(x), nbytes, bandwidth, 0.8)
+    value, took = share(f"{what}, {dtype}", lambda: f(x), nbytes, bandwidth, 0.8)
 
     def of_torch(peer: Peer) -> float:
         y, g = peer.array(array).to(getattr(lazy.module("torch"), dtype)), peer.compiled(torchs)
@@ -185,7 +185,7 @@ def rows_of_a_matrix(
         return seconds(lambda: g(y), peer.wait)
 
     times = {"torch.compile": of_peer(torch_peer(), of_torch), "jax.jit": of_peer(jax_peer(), of_jax)}
-    return [found, *(compare(found.what, name, took, other, 1.0) for name, other in times.items())]
+    return [value, *(compare(value.what, name, took, other, 1.0) for name, other in times.items())]
 
 
 def softmax(bandwidth: float) -> list[Finding]:
@@ -194,10 +194,10 @@ def softmax(bandwidth: float) -> list[Finding]:
         lambda x: lazy.module("torch").softmax(x, -1),
         lambda x: lazy.module("jax").nn.softmax(x),
     )
-    found, shape = [], SIZES["softmax"]
+    result, shape = [], SIZES["softmax"]
     for dtype in ("float32", "bfloat16"):
-        found += rows_of_a_matrix(f"softmax {shape[0]}x{shape[1]}", shape, dtype, bandwidth, *functions)
-    return found
+        result += rows_of_a_matrix(f"softmax {shape[0]}x{shape[1]}", shape, dtype, bandwidth, *functions)
+    return result
 
 
 def _jax_norm(x: Any) -> Any:
@@ -214,15 +214,15 @@ def layer_norm(bandwidth: float) -> list[Finding]:
         lambda x: lazy.module("torch").nn.functional.layer_norm(x, (columns,)),
         _jax_norm,
     )
-    found, what = [], f"layer_norm {rows}x{columns}"
+    result, what = [], f"layer_norm {rows}x{columns}"
     for dtype in ("float32", "bfloat16"):
-        found += rows_of_a_matrix(what, (rows, columns), dtype, bandwidth, *functions)
-    return found
+        result += rows_of_a_matrix(what, (rows, columns), dtype, bandwidth, *functions)
+    return result
 
 
 # -- products ----------------------------------------------------------------------------------------------------------
 def matmul() -> list[Finding]:
-    found, size = [], SIZES["matmul"]
+    result, size = [], SIZES["matmul"]
     array = np.random.default_rng(0).standard_normal((size, size)).astype("f4")
     for dtype in ("bfloat16", "float32"):
         x = cuda(array).astype(getattr(td, dtype))
@@ -236,8 +236,8 @@ def matmul() -> list[Finding]:
         theirs = of_peer(torch_peer(), of_torch)
         speed = theirs / ours if isinstance(theirs, float) else None
         note = f"{2 * size**3 / ours / 1e12:.0f} TFLOP/s; " + compare("", "PyTorch", ours, theirs, 1).note
-        found.append(Finding(f"matmul {size}^3, {dtype}: speed", "PyTorch", speed, 0.97, True, note))
-    return found
+        result.append(Finding(f"matmul {size}^3, {dtype}: speed", "PyTorch", speed, 0.97, True, note))
+    return result
 
 
 # -- calls -------------------------------------------------------------------------------------------------------------
@@ -291,7 +291,7 @@ def leaves(tree: Any) -> list[Any]:
 
 
 def model(name: str) -> list[Finding]:
-    """Forward and backward: right beside the CPU, and the time beside jax.jit."""
+    """Forward and backward: the results compared with the CPU's, and the time compared with jax.jit."""
     make, arguments = gpu_models.MODELS[name]
     given, loss = arguments(), make(gpu_models.tandem_names())
     f = td.jit(td.value_and_grad(loss))
@@ -318,24 +318,15 @@ def _distance(one: Any, other: Any) -> float:
     return float(np.abs(one - other).max() / max(float(np.abs(other).max()), 1e-30))
 
 
-def findings() -> list[Finding]:
-    """All rows; one that fails does not hide the others."""
+def rows() -> dict[str, Callable[[], list[Finding]]]:
+    """The rows by name; calling a row measures it."""
     bandwidth = functools.cache(copy_bandwidth)
-    rows: dict[str, Callable[[], list[Finding]]] = {
+    mapping: dict[str, Callable[[], list[Finding]]] = {
         "gelu(x*w+b)": lambda: fused_gelu(bandwidth()),
         "softmax": lambda: softmax(bandwidth()),
         "layer_norm": lambda: layer_norm(bandwidth()),
         "matmul": matmul,
         "jitted 30-op chain": jitted_chain,
         "eager add": eager_add,
-        **{name: (lambda name=name: model(name)) for name in gpu_models.MODELS},  # type: ignore[misc]
     }
-    found = []
-    for name, measure in rows.items():
-        try:
-            found += measure()
-        except Exception as fault:
-            text = f"{type(fault).__name__}: {fault}".splitlines()[0]
-            found.append(Finding(name, "failed", None, None, False, text))
-        td.cuda.empty_cache()
-    return found
+    return mapping | {name: functools.partial(model, name) for name in gpu_models.MODELS}

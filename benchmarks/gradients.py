@@ -1,4 +1,4 @@
-"""Rows of gradients: a recorded chain run backward, a jitted loss with its backward pass, gradients of each example."""
+"""Benchmarks of gradients: backward of an eager chain, a jitted loss and its backward pass, per-example gradients."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,8 +7,8 @@ import numpy as np
 import tandem as td
 from rows import Finding, Row, beside, warmed
 from tandem import lazy
-from tandem.overhead.measure import Case, interleave
-from tandem.overhead.workloads import chain, chain_arrays
+from tandem.cli.overhead.measure import Case, interleave
+from tandem.cli.overhead.workloads import chain, chain_arrays
 
 SIZE, LENGTH, BATCH, EXAMPLES = 16, 10, 32, 256
 
@@ -43,7 +43,7 @@ def chain_case(leaf: Callable[[np.ndarray], Any], one: Any) -> Case:
 def eager_backward(seconds: float) -> list[Finding]:
     ours = chain_case(lambda array: td.asarray(array, requires_grad=True), td.ones(SIZE))
     theirs = None
-    if lazy.installed("torch"):
+    if lazy.is_installed("torch"):
         th = torch()
         theirs = chain_case(lambda array: th.tensor(array, requires_grad=True), th.ones(SIZE))
     return beside(ours, {"torch": theirs}, {"torch": 0.5}, seconds)
@@ -80,7 +80,7 @@ def loss_case(function: Callable[..., Any], leaf: Callable[[Any], Any], array: C
 def jitted_loss(seconds: float) -> list[Finding]:
     ours = td.jit(loss_with(td.tanh, td.cross_entropy))
     cases: dict[str, Case | None] = {"torch.compile": None, "PyTorch, eager": None}
-    if lazy.installed("torch"):
+    if lazy.is_installed("torch"):
         th = torch()
         theirs = loss_with(th.tanh, th.nn.functional.cross_entropy)
 
@@ -117,7 +117,7 @@ def gradients_of_examples(seconds: float) -> list[Finding]:
     axes = (None, 0, 0)
     ours = td.jit(td.vmap(td.grad(loss_with(td.tanh, td.cross_entropy)), axes))
     theirs = None
-    if lazy.installed("jax"):
+    if lazy.is_installed("jax"):
         module = jax()
         loss = loss_with(module.numpy.tanh, lambda logits, y: -module.nn.log_softmax(logits)[y])
         function = module.jit(module.vmap(module.grad(loss), axes))

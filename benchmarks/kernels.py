@@ -1,4 +1,4 @@
-"""Rows where the arithmetic and the memory are everything; one thread each."""
+"""Benchmarks of kernels on large arrays, with one thread."""
 
 import math
 from collections.abc import Callable
@@ -8,8 +8,8 @@ import numpy as np
 import tandem as td
 from rows import Finding, Row, beside_best, peer, warmed
 from tandem import lazy
-from tandem.overhead.compare import call
-from tandem.overhead.measure import Case
+from tandem.cli.overhead.compare import make_call_case
+from tandem.cli.overhead.measure import Case
 
 ELEMENTS, SIDE = 10_000_000, 1024
 
@@ -37,19 +37,21 @@ def numba_gelu(x: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
 def fused_gelu(seconds: float) -> list[Finding]:
     torch, jax, numba = (peer(name) for name in ("torch", "jax", "numba"))
     theirs: dict[str, Case | None] = {
-        "NumPy": call(numpy_gelu, large(np.asarray)),
+        "NumPy": make_call_case(numpy_gelu, large(np.asarray)),
         "torch": None,
         "jax": None,
     }
     if torch is not None:
         gelu = lazy.module("torch.nn.functional").gelu
-        theirs["torch"] = call(lambda x, w, b: gelu(x * w + b), large(torch.array))
+        theirs["torch"] = make_call_case(lambda x, w, b: gelu(x * w + b), large(torch.array))
     if jax is not None:
         exact = lazy.module("jax.nn").gelu
         function = jax.prepare(lambda x, w, b: exact(x * w + b, approximate=False))
-        theirs["jax"] = call(function, large(jax.array), jax.finish)
-    theirs["numba"] = call(numba.prepare(numba_gelu), large(numba.array)) if numba is not None else None
-    ours = call(td.jit(lambda x, w, b: td.gelu(x * w + b)), large(td.asarray))
+        theirs["jax"] = make_call_case(function, large(jax.array), jax.finish)
+    theirs["numba"] = (
+        make_call_case(numba.prepare(numba_gelu), large(numba.array)) if numba is not None else None
+    )
+    ours = make_call_case(td.jit(lambda x, w, b: td.gelu(x * w + b)), large(td.asarray))
     for case in (ours, *theirs.values()):
         if case is not None:
             warmed(case, 2)
@@ -64,11 +66,11 @@ def softmax(seconds: float) -> list[Finding]:
     torch, jax = peer("torch"), peer("jax")
     theirs: dict[str, Case | None] = {"torch": None, "jax": None}
     if torch is not None:
-        theirs["torch"] = warmed(call(lazy.module("torch").softmax, (square(torch.array), -1)), 5)
+        theirs["torch"] = warmed(make_call_case(lazy.module("torch").softmax, (square(torch.array), -1)), 5)
     if jax is not None:
         function = jax.prepare(lazy.module("jax.nn").softmax)
-        theirs["jax"] = warmed(call(function, (square(jax.array),), jax.finish), 5)
-    ours = warmed(call(td.jit(lambda x: td.softmax(x, axis=-1)), (square(td.asarray),)), 5)
+        theirs["jax"] = warmed(make_call_case(function, (square(jax.array),), jax.finish), 5)
+    ours = warmed(make_call_case(td.jit(lambda x: td.softmax(x, axis=-1)), (square(td.asarray),)), 5)
     return beside_best(ours, theirs, 1.2, seconds)
 
 
@@ -84,12 +86,12 @@ def layer_norm(seconds: float) -> list[Finding]:
     theirs: dict[str, Case | None] = {"torch": None, "jax": None}
     if torch is not None:
         args = square(torch.array), (SIDE,), torch.array(weight), torch.array(bias)
-        theirs["torch"] = warmed(call(lazy.module("torch.nn.functional").layer_norm, args), 5)
+        theirs["torch"] = warmed(make_call_case(lazy.module("torch.nn.functional").layer_norm, args), 5)
     if jax is not None:
         args = square(jax.array), jax.array(weight), jax.array(bias)
-        theirs["jax"] = warmed(call(jax.prepare(jax_layer_norm), args, jax.finish), 5)
+        theirs["jax"] = warmed(make_call_case(jax.prepare(jax_layer_norm), args, jax.finish), 5)
     args = square(td.asarray), td.asarray(weight), td.asarray(bias)
-    ours = warmed(call(td.jit(lambda x, w, b: td.layer_norm(x, (SIDE,), w, b)), args), 5)
+    ours = warmed(make_call_case(td.jit(lambda x, w, b: td.layer_norm(x, (SIDE,), w, b)), args), 5)
     return beside_best(ours, theirs, 1.2, seconds)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import tandem as td
 from rows import Finding, Row, beside, warmed
 from tandem import lazy
-from tandem.overhead.measure import Case
+from tandem.cli.overhead.measure import Case
 
 STEPS, SIZE, BATCH = 1000, 64, 32
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
@@ -27,8 +27,8 @@ def arrays(gates: int = 1, columns: bool = False) -> list[np.ndarray]:
     shape = (SIZE, BATCH) if columns else (BATCH, SIZE)
     weight = random.standard_normal((SIZE, gates * SIZE)) * 0.1
     bias = random.standard_normal((SIZE, 1) if columns else SIZE)
-    found = [weight, np.zeros(shape), random.standard_normal((STEPS, *shape)), bias]
-    return [array.astype(np.float32) for array in found]
+    items = [weight, np.zeros(shape), random.standard_normal((STEPS, *shape)), bias]
+    return [array.astype(np.float32) for array in items]
 
 
 def rows_by_weight(np_: Any, control: Any, w: Any, h: Any, xs: Any, b: Any) -> Any:
@@ -75,7 +75,7 @@ def case(function: Callable[..., Any], given: list[Any], wait: Callable[[Any], A
 def gradient(loss: Loss, found: list[np.ndarray], seconds: float) -> list[Finding]:
     """The time of the compiled gradient as a multiple of JAX's."""
     theirs = None
-    if lazy.installed("jax"):
+    if lazy.is_installed("jax"):
         os.environ.setdefault("XLA_FLAGS", ONE_THREAD)
         jax = lazy.module("jax")
         function = jax.jit(jax.grad(functools.partial(loss, jax.numpy, jax.lax)))

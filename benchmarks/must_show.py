@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 from rows import Finding, Row
-from tandem.overhead import machine
+from tandem.cli.overhead import machine
 
 GROUPS = {
     "starts": starts.ROWS,
@@ -53,8 +53,8 @@ def main() -> None:
         table.add_column(heading, overflow="fold")
     rows = [row for group in options.only.split(",") for row in GROUPS[group]]
     for row in track(rows, description="measuring"):
-        for index, found in enumerate(findings(row, options.seconds)):
-            table.add_row(row.name if index == 0 else "", *row_cells(found))
+        for index, value in enumerate(findings(row, options.seconds)):
+            table.add_row(row.name if index == 0 else "", *row_cells(value))
     console = Console()
     (console if console.is_terminal else Console(width=150)).print(table)
 

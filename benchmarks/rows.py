@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from tandem import lazy
-from tandem.overhead.measure import Case, interleave
-from tandem.overhead.peers import LOADERS, Contender
+from tandem.cli.overhead.measure import Case, interleave
+from tandem.cli.overhead.peers import LOADERS, Contender
 
 NAMES = {"torch": "PyTorch", "jax": "jax.jit", "numba": "numba"}
 
 
 class BrokenBoundError(Exception):
-    """A promise about speed is not kept."""
+    """A bound is not met."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Finding:
 
     @property
     def kept(self) -> bool | None:
-        """Whether the bound is kept; None where nothing could be measured."""
+        """Whether the bound is met; None if nothing could be measured."""
         return None if self.ratio is None else self.ratio <= self.bound
 
 
@@ -43,8 +43,8 @@ class Row:
 
 
 def peer(name: str) -> Contender | None:
-    """A peer, or None where it is not installed."""
-    return LOADERS[name]() if lazy.installed(name) else None
+    """A peer, or None if it is not is_installed."""
+    return LOADERS[name]() if lazy.is_installed(name) else None
 
 
 def missing(name: str, bound: float) -> Finding:
@@ -54,22 +54,22 @@ def missing(name: str, bound: float) -> Finding:
 def beside(
     ours: Case, theirs: dict[str, Case | None], bounds: dict[str, float], seconds: float
 ) -> list[Finding]:
-    """Our time as a multiple of each of theirs."""
+    """tandem's time as a multiple of each peer's."""
     present = {name: case for name, case in theirs.items() if case is not None}
     times = interleave({"tandem": ours, **present}, seconds=seconds)
-    found = []
+    result = []
     for name, bound in bounds.items():
         if name in present:
             note = f"{times['tandem'].median:.0f} ns beside {times[name].median:.0f} ns"
             ratio = times["tandem"].median / times[name].median
-            found.append(Finding(NAMES.get(name, name), ratio, bound, note))
+            result.append(Finding(NAMES.get(name, name), ratio, bound, note))
         else:
-            found.append(missing(name, bound))
-    return found
+            result.append(missing(name, bound))
+    return result
 
 
 def beside_best(ours: Case, theirs: dict[str, Case | None], bound: float, seconds: float) -> list[Finding]:
-    """Our time as a multiple of the best of theirs."""
+    """tandem's time as a multiple of the fastest peer's."""
     present = {name: case for name, case in theirs.items() if case is not None}
     absent = [name for name in theirs if name not in present]
     note = f"without {', '.join(absent)}, not installed" if absent else ""
@@ -89,10 +89,10 @@ def warmed(case: Case, runs: int = 100) -> Case:
 
 
 def check(findings: Iterable[Finding], info: dict[str, Any]) -> None:
-    """For the tests: note every ratio, then hold every bound."""
+    """For the tests: record every ratio, then check every bound."""
     findings = list(findings)
-    for found in findings:
-        info[f"beside {found.beside}"] = {"ratio": found.ratio, "bound": found.bound, "note": found.note}
+    for value in findings:
+        info[f"beside {value.beside}"] = {"ratio": value.ratio, "bound": value.bound, "note": value.note}
     broken = [f"{f.ratio:.3f} x {f.beside}, bound {f.bound} ({f.note})" for f in findings if f.kept is False]
     if broken:
         raise BrokenBoundError("; ".join(broken))

@@ -1,4 +1,4 @@
-"""Rows about what happens once: the import, the first call, the first compilation."""
+"""Benchmarks of start-up: the import, the first call, the first compilation."""
 
 import os
 import statistics
@@ -9,8 +9,8 @@ import tempfile
 import tandem as td
 from rows import Finding, Row, missing, peer
 from tandem import config, lazy
-from tandem.overhead.compare import call
-from tandem.overhead.workloads import chain, chain_arrays
+from tandem.cli.overhead.compare import make_call_case
+from tandem.cli.overhead.workloads import chain, chain_arrays
 
 CLOCK = "from time import perf_counter as clock; start = clock(); "
 FIRST_CALLS = (
@@ -38,7 +38,7 @@ def run(code: str, **environment: str) -> float:
 
 
 def import_time(seconds: float) -> list[Finding]:
-    if not lazy.installed("jax"):
+    if not lazy.is_installed("jax"):
         return [missing("jax", 0.25)]
     ours, theirs = [], []
     for _ in range(max(8, int(seconds / 2))):
@@ -51,19 +51,19 @@ def import_time(seconds: float) -> list[Finding]:
 
 def first_calls(seconds: float) -> list[Finding]:
     """Milliseconds of the first eager operation and the first jitted call, on an empty cache and on a filled one."""
-    found = []
+    result = []
     for name, action in (("eager", EAGER), ("jitted", JITTED)):
         code = FIRST_CALLS.format(action=action)
         with tempfile.TemporaryDirectory() as cache:
             cold = run(code, TANDEM_CACHE_DIR=cache)
             warm = statistics.median(run(code, TANDEM_CACHE_DIR=cache) for _ in range(5))
         note = f"warm {1e3 * warm:.0f} ms, cold {1e3 * cold:.0f} ms, after the import"
-        found.append(Finding(f"100 ms ({name}, warm)", warm / 0.1, 1.0, note))
-    return found
+        result.append(Finding(f"100 ms ({name}, warm)", warm / 0.1, 1.0, note))
+    return result
 
 
 def first_jitted_chain(seconds: float) -> list[Finding]:
-    """Compiling a chain of 100 that nobody has seen, against jax.jit on the same source."""
+    """The first compilation of a chain of 100 operations, compared with jax.jit on the same source."""
     jax = peer("jax")
     if jax is None:
         return [missing("jax", 1.0)]
@@ -71,8 +71,10 @@ def first_jitted_chain(seconds: float) -> list[Finding]:
     with config.override(cache=False):
         for variant in range(1, 10):
             arrays = chain_arrays(16)
-            first = call(td.jit(chain(100, variant)), tuple(map(td.asarray, arrays)))
-            second = call(jax.prepare(chain(100, variant)), tuple(map(jax.array, arrays)), jax.finish)
+            first = make_call_case(td.jit(chain(100, variant)), tuple(map(td.asarray, arrays)))
+            second = make_call_case(
+                jax.prepare(chain(100, variant)), tuple(map(jax.array, arrays)), jax.finish
+            )
             ours.append(first.timer().timeit(1))
             theirs.append(second.timer().timeit(1))
     mine, other = statistics.median(ours[2:]), statistics.median(theirs[2:])

@@ -1,4 +1,4 @@
-"""The promises of ``must_show.py``, held: ``pytest benchmarks/test_bounds.py``, ``-k calls:`` for those of a group."""
+"""Check the bounds of ``must_show.py``: ``pytest benchmarks/test_bounds.py``, ``-k calls:`` for one group."""
 
 import pytest
 from must_show import GROUPS
@@ -11,5 +11,5 @@ ROWS = {f"{group}: {row.name}": row for group, rows in GROUPS.items() for row in
 def test_bound(name, benchmark):
     findings = benchmark.pedantic(ROWS[name].measure, args=(2.0,), rounds=1)
     check(findings, benchmark.extra_info)
-    if all(found.ratio is None for found in findings):
-        pytest.skip("; ".join(found.note for found in findings))
+    if all(value.ratio is None for value in findings):
+        pytest.skip("; ".join(value.note for value in findings))

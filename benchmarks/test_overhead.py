@@ -1,11 +1,11 @@
 """What ``tandem overhead`` measures, one benchmark for each contender: ``pytest benchmarks/test_overhead.py``."""
 
 import pytest
-from tandem.overhead.compare import call, warm
-from tandem.overhead.peers import contenders, installed
-from tandem.overhead.workloads import LENGTHS, SIZES, chain, chain_arrays
+from tandem.cli.overhead.compare import make_call_case, warm_up
+from tandem.cli.overhead.peers import contenders, list_installed
+from tandem.cli.overhead.workloads import LENGTHS, SIZES, chain, chain_arrays
 
-CONTENDERS = contenders(installed())
+CONTENDERS = contenders(list_installed())
 
 
 @pytest.mark.parametrize("contender", CONTENDERS, ids=lambda one: one.name)
@@ -15,7 +15,7 @@ def test_chain(benchmark, length, elements, contender):
     benchmark.group = f"chain of {length} on {elements}"
     arrays = tuple(map(contender.array, chain_arrays(elements)))
     function = contender.prepare(chain(length))
-    warm(call(function, arrays, contender.finish))
+    warm_up(make_call_case(function, arrays, contender.finish))
     if contender.finish:
         benchmark(lambda: function(*arrays).block_until_ready())
     else:

@@ -1,8 +1,8 @@
-"""How loops and branches run on batches: their bodies are traced again, on batches.
+"""Batching rules of loops and branches: their bodies are traced again on batched values.
 
-A carry is batched if it is so at first or becomes so in some step. Where the condition of a ``while_loop`` differs from
-example to example, it goes on as long as any example does, and the others stand still; where the index of a ``switch``
-does, all branches are computed, and each example chooses among the results.
+A carry is batched if its first value is, or if some step makes it so. A ``while_loop`` with a batched condition runs as
+long as any example continues, and masks the others; a ``switch`` with a batched index computes all branches and selects
+the result of each example.
 """
 
 from __future__ import annotations
@@ -10,188 +10,197 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..eager.batched.kernel import open_batch
-from ..eager.batched.tensor import BatchedTensor, wrap_batched
-from ..eager.dunders import by_name
-from ..eager.levels import ALL_RUN, LevelTensor
-from ..eager.tensor import Tensor
+from ..eager.layers.levels import ALL_RUN, LevelTensor
+from ..eager.layers.vmap.kernel import open_batch
+from ..eager.layers.vmap.tensor import BatchedTensor, wrap_batched
+from ..eager.tensor.dunders import by_name
+from ..eager.tensor.tensor import Tensor
 from ..errors import UnsupportedError
-from ..operators.batching import Batched, BatchInfo, one_to_front
+from ..operators.declare.batching import Batched, BatchInfo, move_to_front
 from ..registry.values import TensorSpec
 from ..tracer.graph import Graph, Value, bodies_of
-from .subgraph import retraced, run_graph
+from .subgraph import retrace, run_graph
 
 Flags = list[bool]
 
 
-def _with_batch(value: Value, size: int, is_batched: bool) -> Value:
-    """A Value with the spec of a whole batch."""
+def _to_batch_value(value: Value, size: int, is_batched: bool) -> Value:
+    """Convert a Value to one with the spec of a whole batch, if it is batched."""
     if not is_batched:
         return value
     return Value(TensorSpec((size, *value.shape), value.spec.dtype, value.spec.device))
 
 
-def on_batch(
+def run_on_batch(
     graph: Graph, info: BatchInfo, flags: Sequence[bool], given: Sequence[Any], forced: Sequence[bool]
 ) -> tuple[list[Any], Flags]:
-    """The results of a graph on inputs some of which are batches, and which of the results are.
+    """Run a graph on inputs of which some are batched; returns the results and their batched flags.
 
     Args:
         graph: the graph.
         info: the batch.
-        flags: which inputs are batches.
+        flags: which inputs are batched.
         given: the inputs.
-        forced: which results are to be batches, even if they are the same for all examples.
+        forced: which results must be batched, even if they are equal for all examples.
     """
     size = info.batch_size
     with open_batch("the body of a loop", size, {}, info.axis_name) as level:
         inputs = [wrap_batched(level, x) if flag else x for x, flag in zip(given, flags, strict=True)]
-        found = run_graph(graph, inputs)
+        result = run_graph(graph, inputs)
     results, batched = [], []
-    for item, force in zip(found, forced, strict=True):
+    for item, force in zip(result, forced, strict=True):
         own = isinstance(item, BatchedTensor) and item._level is level
         batched.append(own or force)
-        results.append(item._payload if own else repeated(item, size) if force else item)
+        results.append(item._payload if own else repeat_for_batch(item, size) if force else item)
     return results, batched
 
 
-def repeated(x: Any, size: int) -> Any:
-    """What is the same for all examples, once for each."""
+def repeat_for_batch(x: Any, size: int) -> Any:
+    """Repeat an unbatched value for each example."""
     return by_name("broadcast_to")(x, (size, *x.shape))
 
 
-def batched_graph(
+def batch_graph(
     graph: Graph, info: BatchInfo, flags: Sequence[bool], forced: Sequence[bool]
 ) -> tuple[Graph, Flags]:
-    """A graph for batches, and which of its results are batches; see :func:`on_batch`."""
+    """Trace a graph on batches; returns the new graph and the batched flags of its results."""
     batched: Flags = []
 
     def run(*inputs: Any) -> list[Any]:
-        results, found = on_batch(graph, info, flags, inputs, forced)
-        batched.extend(found)
+        results, current = run_on_batch(graph, info, flags, inputs, forced)
+        batched.extend(current)
         return results
 
     values = [
-        _with_batch(value, info.batch_size, flag) for value, flag in zip(graph.inputs, flags, strict=True)
+        _to_batch_value(value, info.batch_size, flag) for value, flag in zip(graph.inputs, flags, strict=True)
     ]
-    return retraced("the body of a loop", values, run).graph, batched
+    return retrace("the body of a loop", values, run).graph, batched
 
 
-def settled(count: int, flags: Flags, body: Callable[[Flags], Flags]) -> Flags:
-    """Which carries are batches, once no step makes any other one so."""
+def find_batched_carries(count: int, flags: Flags, body: Callable[[Flags], Flags]) -> Flags:
+    """Find the batched carries: iterate until no step makes another carry batched."""
     while True:
-        found = body(flags)
-        after = [old or new for old, new in zip(flags, found[:count])]
+        result = body(flags)
+        after = [old or new for old, new in zip(flags, result[:count])]
         if after == flags:
             return flags
         flags = after
 
 
-def _flags(dims: Sequence[Any]) -> Flags:
+def _to_flags(dims: Sequence[Any]) -> Flags:
     return [dim is not None for dim in dims]
 
 
-def _spread(values: Sequence[Any], flags: Flags, dims: Sequence[Any], size: int) -> list[Any]:
-    return [repeated(x, size) if flag and dim is None else x for x, flag, dim in zip(values, flags, dims)]
+def _repeat_unbatched(values: Sequence[Any], flags: Flags, dims: Sequence[Any], size: int) -> list[Any]:
+    return [
+        repeat_for_batch(x, size) if flag and dim is None else x for x, flag, dim in zip(values, flags, dims)
+    ]
 
 
 def scan_rule(
     info: BatchInfo, in_dims: Any, body: Graph, carry: Any, xs: Any, consts: Any, **options: Any
 ) -> Batched:
-    """A scan of batches."""
+    """Batching rule of ``scan``."""
     size, count = info.batch_size, len(carry)
-    rest = [*_flags(in_dims[2]), *_flags(in_dims[3])]
+    rest = [*_to_flags(in_dims[2]), *_to_flags(in_dims[3])]
     stacked = [False] * (len(body.outputs) - count)
-    flags = settled(
+    flags = find_batched_carries(
         count,
-        _flags(in_dims[1]),
-        lambda now: batched_graph(body, info, [*now, *rest], [*now, *stacked])[1],
+        _to_flags(in_dims[1]),
+        lambda now: batch_graph(body, info, [*now, *rest], [*now, *stacked])[1],
     )
-    graph, found = batched_graph(body, info, [*flags, *rest], [*flags, *stacked])
-    items = [_steps_first(x) if dim is not None else x for x, dim in zip(xs, in_dims[2])]
-    out = info.call(graph, _spread(carry, flags, in_dims[1], size), items, consts, **options)
-    dims = [(0 if place < count else 1) if flag else None for place, flag in enumerate(found)]
+    graph, value = batch_graph(body, info, [*flags, *rest], [*flags, *stacked])
+    items = [_move_steps_first(x) if dim is not None else x for x, dim in zip(xs, in_dims[2])]
+    out = info.call(graph, _repeat_unbatched(carry, flags, in_dims[1], size), items, consts, **options)
+    dims = [(0 if place < count else 1) if flag else None for place, flag in enumerate(value)]
     return tuple(out), tuple(dims)
 
 
-def _steps_first(x: Any) -> Any:
-    """A batch of stacked items as stacked batches of items."""
-    return one_to_front(x, 1)
+def _move_steps_first(x: Any) -> Any:
+    """Move the axis of steps in front of the batch axis."""
+    return move_to_front(x, 1)
 
 
 def while_rule(
     info: BatchInfo, in_dims: Any, condition: Graph, body: Graph, carry: Any, consts: Any
 ) -> Batched:
-    """A while_loop of batches."""
+    """Batching rule of ``while_loop``."""
     size, count = info.batch_size, len(carry)
-    rest = _flags(in_dims[3])
-    flags = settled(count, _flags(in_dims[2]), lambda now: batched_graph(body, info, [*now, *rest], now)[1])
-    holds, differs = batched_graph(condition, info, [*flags, *rest], [False])
+    rest = _to_flags(in_dims[3])
+    flags = find_batched_carries(
+        count, _to_flags(in_dims[2]), lambda now: batch_graph(body, info, [*now, *rest], now)[1]
+    )
+    holds, differs = batch_graph(condition, info, [*flags, *rest], [False])
     if differs[0]:
-        _refuse_outside_effects(info, "a while_loop whose condition", (condition, body))
+        _reject_io_callbacks(info, "a while_loop whose condition", (condition, body))
         flags = [flag or given is not out for flag, given, out in zip(flags, body.inputs, body.outputs)]
-        condition, body = _until_all_are_done(condition, body, info, [*flags, *rest])
+        condition, body = _make_masked_loop(condition, body, info, [*flags, *rest])
     else:
-        condition, body = holds, batched_graph(body, info, [*flags, *rest], flags)[0]
-    out = info.call(condition, body, _spread(carry, flags, in_dims[2], size), consts)
+        condition, body = holds, batch_graph(body, info, [*flags, *rest], flags)[0]
+    out = info.call(condition, body, _repeat_unbatched(carry, flags, in_dims[2], size), consts)
     return tuple(out), tuple(0 if flag else None for flag in flags)
 
 
-def _until_all_are_done(condition: Graph, body: Graph, info: BatchInfo, flags: Flags) -> tuple[Graph, Graph]:
+def _make_masked_loop(condition: Graph, body: Graph, info: BatchInfo, flags: Flags) -> tuple[Graph, Graph]:
     forced = flags[: len(body.outputs)]
     values = [
-        _with_batch(value, info.batch_size, flag) for value, flag in zip(body.inputs, flags, strict=True)
+        _to_batch_value(value, info.batch_size, flag) for value, flag in zip(body.inputs, flags, strict=True)
     ]
 
     def any_goes_on(*inputs: Any) -> list[Any]:
-        return [by_name("any")(on_batch(condition, info, flags, inputs, [True])[0][0])]
+        return [by_name("any")(run_on_batch(condition, info, flags, inputs, [True])[0][0])]
 
     def step(*inputs: Any) -> list[Any]:
-        goes_on = on_batch(condition, info, flags, inputs, [True])[0][0]
-        found, _ = on_batch(body, info, flags, inputs, forced)
-        return [chosen(goes_on, x, old) if flag else x for x, old, flag in zip(found, inputs, forced)]
+        goes_on = run_on_batch(condition, info, flags, inputs, [True])[0][0]
+        current, _ = run_on_batch(body, info, flags, inputs, forced)
+        return [
+            select_examples(goes_on, x, old) if flag else x for x, old, flag in zip(current, inputs, forced)
+        ]
 
     name = "while_loop"
-    return retraced(name, values, any_goes_on).graph, retraced(name, values, step).graph
+    return retrace(name, values, any_goes_on).graph, retrace(name, values, step).graph
 
 
-def chosen(condition: Any, one: Any, other: Any) -> Any:
-    """For each example of a batch ``one`` or ``other``."""
+def select_examples(condition: Any, one: Any, other: Any) -> Any:
+    """Select ``one`` or ``other`` for each example."""
     wide = by_name("reshape")(condition, (condition.shape[0],) + (1,) * (len(one.shape) - 1))
     return by_name("where")(wide, one, other)
 
 
 def switch_rule(info: BatchInfo, in_dims: Any, branches: Any, index: Any, operands: Any) -> Batched:
-    """A switch of batches."""
-    flags, count = _flags(in_dims[2]), len(branches[0].outputs)
+    """Batching rule of ``switch``."""
+    flags, count = _to_flags(in_dims[2]), len(branches[0].outputs)
     if in_dims[1] is not None:
-        _refuse_outside_effects(info, "a cond or switch whose index", branches)
-        return _select(info, branches, index, operands, flags)
-    each = [batched_graph(branch, info, flags, [False] * count)[1] for branch in branches]
+        _reject_io_callbacks(info, "a cond or switch whose index", branches)
+        return _run_all_branches(info, branches, index, operands, flags)
+    each = [batch_graph(branch, info, flags, [False] * count)[1] for branch in branches]
     forced = [any(column) for column in zip(*each)]
-    graphs = [batched_graph(branch, info, flags, forced)[0] for branch in branches]
+    graphs = [batch_graph(branch, info, flags, forced)[0] for branch in branches]
     return tuple(info.call(graphs, index, operands)), tuple(0 if flag else None for flag in forced)
 
 
-def _select(info: BatchInfo, branches: Any, index: Any, operands: Any, flags: Flags) -> Batched:
-    """All branches, and for each example the results of the one that it has chosen."""
+def _run_all_branches(info: BatchInfo, branches: Any, index: Any, operands: Any, flags: Flags) -> Batched:
+    """Run all branches, and select for each example the results of its branch."""
     forced = [True] * len(branches[0].outputs)
-    passed = [_passed_on(column, branches, operands, flags) for column in zip(*(b.outputs for b in branches))]
+    passed = [
+        _find_common_operand(column, branches, operands, flags)
+        for column in zip(*(b.outputs for b in branches))
+    ]
     number = by_name("astype")(index, by_name("arange")(1).dtype, copy=False)
     number = by_name("clip")(number, 0, len(branches) - 1)
     results = []
     for place, branch in enumerate(branches):
-        given, seen = _reached(number == place, operands, flags)
-        results.append(on_batch(branch, info, seen, given, forced)[0])
-    found = results[-1]
+        given, seen = _mask_gradients(number == place, operands, flags)
+        results.append(run_on_batch(branch, info, seen, given, forced)[0])
+    value = results[-1]
     for place in reversed(range(len(branches) - 1)):
-        found = [chosen(number <= place, one, other) for one, other in zip(results[place], found)]
+        value = [select_examples(number <= place, one, other) for one, other in zip(results[place], value)]
     same = [x is not None for x in passed]
-    return tuple(x if s else y for s, x, y in zip(same, passed, found)), tuple(None if s else 0 for s in same)
+    return tuple(x if s else y for s, x, y in zip(same, passed, value)), tuple(None if s else 0 for s in same)
 
 
-def _passed_on(outputs: Sequence[Value], branches: Any, operands: Any, flags: Flags) -> Any:
-    """What each branch gives as this result, if that is one operand, the same for all examples; else None."""
+def _find_common_operand(outputs: Sequence[Value], branches: Any, operands: Any, flags: Flags) -> Any:
+    """The unbatched operand that every branch returns unchanged as this result; else None."""
     first: Any = None
     for value, branch in zip(outputs, branches):
         place = branch.inputs.index(value) if value in branch.inputs else None
@@ -201,24 +210,24 @@ def _passed_on(outputs: Sequence[Value], branches: Any, operands: Any, flags: Fl
     return first
 
 
-def _reached(taken: Any, operands: Any, flags: Flags) -> tuple[list[Any], Flags]:
-    """The operands of a branch, with gradients only for the examples that take it: those of the others would be NaN
-    where the branch has an infinite slope for them, also times zero."""
-    differ = [has_gradient(x) for x in operands]
+def _mask_gradients(taken: Any, operands: Any, flags: Flags) -> tuple[list[Any], Flags]:
+    """Block the gradients of a branch's operands for examples that do not take it: zero times an infinite derivative
+    would be NaN. Returns the operands and their batched flags."""
+    differ = [may_need_gradient(x) for x in operands]
     size = taken.shape[0]
-    batches = [repeated(x, size) if d and not f else x for x, d, f in zip(operands, differ, flags)]
+    batches = [repeat_for_batch(x, size) if d and not f else x for x, d, f in zip(operands, differ, flags)]
     stop = by_name("stop_gradient")
-    given = [chosen(taken, x, stop(x)) if d else x for x, d in zip(batches, differ)]
+    given = [select_examples(taken, x, stop(x)) if d else x for x, d in zip(batches, differ)]
     return given, [d or f for d, f in zip(differ, flags)]
 
 
-def has_gradient(x: Any) -> bool:
-    """Whether a derivative may be taken with respect to something."""
+def may_need_gradient(x: Any) -> bool:
+    """Whether a value may require a gradient."""
     return isinstance(x, Tensor) and x.dtype.is_inexact and (isinstance(x, LevelTensor) or x.requires_grad)
 
 
-def _refuse_outside_effects(info: BatchInfo, what: str, graphs: Sequence[Graph]) -> None:
-    """Refuse bodies that would run for examples that do not take them, and that the outside would see."""
+def _reject_io_callbacks(info: BatchInfo, what: str, graphs: Sequence[Graph]) -> None:
+    """Raise UnsupportedError if bodies contain ``io_callback``: it would run for examples that do not take them."""
     waiting = list(graphs)
     while waiting:
         for node in waiting.pop().nodes:

@@ -1,7 +1,7 @@
-"""``cond`` and ``switch``: Python branches, or an operator that holds all of them.
+"""``cond`` and ``switch``: Python branches, or the ``switch`` operator with all branches as graphs.
 
-It is the operator while tracing, and where the examples of a batch choose for themselves: its batching rule knows all
-that a branch reaches, so that examples get the gradients of their own branch alone, and effects are seen.
+The operator is used while tracing and for batched conditions: its batching rule sees all captured values of a branch,
+so that examples get the gradients of their own branch alone, and effects are noticed.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import pytree
-from ..eager.dunders import by_name
+from ..eager.tensor.dunders import by_name
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..registry.dtypes import bool_
 from ..registry.values import describe
 from ..tracer.trace import is_tracing
-from . import recording as recording
-from .loops import is_batched, with_common_inputs
+from . import autograd_kernel as autograd_kernel
+from .loops import is_batched, unify_inputs
 from .ops import SWITCH
-from .structure import Leaves, as_tensor, check_structure, take_apart
+from .structure import Leaves, check_structure, flatten_tensors, to_dtype, to_tensor
 from .subgraph import trace_body
 
 Branch = Callable[..., Any]
@@ -28,7 +28,7 @@ def cond(pred: Any, true_fn: Branch, false_fn: Branch, operands: tuple[Any, ...]
     """See :func:`tandem.cond`."""
     if type(pred) is bool:
         return (true_fn if pred else false_fn)(*operands)
-    value = _checked("cond", "pred", pred)
+    value = _to_scalar_tensor("cond", "pred", pred)
     if value.dtype is not bool_:
         value = value != 0
     return _choose("cond", value, [false_fn, true_fn], operands)
@@ -41,19 +41,19 @@ def switch(index: Any, branches: Sequence[Branch], operands: tuple[Any, ...]) ->
         raise ArgumentError("switch: there are no branches to choose from")
     if type(index) is int:
         return chosen[min(max(index, 0), len(chosen) - 1)](*operands)
-    value = _checked("switch", "index", index)
+    value = _to_scalar_tensor("switch", "index", index)
     if not value.dtype.is_integer:
-        raise DTypeError(f"switch: index is an integer, not {describe(index)}")
+        raise DTypeError(f"switch: index must be an integer, not {describe(index)}")
     if len(chosen) == 1:
         return chosen[0](*operands)
     return _choose("switch", by_name("clip")(value, 0, len(chosen) - 1), chosen, operands)
 
 
-def _checked(name: str, what: str, value: Any) -> Any:
-    tensor = as_tensor(value)
+def _to_scalar_tensor(name: str, what: str, value: Any) -> Any:
+    tensor = to_tensor(value)
     if tensor.shape:
         raise ShapeError(
-            f"{name}: {what} is one value of shape (), not {describe(value)}; reduce it, as with .any()"
+            f"{name}: {what} must have shape (), not {describe(value)}; reduce it, as with .any()"
         )
     return tensor
 
@@ -63,7 +63,7 @@ def _choose(name: str, index: Any, branches: list[Branch], operands: tuple[Any, 
         return branches[int(index)](*operands)
     leaves, treedef = pytree.flatten(operands)
     places = [place for place, leaf in enumerate(leaves) if not _is_static(leaf)]
-    tensors = [as_tensor(leaves[place]) for place in places]
+    tensors = [to_tensor(leaves[place]) for place in places]
 
     def inner(branch: Branch, given: Sequence[Any]) -> Any:
         filled = list(leaves)
@@ -71,50 +71,52 @@ def _choose(name: str, index: Any, branches: list[Branch], operands: tuple[Any, 
             filled[place] = tensor
         return branch(*treedef.unflatten(filled))
 
-    return _traced(name, index, [lambda given, b=b: inner(b, given) for b in branches], tensors)  # type: ignore[misc]
+    return _trace_branches(name, index, [lambda given, b=b: inner(b, given) for b in branches], tensors)  # type: ignore[misc]
 
 
 def _is_static(leaf: Any) -> bool:
-    """Whether a leaf is nothing that a tensor could be made of: a function, a string, None."""
+    """Whether a leaf cannot be converted to a tensor: a function, a string."""
     return isinstance(leaf, str) or (callable(leaf) and not hasattr(leaf, "spec"))
 
 
-def _traced(name: str, index: Any, branches: list[Callable[[Sequence[Any]], Any]], tensors: list[Any]) -> Any:
-    """Trace all branches, and choose among them when the compiled function runs."""
+def _trace_branches(
+    name: str, index: Any, branches: list[Callable[[Sequence[Any]], Any]], tensors: list[Any]
+) -> Any:
+    """Trace all branches and append a ``switch`` node."""
     specs = [x.spec for x in tensors]
     seen: list[Leaves] = [None] * len(branches)  # type: ignore[list-item]
 
     def look(place: int) -> Any:
         def run(*given: Any) -> list[Any]:
-            seen[place] = take_apart(name, f"the result of branch {place}", branches[place](given))
+            seen[place] = flatten_tensors(name, f"the result of branch {place}", branches[place](given))
             return seen[place].tensors
 
         return trace_body(name, run, specs)
 
     parts = [look(place) for place in range(len(branches))]
-    wanted = _common(name, seen)
+    wanted = _find_common_dtypes(name, seen)
     if any(x.dtype is not dtype for leaves in seen for x, dtype in zip(leaves.tensors, wanted)):
-        parts = [trace_body(name, _casting(branch, wanted), specs) for branch in branches]
-    graphs = with_common_inputs(len(tensors), parts)
+        parts = [trace_body(name, _cast_results(branch, wanted), specs) for branch in branches]
+    graphs = unify_inputs(len(tensors), parts)
     reached = [x for part in parts for x in part.reached]
     return seen[0].treedef.unflatten(SWITCH(graphs, index, [*tensors, *reached]))
 
 
-def _casting(branch: Callable[[Sequence[Any]], Any], wanted: list[Any]) -> Callable[..., list[Any]]:
-    """A branch whose results have the dtypes given."""
+def _cast_results(branch: Callable[[Sequence[Any]], Any], wanted: list[Any]) -> Callable[..., list[Any]]:
+    """Make a branch that casts its results to the given dtypes."""
 
     def run(*given: Any) -> list[Any]:
         leaves, _ = pytree.flatten(branch(given))
-        return [by_name("astype")(as_tensor(x), dtype, copy=False) for x, dtype in zip(leaves, wanted)]
+        return [to_dtype(x, dtype) for x, dtype in zip(leaves, wanted)]
 
     return run
 
 
-def _common(name: str, seen: Sequence[Leaves]) -> list[Any]:
-    """The dtypes of the results that the branches agree on; a Python number takes that of the others.
+def _find_common_dtypes(name: str, seen: Sequence[Leaves]) -> list[Any]:
+    """The common dtypes of the branches' results; a Python number takes the dtype of the other branches.
 
     Raises:
-        ArgumentError: they do not agree; the message names the key path.
+        ArgumentError: the results differ; the message names the key path.
     """
     first, dtypes = seen[0], []
     for place, other in enumerate(seen[1:], 1):

@@ -1,4 +1,4 @@
-"""Data that are part of a graph: what a rule written by hand makes from data inside the body of a loop."""
+"""Array constants in graphs, for derivative rules that create tensors from data inside a loop's body."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from ..eager.tensor import wrap
-from ..operators.declare import Declaration
-from ..operators.derivatives import NotDifferentiable
+from ..eager.tensor.tensor import wrap
+from ..operators.declare.declaration import Declaration
+from ..operators.declare.derivatives import NotDifferentiable
 from ..registry.dtypes import as_dtype
 from ..registry.library import Library
-from ..registry.operator import find
+from ..registry.operator import find_operator
 from ..registry.values import TensorSpec
 
 
-class Data:
-    """An array that is an argument of a node, and no input of its graph."""
+class ArrayConstant:
+    """An array that is an argument of a node, not an input of its graph."""
 
     __slots__ = ("array",)
 
@@ -27,7 +27,7 @@ class Data:
         return f"<{self.array.dtype.name}[{','.join(map(str, self.array.shape))}]>"
 
 
-def _spec(data: Data) -> TensorSpec:
+def _spec(data: ArrayConstant) -> TensorSpec:
     return TensorSpec(data.array.shape, as_dtype(data.array.dtype))
 
 
@@ -38,11 +38,11 @@ LIBRARY.define(
     Declaration(
         SCHEMA,
         "creation",
-        "A copy of data that are part of the graph.",
-        meta=_spec,
+        "A copy of an array that is part of the graph.",
+        shape_rule=_spec,
         derivative=NotDifferentiable("it depends on no argument"),
         method=False,
     ),
 )
 LIBRARY.impl("constant", lambda data: wrap(data.array.copy()), "CPU")
-CONSTANT = find("control::constant")
+CONSTANT = find_operator("control::constant")

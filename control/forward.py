@@ -1,31 +1,38 @@
-"""Forward mode through loops and branches: the tangents are carried along."""
+"""Forward-mode rules of loops and branches: their bodies also carry the tangents."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from ..eager.forward import ForwardMeta, Source, at_outer, attach, forward, tangent_at
-from ..eager.levels import Level, open_level, run_below, unwrap, unwrap_deep, wrap_level
-from ..eager.node import zeros_of
+from ..eager.autograd.forward_mode import (
+    ForwardMeta,
+    Source,
+    attach_tangents,
+    forward,
+    run_at_outer,
+    tangent_at,
+)
+from ..eager.autograd.node import zeros_of
+from ..eager.layers.levels import Level, open_level, run_below, unwrap, unwrap_deep, wrap_level
 from ..registry.operator import Operator
 from ..tracer.graph import Graph, Value
 from .reverse import is_inexact
-from .subgraph import retraced, run_graph
+from .subgraph import retrace, run_graph
 
 
-def pushed_forward(
+def push_forward(
     graph: Graph, primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[list[Any], list[Any]]:
-    """The results of a graph and their tangents: zeros where there is none, None for what is not differentiable."""
+    """Run a graph on dual values; returns the results and their tangents (None for non-differentiable results)."""
     with open_level("the tangent of a loop's body", "", forward) as level:
         given = [
             x if t is None else wrap_level(level, x, ForwardMeta(t))
             for x, t in zip(primals, tangents, strict=True)
         ]
-        found = run_graph(graph, given)
+        result = run_graph(graph, given)
     results, moved = [], []
-    for item in found:
+    for item in result:
         tangent = tangent_at(level, item)
         results.append(unwrap(level, item))
         if is_inexact(item):
@@ -35,31 +42,31 @@ def pushed_forward(
     return results, moved
 
 
-class Widened:
-    """A body that carries tangents along.
+class TangentBody:
+    """A body that also computes tangents.
 
     Args:
         graph: the body.
-        groups: how many of its inputs belong together; behind each group come the tangents of those that have one.
-        has: for each input whether it has a tangent.
-        results: how many of the outputs belong together, likewise.
+        groups: the sizes of the groups of inputs; each group is followed by the tangents of its inputs.
+        has: for each input, whether it has a tangent.
+        results: the sizes of the groups of outputs, likewise.
     """
 
     def __init__(self, graph: Graph, groups: Sequence[int], has: Sequence[bool], results: Sequence[int]):
         self.graph, self.groups, self.has, self.results = graph, groups, has, results
 
     def mixed(self, values: Sequence[Any], tangents: Sequence[Any], sizes: Sequence[int]) -> list[Any]:
-        """Groups of values, each with its tangents behind it."""
-        found: list[Any] = []
+        """Interleave groups of values with their tangents."""
+        result: list[Any] = []
         at = 0
         for size in sizes:
-            found += values[at : at + size]
-            found += [t for t in tangents[at : at + size] if t is not None]
+            result += values[at : at + size]
+            result += [t for t in tangents[at : at + size] if t is not None]
             at += size
-        return found
+        return result
 
     def make(self) -> Graph:
-        """The graph."""
+        """Trace the graph of the body."""
         values = self.graph.inputs
         like = [value if has else None for value, has in zip(values, self.has)]
 
@@ -71,16 +78,16 @@ class Widened:
                 at = len(primals)
                 primals += [next(given) for _ in range(size)]
                 tangents += [next(given) if has else None for has in self.has[at : at + size]]
-            found, moved = pushed_forward(self.graph, primals, tangents)
-            return self.mixed(found, moved, self.results)
+            current, moved = push_forward(self.graph, primals, tangents)
+            return self.mixed(current, moved, self.results)
 
-        return retraced("the tangent of a loop", self.mixed(values, like, self.groups), run).graph
+        return retrace("the tangent of a loop", self.mixed(values, like, self.groups), run).graph
 
 
-def _unmixed(
+def _deinterleave(
     found: Sequence[Any], outputs: Sequence[Value], sizes: Sequence[int]
 ) -> tuple[list[Any], list[Any]]:
-    """Results and their tangents out of groups of both."""
+    """Separate results and tangents that are interleaved by groups."""
     rest, results, tangents = iter(found), [], []
     at = 0
     for size in sizes:
@@ -90,43 +97,43 @@ def _unmixed(
     return results, tangents
 
 
-def _or_zeros(x: Any, tangent: Any) -> Any:
+def _tangent_or_zeros(x: Any, tangent: Any) -> Any:
     return zeros_of(x.spec) if tangent is None and is_inexact(x) else tangent
 
 
 def run_forward(op: Operator, level: Level, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run a loop or a branch below a level of ``jvp``, with the tangents of its results."""
+    """Run a loop or a branch with tangents, below a level of ``jvp``."""
     raw = tuple([unwrap_deep(level, arg) for arg in args])
     forms = {"scan": _scan, "while_loop": _while, "switch": _switch}
-    found, tangents = at_outer(level, lambda: forms[op.schema.name](op, level, args, raw, kwargs))
-    return attach(level, Source(op), tuple(raw), tuple(found), tuple(tangents))
+    value, tangents = run_at_outer(level, lambda: forms[op.schema.name](op, level, args, raw, kwargs))
+    return attach_tangents(level, Source(op), tuple(raw), tuple(value), tuple(tangents))
 
 
-def _tangents(level: Level, values: Sequence[Any]) -> list[Any]:
+def _read_tangents(level: Level, values: Sequence[Any]) -> list[Any]:
     return [tangent_at(level, x) for x in values]
 
 
 def _scan(op: Operator, level: Level, args: Any, raw: Any, kwargs: Any) -> Any:
     body, carry, xs, consts = raw
-    by_carry = [_or_zeros(x, t) for x, t in zip(carry, _tangents(level, args[1]))]
-    by_xs, by_consts = _tangents(level, args[2]), _tangents(level, args[3])
+    by_carry = [_tangent_or_zeros(x, t) for x, t in zip(carry, _read_tangents(level, args[1]))]
+    by_xs, by_consts = _read_tangents(level, args[2]), _read_tangents(level, args[3])
     sizes = (len(carry), len(xs), len(consts))
     has = [t is not None for t in (*by_carry, *by_xs, *by_consts)]
     results = (len(carry), len(body.outputs) - len(carry))
-    graph = Widened(body, sizes, has, results).make()
+    graph = TangentBody(body, sizes, has, results).make()
     groups = zip((carry, xs, consts), (by_carry, by_xs, by_consts))
     given = [(*group, *(t for t in tangents if t is not None)) for group, tangents in groups]
-    found = run_below(op, level, (graph, *given), kwargs)
-    return _unmixed(found, body.outputs, results)
+    result = run_below(op, level, (graph, *given), kwargs)
+    return _deinterleave(result, body.outputs, results)
 
 
 def _while(op: Operator, level: Level, args: Any, raw: Any, kwargs: Any) -> Any:
     condition, body, carry, consts = raw
-    by_carry = [_or_zeros(x, t) for x, t in zip(carry, _tangents(level, args[2]))]
-    by_consts = _tangents(level, args[3])
+    by_carry = [_tangent_or_zeros(x, t) for x, t in zip(carry, _read_tangents(level, args[2]))]
+    by_consts = _read_tangents(level, args[3])
     sizes = (len(carry), len(consts))
     has = [t is not None for t in (*by_carry, *by_consts)]
-    widened = Widened(body, sizes, has, (len(carry),))
+    widened = TangentBody(body, sizes, has, (len(carry),))
     graph = widened.make()
     asks = Graph()
     asks.nodes, asks.outputs = condition.nodes, condition.outputs
@@ -144,16 +151,16 @@ def _while(op: Operator, level: Level, args: Any, raw: Any, kwargs: Any) -> Any:
         (*group, *(t for t in tangents if t is not None))
         for group, tangents in zip((carry, consts), (by_carry, by_consts))
     ]
-    found = run_below(op, level, (asks, graph, *given), kwargs)
-    return _unmixed(found, body.outputs, (len(carry),))
+    result = run_below(op, level, (asks, graph, *given), kwargs)
+    return _deinterleave(result, body.outputs, (len(carry),))
 
 
 def _switch(op: Operator, level: Level, args: Any, raw: Any, kwargs: Any) -> Any:
     branches, index, operands = raw
-    tangents = _tangents(level, args[2])
+    tangents = _read_tangents(level, args[2])
     has = [t is not None for t in tangents]
     results = (len(branches[0].outputs),)
-    graphs = tuple([Widened(branch, (len(operands),), has, results).make() for branch in branches])
+    graphs = tuple([TangentBody(branch, (len(operands),), has, results).make() for branch in branches])
     given = (*operands, *(t for t in tangents if t is not None))
-    found = run_below(op, level, (graphs, index, given), kwargs)
-    return _unmixed(found, branches[0].outputs, results)
+    result = run_below(op, level, (graphs, index, given), kwargs)
+    return _deinterleave(result, branches[0].outputs, results)

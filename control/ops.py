@@ -1,9 +1,9 @@
 """The operators of control flow: their schemas, shape rules, and the kernels that interpret their bodies.
 
 ``scan`` runs its body once for each item of ``xs``; ``while_loop`` as long as its condition holds; ``switch`` runs one
-of several branches. Bodies are graphs whose inputs are, in this order, the carry, one item of each of ``xs``, and what
-the body reaches by itself; their outputs are the next carry, then one item of each stacked result. ``flush`` says that
-numbers too small to be normal may count as zero, as they may in gradients.
+of several branches. Bodies are graphs whose inputs are, in this order, the carry, one item of each of ``xs``, and the
+captured values; their outputs are the next carry, then one item of each stacked result. ``flush`` lets denormal
+numbers become zero, as in gradients.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from .. import lazy
-from ..eager.tensor import Tensor, wrap
-from ..lowering.evaluate import interpret
-from ..lowering.passes import optimize
-from ..operators.declare import Declaration
-from ..operators.derivatives import Custom, NotDifferentiable
+from ..eager.tensor.tensor import Tensor, wrap
+from ..lowering.interpreter import interpret
+from ..lowering.passes.pipeline import optimize
+from ..operators.declare.declaration import Declaration
+from ..operators.declare.derivatives import Custom, NotDifferentiable
 from ..registry.library import Library
-from ..registry.operator import Operator, find
+from ..registry.operator import Operator, find_operator
 from ..registry.values import TensorSpec
 from ..tracer.graph import Graph
 from .batching import BATCHING
@@ -46,67 +46,67 @@ def scan_specs(
     reverse: bool,
     flush: bool = False,
 ) -> tuple[TensorSpec, ...]:
-    """The carry's specs, then those of the stacked results."""
+    """Shape rule of ``scan``: the carry's specs, then those of the stacked results."""
     count = len(carry)
     stacked = [TensorSpec((length, *o.shape), o.spec.dtype, o.spec.device) for o in body.outputs[count:]]
     return (*(o.spec for o in body.outputs[:count]), *stacked)
 
 
 def while_specs(condition: Graph, body: Graph, carry: Any, consts: Any) -> tuple[TensorSpec, ...]:
-    """The carry's specs."""
+    """Shape rule of ``while_loop``: the carry's specs."""
     return tuple(output.spec for output in body.outputs)
 
 
 def switch_specs(branches: Sequence[Graph], index: Any, operands: Any) -> tuple[TensorSpec, ...]:
-    """The results of any branch; all have the same."""
+    """Shape rule of ``switch``: the specs of any branch's results; all are equal."""
     return tuple(output.spec for output in branches[0].outputs)
 
 
 # -- kernels -----------------------------------------------------------------------------------------------------------
-_optimized: WeakKeyDictionary[Graph, Graph] = WeakKeyDictionary()
+_optimized_bodies: WeakKeyDictionary[Graph, Graph] = WeakKeyDictionary()
 
 
 def run_body(body: Graph, given: Sequence[Any]) -> list[Any]:
-    """The results of a body on arrays and numbers."""
-    graph = _optimized.get(body)
+    """Interpret a body on arrays and numbers."""
+    graph = _optimized_bodies.get(body)
     if graph is None:
-        graph = _optimized[body] = optimize(body)
+        graph = _optimized_bodies[body] = optimize(body)
     return interpret(graph, [*given, *graph.constants])
 
 
-def _payload(value: Any) -> Any:
+def _to_array(value: Any) -> Any:
     return value._array if isinstance(value, Tensor) else value
 
 
-def wrapped(arrays: Sequence[Any]) -> tuple[Any, ...]:
-    """Arrays as tensors with memory of their own."""
+def wrap_arrays(arrays: Sequence[Any]) -> tuple[Any, ...]:
+    """Copy arrays to new tensors."""
     return tuple([wrap(np.array(array)) for array in arrays])
 
 
 def _scan(
     body: Graph, carry: Any, xs: Any, consts: Any, *, length: int, reverse: bool, flush: bool = False
 ) -> tuple[Any, ...]:
-    state, fixed = [_payload(x) for x in carry], [_payload(x) for x in consts]
-    items = [_payload(x) for x in xs]
+    state, fixed = [_to_array(x) for x in carry], [_to_array(x) for x in consts]
+    items = [_to_array(x) for x in xs]
     stacked = [np.empty((length, *o.shape), o.spec.dtype.np) for o in body.outputs[len(state) :]]
     for at in reversed(range(length)) if reverse else range(length):
-        found = run_body(body, [*state, *(x[at] for x in items), *fixed])
-        state = found[: len(state)]
-        for target, item in zip(stacked, found[len(state) :]):
+        result = run_body(body, [*state, *(x[at] for x in items), *fixed])
+        state = result[: len(state)]
+        for target, item in zip(stacked, result[len(state) :]):
             target[at] = item
-    return (*wrapped(state), *map(wrap, stacked))
+    return (*wrap_arrays(state), *map(wrap, stacked))
 
 
 def _while(condition: Graph, body: Graph, carry: Any, consts: Any) -> tuple[Any, ...]:
-    state, fixed = [_payload(x) for x in carry], [_payload(x) for x in consts]
+    state, fixed = [_to_array(x) for x in carry], [_to_array(x) for x in consts]
     while bool(run_body(condition, [*state, *fixed])[0]):
         state = run_body(body, [*state, *fixed])
-    return wrapped(state)
+    return wrap_arrays(state)
 
 
 def _switch(branches: Any, index: Any, operands: Any) -> tuple[Any, ...]:
-    chosen = min(max(int(_payload(index)), 0), len(branches) - 1)
-    return wrapped(run_body(branches[chosen], [_payload(x) for x in operands]))
+    chosen = min(max(int(_to_array(index)), 0), len(branches) - 1)
+    return wrap_arrays(run_body(branches[chosen], [_to_array(x) for x in operands]))
 
 
 def _declare(schema: str, doc: str, meta: Any, kernel: Any, derivative: Custom) -> Operator:
@@ -114,12 +114,14 @@ def _declare(schema: str, doc: str, meta: Any, kernel: Any, derivative: Custom) 
     rule = BATCHING[name]
     LIBRARY.define(
         schema,
-        Declaration(schema, "control", doc, meta=meta, derivative=derivative, method=False, batching=rule),
+        Declaration(
+            schema, "control", doc, shape_rule=meta, derivative=derivative, method=False, batching=rule
+        ),
     )
     LIBRARY.impl(name, kernel, "CPU")
     LIBRARY.impl(name, getattr(ON_DEVICE, name), "CUDA")
-    found: Operator = find(f"control::{name}")
-    return found
+    result: Operator = find_operator(f"control::{name}")
+    return result
 
 
 SCAN = _declare(
@@ -146,13 +148,13 @@ SWITCH = _declare(
 )
 
 
-# -- what passes put in place of sums of products ----------------------------------------------------------------------
+# -- sums of products, which passes make ------------------------------------------------------------------------------
 def _sum_specs(a: Any, b: Any) -> TensorSpec:
     return TensorSpec((a.shape[1], b.shape[2]), a.spec.dtype, a.spec.device)
 
 
 def _sum_products(a: Any, b: Any) -> Tensor:
-    return wrap(np.tensordot(_payload(a), _payload(b), axes=((0, 2), (0, 1))))
+    return wrap(np.tensordot(_to_array(a), _to_array(b), axes=((0, 2), (0, 1))))
 
 
 _SUM = "sum_products(Tensor a, Tensor b) -> Tensor"
@@ -162,11 +164,11 @@ LIBRARY.define(
         _SUM,
         "contraction",
         "The sum of the matrix products ``a[t] @ b[t]``, which a loop has added up.",
-        meta=_sum_specs,
+        shape_rule=_sum_specs,
         derivative=NotDifferentiable("derivatives have been taken when it comes in"),
         method=False,
     ),
 )
 LIBRARY.impl("sum_products", _sum_products, "CPU")
 LIBRARY.impl("sum_products", ON_DEVICE.sum_products, "CUDA")
-SUM_PRODUCTS = find("control::sum_products")
+SUM_PRODUCTS = find_operator("control::sum_products")

@@ -1,4 +1,4 @@
-"""The trees that loops carry: leaves as tensors, and checks that a body gives back what it was given."""
+"""The carries of loops as pytrees: conversion of leaves to tensors, and checks of the carry that a body returns."""
 
 from __future__ import annotations
 
@@ -6,58 +6,61 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .. import pytree
-from ..eager.construct import asarray
-from ..eager.dunders import by_name
-from ..eager.tensor import Tensor
+from ..eager.tensor.construct import asarray
+from ..eager.tensor.dunders import by_name
+from ..eager.tensor.tensor import Tensor
+from ..eager.tensor.weak_scalars import is_weak, strengthen
 from ..errors import ArgumentError, TandemError
 from ..pytree import TreeDef
 from ..registry.dtypes import DType
-from ..registry.values import SCALARS, TensorSpec, describe, number_stand_ins
+from ..registry.values import SCALARS, TensorSpec, describe, traced_number_types
 
 
 class Leaves(NamedTuple):
-    """A tree taken apart.
+    """A flattened tree.
 
     Attributes:
         tensors: its leaves.
         treedef: its containers.
-        weak: for each leaf whether it was a Python number, which takes the dtype of what it meets.
+        weak: for each leaf, whether it was a Python number, which adapts to other dtypes.
+        given: the original leaves.
     """
 
     tensors: list[Any]
     treedef: TreeDef
     weak: list[bool]
+    given: list[Any]
 
 
 def is_number(leaf: Any) -> bool:
-    """Whether a leaf is a Python number, or stands for one while tracing."""
-    return type(leaf) in SCALARS or type(leaf) in number_stand_ins
+    """Whether a leaf is a Python number, a weak scalar, or a traced number."""
+    return type(leaf) in SCALARS or type(leaf) in traced_number_types or is_weak(leaf)
 
 
-def as_tensor(leaf: Any) -> Any:
-    """A leaf as a tensor."""
+def to_tensor(leaf: Any) -> Any:
+    """Convert a leaf to a tensor."""
     if isinstance(leaf, Tensor):
-        return leaf
-    if type(leaf) in number_stand_ins:
+        return strengthen(leaf)
+    if type(leaf) in traced_number_types:
         return by_name("full")((), leaf, dtype=asarray(leaf.python_type(0)).dtype)
     return asarray(leaf)
 
 
-def take_apart(name: str, what: str, tree: Any) -> Leaves:
-    """The leaves of a tree as tensors.
+def flatten_tensors(name: str, what: str, tree: Any) -> Leaves:
+    """Flatten a tree and convert its leaves to tensors.
 
     Raises:
-        ArgumentError: a leaf is nothing that a tensor can be made of.
+        ArgumentError: a leaf cannot be converted.
     """
     leaves, treedef = pytree.flatten(tree)
     tensors = []
     for place, leaf in enumerate(leaves):
         try:
-            tensors.append(as_tensor(leaf))
+            tensors.append(to_tensor(leaf))
         except TandemError as fault:
             path = treedef.paths()[place]
             raise ArgumentError(f"{name}: {what}{f' at {path}' if path else ''}: {fault}") from None
-    return Leaves(tensors, treedef, [is_number(leaf) for leaf in leaves])
+    return Leaves(tensors, treedef, [is_number(leaf) for leaf in leaves], leaves)
 
 
 def specs_of(tensors: Sequence[Any]) -> list[TensorSpec]:
@@ -66,16 +69,16 @@ def specs_of(tensors: Sequence[Any]) -> list[TensorSpec]:
 
 
 def check_structure(name: str, what: str, given: TreeDef, found: TreeDef) -> None:
-    """Refuse a tree whose containers are not those that were given."""
+    """Raise ArgumentError if two trees differ in structure."""
     if given != found:
         raise ArgumentError(f"{name}: {what} differ in structure{pytree.difference(given, found)}")
 
 
-def widened(name: str, what: str, given: Leaves, found: Leaves) -> list[DType | None] | None:
-    """Compare the carry that a body gives with the one that it was given.
+def find_wider_dtypes(name: str, what: str, given: Leaves, found: Leaves) -> list[DType | None] | None:
+    """Compare the carry that a body returns with its input carry.
 
     Returns:
-        None if they agree; else for each leaf the dtype that a Python number among the given ones takes instead.
+        None if they agree; else for each leaf the wider dtype that a Python number in the input carry must have.
 
     Raises:
         ArgumentError: they differ in structure, shape or dtype; the message names the key path.
@@ -86,10 +89,10 @@ def widened(name: str, what: str, given: Leaves, found: Leaves) -> list[DType | 
         if old.shape == new.shape and old.dtype is new.dtype:
             continue
         path = given.treedef.paths()[place]
-        if old.shape == new.shape and given.weak[place] and _holds(new.dtype, old.dtype):
+        if old.shape == new.shape and given.weak[place] and _can_hold(new.dtype, old.dtype):
             wanted[place] = new.dtype
             continue
-        if old.shape == new.shape and found.weak[place] and _holds(old.dtype, new.dtype):
+        if old.shape == new.shape and found.weak[place] and _can_hold(old.dtype, new.dtype):
             continue
         raise ArgumentError(
             f"{name}: {what} differ{f' at {path}' if path else ''}: {describe(old)} and {describe(new)}; give both "
@@ -98,8 +101,8 @@ def widened(name: str, what: str, given: Leaves, found: Leaves) -> list[DType | 
     return wanted if any(dtype is not None for dtype in wanted) else None
 
 
-def _holds(dtype: DType, number: DType) -> bool:
-    """Whether a Python number that became ``number`` may as well be of ``dtype``; a bool stands for no number."""
+def _can_hold(dtype: DType, number: DType) -> bool:
+    """Whether ``dtype`` can hold a Python number of the dtype ``number``; bools and numbers do not mix."""
     if (dtype.kind == "b") is not (number.kind == "b"):
         return False
     order = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
@@ -107,14 +110,22 @@ def _holds(dtype: DType, number: DType) -> bool:
 
 
 def cast_numbers(given: Leaves, dtypes: Sequence[DType | None]) -> Leaves:
-    """The leaves with Python numbers cast to other dtypes."""
-    tensors = [x if dtype is None else by_name("astype")(x, dtype) for x, dtype in zip(given.tensors, dtypes)]
+    """Cast the Python numbers among leaves to other dtypes."""
+    tensors = [
+        x if dtype is None else to_dtype(leaf, dtype)
+        for leaf, x, dtype in zip(given.given, given.tensors, dtypes)
+    ]
     return given._replace(tensors=tensors)
 
 
-def fitted(given: Leaves, found: Leaves) -> list[Any]:
-    """The leaves that a body gives, with Python numbers among them in the dtype of the carry."""
+def cast_to_carry(given: Leaves, found: Leaves) -> list[Any]:
+    """Cast the Python numbers that a body returns to the dtypes of the carry."""
     return [
-        x if x.dtype is old.dtype else by_name("astype")(x, old.dtype)
-        for old, x in zip(given.tensors, found.tensors)
+        x if x.dtype is old.dtype else to_dtype(leaf, old.dtype)
+        for old, x, leaf in zip(given.tensors, found.tensors, found.given)
     ]
+
+
+def to_dtype(leaf: Any, dtype: DType) -> Any:
+    """Convert a leaf to a tensor of a dtype, directly, so that a Python number keeps its precision."""
+    return asarray(leaf, dtype=dtype)

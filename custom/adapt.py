@@ -1,83 +1,82 @@
-"""Python functions as kernels: what is written has to be writable, and several results are a tuple."""
+"""Adapt Python functions to kernels: check written arguments and the number of results."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from ..eager.inplace import check_writable
-from ..eager.tensor import Tensor
+from ..eager.tensor.inplace import check_writable
+from ..eager.tensor.tensor import Tensor
 from ..errors import ArgumentError
-from ..registry.schema import Schema
+from ..registry.schemas.schema import Schema
 from ..registry.values import describe
 
 Kernel = Callable[..., Any]
 
 
-def adapted(schema: Schema, fn: Kernel) -> Kernel:
-    """The kernel of a function, which holds it to what the schema says about results and writing."""
+def adapt_function(schema: Schema, fn: Kernel) -> Kernel:
+    """Make a kernel that checks a function's results and written arguments against the schema."""
     single = len(schema.returns) == 1 and schema.returns[0].type.form == "base"
     tensor = single and schema.returns[0].type.core == "Tensor"
-    kernel = _new_tensor(schema, fn) if tensor else fn if single else _shaped(schema, fn)
+    kernel = _check_new_tensor(schema, fn) if tensor else fn if single else _check_result_count(schema, fn)
     if kernel is fn and not schema.is_mutable:
         return fn
     if schema.is_mutable:
         kernel = _checked(schema, kernel)
     kernel.__qualname__ = getattr(fn, "__qualname__", repr(fn))
+    kernel.is_trusted_kernel = getattr(fn, "is_trusted_kernel", False)  # type: ignore[attr-defined]
     return kernel
 
 
-def _new_tensor(schema: Schema, fn: Kernel) -> Kernel:
-    """One new tensor: an array would lose the history, and an argument would be written when the result is."""
+def _check_new_tensor(schema: Schema, fn: Kernel) -> Kernel:
+    """Check that the result is not an argument, which would make it an alias."""
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
-        found = fn(*args, **kwargs) if kwargs else fn(*args)
-        if not isinstance(found, Tensor):
-            raise ArgumentError(
-                f"{schema.full_name}: its kernel gives {describe(found)}, and by the schema Tensor; return "
-                "td.asarray(array), or register it with td.numpy_kernel(fn) if it works on arrays"
-            )
+        result = fn(*args, **kwargs) if kwargs else fn(*args)
         for arg in args:
-            if arg is found:
+            if arg is result:
                 raise ArgumentError(
-                    f"{schema.full_name}: its result is one of its arguments, so it shares memory with it, and results "
-                    "of a custom op are new tensors; return x.clone()"
+                    f"{schema.full_name}: its result is one of its arguments, so it shares memory with it; results of "
+                    "a custom op must be new tensors: return x.clone()"
                 )
-        return found
+        return result
 
     return kernel
 
 
-def _shaped(schema: Schema, fn: Kernel) -> Kernel:
-    """Results as the schema has them: none, or a tuple of the right length."""
+def _check_result_count(schema: Schema, fn: Kernel) -> Kernel:
+    """Check the number of results: none, or a tuple of the schema's length."""
     count = len(schema.returns)
     listed = count == 1
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
-        found = fn(*args, **kwargs)
+        result = fn(*args, **kwargs)
         if not count:
             return None
-        if isinstance(found, (tuple, list)) and (listed or len(found) == count):
-            return tuple(found)
+        if isinstance(result, (tuple, list)) and (listed or len(result) == count):
+            return tuple(result)
         wanted = "a list of tensors" if listed else f"{count} results"
         raise ArgumentError(
-            f"{schema.full_name}: its kernel gives {wanted} by the schema, not {_seen(found)}"
+            f"{schema.full_name}: its kernel must return {wanted} by the schema, not {_describe_results(result)}"
         )
 
     return kernel
 
 
-def _seen(found: Any) -> str:
+def _describe_results(found: Any) -> str:
     return f"{len(found)}" if isinstance(found, (tuple, list)) else describe(found)
 
 
 def _checked(schema: Schema, fn: Kernel) -> Kernel:
-    """A kernel that writes, which the memory has to allow. That it was written is counted by the layer above."""
+    """Check that written arguments are writable; the layer above increments their versions."""
     places = [(place, a.name) for place, a in enumerate(schema.positional) if a.is_write]
     keywords = [a.name for a in schema.arguments if a.is_write and a.kwarg_only]
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
-        targets = [*_tensors([args[place] for place, _ in places]), *_tensors([kwargs[n] for n in keywords])]
+        targets = [
+            *_flatten_tensors([args[place] for place, _ in places]),
+            *_flatten_tensors([kwargs[n] for n in keywords]),
+        ]
         for target in targets:
             if type(target) is Tensor:
                 check_writable(schema.full_name, target)
@@ -86,11 +85,11 @@ def _checked(schema: Schema, fn: Kernel) -> Kernel:
     return kernel
 
 
-def _tensors(values: list[Any]) -> list[Tensor]:
-    found: list[Tensor] = []
+def _flatten_tensors(values: list[Any]) -> list[Tensor]:
+    result: list[Tensor] = []
     for value in values:
         if isinstance(value, Tensor):
-            found.append(value)
+            result.append(value)
         elif isinstance(value, tuple):
-            found += _tensors(list(value))
-    return found
+            result += _flatten_tensors(list(value))
+    return result

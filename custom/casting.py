@@ -1,32 +1,42 @@
-"""What autocast does with an operator from outside that has said how."""
+"""Autocast kernels of custom operators."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from ..eager.autocast import AUTOCAST, BELOW_MODES, cached_cast, is_autocast_enabled
-from ..eager.tensor import Tensor
+from ..eager.layers.autocast import BELOW_MODES, cached_cast, is_autocast_enabled
+from ..eager.tensor.tensor import Tensor
 from ..errors import DTypeError
-from ..registry.binding import device_name
+from ..registry.dispatch.guards import adjust_keys
+from ..registry.dispatch.keys import AUTOCAST, AUTOCAST_OF_BACKEND, BACKEND_OF_DEVICE, DispatchKey
 from ..registry.dtypes import DType, as_dtype
 from ..registry.operator import Operator
-from ..registry.state import adjusted
+from ..registry.schemas.binding import to_device_name
+
+
+def autocast_key(device_type: str) -> DispatchKey:
+    """The autocast key of a device."""
+    return AUTOCAST_OF_BACKEND[BACKEND_OF_DEVICE[to_device_name(device_type).partition(":")[0]]]
 
 
 def autocast_kernel(device_type: str, dtype: Any) -> Callable[..., Any]:
-    """A boxed kernel of the Autocast key that casts the floating-point tensors on a device."""
-    device, target = device_name(device_type).partition(":")[0], as_dtype(dtype)
+    """Make a boxed autocast kernel that casts the floating-point tensors on a device."""
+    device, target = to_device_name(device_type).partition(":")[0], as_dtype(dtype)
     if not target.is_floating:
         raise DTypeError(f"autocast casts to a floating-point dtype, not to {target}")
 
+    own = 1 << autocast_key(device_type)
+
     def autocast_custom(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        others = keyset & AUTOCAST & ~own  # of arguments on other devices
         if not is_autocast_enabled(device):
-            return op.dispatch(op.keyset(args, kwargs) & BELOW_MODES & ~AUTOCAST, args, kwargs)
-        with adjusted(exclude=AUTOCAST):
+            bits = op.keyset(args, kwargs) & BELOW_MODES & ~AUTOCAST
+            return op.dispatch(bits | others, args, kwargs)
+        with adjust_keys(exclude=AUTOCAST):
             args = tuple([_cast(device, target, value) for value in args])
             kwargs = {name: _cast(device, target, value) for name, value in kwargs.items()}
-            return op.dispatch(op.keyset(args, kwargs) & BELOW_MODES, args, kwargs)
+            return op.dispatch(op.keyset(args, kwargs) & BELOW_MODES | others, args, kwargs)
 
     return autocast_custom
 

@@ -1,4 +1,4 @@
-"""Checks of an operator under the layers: gradient against differences, batch against loop, jit against eager."""
+"""opcheck's tests of layers: gradients against finite differences, vmap against a loop, jit against eager."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..eager.tensor import Tensor, wrap
+from ..eager.tensor.tensor import Tensor, wrap
 from ..errors import DTypeError, NotDifferentiableError, TandemError, UnsupportedError
-from ..jit import jit
-from ..operators.declare import Declaration
-from ..operators.derivatives import Custom, NotDifferentiable, reverse_rules
+from ..jit.api import jit
+from ..operators.declare.declaration import Declaration
+from ..operators.declare.derivatives import Custom, NotDifferentiable, reverse_rules
 from ..registry.dtypes import float64
-from ..vmap import vmap
-from .subject import Fault, Leaf, Skip, Subject, copy_of
+from ..transforms.vmap import vmap
+from .subject import CheckFailure, CheckSkipped, Leaf, Subject, copy_tensor
 
 STEP = {"float64": 1e-6, "float32": 1e-2}
 SLACK = {"float64": 1e-5, "float32": 2e-2}
@@ -22,54 +22,56 @@ SLACK = {"float64": 1e-5, "float32": 2e-2}
 
 # -- autograd ----------------------------------------------------------------------------------------------------------
 def check_autograd(subject: Subject) -> None:
-    """A gradient is registered, reaches every argument, and is that of the function; or its absence is said."""
+    """Check that the gradient equals finite differences, or that its absence is declared."""
     if subject.op.schema.is_mutable:
-        raise Skip("it writes into its arguments")
+        raise CheckSkipped("it writes into its arguments")
     leaves = [leaf for leaf in subject.leaves() if leaf.tensor.dtype.kind == "f"]
-    wide = _in_float64(subject)
-    results = [r for r in subject.call(*_copied(wide)) if isinstance(r, Tensor) and r.dtype.kind == "f"]
+    wide = _to_float64(subject)
+    results = [
+        r for r in subject.call(*_copy_arguments(wide)) if isinstance(r, Tensor) and r.dtype.kind == "f"
+    ]
     if not leaves or not results:
-        raise Skip("no floating-point argument, or no such result")
+        raise CheckSkipped("no floating-point argument, or no such result")
     reason = _declared_reason(subject)
     if reason is not None:
-        _check_said(subject, wide, reason)
-        raise Skip(f"it has no derivative: {reason}")
+        _check_declared_absence(subject, wide, reason)
+        raise CheckSkipped(f"it has no derivative: {reason}")
     rng = np.random.default_rng(0)
     cotangents = [rng.standard_normal(r.shape) for r in results]
     gradients = _gradients(subject, wide, cotangents)
     if subject.is_custom:
-        _check_given_gradients(subject, wide, cotangents)
+        _check_cotangents_unwritten(subject, wide, cotangents)
     for leaf, gradient in gradients:
         _check_gradient(subject, wide, leaf, gradient, cotangents, rng)
 
 
-def _copied(bound: tuple[Any, Any]) -> tuple[Any, Any]:
+def _copy_arguments(bound: tuple[Any, Any]) -> tuple[Any, Any]:
     args, kwargs = bound
 
     def visit(value: Any) -> Any:
         if isinstance(value, Tensor):
-            return copy_of(value)
+            return copy_tensor(value)
         return tuple(map(visit, value)) if isinstance(value, tuple) else value
 
     return visit(args), {name: visit(value) for name, value in kwargs.items()}
 
 
-def _in_float64(subject: Subject) -> tuple[Any, Any]:
-    """The arguments with their floats in float64, if the operator takes it."""
+def _to_float64(subject: Subject) -> tuple[Any, Any]:
+    """Copy the arguments with floats cast to float64, if the operator accepts it."""
 
     def wide(x: Any) -> Any:
-        return wrap(x.detach()._array.astype(float64.np)) if x.dtype.kind == "f" else copy_of(x)
+        return wrap(x.detach()._array.astype(float64.np)) if x.dtype.kind == "f" else copy_tensor(x)
 
     bound = subject.changed(wide)
     try:
-        subject.call(*_copied(bound))
+        subject.call(*_copy_arguments(bound))
     except (TandemError, TypeError, ValueError, DTypeError):
         return subject.copied()
     return bound
 
 
 def _declared_reason(subject: Subject) -> str | None:
-    """Why there is no derivative; None where there is one, or where the operator decomposes."""
+    """The declared reason for having no derivative; None if there is one or the operator decomposes."""
     decl = subject.op.decl
     if not isinstance(decl, Declaration):
         return (
@@ -80,15 +82,15 @@ def _declared_reason(subject: Subject) -> str | None:
     return "its declaration has none" if decl.derivative is None and decl.kind != "composite" else None
 
 
-def _check_said(subject: Subject, bound: tuple[Any, Any], reason: str) -> None:
-    """Without a derivative, backward raises; a result that seems to depend on nothing would be a wrong gradient."""
+def _check_declared_absence(subject: Subject, bound: tuple[Any, Any], reason: str) -> None:
+    """Check that backward raises without a derivative; results that require no gradient would lose it silently."""
     if "a new tensor" in reason or getattr(subject.op.decl, "kind", "") in ("creation", "random"):
         return
-    recorded, tensors = _recorded(subject, bound)
-    out = _total(recorded, [np.ones(r.shape) for r in recorded])
+    recorded, tensors = _call_recorded(subject, bound)
+    out = _weighted_sum(recorded, [np.ones(r.shape) for r in recorded])
     if out is None or not out.requires_grad:
         if any(t.requires_grad for t in tensors) and subject.op.schema.namespace != "td":
-            raise Fault(
+            raise CheckFailure(
                 "its results require no gradient though its arguments do: a gradient would be lost without a word; "
                 f"register one, {subject.stem}.register_autograd(backward, setup_context)"
             )
@@ -99,18 +101,18 @@ def _check_said(subject: Subject, bound: tuple[Any, Any], reason: str) -> None:
         return
 
 
-def _recorded(subject: Subject, bound: tuple[Any, Any]) -> tuple[list[Any], list[Any]]:
+def _call_recorded(subject: Subject, bound: tuple[Any, Any]) -> tuple[list[Any], list[Any]]:
     """The floating-point results of a recorded call, and its tensors in the order of the leaves."""
-    args, kwargs = _copied(bound)
+    args, kwargs = _copy_arguments(bound)
     tensors = [leaf.tensor for leaf in subject.leaves(args, kwargs)]
     for tensor in tensors:
         if tensor.dtype.kind == "f":
             tensor.requires_grad_()
-    found = subject.call(args, kwargs)
-    return [r for r in found if isinstance(r, Tensor) and r.dtype.kind == "f"], tensors
+    result = subject.call(args, kwargs)
+    return [r for r in result if isinstance(r, Tensor) and r.dtype.kind == "f"], tensors
 
 
-def _total(results: list[Any], cotangents: list[Any]) -> Any:
+def _weighted_sum(results: list[Any], cotangents: list[Any]) -> Any:
     total = None
     for result, weight in zip(results, cotangents):
         if result.requires_grad:
@@ -120,19 +122,19 @@ def _total(results: list[Any], cotangents: list[Any]) -> Any:
 
 
 def _gradients(subject: Subject, bound: tuple[Any, Any], cotangents: list[Any]) -> list[tuple[Leaf, Any]]:
-    results, tensors = _recorded(subject, bound)
-    total = _total(results, cotangents)
-    if total is None and not _depends(subject, bound, cotangents):
+    results, tensors = _call_recorded(subject, bound)
+    total = _weighted_sum(results, cotangents)
+    if total is None and not _has_dependency(subject, bound, cotangents):
         return []
     if total is None:
-        raise Fault(
+        raise CheckFailure(
             "its results require no gradient though its arguments do: a gradient would be lost without a word; "
             f"register one, {subject.stem}.register_autograd(backward, setup_context), but no kernel of an Autograd key"
         )
     try:
         total.backward()
     except Exception as fault:
-        raise Fault(
+        raise CheckFailure(
             f"its backward fails: {type(fault).__name__}: {fault}; backward(ctx, *grads) takes one gradient per result "
             f"and returns one per argument of {subject.op.schema}, None for those that have none"
         ) from None
@@ -141,23 +143,23 @@ def _gradients(subject: Subject, bound: tuple[Any, Any], cotangents: list[Any]) 
     ]
 
 
-def _check_given_gradients(subject: Subject, bound: tuple[Any, Any], cotangents: list[Any]) -> None:
-    """Backward does not write into the gradients that it is given, which may be those of other operators too."""
-    for result, weight in zip(_recorded(subject, bound)[0], cotangents):
+def _check_cotangents_unwritten(subject: Subject, bound: tuple[Any, Any], cotangents: list[Any]) -> None:
+    """Check that backward does not write into its cotangents, which other operators may share."""
+    for result, weight in zip(_call_recorded(subject, bound)[0], cotangents):
         if not result.requires_grad:
             continue
         given = wrap(np.array(weight, result.dtype.np))
         held = given._array.tobytes()
         result.backward(given, retain_graph=True)
         if given._array.tobytes() != held:
-            raise Fault(
+            raise CheckFailure(
                 "its backward writes into the gradient that it is given, which other operators get too; use operators "
                 "that give a new tensor there, or g.clone()"
             )
 
 
-def _depends(subject: Subject, bound: tuple[Any, Any], cotangents: list[Any]) -> bool:
-    """Whether the results change with the floating-point arguments, unless it is declared that no gradient flows."""
+def _has_dependency(subject: Subject, bound: tuple[Any, Any], cotangents: list[Any]) -> bool:
+    """Whether the results depend on the floating-point arguments, by declaration or by finite differences."""
     decl = subject.op.decl
     if (
         isinstance(decl, Declaration)
@@ -172,23 +174,25 @@ def _depends(subject: Subject, bound: tuple[Any, Any], cotangents: list[Any]) ->
         for place, leaf in enumerate(leaves)
         if leaf.tensor.dtype.kind == "f"
     ]
-    return any(_difference(subject, bound, place, move, cotangents) for place, move in moves)
+    return any(_central_difference(subject, bound, place, move, cotangents) for place, move in moves)
 
 
 def _check_gradient(
     subject: Subject, bound: tuple[Any, Any], leaf: Leaf, gradient: Any, cotangents: list[Any], rng: Any
 ) -> None:
-    """Compare the gradient by one argument with central differences along random directions."""
+    """Compare the gradient of one argument with central differences along random directions."""
     leaves = subject.leaves(*bound)
     place = [one.name for one in leaves].index(leaf.name)
     tensor = leaves[place].tensor
     if gradient is not None and (gradient.shape, gradient.dtype) != (tensor.shape, tensor.dtype):
-        raise Fault(f"the gradient for {leaf.name!r} is {gradient.spec}, and the argument {tensor.spec}")
+        raise CheckFailure(
+            f"the gradient for {leaf.name!r} is {gradient.spec}, and the argument {tensor.spec}"
+        )
     step = STEP.get(tensor.dtype.name, 0.05)
     slack = max(SLACK.get(tensor.dtype.name, 0.1), subject.rtol or 0.0)
     for _ in range(3):
         direction = rng.standard_normal(tensor.shape)
-        numeric = _difference(subject, bound, place, direction * step, cotangents) / (2 * step)
+        numeric = _central_difference(subject, bound, place, direction * step, cotangents) / (2 * step)
         exact = (
             0.0
             if gradient is None
@@ -197,39 +201,39 @@ def _check_gradient(
         size = max(abs(numeric), abs(exact), 1.0)
         if np.isfinite(numeric) and abs(numeric - exact) > slack * size:
             missing = "there is none" if gradient is None else f"along a random direction it is {exact:.6g}"
-            raise Fault(
+            raise CheckFailure(
                 f"its gradient for {leaf.name!r} is wrong: {missing}, and differences of the function give "
                 f"{numeric:.6g}; correct what backward returns for {leaf.argument.name!r}"
                 + (" (None says that the result does not depend on it)" if gradient is None else "")
             )
 
 
-def _difference(
+def _central_difference(
     subject: Subject, bound: tuple[Any, Any], place: int, move: Any, cotangents: list[Any]
 ) -> float:
     values = []
     for sign in (1, -1):
-        tensors = [copy_of(leaf.tensor) for leaf in subject.leaves(*bound)]
+        tensors = [copy_tensor(leaf.tensor) for leaf in subject.leaves(*bound)]
         array = tensors[place]._array
         tensors[place] = wrap(np.asarray(array + sign * move).astype(array.dtype))
         args, kwargs = subject.with_tensors(tensors)
-        found = [r for r in subject.call(args, kwargs) if isinstance(r, Tensor) and r.dtype.kind == "f"]
+        items = [r for r in subject.call(args, kwargs) if isinstance(r, Tensor) and r.dtype.kind == "f"]
         values.append(
-            sum(float(np.sum(r.detach().numpy().astype(np.float64) * c)) for r, c in zip(found, cotangents))
+            sum(float(np.sum(r.detach().numpy().astype(np.float64) * c)) for r, c in zip(items, cotangents))
         )
     return values[0] - values[1]
 
 
 # -- vmap --------------------------------------------------------------------------------------------------------------
 def check_vmap(subject: Subject) -> None:
-    """A batch gives what a loop over its examples gives."""
+    """Check that vmap equals a loop over the examples."""
     if subject.op.schema.is_mutable:
-        raise Skip("it writes into its arguments")
+        raise CheckSkipped("it writes into its arguments")
     if "random" in subject.effects or getattr(subject.op.decl, "kind", "") in ("random", "creation"):
-        raise Skip("it depends on no tensor, or on random numbers")
+        raise CheckSkipped("it depends on no tensor, or on random numbers")
     leaves = subject.leaves()
     if not leaves:
-        raise Skip("no argument is a tensor")
+        raise CheckSkipped("no argument is a tensor")
     count = len(leaves)
     patterns = [(True,) * count] + [tuple(j == i for j in range(count)) for i in range(count) if count > 1]
     for pattern in patterns:
@@ -237,32 +241,32 @@ def check_vmap(subject: Subject) -> None:
             _check_batch(subject, leaves, pattern, axis)
 
 
-def _examples(leaves: list[Leaf], pattern: tuple[bool, ...]) -> list[list[Any]]:
-    """Three examples: the arguments, and the arguments with their elements in other orders."""
-    found = []
+def _make_examples(leaves: list[Leaf], pattern: tuple[bool, ...]) -> list[list[Any]]:
+    """Make three examples: the arguments, and the arguments with their elements rotated."""
+    result = []
     for turn in range(3):
         arrays = [leaf.tensor.detach()._array for leaf in leaves]
-        found.append(
+        result.append(
             [
                 np.roll(a.reshape(-1), turn).reshape(a.shape) if batched else a
                 for a, batched in zip(arrays, pattern)
             ]
         )
-    return found
+    return result
 
 
 def _check_batch(subject: Subject, leaves: list[Leaf], pattern: tuple[bool, ...], axis: int) -> None:
-    examples = _examples(leaves, pattern)
+    examples = _make_examples(leaves, pattern)
     try:
         loop = [
             subject.call(*subject.with_tensors([wrap(a.copy()) for a in example])) for example in examples
         ]
     except TandemError:
-        raise Skip("the operator refuses its arguments in another order") from None
+        raise CheckSkipped("the operator refuses its arguments in another order") from None
     if any(not isinstance(r, Tensor) for results in loop for r in results):
-        raise Skip("its results are not all tensors")
+        raise CheckSkipped("its results are not all tensors")
     if any(r.spec != s.spec for results in loop for r, s in zip(results, loop[0])):
-        raise Skip("the shapes of its results depend on the data")
+        raise CheckSkipped("the shapes of its results depend on the data")
     wanted = tuple(wrap(np.stack([results[k]._array for results in loop])) for k in range(len(loop[0])))
     stacked = [
         wrap(np.stack([example[k] for example in examples], axis)) if batched else wrap(examples[0][k].copy())
@@ -277,17 +281,17 @@ def _check_batch(subject: Subject, leaves: list[Leaf], pattern: tuple[bool, ...]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # that there is no rule, and a loop runs it
-            found = vmap(run, in_axes=tuple(axis if batched else None for batched in pattern))(*stacked)
+            result = vmap(run, in_axes=tuple(axis if batched else None for batched in pattern))(*stacked)
     except Exception as fault:
         if subject.op.schema.namespace == "td" and isinstance(fault, UnsupportedError):
-            raise Skip(f"vmap refuses it: {fault}") from None
-        raise Fault(
+            raise CheckSkipped(f"vmap refuses it: {fault}") from None
+        raise CheckFailure(
             f"a batch of {named} fails: {type(fault).__name__}: {fault}; correct the rule of "
             f"@{subject.stem}.register_vmap, rule(info, in_dims, *args) -> (result, out_dims), or remove it for a loop"
         ) from None
-    differs = subject.differ(found if isinstance(found, tuple) else (found,), wanted)
+    differs = subject.differ(result if isinstance(result, tuple) else (result,), wanted)
     if differs:
-        raise Fault(
+        raise CheckFailure(
             f"a batch of {named} gives something else than a loop over its examples ({differs}); correct the rule of "
             f"@{subject.stem}.register_vmap (the batch axis of an argument is the one in in_dims, None: it has none)"
         )
@@ -295,10 +299,10 @@ def _check_batch(subject: Subject, leaves: list[Leaf], pattern: tuple[bool, ...]
 
 # -- jit ---------------------------------------------------------------------------------------------------------------
 def check_jit(subject: Subject) -> None:
-    """The compiled operator gives what the eager one gives, for these arguments and for others like them."""
+    """Check that the compiled operator equals the eager one, for these arguments and similar ones."""
     leaves = subject.leaves()
     if not leaves or "random" in subject.effects:
-        raise Skip("no argument is a tensor, or it is random")
+        raise CheckSkipped("no argument is a tensor, or it is random")
 
     def run(*tensors: Any) -> Any:
         made = [t.clone() if leaf.argument.is_write else t for t, leaf in zip(tensors, leaves)]
@@ -313,14 +317,14 @@ def check_jit(subject: Subject) -> None:
         except TandemError:
             continue  # the operator refuses them in another order
         try:
-            found = compiled(*[wrap(a.copy()) for a in given])
+            result = compiled(*[wrap(a.copy()) for a in given])
         except Exception as fault:
             if subject.op.schema.namespace == "td" and isinstance(fault, TandemError):
-                raise Skip(f"jit refuses it: {fault}") from None
-            raise Fault(f"it fails under jit: {type(fault).__name__}: {fault}") from None
-        differs = subject.differ(found, wanted)
+                raise CheckSkipped(f"jit refuses it: {fault}") from None
+            raise CheckFailure(f"it fails under jit: {type(fault).__name__}: {fault}") from None
+        differs = subject.differ(result, wanted)
         if differs:
-            raise Fault(
+            raise CheckFailure(
                 f"compiled it gives something else than eagerly ({differs}): a kernel called from compiled code "
                 "computes something else than the eager one, or the kernel depends on more than its arguments"
             )

@@ -1,4 +1,4 @@
-"""Checks of one kernel against what is said about it: schema, fake, determinism, layouts, no elements, dtypes."""
+"""opcheck's tests of kernels: schema, fake, determinism, strided and empty arguments, dtypes."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ from typing import Any
 
 import numpy as np
 
-from ..eager.tensor import Tensor, wrap
+from ..eager.tensor.tensor import Tensor, wrap
 from ..errors import TandemError, UnsupportedError
-from ..operators.rules import spec_of
+from ..operators.declare.shape_rules import spec_of
+from ..registry.dispatch.keys import DispatchKey
 from ..registry.dtypes import ALL, DType, as_dtype
-from ..registry.keys import DispatchKey
 from ..registry.values import TensorSpec, describe
 from ..tracer.infer import infer, specs_of
-from .op import missing_fake
-from .subject import Fault, Leaf, Skip, Subject, copy_of, strided_copies
+from .op import missing_fake_message
+from .subject import CheckFailure, CheckSkipped, Leaf, Subject, copy_tensor, make_strided_copies
 
 
 # -- schema ------------------------------------------------------------------------------------------------------------
 def check_schema(subject: Subject) -> None:
-    """It writes and aliases what the schema says, and gives what the schema says."""
+    """Check that the operator writes, aliases and returns what its schema declares."""
     args, kwargs = subject.copied()
     leaves = subject.leaves(args, kwargs)
     before = [(leaf.tensor._array.tobytes(), leaf.tensor.storage().version) for leaf in leaves]
-    found = subject.op(*args, **kwargs)
+    result = subject.op(*args, **kwargs)
     for leaf, (held, version) in zip(leaves, before):
         _check_written(subject, leaf, held, version)
-    _check_results(subject, found)
-    results = found if isinstance(found, tuple) else (found,)
+    _check_results(subject, result)
+    results = result if isinstance(result, tuple) else (result,)
     _check_aliases(subject, leaves, results)
     if subject.op.schema.namespace != "td":
-        _check_kept(subject, results)
+        _check_results_independent(subject, results)
         for leaf, (held, _) in zip(leaves, before):
             if leaf.argument.is_write and leaf.tensor._array.tobytes() == held and held:
                 _check_ever_written(subject, leaf.name)
@@ -45,26 +45,26 @@ def _check_written(subject: Subject, leaf: Leaf, held: bytes, version: int) -> N
             if subject.is_custom
             else f"Tensor(a!) {name} in the schema"
         )
-        raise Fault(
+        raise CheckFailure(
             f"it writes into its argument {leaf.name!r}, and the schema does not say so: {subject.op.schema}; declare "
             f"it, {fix}, or work on a copy in the kernel: {name} = {name}.clone()"
         )
     if changed and leaf.tensor.storage().version == version:
-        raise Fault(
+        raise CheckFailure(
             f"it writes into {leaf.name!r} without raising its version, so that a backward pass would not notice; "
             f"write with operators ({name}.copy_(value)), or add {name}.storage().version += 1 to the kernel"
         )
 
 
 def _check_ever_written(subject: Subject, name: str) -> None:
-    """What the schema says is written, and was not, is given other contents; some of them have to change."""
+    """Check that an argument that is declared as written changes for some contents."""
     for content in (-1, 0, 3):
 
         def filled(x: Any, content: int = content) -> Any:
             return wrap(np.full_like(x.detach()._array, content, subok=False))
 
         leaves = subject.leaves()
-        tensors = [filled(leaf.tensor) if leaf.name == name else copy_of(leaf.tensor) for leaf in leaves]
+        tensors = [filled(leaf.tensor) if leaf.name == name else copy_tensor(leaf.tensor) for leaf in leaves]
         args, kwargs = subject.with_tensors(tensors)
         target = next(tensor for leaf, tensor in zip(leaves, tensors) if leaf.name == name)
         held = target._array.tobytes()
@@ -74,31 +74,31 @@ def _check_ever_written(subject: Subject, name: str) -> None:
             return
         if target._array.tobytes() != held:
             return
-    raise Fault(
+    raise CheckFailure(
         f"it leaves its argument {name!r} as it was, whatever is in it, and the schema says that it writes it: "
         f"{subject.op.schema}; take it out of mutates_args, write into it ({name}.copy_(value)), or "
         "choose arguments with which it writes"
     )
 
 
-def _check_kept(subject: Subject, results: tuple[Any, ...]) -> None:
-    """The results of two calls are two results."""
+def _check_results_independent(subject: Subject, results: tuple[Any, ...]) -> None:
+    """Check that the results of two calls do not share memory."""
     args, kwargs = subject.copied()
-    found = subject.op(*args, **kwargs)
-    for one, other in zip(results, found if isinstance(found, tuple) else (found,)):
-        if _is_plain(one) and _is_plain(other) and _share(one.detach()._array, other.detach()._array):
-            raise Fault(
+    result = subject.op(*args, **kwargs)
+    for one, other in zip(results, result if isinstance(result, tuple) else (result,)):
+        if _is_plain(one) and _is_plain(other) and _shares_memory(one.detach()._array, other.detach()._array):
+            raise CheckFailure(
                 "two calls give results in the same memory, so the second call changes the result of the first: the "
                 "kernel keeps a buffer; return a copy of it, out.clone()"
             )
 
 
 def _check_results(subject: Subject, found: Any) -> None:
-    """The results are of the number and the types that the schema says."""
+    """Check the number and the types of the results against the schema."""
     returns = subject.op.schema.returns
     if not returns:
         if found is not None and found != ():
-            raise Fault(f"it gives {describe(found)}, and by the schema nothing: {subject.op.schema}")
+            raise CheckFailure(f"it gives {describe(found)}, and by the schema nothing: {subject.op.schema}")
         return
     if len(returns) == 1 and returns[0].type.core == "Tensor":
         items = found if returns[0].type.is_list else (found,)
@@ -107,7 +107,7 @@ def _check_results(subject: Subject, found: Any) -> None:
     else:
         items = () if len(returns) == 1 else (None,)
     if not isinstance(items, tuple) or not all(isinstance(item, Tensor) for item in items):
-        raise Fault(
+        raise CheckFailure(
             f"it gives {describe(found)}, and by the schema {', '.join(str(r) for r in returns)}; return tensors: "
             "td.asarray(array), or register it with td.numpy_kernel(fn) if it works on arrays"
         )
@@ -124,21 +124,26 @@ def _check_aliases(subject: Subject, leaves: list[Leaf], results: tuple[Any, ...
         names = {name for alias in declared for name in alias.before}
         for leaf in leaves:
             mine = {name for alias in leaf.argument.type.aliases() for name in alias.before}
-            if array is not None and _share(array, leaf.tensor._array) and not mine & names:
-                raise Fault(
-                    f"its result{_number(place, arrays)} shares memory with the argument {leaf.name!r}, and the schema "
-                    f"does not say so; return a copy, out.clone()"
+            if array is not None and _shares_memory(array, leaf.tensor._array) and not mine & names:
+                raise CheckFailure(
+                    f"its result{_result_number(place, arrays)} shares memory with the argument {leaf.name!r}, and the "
+                    "schema does not say so; return a copy, out.clone()"
                     + (", for results of a custom op are new tensors" if subject.is_custom else "")
                     + f", or declare a view through td.Library: Tensor(a) {leaf.argument.name} ... -> Tensor(a)"
                 )
         for other in range(place):
-            if array is not None and arrays[other] is not None and not names and _share(array, arrays[other]):
-                raise Fault(
+            if (
+                array is not None
+                and arrays[other] is not None
+                and not names
+                and _shares_memory(array, arrays[other])
+            ):
+                raise CheckFailure(
                     f"its results {other} and {place} share memory; return a copy of one: out.clone()"
                 )
 
 
-def _number(place: int, results: list[Any]) -> str:
+def _result_number(place: int, results: list[Any]) -> str:
     return f" {place}" if len(results) > 1 else ""
 
 
@@ -146,64 +151,66 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, Tensor) and value._keys & 1 << DispatchKey.CPU != 0
 
 
-def _share(one: Any, other: Any) -> bool:
+def _shares_memory(one: Any, other: Any) -> bool:
     return bool(one.size and other.size and np.may_share_memory(one, other) and np.shares_memory(one, other))
 
 
 # -- fake --------------------------------------------------------------------------------------------------------------
 def check_fake(subject: Subject) -> None:
-    """The fake promises what the kernel gives."""
-    promised = promise(subject, subject.args, subject.kwargs)
+    """Check that the fake predicts the kernel's results."""
+    promised = infer_specs(subject, subject.args, subject.kwargs)
     results = subject.op(*(moved := subject.copied())[0], **moved[1])
-    found = results if isinstance(results, tuple) else () if results is None else (results,)
-    check_promise(subject, promised, found)
+    value = results if isinstance(results, tuple) else () if results is None else (results,)
+    check_specs(subject, promised, value)
 
 
-def promise(subject: Subject, args: Any, kwargs: Any) -> tuple[TensorSpec, ...]:
-    """The specs that the fake gives.
+def infer_specs(subject: Subject, args: Any, kwargs: Any) -> tuple[TensorSpec, ...]:
+    """Compute the result specs with the fake.
 
     Raises:
-        Skip: the operator decomposes, or its shapes follow from data as it is declared.
-        Fault: there is no fake, or it does not run without data.
+        CheckSkipped: the operator decomposes, or is declared to have data-dependent shapes.
+        CheckFailure: there is no fake, or it does not run without data.
     """
     op = subject.op
-    meta = getattr(op.decl, "meta", None)
-    if meta is None and op.registered("CompositeImplicit") is not None:
-        raise Skip("it decomposes into operators that have rules of their own")
-    if meta is None and op.registered(DispatchKey.Meta) is None:
+    rule = getattr(op.decl, "shape_rule", None)
+    if rule is None and op.registered("CompositeImplicit") is not None:
+        raise CheckSkipped("it decomposes into operators that have rules of their own")
+    if rule is None and op.registered(DispatchKey.Meta) is None:
         if op.schema.namespace == "td":
-            raise Skip("the shape of its result follows from the data")
-        raise Fault(missing_fake(op))
+            raise CheckSkipped("the shape of its result follows from the data")
+        raise CheckFailure(missing_fake_message(op))
     try:
-        return specs_of(infer(op, _specs(args), {name: _specs(value) for name, value in kwargs.items()}))
+        return specs_of(
+            infer(op, _to_specs(args), {name: _to_specs(value) for name, value in kwargs.items()})
+        )
     except TandemError as fault:
         if isinstance(fault, UnsupportedError) and op.schema.namespace == "td":
-            raise Skip("the shape of its result follows from the data") from None
-        raise Fault(
+            raise CheckSkipped("the shape of its result follows from the data") from None
+        raise CheckFailure(
             f"its fake fails where the kernel works: {fault}\n  a fake sees shapes and dtypes only, never elements"
             if "has no fake" not in str(fault)
             else str(fault)
         ) from None
     except Exception as fault:
-        raise Fault(f"its fake raises {type(fault).__name__}: {fault}") from None
+        raise CheckFailure(f"its fake raises {type(fault).__name__}: {fault}") from None
 
 
-def _specs(value: Any) -> Any:
+def _to_specs(value: Any) -> Any:
     if isinstance(value, Tensor):
         return spec_of(value)
-    return tuple(map(_specs, value)) if isinstance(value, tuple) else value
+    return tuple(map(_to_specs, value)) if isinstance(value, tuple) else value
 
 
-def check_promise(subject: Subject, promised: tuple[TensorSpec, ...], found: tuple[Any, ...]) -> None:
+def check_specs(subject: Subject, promised: tuple[TensorSpec, ...], found: tuple[Any, ...]) -> None:
     """Compare results with the specs of the fake."""
     seen = [r.spec if isinstance(r, Tensor) else describe(r) for r in found]
     if len(seen) != len(promised):
-        raise Fault(f"its fake promises {len(promised)} results, and the kernel gives {len(seen)}")
+        raise CheckFailure(f"its fake promises {len(promised)} results, and the kernel gives {len(seen)}")
     for place, (spec, real) in enumerate(zip(promised, seen)):
         if spec == real:
             continue
         what = _first_difference(spec, real)
-        raise Fault(
+        raise CheckFailure(
             f"its fake promises {spec} for result {place}, and the kernel gives {real}: the {what} is wrong; in "
             f"@{subject.stem}.register_fake return td.empty({getattr(real, 'shape', ())}, dtype=td."
             f"{getattr(getattr(real, 'dtype', None), 'name', '?')}) for these arguments, or correct the kernel"
@@ -218,25 +225,25 @@ def _first_difference(spec: TensorSpec, real: Any) -> str:
 
 # -- determinism, layouts, no elements ---------------------------------------------------------------------------------
 def check_determinism(subject: Subject) -> None:
-    """A second call gives the same, to the last bit."""
+    """Check that a second call returns the same bits."""
     if "random" in subject.effects or getattr(subject.op.decl, "kind", "") == "random":
-        raise Skip("it is declared to be random")
+        raise CheckSkipped("it is declared to be random")
     first = subject.fresh()
     exact = (
         subject.op.schema.namespace != "td"
     )  # tandem's own may be answered by machine code from some call on
     for _ in range(2):
         again = subject.fresh()
-        fault = _different(first, again) if exact else subject.differ(again, first)
+        fault = _describe_difference(first, again) if exact else subject.differ(again, first)
         if fault:
-            raise Fault(
+            raise CheckFailure(
                 f"another call with the same arguments gives another result ({fault}): the kernel depends on something "
                 "that is no argument (Python state, a counter, random numbers, memory that was not written), and jit "
                 "may run it any number of times; pass what it needs as an argument"
             )
 
 
-def _different(first: tuple[Any, ...], second: tuple[Any, ...]) -> str:
+def _describe_difference(first: tuple[Any, ...], second: tuple[Any, ...]) -> str:
     for place, (one, other) in enumerate(zip(first, second)):
         if isinstance(one, Tensor) and isinstance(other, Tensor):
             if one.spec != other.spec:
@@ -251,31 +258,31 @@ def _different(first: tuple[Any, ...], second: tuple[Any, ...]) -> str:
 
 
 def check_strided(subject: Subject) -> None:
-    """Arguments whose elements do not lie one after the other give the same."""
+    """Check that non-contiguous arguments give the same results."""
     if not any(leaf.tensor.shape for leaf in subject.leaves()):
-        raise Skip("no argument has axes")
+        raise CheckSkipped("no argument has axes")
     wanted = subject.fresh()
-    for layout, change in strided_copies():
+    for layout, change in make_strided_copies():
         try:
-            found = subject.call(*subject.changed(change))
+            result = subject.call(*subject.changed(change))
         except Exception as fault:
-            raise Fault(
+            raise CheckFailure(
                 f"it fails on arguments in {layout}: {type(fault).__name__}: {fault}; in the kernel take "
                 "x.contiguous(), or numpy.ascontiguousarray(x)"
             ) from None
-        differs = subject.differ(found, wanted)
+        differs = subject.differ(result, wanted)
         if differs:
-            raise Fault(
+            raise CheckFailure(
                 f"with arguments in {layout} it gives something else ({differs}): the kernel takes their memory as "
                 "if it were contiguous; take x.contiguous() first"
             )
 
 
 def check_empty(subject: Subject) -> None:
-    """Arguments without elements give what the fake says, or are refused."""
+    """Check that empty arguments give the fake's specs, or raise an error."""
     first = next((leaf.tensor.shape[0] for leaf in subject.leaves() if leaf.tensor.shape), None)
     if first is None:
-        raise Skip("no argument has axes")
+        raise CheckSkipped("no argument has axes")
 
     def emptied(x: Any) -> Any:
         array = x.detach()._array
@@ -283,33 +290,33 @@ def check_empty(subject: Subject) -> None:
 
     args, kwargs = subject.changed(emptied)
     try:
-        promised = promise(subject, args, kwargs)
-    except (Fault, Skip):
-        raise Skip("its fake refuses, or does not know, arguments without elements") from None
+        promised = infer_specs(subject, args, kwargs)
+    except (CheckFailure, CheckSkipped):
+        raise CheckSkipped("its fake refuses, or does not know, arguments without elements") from None
     try:
         results = subject.op(*args, **kwargs)
     except (TandemError, ValueError):
         return
     except Exception as fault:
-        raise Fault(
+        raise CheckFailure(
             f"on arguments without elements it fails with {type(fault).__name__}: {fault}; return a result without "
             "elements, or raise td.errors.ShapeError"
         ) from None
-    found = results if isinstance(results, tuple) else () if results is None else (results,)
-    check_promise(subject, promised, found)
+    value = results if isinstance(results, tuple) else () if results is None else (results,)
+    check_specs(subject, promised, value)
 
 
 # -- dtypes ------------------------------------------------------------------------------------------------------------
 def check_dtypes(subject: Subject) -> None:
-    """It runs for the dtypes that are declared, and where none are: what runs gives what the fake says."""
+    """Check that the operator runs for its declared dtypes; without these, that all dtypes that run match the fake."""
     leaves = subject.leaves()
     if not leaves:
-        raise Skip("no argument is a tensor")
+        raise CheckSkipped("no argument is a tensor")
     own = leaves[0].tensor.dtype
     declared = declared_dtypes(subject)
-    tried = [d for d in declared or ALL if d is own or _comparable(d, own)]
+    tried = [d for d in declared or ALL if d is own or _is_convertible(d, own)]
     if not tried:
-        raise Skip(f"its dtypes are not about {leaves[0].name}")
+        raise CheckSkipped(f"its dtypes are not about {leaves[0].name}")
     ran = 0
     for dtype in tried:
         args, kwargs = subject.changed(lambda x, dtype=dtype: _cast(x, own, dtype))  # type: ignore[misc]
@@ -317,35 +324,35 @@ def check_dtypes(subject: Subject) -> None:
             results = subject.op(*args, **kwargs)
         except Exception as fault:
             if declared and not isinstance(fault, TandemError):
-                raise Fault(
+                raise CheckFailure(
                     f"{dtype.name} is among its dtypes, and it fails: {type(fault).__name__}: {fault}"
                 ) from None
             if declared and dtype is not own and getattr(subject.op.decl, "kind", "") == "custom":
-                raise Fault(f"{dtype.name} is among its dtypes, and it is refused: {fault}") from None
+                raise CheckFailure(f"{dtype.name} is among its dtypes, and it is refused: {fault}") from None
             continue
         ran += 1
-        found = results if isinstance(results, tuple) else () if results is None else (results,)
+        value = results if isinstance(results, tuple) else () if results is None else (results,)
         try:
-            promised = promise(subject, args, kwargs)
-        except Skip:
+            promised = infer_specs(subject, args, kwargs)
+        except CheckSkipped:
             continue
         try:
-            check_promise(subject, promised, found)
-        except Fault as fault:
-            raise Fault(f"for {dtype.name}: {fault}") from None
+            check_specs(subject, promised, value)
+        except CheckFailure as fault:
+            raise CheckFailure(f"for {dtype.name}: {fault}") from None
     if not ran:
-        raise Fault(f"it runs for none of {', '.join(d.name for d in tried)}")
+        raise CheckFailure(f"it runs for none of {', '.join(d.name for d in tried)}")
 
 
 def declared_dtypes(subject: Subject) -> list[DType]:
-    """The dtypes that the declaration or the registrations name; empty where neither does."""
-    found = list(getattr(subject.op.decl, "dtypes", ()) or ())
+    """The dtypes in the declaration or the registrations; empty if neither names any."""
+    items = list(getattr(subject.op.decl, "dtypes", ()) or ())
     entry = subject.op.table[DispatchKey.CPU]
     by_dtype = getattr(entry, "dtypes", None) or {}
-    return found or [as_dtype(name) for name in by_dtype]
+    return items or [as_dtype(name) for name in by_dtype]
 
 
-def _comparable(dtype: DType, own: DType) -> bool:
+def _is_convertible(dtype: DType, own: DType) -> bool:
     """Whether values of one dtype make sense in the other."""
     return dtype.kind == own.kind or (own.kind == "f" and dtype.kind == "f")
 

@@ -1,4 +1,4 @@
-"""Definitions of operators from outside: from a function, from a scalar body, from a body written with operators."""
+"""Define custom operators: from a Python function, a scalar body, or a composite body."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ..backends.cpu.elementwise import elementwise_kernel
+from ..backends.cpu.kernels.elementwise import elementwise_kernel
 from ..errors import ArgumentError, RegistrationError, SchemaError, ValueArgumentError
-from ..operators import batching
-from ..operators.declare import Declaration
-from ..operators.derivatives import NotDifferentiable, Partials
-from ..operators.kinds import elementwise_meta
+from ..operators.declare import batching
+from ..operators.declare.declaration import Declaration
+from ..operators.declare.derivatives import NotDifferentiable, Partials
+from ..operators.declare.kinds import elementwise_shape_rule
+from ..operators.declare.ownership import copy_shared_results
+from ..registry.dispatch.keys import DispatchKey
 from ..registry.dtypes import REAL, as_dtype
 from ..registry.function import function_listeners, functions
-from ..registry.keys import DispatchKey
 from ..registry.library import Library
 from ..registry.operator import lock, operators
-from ..registry.schema import Schema
-from ..registry.schema_inference import infer_schema
-from ..registry.schema_parser import parse_schema
-from .adapt import adapted
+from ..registry.schemas.inference import infer_schema
+from ..registry.schemas.parser import parse_schema
+from ..registry.schemas.schema import Schema
+from .adapt import adapt_function
 from .functional import define_functional
-from .op import CustomOp, declaration, default_fake, keys_of_devices
+from .op import CustomOp, default_fake, keys_of_devices, make_declaration
 
 KINDS = {1: "unary", 2: "binary", 3: "ternary"}
 
@@ -31,30 +32,30 @@ def define(
     name: str, fn: Any, mutates_args: Any, device_types: Any, schema: str | None
 ) -> CustomOp | Callable[[Any], CustomOp]:
     """See :func:`tandem.custom_op`."""
-    namespace, stem = _split(name, "custom_op")
+    namespace, stem = _split_name(name, "custom_op")
     if fn is None:
         return lambda function: define(name, function, mutates_args, device_types, schema)  # type: ignore[return-value]
     _check_function(fn, "custom_op")
-    parsed = _schema(stem, fn, mutates_args, schema)._replace(namespace=namespace, overload="")
+    parsed = _make_schema(stem, fn, mutates_args, schema)._replace(namespace=namespace, overload="")
     keys = keys_of_devices(device_types)
     effects = frozenset() if parsed.returns or parsed.is_mutable else frozenset({"callback"})
-    decl = declaration(str(parsed), name, inspect.getdoc(fn) or "", effects)
-    made = _made(parsed, decl, fn)
+    decl = make_declaration(str(parsed), name, inspect.getdoc(fn) or "", effects)
+    made = _make_operator(parsed, decl, fn)
     made._impl(default_fake(made), DispatchKey.Meta)
     for key in keys:
-        made._impl(adapted(parsed, fn), key)
+        made._impl(adapt_function(parsed, fn), key)
     if parsed.is_mutable:
         define_functional(made)
-    return _announce(made)
+    return _notify_listeners(made)
 
 
-def _schema(stem: str, fn: Any, mutates_args: Any, text: str | None) -> Schema:
-    """The schema of a function, by its annotations or as it is given."""
+def _make_schema(stem: str, fn: Any, mutates_args: Any, text: str | None) -> Schema:
+    """Make the schema of a function, from its annotations or from text."""
     if text is None:
         alone = isinstance(mutates_args, str) and mutates_args != "unknown"
         parsed = infer_schema(fn, [mutates_args] if alone else mutates_args)._replace(name=stem)
     else:
-        parsed = _given(stem, text, mutates_args)
+        parsed = _parse_given_schema(stem, text, mutates_args)
     if any(result.type.aliases() for result in parsed.returns):
         raise SchemaError(
             f"{parsed}: the results of a custom op are new tensors, so none can alias an argument; return nothing and "
@@ -63,7 +64,7 @@ def _schema(stem: str, fn: Any, mutates_args: Any, text: str | None) -> Schema:
     return parsed
 
 
-def _given(stem: str, text: str, mutates_args: Any) -> Schema:
+def _parse_given_schema(stem: str, text: str, mutates_args: Any) -> Schema:
     if not isinstance(text, str):
         raise ArgumentError(f"a schema is a string, such as '(Tensor x) -> Tensor', not {text!r}")
     parsed = parse_schema(stem + text if text.lstrip().startswith("(") else text)
@@ -71,18 +72,18 @@ def _given(stem: str, text: str, mutates_args: Any) -> Schema:
     named = {mutates_args} if isinstance(mutates_args, str) else set(mutates_args)
     if named and named != written:
         raise SchemaError(
-            f"{parsed} says that {_listed(written)} is written, and mutates_args says {_listed(named)}; write "
+            f"{parsed} says that {_join_names(written)} is written, and mutates_args says {_join_names(named)}; write "
             "Tensor(a!) for each argument that is written"
         )
     return parsed._replace(name=stem)
 
 
-def _listed(names: Iterable[str]) -> str:
+def _join_names(names: Iterable[str]) -> str:
     return ", ".join(sorted(names)) or "nothing"
 
 
-def _split(name: Any, what: str) -> tuple[str, str]:
-    """Namespace and name."""
+def _split_name(name: Any, what: str) -> tuple[str, str]:
+    """Split a qualified name into namespace and name."""
     if not isinstance(name, str):
         raise ArgumentError(f"{what} takes a name such as 'myns::mysin', not {name!r}")
     namespace, colons, stem = name.partition("::")
@@ -98,8 +99,8 @@ def _check_function(fn: Any, what: str) -> None:
         raise ArgumentError(f"{what} takes a function, not {fn!r}")
 
 
-def _made(schema: Schema, decl: Declaration, fn: Any) -> CustomOp:
-    """A new operator; one that was defined so under the same name goes."""
+def _make_operator(schema: Schema, decl: Declaration, fn: Any) -> CustomOp:
+    """Define an operator; a custom op of the same name is replaced."""
     with lock:
         former = functions.get(schema.full_name)
         if isinstance(former, CustomOp):
@@ -109,6 +110,7 @@ def _made(schema: Schema, decl: Declaration, fn: Any) -> CustomOp:
                 f"{schema.full_name} is defined already, through a Library: {operators[schema.full_name].schema}"
             )
         library = Library(schema.namespace, "FRAGMENT")
+        library.is_trusted = False  # its kernels are the user's
         library.define(schema, decl)
         return CustomOp(operators[schema.full_name], library, fn, decl.doc)
 
@@ -123,7 +125,7 @@ def define_elementwise(
     doc: str,
 ) -> CustomOp | Callable[[Any], CustomOp]:
     """See :func:`tandem.elementwise_op`."""
-    _, stem = _split(name, "elementwise_op")
+    _, stem = _split_name(name, "elementwise_op")
     if body is None:
         return lambda function: define_elementwise(name, function, derivative, dtypes, result, doc)  # type: ignore[return-value]
     _check_function(body, "elementwise_op")
@@ -141,23 +143,23 @@ def define_elementwise(
         kind="comparison" if result == "bool" and len(names) == 2 else KINDS[len(names)],
         doc=doc or inspect.getdoc(body) or "",
         body=body,
-        meta=elementwise_meta(stem, result, accepted),
+        shape_rule=elementwise_shape_rule(stem, result, accepted),
         dtypes=accepted,
         result=result,
-        derivative=_partials(name, names, derivative, result),
+        derivative=_make_partials(name, names, derivative, result),
         batching=batching.elementwise,
     )
-    made = _made(schema, decl, body)
+    made = _make_operator(schema, decl, body)
     kernel = elementwise_kernel(made.operator)
     kernel.__qualname__ = f"numpy_{stem}"
     made._impl(kernel, DispatchKey.CPU)
-    return _announce(made)
+    return _notify_listeners(made)
 
 
 _REAL_FLOATS = [dtype for dtype in REAL if dtype.is_inexact]
 
 
-def _partials(
+def _make_partials(
     name: str, names: list[str], derivative: Mapping[str, Any] | None, result: str
 ) -> Partials | NotDifferentiable:
     if derivative is None:
@@ -175,8 +177,8 @@ def _partials(
     return Partials(dict(derivative))
 
 
-def _announce(function: CustomOp) -> CustomOp:
-    """Tell who waits for new functions: the native layer gives them their entries."""
+def _notify_listeners(function: CustomOp) -> CustomOp:
+    """Notify the listeners for new functions, such as the native layer, which compiles their entries."""
     with lock:
         for listener in function_listeners:
             listener(function)
@@ -186,11 +188,12 @@ def _announce(function: CustomOp) -> CustomOp:
 def define_composite(schema: str, body: Any, doc: str) -> CustomOp | Callable[[Any], CustomOp]:
     """See :func:`tandem.composite_op`."""
     parsed = parse_schema(schema)
-    _split(f"{parsed.namespace}::{parsed.name}" if parsed.namespace else parsed.name, "composite_op")
+    _split_name(f"{parsed.namespace}::{parsed.name}" if parsed.namespace else parsed.name, "composite_op")
     if body is None:
         return lambda function: define_composite(schema, function, doc)  # type: ignore[return-value]
     _check_function(body, "composite_op")
+    body = copy_shared_results(parsed, body)
     decl = Declaration(schema=str(parsed), kind="composite", doc=doc or inspect.getdoc(body) or "", body=body)
-    made = _made(parsed, decl, body)
+    made = _make_operator(parsed, decl, body)
     made._impl(body, "CompositeImplicit")
-    return _announce(made)
+    return _notify_listeners(made)

@@ -1,22 +1,22 @@
-"""The functional form of an operator that writes: it returns what would have been written, for compiled code."""
+"""Functional forms of mutating operators: they return the new contents of written arguments, for compiled code."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..eager.dunders import by_name
-from ..operators.declare import Declaration
-from ..operators.derivatives import NotDifferentiable
-from ..operators.rules import spec_of
+from ..eager.tensor.dunders import by_name
+from ..operators.declare.declaration import Declaration
+from ..operators.declare.derivatives import NotDifferentiable
+from ..operators.declare.shape_rules import spec_of
 from ..registry.operator import Operator, operators
-from ..registry.schema import Argument, Return, Schema, Type
+from ..registry.schemas.schema import Argument, Return, Schema, Type
 from ..tracer.infer import infer, specs_of
-from ..tracer.writes import functional_forms, written_values
+from ..tracer.writes import functional_forms, list_written
 from .op import ALL_DEVICES, CustomOp
 
 
 def define_functional(function: CustomOp) -> None:
-    """Define the functional form of an operator, beside it; none where lists of tensors are written."""
+    """Define the functional form of an operator, unless it writes lists of tensors."""
     op = function.operator
     if any(a.is_write and a.type.form != "base" for a in op.schema.arguments):
         return
@@ -25,12 +25,12 @@ def define_functional(function: CustomOp) -> None:
         schema=str(schema),
         kind="custom",
         doc=f"What {op.name} returns and writes, as new tensors.",
-        meta=lambda *args, **kwargs: promised(op, args, kwargs),
+        shape_rule=lambda *args, **kwargs: infer_functional_specs(op, args, kwargs),
         derivative=NotDifferentiable(f"{op.name} writes into its arguments"),
     )
     function.library.define(schema, decl)
     twin = operators[schema.full_name]
-    function.library.impl(schema.name, _kernel(op), ALL_DEVICES)
+    function.library.impl(schema.name, _make_kernel(op), ALL_DEVICES)
     functional_forms[op] = twin
 
 
@@ -47,13 +47,13 @@ def functional_schema(schema: Schema) -> Schema:
     )
 
 
-def promised(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """The specs of the results: those of the operator's own, and those of what it writes."""
+def infer_functional_specs(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Infer the result specs of the functional form: the operator's results, then its written arguments."""
     own = specs_of(infer(op, args, kwargs))
-    return (*own, *(spec_of(value) for value in written_values(op, args, kwargs)))
+    return (*own, *(spec_of(value) for value in list_written(op, args, kwargs)))
 
 
-def _kernel(op: Operator) -> Any:
+def _make_kernel(op: Operator) -> Any:
     places = [(place, a.is_write) for place, a in enumerate(op.schema.positional)]
     keywords = [a.name for a in op.schema.arguments if a.is_write and a.kwarg_only]
 
@@ -63,7 +63,8 @@ def _kernel(op: Operator) -> Any:
         kwargs = kwargs | {name: copy(kwargs[name]) for name in keywords}
         out = op(*args, **kwargs)
         results = out if isinstance(out, tuple) else () if out is None else (out,)
-        return (*results, *written_values(op, args, kwargs))
+        return (*results, *list_written(op, args, kwargs))
 
+    functional.is_trusted_kernel = True  # type: ignore[attr-defined]  # one result is a tuple too
     functional.__qualname__ = f"functional_{op.schema.name}"
     return functional

@@ -1,6 +1,6 @@
-"""Kernels in other languages, before they are bound to an operator: NumPy, C, LLVM IR, CUDA C.
+"""Kernels in NumPy, C, LLVM IR and CUDA C, before they are bound to an operator.
 
-Each has ``bind(custom_op)``, which gives what is put into the operator's table.
+Each has ``bind(op)``, which returns the kernel for the operator's dispatch table.
 """
 
 from __future__ import annotations
@@ -12,58 +12,80 @@ from typing import Any
 import numpy as np
 
 from .. import lazy
-from ..backends.cpu.user_kernels import BufferKernel, ScalarKernel
-from ..eager.tensor import Tensor, wrap
+from ..backends.cpu.kernels.foreign import BufferKernel, ScalarKernel
+from ..eager.tensor.tensor import Tensor, wrap
+from ..eager.tensor.weak_scalars import common_dtype, is_weak, strengthen_to
 from ..errors import ArgumentError, BackendUnavailableError, SchemaError, ValueArgumentError
-from ..operators.c_signature import CSignature, parse_c_signature
-from ..operators.user_functions import BufferFunction, ScalarFunction, symbol
-from ..registry.schema import Schema
-from ..registry.values import describe
-from .adapt import adapted
+from ..operators.foreign.c_signature import CSignature, parse_c_signature
+from ..operators.foreign.functions import BufferFunction, ScalarFunction, make_symbol
+from ..registry.operator import Operator
+from ..registry.schemas.schema import Schema
+from ..registry.values import describe, tensors_of
+from .adapt import adapt_function
 from .c_types import check_own_types
-from .llvm import parsed_function
-from .op import CustomOp
-from .passing import passed_for
+from .llvm import parse_function
+from .passing import bind_parameters
 
 _C_FUNCTION: Any = ctypes.CFUNCTYPE(None).__mro__[1]  # the base of all functions of ctypes
-_NAMES = {
+_C_NAMES = {
     v: k for k, v in {"float": ctypes.c_float, "double": ctypes.c_double, "bool": ctypes.c_bool}.items()
 } | {getattr(ctypes, f"c_{u}int{n}"): f"{u}int{n}_t" for u in ("", "u") for n in (8, 16, 32, 64)}
 
 
 class NumpyKernel:
-    """A function of ndarrays."""
+    """A kernel that is a function of ndarrays."""
 
     def __init__(self, fn: Callable[..., Any]):
         if not callable(fn):
             raise ArgumentError(f"numpy_kernel takes a function of NumPy arrays, not {fn!r}")
         self.fn = fn
 
-    def bind(self, op: CustomOp) -> Callable[..., Any]:
+    def bind(self, op: Operator) -> Callable[..., Any]:
         """The kernel of an operator."""
-        fn, name = self.fn, op.operator.name
+        fn, name = self.fn, op.name
 
         def kernel(*args: Any, **kwargs: Any) -> Any:
-            return _tensors(name, fn(*map(_array, args), **{key: _array(v) for key, v in kwargs.items()}))
+            args, kwargs = _cast_weak_numbers(op, args, kwargs)
+            return _to_tensors(
+                name, fn(*map(_to_array, args), **{key: _to_array(v) for key, v in kwargs.items()})
+            )
 
         kernel.__qualname__ = f"numpy_{getattr(fn, '__name__', 'kernel')}"
-        return adapted(op.operator.schema, kernel)
+        return adapt_function(op.schema, kernel)
 
     def __repr__(self) -> str:
         return f"<NumPy kernel {getattr(self.fn, '__name__', self.fn)!r}>"
 
 
-def _array(value: Any) -> Any:
+def _cast_weak_numbers(
+    op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Cast numbers passed for tensors to the dtype that type promotion with the other tensors gives."""
+    given = tensors_of(op, args, kwargs)
+    weak = [value for value in given if is_weak(value)]
+    if not weak or len(weak) == len(given):
+        return args, kwargs
+    dtype = common_dtype([value for value in given if not is_weak(value)])
+
+    def visit(value: Any) -> Any:
+        if type(value) is tuple:
+            return tuple(map(visit, value))
+        return strengthen_to(value, dtype) if isinstance(value, Tensor) and is_weak(value) else value
+
+    return visit(args), {name: visit(value) for name, value in kwargs.items()}
+
+
+def _to_array(value: Any) -> Any:
     if isinstance(value, Tensor):
         return value._host("a NumPy kernel")
-    return tuple(map(_array, value)) if type(value) is tuple else value
+    return tuple(map(_to_array, value)) if type(value) is tuple else value
 
 
-def _tensors(name: str, found: Any) -> Any:
+def _to_tensors(name: str, found: Any) -> Any:
     if isinstance(found, (np.ndarray, np.generic)):
         return wrap(np.asarray(found))
     if isinstance(found, (tuple, list)):
-        return tuple(_tensors(name, one) for one in found)
+        return tuple(_to_tensors(name, one) for one in found)
     if found is None or isinstance(found, Tensor):
         return found
     raise ArgumentError(f"{name}: its NumPy kernel gives arrays, not {describe(found)}")
@@ -71,43 +93,43 @@ def _tensors(name: str, found: Any) -> Any:
 
 # -- C -----------------------------------------------------------------------------------------------------------------
 class CKernel:
-    """A function at an address."""
+    """A kernel that is a C function at an address."""
 
     def __init__(self, address: int, signature: CSignature, keep: Any):
         self.address, self.signature, self.keep = address, signature, keep
 
-    def bind(self, op: CustomOp) -> Callable[..., Any]:
+    def bind(self, op: Operator) -> Callable[..., Any]:
         """The kernel of an operator.
 
         Raises:
             SchemaError: the signature names something that the operator's schema has not.
         """
-        schema = op.operator.schema
+        schema = op.schema
         if self.signature.is_scalar:
             return bind_scalar(op, self._scalar(schema), self.keep)
-        passed = passed_for(schema, self.signature)
-        function = BufferFunction(symbol(schema.name), self.signature, passed, self.address)
-        return adapted_buffer(schema, BufferKernel(op.operator, function, self.keep))
+        passed = bind_parameters(schema, self.signature)
+        function = BufferFunction(make_symbol(schema.name), self.signature, passed, self.address)
+        return adapt_buffer_kernel(schema, BufferKernel(op, function, self.keep))
 
     def _scalar(self, schema: Schema) -> ScalarFunction:
         params = tuple(param.dtype for param in self.signature.params)
         result = self.signature.result
         if result is None:
             raise SchemaError(f"{self.signature} is no scalar function")
-        return ScalarFunction(symbol(schema.name), params, result, "C", self.address)
+        return ScalarFunction(make_symbol(schema.name), params, result, "C", self.address)
 
     def __repr__(self) -> str:
         return f"<C kernel {self.signature}>"
 
 
-def adapted_buffer(schema: Schema, kernel: BufferKernel) -> Callable[..., Any]:
-    """A C kernel; what it writes has to be writable."""
-    return adapted(schema, kernel) if schema.is_mutable else kernel
+def adapt_buffer_kernel(schema: Schema, kernel: BufferKernel) -> Callable[..., Any]:
+    """Add the check that written arguments are writable to a C kernel."""
+    return adapt_function(schema, kernel) if schema.is_mutable else kernel
 
 
-def bind_scalar(op: CustomOp, function: ScalarFunction, keep: Any) -> Callable[..., Any]:
-    """The kernel of a scalar function; it also knows what the result looks like."""
-    schema = op.operator.schema
+def bind_scalar(op: Operator, function: ScalarFunction, keep: Any) -> Callable[..., Any]:
+    """Make the kernel of a scalar function, which also provides the shape rule."""
+    schema = op.schema
     plain = all(
         a.type.form == "base" and a.type.base == "Tensor" and not a.kwarg_only for a in schema.arguments
     )
@@ -117,16 +139,14 @@ def bind_scalar(op: CustomOp, function: ScalarFunction, keep: Any) -> Callable[.
             f"{schema}: a scalar function of {len(function.params)} numbers serves an operator of as many tensors that "
             "gives one; name pointers, 'void(const float *x, float *out, int64_t x.size)', for any other"
         )
-    kernel = ScalarKernel(op.operator, function, keep)
-    op.named = kernel.named
-    return kernel
+    return ScalarKernel(op, function, keep)
 
 
 def c_kernel(function: Any, signature: str | None) -> CKernel:
     """See :func:`tandem.c_kernel`."""
-    address, typed = _address(function)
+    address, typed = _find_address(function)
     if signature is None:
-        signature = _declared(function if typed is None else typed)
+        signature = _read_prototype(function if typed is None else typed)
     if not isinstance(signature, str):
         raise ArgumentError(f"c_kernel takes a C prototype, such as 'double(double)', not {signature!r}")
     parsed = parse_c_signature(signature)
@@ -135,25 +155,25 @@ def c_kernel(function: Any, signature: str | None) -> CKernel:
     return CKernel(address, parsed, (function, typed))
 
 
-def _address(function: Any) -> tuple[int, Any]:
-    """The address of a function, and what knows its types: a ctypes function or a type of cffi, where there is one."""
+def _find_address(function: Any) -> tuple[int, Any]:
+    """The address of a function, and its ctypes function or cffi type if there is one."""
     if isinstance(function, int) and not isinstance(function, bool):
-        return _not_null(function, function), None
+        return _check_address(function, function), None
     if isinstance(function, _C_FUNCTION):
-        return _not_null(function, ctypes.cast(function, ctypes.c_void_p).value), function
+        return _check_address(function, ctypes.cast(function, ctypes.c_void_p).value), function
     if isinstance(getattr(function, "address", None), int) and hasattr(function, "ctypes"):
-        return _not_null(function, function.address), function.ctypes  # numba.cfunc
+        return _check_address(function, function.address), function.ctypes  # numba.cfunc
     if type(function).__module__ == "_cffi_backend":
-        return _not_null(function, _cffi_address(function)), lazy.cffi_backend().FFI().typeof(function)
+        return _check_address(function, _cffi_address(function)), lazy.cffi_backend().FFI().typeof(function)
     raise ArgumentError(
         f"c_kernel takes a ctypes function, a cffi function pointer, a numba.cfunc or an address, not {function!r}; of "
         "a function of a cffi library take ffi.addressof(lib, 'name')"
     )
 
 
-def _not_null(function: Any, address: int | None) -> int:
+def _check_address(function: Any, address: int | None) -> int:
     if address is None or not 0 < address < 1 << 64:
-        raise ArgumentError(f"c_kernel: {function!r} is no address of a function")
+        raise ArgumentError(f"c_kernel: {function!r} is not the address of a function")
     return address
 
 
@@ -162,37 +182,39 @@ def _cffi_address(pointer: Any) -> int:
     try:
         return int(ffi.cast("uintptr_t", pointer))
     except TypeError:
-        raise ArgumentError(f"c_kernel: {pointer!r} is no pointer; take ffi.addressof(lib, 'name')") from None
+        raise ArgumentError(
+            f"c_kernel: {pointer!r} is not a pointer; take ffi.addressof(lib, 'name')"
+        ) from None
 
 
-def _declared(function: Any) -> str:
-    """The prototype of a ctypes function of numbers."""
+def _read_prototype(function: Any) -> str:
+    """Read the prototype of a ctypes function of numbers."""
     kinds = getattr(function, "argtypes", None)
     result = getattr(function, "restype", None)
-    if not kinds or any(kind not in _NAMES for kind in (*kinds, result)):
+    if not kinds or any(kind not in _C_NAMES for kind in (*kinds, result)):
         raise ArgumentError(
             "c_kernel: the function does not say what it takes; give the signature: 'double(double)', or "
             "'void(const float *x, float *out, int64_t x.size)'"
         )
-    return f"{_NAMES[result]}({', '.join(_NAMES[kind] for kind in kinds)})"
+    return f"{_C_NAMES[result]}({', '.join(_C_NAMES[kind] for kind in kinds)})"
 
 
 # -- LLVM --------------------------------------------------------------------------------------------------------------
 class LlvmKernel:
-    """A scalar function in LLVM IR; its text is made anew for each operator, under a name of its own."""
+    """A scalar function in LLVM IR; each operator gets a copy under its own name."""
 
     def __init__(self, source: Any, signature: CSignature | None):
         self.source, self.signature = source, signature
-        self.parsed = parsed_function(
+        self.parsed = parse_function(
             source, signature, "checked"
-        )  # LLVM's complaints come here, not at the first call
+        )  # report LLVM's errors here, not at the first call
 
-    def bind(self, op: CustomOp) -> Callable[..., Any]:
+    def bind(self, op: Operator) -> Callable[..., Any]:
         """The kernel of an operator."""
-        name = symbol(op.operator.schema.name)
-        found = parsed_function(self.source, self.signature, name)
+        name = make_symbol(op.schema.name)
+        result = parse_function(self.source, self.signature, name)
         return bind_scalar(
-            op, ScalarFunction(name, found.params, found.result, "LLVM", 0, found.ir), self.source
+            op, ScalarFunction(name, result.params, result.result, "LLVM", 0, result.ir), self.source
         )
 
     def __repr__(self) -> str:
@@ -212,7 +234,7 @@ def llvm_kernel(source: Any, signature: str | None) -> LlvmKernel:
 
 # -- CUDA --------------------------------------------------------------------------------------------------------------
 class CudaKernel:
-    """A kernel in CUDA C: kept, shown, checked as far as possible, and run where there is a GPU."""
+    """A kernel in CUDA C: compiled early if NVRTC is installed, and run on GPUs."""
 
     def __init__(self, source: str, name: str, signature: str | None):
         if not isinstance(source, str) or not isinstance(name, str):
@@ -223,16 +245,16 @@ class CudaKernel:
             raise ValueArgumentError(f"cuda_kernel: the source has no __global__ function called {name!r}")
         self.source, self.name = source, name
         self.signature = None if signature is None else parse_c_signature(signature)
-        _compile(source, name)
+        _compile_with_nvrtc(source, name)
 
-    def bind(self, op: CustomOp) -> Callable[..., Any]:
+    def bind(self, op: Operator) -> Callable[..., Any]:
         """The kernel of an operator.
 
         Raises:
             SchemaError: the signature names something that the operator's schema has not.
         """
-        full = op.operator.name
-        passed = None if self.signature is None else passed_for(op.operator.schema, self.signature)
+        full = op.name
+        passed = None if self.signature is None else bind_parameters(op.schema, self.signature)
         run: list[Callable[..., Any]] = []
 
         def kernel(*args: Any, **kwargs: Any) -> Any:
@@ -249,20 +271,21 @@ class CudaKernel:
                 )
             if not run:
                 make = lazy.cuda_user_kernels().user_kernel
-                run.append(make(op.operator, self.source, self.name, passed))
+                run.append(make(op, self.source, self.name, passed))
             return run[0](*args, **kwargs)
 
         kernel.__qualname__ = f"cuda_{self.name}"
         kernel.cuda = self  # type: ignore[attr-defined]
+        kernel.is_trusted_kernel = True  # type: ignore[attr-defined]
         return kernel
 
     def __repr__(self) -> str:
         return f"<CUDA kernel {self.name}>"
 
 
-def _compile(source: str, name: str) -> None:
-    """Let NVRTC look at the source, where it is installed."""
-    if not lazy.installed("cupy"):
+def _compile_with_nvrtc(source: str, name: str) -> None:
+    """Compile the source with NVRTC if it is installed, to report errors early."""
+    if not lazy.is_installed("cupy"):
         return
     try:
         nvrtc = lazy.nvrtc()

@@ -1,4 +1,4 @@
-"""Scalar functions in LLVM IR: parsed and verified by LLVM, and made ready to be inlined."""
+"""Parse and verify scalar functions in LLVM IR, and prepare them for inlining."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import inspect
 from typing import Any, NamedTuple
 
 from .. import lazy
-from ..backends.cpu.native import engine
+from ..backends.cpu.fastpath.compiler import engine
 from ..errors import ArgumentError, SchemaError, ValueArgumentError
-from ..operators.c_signature import CSignature
+from ..operators.foreign.c_signature import CSignature
 from ..registry import dtypes as dt
 from ..registry.dtypes import DType
 
@@ -23,7 +23,7 @@ TYPES: dict[str, DType] = {
 }
 
 
-class Parsed(NamedTuple):
+class ParsedFunction(NamedTuple):
     """A scalar function: its types, and the text of a module that defines it."""
 
     params: tuple[DType, ...]
@@ -31,8 +31,8 @@ class Parsed(NamedTuple):
     ir: str
 
 
-def parsed_function(source: Any, signature: CSignature | None, name: str) -> Parsed:
-    """The function of a text, or of a builder, under a name.
+def parse_function(source: Any, signature: CSignature | None, name: str) -> ParsedFunction:
+    """Parse the function of a text or a builder, and rename it.
 
     Raises:
         ValueArgumentError: LLVM refuses it, or it defines no function of numbers.
@@ -43,28 +43,28 @@ def parsed_function(source: Any, signature: CSignature | None, name: str) -> Par
             raise SchemaError(
                 "llvm_kernel: a function that builds code needs a signature, such as 'double(double)'"
             )
-        text = _built(source, signature)
+        text = _build_module(source, signature)
     elif isinstance(source, str):
         text = source
     else:
         raise ArgumentError(
             f"llvm_kernel takes LLVM IR as text, or a function that builds it, not {source!r}"
         )
-    binding = lazy.llvmlite_binding()
     try:
-        module = binding.parse_assembly(text)
-        module.verify()
+        ready: ParsedFunction = engine.parse_ir(text, lambda module: _prepare_module(module, signature, name))
     except RuntimeError as fault:
-        raise ValueArgumentError(f"llvm_kernel: LLVM refuses the code: {fault}\n{_numbered(text)}") from None
-    return _ready(module, signature, name)
+        raise ValueArgumentError(
+            f"llvm_kernel: LLVM refuses the code: {fault}\n{_number_lines(text)}"
+        ) from None
+    return ready
 
 
-def _numbered(text: str) -> str:
+def _number_lines(text: str) -> str:
     return "\n".join(f"{number:4}  {line}" for number, line in enumerate(text.splitlines(), 1))
 
 
-def _built(emit: Any, signature: CSignature) -> str:
-    """The module of a function that builds code."""
+def _build_module(emit: Any, signature: CSignature) -> str:
+    """Build the module of a function that emits code with an IRBuilder."""
     ir = lazy.llvmlite_ir()
     kinds = {dtype: name for name, dtype in TYPES.items()}
     names = [
@@ -77,7 +77,8 @@ def _built(emit: Any, signature: CSignature) -> str:
     value = emit(builder, *function.args)
     if not hasattr(value, "type") or value.type != result:
         raise ValueArgumentError(
-            f"llvm_kernel: {_name(emit)} returned {getattr(value, 'type', value)}, and the signature says {result}"
+            f"llvm_kernel: {_builder_name(emit)} returned {getattr(value, 'type', value)}, and the signature says "
+            f"{result}"
         )
     builder.ret(value)
     return str(module)
@@ -91,13 +92,13 @@ def _ir_type(ir: Any, name: str) -> Any:
     )
 
 
-def _name(emit: Any) -> str:
-    found = getattr(emit, "__name__", "")
-    return found if found and found != "<lambda>" else inspect.getsourcefile(emit) or repr(emit)
+def _builder_name(emit: Any) -> str:
+    result = getattr(emit, "__name__", "")
+    return result if result and result != "<lambda>" else inspect.getsourcefile(emit) or repr(emit)
 
 
-def _ready(module: Any, signature: CSignature | None, name: str) -> Parsed:
-    """The module with its function under ``name``, to be inlined wherever it is called; its helpers stay its own."""
+def _prepare_module(module: Any, signature: CSignature | None, name: str) -> ParsedFunction:
+    """Rename the function of a module to ``name`` and mark it for inlining; its helpers get a prefix."""
     defined = [function for function in module.functions if not function.is_declaration]
     shown = [f for f in defined if f.linkage.name not in ("internal", "private")]
     if len(shown) != 1:
@@ -109,16 +110,16 @@ def _ready(module: Any, signature: CSignature | None, name: str) -> Parsed:
     main = shown[0]
     kinds = [str(argument.type) for argument in main.arguments]
     result = str(main.global_value_type).partition("(")[0].strip()
-    params, returned = _typed(kinds, result, signature)
+    params, returned = _check_types(kinds, result, signature)
     for function in defined:
         function.name = name if function.name == main.name else f"{name}_{function.name}"
         function.add_function_attribute("alwaysinline")
     main.linkage = "linkonce_odr"
-    return Parsed(params, returned, str(module))
+    return ParsedFunction(params, returned, str(module))
 
 
 def _check_symbols(module: Any) -> None:
-    """Refuse functions that are declared and cannot be linked: the C library's and libm's can."""
+    """Raise if a declared function cannot be linked; functions of the C library and libm can."""
     for function in module.functions:
         outside = function.is_declaration and not function.name.startswith("llvm.")
         if outside and not engine.has_symbol(function.name):
@@ -128,7 +129,9 @@ def _check_symbols(module: Any) -> None:
             )
 
 
-def _typed(kinds: list[str], result: str, signature: CSignature | None) -> tuple[tuple[DType, ...], DType]:
+def _check_types(
+    kinds: list[str], result: str, signature: CSignature | None
+) -> tuple[tuple[DType, ...], DType]:
     odd = next((kind for kind in (*kinds, result) if kind not in TYPES), None)
     if odd is not None or not kinds:
         raise ValueArgumentError(
@@ -137,16 +140,16 @@ def _typed(kinds: list[str], result: str, signature: CSignature | None) -> tuple
     if signature is None or signature.result is None:
         return tuple(TYPES[kind] for kind in kinds), TYPES[result]
     wanted = [param.dtype for param in signature.params]
-    same = len(wanted) == len(kinds) and all(_is(TYPES[k], d) for k, d in zip(kinds, wanted))
-    if not same or not _is(TYPES[result], signature.result):
+    same = len(wanted) == len(kinds) and all(_holds_dtype(TYPES[k], d) for k, d in zip(kinds, wanted))
+    if not same or not _holds_dtype(TYPES[result], signature.result):
         raise SchemaError(
             f"llvm_kernel: the text defines {result}({', '.join(kinds)}), and the signature is {signature}"
         )
     return tuple(wanted), signature.result
 
 
-def _is(emitted: DType, dtype: DType) -> bool:
-    """Whether a type of LLVM holds a dtype: integers have no sign there."""
+def _holds_dtype(emitted: DType, dtype: DType) -> bool:
+    """Whether an LLVM type can hold a dtype; LLVM integers are signless."""
     return emitted is dtype or (
         emitted.is_integer and dtype.is_integer and emitted.itemsize == dtype.itemsize
     )

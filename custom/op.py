@@ -1,4 +1,4 @@
-"""The object that :func:`tandem.custom_op` gives: the operator's function, with which more is registered for it."""
+"""``CustomOp``: the callable that :func:`tandem.custom_op` returns, with methods to register kernels and rules."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ..eager.batched.rules import RuleKernel
-from ..eager.meta_tensor import meta_tensor, without_data
-from ..eager.tensor import Tensor
+from ..eager.layers.vmap.rules import RuleKernel
+from ..eager.meta.tensor import meta_like, meta_tensor
+from ..eager.tensor.tensor import Tensor
 from ..errors import ArgumentError, UnsupportedError, ValueArgumentError
-from ..operators.declare import Declaration
-from ..operators.derivatives import Custom, NotDifferentiable
+from ..operators.declare.declaration import Declaration
+from ..operators.declare.derivatives import Custom, NotDifferentiable
+from ..registry.dispatch.keys import BACKEND_OF_DEVICE, DispatchKey, parse_key
 from ..registry.function import OperatorFunction, functions
-from ..registry.keys import BACKEND_OF_DEVICE, DispatchKey, parse_key
 from ..registry.library import Handle, Library
 from ..registry.native_type import accept_entries
 from ..registry.operator import Operator, lock
 from ..registry.values import TensorSpec
 from ..tracer.writes import functional_forms
-from .adapt import adapted
-from .casting import autocast_kernel
+from .adapt import adapt_function
+from .casting import autocast_kernel, autocast_key
 
 ALL_DEVICES = "CompositeExplicit"
 
 
 @accept_entries
 class CustomOp(OperatorFunction):
-    """An operator from outside. It is called like any operator; its methods register what belongs to it.
+    """A custom operator. It is called like any operator; its methods register kernels and rules for it.
 
     Each ``register_...`` is a decorator when it is given no function; with one it returns a handle, whose ``remove()``
     takes the registration back.
 
     Attributes:
         function: the function or body that it was defined with.
-        library: where everything about it is registered.
-        named: shapes and dtypes of the results as the kernels themselves know them, where no fake is registered.
+        library: the library of its registrations.
+        named: the shape rule that a C or LLVM kernel provides, used if no fake is registered.
     """
 
     function: Callable[..., Any] | None
@@ -94,18 +94,26 @@ class CustomOp(OperatorFunction):
                 function,
             )[1]
         options = {} if dtypes is None else {"dtypes": dtypes}
-        kernel = fn.bind(self) if hasattr(fn, "bind") else adapted(self.operator.schema, _callable(fn))
+        kernel = (
+            fn.bind(self.operator)
+            if hasattr(fn, "bind")
+            else adapt_function(self.operator.schema, check_function(fn))
+        )
+        self.named = getattr(kernel, "named", self.named)
         handles = [self._impl(kernel, key, **options) for key in keys]
-        return handles[0] if len(handles) == 1 else Handle(partial(_remove_all, handles))
+        return handles[0] if len(handles) == 1 else Handle(partial(remove_all, handles))
 
     def _impl(self, fn: Callable[..., Any], key: Any, **options: Any) -> Handle:
         name = self.operator.name.partition("::")[2]
         handle: Handle = self.library.impl(name, fn, key, allow_override=True, **options)
         return handle
 
+    def _layer(self, fn: Callable[..., Any], key: DispatchKey) -> Handle:
+        return self.library.impl_layer(self.operator, fn, key)
+
     # -- what else belongs to it -----------------------------------------------------------------------------------
     def register_fake(self, fn: Callable[..., Any] | None = None) -> Any:
-        """Register what the results look like: the kernel of meta tensors, and the shape rule of ``jit``.
+        """Register the fake: the kernel of meta tensors, which is also the shape rule of ``jit``.
 
         Args:
             fn: takes tensors without data, and gives a tensor without data for each result, ``td.empty_like(x)``; or
@@ -116,7 +124,7 @@ class CustomOp(OperatorFunction):
         """
         if fn is None:
             return lambda function: (self.register_fake(function), function)[1]
-        return self._impl(_emptied(self.operator, _callable(fn)), DispatchKey.Meta)
+        return self._impl(wrap_fake(self.operator, check_function(fn)), DispatchKey.Meta)
 
     def register_autograd(
         self, backward: Callable[..., Any] | None = None, setup_context: Callable[..., Any] | None = None
@@ -155,9 +163,9 @@ class CustomOp(OperatorFunction):
             )
         if backward is None:
             return lambda function: (self.register_autograd(function, setup_context), function)[1]
-        _callable(backward)
+        check_function(backward)
         if setup_context is not None:
-            _callable(setup_context)
+            check_function(setup_context)
         return self._set_derivative(Custom(backward, setup_context))
 
     def register_vmap(self, fn: Callable[..., Any] | None = None) -> Any:
@@ -172,7 +180,7 @@ class CustomOp(OperatorFunction):
         """
         if fn is None:
             return lambda function: (self.register_vmap(function), function)[1]
-        return self._impl(RuleKernel(_callable(fn)), DispatchKey.Batched, boxed=True)
+        return self._layer(RuleKernel(check_function(fn)), DispatchKey.Batched)
 
     def register_autocast(self, device_type: str, dtype: Any) -> Handle:
         """Let autocast cast the floating-point arguments on a device.
@@ -186,12 +194,13 @@ class CustomOp(OperatorFunction):
 
         Raises:
             DeviceError: there is no such device.
-            DTypeError: ``dtype`` is no floating-point dtype.
+            DTypeError: ``dtype`` is not a floating-point dtype.
         """
-        return self._impl(autocast_kernel(device_type, dtype), DispatchKey.Autocast, boxed=True)
+        kernel = autocast_kernel(device_type, dtype)
+        return self._layer(kernel, autocast_key(device_type))
 
     def _set_derivative(self, derivative: Any) -> Handle:
-        """Put a derivative in force; the newest is, and an older one again when that goes."""
+        """Install a derivative; removing it restores the previous one."""
         with lock:
             self._derivatives.append(derivative)
             self._put_derivative()
@@ -223,32 +232,32 @@ def keys_of_devices(device_types: Any) -> list[Any]:
     return [BACKEND_OF_DEVICE[name] if name in BACKEND_OF_DEVICE else parse_key(name) for name in names]
 
 
-def _remove_all(handles: list[Handle]) -> None:
+def remove_all(handles: list[Handle]) -> None:
     for handle in handles:
         handle.remove()
 
 
-def _callable(fn: Any) -> Callable[..., Any]:
+def check_function(fn: Any) -> Callable[..., Any]:
     if not callable(fn):
         raise ArgumentError(f"expected a function, not {fn!r}")
     return fn  # type: ignore[no-any-return]
 
 
-def _emptied(op: Operator, fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A fake as the kernel of the Meta key: all that it gives becomes new tensors without data."""
+def wrap_fake(op: Operator, fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a fake as a Meta kernel: its results become new meta tensors."""
 
     def fake(*args: Any, **kwargs: Any) -> Any:
-        found = fn(*args, **kwargs)
-        _check_number(op, found)
-        return _filled(found, args)
+        result = fn(*args, **kwargs)
+        _check_result_count(op, result)
+        return _to_meta(result, args)
 
     fake.__qualname__ = getattr(fn, "__qualname__", "fake")
     fake.__wrapped__ = fn  # type: ignore[attr-defined]
     return fake
 
 
-def _check_number(op: Operator, found: Any) -> None:
-    """Refuse results of a fake that are fewer or more than the schema says."""
+def _check_result_count(op: Operator, found: Any) -> None:
+    """Raise ValueArgumentError if a fake returns fewer or more results than the schema declares."""
     returns = op.schema.returns
     if len(returns) == 1 and returns[0].type.is_list:
         return
@@ -260,34 +269,34 @@ def _check_number(op: Operator, found: Any) -> None:
         )
 
 
-def _filled(result: Any, args: tuple[Any, ...] = ()) -> Any:
+def _to_meta(result: Any, args: tuple[Any, ...] = ()) -> Any:
     if isinstance(result, TensorSpec):
         return meta_tensor(result)
     if isinstance(result, (tuple, list)):
-        return tuple(_filled(one, args) for one in result)
-    made_here = type(result) is Tensor  # by td.empty(shape): what is in it is no result
+        return tuple(_to_meta(one, args) for one in result)
+    made_here = type(result) is Tensor  # by td.empty(shape): its data are not a result
     if made_here or any(result is arg for arg in args):
-        return without_data(result) if isinstance(result, Tensor) else result
+        return meta_like(result) if isinstance(result, Tensor) else result
     return result
 
 
 def default_fake(function: CustomOp) -> Callable[..., Any]:
-    """The kernel of the Meta key where no fake is registered: what a kernel knows by itself, or the error."""
+    """Make the Meta kernel without a registered fake: the shape rule of a C or LLVM kernel, or the error."""
     schema = function.operator.schema
 
     def fake(*args: Any, **kwargs: Any) -> Any:
         if function.named is not None:
-            return _filled(function.named(*args, **kwargs))
+            return _to_meta(function.named(*args, **kwargs))
         if not schema.returns:
             return None
-        raise UnsupportedError(missing_fake(function.operator))
+        raise UnsupportedError(missing_fake_message(function.operator))
 
     fake.__qualname__ = "no_fake"
     return fake
 
 
-def missing_fake(operator: Operator) -> str:
-    """What is said where the shapes of results are needed and nobody has registered them."""
+def missing_fake_message(operator: Operator) -> str:
+    """The error message for an operator without a fake."""
     name = operator.schema.name
     given = ", ".join(argument.name for argument in operator.schema.arguments)
     first = next((a.name for a in operator.schema.arguments if a.type.core == "Tensor"), "")
@@ -301,15 +310,15 @@ def missing_fake(operator: Operator) -> str:
 
 
 def not_differentiable(name: str) -> NotDifferentiable:
-    """The derivative of an operator that has none so far."""
+    """The derivative of an operator for which none is registered."""
     stem = name.partition("::")[2]
     return NotDifferentiable(
         f"none is registered; register one: {stem}.register_autograd(backward, setup_context), or detach the arguments"
     )
 
 
-def declaration(schema: str, name: str, doc: str, effects: frozenset[str]) -> Declaration:
-    """The declaration of an operator of which nothing is known but its schema."""
+def make_declaration(schema: str, name: str, doc: str, effects: frozenset[str]) -> Declaration:
+    """Make the declaration of an operator of which only the schema is known."""
     return Declaration(
         schema=schema, kind="custom", doc=doc, derivative=not_differentiable(name), effects=effects
     )

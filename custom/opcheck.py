@@ -1,4 +1,4 @@
-"""``opcheck``: whether an operator does what its registrations promise.
+"""``opcheck``: test that an operator does what its registrations promise.
 
 Source: ``torch.library.opcheck``.
 """
@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import ArgumentError, OpCheckError, ValueArgumentError
+from ..registry.dispatch.keys import CPU_KEYS
 from ..registry.function import OperatorFunction
-from ..registry.keys import CPU_KEYS
-from ..registry.namespace import Packet
+from ..registry.namespace import OverloadPacket
 from ..registry.operator import Operator
 from .check_layers import check_autograd, check_jit, check_vmap
 from .check_promises import (
@@ -22,7 +22,7 @@ from .check_promises import (
     check_schema,
     check_strided,
 )
-from .subject import Fault, Skip, Subject
+from .subject import CheckFailure, CheckSkipped, Subject
 
 TESTS: dict[str, Callable[[Subject], None]] = {
     "schema": check_schema,
@@ -48,18 +48,18 @@ def opcheck(
     atol: float | None,
 ) -> dict[str, Any]:
     """See :func:`tandem.opcheck`."""
-    names = _names(tests)
-    subject = Subject(_operator(op), args, kwargs or {}, rtol, atol)
+    names = _select_tests(tests)
+    subject = Subject(_to_operator(op), args, kwargs or {}, rtol, atol)
     _check_plain(subject)
-    found: dict[str, Any] = {name: _run(TESTS[name], subject) for name in names}
-    failures = {name: str(fault) for name, fault in found.items() if isinstance(fault, OpCheckError)}
+    result: dict[str, Any] = {name: _run_test(TESTS[name], subject) for name in names}
+    failures = {name: str(fault) for name, fault in result.items() if isinstance(fault, OpCheckError)}
     if failures and raise_exception:
         text = "\n".join(f"  {name}: {what}" for name, what in failures.items())
         raise OpCheckError(f"{subject.name} fails {len(failures)} of {len(names)} tests:\n{text}", failures)
-    return found
+    return result
 
 
-def _names(tests: str | Sequence[str] | None) -> list[str]:
+def _select_tests(tests: str | Sequence[str] | None) -> list[str]:
     names = list(TESTS) if tests is None else [tests] if isinstance(tests, str) else list(tests)
     unknown = [name for name in names if name not in TESTS]
     if unknown:
@@ -67,11 +67,11 @@ def _names(tests: str | Sequence[str] | None) -> list[str]:
     return names
 
 
-def _operator(op: Any) -> Operator:
+def _to_operator(op: Any) -> Operator:
     if isinstance(op, OperatorFunction):
         return op.operator
-    if isinstance(op, Packet):
-        return _operator(getattr(op, op.overloads()[0]))
+    if isinstance(op, OverloadPacket):
+        return _to_operator(getattr(op, op.overloads()[0]))
     if isinstance(op, Operator):
         return op
     raise ArgumentError(
@@ -91,12 +91,12 @@ def _check_plain(subject: Subject) -> None:
         )
 
 
-def _run(test: Callable[[Subject], None], subject: Subject) -> Any:
+def _run_test(test: Callable[[Subject], None], subject: Subject) -> Any:
     try:
         test(subject)
-    except Skip as why:
+    except CheckSkipped as why:
         return f"SKIPPED: {why}"
-    except Fault as fault:
+    except CheckFailure as fault:
         return OpCheckError(str(fault))
     except Exception as fault:
         return OpCheckError(f"the call itself fails: {type(fault).__name__}: {fault}")

@@ -1,33 +1,33 @@
-"""What each parameter of a C function gets: its names looked up in the operator's schema."""
+"""Bind the parameters of a C function to an operator's arguments and results by name."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..errors import SchemaError
-from ..operators.c_signature import CSignature, Param
-from ..operators.user_functions import Passed
-from ..registry.schema import Argument, Schema
+from ..operators.foreign.c_signature import CSignature, Param
+from ..operators.foreign.functions import ParameterBinding
+from ..registry.schemas.schema import Argument, Schema
 
 NUMBERS = ("int", "SymInt", "float", "bool", "Scalar")
 
 
-def passed_for(schema: Schema, signature: CSignature) -> tuple[Passed, ...]:
-    """What each parameter gets.
+def bind_parameters(schema: Schema, signature: CSignature) -> tuple[ParameterBinding, ...]:
+    """Bind each parameter of a signature.
 
     Raises:
-        SchemaError: a name is neither an argument nor a result, or stands for something else than is passed.
+        SchemaError: a name is neither an argument nor a result, or is of another kind than the parameter.
     """
     if any(result.type.is_list for result in schema.returns):
         raise SchemaError(
             f"{schema}: a C function gives no list of tensors, for its length is not known before"
         )
-    names = Names(schema, signature)
+    names = ParameterBinder(schema, signature)
     return tuple(names.passed(param) for param in signature.params)
 
 
-class Names:
-    """The names that a signature may use, and the order in which parameters without one take them."""
+class ParameterBinder:
+    """Binds parameters: by name, or by position for parameters without a name."""
 
     def __init__(self, schema: Schema, signature: CSignature):
         self.schema, self.signature = schema, signature
@@ -47,25 +47,25 @@ class Names:
     def _called(self, result: int) -> set[str]:
         return {name for name, number in self.results.items() if number == result}
 
-    def passed(self, param: Param) -> Passed:
-        """What one parameter gets."""
+    def passed(self, param: Param) -> ParameterBinding:
+        """Bind one parameter."""
         if not param.name:
             param = self._named(param)
         if param.name in self.arguments:
             argument, place = self.arguments[param.name]
             self._check(param, argument)
-            return Passed(param, place, "" if place >= 0 else argument.name)
+            return ParameterBinding(param, place, "" if place >= 0 else argument.name)
         if param.name in self.results:
             if param.is_const:
                 raise self._fault(param, "a result is written, so its pointer is not const")
             if not param.is_pointer and not param.what:
                 raise self._fault(param, f"{param.name} is a tensor: pass its pointer, or {param.name}.size")
-            return Passed(param, result=self.results[param.name])
+            return ParameterBinding(param, result=self.results[param.name])
         known = [*self.arguments, *self.results]
         raise self._fault(param, f"there is no {param.name!r}; the names are {', '.join(known)}")
 
     def _named(self, param: Param) -> Param:
-        """A parameter without a name: the next tensor, the next result; a lone integer is the number of elements."""
+        """Name an unnamed parameter: the next tensor or result; a single integer is the number of elements."""
         free = self.free_inputs if param.is_const else self.free_outputs
         if param.is_pointer:
             if not free:
@@ -81,14 +81,14 @@ class Names:
         if argument.type.is_list:
             raise self._fault(param, f"{argument.name} is a list, which has no single address")
         if param.is_pointer and not tensor:
-            raise self._fault(param, f"{argument.name} is no tensor, so there are no data to point to")
+            raise self._fault(param, f"{argument.name} is not a tensor, so there are no data to point to")
         if param.is_pointer and not param.is_const and not argument.is_write:
             raise self._fault(
                 param,
                 f"{argument.name} is not written by the schema; point to const, or list it in mutates_args",
             )
         if not param.is_pointer and param.what and not tensor:
-            raise self._fault(param, f"{argument.name} is no tensor, so it has no {param.what}")
+            raise self._fault(param, f"{argument.name} is not a tensor, so it has no {param.what}")
         if not param.is_pointer and not param.what and argument.type.core not in NUMBERS:
             raise self._fault(param, f"{argument.name} is a {argument.type}, not a number")
 

@@ -1,4 +1,4 @@
-"""One call of an operator under test: copies of its arguments in any layout, and what equal results are."""
+"""The call under test in opcheck: copies of its arguments, and comparison of results."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..eager.tensor import Tensor, wrap
+from ..eager.tensor.tensor import Tensor, wrap
 from ..registry.operator import Operator
-from ..registry.schema import Argument
+from ..registry.schemas.schema import Argument
 from ..registry.values import describe
 
 # relative tolerance of results that are computed in another way
@@ -23,16 +23,16 @@ TOLERANCE = {
 }
 
 
-class Fault(Exception):
-    """What is wrong, and how to fix it."""
+class CheckFailure(Exception):
+    """A test failed; the message says what is wrong and how to fix it."""
 
 
-class Skip(Exception):
-    """Why a test does not apply."""
+class CheckSkipped(Exception):
+    """A test does not apply; the message is the reason."""
 
 
 class Leaf(NamedTuple):
-    """A tensor among the arguments: the schema's argument, and what to call it."""
+    """A tensor among the arguments, with its schema argument and its name in messages."""
 
     argument: Argument
     name: str
@@ -52,7 +52,9 @@ class Subject:
         self.op, self.rtol, self.atol = op, rtol, atol
         self.args, self.kwargs = op.binder.bind(tuple(args), dict(kwargs))
         self._sizes = [
-            _largest(leaf.tensor.detach()._array) for leaf in self.leaves() if leaf.tensor.dtype.is_inexact
+            _largest_magnitude(leaf.tensor.detach()._array)
+            for leaf in self.leaves()
+            if leaf.tensor.dtype.is_inexact
         ]
 
     @property
@@ -62,7 +64,7 @@ class Subject:
 
     @property
     def stem(self) -> str:
-        """What its function is called."""
+        """The name of its function."""
         return self.op.schema.name
 
     @property
@@ -81,17 +83,17 @@ class Subject:
         args, kwargs = self.args if args is None else args, self.kwargs if kwargs is None else kwargs
         values = [*zip(self.op.schema.positional, args)]
         values += [(a, kwargs[a.name]) for a in self.op.schema.arguments if a.kwarg_only]
-        found = []
+        result = []
         for argument, value in values:
             if isinstance(value, Tensor):
-                found.append(Leaf(argument, argument.name, value))
+                result.append(Leaf(argument, argument.name, value))
             elif isinstance(value, tuple):
                 names = ((f"{argument.name}[{i}]", item) for i, item in enumerate(value))
-                found += [Leaf(argument, name, item) for name, item in names if isinstance(item, Tensor)]
-        return found
+                result += [Leaf(argument, name, item) for name, item in names if isinstance(item, Tensor)]
+        return result
 
     def changed(self, change: Callable[[Any], Any]) -> tuple[Any, Any]:
-        """The arguments with each tensor replaced; a tensor that is there twice stays one."""
+        """Replace each tensor in the arguments; a tensor that occurs twice is replaced once."""
         made: dict[int, Any] = {}
 
         def visit(value: Any) -> Any:
@@ -103,7 +105,7 @@ class Subject:
 
     def copied(self) -> tuple[Any, Any]:
         """The arguments with copies of the tensors."""
-        return self.changed(copy_of)
+        return self.changed(copy_tensor)
 
     def with_tensors(self, tensors: Any) -> tuple[Any, Any]:
         """The arguments with other tensors, in the order of :meth:`leaves`."""
@@ -118,8 +120,8 @@ class Subject:
 
     def call(self, args: Any, kwargs: Any) -> tuple[Any, ...]:
         """The results as a tuple, and after them what the operator has written."""
-        found = self.op(*args, **kwargs)
-        results = found if isinstance(found, tuple) else () if found is None else (found,)
+        result = self.op(*args, **kwargs)
+        results = result if isinstance(result, tuple) else () if result is None else (result,)
         return (*results, *(leaf.tensor for leaf in self.leaves(args, kwargs) if leaf.argument.is_write))
 
     def fresh(self) -> tuple[Any, ...]:
@@ -128,7 +130,7 @@ class Subject:
 
     # -- comparing -------------------------------------------------------------------------------------------------
     def differ(self, found: Any, wanted: Any) -> str:
-        """What is different between two tuples of results; empty if nothing is."""
+        """Describe the first difference between two tuples of results; empty if they are equal."""
         if len(found) != len(wanted):
             return f"{len(found)} results instead of {len(wanted)}"
         for place, (one, other) in enumerate(zip(found, wanted)):
@@ -153,7 +155,9 @@ class Subject:
         else:
             with np.errstate(all="ignore"):
                 left, right = a.astype(wide), b.astype(wide)
-                largest = max(_largest(right), *(self._sizes or (0.0,)))  # what sums loses what cancels
+                largest = max(
+                    _largest_magnitude(right), *(self._sizes or (0.0,))
+                )  # what sums loses what cancels
                 atol = rtol * largest if self.atol is None else self.atol
                 same = np.isclose(left, right, rtol, atol, equal_nan=True)
         if np.all(same):
@@ -162,19 +166,19 @@ class Subject:
         return f"at {list(place)}: {a[place]} instead of {b[place]}"
 
 
-def _largest(array: Any) -> float:
+def _largest_magnitude(array: Any) -> float:
     """The largest magnitude of an array of inexact numbers."""
     sizes = np.abs(array.astype(np.complex128 if array.dtype.kind == "c" else np.float64))
     return float(np.max(sizes[np.isfinite(sizes)], initial=0.0))
 
 
-def copy_of(x: Any) -> Any:
-    """A copy of a tensor's elements, without history."""
+def copy_tensor(x: Any) -> Any:
+    """Copy a tensor's elements, detached from autograd."""
     return wrap(np.array(x.detach()._array, order="K", copy=True))
 
 
-def strided_copies() -> Iterator[tuple[str, Callable[[Any], Any]]]:
-    """Ways to lay the same elements out without them being contiguous."""
+def make_strided_copies() -> Iterator[tuple[str, Callable[[Any], Any]]]:
+    """Functions that copy a tensor to non-contiguous layouts, with their names."""
 
     def every_second(x: Any) -> Any:
         array = x.detach()._array

@@ -1,8 +1,12 @@
-"""Looking into programs: printing and calling Python from compiled code, finding the first NaN, errors as values.
+"""Debugging: printing and callbacks from compiled code, NaN detection, errors as values.
 
-What this runs on is loaded at first use.
+api.py: the public functions; their implementation is imported at the first call
+printing.py: ``print``
+callbacks.py, host.py: operators that call Python functions, and their arguments and results
+nan_mode.py: ``nans``
+checks.py, bodies.py, bounds.py: ``checkify``: the mode, loops and branches, indices
 """
 
-from .doors import callback as callback
-from .doors import nans as nans
-from .doors import print as print
+from .api import callback as callback
+from .api import nans as nans
+from .api import print as print

@@ -1,8 +1,8 @@
-"""Checks in the bodies of loops and branches that were traced for themselves: what fails there becomes a result.
+"""``checkify`` for loops and branches: turn the checks in their bodies into results.
 
-In a body a check is a node with an effect. Where ``checkify`` sees the loop, it is called with a body without these
-nodes, which gives their conditions and values as further results: stacked by ``scan``, carried along by ``while_loop``,
-and by ``switch`` as what the branch taken has found.
+In a body a check is a node with an effect. ``checkify`` replaces the body by one without these nodes that returns their
+conditions and values as further results: stacked by ``scan``, carried by ``while_loop``, and returned by the branch
+that ``switch`` takes.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..control.subgraph import retraced, run_graph
-from ..eager.dunders import by_name
+from ..control.subgraph import retrace, run_graph
+from ..eager.tensor.dunders import by_name
 from ..registry.operator import Operator
 from ..tracer.graph import Graph, Value
 
@@ -19,8 +19,8 @@ CHECK = "debug::check"
 Args = tuple[Any, ...]
 
 
-class Check(NamedTuple):
-    """A check in a body: what it is about, its condition, and the values of its message."""
+class BodyCheck(NamedTuple):
+    """A check in a body: its site, its condition, and the values of its message."""
 
     place: Any
     condition: Any
@@ -28,7 +28,7 @@ class Check(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What a check has found, outside of the body: whether it failed, with which values, in which step."""
+    """The outcome of a check outside of the body: whether it failed, with which values, in which step."""
 
     place: Any
     failed: Any
@@ -36,13 +36,13 @@ class Finding(NamedTuple):
     step: Any
 
 
-def checks_in(graph: Graph) -> list[Check]:
-    """The checks of a body."""
-    return [Check(*node.args) for node in graph.nodes if node.op.name == CHECK]
+def find_checks(graph: Graph) -> list[BodyCheck]:
+    """Find the checks of a body."""
+    return [BodyCheck(*node.args) for node in graph.nodes if node.op.name == CHECK]
 
 
-def without_checks(graph: Graph) -> Graph:
-    """A body without its checks."""
+def remove_checks(graph: Graph) -> Graph:
+    """Copy a body without its checks."""
     made = Graph()
     made.inputs, made.outputs = graph.inputs, graph.outputs
     made.captured, made.constants = graph.captured, graph.constants
@@ -50,27 +50,27 @@ def without_checks(graph: Graph) -> Graph:
     return made
 
 
-def _looked_at(checks: Sequence[Check]) -> list[Any]:
+def _check_operands(checks: Sequence[BodyCheck]) -> list[Any]:
     return [value for check in checks for value in (check.condition, *check.values)]
 
 
-def _extended(graph: Graph, extra: Sequence[Any]) -> Graph:
-    made = without_checks(graph)
+def _add_outputs(graph: Graph, extra: Sequence[Any]) -> Graph:
+    made = remove_checks(graph)
     made.outputs = [*graph.outputs, *extra]
     return made
 
 
 # -- the operators -----------------------------------------------------------------------------------------------------
 def scan(op: Operator, args: Args, kwargs: dict[str, Any]) -> tuple[Any, list[Finding]]:
-    """Run a scan, and say what its checks have found in the first step in which any of them has failed."""
+    """Run a scan; returns its results and the findings in the first step in which a check failed."""
     body, *rest = args
-    checks = checks_in(body)
+    checks = find_checks(body)
     if not checks or not kwargs["length"]:
         return op(*args, **kwargs), []
-    out = op(_extended(body, _looked_at(checks)), *rest, **kwargs)
+    out = op(_add_outputs(body, _check_operands(checks)), *rest, **kwargs)
     count = len(body.outputs)
-    stacked = _grouped(checks, out[count:])
-    step = _first([conditions for conditions, _ in stacked], kwargs["reverse"])
+    stacked = _group_by_check(checks, out[count:])
+    step = _find_first_failed_step([conditions for conditions, _ in stacked], kwargs["reverse"])
     findings = []
     for check, (conditions, columns) in zip(checks, stacked):
         failed = by_name("logical_not")(by_name("take")(conditions, step, 0))
@@ -79,13 +79,13 @@ def scan(op: Operator, args: Args, kwargs: dict[str, Any]) -> tuple[Any, list[Fi
     return out[:count], findings
 
 
-def _grouped(checks: Sequence[Check], found: Sequence[Any]) -> list[tuple[Any, list[Any]]]:
-    """For each check its condition and its values, from a list of them all."""
+def _group_by_check(checks: Sequence[BodyCheck], found: Sequence[Any]) -> list[tuple[Any, list[Any]]]:
+    """Split a flat list into the condition and the values of each check."""
     rest = iter(found)
     return [(next(rest), [next(rest) for _ in check.values]) for check in checks]
 
 
-def _first(conditions: Sequence[Any], reverse: bool) -> Any:
+def _find_first_failed_step(conditions: Sequence[Any], reverse: bool) -> Any:
     """The first step in which a condition is false, in the order in which the steps run."""
     fine = conditions[0]
     for other in conditions[1:]:
@@ -97,57 +97,57 @@ def _first(conditions: Sequence[Any], reverse: bool) -> Any:
 
 
 def while_loop(op: Operator, args: Args, kwargs: dict[str, Any]) -> tuple[Any, list[Finding]]:
-    """Run a while_loop that carries along what its checks find until one of them fails, and the number of that step."""
+    """Run a while_loop that also carries the findings of its checks and the number of the first step that fails."""
     condition, body, carry, consts = args
-    if checks_in(condition):
-        return _asked_in_the_body(op, args, kwargs)
-    checks = checks_in(body)
+    if find_checks(condition):
+        return _move_condition_to_body(op, args, kwargs)
+    checks = find_checks(body)
     if not checks:
         return op(*args, **kwargs), []
-    count, extra = len(carry), _looked_at(checks)
-    plain, last = _extended(body, extra), count + len(extra) + 1
+    count, extra = len(carry), _check_operands(checks)
+    plain, last = _add_outputs(body, extra), count + len(extra) + 1
     state = [*map(_zeros, extra), _zeros_of((), "int64")]
     like = [*body.inputs[:count], *(Value(x.spec) for x in state), *body.inputs[count:]]
 
     def step(*given: Any) -> list[Any]:
-        found = run_graph(plain, [*given[:count], *given[last:]])
-        return [*found[:count], *_carried(checks, given[count:last], found[count:])]
+        result = run_graph(plain, [*given[:count], *given[last:]])
+        return [*result[:count], *_update_carry(checks, given[count:last], result[count:])]
 
     def holds(*given: Any) -> list[Any]:
         return run_graph(condition, [*given[:count], *given[last:]])
 
-    graphs = [retraced("while_loop", like, fn).graph for fn in (holds, step)]
+    graphs = [retrace("while_loop", like, fn).graph for fn in (holds, step)]
     out = op(*graphs, (*carry, *state), consts, **kwargs)
-    seen = zip(checks, _grouped(checks, out[count : last - 1]))
+    seen = zip(checks, _group_by_check(checks, out[count : last - 1]))
     findings = [
         Finding(check.place, failed, tuple(values), out[last - 1]) for check, (failed, values) in seen
     ]
     return out[:count], findings
 
 
-def _asked_in_the_body(op: Operator, args: Args, kwargs: dict[str, Any]) -> tuple[Any, list[Finding]]:
-    """Run a while_loop whose condition has checks: once before the loop, and then at the end of the body."""
+def _move_condition_to_body(op: Operator, args: Args, kwargs: dict[str, Any]) -> tuple[Any, list[Finding]]:
+    """Run a while_loop whose condition has checks: evaluate it before the loop and at the end of the body."""
     condition, body, carry, consts = args
-    checks, count = checks_in(condition), len(carry)
-    goes_on, *found = run_graph(_extended(condition, _looked_at(checks)), [*carry, *consts])
+    checks, count = find_checks(condition), len(carry)
+    goes_on, *value = run_graph(_add_outputs(condition, _check_operands(checks)), [*carry, *consts])
     like = [*body.inputs[:count], Value(goes_on.spec), *body.inputs[count:]]
 
     def step(*given: Any) -> list[Any]:
         after = run_graph(body, [*given[:count], *given[count + 1 :]])
         return [*after, *run_graph(condition, [*after, *given[count + 1 :]])]
 
-    graphs = [retraced("while_loop", like, fn).graph for fn in (lambda *given: [given[count]], step)]
+    graphs = [retrace("while_loop", like, fn).graph for fn in (lambda *given: [given[count]], step)]
     out, later = while_loop(op, (*graphs, (*carry, goes_on), consts), kwargs)
     first = [
         Finding(check.place, by_name("logical_not")(fine), tuple(values), None)
-        for check, (fine, values) in zip(checks, _grouped(checks, found))
+        for check, (fine, values) in zip(checks, _group_by_check(checks, value))
     ]
     return out[:count], [*first, *later]
 
 
-def _carried(checks: Sequence[Check], seen: Sequence[Any], found: Sequence[Any]) -> list[Any]:
-    """What is carried along after one more step: whether each check has failed, its values; the step's number."""
-    before, now = _grouped(checks, seen[:-1]), _grouped(checks, found)
+def _update_carry(checks: Sequence[BodyCheck], seen: Sequence[Any], found: Sequence[Any]) -> list[Any]:
+    """Update the carry of findings after a step: the failures and values of the checks, and the step number."""
+    before, now = _group_by_check(checks, seen[:-1]), _group_by_check(checks, found)
     done = _any([failed for failed, _ in before])
     carried, failures = [], []
     for (failed, kept), (condition, values) in zip(before, now):
@@ -159,19 +159,19 @@ def _carried(checks: Sequence[Check], seen: Sequence[Any], found: Sequence[Any])
 
 
 def _any(flags: Sequence[Any]) -> Any:
-    found = flags[0]
+    result = flags[0]
     for flag in flags[1:]:
-        found = by_name("logical_or")(found, flag)
-    return found
+        result = by_name("logical_or")(result, flag)
+    return result
 
 
 def switch(op: Operator, args: Args, kwargs: dict[str, Any]) -> tuple[Any, list[Finding]]:
-    """Run a switch, and say what the checks of the branch taken have found."""
+    """Run a switch; returns its results and the findings of the branch that was taken."""
     branches, index, operands = args
-    each = [checks_in(branch) for branch in branches]
+    each = [find_checks(branch) for branch in branches]
     if not any(each):
         return op(*args, **kwargs), []
-    made = [_branch(place, branch, each) for place, branch in enumerate(branches)]
+    made = [_make_branch(place, branch, each) for place, branch in enumerate(branches)]
     out = op(tuple(made), index, operands, **kwargs)
     count = len(branches[0].outputs)
     seen, findings = iter(out[count:]), []
@@ -181,22 +181,22 @@ def switch(op: Operator, args: Args, kwargs: dict[str, Any]) -> tuple[Any, list[
     return out[:count], findings
 
 
-def _branch(place: int, branch: Graph, each: Sequence[Sequence[Check]]) -> Graph:
-    """A branch that gives what its own checks look at, and that all is well with those of the others."""
-    plain = _extended(branch, _looked_at(each[place]))
+def _make_branch(place: int, branch: Graph, each: Sequence[Sequence[BodyCheck]]) -> Graph:
+    """Make a branch that also returns the operands of its own checks, and passing values for the others' checks."""
+    plain = _add_outputs(branch, _check_operands(each[place]))
     count = len(branch.outputs)
 
     def run(*given: Any) -> list[Any]:
-        found = run_graph(plain, given)
-        own, extra = found[count:], []
+        result = run_graph(plain, given)
+        own, extra = result[count:], []
         for other, checks in enumerate(each):
             if other == place:
                 extra += own
             else:
                 extra += [x for check in checks for x in (_true(), *map(_zeros, check.values))]
-        return [*found[:count], *extra]
+        return [*result[:count], *extra]
 
-    return retraced("switch", branch.inputs, run).graph
+    return retrace("switch", branch.inputs, run).graph
 
 
 def _true() -> Any:

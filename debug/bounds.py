@@ -1,30 +1,30 @@
-"""Indices that lie outside of a tensor: where they are, and what to use in their place."""
+"""Bounds checks of indices for ``checkify``: find indices out of bounds, and clamp them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..eager.construct import asarray
-from ..eager.dunders import by_name
-from ..eager.tensor import Tensor
+from ..eager.tensor.construct import asarray
+from ..eager.tensor.dunders import by_name
+from ..eager.tensor.tensor import Tensor
 from ..registry.operator import Operator
 
 
 class Bounds(NamedTuple):
-    """What an indexing call asks for.
+    """The bounds check of an indexing call.
 
     Attributes:
-        faults: for each index: whether any element is out of bounds, the first that is, the axis and its size.
-        args: the call with indices that lie inside.
+        faults: for each index: whether any element is out of bounds, the first such element, the axis and its size.
+        args: the arguments with clamped indices.
     """
 
     faults: list[tuple[Any, Any, int, int]]
     args: tuple[Any, ...]
 
 
-def _inside(index: Any, axis: int, size: int, faults: list[tuple[Any, Any, int, int]]) -> Any:
-    """An index with its elements inside ``[-size, size)``; notes whether they were."""
+def _clamp_index(index: Any, axis: int, size: int, faults: list[tuple[Any, Any, int, int]]) -> Any:
+    """Clamp an index to ``[-size, size)``; append to ``faults`` whether an element was out of bounds."""
     index = asarray(index) if not isinstance(index, Tensor) else index
     if index.dtype.kind not in "iu":
         return index
@@ -39,28 +39,28 @@ def _inside(index: Any, axis: int, size: int, faults: list[tuple[Any, Any, int, 
     return by_name("clip")(index, -size, size - 1) if size else index
 
 
-def _take(op: Operator, args: tuple[Any, ...]) -> Bounds:
+def _check_take(op: Operator, args: tuple[Any, ...]) -> Bounds:
     tensor, _, axis, *_ = args
     if axis is None:
-        return _bounds(tensor.size, 0, args, 1)
+        return _check_axis(tensor.size, 0, args, 1)
     axis = axis % len(tensor.shape) if tensor.shape else 0
-    return _bounds(tensor.shape[axis] if tensor.shape else 1, axis, args, 1)
+    return _check_axis(tensor.shape[axis] if tensor.shape else 1, axis, args, 1)
 
 
-def _bounds(size: int, axis: int, args: tuple[Any, ...], place: int) -> Bounds:
+def _check_axis(size: int, axis: int, args: tuple[Any, ...], place: int) -> Bounds:
     faults: list[tuple[Any, Any, int, int]] = []
-    index = _inside(args[place], axis, size, faults)
+    index = _clamp_index(args[place], axis, size, faults)
     return Bounds(faults, (*args[:place], index, *args[place + 1 :]))
 
 
-def _index(op: Operator, args: tuple[Any, ...]) -> Bounds:
+def _check_index(op: Operator, args: tuple[Any, ...]) -> Bounds:
     """``index`` and ``index_put``: a list of index tensors for neighbouring axes, from ``axis`` on."""
     tensor, indices = args[0], args[1]
     first = args[[a.name for a in op.schema.positional].index("axis")] % max(len(tensor.shape), 1)
     faults: list[tuple[Any, Any, int, int]] = []
     inside = tuple(
         [
-            _inside(i, axis, tensor.shape[axis], faults)
+            _clamp_index(i, axis, tensor.shape[axis], faults)
             for axis, i in enumerate(indices, first)
             if axis < len(tensor.shape)
         ]
@@ -69,9 +69,11 @@ def _index(op: Operator, args: tuple[Any, ...]) -> Bounds:
 
 
 INDEXING: dict[str, Callable[[Operator, tuple[Any, ...]], Bounds]] = {
-    "td::take": _take,
-    "td::take_along_axis": _take,
-    "td::index": _index,
-    "td::index_put": _index,
-    "td::index_put_": _index,
+    "td::take": _check_take,
+    "td::take_along_axis": _check_take,
+    "td::index": _check_index,
+    "td::index_put": _check_index,
+    "td::index_put_": _check_index,
+    "td::index_reduce": _check_index,
+    "td::index_reduce_": _check_index,
 }

@@ -1,4 +1,4 @@
-"""The operators that call Python: for an effect, for a result, for both.
+"""The operators that call Python functions: ``callback``, ``pure_callback`` and ``io_callback``.
 
 They are operators like others: recorded by a trace, run by compiled code as host callbacks, mapped by ``vmap``. Those
 with effects are never merged, dropped or moved.
@@ -10,22 +10,22 @@ from typing import Any
 
 import numpy as np
 
-from ..eager.dunders import by_name
-from ..eager.levels import ALL_RUN, below_autograd, highest_level, stack
-from ..eager.tensor import wrap
+from ..eager.layers.levels import ALL_RUN, below_autograd, highest_level, stack
+from ..eager.tensor.dunders import by_name
+from ..eager.tensor.tensor import wrap
 from ..errors import UnsupportedError, ValueArgumentError
-from ..operators.batching import Batched, BatchInfo, Dims
-from ..operators.declare import Declaration
-from ..operators.derivatives import NotDifferentiable
+from ..operators.declare.batching import Batched, BatchInfo, Dims
+from ..operators.declare.declaration import Declaration
+from ..operators.declare.derivatives import NotDifferentiable
 from ..registry.function import make_function
 from ..registry.library import Library
 from ..registry.operator import Operator, fallthrough, operators
 from ..registry.values import TensorSpec
-from .host import Promise, host_call
+from .host import ResultSpecs, make_host_call
 
 LIBRARY = Library("debug", "FRAGMENT")
 EFFECTS = frozenset({"callback"})
-METHODS = (None, "sequential", "expand_dims", "broadcast_all")
+VMAP_METHODS = (None, "sequential", "expand_dims", "broadcast_all")
 OPAQUE = NotDifferentiable(
     "it calls a Python function; keep gradients out with td.stop_gradient, or make an operator of the function with "
     "td.custom_op and register_autograd"
@@ -46,8 +46,8 @@ def define(schema: str, kernel: Any, **fields: Any) -> Any:
 
 
 # -- for an effect -----------------------------------------------------------------------------------------------------
-def without_gradients(name: str) -> None:
-    """Let gradients pass an operator by: it gets the values alone, and gives nothing."""
+def ignore_gradients(name: str) -> None:
+    """Make an operator transparent to autograd: it runs on the values alone, without recording."""
     LIBRARY.impl(name, fallthrough, "Autograd")
     LIBRARY.impl(name, _below_levels, "Level", boxed=True)
 
@@ -57,61 +57,61 @@ def _below_levels(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict
     return level.run(level, op, args, kwargs) if level.run is not None else below_autograd(op, args, kwargs)
 
 
-def examples(dims: Any, values: tuple[Any, ...], size: int) -> list[tuple[Any, ...]]:
-    """Values as each of the examples of a batch has them."""
+def split_examples(dims: Any, values: tuple[Any, ...], size: int) -> list[tuple[Any, ...]]:
+    """Split a batch of values into examples."""
     return [
         tuple([value if dim is None else value[number] for value, dim in zip(values, dims)])
         for number in range(size)
     ]
 
 
-def _each(info: BatchInfo, in_dims: Dims, call: Any, values: tuple[Any, ...]) -> Batched:
-    for example in examples(in_dims[1], values, info.batch_size):
+def _batch_effect(info: BatchInfo, in_dims: Dims, call: Any, values: tuple[Any, ...]) -> Batched:
+    for example in split_examples(in_dims[1], values, info.batch_size):
         info.call(call, example)
     return None, None
 
 
-def _call(call: Any, values: tuple[Any, ...]) -> None:
+def _call_kernel(call: Any, values: tuple[Any, ...]) -> None:
     call(values)
 
 
-run = define(
+run_callback = define(
     "callback(Any call, Tensor[] values) -> ()",
-    _call,
+    _call_kernel,
     doc="Calls a Python function for its effect.",
-    meta=lambda call, values: None,
+    shape_rule=lambda call, values: None,
     derivative=OPAQUE,
-    batching=_each,
+    batching=_batch_effect,
     effects=EFFECTS,
 )
-without_gradients("callback")
+ignore_gradients("callback")
 
 
 def call_later(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """What :func:`tandem.debug.callback` does."""
-    run(*host_call(fn, args, kwargs, "debug.callback"))
+    """Implementation of :func:`tandem.debug.callback`."""
+    run_callback(*make_host_call(fn, args, kwargs, "debug.callback"))
 
 
 # -- for a result ------------------------------------------------------------------------------------------------------
-def _promised(
-    call: Any, values: Any, *, promise: Promise, method: str | None, batch: Any
+def _result_specs(
+    call: Any, values: Any, *, promise: ResultSpecs, method: str | None, batch: Any
 ) -> tuple[TensorSpec, ...]:
     return tuple(TensorSpec((*batch, *spec.shape), spec.dtype) for spec in promise.specs)
 
 
-def _result(
-    call: Any, values: tuple[Any, ...], *, promise: Promise, method: str | None, batch: tuple[int, ...]
+def _result_kernel(
+    call: Any, values: tuple[Any, ...], *, promise: ResultSpecs, method: str | None, batch: tuple[int, ...]
 ) -> Any:
     return promise.checked(call.name, call(values), batch)
 
 
-def _mapped(
+def _batch_result(
     info: BatchInfo,
     in_dims: Dims,
     call: Any,
     values: tuple[Any, ...],
     *,
-    promise: Promise,
+    promise: ResultSpecs,
     method: str | None,
     batch: tuple[int, ...],
 ) -> Batched:
@@ -120,10 +120,10 @@ def _mapped(
     if method is None:
         raise UnsupportedError(
             f"{promise.what}: {call.name} is met by values of {info.name}, and vmap_method does not say how it is run "
-            f"for several examples: {', '.join(map(repr, METHODS[1:]))}"
+            f"for several examples: {', '.join(map(repr, VMAP_METHODS[1:]))}"
         )
     if method == "sequential":
-        rows = [info.call(call, one, batch=batch, **options) for one in examples(dims, values, size)]
+        rows = [info.call(call, one, batch=batch, **options) for one in split_examples(dims, values, size)]
         if not rows:
             return tuple([_empty(spec, (0, *batch)) for spec in promise.specs]), 0
         return tuple([by_name("stack")(list(column), 0) for column in zip(*rows)]), 0
@@ -145,23 +145,23 @@ def _empty(spec: TensorSpec, batch: tuple[int, ...]) -> Any:
     return wrap(np.zeros((*batch, *spec.shape), spec.dtype.np))
 
 
-_REST = "(Any call, Tensor[] values, *, Any promise, Any method=None, int[] batch=[]) -> Tensor[]"
-FOR_RESULT = {
+_SIGNATURE = "(Any call, Tensor[] values, *, Any promise, Any method=None, int[] batch=[]) -> Tensor[]"
+RESULT_CALLBACKS = {
     "pure_callback": define(
-        f"pure_callback{_REST}",
-        _result,
+        f"pure_callback{_SIGNATURE}",
+        _result_kernel,
         doc="The result of a Python function without effects.",
-        meta=_promised,
+        shape_rule=_result_specs,
         derivative=OPAQUE,
-        batching=_mapped,
+        batching=_batch_result,
     ),
     "io_callback": define(
-        f"io_callback{_REST}",
-        _result,
+        f"io_callback{_SIGNATURE}",
+        _result_kernel,
         doc="The result of a Python function with effects.",
-        meta=_promised,
+        shape_rule=_result_specs,
         derivative=OPAQUE,
-        batching=_mapped,
+        batching=_batch_result,
         effects=EFFECTS,
     ),
 }
@@ -170,13 +170,13 @@ FOR_RESULT = {
 def call_for_result(
     what: str, fn: Any, result_spec: Any, args: tuple[Any, ...], kwargs: dict[str, Any], method: Any
 ) -> Any:
-    """What :func:`tandem.pure_callback` and :func:`tandem.io_callback` do."""
-    if method not in METHODS:
+    """Implementation of :func:`tandem.pure_callback` and :func:`tandem.io_callback`."""
+    if method not in VMAP_METHODS:
         raise ValueArgumentError(
-            f"{what}: vmap_method is one of {', '.join(map(repr, METHODS))}, not {method!r}"
+            f"{what}: vmap_method is one of {', '.join(map(repr, VMAP_METHODS))}, not {method!r}"
         )
     if what == "io_callback" and stack.masked:
         raise UnsupportedError(f"a {stack.masked} whose condition differs from example to example {ALL_RUN}")
-    promise = Promise(what, result_spec)
-    call, values = host_call(fn, args, kwargs, what)
-    return promise.treedef.unflatten(FOR_RESULT[what](call, values, promise=promise, method=method))
+    promise = ResultSpecs(what, result_spec)
+    call, values = make_host_call(fn, args, kwargs, what)
+    return promise.treedef.unflatten(RESULT_CALLBACKS[what](call, values, promise=promise, method=method))

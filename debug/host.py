@@ -1,4 +1,4 @@
-"""Python functions that the program calls when its values are known: what they get, and what they must give."""
+"""Python functions as callbacks: binding of their arguments, and checks of their results."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 
 from .. import pytree
-from ..eager.construct import asarray
-from ..eager.tensor import Tensor
+from ..eager.tensor.construct import asarray
+from ..eager.tensor.tensor import Tensor
 from ..errors import ArgumentError, DTypeError, ShapeError, TandemError
+from ..registry.dispatch.state import set_keys
 from ..registry.dtypes import as_dtype
-from ..registry.state import set_keys
-from ..registry.values import SCALARS, TensorBase, TensorSpec, describe, number_stand_ins
+from ..registry.values import SCALARS, TensorBase, TensorSpec, describe, traced_number_types
 
 
 def is_value(leaf: Any) -> bool:
     """Whether a leaf of the arguments is known only when the program runs."""
-    return isinstance(leaf, TensorBase) or type(leaf) in number_stand_ins
+    return isinstance(leaf, TensorBase) or type(leaf) in traced_number_types
 
 
 class HostCall:
-    """A Python function and all of its arguments but the values, which come at each call.
+    """A Python function with its static arguments; the values are passed at each call.
 
     Attributes:
         name: the function, for messages.
@@ -38,7 +38,7 @@ class HostCall:
         """Call the function, in the default state of the dispatcher."""
         leaves = list(self._fixed)
         for place, value in zip(self._places, values):
-            leaves[place] = as_array(value)
+            leaves[place] = to_host_array(value)
         args, kwargs = self._treedef.unflatten(leaves)
         before = set_keys(0, 0)
         try:
@@ -47,32 +47,32 @@ class HostCall:
             set_keys(*before)
 
 
-def host_call(
+def make_host_call(
     fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], what: str
 ) -> tuple[HostCall, list[Any]]:
-    """A call of a Python function, and the values that it waits for."""
+    """Make a call of a Python function; returns it and the values to pass."""
     if not callable(fn):
         raise ArgumentError(f"{what} takes a function, not {describe(fn)}")
     leaves, treedef = pytree.flatten((args, kwargs))
     return HostCall(fn, leaves, treedef), [leaf for leaf in leaves if is_value(leaf)]
 
 
-def as_array(value: Any) -> Any:
-    """What a Python function gets for a value: an ndarray of its own, or a number."""
+def to_host_array(value: Any) -> Any:
+    """Convert a value to what a Python function receives: a new ndarray, or a number."""
     return np.array(value.detach()._host("a Python function")) if isinstance(value, Tensor) else value
 
 
 # -- results -----------------------------------------------------------------------------------------------------------
 def is_spec(item: Any) -> bool:
-    """Whether something says a shape and a dtype, so that it is a leaf of ``result_spec``."""
+    """Whether an object has a shape and a dtype, so that it is a leaf of ``result_spec``."""
     return isinstance(item, TensorSpec) or (hasattr(item, "shape") and hasattr(item, "dtype"))
 
 
-def specs_of(result_spec: Any, what: str) -> tuple[tuple[TensorSpec, ...], pytree.TreeDef]:
-    """The specs of the results, and their containers.
+def parse_result_specs(result_spec: Any, what: str) -> tuple[tuple[TensorSpec, ...], pytree.TreeDef]:
+    """Flatten ``result_spec`` to specs and a treedef.
 
     Raises:
-        ArgumentError: a leaf says no shape and dtype.
+        ArgumentError: a leaf has no shape and dtype.
     """
     leaves, treedef = pytree.flatten(result_spec, is_spec)
     specs = []
@@ -86,8 +86,8 @@ def specs_of(result_spec: Any, what: str) -> tuple[tuple[TensorSpec, ...], pytre
     return tuple(specs), treedef
 
 
-class Promise:
-    """What a Python function gives, to be checked when it has run.
+class ResultSpecs:
+    """The declared results of a Python function, which are checked when it has run.
 
     Attributes:
         specs: shapes and dtypes of the results.
@@ -96,10 +96,10 @@ class Promise:
 
     def __init__(self, what: str, result_spec: Any):
         self.what = what
-        self.specs, self.treedef = specs_of(result_spec, what)
+        self.specs, self.treedef = parse_result_specs(result_spec, what)
 
     def checked(self, name: str, found: Any, batch: tuple[int, ...] = ()) -> tuple[Tensor, ...]:
-        """What a function has given, as tensors.
+        """Convert the results of a function to tensors, and check them.
 
         Args:
             name: the function, for messages.
@@ -107,26 +107,28 @@ class Promise:
             batch: axes in front of those that were promised.
 
         Raises:
-            ArgumentError, ShapeError, DTypeError: that is something else than was promised.
+            ArgumentError, ShapeError, DTypeError: the results do not match ``result_spec``.
         """
         where = f"{self.what}: {name} gave"
         leaves = pytree.flatten_up_to(self.treedef, found, where)
         rows = zip(leaves, self.specs, self.treedef.paths())
-        return tuple([_checked(where, leaf, spec, path, batch) for leaf, spec, path in rows])
+        return tuple([_check_leaf(where, leaf, spec, path, batch) for leaf, spec, path in rows])
 
 
-def _checked(where: str, leaf: Any, spec: TensorSpec, path: str, batch: tuple[int, ...]) -> Tensor:
+def _check_leaf(where: str, leaf: Any, spec: TensorSpec, path: str, batch: tuple[int, ...]) -> Tensor:
     shape, at = (*batch, *spec.shape), f" at {path}" if path else ""
     try:
-        found = asarray(leaf, spec.dtype if type(leaf) in SCALARS else None)
+        result = asarray(leaf, spec.dtype if type(leaf) in SCALARS else None)
     except TandemError as fault:
-        raise ArgumentError(f"{where} {describe(leaf)}{at}, which makes no tensor: {fault}") from None
+        raise ArgumentError(
+            f"{where} {describe(leaf)}{at}, which cannot be converted to a tensor: {fault}"
+        ) from None
     wanted = TensorSpec(shape, spec.dtype)
-    if found.shape != shape:
-        raise ShapeError(f"{where} {describe(found)}{at}, and result_spec promises {wanted}")
-    if found.dtype is not spec.dtype:
+    if result.shape != shape:
+        raise ShapeError(f"{where} {describe(result)}{at}, and result_spec promises {wanted}")
+    if result.dtype is not spec.dtype:
         raise DTypeError(
-            f"{where} {describe(found)}{at}, and result_spec promises {wanted}; convert it in the function, or "
+            f"{where} {describe(result)}{at}, and result_spec promises {wanted}; convert it in the function, or "
             "promise another dtype"
         )
-    return asarray(np.array(found.detach().numpy()))
+    return asarray(np.array(result.detach().numpy()))

@@ -1,4 +1,4 @@
-"""The mode that looks at what every operator gives, and stops at the first NaN."""
+"""The dispatch mode that raises at the first NaN that an operator returns."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..eager.dispatch_mode import DispatchMode
-from ..eager.results import flat
-from ..eager.tensor import Tensor
+from ..eager.layers.dispatch_mode import DispatchMode
+from ..eager.tensor.results import flat
+from ..eager.tensor.tensor import Tensor
 from ..errors import NanError
 from ..registry.operator import Operator
 from ..registry.source import source_line
@@ -18,7 +18,7 @@ Args = tuple[Any, ...]
 
 
 class NanMode(DispatchMode):
-    """Raises where an operator gives a NaN: below autograd, so that backward passes and composites are seen.
+    """Raises when an operator returns a NaN; it is below autograd, so that it covers backward passes and composites.
 
     Args:
         inf: whether infinities count too.
@@ -31,12 +31,12 @@ class NanMode(DispatchMode):
         self._inf = inf
 
     def __tandem_dispatch__(self, op: Operator, types: Any, args: Args, kwargs: dict[str, Any]) -> Any:
-        """Run an operator, and look at its results."""
-        given = [(name, value, self._fault(value)) for name, value in _named(op, args, kwargs)]
+        """Run an operator and check its results."""
+        given = [(name, value, self._fault(value)) for name, value in _name_arguments(op, args, kwargs)]
         out = op(*args, **kwargs)
         fault = next(filter(None, map(self._fault, flat(out))), "")
         if fault and getattr(op.decl, "kind", "") != "creation":  # full(nan) is what was asked for
-            raise NanError(_message(op, fault, given))
+            raise NanError(_format_message(op, fault, given))
         return out
 
     def _fault(self, value: Any) -> str:
@@ -52,31 +52,31 @@ class NanMode(DispatchMode):
         return "an infinity" if self._inf and np.isinf(array).any() else ""
 
 
-def _named(op: Operator, args: Args, kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
-    """The tensors of a call, and the numbers that stand for some, by the names of the schema."""
+def _name_arguments(op: Operator, args: Args, kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
+    """The tensors of a call, and numbers passed for tensors, with their names in the schema."""
     names = [argument.name for argument in op.schema.positional if argument.type.core == "Tensor"]
     places = [place for place, a in enumerate(op.schema.positional) if a.type.core == "Tensor"]
     pairs = [*zip(names, [args[place] for place in places]), *kwargs.items()]
-    found = []
+    result = []
     for name, value in pairs:
         if isinstance(value, tuple):
-            found += [
+            result += [
                 (f"{name}[{place}]", item) for place, item in enumerate(value) if isinstance(item, Tensor)
             ]
         elif isinstance(value, Tensor) or (name in names and value is not None):
-            found.append((name, value))
-    return found
+            result.append((name, value))
+    return result
 
 
-def _message(op: Operator, fault: str, given: list[tuple[str, Any, str]]) -> str:
+def _format_message(op: Operator, fault: str, given: list[tuple[str, Any, str]]) -> str:
     lines = [f"{op.name} gave {fault} at {source_line() or 'an unknown line'}"]
     for name, value, before in given:
-        lines.append(f"  {name}: {describe(value)}, {f'has {before}' if before else _range(value)}")
+        lines.append(f"  {name}: {describe(value)}, {f'has {before}' if before else _describe_range(value)}")
     return "\n".join(lines)
 
 
-def _range(value: Any) -> str:
-    """Which values a tensor without NaN has, in words."""
+def _describe_range(value: Any) -> str:
+    """Describe the range of a tensor without NaN."""
     if not isinstance(value, Tensor) or not value.dtype.is_floating or not value._array.size:
         return "without NaN"
     return f"without NaN, from {value._array.min()} to {value._array.max()}"

@@ -1,4 +1,4 @@
-"""Printing values of programs when they are known."""
+"""``debug.print``: print values when they are known."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import numpy as np
 
 from .. import pytree
 from ..errors import ArgumentError, ValueArgumentError
-from .callbacks import run
-from .host import host_call
+from .callbacks import run_callback
+from .host import make_host_call
 
 
-class _Check(string.Formatter):
-    """Goes through a format without values: every place has one, and every value its place."""
+class _FormatChecker(string.Formatter):
+    """Checks a format string without values: each field has a value, and each value has a field."""
 
     def check_unused_args(self, used: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         unused = [str(place) for place in range(len(args)) if place not in used]
@@ -40,7 +40,7 @@ class _Check(string.Formatter):
         return value
 
     def check(self, what: str, fmt: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        """Raise if a format does not fit the values.
+        """Raise ArgumentError if a format does not match the values.
 
         Raises:
             ArgumentError: it does not.
@@ -55,27 +55,29 @@ class _Check(string.Formatter):
             raise ArgumentError(f"{what}: {fmt!r}: {fault}") from None
 
 
-check_format = _Check().check
+check_format = _FormatChecker().check
 
 
-def filled(fmt: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-    """The text of a format with values in it; arrays without axes are numbers."""
-    return fmt.format(*map(_shown, args), **{name: _shown(value) for name, value in kwargs.items()})
+def format_values(fmt: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """Format values; arrays of shape () are formatted as numbers."""
+    return fmt.format(
+        *map(_to_printable, args), **{name: _to_printable(value) for name, value in kwargs.items()}
+    )
 
 
-def _shown(value: Any) -> Any:
+def _to_printable(value: Any) -> Any:
     return pytree.tree_map(lambda leaf: leaf[()] if isinstance(leaf, np.ndarray) else leaf, value)
 
 
-def _write(options: Any, fmt: str, /, *args: Any, **kwargs: Any) -> None:
+def _write_line(options: Any, fmt: str, /, *args: Any, **kwargs: Any) -> None:
     with np.printoptions(**options):
-        builtins.print(filled(fmt, args, kwargs))
+        builtins.print(format_values(fmt, args, kwargs))
     sys.stdout.flush()
 
 
 def print_later(fmt: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """What :func:`tandem.debug.print` does."""
+    """Implementation of :func:`tandem.debug.print`."""
     check_format("debug.print", fmt, args, kwargs)
-    # NumPy's way of printing is that of the place where the program says print, not of where it runs
-    write = functools.partial(_write, np.get_printoptions())
-    run(*host_call(write, (fmt, *args), kwargs, "debug.print"))
+    # use the NumPy print options of the call of print, not those of the run
+    write = functools.partial(_write_line, np.get_printoptions())
+    run_callback(*make_host_call(write, (fmt, *args), kwargs, "debug.print"))

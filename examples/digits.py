@@ -29,7 +29,7 @@ Arrays = dict[str, Any]
 
 @dataclass
 class State:
-    """What a training step takes and gives: parameters, Adam's two moments, the number of steps so far."""
+    """The state of training: parameters, Adam's two moments, the number of steps so far."""
 
     params: Arrays
     mean: Arrays
@@ -117,7 +117,7 @@ def numpy_adam(state: State, grads: Arrays) -> State:
 
 @dataclass
 class Way:
-    """One way to train: how arrays are made and read, the step, and the prediction."""
+    """One way to train: functions that create and read arrays, the step, and the prediction."""
 
     name: str
     array: Callable[[Any], Any]
@@ -127,7 +127,7 @@ class Way:
 
 @dataclass
 class Run:
-    """What a training run gives back."""
+    """The result of a training run."""
 
     name: str
     losses: list[float]

@@ -1,4 +1,11 @@
-"""``td.fft``: discrete Fourier transforms, the extension of the array API standard; loaded at first use."""
+"""``td.fft``: discrete Fourier transforms, the extension of the array API standard; loaded at first use.
+
+sums.py: the three primitives c2c, r2c and c2r
+declared.py: declares transforms; normalization, axes and lengths
+single.py: transforms along one axis
+several.py: transforms along several axes
+frequencies.py: fftfreq, fftshift and their variants
+"""
 
 from .frequencies import fftfreq as fftfreq
 from .frequencies import fftshift as fftshift

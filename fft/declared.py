@@ -1,4 +1,4 @@
-"""How the transforms are declared, and what they share."""
+"""Declare transforms; normalization, axes and lengths."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..errors import ShapeError, ValueArgumentError
-from ..operators.casting import astype
-from ..operators.declare import Bad, Draw, Sample
-from ..operators.kinds import composite
-from ..operators.rearrange import moveaxis
-from ..operators.rules import normalize_axis, spec_of
+from ..operators.declare.declaration import ErrorInput, SampleInput, TensorSample
+from ..operators.declare.kinds import composite
+from ..operators.declare.shape_rules import normalize_axis, spec_of
+from ..operators.elementwise.casting import astype
+from ..operators.shape.rearrange import moveaxis
 from ..registry.dtypes import COMPLEX, DType, complex64, complex128, float32, float64
-from .sums import CLOSE, resized
+from .sums import CLOSE, resize_last_axis
 
-TAKEN = (float32, float64, *COMPLEX)
+DTYPES = (float32, float64, *COMPLEX)
 NORMS = ("backward", "ortho", "forward")
 
 _ONE = """{doc}
 
     Args:
         self: a {taken} tensor of at least one axis.
-        n: how many points are transformed: what is too much is cut, what lacks is 0; None: {none}.
+        n: the number of points to transform, truncated or padded with zeros; None: {none}.
         axis: the axis of the points.
-        norm: where the factor goes: ``"backward"`` (to the inverse), ``"forward"``, or ``"ortho"``: its root to both.
+        norm: the transform that is scaled by 1/n: ``"backward"`` (the inverse) or ``"forward"``; ``"ortho"``: both, by
+            1/sqrt(n).
 
     Returns:
         A {given} tensor.
@@ -40,9 +41,10 @@ _MANY = """{doc}
 
     Args:
         self: a {taken} tensor.
-        s: how many points are transformed along each of the axes; None: as many as there are.
+        s: the number of points to transform along each of the axes; None: the sizes of the axes.
         axes: the axes{default}.
-        norm: where the factor goes: ``"backward"`` (to the inverse), ``"forward"``, or ``"ortho"``: its root to both.
+        norm: the transform that is scaled by 1/n: ``"backward"`` (the inverse) or ``"forward"``; ``"ortho"``: both, by
+            1/sqrt(n).
 
     Returns:
         A {given} tensor.
@@ -56,8 +58,8 @@ _MANY = """{doc}
     """
 
 
-def factor(name: str, n: int, norm: str, inverse: bool) -> float:
-    """What the sum of ``n`` points is multiplied with.
+def normalization_factor(name: str, n: int, norm: str, inverse: bool) -> float:
+    """The factor of a transform of ``n`` points.
 
     Raises:
         ValueArgumentError: an unknown norm.
@@ -72,8 +74,8 @@ def factor(name: str, n: int, norm: str, inverse: bool) -> float:
     return 1 / n if (norm == "backward") is inverse else 1.0
 
 
-def along(name: str, x: Any, axis: int, run: Callable[[Any], Any]) -> Any:
-    """What a function of the last axis gives for another one."""
+def apply_along_axis(name: str, x: Any, axis: int, run: Callable[[Any], Any]) -> Any:
+    """Apply a function of the last axis along another axis."""
     at = normalize_axis(name, axis, len(spec_of(x).shape))
     if at == len(spec_of(x).shape) - 1:
         return run(x)
@@ -81,22 +83,22 @@ def along(name: str, x: Any, axis: int, run: Callable[[Any], Any]) -> Any:
 
 
 def as_complex(x: Any) -> Any:
-    """The tensor as complex numbers of its precision."""
+    """The tensor as a complex tensor of the same precision."""
     dtype = spec_of(x).dtype
     return x if dtype.kind == "c" else astype(x, complex128 if dtype is float64 else complex64)
 
 
-def scaled(x: Any, by: float) -> Any:
-    """The product with a number; 1 changes nothing."""
+def scale(x: Any, by: float) -> Any:
+    """The product with a number; for 1 the tensor itself."""
     return x if by == 1.0 else x * by
 
 
-def points(x: Any, n: int | None) -> Any:
-    """The tensor with ``n`` points along its last axis."""
-    return x if n is None or n < 1 else resized(x, n)
+def set_length(x: Any, n: int | None) -> Any:
+    """The tensor truncated or zero-padded to ``n`` points along its last axis."""
+    return x if n is None or n < 1 else resize_last_axis(x, n)
 
 
-def one_axis(
+def one_axis_transform(
     name: str, doc: str, example: str, *, given: str, real: bool = False, none: str = "as many as there are"
 ) -> Callable[[Callable[..., Any]], Any]:
     """Declare a transform along one axis."""
@@ -107,25 +109,25 @@ def one_axis(
         reference=f"numpy.fft.{name}",
         samples=_one_samples,
         errors=lambda: [
-            Bad((Draw((3,)), 0), ValueError, "at least one point"),
-            Bad((Draw((3,)), 3, 1), IndexError, "out of bounds"),
-            Bad((Draw((3,)), 3, 0, "none"), ValueError, "norm"),
+            ErrorInput((TensorSample((3,)), 0), ValueError, "at least one point"),
+            ErrorInput((TensorSample((3,)), 3, 1), IndexError, "out of bounds"),
+            ErrorInput((TensorSample((3,)), 3, 0, "none"), ValueError, "norm"),
         ],
-        dtypes=TAKEN[:2] if real else TAKEN,
+        dtypes=DTYPES[:2] if real else DTYPES,
         tolerance=CLOSE,
         method=False,
     )
 
 
-def _one_samples(dtype: DType) -> Iterable[Sample]:
-    yield Sample((Draw((5,)),))
-    yield Sample((Draw((4,)), 6))
-    yield Sample((Draw((6,)), 3, -1, "ortho"))
-    yield Sample((Draw((4, 3), layout="transposed"), None, 0, "forward"))
-    yield Sample((Draw((2, 3, 4)), 5, 1))
+def _one_samples(dtype: DType) -> Iterable[SampleInput]:
+    yield SampleInput((TensorSample((5,)),))
+    yield SampleInput((TensorSample((4,)), 6))
+    yield SampleInput((TensorSample((6,)), 3, -1, "ortho"))
+    yield SampleInput((TensorSample((4, 3), layout="transposed"), None, 0, "forward"))
+    yield SampleInput((TensorSample((2, 3, 4)), 5, 1))
 
 
-def several_axes(
+def multi_axis_transform(
     name: str, doc: str, example: str, *, given: str, last: bool = False, real: bool = False
 ) -> Callable[[Callable[..., Any]], Any]:
     """Declare a transform along several axes: by default all, or the last two."""
@@ -143,27 +145,27 @@ def several_axes(
         reference=f"numpy.fft.{name}",
         samples=_pair_samples if last else _many_samples,
         errors=lambda: [
-            Bad((Draw((3, 3)), (2,), (0, 1)), ValueError, "as many"),
-            Bad((Draw((3, 3)), (2, 2), (0, 2)), IndexError, "out of bounds"),
-            Bad((Draw((3, 3)), (3, 0), (0, 1)), ValueError, "at least one point"),
+            ErrorInput((TensorSample((3, 3)), (2,), (0, 1)), ValueError, "as many"),
+            ErrorInput((TensorSample((3, 3)), (2, 2), (0, 2)), IndexError, "out of bounds"),
+            ErrorInput((TensorSample((3, 3)), (3, 0), (0, 1)), ValueError, "at least one point"),
         ],
-        dtypes=TAKEN[:2] if real else TAKEN,
+        dtypes=DTYPES[:2] if real else DTYPES,
         tolerance=CLOSE,
         method=False,
     )
 
 
-def _pair_samples(dtype: DType) -> Iterable[Sample]:
-    yield Sample((Draw((3, 4)),))
-    yield Sample((Draw((2, 3, 4)), (4, 2)))
-    yield Sample((Draw((3, 2, 4)), None, (0, 2), "ortho"))
+def _pair_samples(dtype: DType) -> Iterable[SampleInput]:
+    yield SampleInput((TensorSample((3, 4)),))
+    yield SampleInput((TensorSample((2, 3, 4)), (4, 2)))
+    yield SampleInput((TensorSample((3, 2, 4)), None, (0, 2), "ortho"))
 
 
-def _many_samples(dtype: DType) -> Iterable[Sample]:
-    yield Sample((Draw((3, 4)),))
-    yield Sample((Draw((2, 3, 4)), (4, 2), (0, -1)))
-    yield Sample((Draw((3, 2, 4)), None, (2, 1), "forward"))
-    yield Sample((Draw((5,)),))
+def _many_samples(dtype: DType) -> Iterable[SampleInput]:
+    yield SampleInput((TensorSample((3, 4)),))
+    yield SampleInput((TensorSample((2, 3, 4)), (4, 2), (0, -1)))
+    yield SampleInput((TensorSample((3, 2, 4)), None, (2, 1), "forward"))
+    yield SampleInput((TensorSample((5,)),))
 
 
 def axes_and_sizes(name: str, x: Any, s: Any, axes: Any) -> list[tuple[int, int | None]]:
@@ -177,5 +179,5 @@ def axes_and_sizes(name: str, x: Any, s: Any, axes: Any) -> list[tuple[int, int 
         axes = tuple(range(rank) if s is None else range(rank - len(s), rank))
     if s is not None and len(s) != len(axes):
         raise ShapeError(f"{name}: s {tuple(s)} needs as many sizes as there are axes, {tuple(axes)}")
-    found = [normalize_axis(name, axis, rank) for axis in axes]
-    return list(zip(found, s if s is not None else [None] * len(found)))
+    items = [normalize_axis(name, axis, rank) for axis in axes]
+    return list(zip(items, s if s is not None else [None] * len(items)))

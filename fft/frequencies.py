@@ -1,30 +1,30 @@
-"""The frequencies of a transform, and the order that they are shown in."""
+"""The frequencies of a transform, and shifts of their order."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..errors import ValueArgumentError
-from ..operators.comparison import lt
-from ..operators.creation import arange
-from ..operators.declare import Bad, Draw, Sample
-from ..operators.kinds import composite
-from ..operators.repeating import roll
-from ..operators.rules import normalize_axis, spec_of
-from ..operators.selection import where
+from ..operators.creation.creation import arange
+from ..operators.declare.declaration import ErrorInput, SampleInput, TensorSample
+from ..operators.declare.kinds import composite
+from ..operators.declare.shape_rules import normalize_axis, spec_of
+from ..operators.elementwise.comparison import lt
+from ..operators.elementwise.selection import where
+from ..operators.shape.repeating import roll
 from ..registry.dtypes import ALL, DEFAULT_FLOAT, DType
 
 
-def _shift_samples(dtype: DType) -> list[Sample]:
+def _shift_samples(dtype: DType) -> list[SampleInput]:
     return [
-        Sample((Draw((5,)),)),
-        Sample((Draw((3, 4)),)),
-        Sample((Draw((3, 4)), 0)),
-        Sample((Draw((2, 3, 4)), (0, -1))),
+        SampleInput((TensorSample((5,)),)),
+        SampleInput((TensorSample((3, 4)),)),
+        SampleInput((TensorSample((3, 4)), 0)),
+        SampleInput((TensorSample((2, 3, 4)), (0, -1))),
     ]
 
 
-def _moved(name: str, x: Any, axes: Any, back: bool) -> Any:
+def _shift(name: str, x: Any, axes: Any, back: bool) -> Any:
     shape = spec_of(x).shape
     chosen = range(len(shape)) if axes is None else [normalize_axis(name, axis, len(shape)) for axis in axes]
     return roll(x, tuple(-(shape[a] // 2) if back else shape[a] // 2 for a in chosen), tuple(chosen))
@@ -36,7 +36,7 @@ def _moved(name: str, x: Any, axes: Any, back: bool) -> Any:
 
     Args:
         self: any tensor.
-        axes: the axes that are moved; None: all.
+        axes: the axes to shift; None: all.
 
     Returns:
         A new tensor.
@@ -49,12 +49,12 @@ def _moved(name: str, x: Any, axes: Any, back: bool) -> Any:
     """,
     reference="numpy.fft.fftshift",
     samples=_shift_samples,
-    errors=lambda: [Bad((Draw((3,)), 1), IndexError, "out of bounds")],
+    errors=lambda: [ErrorInput((TensorSample((3,)), 1), IndexError, "out of bounds")],
     dtypes=ALL,
     method=False,
 )
 def fftshift(self: Any, axes: Any) -> Any:
-    return _moved("fftshift", self, axes, False)
+    return _shift("fftshift", self, axes, False)
 
 
 @composite(
@@ -63,7 +63,7 @@ def fftshift(self: Any, axes: Any) -> Any:
 
     Args:
         self: any tensor.
-        axes: the axes that are moved; None: all.
+        axes: the axes to shift; None: all.
 
     Returns:
         A new tensor.
@@ -76,27 +76,27 @@ def fftshift(self: Any, axes: Any) -> Any:
     """,
     reference="numpy.fft.ifftshift",
     samples=_shift_samples,
-    errors=lambda: [Bad((Draw((3,)), 1), IndexError, "out of bounds")],
+    errors=lambda: [ErrorInput((TensorSample((3,)), 1), IndexError, "out of bounds")],
     dtypes=ALL,
     method=False,
 )
 def ifftshift(self: Any, axes: Any) -> Any:
-    return _moved("ifftshift", self, axes, True)
+    return _shift("ifftshift", self, axes, True)
 
 
-def _check(name: str, n: int) -> None:
+def _check_length(name: str, n: int) -> None:
     if type(n) is not int or n < 1:
-        raise ValueArgumentError(f"{name}: n is a positive number of points, not {n!r}")
+        raise ValueArgumentError(f"{name}: n must be a positive int, the number of points, not {n!r}")
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: DType = DEFAULT_FLOAT, device: str = "cpu") -> Any:
     """The frequencies of the elements of a transform.
 
     Args:
-        n: how many points were transformed.
+        n: the number of points that were transformed.
         d: the distance between points.
         dtype: the dtype of the result.
-        device: where it is made.
+        device: the device of the result.
 
     Returns:
         A tensor of shape ``(n,)``: 0 and the positive frequencies, then the negative ones.
@@ -108,7 +108,7 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: DType = DEFAULT_FLOAT, device: 
     >>> td.fft.fftfreq(4).tolist()
     [0.0, 0.25, -0.5, -0.25]
     """
-    _check("fftfreq", n)
+    _check_length("fftfreq", n)
     at = arange(n, dtype=dtype, device=device)
     return where(lt(at, (n + 1) // 2), at, at - n) / (n * d)
 
@@ -117,10 +117,10 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DType = DEFAULT_FLOAT, device:
     """The frequencies of the elements of a transform of real numbers.
 
     Args:
-        n: how many points were transformed.
+        n: the number of points that were transformed.
         d: the distance between points.
         dtype: the dtype of the result.
-        device: where it is made.
+        device: the device of the result.
 
     Returns:
         A tensor of shape ``(n // 2 + 1,)``.
@@ -132,5 +132,5 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DType = DEFAULT_FLOAT, device:
     >>> td.fft.rfftfreq(4).tolist()
     [0.0, 0.25, 0.5]
     """
-    _check("rfftfreq", n)
+    _check_length("rfftfreq", n)
     return arange(n // 2 + 1, dtype=dtype, device=device) / (n * d)

@@ -1,29 +1,38 @@
-"""Transforms along several axes: one after the other."""
+"""Transforms along several axes, composed of transforms along one axis."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .declared import axes_and_sizes, several_axes
+from ..errors import ShapeError
+from ..operators.declare.shape_rules import spec_of
+from .declared import axes_and_sizes, multi_axis_transform
 from .single import fft, ifft, irfft, rfft
 
 
-def _each(name: str, one: Any, x: Any, s: Any, axes: Any, norm: str) -> Any:
+def _transform_each(name: str, one: Any, x: Any, s: Any, axes: Any, norm: str) -> Any:
     for axis, n in axes_and_sizes(name, x, s, axes):
         x = one(x, n, axis, norm)
     return x
 
 
-def _real_last(name: str, x: Any, s: Any, axes: Any, norm: str) -> Any:
-    *others, (axis, n) = axes_and_sizes(name, x, s, axes)
+def _split_last_axis(name: str, x: Any, s: Any, axes: Any) -> tuple[list[Any], tuple[int, int | None]]:
+    result = axes_and_sizes(name, x, s, axes)
+    if not result:
+        raise ShapeError(f"{name}: needs at least one axis to transform along, of {spec_of(x)}")
+    return result[:-1], result[-1]
+
+
+def _rfft_axes(name: str, x: Any, s: Any, axes: Any, norm: str) -> Any:
+    others, (axis, n) = _split_last_axis(name, x, s, axes)
     x = rfft(x, n, axis, norm)
     for at, size in others:
         x = fft(x, size, at, norm)
     return x
 
 
-def _back_to_real(name: str, x: Any, s: Any, axes: Any, norm: str) -> Any:
-    *others, (axis, n) = axes_and_sizes(name, x, s, axes)
+def _irfft_axes(name: str, x: Any, s: Any, axes: Any, norm: str) -> Any:
+    others, (axis, n) = _split_last_axis(name, x, s, axes)
     for at, size in others:
         x = ifft(x, size, at, norm)
     return irfft(x, n, axis, norm)
@@ -35,19 +44,21 @@ _HALF = "td.fft.{}(td.ones((2, 2))).real().tolist()\n    [[4.0, 0.0], [0.0, 0.0]
 _BACK = "td.fft.{}(td.ones((2, 2))).tolist()\n    [[1.0, 0.0], [0.0, 0.0]]"
 
 
-@several_axes("fftn", "The discrete Fourier transform along axes.", _UNIT.format("fftn"), given="complex")
+@multi_axis_transform(
+    "fftn", "The discrete Fourier transform along axes.", _UNIT.format("fftn"), given="complex"
+)
 def fftn(self: Any, s: Any, axes: Any, norm: str) -> Any:
-    return _each("fftn", fft, self, s, axes, norm)
+    return _transform_each("fftn", fft, self, s, axes, norm)
 
 
-@several_axes(
+@multi_axis_transform(
     "ifftn", "The inverse discrete Fourier transform along axes.", _INVERSE.format("ifftn"), given="complex"
 )
 def ifftn(self: Any, s: Any, axes: Any, norm: str) -> Any:
-    return _each("ifftn", ifft, self, s, axes, norm)
+    return _transform_each("ifftn", ifft, self, s, axes, norm)
 
 
-@several_axes(
+@multi_axis_transform(
     "rfftn",
     "The discrete Fourier transform of real numbers along axes; of the last axis the first half.",
     _HALF.format("rfftn"),
@@ -55,27 +66,27 @@ def ifftn(self: Any, s: Any, axes: Any, norm: str) -> Any:
     real=True,
 )
 def rfftn(self: Any, s: Any, axes: Any, norm: str) -> Any:
-    return _real_last("rfftn", self, s, axes, norm)
+    return _rfft_axes("rfftn", self, s, axes, norm)
 
 
-@several_axes(
+@multi_axis_transform(
     "irfftn",
     "The inverse of `rfftn`; along the last axis there are twice the others, 2 * (m - 1), if ``s`` does not say.",
     _BACK.format("irfftn"),
     given="real",
 )
 def irfftn(self: Any, s: Any, axes: Any, norm: str) -> Any:
-    return _back_to_real("irfftn", self, s, axes, norm)
+    return _irfft_axes("irfftn", self, s, axes, norm)
 
 
-@several_axes(
+@multi_axis_transform(
     "fft2", "The discrete Fourier transform along two axes.", _UNIT.format("fft2"), given="complex", last=True
 )
 def fft2(self: Any, s: Any, axes: Any, norm: str) -> Any:
-    return _each("fft2", fft, self, s, axes, norm)
+    return _transform_each("fft2", fft, self, s, axes, norm)
 
 
-@several_axes(
+@multi_axis_transform(
     "ifft2",
     "The inverse discrete Fourier transform along two axes.",
     _INVERSE.format("ifft2"),
@@ -83,10 +94,10 @@ def fft2(self: Any, s: Any, axes: Any, norm: str) -> Any:
     last=True,
 )
 def ifft2(self: Any, s: Any, axes: Any, norm: str) -> Any:
-    return _each("ifft2", ifft, self, s, axes, norm)
+    return _transform_each("ifft2", ifft, self, s, axes, norm)
 
 
-@several_axes(
+@multi_axis_transform(
     "rfft2",
     "The discrete Fourier transform of real numbers along two axes; of the last axis the first half.",
     _HALF.format("rfft2"),
@@ -95,10 +106,10 @@ def ifft2(self: Any, s: Any, axes: Any, norm: str) -> Any:
     real=True,
 )
 def rfft2(self: Any, s: Any, axes: Any, norm: str) -> Any:
-    return _real_last("rfft2", self, s, axes, norm)
+    return _rfft_axes("rfft2", self, s, axes, norm)
 
 
-@several_axes(
+@multi_axis_transform(
     "irfft2",
     "The inverse of `rfft2`; along the last axis there are twice the others, 2 * (m - 1), if ``s`` does not say.",
     _BACK.format("irfft2"),
@@ -106,4 +117,4 @@ def rfft2(self: Any, s: Any, axes: Any, norm: str) -> Any:
     last=True,
 )
 def irfft2(self: Any, s: Any, axes: Any, norm: str) -> Any:
-    return _back_to_real("irfft2", self, s, axes, norm)
+    return _irfft_axes("irfft2", self, s, axes, norm)

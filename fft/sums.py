@@ -1,6 +1,6 @@
-"""The three sums that all transforms are made of, along the last axis and without any factor.
+"""The primitives ``c2c``, ``r2c`` and ``c2r``: unscaled transforms along the last axis, of which all are composed.
 
-They are linear, so a transpose is their derivative. That of the sum over complex numbers is the sum itself.
+They are linear, so their derivatives are transposes; ``c2c`` is its own transpose.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 
 from ..errors import ShapeError
-from ..operators.batching import leading
-from ..operators.comparison import eq
-from ..operators.complex_parts import conj, real
-from ..operators.creation import arange
-from ..operators.declare import Bad, Draw, Sample
-from ..operators.derivatives import Linear
-from ..operators.kinds import library
-from ..operators.pieces import part
-from ..operators.repeating import pad
-from ..operators.rules import compute_dtype, spec_of
-from ..operators.selection import where
+from ..operators.creation.creation import arange
+from ..operators.declare.batching import leading
+from ..operators.declare.declaration import ErrorInput, SampleInput, TensorSample
+from ..operators.declare.derivatives import Linear
+from ..operators.declare.kinds import array_op
+from ..operators.declare.shape_rules import compute_dtype, spec_of
+from ..operators.elementwise.comparison import eq
+from ..operators.elementwise.complex_parts import conj, real
+from ..operators.elementwise.selection import where
+from ..operators.shape.repeating import pad
+from ..operators.shape.splitting import slice_axis
 from ..registry.dtypes import COMPLEX, DType, complex64, complex128, float32, float64
 from ..registry.values import TensorSpec
 
@@ -28,15 +28,15 @@ FLOATING = (float32, float64)
 CLOSE = {"float32": 2e-5, "complex64": 2e-5, "float64": 1e-12, "complex128": 1e-12}
 
 
-def resized(x: Any, size: int) -> Any:
-    """A tensor with its last axis cut, or filled up with zeros."""
+def resize_last_axis(x: Any, size: int) -> Any:
+    """A tensor with its last axis truncated, or padded with zeros."""
     *lead, own = x.shape
     if own >= size:
-        return x if own == size else part(x, len(lead), 0, size)
+        return x if own == size else slice_axis(x, len(lead), 0, size)
     return pad(x, (*((0, 0) for _ in lead), (0, size - own)))
 
 
-def _checked(name: str, x: Any, dtypes: tuple[DType, ...]) -> TensorSpec:
+def _check_points(name: str, x: Any, dtypes: tuple[DType, ...]) -> TensorSpec:
     spec = spec_of(x)
     compute_dtype(name, "same", dtypes, (spec,))
     if not spec.shape or spec.shape[-1] < 1:
@@ -44,9 +44,10 @@ def _checked(name: str, x: Any, dtypes: tuple[DType, ...]) -> TensorSpec:
     return spec
 
 
-def _samples(*rest: Any) -> list[Sample]:
+def _samples(*rest: Any) -> list[SampleInput]:
     return [
-        Sample((Draw((*lead, n)), *rest)) for lead, n in (((), 1), ((), 5), ((2,), 4), ((2, 3), 6), ((0,), 3))
+        SampleInput((TensorSample((*lead, n)), *rest))
+        for lead, n in (((), 1), ((), 5), ((2,), 4), ((2, 3), 6), ((0,), 3))
     ]
 
 
@@ -55,19 +56,19 @@ def _c2c_kernel(xp: Any, self: Any, inverse: bool) -> Any:
     return xp.fft.ifft(self, norm="forward") if inverse else xp.fft.fft(self)
 
 
-c2c: Any = library(
+c2c: Any = array_op(
     "fourier",
     "fft_c2c(Tensor self, bool inverse=False) -> Tensor",
-    lambda self, inverse=False: _checked("fft_c2c", self, COMPLEX),
+    lambda self, inverse=False: _check_points("fft_c2c", self, COMPLEX),
     _c2c_kernel,
-    doc="""Sums of complex numbers times powers of a root of unity, along the last axis.
+    doc="""The discrete Fourier transform of complex numbers along the last axis, without a factor.
 
     Args:
         self: a complex tensor of at least one axis.
-        inverse: whether the powers are those of the conjugated root.
+        inverse: whether to compute the inverse transform.
 
     Returns:
-        A tensor of the same shape and dtype; there is no factor.
+        A tensor of the same shape and dtype.
 
     >>> td.ops.td.fft_c2c(td.asarray([1 + 0j, 0j])).tolist()
     [(1+0j), (1+0j)]
@@ -78,8 +79,8 @@ c2c: Any = library(
     batching=leading,
     samples=lambda dtype: [*_samples(), *_samples(True)],
     errors=lambda: [
-        Bad((Draw((3,), dtype=float32),), TypeError, "does not take float32"),
-        Bad((Draw((2, 0), dtype=complex64),), ValueError, "at least one point"),
+        ErrorInput((TensorSample((3,), dtype=float32),), TypeError, "does not take float32"),
+        ErrorInput((TensorSample((2, 0), dtype=complex64),), ValueError, "at least one point"),
     ],
     tolerance=CLOSE,
     method=False,
@@ -90,76 +91,74 @@ def _reference_c2c(x: Any, inverse: bool) -> Any:
     return np.fft.ifft(x) * x.shape[-1] if inverse else np.fft.fft(x)
 
 
-# -- real to half of the complex numbers -------------------------------------------------------------------------------
-def _r2c_meta(self: Any) -> TensorSpec:
-    spec = _checked("fft_r2c", self, FLOATING)
+# -- real to complex ---------------------------------------------------------------------------------------------------
+def _r2c_shape_rule(self: Any) -> TensorSpec:
+    spec = _check_points("fft_r2c", self, FLOATING)
     dtype = complex128 if spec.dtype is float64 else complex64
     return TensorSpec((*spec.shape[:-1], spec.shape[-1] // 2 + 1), dtype, spec.device)
 
 
-r2c: Any = library(
+r2c: Any = array_op(
     "fourier",
     "fft_r2c(Tensor self) -> Tensor",
-    _r2c_meta,
+    _r2c_shape_rule,
     lambda xp, self: xp.fft.rfft(self),
-    doc="""The first half of the sums for real numbers; the other half are their conjugates.
+    doc="""The first half of the transform of real numbers, without a factor; the other half are its conjugates.
 
     Args:
         self: a real tensor of at least one axis.
 
     Returns:
-        A complex tensor; the last axis, of length N, becomes one of length N // 2 + 1. There is no factor.
+        A complex tensor; the last axis, of length N, becomes one of length N // 2 + 1.
 
     >>> td.ops.td.fft_r2c(td.asarray([1.0, 0.0])).tolist()
     [(1+0j), (1+0j)]
     """,
     reference="numpy.fft.rfft",
     dtypes=FLOATING,
-    derivative=Linear({"self": lambda g, self_spec: real(c2c(resized(g, self_spec.shape[-1])))}),
+    derivative=Linear({"self": lambda g, self_spec: real(c2c(resize_last_axis(g, self_spec.shape[-1])))}),
     batching=leading,
     samples=lambda dtype: _samples(),
-    errors=lambda: [Bad((Draw((2, 0)),), ValueError, "at least one point")],
+    errors=lambda: [ErrorInput((TensorSample((2, 0)),), ValueError, "at least one point")],
     tolerance=CLOSE,
     method=False,
 )
 
 
-# -- and back ----------------------------------------------------------------------------------------------------------
-def _c2r_meta(self: Any, n: int) -> TensorSpec:
-    spec = _checked("fft_c2r", self, COMPLEX)
+# -- complex to real ---------------------------------------------------------------------------------------------------
+def _c2r_shape_rule(self: Any, n: int) -> TensorSpec:
+    spec = _check_points("fft_c2r", self, COMPLEX)
     if n < 1 or n // 2 + 1 != spec.shape[-1]:
-        raise ShapeError(
-            f"fft_c2r: {n} real numbers follow from {n // 2 + 1} complex ones, not {spec.shape[-1]}"
-        )
+        raise ShapeError(f"fft_c2r: {n} real numbers need {n // 2 + 1} complex numbers, not {spec.shape[-1]}")
     return TensorSpec((*spec.shape[:-1], n), float64 if spec.dtype is complex128 else float32, spec.device)
 
 
-def _weights(n: int, device: str) -> Any:
-    """How often each of the first half of the sums occurs in the whole."""
+def _half_weights(n: int, device: str) -> Any:
+    """The number of times that each element of the first half occurs in the whole transform: 1 or 2."""
     at = arange(n // 2 + 1, device=device)
     return where(eq(at * 2 % n, 0), 1.0, 2.0)
 
 
 def _c2r_transpose(g: Any, n: int) -> Any:
-    return conj(r2c(g)) * _weights(n, g.device)
+    return conj(r2c(g)) * _half_weights(n, g.device)
 
 
-c2r: Any = library(
+c2r: Any = array_op(
     "fourier",
     "fft_c2r(Tensor self, int n) -> Tensor",
-    _c2r_meta,
+    _c2r_shape_rule,
     lambda xp, self, n: xp.fft.irfft(self, n, norm="forward"),
-    doc="""The real numbers that have these sums, times how many they are.
+    doc="""The inverse of ``fft_r2c``, times ``n``.
 
     Args:
-        self: a complex tensor; the last axis has the first half of the sums.
-        n: how many real numbers.
+        self: a complex tensor whose last axis is the first half of a transform.
+        n: the number of real numbers.
 
     Returns:
-        A real tensor with ``n`` as its last size. There is no factor.
+        A real tensor with last size ``n``.
 
     Raises:
-        ShapeError: so many numbers have more or fewer sums.
+        ShapeError: the last size is not ``n // 2 + 1``.
 
     >>> td.ops.td.fft_c2r(td.asarray([1 + 0j, 1 + 0j]), 2).tolist()
     [2.0, 0.0]
@@ -169,10 +168,10 @@ c2r: Any = library(
     derivative=Linear({"self": _c2r_transpose}),
     batching=leading,
     samples=lambda dtype: [
-        Sample((Draw((*lead, n // 2 + 1)), n))
+        SampleInput((TensorSample((*lead, n // 2 + 1)), n))
         for lead, n in (((), 1), ((), 2), ((), 5), ((2,), 4), ((2, 3), 7))
     ],
-    errors=lambda: [Bad((Draw((3,), dtype=complex64), 3), ValueError, "real numbers")],
+    errors=lambda: [ErrorInput((TensorSample((3,), dtype=complex64), 3), ValueError, "real numbers")],
     tolerance=CLOSE,
     method=False,
 )

@@ -1,11 +1,19 @@
-"""``td.linalg``: linear algebra, the extension of the array API standard and NumPy's ``norm``; loaded at first use."""
+"""``td.linalg``: linear algebra, the extension of the array API standard and NumPy's ``norm``; loaded at first use.
 
-from ..operators.contraction import matmul as matmul
-from ..operators.contraction import outer as outer
-from ..operators.contraction import tensordot as tensordot
-from ..operators.contraction import vecdot as vecdot
-from ..operators.products import cross as cross
-from ..operators.rearrange import matrix_transpose as matrix_transpose
+rules.py: declares operators on stacks of matrices; checks, samples, the adjoint
+factorizations.py: Cholesky, QR, SVD and symmetric eigenvalues
+eigen.py: eigenvalues of general matrices
+solving.py: solve, inv, determinants, pinv, matrix_power
+norms.py: vector and matrix norms, matrix_rank
+stacks.py: diagonal and trace with the standard's axes
+"""
+
+from ..operators.contraction.kron import cross as cross
+from ..operators.contraction.matmul import matmul as matmul
+from ..operators.contraction.matmul import outer as outer
+from ..operators.contraction.matmul import tensordot as tensordot
+from ..operators.contraction.matmul import vecdot as vecdot
+from ..operators.shape.rearrange import matrix_transpose as matrix_transpose
 from .eigen import eig as eig
 from .eigen import eigvals as eigvals
 from .factorizations import cholesky as cholesky

@@ -1,6 +1,6 @@
-"""Eigenvalues and eigenvectors of matrices that need not be symmetric.
+"""Eigenvalues and eigenvectors of general matrices.
 
-The vectors have length 1; their phase is LAPACK's choice, so only what does not depend on it has a derivative.
+The vectors have length 1; LAPACK chooses their phase, so only functions that do not depend on it have a derivative.
 
 Sources: Giles, Collected matrix derivative results, 2008; Boeddeker et al., On the computation of complex-valued
 gradients, 2017.
@@ -10,29 +10,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..operators.complex_parts import real
-from ..operators.contraction import matmul
-from ..operators.declare import Draw, Sample
-from ..operators.derivatives import Rule
-from ..operators.diagonals import diagonal
-from ..operators.kinds import composite
-from ..operators.rearrange import expand_dims, matrix_transpose
+from ..operators.contraction.matmul import matmul
+from ..operators.declare.declaration import SampleInput, TensorSample
+from ..operators.declare.derivatives import Rule
+from ..operators.declare.kinds import composite
+from ..operators.elementwise.complex_parts import real
+from ..operators.shape.diagonals import diagonal
+from ..operators.shape.rearrange import expand_dims, matrix_transpose
 from ..registry.dtypes import DType, complex64, complex128, float64
 from ..registry.values import TensorSpec
-from .factorizations import conjugated, on_diagonal, over_gaps
-from .rules import SOLVED, TAKEN, guarded, matrices, references, square_errors, stacked, well_conditioned
+from .factorizations import conjugate, divide_by_gaps, to_diagonal
+from .rules import DTYPES, TOLERANCE, call_lapack, check_matrices, matrix_op, square_errors, well_conditioned
 from .solving import solve
 
 
-def _meta(self: Any) -> tuple[TensorSpec, TensorSpec]:
-    spec = matrices("eig", self, is_square=True)
+def _shape_rule(self: Any) -> tuple[TensorSpec, TensorSpec]:
+    spec = check_matrices("eig", self, is_square=True)
     dtype = complex128 if spec.dtype in (float64, complex128) else complex64
     return TensorSpec(spec.shape[:-1], dtype, spec.device), spec._replace(dtype=dtype)
 
 
 def _kernel(xp: Any, self: Any) -> Any:
-    dtype = xp.result_type(self.dtype, xp.complex64)  # NumPy's results are real where they all happen to be
-    return tuple(one.astype(dtype, copy=False) for one in guarded("eig", lambda: xp.linalg.eig(self)))
+    dtype = xp.result_type(self.dtype, xp.complex64)  # NumPy returns real results if all are real
+    return tuple(one.astype(dtype, copy=False) for one in call_lapack("eig", lambda: xp.linalg.eig(self)))
 
 
 def _vjp(g: Any, self_spec: TensorSpec, out: Any) -> Any:
@@ -41,26 +41,26 @@ def _vjp(g: Any, self_spec: TensorSpec, out: Any) -> Any:
     values, vectors = out
     turned = matrix_transpose(vectors)
     of_vectors = matmul(turned, g[1])
-    kept = matmul(turned, conjugated(vectors)) * expand_dims(diagonal(of_vectors, 0, -2, -1), -2)
-    beside = of_vectors - kept
-    inner = on_diagonal(g[0]) + over_gaps(beside, values, beside)
-    found = solve(turned, matmul(inner, turned))
-    return found if self_spec.dtype.kind == "c" else real(found)
+    projection = matmul(turned, conjugate(vectors)) * expand_dims(diagonal(of_vectors, 0, -2, -1), -2)
+    rest = of_vectors - projection
+    inner = to_diagonal(g[0]) + divide_by_gaps(rest, values, rest)
+    result = solve(turned, matmul(inner, turned))
+    return result if self_spec.dtype.kind == "c" else real(result)
 
 
-def _samples(dtype: DType) -> list[Sample]:
+def _samples(dtype: DType) -> list[SampleInput]:
     return [  # positive numbers: with two rows they have real eigenvalues, whose vectors have no phase
-        Sample((well_conditioned(2),)),
-        Sample((Draw((2, 2), values=(3.0, 1.0, 0.5, 2.0), layout="transposed"),)),
-        Sample((Draw((2, 2, 2), values=(3.0, 1.0, 0.5, 2.0, 1.0, 0.5, 0.75, -2.0)),)),
-        Sample((Draw((3, 3), values=(1.0, 0.5, 0.0, 0.25, 2.0, 0.5, 0.0, 0.25, 4.0)),)),
-        Sample((Draw((0, 0)),)),
+        SampleInput((well_conditioned(2),)),
+        SampleInput((TensorSample((2, 2), values=(3.0, 1.0, 0.5, 2.0), layout="transposed"),)),
+        SampleInput((TensorSample((2, 2, 2), values=(3.0, 1.0, 0.5, 2.0, 1.0, 0.5, 0.75, -2.0)),)),
+        SampleInput((TensorSample((3, 3), values=(1.0, 0.5, 0.0, 0.25, 2.0, 0.5, 0.0, 0.25, 4.0)),)),
+        SampleInput((TensorSample((0, 0)),)),
     ]
 
 
-eig: Any = stacked(
+eig: Any = matrix_op(
     "linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)",
-    _meta,
+    _shape_rule,
     _kernel,
     doc="""The eigenvalues and right eigenvectors of a stack of matrices.
 
@@ -78,7 +78,7 @@ eig: Any = stacked(
     >>> td.linalg.eig(td.asarray([[0.0, 1.0], [-1.0, 0.0]]))[0].tolist()
     [1j, -1j]
     """,
-    reference=references.eig,
+    reference="references.linear_algebra.eig",
     derivative=Rule(vjp={"self": _vjp}),
     samples=_samples,
 )
@@ -101,11 +101,11 @@ eig: Any = stacked(
     >>> td.linalg.eigvals(td.eye(2) * 3).tolist()
     [(3+0j), (3+0j)]
     """,
-    reference=references.eigvals,
+    reference="references.linear_algebra.eigvals",
     samples=_samples,
     errors=square_errors,
-    dtypes=TAKEN,
-    tolerance=SOLVED,
+    dtypes=DTYPES,
+    tolerance=TOLERANCE,
     method=False,
 )
 def eigvals(self: Any) -> Any:

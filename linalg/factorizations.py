@@ -1,8 +1,8 @@
 """Factorizations of matrices: Cholesky, QR, eigenvalues of symmetric matrices, singular values.
 
-Derivatives hold where the matrices have full rank and distinct eigenvalues or singular values; where some are equal,
-those of the values hold, and what depends on their vectors has the derivative NaN. Eigenvectors and singular vectors of
-complex matrices are determined up to a phase, so only what does not depend on it has a derivative.
+Derivatives require full rank and distinct eigenvalues or singular values. Where some are equal, the derivatives of the
+values are right, and those of their vectors are NaN. Eigenvectors and singular vectors of complex matrices are
+determined up to a phase, so only functions that do not depend on it have a derivative.
 
 Sources: Giles, Collected matrix derivative results, 2008; Townsend, Differentiating the singular value decomposition,
 2016; Walter and Lehmann, Algorithmic differentiation of linear algebra functions, 2012.
@@ -14,61 +14,60 @@ import math
 from typing import Any
 
 from ..errors import NotDifferentiableError, ValueArgumentError
-from ..operators.comparison import eq, logical_and, ne
-from ..operators.complex_parts import conj, real
-from ..operators.contraction import matmul
-from ..operators.creation import eye
-from ..operators.declare import Bad, Draw, Sample
-from ..operators.derivatives import Rule
-from ..operators.diagonals import diagonal
-from ..operators.joining import concat
-from ..operators.kinds import composite
-from ..operators.pieces import part
-from ..operators.rearrange import expand_dims, matrix_transpose
-from ..operators.rounding import abs
-from ..operators.rules import spec_of
-from ..operators.selection import where
-from ..operators.triangles import tril
+from ..operators.contraction.matmul import matmul
+from ..operators.creation.creation import eye
+from ..operators.declare.declaration import ErrorInput, SampleInput, TensorSample
+from ..operators.declare.derivatives import Rule
+from ..operators.declare.kinds import composite
+from ..operators.declare.shape_rules import spec_of
+from ..operators.elementwise.comparison import eq, logical_and, ne
+from ..operators.elementwise.complex_parts import conj, real
+from ..operators.elementwise.rounding import abs
+from ..operators.elementwise.selection import where
+from ..operators.shape.diagonals import diagonal
+from ..operators.shape.joining import concat
+from ..operators.shape.rearrange import expand_dims, matrix_transpose
+from ..operators.shape.splitting import slice_axis
+from ..operators.shape.triangles import tril
 from ..registry.dtypes import DType, bool_
 from ..registry.values import TensorSpec
 from .rules import (
-    SOLVED,
-    TAKEN,
+    DTYPES,
+    TOLERANCE,
     adjoint,
-    guarded,
-    matrices,
-    oblong_errors,
-    oblong_samples,
+    call_lapack,
+    check_matrices,
+    matrix_op,
     real_dtype,
-    references,
+    rectangular_errors,
+    rectangular_samples,
     square_errors,
     square_samples,
-    stacked,
-    symmetric,
+    symmetrize,
     well_conditioned,
 )
 from .solving import inv, solve_stack
 
 
-def conjugated(x: Any) -> Any:
+def conjugate(x: Any) -> Any:
     return conj(x) if spec_of(x).dtype.kind == "c" else x
 
 
-def on_diagonal(x: Any) -> Any:
-    """Matrices with the vectors on their diagonals."""
+def to_diagonal(x: Any) -> Any:
+    """Diagonal matrices of the vectors."""
     spec = spec_of(x)
     return expand_dims(x, -1) * eye(spec.shape[-1], dtype=real_dtype(spec.dtype), device=spec.device)
 
 
 def _real_diagonal(x: Any) -> Any:
-    found = diagonal(x, 0, -2, -1)
-    return real(found) if spec_of(x).dtype.kind == "c" else found
+    result = diagonal(x, 0, -2, -1)
+    return real(result) if spec_of(x).dtype.kind == "c" else result
 
 
-def over_gaps(x: Any, values: Any, of_vectors: Any) -> Any:
+def divide_by_gaps(x: Any, values: Any, of_vectors: Any) -> Any:
     """``x[i, j] / (values[j] - values[i])``, and 0 on the diagonal.
 
-    Beside the diagonal, where two values are equal, it is 0 if nothing depends on the vectors, and else NaN.
+    Off the diagonal, where two values are equal, the result is 0 if ``of_vectors`` is 0 there, else NaN.
     """
     gap = expand_dims(values, -2) - expand_dims(values, -1)
     is_same = eq(gap, 0)
@@ -77,13 +76,13 @@ def over_gaps(x: Any, values: Any, of_vectors: Any) -> Any:
 
 
 # -- Cholesky ----------------------------------------------------------------------------------------------------------
-def _cholesky_meta(self: Any, *, upper: bool = False) -> TensorSpec:
-    return matrices("cholesky", self, is_square=True)
+def _cholesky_shape_rule(self: Any, *, upper: bool = False) -> TensorSpec:
+    return check_matrices("cholesky", self, is_square=True)
 
 
 def _cholesky_kernel(xp: Any, self: Any, *, upper: bool) -> Any:
     whole = (self + xp.conj(xp.swapaxes(self, -1, -2))) / 2
-    lower = guarded("cholesky", lambda: xp.linalg.cholesky(whole))
+    lower = call_lapack("cholesky", lambda: xp.linalg.cholesky(whole))
     return xp.conj(xp.swapaxes(lower, -1, -2)) if upper else lower
 
 
@@ -91,19 +90,19 @@ def _cholesky_vjp(g: Any, out: Any, upper: bool) -> Any:
     lower, g = (adjoint(out), adjoint(g)) if upper else (out, g)
     inverse = inv(lower)
     inner = tril(matmul(matrix_transpose(lower), g))
-    inner = inner - on_diagonal(diagonal(inner, 0, -2, -1)) + on_diagonal(_real_diagonal(inner)) / 2
-    return symmetric(matmul(matrix_transpose(inverse), matmul(inner, conjugated(inverse))))
+    inner = inner - to_diagonal(diagonal(inner, 0, -2, -1)) + to_diagonal(_real_diagonal(inner)) / 2
+    return symmetrize(matmul(matrix_transpose(inverse), matmul(inner, conjugate(inverse))))
 
 
-cholesky: Any = stacked(
+cholesky: Any = matrix_op(
     "linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor",
-    _cholesky_meta,
+    _cholesky_shape_rule,
     _cholesky_kernel,
     doc="""The Cholesky factors of a stack of positive definite matrices.
 
     Args:
-        self: a tensor of shape ``(..., M, M)``; of what is not symmetric (Hermitian), the symmetric part is taken.
-        upper: whether the factor is the upper one.
+        self: a tensor of shape ``(..., M, M)``; if not symmetric (Hermitian), its symmetric part is factorized.
+        upper: whether to return the upper factor.
 
     Returns:
         A tensor ``L`` of the same shape and dtype, lower triangular, with ``L @ L.mT.conj() = self``; or its adjoint.
@@ -116,51 +115,51 @@ cholesky: Any = stacked(
     >>> td.linalg.cholesky(td.eye(2) * 4).tolist()
     [[2.0, 0.0], [0.0, 2.0]]
     """,
-    reference=references.cholesky,
+    reference="references.linear_algebra.cholesky",
     derivative=Rule(vjp={"self": _cholesky_vjp}),
     samples=lambda dtype: _definite_samples(dtype),
     errors=lambda: [
         *square_errors(),
-        Bad((Draw((2, 2), values=(1, 2, 2, 1)),), ValueError, "positive definite"),
+        ErrorInput((TensorSample((2, 2), values=(1, 2, 2, 1)),), ValueError, "positive definite"),
     ],
 )
 
 
-def _definite_samples(dtype: DType) -> list[Sample]:
+def _definite_samples(dtype: DType) -> list[SampleInput]:
     return [
-        Sample((Draw((1, 1), 0.5, 2.0),)),
-        Sample((Draw((2, 1, 1), 0.5, 2.0),), {"upper": True}),
-        Sample((Draw((3, 1, 1), 0.5, 2.0),)),
-        Sample((Draw((0, 0)),)),
+        SampleInput((TensorSample((1, 1), 0.5, 2.0),)),
+        SampleInput((TensorSample((2, 1, 1), 0.5, 2.0),), {"upper": True}),
+        SampleInput((TensorSample((3, 1, 1), 0.5, 2.0),)),
+        SampleInput((TensorSample((0, 0)),)),
     ]
 
 
 # -- eigenvalues of symmetric matrices ---------------------------------------------------------------------------------
-def _eigh_meta(self: Any) -> tuple[TensorSpec, TensorSpec]:
-    spec = matrices("eigh", self, is_square=True)
+def _eigh_shape_rule(self: Any) -> tuple[TensorSpec, TensorSpec]:
+    spec = check_matrices("eigh", self, is_square=True)
     return TensorSpec(spec.shape[:-1], real_dtype(spec.dtype), spec.device), spec
 
 
 def _eigh_kernel(xp: Any, self: Any) -> Any:
     whole = (self + xp.conj(xp.swapaxes(self, -1, -2))) / 2
-    return tuple(guarded("eigh", lambda: xp.linalg.eigh(whole)))
+    return tuple(call_lapack("eigh", lambda: xp.linalg.eigh(whole)))
 
 
 def _eigh_vjp(g: Any, out: Any) -> Any:
     values, vectors = out
     turned = matmul(matrix_transpose(vectors), g[1])
-    inner = on_diagonal(g[0]) + over_gaps(turned, values, turned)
-    return symmetric(matmul(conjugated(vectors), matmul(inner, matrix_transpose(vectors))))
+    inner = to_diagonal(g[0]) + divide_by_gaps(turned, values, turned)
+    return symmetrize(matmul(conjugate(vectors), matmul(inner, matrix_transpose(vectors))))
 
 
-eigh: Any = stacked(
+eigh: Any = matrix_op(
     "linalg_eigh(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)",
-    _eigh_meta,
+    _eigh_shape_rule,
     _eigh_kernel,
     doc="""The eigenvalues and eigenvectors of a stack of symmetric (Hermitian) matrices.
 
     Args:
-        self: a tensor of shape ``(..., M, M)``; of what is not symmetric, the symmetric part is taken.
+        self: a tensor of shape ``(..., M, M)``; if not symmetric, its symmetric part is used.
 
     Returns:
         ``(eigenvalues, eigenvectors)``: real and ascending, ``(..., M)``; in columns, ``(..., M, M)``.
@@ -172,7 +171,7 @@ eigh: Any = stacked(
     >>> td.linalg.eigh(td.eye(2) * 3)[0].tolist()
     [3.0, 3.0]
     """,
-    reference=references.eigh,
+    reference="references.linear_algebra.eigh",
     derivative=Rule(vjp={"self": _eigh_vjp}),
 )
 
@@ -182,7 +181,7 @@ eigh: Any = stacked(
     doc="""The eigenvalues of a stack of symmetric (Hermitian) matrices.
 
     Args:
-        self: a tensor of shape ``(..., M, M)``; of what is not symmetric, the symmetric part is taken.
+        self: a tensor of shape ``(..., M, M)``; if not symmetric, its symmetric part is used.
 
     Returns:
         A real tensor of shape ``(..., M)``, ascending.
@@ -194,11 +193,11 @@ eigh: Any = stacked(
     >>> td.linalg.eigvalsh(td.eye(2) * 3).tolist()
     [3.0, 3.0]
     """,
-    reference=references.eigvalsh,
+    reference="references.linear_algebra.eigvalsh",
     samples=square_samples,
     errors=square_errors,
-    dtypes=TAKEN,
-    tolerance=SOLVED,
+    dtypes=DTYPES,
+    tolerance=TOLERANCE,
     method=False,
 )
 def eigvalsh(self: Any) -> Any:
@@ -206,8 +205,8 @@ def eigvalsh(self: Any) -> Any:
 
 
 # -- singular values ---------------------------------------------------------------------------------------------------
-def _svd_meta(self: Any, *, full_matrices: bool = True) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
-    spec = matrices("svd", self)
+def _svd_shape_rule(self: Any, *, full_matrices: bool = True) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
+    spec = check_matrices("svd", self)
     *lead, rows, columns = spec.shape
     least = min(rows, columns)
     left, right = (rows, columns) if full_matrices else (least, least)
@@ -219,50 +218,50 @@ def _svd_meta(self: Any, *, full_matrices: bool = True) -> tuple[TensorSpec, Ten
 
 
 def _svd_kernel(xp: Any, self: Any, *, full_matrices: bool) -> Any:
-    return tuple(guarded("svd", lambda: xp.linalg.svd(self, full_matrices)))
+    return tuple(call_lapack("svd", lambda: xp.linalg.svd(self, full_matrices)))
 
 
 def _svd_vjp(g: Any, self_spec: TensorSpec, out: Any, full_matrices: bool) -> Any:
     rows, columns = self_spec.shape[-2:]
     if full_matrices and rows != columns:
         raise NotDifferentiableError(
-            "svd: the vectors that fill up an oblong matrix are any; use full_matrices=False"
+            "svd: the additional vectors of a rectangular matrix are arbitrary; use full_matrices=False"
         )
     u, s, vh = out
-    gu, gs, gvh = conjugated(g[0]), g[1], conjugated(g[2])
+    gu, gs, gvh = conjugate(g[0]), g[1], conjugate(g[2])
     uh, v, wide = adjoint(u), adjoint(vh), expand_dims(s, -2)
     of_u, of_v = matmul(uh, gu), matmul(vh, adjoint(gvh))
-    both = _skew(of_u) * wide + expand_dims(s, -1) * _skew(of_v)
-    core = over_gaps(both, s * s, abs(of_u) + abs(of_v)) + on_diagonal(gs)
+    both = _skew_part(of_u) * wide + expand_dims(s, -1) * _skew_part(of_v)
+    core = divide_by_gaps(both, s * s, abs(of_u) + abs(of_v)) + to_diagonal(gs)
     if self_spec.dtype.kind == "c":
-        core = core + on_diagonal(diagonal(_skew(of_u), 0, -2, -1) / (2 * s))
-    found = matmul(u, core)
+        core = core + to_diagonal(diagonal(_skew_part(of_u), 0, -2, -1) / (2 * s))
+    result = matmul(u, core)
     if rows > columns:
         scaled = gu / wide
-        found = found + scaled - matmul(u, matmul(uh, scaled))
-    found = matmul(found, vh)
+        result = result + scaled - matmul(u, matmul(uh, scaled))
+    result = matmul(result, vh)
     if columns > rows:
         scaled = gvh / expand_dims(s, -1)
-        found = found + matmul(u, scaled - matmul(matmul(scaled, v), vh))
-    return conjugated(found)
+        result = result + matmul(u, scaled - matmul(matmul(scaled, v), vh))
+    return conjugate(result)
 
 
-def _skew(x: Any) -> Any:
+def _skew_part(x: Any) -> Any:
     return x - adjoint(x)
 
 
-svd: Any = stacked(
+svd: Any = matrix_op(
     "linalg_svd(Tensor self, *, bool full_matrices=True) -> (Tensor U, Tensor S, Tensor Vh)",
-    _svd_meta,
+    _svd_shape_rule,
     _svd_kernel,
     doc="""The singular value decompositions of a stack of matrices.
 
     Args:
         self: a tensor of shape ``(..., M, N)``.
-        full_matrices: whether U and Vh are square; without, they have as many vectors as there are singular values.
+        full_matrices: whether U and Vh are square; otherwise they have one vector for each singular value.
 
     Returns:
-        ``(U, S, Vh)`` with ``self = (U * S) @ Vh``; S is real and descending. The derivative of an oblong matrix needs
+        ``(U, S, Vh)`` with ``self = (U * S) @ Vh``; S is real and descending. The derivative of rectangular ones needs
         ``full_matrices=False``.
 
     Raises:
@@ -272,14 +271,14 @@ svd: Any = stacked(
     >>> td.linalg.svd(td.eye(2) * 3)[1].tolist()
     [3.0, 3.0]
     """,
-    reference=references.svd,
+    reference="references.linear_algebra.svd",
     derivative=Rule(vjp={"self": _svd_vjp}),
     samples=lambda dtype: [
-        *(Sample(sample.args, {"full_matrices": False}) for sample in oblong_samples(dtype)),
-        Sample((well_conditioned(3),)),
-        Sample((Draw((3, 2), values=(3.0, 1.0, -1.0, 2.0, 0.5, 0.0)),)),
+        *(SampleInput(sample.args, {"full_matrices": False}) for sample in rectangular_samples(dtype)),
+        SampleInput((well_conditioned(3),)),
+        SampleInput((TensorSample((3, 2), values=(3.0, 1.0, -1.0, 2.0, 0.5, 0.0)),)),
     ],
-    errors=oblong_errors,
+    errors=rectangular_errors,
 )
 
 
@@ -300,11 +299,11 @@ svd: Any = stacked(
     >>> td.linalg.svdvals(td.eye(2) * 3).tolist()
     [3.0, 3.0]
     """,
-    reference=references.svdvals,
-    samples=oblong_samples,
-    errors=oblong_errors,
-    dtypes=TAKEN,
-    tolerance=SOLVED,
+    reference="references.linear_algebra.svdvals",
+    samples=rectangular_samples,
+    errors=rectangular_errors,
+    dtypes=DTYPES,
+    tolerance=TOLERANCE,
     method=False,
 )
 def svdvals(self: Any) -> Any:
@@ -312,10 +311,10 @@ def svdvals(self: Any) -> Any:
 
 
 # -- QR ----------------------------------------------------------------------------------------------------------------
-def _qr_meta(self: Any, *, mode: str = "reduced") -> tuple[TensorSpec, TensorSpec]:
-    spec = matrices("qr", self)
+def _qr_shape_rule(self: Any, *, mode: str = "reduced") -> tuple[TensorSpec, TensorSpec]:
+    spec = check_matrices("qr", self)
     if mode not in ("reduced", "complete"):
-        raise ValueArgumentError(f"qr: the mode is 'reduced' or 'complete', not {mode!r}")
+        raise ValueArgumentError(f"qr: mode must be 'reduced' or 'complete', not {mode!r}")
     *lead, rows, columns = spec.shape
     inner = rows if mode == "complete" else min(rows, columns)
     shapes = (*lead, rows, inner), (*lead, inner, columns)
@@ -323,35 +322,40 @@ def _qr_meta(self: Any, *, mode: str = "reduced") -> tuple[TensorSpec, TensorSpe
 
 
 def _qr_kernel(xp: Any, self: Any, *, mode: str) -> Any:
-    return tuple(guarded("qr", lambda: xp.linalg.qr(self, mode)))
+    return tuple(call_lapack("qr", lambda: xp.linalg.qr(self, mode)))
 
 
 def _qr_vjp(g: Any, self: Any, out: Any, mode: str) -> Any:
     rows, columns = spec_of(self).shape[-2:]
     if mode == "complete" and rows > columns:
-        raise NotDifferentiableError("qr: the columns that fill up a tall matrix are any; use mode='reduced'")
-    (q, r), gq, gr = out, conjugated(g[0]), conjugated(g[1])
+        raise NotDifferentiableError(
+            "qr: the additional columns of a tall matrix are arbitrary; use mode='reduced'"
+        )
+    (q, r), gq, gr = out, conjugate(g[0]), conjugate(g[1])
     if columns <= rows:
-        return conjugated(_by_square(q, r, gq, gr))
+        return conjugate(_square_qr_vjp(q, r, gq, gr))
     last = len(spec_of(self).shape) - 1
-    behind, of_behind = part(self, last, rows, columns), part(gr, last, rows, columns)
-    front = _by_square(
-        q, part(r, last, 0, rows), gq + matmul(behind, adjoint(of_behind)), part(gr, last, 0, rows)
+    behind, of_behind = slice_axis(self, last, rows, columns), slice_axis(gr, last, rows, columns)
+    front = _square_qr_vjp(
+        q,
+        slice_axis(r, last, 0, rows),
+        gq + matmul(behind, adjoint(of_behind)),
+        slice_axis(gr, last, 0, rows),
     )
-    return conjugated(concat([front, matmul(q, of_behind)], -1))
+    return conjugate(concat([front, matmul(q, of_behind)], -1))
 
 
-def _by_square(q: Any, r: Any, gq: Any, gr: Any) -> Any:
-    """The gradient where R is square."""
+def _square_qr_vjp(q: Any, r: Any, gq: Any, gr: Any) -> Any:
+    """The vjp of QR for a square R."""
     inner = matmul(r, adjoint(gr)) - matmul(adjoint(gq), q)
     below = tril(inner, k=-1)
-    whole = below + adjoint(below) + on_diagonal(_real_diagonal(inner))
+    whole = below + adjoint(below) + to_diagonal(_real_diagonal(inner))
     return adjoint(solve_stack(r, adjoint(gq + matmul(q, whole))))
 
 
-qr: Any = stacked(
+qr: Any = matrix_op(
     "linalg_qr(Tensor self, *, str mode='reduced') -> (Tensor Q, Tensor R)",
-    _qr_meta,
+    _qr_shape_rule,
     _qr_kernel,
     doc="""The QR decompositions of a stack of matrices: orthonormal columns times an upper triangle.
 
@@ -370,11 +374,14 @@ qr: Any = stacked(
     >>> [x.shape for x in td.linalg.qr(td.ones((3, 2)))]
     [(3, 2), (2, 2)]
     """,
-    reference=references.qr,
+    reference="references.linear_algebra.qr",
     derivative=Rule(vjp={"self": _qr_vjp}),
     samples=lambda dtype: [
-        *oblong_samples(dtype),
-        Sample((Draw((3, 2), values=(3.0, 1.0, -1.0, 2.0, 0.5, 0.0)),), {"mode": "complete"}),
+        *rectangular_samples(dtype),
+        SampleInput((TensorSample((3, 2), values=(3.0, 1.0, -1.0, 2.0, 0.5, 0.0)),), {"mode": "complete"}),
     ],
-    errors=lambda: [*oblong_errors(), Bad((Draw((2, 2)),), ValueError, "mode", {"mode": "full"})],
+    errors=lambda: [
+        *rectangular_errors(),
+        ErrorInput((TensorSample((2, 2)),), ValueError, "mode", {"mode": "full"}),
+    ],
 )

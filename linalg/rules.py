@@ -1,4 +1,4 @@
-"""What the operators of linear algebra share: their declaration, shapes of stacks of matrices, the adjoint."""
+"""Declare operators on stacks of matrices; checks, samples, the adjoint."""
 
 from __future__ import annotations
 
@@ -7,36 +7,33 @@ from typing import Any
 
 import numpy as np
 
-from .. import lazy
 from ..errors import LinearAlgebraError, ShapeError
-from ..operators import batching
-from ..operators.complex_parts import conj
-from ..operators.declare import Bad, Draw, Sample
-from ..operators.derivatives import Derivative
-from ..operators.kinds import LAYOUTS, library
-from ..operators.rearrange import matrix_transpose
-from ..operators.rules import compute_dtype, spec_of
+from ..operators.declare import batching
+from ..operators.declare.declaration import ErrorInput, SampleInput, TensorSample
+from ..operators.declare.derivatives import Derivative
+from ..operators.declare.kinds import LAYOUTS, array_op
+from ..operators.declare.shape_rules import compute_dtype, spec_of
+from ..operators.elementwise.complex_parts import conj
+from ..operators.shape.rearrange import matrix_transpose
 from ..registry.dtypes import COMPLEX, DType, complex128, float32, float64, int64
 from ..registry.values import TensorSpec
 
-references = lazy.Functions("linalg.references")
+DTYPES = (float32, float64, *COMPLEX)
+TOLERANCE = {"float32": 1e-3, "complex64": 1e-3, "float64": 1e-10, "complex128": 1e-10}
 
-TAKEN = (float32, float64, *COMPLEX)
-SOLVED = {"float32": 1e-3, "complex64": 1e-3, "float64": 1e-10, "complex128": 1e-10}
-
-Samples = Callable[[DType], Iterable[Sample]]
+Samples = Callable[[DType], Iterable[SampleInput]]
 
 
 # -- shapes and dtypes -------------------------------------------------------------------------------------------------
-def matrices(name: str, x: Any, is_square: bool = False) -> TensorSpec:
-    """The spec of a stack of matrices.
+def check_matrices(name: str, x: Any, is_square: bool = False) -> TensorSpec:
+    """Check that a tensor is a stack of matrices and return its spec.
 
     Raises:
         DTypeError: neither float32, float64 nor complex.
         ShapeError: there are fewer than two axes, or the matrices must be square and are not.
     """
     spec = spec_of(x)
-    compute_dtype(name, "same", TAKEN, (spec,))
+    compute_dtype(name, "same", DTYPES, (spec,))
     if len(spec.shape) < 2:
         raise ShapeError(f"{name}: needs at least two axes, not shape {spec.shape}")
     if is_square and spec.shape[-1] != spec.shape[-2]:
@@ -55,16 +52,16 @@ def adjoint(x: Any) -> Any:
     return conj(turned) if spec_of(x).dtype.kind == "c" else turned
 
 
-def symmetric(x: Any) -> Any:
+def symmetrize(x: Any) -> Any:
     """The nearest symmetric (Hermitian) matrices."""
     return (x + adjoint(x)) / 2
 
 
-def guarded(name: str, compute: Callable[[], Any]) -> Any:
-    """What a routine of LAPACK gives.
+def call_lapack(name: str, compute: Callable[[], Any]) -> Any:
+    """Call a LAPACK routine and return its result.
 
     Raises:
-        LinearAlgebraError: it has failed, as for a singular matrix.
+        LinearAlgebraError: the routine failed, for example for a singular matrix.
     """
     try:
         with np.errstate(all="ignore"):
@@ -74,65 +71,67 @@ def guarded(name: str, compute: Callable[[], Any]) -> Any:
 
 
 # -- declarations ------------------------------------------------------------------------------------------------------
-def square_samples(dtype: DType) -> Iterable[Sample]:
+def square_samples(dtype: DType) -> Iterable[SampleInput]:
     """Square matrices, well conditioned, in each memory layout, stacked and empty."""
-    yield Sample((well_conditioned(3),))
+    yield SampleInput((well_conditioned(3),))
     for layout in LAYOUTS:
-        yield Sample((Draw((2, 2), values=(3.0, 1.0, -1.0, 2.0), layout=layout),))
-    yield Sample((Draw((2, 2, 2), values=(3.0, 1.0, -1.0, 2.0, 1.0, 0.5, 0.75, -2.0)),))
-    yield Sample((Draw((0, 0)),))
+        yield SampleInput((TensorSample((2, 2), values=(3.0, 1.0, -1.0, 2.0), layout=layout),))
+    yield SampleInput((TensorSample((2, 2, 2), values=(3.0, 1.0, -1.0, 2.0, 1.0, 0.5, 0.75, -2.0)),))
+    yield SampleInput((TensorSample((0, 0)),))
 
 
-def oblong_samples(dtype: DType) -> Iterable[Sample]:
+def rectangular_samples(dtype: DType) -> Iterable[SampleInput]:
     """Square, tall and wide matrices, stacked and empty."""
     for layout in LAYOUTS:
-        yield Sample((Draw((2, 3), values=(3.0, 1.0, -1.0, 2.0, 0.5, -0.25), layout=layout),))
-    yield Sample((well_conditioned(3),))
-    yield Sample((well_conditioned(4, 2),))
-    yield Sample((well_conditioned(2, 3),))
-    yield Sample((Draw((2, 3, 2), values=(3.0, 1.0, -1.0, 2.0, 0.5, 0.0, 1.0, 0.5, 0.25, -2.0, 1.0, 0.0)),))
+        yield SampleInput((TensorSample((2, 3), values=(3.0, 1.0, -1.0, 2.0, 0.5, -0.25), layout=layout),))
+    yield SampleInput((well_conditioned(3),))
+    yield SampleInput((well_conditioned(4, 2),))
+    yield SampleInput((well_conditioned(2, 3),))
+    yield SampleInput(
+        (TensorSample((2, 3, 2), values=(3.0, 1.0, -1.0, 2.0, 0.5, 0.0, 1.0, 0.5, 0.25, -2.0, 1.0, 0.0)),)
+    )
 
 
-def well_conditioned(size: int, columns: int | None = None) -> Draw:
+def well_conditioned(size: int, columns: int | None = None) -> TensorSample:
     """A matrix of numbers between 0.1 and 1; random ones of this size are regular."""
-    return Draw((size, columns or size), 0.1, 1.0)
+    return TensorSample((size, columns or size), 0.1, 1.0)
 
 
-def square_errors() -> Iterable[Bad]:
-    """A vector, an oblong matrix, integers."""
-    yield Bad((Draw((3,)),), ValueError, "two axes")
-    yield Bad((Draw((2, 3)),), ValueError, "square")
-    yield Bad((Draw((2, 2), dtype=int64),), TypeError, "does not take int64")
+def square_errors() -> Iterable[ErrorInput]:
+    """A vector, a rectangular matrix, integers."""
+    yield ErrorInput((TensorSample((3,)),), ValueError, "two axes")
+    yield ErrorInput((TensorSample((2, 3)),), ValueError, "square")
+    yield ErrorInput((TensorSample((2, 2), dtype=int64),), TypeError, "does not take int64")
 
 
-def oblong_errors() -> Iterable[Bad]:
+def rectangular_errors() -> Iterable[ErrorInput]:
     """A vector, integers."""
-    yield Bad((Draw((3,)),), ValueError, "two axes")
-    yield Bad((Draw((2, 2), dtype=int64),), TypeError, "does not take int64")
+    yield ErrorInput((TensorSample((3,)),), ValueError, "two axes")
+    yield ErrorInput((TensorSample((2, 2), dtype=int64),), TypeError, "does not take int64")
 
 
-def stacked(
+def matrix_op(
     schema: str,
-    meta: Callable[..., Any],
+    shape_rule: Callable[..., Any],
     kernel: Callable[..., Any],
     *,
     doc: str,
     reference: str | Callable[..., Any],
     derivative: Derivative,
     samples: Samples = square_samples,
-    errors: Callable[[], Iterable[Bad]] = square_errors,
-    tolerance: Mapping[str, float] = SOLVED,
+    errors: Callable[[], Iterable[ErrorInput]] = square_errors,
+    tolerance: Mapping[str, float] = TOLERANCE,
     rule: Callable[..., Any] = batching.leading,
 ) -> Any:
-    """Declare an operator of LAPACK that takes stacks of matrices."""
-    return library(
+    """Declare an operator on stacks of matrices whose kernel calls LAPACK."""
+    return array_op(
         "factorization",
         schema,
-        meta,
+        shape_rule,
         kernel,
         doc=doc,
         reference=reference,
-        dtypes=TAKEN,
+        dtypes=DTYPES,
         derivative=derivative,
         batching=rule,
         samples=samples,

@@ -1,4 +1,4 @@
-"""Solving equations, inverses, determinants and powers of square matrices."""
+"""solve, inv, determinants, pinv and matrix_power."""
 
 from __future__ import annotations
 
@@ -6,80 +6,81 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..errors import ShapeError
-from ..operators.batching import Batched, BatchInfo, Dims, at_rank, logical_shape
-from ..operators.complex_parts import conj, imag
-from ..operators.contraction import matmul
-from ..operators.creation import eye
-from ..operators.declare import Bad, Draw, Sample
-from ..operators.derivatives import Rule
-from ..operators.filled import zeros
-from ..operators.kinds import composite
-from ..operators.rearrange import expand_dims, matrix_transpose, squeeze
-from ..operators.rules import broadcast_shapes, common_device, compute_dtype, spec_of
-from ..operators.views import broadcast_to, reshape, sum_to
+from ..operators.contraction.matmul import matmul
+from ..operators.creation.creation import eye
+from ..operators.creation.full import zeros
+from ..operators.declare.batching import Batched, BatchInfo, Dims, expand_rank, logical_shape
+from ..operators.declare.declaration import ErrorInput, SampleInput, TensorSample
+from ..operators.declare.derivatives import Rule
+from ..operators.declare.kinds import composite
+from ..operators.declare.shape_rules import broadcast_shapes, common_device, compute_dtype, spec_of
+from ..operators.elementwise.complex_parts import conj, imag
+from ..operators.shape.rearrange import expand_dims, matrix_transpose, squeeze
+from ..operators.shape.views import broadcast_to, reshape, sum_to
 from ..registry.dtypes import DType
 from ..registry.values import TensorSpec
 from .rules import (
-    SOLVED,
-    TAKEN,
+    DTYPES,
+    TOLERANCE,
     adjoint,
-    guarded,
-    matrices,
-    oblong_errors,
-    oblong_samples,
+    call_lapack,
+    check_matrices,
+    matrix_op,
     real_dtype,
-    references,
+    rectangular_errors,
+    rectangular_samples,
     square_errors,
     square_samples,
-    stacked,
     well_conditioned,
 )
 
 
 # -- solve -------------------------------------------------------------------------------------------------------------
-def _solve_meta(self: Any, other: Any) -> TensorSpec:
-    one, two = matrices("solve", self, is_square=True), matrices("solve", other)
+def _solve_shape_rule(self: Any, other: Any) -> TensorSpec:
+    one, two = check_matrices("solve", self, is_square=True), check_matrices("solve", other)
     if one.shape[-1] != two.shape[-2]:
         raise ShapeError(
-            f"solve: matrices of shape {one.shape[-2:]} and right sides of {two.shape[-2:]} do not fit"
+            f"solve: matrices of shape {one.shape[-2:]} and right-hand sides of shape {two.shape[-2:]} do not fit"
         )
     lead = broadcast_shapes("solve", one.shape[:-2], two.shape[:-2])
-    dtype = compute_dtype("solve", "same", TAKEN, (one, two))
+    dtype = compute_dtype("solve", "same", DTYPES, (one, two))
     return TensorSpec((*lead, *two.shape[-2:]), dtype, common_device("solve", (one, two)))
 
 
 def _solve_kernel(xp: Any, self: Any, other: Any) -> Any:
     lead = broadcast_shapes("solve", self.shape[:-2], other.shape[:-2])  # which cupy leaves to its callers
     one, two = (xp.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (self, other))
-    return guarded("solve", lambda: xp.linalg.solve(one, two))
+    return call_lapack("solve", lambda: xp.linalg.solve(one, two))
 
 
-def _by_matrix(g: Any, self: Any, out: Any) -> Any:
+def _matrix_vjp(g: Any, self: Any, out: Any) -> Any:
     back = solve_stack(matrix_transpose(self), g)
     return sum_to(-matmul(back, matrix_transpose(out)), self.shape)
 
 
-def _by_right_side(g: Any, self: Any, other_spec: TensorSpec) -> Any:
+def _right_side_vjp(g: Any, self: Any, other_spec: TensorSpec) -> Any:
     return sum_to(solve_stack(matrix_transpose(self), g), other_spec.shape)
 
 
 def _solve_batched(info: BatchInfo, in_dims: Dims, self: Any, other: Any) -> Batched:
     rank = max(len(logical_shape(x, dim)) for x, dim in zip((self, other), in_dims))
-    return info.call(at_rank(self, in_dims[0], rank), at_rank(other, in_dims[1], rank)), 0
+    return info.call(expand_rank(self, in_dims[0], rank), expand_rank(other, in_dims[1], rank)), 0
 
 
-def _right_sides(dtype: DType) -> Iterable[Sample]:
-    yield Sample((well_conditioned(3), Draw((3, 2))))
-    yield Sample((Draw((2, 2), values=(3.0, 1.0, -1.0, 2.0)), Draw((4, 2, 1))))
-    yield Sample((Draw((2, 2, 2), values=(3.0, 1.0, -1.0, 2.0, 1.0, 0.5, 0.75, -2.0)), Draw((2, 3))))
-    yield Sample((Draw((0, 0)), Draw((0, 2))))
+def _solve_samples(dtype: DType) -> Iterable[SampleInput]:
+    yield SampleInput((well_conditioned(3), TensorSample((3, 2))))
+    yield SampleInput((TensorSample((2, 2), values=(3.0, 1.0, -1.0, 2.0)), TensorSample((4, 2, 1))))
+    yield SampleInput(
+        (TensorSample((2, 2, 2), values=(3.0, 1.0, -1.0, 2.0, 1.0, 0.5, 0.75, -2.0)), TensorSample((2, 3)))
+    )
+    yield SampleInput((TensorSample((0, 0)), TensorSample((0, 2))))
 
 
-solve_stack: Any = stacked(
+solve_stack: Any = matrix_op(
     "linalg_solve_stack(Tensor self, Tensor other) -> Tensor",
-    _solve_meta,
+    _solve_shape_rule,
     _solve_kernel,
-    doc="""The solutions of systems of linear equations, for right sides that are matrices.
+    doc="""The solutions of systems of linear equations with matrices as right-hand sides.
 
     Args:
         self: a tensor of shape ``(..., M, M)``.
@@ -93,17 +94,17 @@ solve_stack: Any = stacked(
     """,
     reference="numpy.linalg.solve",
     derivative=Rule(
-        vjp={"self": _by_matrix, "other": _by_right_side},
+        vjp={"self": _matrix_vjp, "other": _right_side_vjp},
         jvp={
             "self": lambda t, self, out: -solve_stack(self, matmul(t, out)),
             "other": lambda t, self: solve_stack(self, t),
         },
     ),
-    samples=_right_sides,
+    samples=_solve_samples,
     errors=lambda: [
-        Bad((Draw((2, 3)), Draw((2, 2))), ValueError, "square"),
-        Bad((Draw((2, 2)), Draw((3, 2))), ValueError, "do not fit"),
-        Bad((Draw((2, 2), values=(1, 2, 2, 4)), Draw((2, 2))), ValueError, "Singular"),
+        ErrorInput((TensorSample((2, 3)), TensorSample((2, 2))), ValueError, "square"),
+        ErrorInput((TensorSample((2, 2)), TensorSample((3, 2))), ValueError, "do not fit"),
+        ErrorInput((TensorSample((2, 2), values=(1, 2, 2, 4)), TensorSample((2, 2))), ValueError, "Singular"),
     ],
     rule=_solve_batched,
 )
@@ -128,19 +129,21 @@ solve_stack: Any = stacked(
     >>> td.linalg.solve(td.asarray([[2.0, 0.0], [0.0, 4.0]]), td.asarray([2.0, 2.0])).tolist()
     [1.0, 0.5]
     """,
-    reference=references.solve,
+    reference="references.linear_algebra.solve",
     samples=lambda dtype: [
-        Sample((well_conditioned(3), Draw((3,)))),
-        Sample((well_conditioned(3), Draw((2, 3, 1)))),
-        Sample((Draw((2, 2, 2), values=(3.0, 1.0, -1.0, 2.0, 1.0, 0.5, 0.75, -2.0)), Draw((2,)))),
+        SampleInput((well_conditioned(3), TensorSample((3,)))),
+        SampleInput((well_conditioned(3), TensorSample((2, 3, 1)))),
+        SampleInput(
+            (TensorSample((2, 2, 2), values=(3.0, 1.0, -1.0, 2.0, 1.0, 0.5, 0.75, -2.0)), TensorSample((2,)))
+        ),
     ],
     errors=lambda: [
-        Bad((Draw((2, 3)), Draw((2,))), ValueError, "square"),
-        Bad((Draw((2, 2)), Draw((3,))), ValueError, "do not fit"),
-        Bad((Draw((2, 2)), Draw(())), ValueError, "two axes"),
+        ErrorInput((TensorSample((2, 3)), TensorSample((2,))), ValueError, "square"),
+        ErrorInput((TensorSample((2, 2)), TensorSample((3,))), ValueError, "do not fit"),
+        ErrorInput((TensorSample((2, 2)), TensorSample(())), ValueError, "two axes"),
     ],
-    dtypes=TAKEN,
-    tolerance=SOLVED,
+    dtypes=DTYPES,
+    tolerance=TOLERANCE,
     method=False,
 )
 def solve(self: Any, other: Any) -> Any:
@@ -169,30 +172,33 @@ def solve(self: Any, other: Any) -> Any:
     """,
     reference="numpy.linalg.inv",
     samples=square_samples,
-    errors=lambda: [*square_errors(), Bad((Draw((2, 2), values=(1, 2, 2, 4)),), ValueError, "Singular")],
-    dtypes=TAKEN,
-    tolerance=SOLVED,
+    errors=lambda: [
+        *square_errors(),
+        ErrorInput((TensorSample((2, 2), values=(1, 2, 2, 4)),), ValueError, "Singular"),
+    ],
+    dtypes=DTYPES,
+    tolerance=TOLERANCE,
     method=False,
 )
 def inv(self: Any) -> Any:
-    spec = matrices("inv", self, is_square=True)
+    spec = check_matrices("inv", self, is_square=True)
     return solve_stack(self, eye(spec.shape[-1], dtype=spec.dtype, device=spec.device))
 
 
 # -- determinants ------------------------------------------------------------------------------------------------------
-def _number_of_matrix(name: str, x: Any) -> TensorSpec:
-    spec = matrices(name, x, is_square=True)
+def _scalar_spec(name: str, x: Any) -> TensorSpec:
+    spec = check_matrices(name, x, is_square=True)
     return TensorSpec(spec.shape[:-2], spec.dtype, spec.device)
 
 
-def _each(g: Any) -> Any:
-    """A number for each matrix, so that it broadcasts with the matrices."""
+def _per_matrix(g: Any) -> Any:
+    """One number per matrix, in a shape that broadcasts with the matrices."""
     return reshape(g, (*g.shape, 1, 1))
 
 
-det: Any = stacked(
+det: Any = matrix_op(
     "linalg_det(Tensor self) -> Tensor",
-    lambda self: _number_of_matrix("det", self),
+    lambda self: _scalar_spec("det", self),
     lambda xp, self: xp.asarray(xp.linalg.det(self)),
     doc="""The determinants of a stack of square matrices.
 
@@ -200,7 +206,7 @@ det: Any = stacked(
         self: a tensor of shape ``(..., M, M)``.
 
     Returns:
-        A tensor of shape ``(...)`` and the same dtype. Its derivative needs regular matrices.
+        A tensor of shape ``(...)`` and the same dtype. Its derivative needs invertible matrices.
 
     Raises:
         ShapeError: the matrices are not square.
@@ -210,12 +216,12 @@ det: Any = stacked(
     4.0
     """,
     reference="numpy.linalg.det",
-    derivative=Rule(vjp={"self": lambda g, self, out: _each(g * out) * matrix_transpose(inv(self))}),
+    derivative=Rule(vjp={"self": lambda g, self, out: _per_matrix(g * out) * matrix_transpose(inv(self))}),
 )
 
 
-def _slogdet_meta(self: Any) -> tuple[TensorSpec, TensorSpec]:
-    spec = _number_of_matrix("slogdet", self)
+def _slogdet_shape_rule(self: Any) -> tuple[TensorSpec, TensorSpec]:
+    spec = _scalar_spec("slogdet", self)
     return spec, TensorSpec(spec.shape, real_dtype(spec.dtype), spec.device)
 
 
@@ -223,12 +229,12 @@ def _slogdet_vjp(g: Any, self: Any, out: Any) -> Any:
     of_sign, of_log = g
     if spec_of(self).dtype.kind == "c":
         of_log = of_log + 1j * imag(of_sign * out[0])
-    return _each(of_log) * matrix_transpose(inv(self))
+    return _per_matrix(of_log) * matrix_transpose(inv(self))
 
 
-slogdet: Any = stacked(
+slogdet: Any = matrix_op(
     "linalg_slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)",
-    _slogdet_meta,
+    _slogdet_shape_rule,
     lambda xp, self: tuple(map(xp.asarray, xp.linalg.slogdet(self))),
     doc="""The signs of the determinants and the logarithms of their magnitudes.
 
@@ -245,45 +251,45 @@ slogdet: Any = stacked(
     >>> [x.item() for x in td.linalg.slogdet(td.eye(2))]
     [1.0, 0.0]
     """,
-    reference=references.slogdet,
+    reference="references.linear_algebra.slogdet",
     derivative=Rule(vjp={"self": _slogdet_vjp}),
 )
 
 
 # -- pinv --------------------------------------------------------------------------------------------------------------
-def _pinv_meta(self: Any, *, rtol: float | None = None) -> TensorSpec:
-    spec = matrices("pinv", self)
+def _pinv_shape_rule(self: Any, *, rtol: float | None = None) -> TensorSpec:
+    spec = check_matrices("pinv", self)
     return TensorSpec((*spec.shape[:-2], *spec.shape[:-3:-1]), spec.dtype, spec.device)
 
 
 def _pinv_kernel(xp: Any, self: Any, *, rtol: float | None) -> Any:
     limit = max(self.shape[-2:]) * xp.finfo(self.dtype).eps if rtol is None else rtol
-    return guarded("pinv", lambda: xp.linalg.pinv(self, limit))
+    return call_lapack("pinv", lambda: xp.linalg.pinv(self, limit))
 
 
 def _pinv_vjp(g: Any, self: Any, out: Any) -> Any:
     """Source: Golub and Pereyra, The differentiation of pseudo-inverses, 1973."""
     p, gh = adjoint(out), matrix_transpose(g)
-    kept = gh - matmul(self, matmul(out, gh))
-    found = matmul(kept, matmul(out, p)) - matmul(p, matmul(adjoint(gh), p))
+    residual = gh - matmul(self, matmul(out, gh))
+    value = matmul(residual, matmul(out, p)) - matmul(p, matmul(adjoint(gh), p))
     inner = matmul(p, matmul(out, gh))
-    found = found + inner - matmul(inner, matmul(out, self))
-    return conj(found) if spec_of(found).dtype.kind == "c" else found
+    value = value + inner - matmul(inner, matmul(out, self))
+    return conj(value) if spec_of(value).dtype.kind == "c" else value
 
 
-pinv: Any = stacked(
+pinv: Any = matrix_op(
     "linalg_pinv(Tensor self, *, float? rtol=None) -> Tensor",
-    _pinv_meta,
+    _pinv_shape_rule,
     _pinv_kernel,
-    doc="""The pseudo-inverses (Moore and Penrose) of a stack of matrices.
+    doc="""The Moore-Penrose pseudo-inverses of a stack of matrices.
 
     Args:
         self: a tensor of shape ``(..., M, N)``.
-        rtol: singular values up to this part of the largest count as 0; None: the dtype's precision times the longer
+        rtol: singular values up to this share of the largest count as 0; None: the dtype's precision times the longer
             side.
 
     Returns:
-        A tensor of shape ``(..., N, M)`` and the same dtype; its derivative keeps the rank.
+        A tensor of shape ``(..., N, M)`` and the same dtype; its derivative assumes a constant rank.
 
     Raises:
         ShapeError: there are fewer than two axes.
@@ -292,21 +298,21 @@ pinv: Any = stacked(
     >>> td.linalg.pinv(td.eye(2) * 2).tolist()
     [[0.5, 0.0], [0.0, 0.5]]
     """,
-    reference=references.pinv,
+    reference="references.linear_algebra.pinv",
     derivative=Rule(vjp={"self": _pinv_vjp}),
-    samples=oblong_samples,
-    errors=oblong_errors,
+    samples=rectangular_samples,
+    errors=rectangular_errors,
 )
 
 
 # -- powers ------------------------------------------------------------------------------------------------------------
 @composite(
     "linalg_matrix_power(Tensor self, int n) -> Tensor",
-    doc="""Products of each square matrix with itself.
+    doc="""Integer powers of square matrices.
 
     Args:
         self: a tensor of shape ``(..., M, M)``.
-        n: how many factors; negative: of the inverse; 0: the identity.
+        n: the exponent; negative: powers of the inverse; 0: the identity.
 
     Returns:
         A tensor of the same shape and dtype.
@@ -320,22 +326,22 @@ pinv: Any = stacked(
     [[8.0, 0.0], [0.0, 8.0]]
     """,
     reference="numpy.linalg.matrix_power",
-    samples=lambda dtype: [Sample((well_conditioned(3), n)) for n in (0, 1, 2, 5, -1, -3)],
-    errors=lambda: [Bad((Draw((2, 3)), 2), ValueError, "square")],
-    dtypes=TAKEN,
-    tolerance=SOLVED,
+    samples=lambda dtype: [SampleInput((well_conditioned(3), n)) for n in (0, 1, 2, 5, -1, -3)],
+    errors=lambda: [ErrorInput((TensorSample((2, 3)), 2), ValueError, "square")],
+    dtypes=DTYPES,
+    tolerance=TOLERANCE,
     method=False,
     autocast="float32",
 )
 def matrix_power(self: Any, n: int) -> Any:
-    spec = matrices("matrix_power", self, is_square=True)
+    spec = check_matrices("matrix_power", self, is_square=True)
     if n == 0:
         unit = eye(spec.shape[-1], dtype=spec.dtype, device=spec.device)
         return zeros(spec.shape, dtype=spec.dtype, device=spec.device) + broadcast_to(unit, spec.shape)
-    base, left, found = (inv(self) if n < 0 else self), abs(n), None
+    base, left, result = (inv(self) if n < 0 else self), abs(n), None
     while left:
         if left % 2:
-            found = base if found is None else matmul(found, base)
+            result = base if result is None else matmul(result, base)
         left //= 2
         base = matmul(base, base) if left else base
-    return found
+    return result

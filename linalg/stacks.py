@@ -1,11 +1,11 @@
-"""Functions that the standard has in ``linalg`` for the last two axes, where NumPy has them for the first two."""
+"""``diagonal`` and ``trace`` of the last two axes, as the array API standard defines them (NumPy: the first two)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..operators import diagonals
-from ..operators.rules import spec_of
+from ..operators.declare.shape_rules import spec_of
+from ..operators.shape import diagonals
 from ..registry.dtypes import DType, as_dtype
 
 
@@ -14,7 +14,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Any:
 
     Args:
         x: a tensor of shape ``(..., M, N)``.
-        offset: which diagonal: 0 is the main one, positive ones lie above it.
+        offset: the diagonal: 0 is the main one, positive offsets are above it.
 
     Returns:
         A tensor of shape ``(..., min(M, N))`` for the main one.
@@ -34,7 +34,7 @@ def trace(x: Any, /, *, offset: int = 0, dtype: DType | None = None) -> Any:
 
     Args:
         x: a tensor of shape ``(..., M, N)``.
-        offset: which diagonal: 0 is the main one, positive ones lie above it.
+        offset: the diagonal: 0 is the main one, positive offsets are above it.
         dtype: the dtype to sum in; None: that of the tensor, int64 for small integers.
 
     Returns:

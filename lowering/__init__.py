@@ -1,8 +1,21 @@
-"""From graphs to executables: passes, resolution, fusion, memory plan."""
+"""Lowering: from a traced graph to an executable, through passes, kernel selection, fusion and buffer assignment.
+
+lower.py: the stages in order; ``lower``, ``Lowered``, ``Backend`` and the portable executable
+passes/: passes on graphs, and on the thunks of backends with expensive launches
+kernel_selection.py: how each node is computed, and why
+layout.py: shape, strides and offset of views
+fusion/: fusion groups, the loop IR, and the schedule of a group as a kernel
+thunks.py: the executable steps of a lowered graph
+loop_bodies.py: thunks of loops and branches, with lowered bodies
+buffer_assignment.py: workspace offsets of intermediates
+interpreter.py: running nodes with the eager kernels
+foreign_kernels.py: the C, CUDA or LLVM function behind a node's kernel
+report.py: the table of kernel choices
+"""
 
 from __future__ import annotations
 
-from .lowered import Backend, Executable, Interpreted, Lowered, Output, lower, register_backend
-from .resolve import Target
+from .kernel_selection import Target
+from .lower import Backend, Executable, Interpreted, Lowered, Output, lower, register_backend
 
 __all__ = ["Backend", "Executable", "Interpreted", "Lowered", "Output", "Target", "lower", "register_backend"]

@@ -1,4 +1,4 @@
-"""Where the elements of a view lie: shape, strides, offset (in elements), found by running it on a dummy array."""
+"""Layouts of views: shape, strides and offset in elements, computed by running the view on a dummy array."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class Layout(NamedTuple):
         return math.prod(self.shape)
 
     def canonical(self) -> Layout:
-        """The same with stride 0 where an axis has one element, so that equal layouts compare equal."""
+        """The layout with stride 0 for axes of one element, so that equal layouts compare equal."""
         strides = tuple(0 if n == 1 else s for n, s in zip(self.shape, self.strides, strict=True))
         return Layout(self.shape, strides, self.offset)
 
     @property
     def is_contiguous(self) -> bool:
-        """Whether the elements lie one after the other from the buffer's start."""
+        """Whether the elements are in row-major order without gaps from the start of the buffer."""
         return self.canonical() == contiguous(self.shape).canonical() or (self.size == 0 and self.offset == 0)
 
 
 def contiguous(shape: tuple[int, ...]) -> Layout:
-    """The layout of a fresh array.
+    """The layout of a newly allocated array.
 
     >>> contiguous((2, 3))
     Layout(shape=(2, 3), strides=(3, 1), offset=0)
@@ -48,13 +48,13 @@ def contiguous(shape: tuple[int, ...]) -> Layout:
 
 
 def _extent(layout: Layout) -> tuple[int, int]:
-    """Lowest and highest element that a layout reaches, relative to its first."""
+    """The lowest and the highest element that a layout addresses, relative to its first."""
     reach = [(n - 1) * s for n, s in zip(layout.shape, layout.strides, strict=True)]
     return sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach)
 
 
 def dummy_array(layout: Layout) -> Any:
-    """A byte array of that layout with valid memory of its own, so that a kernel may also copy it."""
+    """Make a byte array with a layout, in memory that a kernel may read."""
     if layout.size == 0:
         return np.empty(layout.shape, np.int8)
     low, high = _extent(layout)
@@ -62,7 +62,7 @@ def dummy_array(layout: Layout) -> Any:
     return np.lib.stride_tricks.as_strided(buffer[-low:], layout.shape, layout.strides, writeable=False)
 
 
-def view_of(node: Node, base: Layout) -> Layout | None:
+def view_layout(node: Node, base: Layout) -> Layout | None:
     """The layout of a view node's result within the buffer of its first argument.
 
     Args:
@@ -70,7 +70,7 @@ def view_of(node: Node, base: Layout) -> Layout | None:
         base: the layout of its first argument.
 
     Returns:
-        The layout, or None where the result cannot be a view (a reshape that has to copy, a change of dtype).
+        The layout; None if the result cannot be a view (a reshape that has to copy, a change of dtype).
     """
     kernel = getattr(node.op.decl, "kernel", None)
     source = node.args[0] if node.args else None
@@ -85,19 +85,19 @@ def view_of(node: Node, base: Layout) -> Layout | None:
         dummy = dummy_array(base)
     except MemoryError:
         return None
-    return located(kernel(np, dummy, *node.args[1:], **node.kwargs), dummy, base, node.outputs[0].spec)
+    return layout_within(kernel(np, dummy, *node.args[1:], **node.kwargs), dummy, base, node.outputs[0].spec)
 
 
-def located(found: Any, dummy: Any, base: Layout, spec: TensorSpec) -> Layout | None:
-    """Where ``found`` lies in the memory of ``dummy``; None if it lies elsewhere or is not what the spec says."""
-    if not isinstance(found, np.ndarray) or found.shape != spec.shape or found.dtype != dummy.dtype:
+def layout_within(array: Any, dummy: Any, base: Layout, spec: TensorSpec) -> Layout | None:
+    """The layout of ``array`` in the memory of ``dummy``; None if it does not share it or match the spec."""
+    if not isinstance(array, np.ndarray) or array.shape != spec.shape or array.dtype != dummy.dtype:
         return None
-    if found.size == 0:
+    if array.size == 0:
         return contiguous(spec.shape)
-    moved = _address(found) - _address(dummy)
-    if not np.may_share_memory(found, dummy):
+    moved = _address(array) - _address(dummy)
+    if not np.may_share_memory(array, dummy):
         return None
-    return Layout(found.shape, found.strides, base.offset + moved)
+    return Layout(array.shape, array.strides, base.offset + moved)
 
 
 def _address(array: Any) -> int:
@@ -109,21 +109,21 @@ def is_view(node: Node) -> bool:
     return getattr(node.op.decl, "kind", "") == "view" and len(node.outputs) == 1
 
 
-def axis_map(layout: Layout, base: Layout) -> tuple[int | None, ...] | None:
-    """For each axis of a view the axis of its contiguous base that it runs along, None where it repeats one element.
+def map_axes(layout: Layout, base: Layout) -> tuple[int | None, ...] | None:
+    """For each axis of a view, the axis of its contiguous base with the same stride; None for a repeated element.
 
     Returns:
-        None where an axis runs along no axis, or only a part of one: a slice, a flip, a reshape that splits or joins.
+        None if an axis matches no whole axis of the base: a slice, a flip, a reshape that splits or joins axes.
     """
     if layout.offset or base.size == 0:
         return None
     by_stride = {s: i for i, (n, s) in enumerate(zip(base.shape, base.strides, strict=True)) if n != 1}
-    found: list[int | None] = []
+    items: list[int | None] = []
     for size, stride in zip(layout.shape, layout.strides, strict=True):
         axis = None if size == 1 or stride == 0 else by_stride.get(stride, -1)
         if axis is not None and (axis < 0 or base.shape[axis] != size):
             return None
-        found.append(axis)
-    used = {axis for axis in found if axis is not None}
-    whole = used == set(by_stride.values()) and len(used) == sum(axis is not None for axis in found)
-    return tuple(found) if whole else None
+        items.append(axis)
+    used = {axis for axis in items if axis is not None}
+    whole = used == set(by_stride.values()) and len(used) == sum(axis is not None for axis in items)
+    return tuple(items) if whole else None

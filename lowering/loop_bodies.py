@@ -1,4 +1,4 @@
-"""Loops and branches as steps: their bodies lowered, where each result of a body comes from, the memory they need."""
+"""Thunks of loops and branches: their lowered bodies, the sources of body results, and the memory that they need."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..registry.dtypes import uint8
-from ..registry.operator import find
+from ..registry.operator import find_operator
 from ..registry.values import TensorSpec
 from ..tracer.graph import Graph, Value, bodies_of
-from .rewrite import has_effects, new_node
-from .steps import NodeStep
+from .passes.rewrite import has_effects, new_node
+from .thunks import NodeThunk
 
 Lower = Callable[[Graph], Any]
 
 
 class Source(NamedTuple):
-    """Where a result of a body comes from: ``"computed"`` (which storage), ``"input"`` or ``"constant"`` (which)."""
+    """The source of a result of a body: ``"computed"``, ``"input"`` or ``"constant"``, and the index among those."""
 
     kind: str
     place: int
@@ -27,9 +27,9 @@ class Body(NamedTuple):
     """A lowered body.
 
     Attributes:
-        graph: what it was.
-        lowered: how it is computed; None if all of its results are inputs.
-        sources: where its results come from.
+        graph: the graph of the body.
+        lowered: the lowered graph; None if all results are inputs.
+        sources: the source of each result.
     """
 
     graph: Graph
@@ -38,13 +38,13 @@ class Body(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LoopStep(NodeStep):
-    """A loop or a branch.
+class LoopThunk(NodeThunk):
+    """A loop or a branch with compiled bodies.
 
     Attributes:
-        bodies: in the order in which the node holds them.
+        bodies: in the order of the node's arguments.
         workspace: memory for one call of a body.
-        doubles: for each carry of a loop two buffers, of which one is read while the other is written.
+        doubles: two buffers for each carry of a loop: one is read while the other is written.
         flag: memory for the condition of a while loop.
     """
 
@@ -55,28 +55,28 @@ class LoopStep(NodeStep):
 
     @property
     def temporaries(self) -> list[Value]:
-        """The memory that it needs while it runs."""
+        """Values whose buffers the loop needs only while it runs."""
         single = [value for value in (self.workspace, self.flag) if value is not None]
         return [*single, *(value for pair in self.doubles for value in pair)]
 
 
-def loop_step(step: NodeStep, lower: Lower) -> LoopStep:
-    """The step of a control node, with its bodies lowered."""
+def make_loop_thunk(step: NodeThunk, lower: Lower) -> LoopThunk:
+    """Make the thunk of a control node: lower its bodies and size its temporaries."""
     bodies = tuple(lower_body(graph, lower) for graph in bodies_of(step.node))
     nbytes = max((body.lowered.memory.workspace for body in bodies if body.lowered is not None), default=0)
     workspace = Value(TensorSpec((nbytes,), uint8)) if nbytes else None
     name = step.node.op.schema.name
     if name == "switch":
-        return LoopStep(step.kind, step.node, step.operands, bodies, workspace)
+        return LoopThunk(step.kind, step.node, step.operands, bodies, workspace)
     carry = step.node.args[1 if name == "scan" else 2]
     outputs = step.node.outputs[: len(carry)]
     doubles = tuple((Value(out.spec), Value(out.spec)) for out in outputs)
     flag = Value(TensorSpec((1,), uint8)) if name == "while_loop" else None
-    return LoopStep(step.kind, step.node, step.operands, bodies, workspace, doubles, flag)
+    return LoopThunk(step.kind, step.node, step.operands, bodies, workspace, doubles, flag)
 
 
 def lower_body(graph: Graph, lower: Lower) -> Body:
-    """Lower a body so that each result that it computes has a buffer of its own."""
+    """Lower a body so that each result that it computes has its own buffer."""
     inputs = {value: place for place, value in enumerate(graph.inputs)}
     computed = list(dict.fromkeys(o for o in graph.outputs if o not in inputs))
     if not computed and not any(map(has_effects, graph.nodes)):
@@ -87,13 +87,15 @@ def lower_body(graph: Graph, lower: Lower) -> Body:
     shared = [place for place in range(len(computed)) if not _is_own(lowered, place)]
     if shared:
         for place in shared:
-            copy = new_node(find("td::clone"), (computed[place],), {}, computed[place].spec, "")
+            copy = new_node(find_operator("td::clone"), (computed[place],), {}, computed[place].spec, "")
             part.nodes.append(copy)
             part.outputs[place] = copy.outputs[0]
         lowered = lower(part)
-    found = {value: _source(lowered.outputs[place]) for place, value in enumerate(computed)}
+    mapping = {value: _source(lowered.outputs[place]) for place, value in enumerate(computed)}
     return Body(
-        graph, lowered, tuple(found[o] if o in found else Source("input", inputs[o]) for o in graph.outputs)
+        graph,
+        lowered,
+        tuple(mapping[o] if o in mapping else Source("input", inputs[o]) for o in graph.outputs),
     )
 
 
@@ -102,7 +104,7 @@ def _source(output: Any) -> Source:
 
 
 def _is_own(lowered: Any, place: int) -> bool:
-    """Whether a result lies in a storage of its own, as it is; a constant need not."""
+    """Whether a result fills a storage that no other result shares, or is an unchanged constant."""
     output = lowered.outputs[place]
     if output.kind == "constant":
         return bool(output.same)

@@ -1,24 +1,24 @@
-"""The table that says how each node of a lowered graph is computed, and why."""
+"""The table of kernel choices of a lowered graph: how each node is computed, and why."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from .steps import KernelStep, Step
+from .thunks import KernelThunk, Thunk
 
 
 class Row(NamedTuple):
-    """One node.
+    """The kernel choice of one node.
 
     Attributes:
-        value: dtype and shape of its result.
+        value: dtype and shape of the node's result.
         op: the operator's full name.
         choice: ``"fused"``, ``"reduction"``, ``"view"``, ``"copy"``, ``"constant"``, ``"pieces"``, ``"range"``,
             ``"blas"``, ``"callback"``, ``"interpreted"``.
-        why: the reason.
-        group: number of the group that computes it; None for views and where nothing is compiled.
-        source: the user's line.
+        why: the reason for the choice.
+        group: number of the fusion group that computes the node; None for views and interpreted graphs.
+        source: ``file:line`` of the user's code.
     """
 
     value: str
@@ -30,7 +30,7 @@ class Row(NamedTuple):
 
 
 class KernelTable:
-    """The rows, and a line for each step that runs; iterates over the rows and prints as a table.
+    """A printable table: one row for each node, then one line for each step.
 
     Attributes:
         rows: one :class:`Row` per node, in order.
@@ -51,19 +51,19 @@ class KernelTable:
         cells = [
             (r.value, r.op, r.choice, "-" if r.group is None else str(r.group), r.why) for r in self.rows
         ]
-        return "\n".join([*_aligned([head, *cells]), "", *self.steps])
+        return "\n".join([*_align_columns([head, *cells]), "", *self.steps])
 
 
-def _aligned(rows: list[tuple[str, ...]]) -> Iterable[str]:
+def _align_columns(rows: list[tuple[str, ...]]) -> Iterable[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
     ]
 
 
-def describe_group(step: Step) -> str:
-    """One line about a step."""
-    if not isinstance(step, KernelStep):
+def describe_thunk(step: Thunk) -> str:
+    """Describe a step in one line."""
+    if not isinstance(step, KernelThunk):
         return f"{step.kind}: {step.node.op.name}"
     kernel = step.kernel
     names = ", ".join(node.op.schema.name for node in step.nodes) or "copy"

@@ -1,7 +1,8 @@
-"""Operators along the axis of a ``vmap`` that has a name: each example gets something made of all of them.
+"""Collective operators: reductions and gathers along a named axis of ``vmap``, whose result every example receives.
 
-They take the name and the length of the axis, so that they know what to do with a value that is the same for all
-examples. Their batching rules do the work, at the level whose axis has the name; at any other they let it pass.
+The operators take the name and the length of the axis, because their kernels run for values that are the same for all
+examples. The batching rules compute the collective at the level whose axis has that name, and call the operator again
+at any other level.
 
 Source: the collectives of ``jax.lax``.
 """
@@ -15,18 +16,18 @@ import numpy as np
 
 from ..registry.dtypes import NUMERIC, int64
 from ..registry.values import TensorSpec
-from .batching import Batched, BatchInfo, Dims
-from .declare import Bad, Draw, Sample
-from .derivatives import Linear
-from .gathering import index
-from .kinds import library
-from .reductions import sum
-from .rules import spec_of
-from .views import broadcast_to
+from .declare.batching import Batched, BatchInfo, Dims
+from .declare.declaration import ErrorInput, SampleInput, TensorSample
+from .declare.derivatives import Linear
+from .declare.kinds import array_op
+from .declare.shape_rules import spec_of
+from .indexing.gather import index
+from .reductions.folds import sum
+from .shape.views import broadcast_to
 
 
-def _along(work: Callable[[Any], Any]) -> Callable[..., Batched]:
-    """The batching rule: ``work`` on the whole batch where the axis is that of the level, the same for all examples."""
+def _make_batching_rule(work: Callable[[Any], Any]) -> Callable[..., Batched]:
+    """A batching rule: ``work(batch)`` at the level that has the named axis, with a result that is not batched."""
 
     def rule(info: BatchInfo, in_dims: Dims, x: Any, axis_name: Any, axis_size: int) -> Batched:
         return (info.call(x, axis_name, axis_size), 0) if info.axis_name != axis_name else (work(x), None)
@@ -34,7 +35,7 @@ def _along(work: Callable[[Any], Any]) -> Callable[..., Batched]:
     return rule
 
 
-def _gather_rule(
+def _gather_batching_rule(
     info: BatchInfo, in_dims: Dims, x: Any, number: Any, axis_name: Any, axis_size: int
 ) -> Batched:
     if info.axis_name != axis_name:
@@ -42,15 +43,18 @@ def _gather_rule(
     return (x if in_dims[0] == 0 else broadcast_to(x, (axis_size, *x.shape))), None
 
 
-def _samples(dtype: Any) -> list[Sample]:
-    return [Sample((Draw(shape), "i", 3)) for shape in ((3, 4), (), (0, 2))]
+def _samples(dtype: Any) -> list[SampleInput]:
+    return [SampleInput((TensorSample(shape), "i", 3)) for shape in ((3, 4), (), (0, 2))]
 
 
-def _errors() -> list[Bad]:
-    return [Bad((None, "i", 3), TypeError, "Tensor"), Bad((Draw((2,)), "i", "n"), TypeError, "axis_size")]
+def _errors() -> list[ErrorInput]:
+    return [
+        ErrorInput((None, "i", 3), TypeError, "Tensor"),
+        ErrorInput((TensorSample((2,)), "i", "n"), TypeError, "axis_size"),
+    ]
 
 
-axis_sum: Any = library(
+axis_sum: Any = array_op(
     "collective",
     "axis_sum(Tensor self, Any axis_name, int axis_size) -> Tensor",
     lambda self, axis_name, axis_size: spec_of(self),
@@ -71,22 +75,22 @@ axis_sum: Any = library(
     reference=lambda a, axis_name, axis_size: a * np.asarray(axis_size, a.dtype),
     dtypes=NUMERIC,
     derivative=Linear({"self": lambda g, axis_name, axis_size: axis_sum(g, axis_name, axis_size)}),
-    batching=_along(lambda x: sum(x, 0, dtype=x.dtype)),
+    batching=_make_batching_rule(lambda x: sum(x, 0, dtype=x.dtype)),
     samples=_samples,
     errors=_errors,
     method=False,
 )
 
 
-def _gather_meta(self: Any, number: Any, axis_name: Any, axis_size: int) -> TensorSpec:
+def _gather_shape_rule(self: Any, number: Any, axis_name: Any, axis_size: int) -> TensorSpec:
     spec = spec_of(self)
     return TensorSpec((axis_size, *spec.shape), spec.dtype, spec.device)
 
 
-axis_gather: Any = library(
+axis_gather: Any = array_op(
     "collective",
     "axis_gather(Tensor self, Tensor number, Any axis_name, int axis_size) -> Tensor",
-    _gather_meta,
+    _gather_shape_rule,
     lambda xp, self, number, axis_name, axis_size: xp.array(xp.broadcast_to(self, (axis_size, *self.shape))),
     doc="""All examples of the axis of a `vmap`, stacked in front, for each example; what `td.all_gather` calls.
 
@@ -112,10 +116,11 @@ axis_gather: Any = library(
             )
         }
     ),
-    batching=_gather_rule,
+    batching=_gather_batching_rule,
     samples=lambda dtype: [
-        Sample((Draw(shape), Draw((), values=(0,), dtype=int64), "i", 3)) for shape in ((3, 4), (), (0, 2))
+        SampleInput((TensorSample(shape), TensorSample((), values=(0,), dtype=int64), "i", 3))
+        for shape in ((3, 4), (), (0, 2))
     ],
-    errors=lambda: [Bad((None, 0, "i", 3), TypeError, "Tensor")],
+    errors=lambda: [ErrorInput((None, 0, "i", 3), TypeError, "Tensor")],
     method=False,
 )

@@ -1,4 +1,4 @@
-"""What marks values for ``checkpoint``: names for its policies, and a barrier that keeps a recomputation apart."""
+"""Markers for ``checkpoint``: names that its policies select, and a barrier against merging a recomputation."""
 
 from __future__ import annotations
 
@@ -6,28 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from .. import lazy
 from ..registry.dtypes import ALL, COMPLEX, FLOATS
 from ..registry.values import TensorSpec
-from . import batching
-from .declare import Bad, Draw, Sample
-from .derivatives import Linear, Partials
-from .kinds import LAYOUTS, binary, library
-from .rules import spec_of
-
-references = lazy.Functions("operators.references")
+from .declare import batching
+from .declare.declaration import ErrorInput, SampleInput, TensorSample
+from .declare.derivatives import Linear, Partials
+from .declare.kinds import LAYOUTS, array_op, binary
+from .declare.shape_rules import spec_of
 
 
-def _same_meta(self: Any, name: str) -> TensorSpec:
+def _same_shape_rule(self: Any, name: str) -> TensorSpec:
     return spec_of(self)
 
 
-checkpoint_name = library(
+checkpoint_name = array_op(
     "view",
     "checkpoint_name(Tensor(a) self, str name) -> Tensor(a)",
-    _same_meta,
+    _same_shape_rule,
     lambda xp, self, name: xp.asarray(self)[...],
-    doc="""The tensor under a name that policies of `td.checkpoint` go by.
+    doc="""Name a tensor for the policies of `td.checkpoint`.
 
     Args:
         self: any tensor.
@@ -42,23 +39,26 @@ checkpoint_name = library(
     >>> td.grad(td.checkpoint(layer, policy=policy))(0.0)
     tensor(0.)
     """,
-    reference=lambda a, name: references.identity(a),
+    reference=lambda a, name: a,
     dtypes=ALL,
     derivative=Linear({"self": lambda g: g}),
     batching=batching.pointwise,
     samples=lambda dtype: [
-        *(Sample((Draw((3, 4), layout=layout), "x")) for layout in LAYOUTS),
-        Sample((Draw(()), "x")),
-        Sample((Draw((2, 0)), "x")),
+        *(SampleInput((TensorSample((3, 4), layout=layout), "x")) for layout in LAYOUTS),
+        SampleInput((TensorSample(()), "x")),
+        SampleInput((TensorSample((2, 0)), "x")),
     ],
-    errors=lambda: [Bad((None, "x"), TypeError, "Tensor"), Bad((Draw((2,)), 1), TypeError, "name")],
+    errors=lambda: [
+        ErrorInput((None, "x"), TypeError, "Tensor"),
+        ErrorInput((TensorSample((2,)), 1), TypeError, "name"),
+    ],
     method=False,
 )
 
 recompute_barrier = binary(
     "recompute_barrier",
     lambda a, b: a,
-    doc="The first tensor. The second says what the result is for, so that equal calls for other ends stay apart.",
+    doc="The first tensor; equal calls with different second tensors are not merged.",
     example="td.ops.td.recompute_barrier(td.asarray([1.0, 2.0]), 7) -> [1.0, 2.0]",
     reference=lambda a, b: np.broadcast_arrays(a, b)[0],
     dtypes=(*FLOATS, *COMPLEX),

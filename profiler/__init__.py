@@ -1,4 +1,10 @@
-"""The profiler: where the time and the memory of a program go, operator by operator. Loaded at its first use.
+"""The profiler: the time and memory of each operator of a program. Loaded at its first use.
+
+- averages.py: sums of events by name, and their table
+- chrome.py: export as a Chrome trace
+- events.py: Event, one call or span
+- memory.py: the memory that results hold
+- session.py: profile, record_function and the Profiler key's kernel
 
 >>> import tandem as td
 >>> with td.profiler.profile() as prof:

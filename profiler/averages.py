@@ -1,4 +1,4 @@
-"""Events summed by name, and the table of them."""
+"""Averages: events summed by name, and their table."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from .. import lazy
 from ..errors import ArgumentError, ValueArgumentError
-from ..registry.text import shown
-from ..units import duration, size
+from ..registry.formatting import short_repr
+from ..units import format_duration, format_size
 from .events import Event
 
 
@@ -95,9 +95,9 @@ class Averages(list[Row]):
         """
         key = _OTHER_NAMES.get(sort_by, sort_by) if isinstance(sort_by, str) else None
         if key not in SORTS:
-            raise ValueArgumentError(f"sort_by={shown(sort_by)}; the orders are {', '.join(SORTS)}")
+            raise ValueArgumentError(f"sort_by={short_repr(sort_by)}; the orders are {', '.join(SORTS)}")
         if not isinstance(row_limit, int):
-            raise ArgumentError(f"table: row_limit is an int, not {shown(row_limit)}")
+            raise ArgumentError(f"table: row_limit is an int, not {short_repr(row_limit)}")
         if row_limit < 0:
             raise ValueArgumentError(f"table: row_limit is at least 0, not {row_limit}")
         rows = sorted(self, key=SORTS[key], reverse=key != "name")
@@ -115,10 +115,10 @@ def averages_of(
     for event in events:
         key = (event.name, event.shapes if by_shape else (), event.stack[:frames])
         groups.setdefault(key, []).append(event)
-    return Averages((_sum(key, held) for key, held in groups.items()), peak)
+    return Averages((_sum_events(key, held) for key, held in groups.items()), peak)
 
 
-def _sum(key: tuple[Any, ...], events: list[Event]) -> Row:
+def _sum_events(key: tuple[Any, ...], events: list[Event]) -> Row:
     outer = [event for event in events if not _is_inside_same(event)]
     return Row(
         key[0],
@@ -154,25 +154,25 @@ def _render(averages: Averages, rows: list[Row], count: int) -> str:
         text = head in ("name", "shapes", "called from")
         table.add_column(head, justify="left" if text else "right", overflow="fold", no_wrap=not text)
     for row in rows:
-        cells = [_plain(row.name), _percent(row.self_ns, whole), duration(row.self_ns)]
+        cells = [_escape_markup(row.name), _format_percent(row.self_ns, whole), format_duration(row.self_ns)]
         cells += [
-            _percent(row.total_ns, whole),
-            duration(row.total_ns),
-            duration(row.average_ns),
+            _format_percent(row.total_ns, whole),
+            format_duration(row.total_ns),
+            format_duration(row.average_ns),
             str(row.count),
         ]
-        cells += [size(row.total_bytes), size(row.self_bytes)] * (averages.peak is not None)
-        cells += [_plain(", ".join(map(str, map(list, row.shapes))))] * shapes + [
-            _plain("\n".join(row.stack))
+        cells += [format_size(row.total_bytes), format_size(row.self_bytes)] * (averages.peak is not None)
+        cells += [_escape_markup(", ".join(map(str, map(list, row.shapes))))] * shapes + [
+            _escape_markup("\n".join(row.stack))
         ] * stacks
         table.add_row(*cells)
     console = lazy.rich_console().Console(
         width=_WIDTH + 40 * (shapes + stacks), file=lazy.module("io").StringIO()
     )
     console.print(table)
-    last = [f"all calls: {duration(averages.self_ns)}"]
+    last = [f"all calls: {format_duration(averages.self_ns)}"]
     last += [f"{count - len(rows)} more rows"] * (count > len(rows))
-    last += [f"peak memory of results: {size(averages.peak)}"] if averages.peak is not None else []
+    last += [f"peak memory of results: {format_size(averages.peak)}"] if averages.peak is not None else []
     lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
     return "\n".join([*lines, "; ".join(last)])
 
@@ -180,9 +180,9 @@ def _render(averages: Averages, rows: list[Row], count: int) -> str:
 _WIDTH = 120
 
 
-def _plain(text: str) -> str:
+def _escape_markup(text: str) -> str:
     return text.replace("[", "\\[")  # a bracket is markup to rich
 
 
-def _percent(part: int, whole: int) -> str:
+def _format_percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f}"

@@ -1,4 +1,4 @@
-"""Events as a Chrome trace.
+"""Export of events as a Chrome trace.
 
 Source: the "Trace Event Format" of Chrome's tracing, which Perfetto reads: complete events (``ph: X``) with times in
 microseconds, counters (``ph: C``) for memory.
@@ -25,13 +25,13 @@ def chrome_trace(events: Iterable[Event], memory: Iterable[tuple[int, int]], ori
     process = os.getpid()
     rows = [
         {"ph": "M", "name": "process_name", "pid": process, "tid": 0, "args": {"name": "tandem"}},
-        *(_row(event, process, origin) for event in events),
-        *(_counter(at, live, process, origin) for at, live in memory),
+        *(_event_row(event, process, origin) for event in events),
+        *(_counter_row(at, live, process, origin) for at, live in memory),
     ]
     return str(lazy.module("json").dumps({"traceEvents": rows, "displayTimeUnit": "ns"}))
 
 
-def _row(event: Event, process: int, origin: int) -> dict[str, Any]:
+def _event_row(event: Event, process: int, origin: int) -> dict[str, Any]:
     details: dict[str, Any] = {}
     if event.shapes:
         details["shapes"] = [list(shape) for shape in event.shapes]
@@ -54,6 +54,6 @@ def _row(event: Event, process: int, origin: int) -> dict[str, Any]:
     }
 
 
-def _counter(at: int, live: int, process: int, origin: int) -> dict[str, Any]:
+def _counter_row(at: int, live: int, process: int, origin: int) -> dict[str, Any]:
     name = "memory of results"
     return {"ph": "C", "name": name, "pid": process, "ts": (at - origin) / 1e3, "args": {"bytes": live}}

@@ -1,4 +1,4 @@
-"""What the profiler writes down: one event for each call or span, with its parent."""
+"""Event: one call or span, with its parent."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from ..registry.source import is_inside
+from ..registry.source import is_package_file
 from ..registry.values import TensorBase
 
 
@@ -15,7 +15,7 @@ class Event:
 
     Attributes:
         name: ``"td::add.Tensor"``, ``"jit step"``, or what the user called a span.
-        kind: ``"operator"``, ``"jit"``, ``"backward"`` or ``"user"``.
+        kind: ``"operator"``, ``"jit"``, ``"kernel"``, ``"compile"``, ``"backward"`` or ``"user"``.
         start, end: nanoseconds of ``time.perf_counter_ns``.
         thread: the thread's identifier.
         parent: the event during which it ran, or None.
@@ -68,22 +68,22 @@ class Event:
 
 def tensors_in(values: Iterable[Any]) -> list[Any]:
     """The tensors among values, and those in lists of tensors."""
-    found: list[Any] = []
+    result: list[Any] = []
     for value in values:
         if isinstance(value, TensorBase):
-            found.append(value)
+            result.append(value)
         elif type(value) in (tuple, list):
-            found += [item for item in value if isinstance(item, TensorBase)]
-    return found
+            result += [item for item in value if isinstance(item, TensorBase)]
+    return result
 
 
 def user_frames(limit: int = 64) -> tuple[str, ...]:
     """The frames of the user's code, innermost first."""
-    found: list[str] = []
+    items: list[str] = []
     frame = sys._getframe(1)
-    while frame is not None and len(found) < limit:
+    while frame is not None and len(items) < limit:
         code = frame.f_code
-        if not is_inside(code.co_filename):
-            found.append(f"{code.co_filename}:{frame.f_lineno}({code.co_name})")
+        if not is_package_file(code.co_filename):
+            items.append(f"{code.co_filename}:{frame.f_lineno}({code.co_name})")
         frame = frame.f_back  # type: ignore[assignment]
-    return tuple(found)
+    return tuple(items)

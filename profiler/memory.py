@@ -1,4 +1,4 @@
-"""How much memory the results of calls hold, and when it is let go."""
+"""Memory profiling: the bytes that results of calls hold, until they are freed."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import time
 import weakref
 from typing import Any
 
-from ..eager.storage import owner_of
-from ..eager.tensor import Tensor
+from ..eager.tensor.storage import owner_of
+from ..eager.tensor.tensor import Tensor
 from .events import tensors_in
 
 
 class Memory:
-    """Counts the bytes of arrays that come into being while it watches.
+    """Counts the bytes of arrays that profiled calls create.
 
     Attributes:
         live: bytes held now.
@@ -27,9 +27,9 @@ class Memory:
 
     def take(self, given: tuple[Any, ...], results: tuple[Any, ...]) -> int:
         """The bytes that arrays new among the results hold; each is counted once, until it is let go."""
-        old = {id(array) for array in _arrays(given)}
+        old = {id(array) for array in _owned_arrays(given)}
         taken = 0
-        for array in _arrays(results):
+        for array in _owned_arrays(results):
             key, size = id(array), int(array.nbytes)
             if key not in old and key not in self._known:
                 self._known[key] = weakref.ref(array, lambda _, key=key, size=size: self._drop(key, size))  # type: ignore[misc]
@@ -48,6 +48,6 @@ class Memory:
         self.steps.append((time.perf_counter_ns(), self.live))
 
 
-def _arrays(values: tuple[Any, ...]) -> list[Any]:
+def _owned_arrays(values: tuple[Any, ...]) -> list[Any]:
     """The arrays that own the memory of dense tensors; others have none that could be counted."""
     return [owner_of(tensor._array) for tensor in tensors_in(values) if type(tensor) is Tensor]

@@ -1,4 +1,4 @@
-"""The Profiler key's kernel, and :class:`profile`, which switches it on."""
+"""profile: the context manager that profiles a block, and the Profiler key's kernel."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from .. import locks
 from ..errors import ArgumentError, ProfilerError
-from ..operators.declare import LIBRARY
+from ..operators.declare.declaration import LIBRARY
+from ..registry.dispatch.keys import AUTOGRAD, DispatchKey, below
+from ..registry.dispatch.observers import PROFILER, current_observer, note_kernels, run_unobserved, watch
+from ..registry.dispatch.state import set_keys, state
+from ..registry.formatting import short_repr
 from ..registry.function import functions
-from ..registry.keys import AUTOGRAD, DispatchKey, below
-from ..registry.observe import PROFILER, observed, unobserved, watch
 from ..registry.operator import Operator
-from ..registry.state import set_keys, state
-from ..registry.text import shown
 from .averages import Averages, averages_of
 from .chrome import chrome_trace
 from .events import Event, tensors_in, user_frames
 from .memory import Memory
 
 BELOW = below(DispatchKey.Profiler)
-_starting = threading.Lock()
+_start_lock = locks.make_lock("profiler")
 
 
-class _Open(threading.local):
+class _OpenEvents(threading.local):
     """The events that have begun in this thread and not ended, outermost first."""
 
     def __init__(self) -> None:
@@ -37,14 +38,16 @@ class _Open(threading.local):
 class profile:
     """Context manager that notes every operator call, jitted call and backward step of this thread.
 
-    Times are those of the calls as they run without a profiler (a call that machine code answers is answered by it
-    here too); what noting them costs lies between the events, and so in the time of their parents. Other threads are
-    noted where they enter a :func:`tandem.dispatch_state` taken inside the block.
+    Calls run as without a profiler, by native code where it applies. The profiler's own time falls between the events,
+    and therefore counts for their parents. Other threads are profiled where they enter a
+    :func:`tandem.dispatch_state` taken inside the block.
 
     Args:
         record_shapes: note shapes and dtypes of the tensor arguments.
         with_stack: note the user's frames at each call.
         profile_memory: count the bytes of the tensors that calls bring about, and the most that live at once.
+        with_kernels: note the kernels inside jitted calls and their gradients on the CPU, by the names that
+            ``kernels()`` prints. Such a call runs code that writes the time after each kernel.
 
     Raises:
         ProfilerError: another profiler is running.
@@ -62,18 +65,23 @@ class profile:
     """
 
     def __init__(
-        self, *, record_shapes: bool = False, with_stack: bool = False, profile_memory: bool = False
+        self,
+        *,
+        record_shapes: bool = False,
+        with_stack: bool = False,
+        profile_memory: bool = False,
+        with_kernels: bool = False,
     ):
-        self.record_shapes, self.with_stack = record_shapes, with_stack
+        self.record_shapes, self.with_stack, self.kernels = record_shapes, with_stack, with_kernels
         self.memory = Memory() if profile_memory else None
         self._events: list[Event] = []
-        self._open = _Open()
+        self._open = _OpenEvents()
         self._before = 0
         self.start = self.end = 0
 
     # -- on and off ------------------------------------------------------------------------------------------------
     def __enter__(self) -> profile:
-        with _starting:
+        with _start_lock:
             if watch.observer is not None:
                 raise ProfilerError("a profiler is running already; profilers do not nest")
             watch.observer = self
@@ -94,11 +102,18 @@ class profile:
     # -- noting ----------------------------------------------------------------------------------------------------
     def span(self, name: str, kind: str, run: Callable[[], Any], inputs: tuple[Any, ...] = ()) -> Any:
         """Run something and note it as an event."""
-        with _Running(self, name, kind, inputs) as running:
+        note = self._note if self.kernels and kind in ("jit", "backward") else None
+        with _RunningEvent(self, name, kind, inputs) as running, note_kernels(note):
             out = run()
             running.event.end = time.perf_counter_ns()
             running.results = out if isinstance(out, tuple) else (out,)
         return out
+
+    def _note(self, kind: str, name: str, start: int, end: int) -> None:
+        """Note a part of the call that runs now."""
+        event = self._begin(name, kind, ())
+        event.start, event.end = start, end
+        self._finish(event, (), ())
 
     def _begin(self, name: str, kind: str, inputs: tuple[Any, ...]) -> Event:
         open_events = self._open.events
@@ -141,7 +156,9 @@ class profile:
             ArgumentError: ``group_by_stack_n`` is no integer.
         """
         if not isinstance(group_by_stack_n, int):
-            raise ArgumentError(f"key_averages: group_by_stack_n is an int, not {shown(group_by_stack_n)}")
+            raise ArgumentError(
+                f"key_averages: group_by_stack_n is an int, not {short_repr(group_by_stack_n)}"
+            )
         peak = None if self.memory is None else self.memory.peak
         return averages_of(self.events(), group_by_input_shape, group_by_stack_n, peak)
 
@@ -155,12 +172,12 @@ class profile:
             ArgumentError: the path is neither a string nor a path.
         """
         if not isinstance(path, (str, Path)):
-            raise ArgumentError(f"export_chrome_trace takes the path of a file, not {shown(path)}")
+            raise ArgumentError(f"export_chrome_trace takes the path of a file, not {short_repr(path)}")
         steps = () if self.memory is None else self.memory.steps
         Path(path).write_text(chrome_trace(self.events(), steps, self.start))
 
 
-class _Running:
+class _RunningEvent:
     """What runs inside, noted as an event.
 
     Attributes:
@@ -175,7 +192,7 @@ class _Running:
         self.results: tuple[Any, ...] = ()
         self.event = into._begin(name, kind, inputs)
 
-    def __enter__(self) -> _Running:
+    def __enter__(self) -> _RunningEvent:
         self.event.start = time.perf_counter_ns()
         return self
 
@@ -187,14 +204,14 @@ class _Running:
 
 
 def profiler_kernel(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Note a call and run what lies below; the fallback of the Profiler key."""
-    observer = observed()
+    """Record an event for a call and run the next lower key; the fallback of the Profiler key."""
+    observer = current_observer()
     if observer is None:
         return op.dispatch(keyset & BELOW, args, kwargs)
     inputs = (*args, *kwargs.values())
     if _is_leaf(op):  # through the native entry, if that is what answers when nobody watches
         function = functions[op.name]
-        return unobserved(
+        return run_unobserved(
             lambda: observer.span(op.name, "operator", lambda: function(*args, **kwargs), inputs)
         )
     return observer.span(op.name, "operator", lambda: op.dispatch(keyset & BELOW, args, kwargs), inputs)
@@ -224,12 +241,12 @@ def record_function(name: str) -> Iterator[None]:
     [('the sum', None), ('td::sum', 'the sum')]
     """
     if not isinstance(name, str):
-        raise ArgumentError(f"record_function takes a name, not {shown(name)}")
-    observer = observed()
+        raise ArgumentError(f"record_function takes a name, not {short_repr(name)}")
+    observer = current_observer()
     if not isinstance(observer, profile):
         yield
         return
-    with _Running(observer, name, "user"):
+    with _RunningEvent(observer, name, "user"):
         yield
 
 

@@ -1,10 +1,19 @@
-"""Trees of containers: dicts, lists, tuples, namedtuples, dataclasses, None, and classes that the user registers.
+"""Pytrees: nested dicts, lists, tuples, namedtuples, dataclasses, None, and classes that the user registers.
 
-A tree is taken apart into its leaves and a :class:`TreeDef`, which is hashable and builds the tree again from other
-leaves. Everything that is not a container is a leaf.
+Flattening a tree returns its leaves and a :class:`TreeDef`, which is hashable and rebuilds the tree from other leaves.
+Everything that is not a container is a leaf.
 
 Source: ``jax.tree_util``. Unlike there, dicts keep their order (as PyTorch's and optree's can), and dataclasses are
 containers without being registered.
+
+- builders.py: compiled expressions that rebuild trees of built-in containers
+- functions.py: tree_map, tree_reduce, tree_transpose and the other tree functions
+- keys.py: the steps of key paths
+- matching.py: compare trees, and flatten a tree up to another one
+- nodes.py: how each type of container is flattened and unflattened
+- ravel.py: ravel_pytree
+- registration.py: register classes as containers
+- treedef.py: TreeDef, flatten and unflatten
 """
 
 from .functions import all_leaves as all_leaves

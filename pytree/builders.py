@@ -1,4 +1,4 @@
-"""Trees of built-in containers that are built again and again: by one expression, which Python compiles."""
+"""Compiled builders: rebuild trees of built-in containers with one compiled expression."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-OFTEN = 16  # trees built one container at a time before the expression is worth its compilation
-DEEPEST, MOST_LEAVES = 60, 4000
+COMPILE_AFTER = 16  # trees built one container at a time before the expression is worth its compilation
+MAX_DEPTH, MAX_LEAVES = 60, 4000
 
 Builder = Callable[[Sequence[Any]], Any]
 
 
-def builder(treedef: Any) -> Builder | None:
-    """What makes a tree of its leaves; None where not all its containers and keys can be written as literals.
+def compile_builder(treedef: Any) -> Builder | None:
+    """Compile a function from leaves to the tree; None if some container or key has no literal.
 
     >>> from tandem import pytree
-    >>> builder(pytree.tree_structure({"w": [0, None], "b": (0,)}))([1, 2])
+    >>> compile_builder(pytree.tree_structure({"w": [0, None], "b": (0,)}))([1, 2])
     {'w': [1, None], 'b': (2,)}
     """
-    if treedef.leaf_count > MOST_LEAVES:
+    if treedef.leaf_count > MAX_LEAVES:
         return None
-    text = _text(treedef, itertools.count(), DEEPEST)
+    text = _expression(treedef, itertools.count(), MAX_DEPTH)
     if text is None:
         return None
     made: Builder = eval(f"lambda leaves: {text}", {})  # of literals alone: see _text
     return made
 
 
-def _text(treedef: Any, numbers: Iterator[int], depth: int) -> str | None:
+def _expression(treedef: Any, numbers: Iterator[int], depth: int) -> str | None:
     kind = treedef.kind
     if kind is None:
         return f"leaves[{next(numbers)}]"
@@ -36,7 +36,7 @@ def _text(treedef: Any, numbers: Iterator[int], depth: int) -> str | None:
         return "None"
     if kind not in (list, tuple, dict) or not depth:
         return None
-    inside = [_text(child, numbers, depth - 1) for child in treedef.children]
+    inside = [_expression(child, numbers, depth - 1) for child in treedef.children]
     if None in inside:
         return None
     if kind is not dict:

@@ -1,4 +1,4 @@
-"""What is done with trees: map, reduce, transpose, broadcast; with key paths, and with the caller's idea of a leaf.
+"""Functions on trees: flatten, map, reduce, transpose and broadcast, also with key paths.
 
 The names are those of ``jax.tree_util``; :mod:`tandem.tree` has their short forms.
 """
@@ -15,7 +15,7 @@ from .matching import broadcast_prefix, difference, flatten_up_to
 from .nodes import node_of
 from .treedef import LEAF, IsLeaf, TreeDef, flatten, flatten_by_path
 
-_NOTHING = object()
+_MISSING = object()
 
 
 def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], TreeDef]:
@@ -80,16 +80,16 @@ def tree_map(fn: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | No
     leaves, treedef = flatten(tree, is_leaf)
     if not rest:
         return treedef.unflatten([fn(leaf) for leaf in leaves])
-    return treedef.unflatten([fn(*row) for row in _rows(treedef, leaves, rest)])
+    return treedef.unflatten([fn(*row) for row in _zip_leaves(treedef, leaves, rest)])
 
 
-def _rows(treedef: TreeDef, leaves: list[Any], rest: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
+def _zip_leaves(treedef: TreeDef, leaves: list[Any], rest: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
     """For each leaf what all trees have at its place."""
-    columns = [flatten_up_to(treedef, other, _name(place)) for place, other in enumerate(rest)]
+    columns = [flatten_up_to(treedef, other, _tree_name(place)) for place, other in enumerate(rest)]
     return zip(leaves, *columns)
 
 
-def _name(place: int) -> str:
+def _tree_name(place: int) -> str:
     return f"tree_map: trees differ: the {('second', 'third')[place] if place < 2 else f'{place + 2}th'} tree"
 
 
@@ -113,12 +113,14 @@ def tree_map_with_path(
     >>> td.tree.map_with_path(lambda path, x: td.pytree.keystr(path), {"w": [1, 2]})
     {'w': ["['w'][0]", "['w'][1]"]}
     """
-    leaves, treedef = _flattened(tree, is_leaf, is_leaf_takes_path)
-    rows = _rows(treedef, leaves, rest)
+    leaves, treedef = _flatten_tree(tree, is_leaf, is_leaf_takes_path)
+    rows = _zip_leaves(treedef, leaves, rest)
     return treedef.unflatten([fn(path, *row) for path, row in zip(treedef.key_paths(), rows)])
 
 
-def _flattened(tree: Any, is_leaf: Callable[..., bool] | None, takes_path: bool) -> tuple[list[Any], TreeDef]:
+def _flatten_tree(
+    tree: Any, is_leaf: Callable[..., bool] | None, takes_path: bool
+) -> tuple[list[Any], TreeDef]:
     return flatten_by_path(tree, is_leaf) if takes_path and is_leaf else flatten(tree, is_leaf)
 
 
@@ -136,7 +138,7 @@ def tree_flatten_with_path(
     >>> td.tree.flatten_with_path({"w": 1})[0]
     [((DictKey(key='w'),), 1)]
     """
-    leaves, treedef = _flattened(tree, is_leaf, is_leaf_takes_path)
+    leaves, treedef = _flatten_tree(tree, is_leaf, is_leaf_takes_path)
     return list(zip(treedef.key_paths(), leaves)), treedef
 
 
@@ -149,7 +151,7 @@ def tree_leaves_with_path(
 
 # -- reduce ------------------------------------------------------------------------------------------------------------
 def tree_reduce(
-    fn: Callable[[Any, Any], Any], tree: Any, initializer: Any = _NOTHING, is_leaf: IsLeaf | None = None
+    fn: Callable[[Any, Any], Any], tree: Any, initializer: Any = _MISSING, is_leaf: IsLeaf | None = None
 ) -> Any:
     """The leaves of a tree put together two by two, from left to right.
 
@@ -167,7 +169,7 @@ def tree_reduce(
     6
     """
     leaves = flatten(tree, is_leaf)[0]
-    if initializer is not _NOTHING:
+    if initializer is not _MISSING:
         return functools.reduce(fn, leaves, initializer)
     if not leaves:
         raise ArgumentError("tree_reduce: the tree has no leaves; say with initializer= what it gives then")
@@ -175,7 +177,7 @@ def tree_reduce(
 
 
 def tree_reduce_associative(
-    fn: Callable[[Any, Any], Any], tree: Any, *, identity: Any = _NOTHING, is_leaf: IsLeaf | None = None
+    fn: Callable[[Any, Any], Any], tree: Any, *, identity: Any = _MISSING, is_leaf: IsLeaf | None = None
 ) -> Any:
     """As :func:`tree_reduce` for an associative function: neighbours first, in as few rounds as possible.
 
@@ -185,7 +187,7 @@ def tree_reduce_associative(
     """
     leaves = flatten(tree, is_leaf)[0]
     if not leaves:
-        if identity is _NOTHING:
+        if identity is _MISSING:
             raise ArgumentError(
                 "tree_reduce_associative: the tree has no leaves; say with identity= what it gives then"
             )
@@ -240,7 +242,7 @@ def tree_broadcast(prefix: Any, tree: Any, is_leaf: IsLeaf | None = None) -> Any
     """A tree of the containers of ``tree`` whose leaves come from a tree that begins as it does.
 
     Args:
-        prefix: a tree of the same containers down to some depth; each leaf stands for all leaves below it.
+        prefix: a tree of the same containers down to some depth; each leaf is the value of all leaves below it.
         tree: the tree that gives the containers.
         is_leaf: what else is a leaf of the prefix.
 

@@ -1,4 +1,4 @@
-"""The steps of key paths: how a child is reached from the container that holds it.
+"""Key paths: the keys that lead from a container to a child.
 
 Source: the key types of ``jax.tree_util``.
 """

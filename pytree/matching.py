@@ -1,4 +1,4 @@
-"""Trees beside one another: of the same containers, or beginning as another does; and where they differ."""
+"""Compare trees: flatten a tree up to the leaves of another one, broadcast prefixes, and describe differences."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from .treedef import IsLeaf, TreeDef, flatten
 
 
 def difference(one: TreeDef, two: TreeDef, path: str = "") -> str:
-    """Where two TreeDefs first differ, for error messages: `` at ['w'][0]: list and tuple``; empty if nowhere."""
+    """The first difference of two TreeDefs, for error messages: `` at ['w'][0]: list and tuple``; empty if equal."""
     if one.kind is not two.kind:
-        return f" at {path or 'the root'}: {_kind(one.kind)} and {_kind(two.kind)}"
+        return f" at {path or 'the root'}: {_kind_name(one.kind)} and {_kind_name(two.kind)}"
     if one.static != two.static:
-        return f" at {path or 'the root'}: {_statics(one, two)}"
+        return f" at {path or 'the root'}: {_static_difference(one, two)}"
     pairs = zip(one.children, two.children, one.labels)
     return next((d for a, b, label in pairs if (d := difference(a, b, path + label))), "")
 
 
-def _kind(kind: type | None) -> str:
+def _kind_name(kind: type | None) -> str:
     return kind.__name__ if kind else "a leaf"
 
 
-def _statics(one: TreeDef, two: TreeDef) -> str:
+def _static_difference(one: TreeDef, two: TreeDef) -> str:
     first, second = one.labels, two.labels
     name = one.kind.__name__
     if first == second:
@@ -33,10 +33,10 @@ def _statics(one: TreeDef, two: TreeDef) -> str:
         return f"{name} with its items in the order {', '.join(first)} and {', '.join(second)}"
     if one.kind in (list, tuple):
         return f"{name} of {len(first)} and of {len(second)}"
-    return f"{name}{_missing_and_extra(first, second)}"
+    return f"{name}{_describe_missing_and_extra(first, second)}"
 
 
-def _missing_and_extra(wanted: Sequence[str], given: Sequence[str]) -> str:
+def _describe_missing_and_extra(wanted: Sequence[str], given: Sequence[str]) -> str:
     missing = [label for label in wanted if label not in given]
     extra = [label for label in given if label not in wanted]
     parts = [
@@ -47,56 +47,56 @@ def _missing_and_extra(wanted: Sequence[str], given: Sequence[str]) -> str:
 
 # -- a tree that goes on below the leaves of another -------------------------------------------------------------------
 def flatten_up_to(treedef: TreeDef, tree: Any, what: str = "the tree") -> list[Any]:
-    """What a tree has at the places of another one's leaves.
+    """The subtrees of a tree at the leaves of a TreeDef.
 
     Args:
-        treedef: the other one's TreeDef. Dicts may hold their keys in another order.
+        treedef: the TreeDef. Dicts may have their keys in another order.
         tree: a tree that begins with the same containers.
-        what: what it is called in messages.
+        what: the tree's name in messages.
 
     Raises:
-        TreeError: it does not; the message names the first key path where they differ.
+        TreeError: the containers differ; the message names the first key path where they do.
 
     >>> from tandem import pytree
     >>> pytree.flatten_up_to(pytree.tree_structure({"a": 0, "b": [0]}), {"b": [(1, 2)], "a": 3})
     [3, (1, 2)]
     """
-    found: list[Any] = []
-    _up_to(treedef, tree, found, what, ())
-    return found
+    result: list[Any] = []
+    _flatten_up_to(treedef, tree, result, what, ())
+    return result
 
 
 Trail = tuple[tuple[TreeDef, int], ...]  # the containers passed, and which of their children
 
 
-def _up_to(treedef: TreeDef, tree: Any, found: list[Any], what: str, trail: Trail) -> None:
+def _flatten_up_to(treedef: TreeDef, tree: Any, found: list[Any], what: str, trail: Trail) -> None:
     node = treedef._node
     if node is None:
         found.append(tree)
         return
     if type(tree) is not treedef.kind:
-        raise TreeError(f"{_at(what, trail)} is {_seen(tree)}, not a {_kind(treedef.kind)}")
+        raise TreeError(f"{_location(what, trail)} is {_describe(tree)}, not a {_kind_name(treedef.kind)}")
     children, static, keys = node.take_apart(tree)
     if static != treedef.static:
         given = list(keys or node.keys(static, len(children)))
-        children = _in_order(treedef, children, given, static, _at(what, trail))
+        children = _reorder_children(treedef, children, given, static, _location(what, trail))
     if treedef._flat:
         found.extend(children)
         return
     for place, (child, item) in enumerate(zip(treedef.children, children)):
-        _up_to(child, item, found, what, (*trail, (treedef, place)))
+        _flatten_up_to(child, item, found, what, (*trail, (treedef, place)))
 
 
-def _at(what: str, trail: Trail) -> str:
+def _location(what: str, trail: Trail) -> str:
     path = "".join(str(treedef.keys[place]) for treedef, place in trail)
     return f"{what} at {path}" if path else what
 
 
-def _seen(tree: Any) -> str:
+def _describe(tree: Any) -> str:
     return f"a {type(tree).__name__}" if node_of(type(tree)) else f"a leaf, a {type(tree).__name__}"
 
 
-def _in_order(
+def _reorder_children(
     treedef: TreeDef, children: Sequence[Any], keys: list[Any], static: Any, where: str
 ) -> list[Any]:
     """The children of a container in the order in which a TreeDef has their keys."""
@@ -112,7 +112,7 @@ def _in_order(
         raise TreeError(f"{where} is a {name} of {len(keys)}, not of {len(wanted)}")
     labels, given = [str(key) for key in wanted], [str(key) for key in keys]
     text = (
-        _missing_and_extra(labels, given)
+        _describe_missing_and_extra(labels, given)
         or f" with its items in the order {', '.join(given)}, not {', '.join(labels)}"
     )
     raise TreeError(f"{where} is a {name}{text}")
@@ -123,8 +123,7 @@ def spread_prefix(prefix: Any, tree: Any) -> list[Any]:
     """One value for each leaf of a tree, from a tree that begins as it does.
 
     Args:
-        prefix: a tree of the same containers down to some depth; what is no container there, or None, stands for all
-            leaves below it.
+        prefix: a tree of the same containers down to some depth; a leaf, or None, is the value of all leaves below it.
         tree: the tree.
 
     Raises:
@@ -143,7 +142,7 @@ def broadcast_prefix(
     """One value for each leaf of a tree, from a tree that begins as it does.
 
     Args:
-        prefix: a tree of the same containers down to some depth; its leaves stand for all leaves below them.
+        prefix: a tree of the same containers down to some depth; each leaf is the value of all leaves below it.
         tree: the tree.
         is_leaf: what else is a leaf of the prefix.
         what: what the prefix is called in messages.
@@ -151,12 +150,14 @@ def broadcast_prefix(
     Raises:
         TreeError: the containers differ; the message names the key path.
     """
-    found: list[Any] = []
-    _spread(prefix, tree, is_leaf, found, what, "")
-    return found
+    result: list[Any] = []
+    _broadcast(prefix, tree, is_leaf, result, what, "")
+    return result
 
 
-def _spread(prefix: Any, tree: Any, is_leaf: IsLeaf | None, found: list[Any], what: str, path: str) -> None:
+def _broadcast(
+    prefix: Any, tree: Any, is_leaf: IsLeaf | None, found: list[Any], what: str, path: str
+) -> None:
     kind = type(prefix)
     node = None if is_leaf is not None and is_leaf(prefix) else node_of(kind)
     if node is None:
@@ -165,16 +166,16 @@ def _spread(prefix: Any, tree: Any, is_leaf: IsLeaf | None, found: list[Any], wh
     where = path or "the root"
     if kind is not type(tree):
         raise TreeError(f"{where} is a {kind.__name__} in {what} and a {type(tree).__name__} in the value")
-    (values, own), (children, wanted) = _keyed(node, prefix), _keyed(node, tree)
+    (values, own), (children, wanted) = _flatten_with_keys(node, prefix), _flatten_with_keys(node, tree)
     if not (own == wanted or (node.by_key and sorted(map(str, own)) == sorted(map(str, wanted)))):
         sides = [", ".join(map(str, keys)) or "nothing" for keys in (own, wanted)]
         raise TreeError(f"{where} has {sides[0]} in {what} and {sides[1]} in the value")
     given = dict(zip(own, values)) if own != wanted else None
     for place, (child, key) in enumerate(zip(children, wanted)):
-        _spread(given[key] if given else values[place], child, is_leaf, found, what, path + str(key))
+        _broadcast(given[key] if given else values[place], child, is_leaf, found, what, path + str(key))
 
 
-def _keyed(node: Node, tree: Any) -> tuple[Sequence[Any], list[Any]]:
+def _flatten_with_keys(node: Node, tree: Any) -> tuple[Sequence[Any], list[Any]]:
     """The children of a container and their keys."""
     children, static, keys = node.take_apart(tree)
     return children, list(keys or node.keys(static, len(children)))

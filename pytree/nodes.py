@@ -1,4 +1,4 @@
-"""What the containers are: how values of each type come apart and together, and which types are leaves."""
+"""Node types: how containers of each type are flattened and unflattened, and which types are leaves."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from weakref import WeakKeyDictionary
 from ..errors import ArgumentError
 from .keys import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
 
-# What a container tells: its children; what else identifies it, hashable; and the keys of the children, where they
-# do not follow from that.
+# A flattened container: its children; its static part, hashable; and the keys of the children, if they do not follow
+# from the static part.
 Parts = tuple[Sequence[Any], Any, Sequence[Any] | None]
 
 
 class Node(NamedTuple):
-    """How values of one type come apart and together.
+    """The functions that flatten and unflatten containers of one type.
 
     Attributes:
-        take_apart: gives the parts of a value.
-        put_together: makes a value of a TreeDef's ``kind`` and ``static``, and of children.
-        keys: the keys of the children, of ``static`` and their number.
-        by_key: whether children of two values belong together by their keys, in whatever order they come.
-        attributes: for a class whose parts are its attributes: which are children, and which are ``static``.
+        take_apart: returns the children, static part and keys of a container.
+        put_together: builds a container from a TreeDef's ``kind`` and ``static``, and children.
+        keys: returns the keys of the children from ``static`` and their number.
+        by_key: whether children of two containers are matched by key, regardless of their order.
+        attributes: for a class flattened by attributes: the names of the children, and of the static part.
     """
 
     take_apart: Callable[[Any], Parts]
@@ -84,7 +84,7 @@ def static_fields(kind: Any) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(kind) if field.metadata.get("static"))
 
 
-def attributes_of(tree: Any, names: Sequence[str]) -> list[Any]:
+def get_attributes(tree: Any, names: Sequence[str]) -> list[Any]:
     """The values of fields.
 
     Raises:
@@ -99,7 +99,7 @@ def attributes_of(tree: Any, names: Sequence[str]) -> list[Any]:
         ) from None
 
 
-def attribute_node(
+def make_attribute_node(
     data: tuple[str, ...], meta: tuple[str, ...], defaults: Callable[[], dict[str, Any]]
 ) -> Node:
     """The node of a class whose children are attributes.
@@ -119,7 +119,7 @@ def attribute_node(
         return made
 
     return Node(
-        lambda tree: (attributes_of(tree, data), tuple(attributes_of(tree, meta)), None),
+        lambda tree: (get_attributes(tree, data), tuple(get_attributes(tree, meta)), None),
         build,
         lambda static, count: _attributes(data, count),
         attributes=(data, meta),
@@ -129,17 +129,17 @@ def attribute_node(
 _dataclasses: WeakKeyDictionary[type, Node] = WeakKeyDictionary()  # those that nobody has registered
 
 
-def _dataclass_node(kind: Any) -> Node:
+def _make_dataclass_node(kind: Any) -> Node:
     meta = static_fields(kind)
     data = tuple(field.name for field in dataclasses.fields(kind) if field.name not in meta)
-    found = _dataclasses[kind] = attribute_node(data, meta, dict)
-    return found
+    result = _dataclasses[kind] = make_attribute_node(data, meta, dict)
+    return result
 
 
 # -- the table ---------------------------------------------------------------------------------------------------------
 # Types seen so far that are leaves for good, and need not be looked at again.
 leaf_types: set[type] = {bool, int, float, complex, str, bytes}
-_LASTING = ("builtins", "numpy", __name__.partition(".")[0])
+_STABLE_MODULES = ("builtins", "numpy", __name__.partition(".")[0])
 
 
 def is_tree_node(kind: type) -> bool:
@@ -153,17 +153,17 @@ def is_tree_node(kind: type) -> bool:
 
 
 def node_of(kind: type) -> Node | None:
-    """How a type comes apart; None for a leaf."""
+    """The node of a type; None for a leaf."""
     if kind in leaf_types:
         return None
-    found = NODES.get(kind) or _dataclasses.get(kind)
-    if found is not None:
-        return found
+    result = NODES.get(kind) or _dataclasses.get(kind)
+    if result is not None:
+        return result
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
         return NAMEDTUPLE
     if dataclasses.is_dataclass(kind):
-        return _dataclass_node(kind)
-    if kind.__module__.partition(".")[0] in _LASTING:
+        return _make_dataclass_node(kind)
+    if kind.__module__.partition(".")[0] in _STABLE_MODULES:
         leaf_types.add(kind)
     return None
 
@@ -179,7 +179,7 @@ def add_node(kind: type, node: Node) -> None:
     NODES[kind] = node
 
 
-def plain_node(
+def make_node(
     flatten: Callable[[Any], tuple[Iterable[Any], Any]],
     unflatten: Callable[[Any, Any], Any],
     own: bool = False,
@@ -193,7 +193,7 @@ def plain_node(
     """
 
     def take_apart(tree: Any) -> Parts:
-        children, static = _pair(flatten(tree), tree)
+        children, static = _check_pair(flatten(tree), tree)
         children = tuple(children)
         if own:
             return (
@@ -208,7 +208,7 @@ def plain_node(
     )
 
 
-def _pair(found: Any, tree: Any) -> tuple[Any, Any]:
+def _check_pair(found: Any, tree: Any) -> tuple[Any, Any]:
     if isinstance(found, (tuple, list)) and len(found) == 2 and isinstance(found[0], Iterable):
         return found[0], found[1]
     raise ArgumentError(

@@ -1,4 +1,4 @@
-"""Trees of tensors as vectors; what it runs on is loaded at the first call."""
+"""ravel_pytree: flatten a tree of tensors to one vector. The implementation is loaded at the first call."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ def ravel_pytree(tree: Any) -> tuple[Any, Callable[[Any], Any]]:
     >>> unravel(2 * vector)
     {'w': tensor([[2., 2.]]), 'b': tensor(6.)}
     """
-    found: tuple[Any, Callable[[Any], Any]] = _machinery.ravel(tree)
-    return found
+    result: tuple[Any, Callable[[Any], Any]] = _machinery.ravel(tree)
+    return result

@@ -1,4 +1,4 @@
-"""Classes of users as containers.
+"""Register classes as pytree containers.
 
 Source: the ``register_...`` functions of ``jax.tree_util``.
 """
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from ..errors import ArgumentError, TreeRegistrationError
-from .nodes import Node, add_node, attribute_node, is_registered, plain_node, static_fields
+from .nodes import Node, add_node, is_registered, make_attribute_node, make_node, static_fields
 
 C = TypeVar("C", bound=type)
 
@@ -47,7 +47,7 @@ def register_pytree_node(
         if not callable(fn):
             raise ArgumentError(f"register_pytree_node: {name} is a function, not {fn!r}")
     named = flatten_with_keys is not None
-    _register("register_pytree_node", kind, plain_node(flatten_with_keys or flatten, unflatten, named))
+    _register("register_pytree_node", kind, make_node(flatten_with_keys or flatten, unflatten, named))
 
 
 def register_pytree_with_keys(
@@ -99,7 +99,7 @@ def register_pytree_node_class(kind: C) -> C:
         if not callable(getattr(kind, method, None)):
             raise ArgumentError(f"register_pytree_node_class: {kind!r} has no method {method}")
     unflatten = functools.partial(_unflatten, kind)
-    node = plain_node(lambda tree: getattr(tree, needed[0])(), unflatten, with_keys)
+    node = make_node(lambda tree: getattr(tree, needed[0])(), unflatten, with_keys)
     _register("register_pytree_node_class", kind, node)
     return kind
 
@@ -156,7 +156,9 @@ def register_dataclass(
             )
         data_fields = [name for name in known if name not in meta and name not in drop_fields]
     _check_fields(kind, known, tuple(data_fields), meta, tuple(drop_fields))
-    node = attribute_node(tuple(data_fields), meta, functools.partial(_defaults, kind, tuple(drop_fields)))
+    node = make_attribute_node(
+        tuple(data_fields), meta, functools.partial(_read_defaults, kind, tuple(drop_fields))
+    )
     _register("register_dataclass", kind, node)
     return kind
 
@@ -184,14 +186,14 @@ def _check_fields(
         raise ArgumentError(f"register_dataclass: {kind.__qualname__} {' and '.join(parts)}")
 
 
-def _defaults(kind: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    found = {}
+def _read_defaults(kind: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    result = {}
     for field in dataclasses.fields(kind) if names and _is_dataclass(kind) else ():
         if field.name in names and field.default is not dataclasses.MISSING:
-            found[field.name] = field.default
+            result[field.name] = field.default
         elif field.name in names and field.default_factory is not dataclasses.MISSING:
-            found[field.name] = field.default_factory()
-    return found
+            result[field.name] = field.default_factory()
+    return result
 
 
 def register_static(kind: C) -> C:
@@ -226,7 +228,7 @@ def _register(what: str, kind: Any, node: Node) -> None:
     add_node(kind, node)
 
 
-class _Whole:
+class _OpaquePartial:
     """A ``functools.partial`` that Python does not merge another one with: its arguments are no children."""
 
     __slots__ = ("fn",)
@@ -238,7 +240,7 @@ class _Whole:
         return self.fn(*args, **kwargs)
 
     def __eq__(self, other: object) -> bool:
-        return bool(self.fn == (other.fn if isinstance(other, _Whole) else other))
+        return bool(self.fn == (other.fn if isinstance(other, _OpaquePartial) else other))
 
     def __hash__(self) -> int:
         return hash(self.fn)
@@ -258,12 +260,12 @@ class Partial(functools.partial):  # type: ignore[type-arg]
     def __new__(cls, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
         """The function with these arguments bound."""
         plain = isinstance(fn, functools.partial) and not isinstance(fn, cls)
-        return super().__new__(cls, _Whole(fn) if plain else fn, *args, **kwargs)
+        return super().__new__(cls, _OpaquePartial(fn) if plain else fn, *args, **kwargs)
 
 
 add_node(
     Partial,
-    plain_node(
+    make_node(
         lambda p: ((p.args, p.keywords), p.func),
         lambda fn, children: Partial(fn, *children[0], **children[1]),
     ),

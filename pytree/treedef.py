@@ -1,4 +1,4 @@
-"""TreeDef: the containers of a tree without its leaves; taking trees apart, and building them again."""
+"""TreeDef: the structure of a tree without its leaves; flatten and unflatten."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import lazy
 from ..errors import ArgumentError, ValueArgumentError
-from .builders import OFTEN, Builder, builder
+from .builders import COMPILE_AFTER, Builder, compile_builder
 from .keys import KeyPath, keystr
 from .nodes import NODES, Node, leaf_types, node_of
 
@@ -21,7 +21,7 @@ class TreeDef:
 
     Attributes:
         kind: type of the outermost container; None for a leaf.
-        static: what identifies the container beside its type: a dict's keys, a dataclass's field names, ...
+        static: the part that identifies the container together with its type: a dict's keys, a tuple's length, ...
         children: the TreeDefs below it.
         leaf_count: number of leaves.
     """
@@ -80,10 +80,10 @@ class TreeDef:
             )
         if self._builder is not None:
             return self._builder(leaves)
-        if self._built < OFTEN and not (self._flat and self.kind in (list, tuple)):
+        if self._built < COMPILE_AFTER and not (self._flat and self.kind in (list, tuple)):
             self._built += 1
-            if self._built == OFTEN:
-                self._builder = builder(self)
+            if self._built == COMPILE_AFTER:
+                self._builder = compile_builder(self)
         return self._build(iter(leaves))
 
     def _build(self, leaves: Iterator[Any]) -> Any:
@@ -116,8 +116,8 @@ class TreeDef:
         >>> td.tree.structure([0, 0]).flatten_up_to([1, (2, 3)])
         [1, (2, 3)]
         """
-        found: list[Any] = _matching.flatten_up_to(self, tree)
-        return found
+        result: list[Any] = _matching.flatten_up_to(self, tree)
+        return result
 
     # -- key paths ---------------------------------------------------------------------------------------------------
     @property
@@ -174,14 +174,14 @@ class TreeDef:
         return f"{self.kind.__name__}({inside})"
 
     def __reduce__(self) -> Any:
-        return (_rebuilt, (self.kind, self.static, self.children))
+        return (_rebuild, (self.kind, self.static, self.children))
 
 
 LEAF = TreeDef(None, None, (), None)
 _LEAF_ID = {id(LEAF)}
 
 
-def _rebuilt(kind: Any, static: Any, children: tuple[TreeDef, ...]) -> TreeDef:
+def _rebuild(kind: Any, static: Any, children: tuple[TreeDef, ...]) -> TreeDef:
     """A TreeDef out of a pickle."""
     return LEAF if kind is None else TreeDef(kind, static, children, node_of(kind))
 
@@ -223,7 +223,7 @@ def _flatten(tree: Any, leaves: list[Any]) -> TreeDef:
     children, static, keys = node.take_apart(tree)
     if leaf_types.issuperset(map(type, children)):
         leaves.extend(children)
-        return _known_or_new(kind, static, None, len(children), node, keys)
+        return _intern(kind, static, None, len(children), node, keys)
     below = []
     for child in children:
         if type(child) in leaf_types:
@@ -231,17 +231,17 @@ def _flatten(tree: Any, leaves: list[Any]) -> TreeDef:
             below.append(LEAF)
         else:
             below.append(_flatten(child, leaves))
-    return _known_or_new(kind, static, tuple(below), len(below), node, keys)
+    return _intern(kind, static, tuple(below), len(below), node, keys)
 
 
 # TreeDefs that were made before: trees are of the same few kinds again and again. Only those of built-in containers are
 # kept, by the identity of what is below them, so that nothing of the user's stays alive.
-_known: dict[Any, TreeDef] = {}
-_KEPT = {list, tuple, dict, type(None)}
-MOST_KNOWN = 1024
+_interned: dict[Any, TreeDef] = {}
+_INTERNED_KINDS = {list, tuple, dict, type(None)}
+MAX_INTERNED = 1024
 
 
-def _known_or_new(
+def _intern(
     kind: type,
     static: Any,
     below: tuple[TreeDef, ...] | None,
@@ -250,21 +250,21 @@ def _known_or_new(
     keys: Sequence[Any] | None,
 ) -> TreeDef:
     """The TreeDef of a container, with ``below`` None where all its children are leaves."""
-    if kind not in _KEPT or (kind is dict and not set(map(type, static)) <= _TEXT):
+    if kind not in _INTERNED_KINDS or (kind is dict and not set(map(type, static)) <= _STR_ONLY):
         return TreeDef(kind, static, below or (LEAF,) * count, node, keys)
     key = (kind, static) if below is None else (kind, static, *map(id, below))
-    found = _known.get(key)
-    if found is None:
-        found = TreeDef(kind, static, below or (LEAF,) * count, node, keys)
+    result = _interned.get(key)
+    if result is None:
+        result = TreeDef(kind, static, below or (LEAF,) * count, node, keys)
         if below is None or all(child._is_known for child in below):
-            if len(_known) >= MOST_KNOWN:
-                _known.clear()
-            found._is_known = True
-            _known[key] = found
-    return found
+            if len(_interned) >= MAX_INTERNED:
+                _interned.clear()
+            result._is_known = True
+            _interned[key] = result
+    return result
 
 
-_TEXT = {str}
+_STR_ONLY = {str}
 
 
 def _flatten_until(tree: Any, leaves: list[Any], is_leaf: IsLeaf) -> TreeDef:

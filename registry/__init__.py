@@ -1,0 +1,24 @@
+"""The operator registry: schemas, operators, kernels by dispatch key, and the dispatcher.
+
+- bound_kernel.py: BoundKernel, one kernel of an operator as a callable
+- conflicts.py: which registrations replace an earlier one, and which raise
+- contract.py: checks that kernels of other packages follow their schema
+- devices.py: register_device, device names for external backends
+- dispatch/: dispatch keys, dispatch tables, the state of a thread, guards, the dispatch trace
+- dtypes.py: data types and promotion
+- formatting.py: text of values in error messages
+- function.py: OperatorFunction, the public callable of an operator
+- inventory.py: all registrations, listeners and queries
+- layouts.py: tensor layouts
+- lazy_operators.py: operators that are declared at the first lookup
+- library.py: Library, which defines operators and registers kernels
+- lock.py: the registry's lock
+- missing_kernels.py: error messages for missing kernels
+- namespace.py: td.ops
+- native_type.py: NativeCallable, the base type of callables with a native entry
+- operator.py: Operator, its dispatch table and its calls
+- registration.py: Registration, Handle, and the code that registered a kernel
+- schemas/: the schema language, binding of arguments, overload resolution
+- source.py: the user's file and line
+- values.py: TensorBase, TensorSpec, and descriptions of arguments
+"""

@@ -1,4 +1,4 @@
-"""Registrations that meet an earlier one: which are the same again, and which are an error."""
+"""Conflicts between registrations: detect repeated ones (a module or cell that is run again) and reject the others."""
 
 from __future__ import annotations
 
@@ -8,65 +8,67 @@ from typing import Any
 
 from ..errors import RegistrationError
 from .registration import Place, Registration
-from .schema import Schema
+from .schemas.schema import Schema
 
 
-def check_only_definer(namespace: str, there: Place, new: Place) -> None:
-    """Refuse a second ``"DEF"`` library, unless the first one's module or cell is being run again.
+def check_single_definer(namespace: str, there: Place, new: Place) -> None:
+    """Reject a second ``"DEF"`` library of a namespace, unless the module or cell of the first one is run again.
 
     Raises:
-        RegistrationError: both libraries are meant to be there.
+        RegistrationError: the namespace has a ``"DEF"`` library from other code.
     """
     if not new.run_again(there):
         raise RegistrationError(
-            f"namespace {namespace!r} has a 'DEF' library already, made at {there.origin}; this one is made at "
-            f"{new.origin}. Add to it with Library({namespace!r}, 'FRAGMENT'), or close the first"
+            f"namespace {namespace!r} already has a 'DEF' library, created at {there.origin}; this one is created at "
+            f"{new.origin}. Add to the namespace with Library({namespace!r}, 'FRAGMENT'), or close the first library"
         )
 
 
 def check_definition(there: Any, new: Any) -> None:
-    """Refuse a second definition of an operator, unless it is the first one, run again.
+    """Reject a second definition of an operator, unless the code of the first one is run again.
 
     Raises:
-        RegistrationError: both operators are meant to be there.
+        RegistrationError: other code has defined the operator.
     """
     if new.place.run_again(there.place) or (new.place.origin == there.place.origin and not new.place.own):
         return
     raise RegistrationError(
-        f"{new.name} is defined already:\n"
-        f"  there: {there.schema}\n"
+        f"{new.name} is already defined:\n"
+        f"  first: {there.schema}\n"
         f"         at {there.place.origin}\n"
         f"  new:   {new.schema}\n"
         f"         at {new.place.origin}\n"
-        f"  {schema_difference(there.schema, new.schema)}"
+        f"  {describe_schema_difference(there.schema, new.schema)}"
     )
 
 
-def schema_difference(there: Schema, new: Schema) -> str:
-    """In what two schemas of one operator differ, in words."""
+def describe_schema_difference(there: Schema, new: Schema) -> str:
+    """The differences between two schemas of one operator, as text."""
     if str(there) == str(new):
         return "the schemas are the same; remove one of the definitions"
-    found = []
+    items = []
     for what in ("arguments", "returns"):
         pairs = zip_longest(getattr(there, what), getattr(new, what))
         for number, (old, now) in enumerate(pairs, 1):
             if str(old) != str(now):
                 kind = f"{what[:-1]} {number}"
-                found.append(f"{kind} is `{_or_none(old)}` there and `{_or_none(now)}` in the new one")
-    return "they differ: " + "; ".join(found or ["in their order or markers"])
+                items.append(
+                    f"{kind} is `{_text_or_nothing(old)}` there and `{_text_or_nothing(now)}` in the new one"
+                )
+    return "they differ: " + "; ".join(items or ["in their order or markers"])
 
 
-def _or_none(item: Any) -> str:
+def _text_or_nothing(item: Any) -> str:
     return "nothing" if item is None else str(item)
 
 
-def check_kernel_is_new(
+def find_replaced_kernel(
     registration: Registration, held: Sequence[Registration], allow_override: bool
 ) -> Registration | None:
-    """The registration that a new one replaces, having been made by the same lines; None if it stands beside them.
+    """The registration that a new one replaces because the same code made both; None if the new one is added.
 
     Raises:
-        RegistrationError: another place has registered a kernel for the same key and dtypes.
+        RegistrationError: other code has registered a kernel for the same key and dtypes.
     """
     if registration.place.own:
         return None
@@ -83,7 +85,7 @@ def check_kernel_is_new(
     dtypes = f" and {', '.join(sorted(d.name for d in there.dtypes))}" if there.dtypes else ""
     raise RegistrationError(
         f"{what}{dtypes} already:\n"
-        f"  there: {there.name} at {there.origin} ({there.library})\n"
+        f"  first: {there.name} at {there.origin} ({there.library})\n"
         f"  new:   {registration.name} at {registration.origin} ({registration.library})\n"
-        f"  pass allow_override=True to shadow the first one for as long as the new one is registered"
+        f"  pass allow_override=True to shadow the first kernel while the new one is registered"
     )

@@ -1,7 +1,7 @@
-"""The data types and how they promote.
+"""Data types and type promotion.
 
-Promotion is the Array API standard's (2024.12): within a kind to the wider type, integer with float to the float's
-type; Python scalars are weak; the pairs that the standard leaves open and that would lose values are errors.
+Promotion follows the Array API standard (2024.12): two types of one kind promote to the wider one, an integer and a
+float to the float; Python scalars are weak. Pairs that the standard leaves undefined and that would lose values raise.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import numpy as np
 
 from .. import lazy
 from ..errors import DTypeError, ScalarOverflowError
-from .text import shown
+from .formatting import short_repr
 
 NumpyDType = np.dtype[Any]
 
-# NumPy dtypes that are not NumPy's own, and who brings them.
-_FOREIGN = {"bfloat16": "ml_dtypes"}
+# Dtypes that other packages add to NumPy, and the package of each.
+_EXTENSION_DTYPES = {"bfloat16": "ml_dtypes"}
 
 
 class DType:
@@ -42,24 +42,29 @@ class DType:
     def __init__(self, name: str, kind: str, itemsize: int):
         self.name, self.kind, self.itemsize = name, kind, itemsize
         self.bits = 1 if kind == "b" else 8 * itemsize
-        if name not in _FOREIGN:
+        if name not in _EXTENSION_DTYPES:
             self.np = np.dtype(name)
 
     def __getattr__(self, attribute: str) -> Any:
-        """The NumPy dtype of a type that another package brings, which is loaded now."""
+        """Load the package that defines the NumPy dtype, at the first access of ``np``."""
         if attribute != "np":
             raise AttributeError(f"a dtype has no attribute {attribute!r}")
-        self.np = np.dtype(getattr(lazy.module(_FOREIGN[self.name]), self.name))
+        self.np = np.dtype(getattr(lazy.module(_EXTENSION_DTYPES[self.name]), self.name))
         return self.np
 
     @property
+    def is_installed(self) -> bool:
+        """Whether NumPy has the type, or the package that adds it is installed."""
+        return self.name not in _EXTENSION_DTYPES or lazy.is_installed(_EXTENSION_DTYPES[self.name])
+
+    @property
     def dtype(self) -> NumpyDType:
-        """The NumPy dtype, where NumPy looks for it: ``np.zeros(3, td.float32)``."""
+        """The NumPy dtype, as the attribute that NumPy reads: ``np.zeros(3, td.float32)``."""
         return self.np
 
     @property
     def type(self) -> Any:
-        """The class of NumPy's numbers of this type, as in ``x.dtype.type(0)``."""
+        """The NumPy scalar class of this type, as in ``x.dtype.type(0)``."""
         return self.np.type
 
     @property
@@ -74,7 +79,7 @@ class DType:
 
     @property
     def is_inexact(self) -> bool:
-        """Whether values are floating-point numbers, real or complex: what a gradient needs."""
+        """Whether values are floating-point numbers, real or complex, so that gradients exist."""
         return self.kind in "fc"
 
     def __repr__(self) -> str:
@@ -116,7 +121,7 @@ ALL = (bool_, *NUMERIC)
 DEFAULT_INT, DEFAULT_FLOAT, DEFAULT_COMPLEX = int64, float32, complex64
 
 _BY_NAME = {dtype.name: dtype for dtype in ALL} | {"bool_": bool_}
-_BY_NUMPY = {dtype.np: dtype for dtype in ALL if dtype.name not in _FOREIGN}
+_BY_NUMPY = {dtype.np: dtype for dtype in ALL if dtype.name not in _EXTENSION_DTYPES}
 _BY_PYTHON: dict[Any, DType] = {bool: bool_, int: DEFAULT_INT, float: DEFAULT_FLOAT, complex: DEFAULT_COMPLEX}
 _TABLES: tuple[tuple[type, dict[Any, DType]], ...] = (
     (np.dtype, _BY_NUMPY),
@@ -126,14 +131,14 @@ _TABLES: tuple[tuple[type, dict[Any, DType]], ...] = (
 
 
 def as_dtype(value: Any) -> DType:
-    """The data type that ``value`` names.
+    """Convert ``value`` to a data type.
 
     Args:
         value: a DType, its name, a NumPy dtype or scalar type, or ``bool``, ``int``, ``float``, ``complex``
             (the default type of that kind).
 
     Raises:
-        DTypeError: no such type, or one that tandem does not have (object, string, datetime, ...).
+        DTypeError: the type does not exist, or tandem does not support it (object, string, datetime, ...).
 
     >>> from tandem.registry.dtypes import as_dtype
     >>> as_dtype("int8"), as_dtype(float)
@@ -141,18 +146,18 @@ def as_dtype(value: Any) -> DType:
     """
     if isinstance(value, DType):
         return value
-    found = next((table.get(value) for cls, table in _TABLES if isinstance(value, cls)), None)
-    if found is not None:
-        return found
+    result = next((table.get(value) for cls, table in _TABLES if isinstance(value, cls)), None)
+    if result is not None:
+        return result
     try:
         native = np.dtype(value).newbyteorder("=")
     except (TypeError, ValueError):
         native = None
-    if native is not None and native.name in _FOREIGN:
+    if native is not None and native.name in _EXTENSION_DTYPES:
         return _BY_NAME[native.name]
     if value is None or native not in _BY_NUMPY:
         raise DTypeError(
-            f"{shown(value)} is not a dtype of tandem; the dtypes are {', '.join(d.name for d in ALL)}"
+            f"{short_repr(value)} is not a dtype of tandem; the dtypes are {', '.join(d.name for d in ALL)}"
         )
     return _BY_NUMPY[native]
 
@@ -162,11 +167,11 @@ def is_half(native: Any) -> bool:
     return native.itemsize == 2 and native.name in ("float16", "bfloat16")
 
 
-def _wider(one: DType, two: DType) -> DType:
+def _wider_of(one: DType, two: DType) -> DType:
     return one if one.itemsize >= two.itemsize else two
 
 
-def _mixed_integers(signed: DType, unsigned: DType) -> DType:
+def _promote_signed_unsigned(signed: DType, unsigned: DType) -> DType:
     if unsigned is uint64:
         raise DTypeError(
             f"{signed.name} with uint64 has no common integer type (the Array API standard leaves the pair undefined); "
@@ -186,43 +191,50 @@ def _promote(one: DType, two: DType) -> DType:
     if one is two or one.kind == "b":
         return two
     if two.kind == "c":
-        return _wider(_to_complex(one), two) if one.is_inexact else two
+        return _wider_of(_to_complex(one), two) if one.is_inexact else two
     if one.kind == two.kind:
-        return float32 if one.itemsize == two.itemsize else _wider(one, two)
-    return two if two.kind == "f" else _mixed_integers(two, one)
+        return float32 if one.itemsize == two.itemsize else _wider_of(one, two)
+    return two if two.kind == "f" else _promote_signed_unsigned(two, one)
 
 
 _TABLE: dict[tuple[DType, DType], DType] = {}
 
 
 def promote(one: DType, two: DType) -> DType:
-    """The type of an operation on two types.
+    """The result type of an operation on two types.
 
     Raises:
-        DTypeError: a signed integer meets ``uint64``.
+        DTypeError: one type is a signed integer and the other ``uint64``.
 
     >>> from tandem.registry import dtypes as dt
     >>> dt.promote(dt.int8, dt.uint8), dt.promote(dt.int64, dt.float32), dt.promote(dt.float16, dt.bfloat16)
     (tandem.int16, tandem.float32, tandem.float32)
     """
-    found = _TABLE.get((one, two))
-    if found is None:
-        found = _TABLE[one, two] = _promote(one, two)
-    return found
+    result = _TABLE.get((one, two))
+    if result is None:
+        result = _TABLE[one, two] = _promote(one, two)
+    return result
 
 
-def scalar_dtype(value: bool | int | float | complex) -> DType:
-    """The default type of a Python scalar that meets no array."""
-    return _BY_PYTHON[python_type(value)]
+def scalar_dtype(value: Any) -> DType:
+    """The default type of a Python scalar.
+
+    Raises:
+        DTypeError: the value is not a Python scalar.
+    """
+    result = _BY_PYTHON.get(python_type(value))
+    if result is None:
+        raise DTypeError(f"{type(value).__name__} {short_repr(value)} is neither a tensor nor a number")
+    return result
 
 
 def python_type(value: Any) -> type:
-    """The type of a Python number, or of the number that a traced scalar stands for."""
+    """The type of a Python number, or of the number that a traced scalar represents."""
     return getattr(value, "python_type", None) or type(value)
 
 
 def promote_scalar(dtype: DType, value: bool | int | float | complex) -> DType:
-    """The type of an operation on an array of ``dtype`` and a Python scalar, which is weak.
+    """The result type of an operation on an array of ``dtype`` and a (weak) Python scalar.
 
     Raises:
         ScalarOverflowError: an integer does not fit the array's integer type.
@@ -249,7 +261,7 @@ def check_range(dtype: DType, value: Any) -> None:
     """Raise ScalarOverflowError if the integer ``value`` does not fit the integer type ``dtype``."""
     info = np.iinfo(dtype.np)
     if not info.min <= value <= info.max:
-        shown = value if value.bit_length() < 300 else f"of {value.bit_length()} bits"
+        number = value if value.bit_length() < 300 else f"of {value.bit_length()} bits"
         raise ScalarOverflowError(
-            f"Python integer {shown} does not fit {dtype.name} ({info.min} to {info.max})"
+            f"Python integer {number} does not fit {dtype.name} ({info.min} to {info.max})"
         )

@@ -1,4 +1,8 @@
-"""The object that users call: ``td.add``. It is made once and stays; its native entry is put in below it."""
+"""OperatorFunction: the callable that users see, such as ``td.add``.
+
+There is one function object per operator. Its native entry is installed in a C field of the object
+(:mod:`.native_type`).
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,12 @@ from typing import Any
 
 from .. import lazy
 from .native_type import NativeCallable, accept_entries
-from .operator import Operator, definition_listeners, find, lock
-from .schema import MISSING, Schema
+from .operator import Operator, definition_listeners, find_operator, lock
+from .schemas.schema import MISSING, Schema
 
-# Run once, before the first operator call of the process: parts that the import need not wait for.
+# Run once, before the first operator call of the process: initialization that the import defers.
 before_first_call: list[Callable[[], Any]] = []
-# Told of each function that is made, while the lock is held; native code adds itself when it is loaded.
+# Called with each new function while the lock is held; native code adds itself when it is loaded.
 function_listeners: list[Callable[[Any], None]] = []
 
 
@@ -26,14 +30,14 @@ _state = _State()
 
 @accept_entries
 class OperatorFunction(NativeCallable):  # type: ignore[misc]
-    """A callable that stands for one operator, binds as a method, and shows name, signature and doc.
+    """The public callable of one operator: it binds as a method and has a name, a signature and a docstring.
 
     Attributes:
         operator: the :class:`Operator` that it calls.
-        target: what a call runs while there is no native entry: the operator, or what counts calls on its way there.
+        target: the callable of calls without a native entry: the operator, or a wrapper that counts calls.
         followers: callables that share the native entry.
 
-    What it has not itself it takes from its operator: ``schema``, ``redispatch``, ``call_for_key``, ``get_kernel``, ...
+    Other attributes are the operator's: ``schema``, ``redispatch``, ``call_for_key``, ``get_kernel``, ...
     """
 
     operator: Operator
@@ -44,7 +48,7 @@ class OperatorFunction(NativeCallable):  # type: ignore[misc]
         self.followers: list[Any] = []
         self.target = operator if _state.awake else self._first_call
         self.__wrapped__ = operator.__call__
-        dress(self, operator, doc)
+        set_function_attributes(self, operator, doc)
 
     @property
     def __signature__(self) -> Any:
@@ -61,7 +65,7 @@ class OperatorFunction(NativeCallable):  # type: ignore[misc]
 
     @property
     def extra_keys(self) -> int:
-        """The key set that the operator adds to that of every call."""
+        """The key set that the operator adds to the key set of every call."""
         return self.operator.extra_keys
 
     @extra_keys.setter
@@ -77,9 +81,11 @@ class OperatorFunction(NativeCallable):  # type: ignore[misc]
         return self.target(*args, **kwargs)
 
     def _first_call(self, /, *args: Any, **kwargs: Any) -> Any:
-        """The first call of any operator in this process: load what waits for it."""
-        awaken()
-        if self.target == self._first_call:  # the operator is no longer defined: nobody else has replaced it
+        """Run the deferred initialization, then the call; the target of functions before the first operator call."""
+        initialize()
+        if (
+            self.target == self._first_call
+        ):  # the operator is no longer defined, so `initialize` has not replaced it
             self.target = self.operator
         return self.target(*args, **kwargs)
 
@@ -97,8 +103,8 @@ class OperatorFunction(NativeCallable):  # type: ignore[misc]
 functions: dict[str, Any] = {}
 
 
-def awaken() -> None:
-    """Load what the import has left to the first call."""
+def initialize() -> None:
+    """Run the initialization that the import defers to the first call."""
     with lock:
         _state.awake = True
         while before_first_call:
@@ -109,37 +115,37 @@ def awaken() -> None:
 
 
 def make_function(operator: Operator, doc: str = "") -> Any:
-    """The one function object of an operator, made at the first request."""
+    """The function object of an operator, created at the first request."""
     with lock:
-        found = functions.get(operator.name)
-        if found is None or found.operator is not operator:
-            found = functions[operator.name] = OperatorFunction(operator, doc)
+        result = functions.get(operator.name)
+        if result is None or result.operator is not operator:
+            result = functions[operator.name] = OperatorFunction(operator, doc)
             for listener in function_listeners:
-                listener(found)
-        return found
+                listener(result)
+        return result
 
 
-def _forget(operator: Operator, defined: bool) -> None:
-    """Drop the function of an operator that is undefined; who holds it keeps it."""
+def _remove_function(operator: Operator, defined: bool) -> None:
+    """Remove the function of an operator that is undefined; existing references stay valid."""
     held = functions.get(operator.name)
     if not defined and held is not None and held.operator is operator:
         del functions[operator.name]
 
 
-definition_listeners.append(_forget)
+definition_listeners.append(_remove_function)
 
 
 def function_of(full_name: str) -> Any:
-    """The function of an operator by its full name; declared and made now if nobody has asked for it yet.
+    """The function of an operator by its full name; the operator is declared first if necessary.
 
     Raises:
-        UnknownOperatorError: there is no such operator.
+        UnknownOperatorError: no operator has that name.
     """
-    return functions.get(full_name) or make_function(find(full_name))
+    return functions.get(full_name) or make_function(find_operator(full_name))
 
 
-def dress(function: Any, operator: Operator, doc: str) -> None:
-    """Give a function object the attributes that people and tools look for."""
+def set_function_attributes(function: Any, operator: Operator, doc: str) -> None:
+    """Set ``__name__``, ``__qualname__``, ``__module__`` and ``__doc__`` of a function object."""
     function.__name__ = function.__qualname__ = operator.schema.name
     function.__module__ = "tandem"
     function.__doc__ = doc

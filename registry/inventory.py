@@ -1,4 +1,4 @@
-"""What is registered: every implementation by operator, who is told of changes, and questions about all of it.
+"""Inventory of registrations: all implementations by operator, registration listeners, and queries.
 
 Source: ``c10::OpRegistrationListener``, ``torch._C._dispatch_find_dangling_impls`` and
 ``torch._C._dispatch_get_registrations_for_dispatch_key``.
@@ -11,19 +11,18 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ..errors import ArgumentError
-from .handle import Handle
-from .keys import DispatchKey, parse_key
-from .late import declare_all
+from .dispatch.keys import DispatchKey, parse_key
+from .formatting import short_repr
+from .lazy_operators import materialize_all
 from .operator import fallbacks, lock, operators
-from .registration import OWN, Registration
-from .text import shown
+from .registration import OWN, Handle, Registration
 
-# All implementations by the operator's full name, oldest first; the operator need not be defined.
+# All implementations by the full name of their operator, oldest first; the operator may be undefined.
 implementations: dict[str, list[Registration]] = {}
 
 
 class RegistrationEvent(NamedTuple):
-    """Something that was registered or removed.
+    """A definition, an implementation, or the removal of one.
 
     Attributes:
         action: ``"define"``, ``"undefine"``, ``"impl"`` or ``"remove"``.
@@ -40,16 +39,16 @@ Listener = Callable[[RegistrationEvent], object]
 _listeners: list[Listener] = []
 
 
-def tell(action: str, operator: str, registration: Registration | None = None) -> None:
-    """Tell every listener of an event; the lock is held."""
+def notify(action: str, operator: str, registration: Registration | None = None) -> None:
+    """Call every listener with an event; the caller holds the lock."""
     for listener in list(_listeners):
-        _tell_one(listener, RegistrationEvent(action, operator, registration))
+        _notify_one(listener, RegistrationEvent(action, operator, registration))
 
 
-def _tell_one(listener: Listener, event: RegistrationEvent) -> None:
+def _notify_one(listener: Listener, event: RegistrationEvent) -> None:
     try:
         listener(event)
-    except Exception as fault:  # the registration stands; whose listener fails hears of it
+    except Exception as fault:  # a faulty listener must not undo the registration
         text = (
             f"the registration listener {listener!r} raised {type(fault).__name__}: {fault} at {event.action}"
         )
@@ -57,14 +56,14 @@ def _tell_one(listener: Listener, event: RegistrationEvent) -> None:
 
 
 def on_registration(listener: Listener) -> Handle:
-    """Have a function called for everything that is registered, and for everything that already is.
+    """Call a function for every existing registration now, and for each later registration and removal.
 
     Args:
         listener: called with a ``RegistrationEvent`` for each definition, implementation and removal, under the
-            registry's lock; first, before this function returns, with those that exist.
+            registry's lock.
 
     Returns:
-        A handle whose ``remove()`` ends it.
+        A handle whose ``remove()`` removes the listener.
 
     Raises:
         ArgumentError: the listener is not callable.
@@ -78,34 +77,34 @@ def on_registration(listener: Listener) -> Handle:
     """
     if not callable(listener):
         raise ArgumentError(
-            f"on_registration takes a function that is called with events, not {shown(listener)}"
+            f"on_registration takes a function that is called with events, not {short_repr(listener)}"
         )
-    declare_all()
+    materialize_all()
     with lock:
         for name in operators:
-            _tell_one(listener, RegistrationEvent("define", name))
-        for registration in _all():
-            _tell_one(listener, RegistrationEvent("impl", registration.operator, registration))
+            _notify_one(listener, RegistrationEvent("define", name))
+        for registration in _all_registrations():
+            _notify_one(listener, RegistrationEvent("impl", registration.operator, registration))
         _listeners.append(listener)
-    return Handle(lambda: _silence(listener))
+    return Handle(lambda: _remove_listener(listener))
 
 
-def _silence(listener: Listener) -> None:
+def _remove_listener(listener: Listener) -> None:
     with lock:
         if listener in _listeners:
             _listeners.remove(listener)
 
 
-def _all() -> list[Registration]:
-    found = [registration for held in implementations.values() for registration in held]
-    return found + [registration for held in fallbacks.values() for registration in held]
+def _all_registrations() -> list[Registration]:
+    items = [registration for held in implementations.values() for registration in held]
+    return items + [registration for held in fallbacks.values() for registration in held]
 
 
 def dangling_impls() -> list[Registration]:
-    """The implementations of operators that nobody has defined (yet).
+    """The implementations whose operator is not defined (yet).
 
     Returns:
-        The registrations, each with its operator's name and the place that it comes from.
+        The registrations, each with its operator's name and its origin.
 
     >>> import tandem as td
     >>> with td.Library("doc", "IMPL") as lib:
@@ -113,39 +112,41 @@ def dangling_impls() -> list[Registration]:
     ...     [registration.operator for registration in td.dangling_impls()]
     ['doc::no_such_operator']
     """
-    declare_all()
+    materialize_all()
     with lock:
         return [r for name, held in implementations.items() if name not in operators for r in held]
 
 
 def registrations(key: str | DispatchKey | None = None, op: str | None = None) -> list[Registration]:
-    """The kernels that are registered, oldest first within an operator; fallbacks last.
+    """List the registered kernels, oldest first within an operator; fallbacks come last.
 
     Args:
-        key: only those for this dispatch key or alias key.
-        op: only those of this operator: ``"add"`` (all overloads), ``"add.Tensor"``, ``"myns::mul_add"``; ``"*"``
+        key: only kernels for this dispatch key or alias key.
+        op: only kernels of this operator: ``"add"`` (all overloads), ``"add.Tensor"``, ``"myns::mul_add"``; ``"*"``
             for the fallbacks.
 
     Returns:
         Registrations: with ``operator``, ``key``, ``fn``, ``dtypes``, ``library`` and ``origin`` (``file:line``).
 
     Raises:
-        ArgumentError: the key or the operator's name is of a wrong type.
-        ValueArgumentError: no such key.
+        ArgumentError: the key or the operator's name has a wrong type.
+        ValueArgumentError: the key does not exist.
 
     >>> import tandem as td
     >>> [registration.operator for registration in td.registrations("CPU", "exp")]
     ['td::exp']
     """
     if op is not None and not isinstance(op, str):
-        raise ArgumentError(f'registrations takes the name of an operator, such as "add", not {shown(op)}')
+        raise ArgumentError(
+            f'registrations takes the name of an operator, such as "add", not {short_repr(op)}'
+        )
     wanted = None if key is None else parse_key(key)
     name = op if op is None or "::" in op or op == "*" else f"{OWN}::{op}"
-    declare_all()
+    materialize_all()
     with lock:
         return [
             r
-            for r in _all()
+            for r in _all_registrations()
             if (wanted is None or r.key == wanted)
             and (name is None or r.operator == name or r.operator.startswith(name + "."))
         ]

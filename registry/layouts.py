@@ -1,15 +1,15 @@
-"""Layouts: how a tensor's elements are stored."""
+"""Tensor layouts: strided, sparse COO and sparse CSR."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..errors import ArgumentError, ValueArgumentError
-from .text import shown
+from .formatting import short_repr
 
 
 class Layout(str):
-    """A layout by its name; equal to the string.
+    """A layout: a string that prints as ``tandem.<name>``.
 
     >>> import tandem as td
     >>> td.zeros(3).layout, td.sparse_csr == "sparse_csr"
@@ -29,15 +29,17 @@ LAYOUTS: dict[str, Layout] = {layout: layout for layout in (strided, sparse_coo,
 
 
 def as_layout(value: Any) -> Layout:
-    """The layout of a name.
+    """Convert a name to a layout.
 
     Raises:
-        ArgumentError: it is no string.
+        ArgumentError: the name is not a string.
         ValueArgumentError: no layout has that name.
     """
     if not isinstance(value, str):
-        raise ArgumentError(f"a layout is td.strided, td.sparse_coo or td.sparse_csr, not {shown(value)}")
-    found = LAYOUTS.get(value)
-    if found is None:
+        raise ArgumentError(
+            f"a layout is td.strided, td.sparse_coo or td.sparse_csr, not {short_repr(value)}"
+        )
+    result = LAYOUTS.get(value)
+    if result is None:
         raise ValueArgumentError(f"unknown layout {value!r}; the layouts are {', '.join(LAYOUTS)}")
-    return found
+    return result

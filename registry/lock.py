@@ -1,76 +1,88 @@
-"""The registry's one lock: taken by registration, never by a call of an operator that has a table."""
+"""The registry's lock: registrations take it; calls of an operator with a computed dispatch table never do."""
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import TracebackType
+from collections.abc import Callable
+from typing import Any
+
+from .. import background, locks
 
 
 class RegistryLock:
-    """A lock that a thread may take again, and that knows of work left for when it is free.
+    """A reentrant lock with a queue of work to run when it is free.
 
-    The garbage collector may drop a library at any point of any thread, also in the middle of a registration. What the
-    library has registered is therefore not taken back there and then but by :meth:`later`: at once if nobody is
-    registering, else when that is over.
+    The garbage collector may delete a library at any point of any thread, even during a registration. Its
+    registrations are therefore removed by :meth:`later`: immediately if no registration is in progress, otherwise
+    afterwards.
+
+    ``with lock:`` is safe against interrupts: ``__enter__`` and ``__exit__`` are looked up before the lock is taken and
+    return C functions. Python methods could be interrupted after the lock is taken, or before it is released.
     """
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._depth = 0
+        inner: Any = threading.RLock()
+        self.acquire, self.release, self._is_owned = inner.acquire, inner.release, inner._is_owned
+        self._leave = inner.__exit__
         self._left: deque[Callable[[], None]] = deque()
 
-    def __enter__(self) -> RegistryLock:
-        self._lock.acquire()
-        self._depth += 1
-        return self
+    @property
+    def __enter__(self) -> Callable[[], bool]:
+        self.work_off()
+        enter: Callable[[], bool] = self.acquire
+        return enter
 
-    def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None
-    ) -> None:
-        self._depth -= 1
-        outermost = not self._depth
-        self._lock.release()
-        if outermost and self._left:
-            self._work_off()
+    @property
+    def __exit__(self) -> Callable[..., None]:
+        leave: Callable[..., None] = self._leave
+        return leave
 
-    @contextmanager
-    def if_free(self) -> Iterator[bool]:
-        """Take the lock for a ``with`` block if no other thread has it: for what a call may put off to a later one.
+    def if_free(self, work: Callable[[], object]) -> bool:
+        """Run ``work`` under the lock if no other thread holds it; for work that a later call can do as well.
+
+        Signals do not interrupt the work.
 
         Returns:
-            A context manager that yields whether the lock has been taken.
+            Whether the work was done.
         """
-        if not self._lock.acquire(blocking=False):
-            yield False
-            return
-        with self:
-            self._lock.release()
-            yield True
+        if self._is_owned():
+            work()
+            return True
+        return background.run(self._if_free, work)
+
+    def _if_free(self, work: Callable[[], object]) -> bool:
+        if not self.acquire(blocking=False):
+            return False
+        try:
+            work()
+        finally:
+            self.release()
+        return True
 
     def later(self, work: Callable[[], None]) -> None:
-        """Do something under the lock, as soon as no registration is in progress."""
+        """Run ``work`` under the lock as soon as no registration is in progress."""
         self._left.append(work)
-        self._work_off()
+        self.work_off()
+        if self._left:
+            background.start(self._wait_and_work_off)
 
-    def _work_off(self) -> None:
-        # Who holds the lock does what is left when letting it go, so that waiting here is never needed.
-        while self._left and self._lock.acquire(blocking=False):
-            work = None
-            try:
-                if self._depth:
-                    return
-                self._depth += 1
-                try:
-                    work = self._left.popleft() if self._left else None
-                    if work is not None:
-                        work()
-                finally:
-                    self._depth -= 1
-            finally:
-                self._lock.release()
+    def work_off(self) -> None:
+        """Run the queued work if no registration is in progress."""
+        while self._left and not self._is_owned() and self.acquire(blocking=False):
+            self._do_next()
+
+    def _wait_and_work_off(self) -> None:
+        while self._left:
+            self.acquire()
+            self._do_next()
+
+    def _do_next(self) -> None:
+        try:
+            if self._left:
+                self._left.popleft()()
+        finally:
+            self.release()
 
 
-lock = RegistryLock()
+lock: RegistryLock = locks.make_lock("registry", RegistryLock)

@@ -1,8 +1,8 @@
-"""The base type of callables that may have a native entry: two C fields below an ordinary Python class.
+"""NativeCallable: the base type of callables that may have a native entry.
 
-The first field is CPython's vectorcall entry, the second points to the entry's data. A Python class on top of the base
-brings attributes, pickling, weak references and garbage collection. While the entry is NULL a call goes to the class's
-`__call__`. Nothing here needs LLVM; with native code off the base is a plain class without fields.
+The type adds two C fields to its instances: CPython's vectorcall entry, and a pointer to the entry's data. Python
+subclasses add attributes, pickling, weak references and garbage collection. While the entry is NULL, calls go to
+`__call__`. This module does not need LLVM; with native code off the base is a plain class without fields.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ class _PlainBase:
     __slots__ = ()
 
 
-def build_fault() -> str:
-    """Why this interpreter cannot run native code; empty when it can."""
+def find_build_fault() -> str:
+    """The reason why this interpreter cannot run native code; empty if it can."""
     if sys.implementation.name != "cpython" or sys.maxsize < 2**62 or sys.byteorder != "little":
         return "native code needs 64-bit little-endian CPython"
-    if "t" in sys.abiflags:
+    if "t" in getattr(sys, "abiflags", ""):  # Windows has none
         return "this is a free-threaded build of Python"
     if hasattr(sys, "getobjects") or hasattr(sys, "gettotalrefcount"):
         return "this is a debug build of Python"
@@ -69,28 +69,28 @@ def build_fault() -> str:
     return ""
 
 
-_keep: list[Any] = []  # the type refers to its name and member table by address
+_alive: list[Any] = []  # the type refers to its name and member table by address
 
 
-def _native_base() -> type:
+def _make_native_base() -> type:
     members = (_Member * 2)(_Member(b"__vectorcalloffset__", _T_PYSSIZET, ENTRY, _READONLY, None))
     slots = (_Slot * 2)(_Slot(_PY_TP_MEMBERS, ctypes.cast(members, ctypes.c_void_p).value))
     spec = _Spec(b"tandem.NativeCallable", DATA + 8, 0, _BASETYPE | _HAVE_VECTORCALL, slots)
-    _keep.extend([members, slots, spec])
+    _alive.extend([members, slots, spec])
     make = ctypes.pythonapi.PyType_FromSpec
     make.restype, make.argtypes = ctypes.py_object, [ctypes.POINTER(_Spec)]
     base: type = make(ctypes.byref(spec))
     return base
 
 
-fault = build_fault() if config.flags.native else "TANDEM_NATIVE=0"
-NativeCallable: Any = _PlainBase if fault else _native_base()
+fault = find_build_fault() if config.flags.native else "TANDEM_NATIVE=0"
+NativeCallable: Any = _PlainBase if fault else _make_native_base()
 
 
 def accept_entries(cls: C) -> C:
-    """Class decorator for subclasses of ``NativeCallable``: calls look at the native entry first.
+    """Class decorator for subclasses of ``NativeCallable``: set the vectorcall flag, which enables native entries.
 
-    CPython drops that flag from classes that define ``__call__``; here ``__call__`` is the path for a NULL entry.
+    CPython clears the flag in classes that define ``__call__``; here ``__call__`` serves calls with a NULL entry.
     """
     if not fault:
         flags = ctypes.c_uint64.from_address(id(cls) + TP_FLAGS)
@@ -99,12 +99,12 @@ def accept_entries(cls: C) -> C:
 
 
 def set_entry(function: Any, entry: int, data: int = 0) -> None:
-    """Put a native entry (an address) and the address of its data into a callable; ``entry=0`` takes it out.
+    """Set the native entry of a callable and the address of the entry's data; ``entry=0`` removes the entry.
 
-    The caller keeps code and data alive for as long as the callable may be called.
+    The caller keeps code and data alive as long as the callable may be called.
 
     Raises:
-        RuntimeError: native code is off, so there is no field to put it in.
+        RuntimeError: native code is off, so instances have no such field.
     """
     if fault:
         raise RuntimeError(f"native code is off: {fault}")
@@ -115,9 +115,9 @@ def set_entry(function: Any, entry: int, data: int = 0) -> None:
 
 
 def follow(follower: Any, function: Any) -> None:
-    """Let a callable share the native entry of another, now and whenever that changes.
+    """Make a callable share the native entry of another one, now and after each change of it.
 
-    The follower keeps the other one alive. Callers hold the registry's lock, as those of ``set_entry`` do.
+    The follower must keep the other callable alive. The caller holds the registry's lock, as for ``set_entry``.
     """
     function.followers.append(follower)
     entry = entry_of(function)
@@ -126,7 +126,7 @@ def follow(follower: Any, function: Any) -> None:
 
 
 def unfollow(follower: Any, function: Any) -> None:
-    """Take the shared entry away again; nothing happens if there was none."""
+    """Remove the shared entry; does nothing if the entry is not shared."""
     followers = getattr(function, "followers", [])
     if follower in followers:
         followers.remove(follower)

@@ -1,65 +1,76 @@
-"""Operators: a schema, kernels by dispatch key, and the dispatch table computed from them ahead of any call.
+"""Operator: a schema, kernels by dispatch key, and the dispatch table that is computed from them.
 
-Source: ``c10::OperatorHandle`` and ``c10::impl::OperatorEntry`` of PyTorch; :mod:`.precedence` says what fills a slot.
+Source: ``c10::OperatorHandle`` and ``c10::impl::OperatorEntry`` of PyTorch; :mod:`.dispatch.precedence` computes the
+table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
-from ..errors import (
-    AllocationError,
-    ArgumentError,
-    NoKernelError,
-    ScalarOverflowError,
-    TandemError,
-    UnknownOperatorError,
-)
-from . import trace
-from .binding import Binder
-from .keys import (
+from .. import lazy
+from ..errors import AllocationError, ArgumentError, ScalarOverflowError, TandemError, UnknownOperatorError
+from .bound_kernel import BoundKernel
+from .contract import Contract, enforce_schema
+from .dispatch import trace
+from .dispatch.keys import (
+    ALLOWED_WITH_COMPOSED,
+    AUTOCAST,
     BACKEND_OF_DEVICE,
     BACKENDS,
-    BESIDE_COMPOSED,
     COMPOSED,
+    CPU_KEYS,
     KEY_COUNT,
+    NEEDS_NARROWING,
     DispatchKey,
     DispatchKeySet,
-    below,
+    autocast_keys,
     parse_key,
 )
-from .late import declare_promised
+from .dispatch.precedence import Entry as Entry
+from .dispatch.precedence import (
+    Table,
+    clear_fallback_row,
+    compute_table,
+    fallback_row,
+    find_newest,
+    make_entry,
+)
+from .dispatch.precedence import fallbacks as fallbacks
+from .dispatch.state import current, install, state
+from .lazy_operators import materialize
 from .lock import lock as lock
-from .precedence import Entry as Entry
-from .precedence import Table, chosen, compute, fallback_row, fallbacks_changed, filled, in_force, run_entry
-from .precedence import fallbacks as fallbacks
 from .registration import Kernel as Kernel
 from .registration import KeyName as KeyName
 from .registration import Place
 from .registration import Registration as Registration
 from .registration import fallthrough as fallthrough
-from .schema import Schema
-from .shortage import no_key_left, no_such_kernel, retired
-from .state import state
-from .values import TensorBase, describe
+from .schemas.binding import WEAK, Binder
+from .schemas.schema import Schema
+from .values import TensorBase, describe, tensors_of
+
+_missing_kernels = lazy.Functions("registry.missing_kernels")
 
 operators: dict[str, Operator] = {}
-# Told of each operator whose kernels, fallbacks or declaration have changed, while the lock is held.
+# Called with each operator whose kernels, fallbacks or declaration have changed, while the lock is held.
 change_listeners: list[Callable[[Operator], None]] = []
-# Told of each operator that is defined (True) or undefined (False).
+# Called with each operator that is defined (True) or undefined (False).
 definition_listeners: list[Callable[[Operator, bool], None]] = []
 
 
-def _renewed(op: Operator, bits: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The kernel in every slot of an operator whose definition has been removed: what is defined alike serves calls."""
+def _dispatch_redefined(op: Operator, bits: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Dispatch to the operator that has been defined again with the same schema, or raise.
+
+    This is the kernel in all table entries of an operator whose definition has been removed.
+    """
     now = operators.get(op.name)
     if now is None or now is op or now.schema != op.schema:
-        return retired(op, bits, args, kwargs)
+        return _missing_kernels.raise_undefined(op, bits, args, kwargs)
     return now.dispatch(bits, args, kwargs)
 
 
-_RETIRED = (Entry("missing", None, _renewed, True),) * KEY_COUNT, (1 << KEY_COUNT) - 1
+_RETIRED = (Entry("missing", None, _dispatch_redefined, True),) * KEY_COUNT, (1 << KEY_COUNT) - 1
 
 
 class Operator:
@@ -67,33 +78,35 @@ class Operator:
 
     Attributes:
         schema: its parsed schema.
-        extra_keys: key set added to that of every call, before the thread's excluded keys are taken out: 0, except
-            while a mode is interested in this operator.
-        layer_keys: key set that its schema asks for: ADInplaceOrView where it writes or gives a view.
-        decl: its declaration (:class:`tandem.operators.declare.Declaration`), or None for one defined without.
-        plan: how autograd treats it (:class:`tandem.eager.plans.Plan`), or None as long as nobody has asked.
-        version: rises with each change.
-        keys_only: whether the last change was one of ``extra_keys`` alone, which leaves the version as it is.
-        changed: key set of the slots that the last change has filled otherwise, as far as a table had been in use.
+        extra_keys: key set added to the key set of every call, before the thread's excluded keys are removed: 0, except
+            while a mode intercepts this operator.
+        layer_keys: key set required by its schema: ADInplaceOrView if it writes or returns a view.
+        decl: its declaration (``operators/declare/declaration.py:Declaration``), or None for one defined without.
+        derivative: how autograd treats it (``eager/autograd/derivative_rules.py:OperatorDerivative``); None until the
+            first use.
+        version: incremented by each change.
+        keys_only: whether the last change was one of ``extra_keys`` alone, which does not increment the version.
+        changed: key set of the table entries that the last change replaced; 0 before the table is first used.
         kernels: its registrations by key, the newest last; replaced as a whole when they change.
-        place: where it was defined.
+        place: the code that defined it.
     """
 
     __slots__ = (
         "__weakref__",
         "_added_keys",
         "_binder",
+        "_contract",
         "_extra_keys",
         "_published",
         "_told_keys",
         "changed",
         "decl",
+        "derivative",
         "kernels",
         "keys_only",
         "layer_keys",
         "name",
         "place",
-        "plan",
         "schema",
         "version"
     )  # fmt: skip
@@ -104,25 +117,33 @@ class Operator:
         self.place = place or Place("")
         self.name = schema.full_name
         self._binder: Binder | None = None
+        self._contract: Contract | None = None
         self.kernels: dict[KeyName, list[Registration]] = {}
         self.version = self.changed = 0
         writes_or_views = schema.is_mutable or schema.is_view
         self.layer_keys = 1 << DispatchKey.ADInplaceOrView if writes_or_views else 0
         self.extra_keys = self._told_keys = 0
         self.keys_only = False
-        self.plan: Any = None
+        self.derivative: Any = None
         self._published: tuple[Table, int] | None = None
 
     @property
     def binder(self) -> Binder:
-        """What checks and normalises the arguments of a call; made at the first one."""
+        """The binder, which checks and converts the arguments of calls; created at the first call."""
         if self._binder is None:
             self._binder = Binder(self.schema)
         return self._binder
 
     @property
+    def contract(self) -> Contract:
+        """The contract, which checks kernels of other packages; created for the first such kernel."""
+        if self._contract is None:
+            self._contract = Contract(self.schema)
+        return self._contract
+
+    @property
     def extra_keys(self) -> int:
-        """See the class."""
+        """The key set added to the key set of every call."""
         return self._extra_keys
 
     @extra_keys.setter
@@ -131,12 +152,15 @@ class Operator:
 
     # -- the table -------------------------------------------------------------------------------------------------
     def add(self, registration: Registration, instead: Registration | None = None) -> None:
-        """Add a kernel, while the lock is held; the newest for a key is the one in force.
+        """Add a kernel; the newest kernel of a key is the one that runs. The caller holds the lock.
 
         Args:
             registration: the kernel.
-            instead: a registration whose place it takes.
+            instead: a registration to replace.
         """
+        registration.bind(self)
+        if not registration.is_trusted:
+            enforce_schema(registration, self.contract)
         held = list(self.kernels.get(registration.key, ()))
         if instead in held:
             held[held.index(instead)] = registration
@@ -146,7 +170,7 @@ class Operator:
         self._recompute()
 
     def discard(self, registration: Registration) -> None:
-        """Take a kernel away, while the lock is held; an older one for the same key is in force again."""
+        """Remove a kernel, so that an older one of the same key runs again. The caller holds the lock."""
         held = [other for other in self.kernels.get(registration.key, ()) if other is not registration]
         if len(held) < len(self.kernels.get(registration.key, ())):
             rest = {key: value for key, value in self.kernels.items() if key != registration.key}
@@ -154,7 +178,7 @@ class Operator:
             self._recompute()
 
     def recompute(self) -> None:
-        """A kernel, the declaration or ``extra_keys`` has changed: renew the table and tell the listeners."""
+        """Recompute the table and call the listeners, after a change of kernels, declaration or ``extra_keys``."""
         with lock:
             self._recompute()
 
@@ -164,7 +188,7 @@ class Operator:
         self._tell()
 
     def follow_fallbacks(self) -> None:
-        """Bring the table up to date after a change of the fallbacks, and tell the listeners if it differs."""
+        """Recompute the table after a change of the fallbacks, and call the listeners if it differs."""
         with lock:
             self._renew()
             self.keys_only = False
@@ -172,7 +196,7 @@ class Operator:
                 self._tell()
 
     def retire(self) -> None:
-        """The definition has been removed: whoever still holds the operator gets an error, or what replaces it."""
+        """Replace the table after the definition is removed: calls raise, or go to a new definition."""
         with lock:
             self.kernels = {}
             self.changed = 0 if self._published is None else _RETIRED[1]
@@ -180,12 +204,12 @@ class Operator:
             self._tell()
 
     def _renew(self) -> None:
-        # A table that has been in use is replaced at once, so that calls never find none and never wait for the lock.
+        # A table in use is replaced by one assignment, so that calls always find a table and never wait for the lock.
         before = self._published
         if before is None or before is _RETIRED:
             self.changed = 0
             return
-        self._published = after = compute(self.kernels, fallback_row())
+        self._published = after = compute_table(self.kernels, fallback_row())
         self.changed = sum(1 << i for i, (old, new) in enumerate(zip(before[0], after[0])) if old != new)
 
     def _tell(self) -> None:
@@ -195,10 +219,10 @@ class Operator:
             listener(self)
 
     def _publish(self) -> tuple[Table, int]:
-        """The table, at its first use."""
+        """Compute the table at its first use."""
         with lock:
             if self._published is None:
-                self._published = compute(self.kernels, fallback_row())
+                self._published = compute_table(self.kernels, fallback_row())
             return self._published
 
     @property
@@ -208,22 +232,29 @@ class Operator:
 
     @property
     def in_use(self) -> bool:
-        """Whether anyone has looked at the table yet."""
+        """Whether the table has been computed."""
         return self._published is not None
 
     def registered(self, key: KeyName) -> Registration | None:
-        """The registration in force for a key or an alias and every dtype, or None."""
-        return in_force(self.kernels, key)
+        """The newest registration for a key or an alias and every dtype, or None."""
+        return find_newest(self.kernels, key)
 
     # -- calls -----------------------------------------------------------------------------------------------------
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Call the operator: bind the arguments, compute the key set, run the kernel of its highest key."""
+        """Call the operator: bind the arguments, compute the key set, run the kernel of its highest key.
+
+        Native twin: backends/cpu/fastpath/entries/rt_kernels.py:kernel_call
+        """
+        given = (args, kwargs) if trace.active else None
         args, kwargs = (self._binder or self.binder).bind(args, kwargs)
-        keyset = self.keyset(args, kwargs)
+        keyset, guards = self.keyset(args, kwargs), current()
         try:
+            if given is not None:
+                return trace.call(trace.Call(self, *given, keyset, args, kwargs))
             return self.dispatch(keyset, args, kwargs)
-        except (MemoryError, OverflowError) as fault:
-            if isinstance(fault, TandemError):
+        except BaseException as fault:
+            install(guards)  # an interrupt may have left the state of an inner layer
+            if isinstance(fault, TandemError) or not isinstance(fault, (MemoryError, OverflowError)):
                 raise
             kind = AllocationError if isinstance(fault, MemoryError) else ScalarOverflowError
             raise kind(
@@ -231,7 +262,7 @@ class Operator:
             ) from None
 
     def keyset(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
-        """The key set of a bound call: its tensors' keys, with this thread's included and without its excluded."""
+        """The key set of a bound call: its tensors' keys plus this thread's included keys minus its excluded keys."""
         bits = 0
         binder = self._binder or self.binder
         if binder.tensors_only:
@@ -240,7 +271,7 @@ class Operator:
                     bits |= value._keys
             if bits & BACKENDS:
                 bits = (bits | state.include | self._added_keys) & ~state.exclude
-                return bits & BESIDE_COMPOSED if bits & COMPOSED else bits
+                return self._narrowed(bits, args, kwargs) if bits & NEEDS_NARROWING else bits
         for index, is_list in binder.tensor_positions:
             value = args[index]
             if is_list:
@@ -253,21 +284,44 @@ class Operator:
             if isinstance(kwargs[name], TensorBase):
                 bits |= kwargs[name]._keys
         if not bits & BACKENDS:
-            bits |= self._default_backend(args, kwargs)
+            bits |= self._default_keys(args, kwargs)
         bits = (bits | state.include | self._added_keys) & ~state.exclude
-        return bits & BESIDE_COMPOSED if bits & COMPOSED else bits
+        return self._narrowed(bits, args, kwargs) if bits & NEEDS_NARROWING else bits
 
-    def _default_backend(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
-        device = kwargs.get(self.binder.device_argument or "") or "cpu"
-        return 1 << BACKEND_OF_DEVICE[device.partition(":")[0]]
+    def _narrowed(self, bits: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+        """Restrict the key set of a call with autocast enabled, or with sparse or quantized keys.
+
+        Raises:
+            NoKernelError: a sparse or quantized key is included, and no argument is such a tensor.
+        """
+        if bits & AUTOCAST:  # of the devices that the arguments are on
+            bits &= ~AUTOCAST | autocast_keys(bits)
+        if not bits & COMPOSED:
+            return bits
+        if bits & COMPOSED & state.include:
+            _missing_kernels.check_composed(self, bits & COMPOSED & state.include, args, kwargs)
+        return bits & ALLOWED_WITH_COMPOSED
+
+    def _default_keys(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+        """The keys of a call without tensors: its device's, and WeakScalar if numbers are passed for tensors."""
+        binder = self.binder
+        device = kwargs.get(binder.device_argument or "") or "cpu"
+        backend = 1 << BACKEND_OF_DEVICE[device.partition(":")[0]]
+        numbers = binder.tensor_positions or binder.tensor_keywords
+        return backend | WEAK if numbers and backend == CPU_KEYS else backend
 
     def dispatch(self, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the kernel of the highest key of ``keyset`` on bound arguments."""
         table, mask = self._published or self._publish()
         bits = keyset & mask
-        if not bits:
-            raise no_key_left(self, keyset, args, kwargs)
-        entry = table[bits.bit_length() - 1]
+        try:
+            place = bits.bit_length() - 1
+        except AttributeError:  # a DispatchKeySet, from a boxed kernel
+            keyset = DispatchKeySet(keyset).bits
+            return self.dispatch(keyset | self._weak_key(args, kwargs), args, kwargs)
+        if place < 0:
+            raise _missing_kernels.make_no_key_error(self, keyset, args, kwargs)
+        entry = table[place]
         if trace.active:
             return trace.run(self, bits, entry, args, kwargs)
         if entry.boxed:
@@ -278,11 +332,11 @@ class Operator:
         """Run the kernel of the highest key of a key set, not of the arguments' own.
 
         Args:
-            keyset: the key set; a layer passes on what lies below itself.
-            args, kwargs: the call's arguments; they are checked as those of any call.
+            keyset: the key set; a layer passes the keys below its own.
+            args, kwargs: the call's arguments; they are checked as in any call.
 
         Raises:
-            ArgumentError: the key set is none, or the arguments do not fit the schema.
+            ArgumentError: ``keyset`` is not a key set, or the arguments do not fit the schema.
             NoKernelError: the key set is empty, or nothing serves its highest key.
 
         >>> import tandem as td
@@ -294,10 +348,16 @@ class Operator:
             raise ArgumentError(
                 f"redispatch takes a key set first, such as DispatchKeySet('CPU'), not {describe(keyset)}"
             )
-        return self.dispatch(bits, *self.binder.bind(args, kwargs))
+        args, kwargs = self.binder.bind(args, kwargs)
+        return self.dispatch(bits | self._weak_key(args, kwargs), args, kwargs)
+
+    def _weak_key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+        """The WeakScalar key if a weak scalar is among the arguments: no other kernel treats them as numbers."""
+        given = tensors_of(self, args, kwargs)
+        return WEAK & ~state.exclude if any(value._keys & WEAK for value in given) else 0
 
     def get_kernel(self, key: KeyName) -> BoundKernel:
-        """The kernel that serves a key now, to call later, whatever is registered after.
+        """The kernel that currently serves a key, as a callable that later registrations do not change.
 
         Args:
             key: a dispatch key, or an alias key.
@@ -306,8 +366,8 @@ class Operator:
             A callable of the schema's arguments that runs this kernel.
 
         Raises:
-            ValueArgumentError: no such key.
-            NoKernelError: nothing serves it.
+            ValueArgumentError: the key does not exist.
+            NoKernelError: no kernel serves it.
 
         >>> import tandem as td
         >>> td.ops.td.exp.default.get_kernel("CPU")(td.asarray([0.0])).tolist()
@@ -321,21 +381,21 @@ class Operator:
         if isinstance(parsed, DispatchKey):
             entry = self.table[parsed]
         else:
-            entry = Entry("missing", None, fallthrough) if held is None else filled("kernel", held)
+            entry = Entry("missing", None, fallthrough) if held is None else make_entry("kernel", held)
         if entry.kind in ("missing", "fallthrough", "ambiguous"):
-            raise no_such_kernel(self, parsed, entry.kind, call)
+            raise _missing_kernels.make_no_kernel_error(self, parsed, entry.kind, call)
         return BoundKernel(self, parsed, entry)
 
     def call_for_key(self, key: KeyName, /, *args: Any, **kwargs: Any) -> Any:
-        """Call the operator with the kernel that serves a key, whatever the keys of the arguments.
+        """Call the operator with the kernel that serves a key, regardless of the keys of the arguments.
 
         Args:
             key: a dispatch key, or an alias key.
             args, kwargs: the call's arguments.
 
         Raises:
-            ValueArgumentError: no such key.
-            NoKernelError: nothing serves it.
+            ValueArgumentError: the key does not exist.
+            NoKernelError: no kernel serves it.
 
         >>> import tandem as td
         >>> td.ops.td.add.Tensor.call_for_key("CPU", td.asarray([1.0]), 2).tolist()
@@ -347,57 +407,25 @@ class Operator:
         return f"<operator {self.schema}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (find, (self.name,))
+        return (find_operator, (self.name,))
 
 
-class BoundKernel(NamedTuple):
-    """One kernel of an operator, to call by itself; made by :meth:`Operator.get_kernel`.
-
-    Attributes:
-        operator: the operator.
-        key: the key or alias that the kernel serves.
-        entry: the slot of the dispatch table as it was.
-    """
-
-    operator: Operator
-    key: KeyName
-    entry: Entry
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Run the kernel on the arguments of a call, with the keys up to its own.
-
-        Raises:
-            NoKernelError: the kernel has been removed since.
-        """
-        operator, entry = self.operator, self.entry
-        args, kwargs = operator.binder.bind(args, kwargs)
-        entry = chosen(entry, operator, args, kwargs)
-        if entry.registration is not None and not entry.registration.alive:
-            raise NoKernelError(f"this kernel of {operator.name} has been removed: {entry.registration!r}")
-        bits = operator.keyset(args, kwargs)
-        if isinstance(self.key, DispatchKey):
-            bits = bits & below(self.key) | 1 << self.key
-        if trace.active:
-            return trace.run(operator, bits, entry, args, kwargs, "callForKey")
-        return run_entry(entry, operator, bits, args, kwargs)
-
-
-def find(full_name: str) -> Operator:
-    """The operator of a full name (``"td::add.Tensor"``).
+def find_operator(full_name: str) -> Operator:
+    """Look up an operator by its full name (``"td::add.Tensor"``).
 
     Raises:
-        UnknownOperatorError: there is none.
+        UnknownOperatorError: no operator has that name.
     """
-    declare_promised(full_name)
-    found = operators.get(full_name)
-    if found is None:
+    materialize(full_name)
+    result = operators.get(full_name)
+    if result is None:
         raise UnknownOperatorError(f"no operator {full_name} is registered")
-    return found
+    return result
 
 
 def recompute_all() -> None:
-    """Bring all tables up to date; a fallback has changed, and the lock is held."""
-    fallbacks_changed()
+    """Recompute all tables after a change of the fallbacks; the caller holds the lock."""
+    clear_fallback_row()
     for operator in list(operators.values()):
         if operator.in_use:
             operator.follow_fallbacks()

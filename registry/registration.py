@@ -5,29 +5,29 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
-from types import CodeType, FrameType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple
 
 from ..errors import NoKernelError
+from .dispatch.keys import DispatchKey
 from .dtypes import DType
-from .keys import DispatchKey
-from .source import is_inside
-from .text import shown
+from .formatting import short_repr
+from .source import is_package_file
 
 Kernel = Callable[..., Any]
 KeyName = DispatchKey | str
 
 OWN = "td"  # the namespace of tandem's own operators
 
-# File names of code that people type in and run again: IPython's and Jupyter's cells, `<stdin>`, `<string>`.
-_TYPED = r"^<.*>$|[/\\]ipykernel_\d+[/\\]"
+# File names of interactive code, which may be run again: IPython and Jupyter cells, `<stdin>`, `<string>`.
+_INTERACTIVE = r"^<.*>$|[/\\]ipykernel_\d+[/\\]"
 
 
 def fallthrough(*args: Any, **kwargs: Any) -> Any:
-    """The kernel that means "not here": the dispatcher passes on to the next lower key.
+    """The fallthrough kernel: the dispatcher skips the key and goes on with the next lower one.
 
     Raises:
-        NoKernelError: it is called, instead of registered.
+        NoKernelError: it is called instead of registered.
 
     >>> import tandem as td
     >>> with td.Library("td", "IMPL") as lib:
@@ -35,19 +35,19 @@ def fallthrough(*args: Any, **kwargs: Any) -> Any:
     ...     td.dispatch_table("exp")["Mode"].kind
     'fallthrough'
     """
-    raise NoKernelError("fallthrough is a mark for registration, not a kernel to call")
+    raise NoKernelError("fallthrough can be registered as a kernel, but not called")
 
 
 class Place(NamedTuple):
-    """Where something was registered.
+    """The code that made a registration.
 
     Attributes:
         origin: ``file:line``.
-        module: the code of the module (or cell) that was being run, if the registration is a part of it: running the
-            module again makes another code object.
-        typed: whether the code was typed into a notebook or a prompt, where a file name says little.
-        own: whether it is one of tandem's own registrations.
-        imported: whether ``module`` is what an import of the file runs, and not a text compiled under its name.
+        module: the code object of the module (or cell) that was running, if the registration is part of it; running the
+            module again creates another code object.
+        typed: whether the code was typed into a notebook or a prompt, whose file names do not identify it.
+        own: whether the registration is one of tandem's own.
+        imported: whether ``module`` is the code of an import of the file, not other text compiled under its name.
     """
 
     origin: str
@@ -57,7 +57,7 @@ class Place(NamedTuple):
     imported: bool = False
 
     def run_again(self, other: Place) -> bool:
-        """Whether the two places are of one module or cell that was run again, and edited meanwhile perhaps."""
+        """Whether both places belong to one module or cell that was run again, possibly after an edit."""
         if self.module is None or other.module is None or self.module is other.module:
             return False
         if (self.typed and other.typed) or self.origin == other.origin:
@@ -65,16 +65,16 @@ class Place(NamedTuple):
         return self.imported and other.imported and self.module.co_filename == other.module.co_filename
 
 
-def caller(namespace: str) -> Place:
-    """The place that called into this package to register something in a namespace.
+def find_caller(namespace: str) -> Place:
+    """Find the code that called into this package to register in a namespace.
 
-    Of tandem's own operators it is the line in the package.
+    For tandem's own operators this is the line in the package.
     """
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename.startswith(_REGISTRY):
         frame = frame.f_back
     nearest = frame
-    while frame is not None and is_inside(frame.f_code.co_filename):
+    while frame is not None and is_package_file(frame.f_code.co_filename):
         if namespace == OWN:
             return Place(f"{frame.f_code.co_filename}:{frame.f_lineno}", own=True)
         frame = frame.f_back
@@ -82,7 +82,7 @@ def caller(namespace: str) -> Place:
     if frame is None:
         return Place("an unknown place")
     filename, line = frame.f_code.co_filename, frame.f_lineno
-    typed = frame.f_globals.get("__name__") == "__main__" and bool(re.search(_TYPED, filename))
+    typed = frame.f_globals.get("__name__") == "__main__" and bool(re.search(_INTERACTIVE, filename))
     while frame is not None and frame.f_code.co_filename == filename:
         if frame.f_code.co_name == "<module>" or frame.f_code.co_name.startswith(
             "<cell line"
@@ -97,23 +97,26 @@ _REGISTRY = __file__.rpartition("registration.py")[0]
 
 
 class Registration:
-    """One kernel as it was registered.
+    """One registered kernel.
 
     Attributes:
-        operator: full name of the operator; ``"*"`` for a fallback, which serves all.
+        operator: full name of the operator; ``"*"`` for a fallback, which serves all operators.
         fn: the kernel.
+        source: the registered object: the kernel, or a factory whose ``bind(operator)`` returns it (``td.c_kernel``).
         key: its dispatch key or alias key.
         boxed: whether the dispatcher calls it as ``fn(op, keyset, args, kwargs)``.
         with_keyset: whether the key set is its first argument.
-        dtypes: what it is specialised for; None serves every dtype.
-        place: where it was registered.
+        dtypes: the dtypes that it is specialized for; None: every dtype.
+        place: the code that registered it.
         library: kind and namespace of the library, such as ``"IMPL td"``.
-        alive: False once it has been removed.
-        call: what the dispatcher calls, and whether as a boxed kernel.
+        alive: False after its removal.
+        is_trusted: whether it is tandem's own: arguments and results are not checked, and key sets are passed as int.
+        call: the function that the dispatcher calls, and whether it is boxed; :mod:`.contract` wraps other kernels.
     """
 
     __slots__ = (
-        "alive", "boxed", "call", "dtypes", "fn", "key", "library", "operator", "place", "with_keyset"
+        "alive", "boxed", "call", "dtypes", "fn", "is_trusted", "key", "library", "operator", "place",
+        "source", "with_keyset"
     )  # fmt: skip
 
     def __init__(
@@ -127,17 +130,25 @@ class Registration:
         boxed: bool = False,
         with_keyset: bool = False,
         dtypes: frozenset[DType] | None = None,
+        trusted: bool = False,
     ):
+        self.source = fn
         self.operator, self.fn, self.key, self.place, self.library = operator, fn, key, place, library
         self.boxed, self.with_keyset, self.dtypes = boxed, with_keyset, dtypes
-        self.alive = True
-        self.call: tuple[Kernel, bool] = (_taking_keyset(fn), True) if with_keyset else (fn, boxed)
+        self.alive, self.is_trusted = True, trusted or place.own
+        self.call: tuple[Kernel, bool] = (_pass_keyset(fn), True) if with_keyset else (fn, boxed)
 
     @property
     def name(self) -> str:
-        """The kernel's name for people."""
+        """The kernel's name in messages."""
         name: str | None = getattr(self.fn, "__qualname__", None)
-        return shown(self.fn) if name is None else name
+        return short_repr(self.fn) if name is None else name
+
+    def bind(self, operator: Any) -> None:
+        """Create the kernel for an operator if ``source`` is a factory."""
+        if hasattr(self.source, "bind"):
+            self.fn = self.source.bind(operator)
+            self.call = self.fn, False
 
     @property
     def key_name(self) -> str:
@@ -150,18 +161,18 @@ class Registration:
         return self.place.origin
 
     def overlaps(self, other: Registration) -> bool:
-        """Whether both are for the same key and at least one dtype in common."""
+        """Whether both have the same key and at least one dtype in common."""
         if self.key != other.key or (self.dtypes is None) != (other.dtypes is None):
             return False
         return self.dtypes is None or other.dtypes is None or bool(self.dtypes & other.dtypes)
 
     def is_rerun_of(self, other: Registration, override: bool) -> bool:
-        """Whether this registration is the other one, made again by running its module, cell or function again."""
+        """Whether this registration repeats the other one because its module, cell or function was run again."""
         if self.name != other.name or self.dtypes != other.dtypes:
             return False
         if self.place.run_again(other.place):
             return True
-        # One line may register several kernels: that of a function to which they are given.
+        # One line may register several kernels, if it is in a function that is called with each.
         same = getattr(self.fn, "__code__", None) is getattr(other.fn, "__code__", None)
         return not override and same and self.origin == other.origin
 
@@ -170,5 +181,46 @@ class Registration:
         return f"<kernel {self.name} of {self.operator} [{self.key_name}]{dtypes}, {self.library}, {self.origin}>"
 
 
-def _taking_keyset(fn: Kernel) -> Kernel:
+def _pass_keyset(fn: Kernel) -> Kernel:
     return lambda op, bits, args, kwargs: fn(bits, *args, **kwargs)
+
+
+class Handle:
+    """The handle of a registration: ``remove()``, or the end of a ``with`` block, removes the registration.
+
+    Deleting the handle does not remove the registration.
+    """
+
+    __slots__ = ("_owner", "_undo")
+
+    def __init__(self, undo: Callable[[], None], owner: dict[Handle, None] | None = None):
+        self._undo: Callable[[], None] | None = undo
+        self._owner = owner
+        if owner is not None:
+            owner[self] = None
+
+    def remove(self) -> None:
+        """Remove the registration; a second call does nothing."""
+        undo, self._undo = self._undo, None
+        if self._owner is not None:
+            self._owner.pop(self, None)
+        if undo is not None:
+            undo()
+
+    def __enter__(self) -> Handle:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None
+    ) -> None:
+        self.remove()
+
+
+def remove_all(handles: dict[Handle, None]) -> None:
+    """Remove the registrations of all handles, newest first."""
+    while handles:
+        try:
+            handle, _ = handles.popitem()
+        except KeyError:  # another thread has removed the last one
+            return
+        handle.remove()

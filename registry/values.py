@@ -1,4 +1,4 @@
-"""What the registry knows about arguments: which are tensors, what stands for one, and what shape and type mean."""
+"""Base types of arguments: TensorBase, TensorSpec, conversions to tensors, and descriptions for messages."""
 
 from __future__ import annotations
 
@@ -7,18 +7,23 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .dtypes import DType
-from .text import shown
+from .formatting import short_repr
 
 
 class TensorBase:
-    """Root of the tensor classes; the registry reads the key set ``_keys`` of an instance and nothing else."""
+    """Base class of the tensor classes; the registry reads only the key set ``_keys`` of an instance."""
 
     __slots__ = ()
     _keys: int
 
 
+ALIGNMENT = 64  # of buffers in a workspace, in bytes
+# The most axes that an array of NumPy can have.
+MAX_RANK = 64
+
+
 class TensorSpec(NamedTuple):
-    """Shape, dtype and device of a tensor without its data: what shape rules take and give."""
+    """Shape, dtype and device of a tensor without its data; shape rules take and return these."""
 
     shape: tuple[int, ...]
     dtype: DType
@@ -38,14 +43,15 @@ class TensorSpec(NamedTuple):
         return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
 
 
-# The types of Python scalars, the narrowest first.
+# The types of Python scalars, narrowest first.
 SCALARS = (bool, int, float, complex)
 
-# type -> function that makes a tensor of such a value where a schema says Tensor (ndarray, np.generic, ...).
+# type -> function that converts such a value to a tensor where a schema says Tensor (ndarray, np.generic, ...).
 converters: dict[type, Callable[[Any], TensorBase]] = {}
 
-# Types that stand for a Python number while a function is traced; an instance has ``python_type``, the number's type.
-number_stand_ins: set[type] = set()
+# Types of traced Python numbers -> function that converts an instance to a 0-d tensor. Instances have the attribute
+# ``python_type``, the number's type.
+traced_number_types: dict[type, Callable[[Any], TensorBase]] = {}
 
 
 _DEPTH = 4  # of nested lists; one may hold itself
@@ -63,5 +69,19 @@ def describe(value: Any, depth: int = 0) -> str:
         return f"[{', '.join(items)}{', ...' if len(value) > 4 else ''}]"
     if type(value) is int and value.bit_length() > 300:
         return f"int of {value.bit_length()} bits"  # Python refuses to print the largest
-    text = shown(value)
+    text = short_repr(value)
     return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"
+
+
+def tensors_of(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    """The tensors among the arguments of a bound call."""
+    binder = op.binder
+    values = [args[index] for index, _ in binder.tensor_positions]
+    values += [kwargs[name] for name in binder.tensor_keywords]
+    flat = [item for value in values for item in (value if isinstance(value, (tuple, list)) else (value,))]
+    return [value for value in flat if isinstance(value, TensorBase)]
+
+
+def align_up(nbytes: int) -> int:
+    """The next multiple of the alignment; at least one, so that buffers are distinct."""
+    return max(-(-nbytes // ALIGNMENT), 1) * ALIGNMENT

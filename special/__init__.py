@@ -1,11 +1,18 @@
-"""``td.special``: special functions, with SciPy's names; loaded at first use."""
+"""``td.special``: special functions, with SciPy's names; loaded at first use.
 
-from ..operators.activation import sigmoid as _sigmoid
-from ..operators.exponential import erf as erf
-from ..operators.exponential import erfc as erfc
-from ..operators.normalization import log_softmax as log_softmax
-from ..operators.normalization import logsumexp as logsumexp
-from ..operators.normalization import softmax as softmax
+rules.py: declares elementwise operators that SciPy computes
+bessel.py: Bessel functions
+gammas.py: gamma, beta and their incomplete functions
+normals.py: the normal distribution function and erfinv
+entropies.py: xlogy, entr, logit
+"""
+
+from ..operators.elementwise.activation import sigmoid as _sigmoid
+from ..operators.elementwise.exponential import erf as erf
+from ..operators.elementwise.exponential import erfc as erfc
+from ..operators.nn.normalization import log_softmax as log_softmax
+from ..operators.nn.normalization import logsumexp as logsumexp
+from ..operators.nn.normalization import softmax as softmax
 from .bessel import i0 as i0
 from .bessel import i0e as i0e
 from .bessel import i1 as i1

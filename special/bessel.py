@@ -4,70 +4,70 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..operators.comparison import eq
-from ..operators.rounding import sign
-from ..operators.selection import where
-from .rules import special
+from ..operators.elementwise.comparison import eq
+from ..operators.elementwise.rounding import sign
+from ..operators.elementwise.selection import where
+from .rules import scipy_op
 
 WIDE = (-3.0, 3.0)
 
 
-def _over(of_x: Any, x: Any, at_zero: float) -> Any:
-    """A quotient by ``x``, with its limit at 0."""
+def _divide_with_limit(of_x: Any, x: Any, at_zero: float) -> Any:
+    """``of_x / x``, with the limit ``at_zero`` at 0."""
     is_zero = eq(x, 0)
     return where(is_zero, at_zero, of_x / where(is_zero, 1.0, x))
 
 
-i0: Any = special(
+i0: Any = scipy_op(
     "i0",
     "The modified Bessel function of order 0.",
     "td.special.i0(td.asarray([0.0])) -> [1.0]",
     WIDE,
     derivative={"self": lambda self: i1(self)},
 )
-i1: Any = special(
+i1: Any = scipy_op(
     "i1",
     "The modified Bessel function of order 1.",
     "td.special.i1(td.asarray([0.0])) -> [0.0]",
     WIDE,
-    derivative={"self": lambda self, out: i0(self) - _over(out, self, 0.5)},
+    derivative={"self": lambda self, out: i0(self) - _divide_with_limit(out, self, 0.5)},
 )
-i0e: Any = special(
+i0e: Any = scipy_op(
     "i0e",
     "exp(-|self|) times the modified Bessel function of order 0.",
     "td.special.i0e(td.asarray([0.0])) -> [1.0]",
     WIDE,
     derivative={"self": lambda self, out: i1e(self) - sign(self) * out},
 )
-i1e: Any = special(
+i1e: Any = scipy_op(
     "i1e",
     "exp(-|self|) times the modified Bessel function of order 1.",
     "td.special.i1e(td.asarray([0.0])) -> [0.0]",
     WIDE,
-    derivative={"self": lambda self, out: i0e(self) - sign(self) * out - _over(out, self, 0.5)},
+    derivative={"self": lambda self, out: i0e(self) - sign(self) * out - _divide_with_limit(out, self, 0.5)},
 )
-j0: Any = special(
+j0: Any = scipy_op(
     "j0",
     "The Bessel function of the first kind of order 0.",
     "td.special.j0(td.asarray([0.0])) -> [1.0]",
     WIDE,
     derivative={"self": lambda self: -j1(self)},
 )
-j1: Any = special(
+j1: Any = scipy_op(
     "j1",
     "The Bessel function of the first kind of order 1.",
     "td.special.j1(td.asarray([0.0])) -> [0.0]",
     WIDE,
-    derivative={"self": lambda self, out: j0(self) - _over(out, self, 0.5)},
+    derivative={"self": lambda self, out: j0(self) - _divide_with_limit(out, self, 0.5)},
 )
-y0: Any = special(
+y0: Any = scipy_op(
     "y0",
     "The Bessel function of the second kind of order 0; -inf at 0, NaN below.",
     "td.special.y0(td.asarray([0.0])) -> [-inf]",
     (0.5, 5.0),
     derivative={"self": lambda self: -y1(self)},
 )
-y1: Any = special(
+y1: Any = scipy_op(
     "y1",
     "The Bessel function of the second kind of order 1; -inf at 0, NaN below.",
     "td.special.y1(td.asarray([0.0])) -> [-inf]",

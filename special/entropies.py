@@ -1,11 +1,11 @@
-"""Logarithms times numbers, with their limits at 0, and the log odds."""
+"""xlogy, xlog1py, entr and logit."""
 
 from __future__ import annotations
 
-from ..operators import scalar as s
-from ..operators.derivatives import Partials
-from ..operators.exponential import log, log1p
-from ..operators.kinds import binary, unary
+from ..operators.declare.derivatives import Partials
+from ..operators.declare.kinds import binary, unary
+from ..operators.elementwise.exponential import log, log1p
+from ..operators.scalar_ir import nodes as s
 from ..registry.dtypes import FLOATS
 
 
@@ -62,7 +62,7 @@ entr = unary(
 
 
 def _logit(x: s.Expr) -> s.Expr:
-    """Near 1/2 by the inverse hyperbolic tangent, which keeps the digits there."""
+    """log(x / (1 - x)); near 1/2 by atanh, which is accurate there."""
     is_near = s.logical_and(s.gt(x, 0.3), s.lt(x, 0.65))
     return s.select(is_near, 2 * s.atanh(2 * x - 1), s.log(x / (1 - x)))
 

@@ -5,23 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import ValueArgumentError
-from ..operators.batching import Batched, BatchInfo, Dims
-from ..operators.declare import Bad, Draw, Sample
-from ..operators.derivatives import Partials
-from ..operators.documents import documented
-from ..operators.exponential import exp, log, log1p
-from ..operators.kinds import library
+from ..operators.declare.batching import Batched, BatchInfo, Dims
+from ..operators.declare.declaration import ErrorInput, SampleInput, TensorSample
+from ..operators.declare.derivatives import Partials
+from ..operators.declare.docstrings import make_docstring
+from ..operators.declare.kinds import array_op
+from ..operators.elementwise.exponential import exp, log, log1p
 from ..registry.values import TensorSpec
-from .rules import TAKEN, float_spec, from_scipy, in_double, samples_in, special
+from .rules import DTYPES, float_spec, interval_samples, scipy_kernel, scipy_op, scipy_reference
 
 POSITIVE = (0.3, 5.0)
 BETWEEN = (0.05, 0.95)
 
 
 # -- polygamma ---------------------------------------------------------------------------------------------------------
-def _polygamma_meta(n: int, self: Any) -> TensorSpec:
+def _polygamma_shape_rule(n: int, self: Any) -> TensorSpec:
     if n < 0:
-        raise ValueArgumentError(f"polygamma: n is the order of a derivative, not {n}")
+        raise ValueArgumentError(
+            f"polygamma: n must be a non-negative int, the order of the derivative, not {n}"
+        )
     return float_spec("special_polygamma", self)
 
 
@@ -29,50 +31,51 @@ def _polygamma_batched(info: BatchInfo, in_dims: Dims, n: int, self: Any) -> Bat
     return info.call(n, self), 0
 
 
-polygamma: Any = library(
+polygamma: Any = array_op(
     "special",
     "special_polygamma(int n, Tensor self) -> Tensor",
-    _polygamma_meta,
-    from_scipy("polygamma", "special_polygamma"),
-    doc=documented(
+    _polygamma_shape_rule,
+    scipy_kernel("polygamma", "special_polygamma"),
+    doc=make_docstring(
         "The n-th derivative of the digamma function.",
         """Args:
-    n: how often it is differentiated, not negative.
+    n: the order of the derivative, not negative.
     self: tensor of real dtype, any shape.
 
 Returns:
-    A tensor of the same shape, of the same dtype, or the default float for integers.
+    A tensor of the same shape and dtype, or the default float for integers.
 
 Raises:
     ValueArgumentError: ``n`` is negative.
-    DTypeError: complex numbers.""",
+    DTypeError: the tensor is complex.""",
         "td.special.polygamma(1, td.asarray([1.0])).astype(td.float16) -> [1.64453125]",
     ),
-    reference=in_double("polygamma"),
-    dtypes=TAKEN,
+    reference=scipy_reference("polygamma"),
+    dtypes=DTYPES,
     derivative=Partials({"self": lambda n, self: polygamma(n + 1, self)}),
     batching=_polygamma_batched,
     samples=lambda dtype: [
-        Sample((n, Draw(shape, *POSITIVE))) for n, shape in ((0, (5,)), (1, ()), (2, (3, 4)), (3, (0,)))
+        SampleInput((n, TensorSample(shape, *POSITIVE)))
+        for n, shape in ((0, (5,)), (1, ()), (2, (3, 4)), (3, (0,)))
     ],
-    errors=lambda: [Bad((-1, Draw((2,))), ValueError, "order")],
+    errors=lambda: [ErrorInput((-1, TensorSample((2,))), ValueError, "order")],
     method=False,
 )
-digamma = special(
+digamma = scipy_op(
     "digamma",
     "The derivative of `gammaln`; also called psi.",
     "td.special.digamma(td.asarray([1.0])).astype(td.float16) -> [-0.5771484375]",
     POSITIVE,
     derivative={"self": lambda self: polygamma(1, self)},
 )
-gammaln = special(
+gammaln = scipy_op(
     "gammaln",
     "The logarithm of the magnitude of the gamma function.",
     "td.special.gammaln(td.asarray([1.0, 2.0])) -> [0.0, 0.0]",
     POSITIVE,
     derivative={"self": lambda self: digamma(self)},
 )
-gamma = special(
+gamma = scipy_op(
     "gamma",
     "The gamma function: the factorial of each element less 1.",
     "td.special.gamma(td.asarray([1.0, 5.0])) -> [1.0, 24.0]",
@@ -86,7 +89,7 @@ def _beta_slope(one: Any, self: Any, other: Any) -> Any:
     return digamma(one) - digamma(self + other)
 
 
-betaln = special(
+betaln = scipy_op(
     "betaln",
     "The logarithm of the magnitude of the beta function.",
     "td.special.betaln(td.asarray([1.0]), 1.0) -> [0.0]",
@@ -98,7 +101,7 @@ betaln = special(
         "other": lambda self, other: _beta_slope(other, self, other),
     },
 )
-beta = special(
+beta = scipy_op(
     "beta",
     "The beta function, gamma(self) * gamma(other) / gamma(self + other).",
     "td.special.beta(td.asarray([1.0]), 2.0) -> [0.5]",
@@ -121,7 +124,7 @@ def _beta_density(a: Any, b: Any, x: Any) -> Any:
     return exp((a - 1) * log(x) + (b - 1) * log1p(-x) - betaln(a, b))
 
 
-gammainc = special(
+gammainc = scipy_op(
     "gammainc",
     "The regularized lower incomplete gamma function; differentiable by its second argument.",
     "td.special.gammainc(td.asarray([1.0]), 0.0) -> [0.0]",
@@ -129,9 +132,11 @@ gammainc = special(
     POSITIVE,
     arguments=("a", "x"),
     derivative={"x": _gamma_density},
-    samples=lambda dtype: [Sample((a, *one.args)) for a in (0.5, 2.5) for one in samples_in(POSITIVE)(dtype)],
+    samples=lambda dtype: [
+        SampleInput((a, *one.args)) for a in (0.5, 2.5) for one in interval_samples(POSITIVE)(dtype)
+    ],
 )
-gammaincc = special(
+gammaincc = scipy_op(
     "gammaincc",
     "The regularized upper incomplete gamma function; differentiable by its second argument.",
     "td.special.gammaincc(td.asarray([1.0]), 0.0) -> [1.0]",
@@ -139,9 +144,11 @@ gammaincc = special(
     POSITIVE,
     arguments=("a", "x"),
     derivative={"x": lambda a, x: -_gamma_density(a, x)},
-    samples=lambda dtype: [Sample((a, *one.args)) for a in (0.5, 2.5) for one in samples_in(POSITIVE)(dtype)],
+    samples=lambda dtype: [
+        SampleInput((a, *one.args)) for a in (0.5, 2.5) for one in interval_samples(POSITIVE)(dtype)
+    ],
 )
-betainc = special(
+betainc = scipy_op(
     "betainc",
     "The regularized incomplete beta function; differentiable by its third argument.",
     "td.special.betainc(td.asarray([1.0]), 1.0, 0.5) -> [0.5]",
@@ -150,6 +157,6 @@ betainc = special(
     BETWEEN,
     arguments=("a", "b", "x"),
     derivative={"x": _beta_density},
-    samples=lambda dtype: [Sample((0.5, 2.5, *one.args)) for one in samples_in(BETWEEN)(dtype)],
-    errors=lambda: [Bad((0.5, 2.5, "x"), TypeError, "must be a Tensor")],
+    samples=lambda dtype: [SampleInput((0.5, 2.5, *one.args)) for one in interval_samples(BETWEEN)(dtype)],
+    errors=lambda: [ErrorInput((0.5, 2.5, "x"), TypeError, "must be a Tensor")],
 )

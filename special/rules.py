@@ -1,4 +1,4 @@
-"""How functions that SciPy computes are declared: element by element, in float64, rounded once."""
+"""Declare elementwise operators that SciPy computes, in float64 with one rounding."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any
 import numpy as np
 
 from .. import lazy
-from ..operators import batching
-from ..operators.declare import Bad, Draw, Sample
-from ..operators.derivatives import Partials
-from ..operators.documents import documented, elementwise_doc
-from ..operators.kinds import elementwise_meta, library
-from ..operators.quiet import quietly
-from ..operators.rules import compute_dtype, spec_of
-from ..operators.samples import elementwise_errors
+from ..operators.declare import batching
+from ..operators.declare.declaration import ErrorInput, SampleInput, TensorSample
+from ..operators.declare.derivatives import Partials
+from ..operators.declare.docstrings import elementwise_doc, make_docstring
+from ..operators.declare.kinds import array_op, elementwise_shape_rule
+from ..operators.declare.quiet import call_quietly
+from ..operators.declare.samples import elementwise_errors
+from ..operators.declare.shape_rules import compute_dtype, spec_of
 from ..registry.dtypes import REAL, DType, as_dtype, bool_
-from ..registry.schema_parser import parse_schema
+from ..registry.schemas.parser import parse_schema
 from ..registry.values import TensorSpec
 
-TAKEN = (bool_, *REAL)
+DTYPES = (bool_, *REAL)
 Span = tuple[float, float]
 
 
-def in_double(name: str) -> Callable[..., Any]:
+def scipy_reference(name: str) -> Callable[..., Any]:
     """SciPy's function of float64 arrays: the reference."""
 
     def reference(*args: Any) -> Any:
@@ -34,7 +34,7 @@ def in_double(name: str) -> Callable[..., Any]:
     return reference
 
 
-def from_scipy(name: str, own: str) -> Callable[..., Any]:
+def scipy_kernel(name: str, own: str) -> Callable[..., Any]:
     """The array kernel that computes SciPy's ``name`` in float64."""
 
     def kernel(xp: Any, *args: Any) -> Any:
@@ -44,70 +44,70 @@ def from_scipy(name: str, own: str) -> Callable[..., Any]:
             xp.full((), arg, xp.float64) if type(arg) in (int, float) else arg.astype(xp.float64)
             for arg in arrays
         ]
-        found = quietly(getattr(lazy.special_functions(xp), name), *wide)
-        return xp.asarray(found).astype(compute_dtype(own, "float", TAKEN, specs).np)
+        result = call_quietly(getattr(lazy.special_functions(xp), name), *wide)
+        return xp.asarray(result).astype(compute_dtype(own, "float", DTYPES, specs).np)
 
     return kernel
 
 
-def samples_in(*spans: Span) -> Callable[[DType], Iterable[Sample]]:
+def interval_samples(*spans: Span) -> Callable[[DType], Iterable[SampleInput]]:
     """0-d, empty and small tensors with values in an interval for each argument."""
 
-    def samples(dtype: DType) -> Iterable[Sample]:
+    def samples(dtype: DType) -> Iterable[SampleInput]:
         for shape in ((), (0,), (5,), (3, 4)):
-            yield Sample(tuple(Draw(shape, *span) for span in spans))
+            yield SampleInput(tuple(TensorSample(shape, *span) for span in spans))
         for layout in ("transposed", "reversed", "strided"):
-            yield Sample(tuple(Draw((3, 4), *span, layout=layout) for span in spans))
+            yield SampleInput(tuple(TensorSample((3, 4), *span, layout=layout) for span in spans))
         if len(spans) > 1:
             shapes = ((3, 1), (4,), ())
-            yield Sample(tuple(Draw(shape, *span) for shape, span in zip(shapes, spans)))
+            yield SampleInput(tuple(TensorSample(shape, *span) for shape, span in zip(shapes, spans)))
 
     return samples
 
 
-def special(
+def scipy_op(
     name: str,
     doc: str,
     example: str,
     *spans: Span,
     arguments: tuple[str, ...] = ("self",),
     derivative: dict[str, Any],
-    samples: Callable[[DType], Iterable[Sample]] | None = None,
-    errors: Callable[[], Iterable[Bad]] | None = None,
+    samples: Callable[[DType], Iterable[SampleInput]] | None = None,
+    errors: Callable[[], Iterable[ErrorInput]] | None = None,
 ) -> Any:
-    """Declare a function of SciPy.
+    """Declare an operator that is a function of ``scipy.special``.
 
     Args:
-        name: its name there, and here with ``special_`` in front.
+        name: its name in SciPy; the operator's name has the prefix ``special_``.
         doc: one sentence.
         example: ``"call -> result"``, a doctest.
-        spans: for each argument the interval that the tests draw from.
+        spans: for each argument the interval of the tests' random values.
         arguments: their names.
-        derivative: the partial derivatives by argument name; what is missing has none.
-        samples, errors: other ones than the usual.
+        derivative: the partial derivatives by argument name; a missing argument has none.
+        samples, errors: replacements of the default ones.
 
     Returns:
         The operator's function.
     """
     own = f"special_{name}"
     schema = f"{own}({', '.join(f'Tensor {argument}' for argument in arguments)}) -> Tensor"
-    return library(
+    return array_op(
         "special",
         schema,
-        elementwise_meta(own, "float", TAKEN),
-        from_scipy(name, own),
-        doc=documented(doc, elementwise_doc(parse_schema(schema), TAKEN, "float"), example),
-        reference=in_double(name),
-        dtypes=TAKEN,
+        elementwise_shape_rule(own, "float", DTYPES),
+        scipy_kernel(name, own),
+        doc=make_docstring(doc, elementwise_doc(parse_schema(schema), DTYPES, "float"), example),
+        reference=scipy_reference(name),
+        dtypes=DTYPES,
         derivative=Partials(derivative),
         batching=batching.elementwise,
-        samples=samples or samples_in(*spans),
-        errors=errors or (lambda: elementwise_errors(len(arguments), TAKEN)),
+        samples=samples or interval_samples(*spans),
+        errors=errors or (lambda: elementwise_errors(len(arguments), DTYPES)),
         method=False,
     )
 
 
 def float_spec(name: str, x: Any) -> TensorSpec:
-    """The shape of a tensor in the float dtype that a function of it has."""
+    """The spec of a float function of a tensor: its shape, and its float dtype."""
     spec = spec_of(x)
-    return TensorSpec(spec.shape, compute_dtype(name, "float", TAKEN, (spec,)), spec.device)
+    return TensorSpec(spec.shape, compute_dtype(name, "float", DTYPES, (spec,)), spec.device)

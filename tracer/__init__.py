@@ -1,3 +1,22 @@
-"""Tracing: functions to graphs. Importing the package puts the Tracer key's kernel into the registry."""
+"""The tracer: record the calls of a function as a graph. Importing the package registers the Tracer key's kernel.
 
-from . import record as record
+- alias_sets.py: join traced tensors that share memory into one alias set of autograd
+- aliases.py: which traced values share memory, and writes through views
+- generators.py: the state of random generators under a trace
+- graph.py: Graph, Node, Value
+- infer.py: shapes and dtypes of results
+- kernel.py: the Tracer key's kernel
+- lifting.py: convert arguments of calls to arguments of nodes
+- multigraph.py: graphs as networkx graphs
+- mutation.py: in-place operators under a trace
+- parser.py: graphs from text
+- printer.py: graphs as text
+- scalar.py: TracerScalar, a traced Python number
+- tensor.py: TracerTensor
+- trace.py: Trace, the trace in progress
+- verify.py: the graph verifier
+- weak.py: traced weak scalars
+- writes.py: custom operators that write into arguments, under a trace
+"""
+
+from . import kernel as kernel

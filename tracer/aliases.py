@@ -1,7 +1,7 @@
-"""Which traced values share memory, so that a write through one of them is seen through the others.
+"""Aliases: which traced values share memory, so that a write through one of them updates the others.
 
-A write into a view is recorded the way functionalization does it: the root's new value is computed from the view's, and
-the other views are taken from it again.
+A write into a view is recorded as in functionalization: compute the root's new value from the view's new value, then
+recompute the other views from the root.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from ..eager.storage import Storage
-from ..eager.views import Step
+from ..eager.autograd.view_writes import Step
+from ..eager.tensor.storage import Storage
 from ..registry.operator import Operator, operators
 from .graph import Value
 
@@ -23,10 +23,10 @@ class Aliases:
 
     Attributes:
         root: the Value of the whole memory.
-        origin: what the memory belongs to if it is not the trace's own (``"an argument"``), else empty.
-        is_written_back: whether memory that is not the trace's own may be written: whoever runs the graph copies the
-            root's last value there.
-        views: the tensors, as long as somebody holds them, and how each follows from the root.
+        origin: the owner of memory that is external to the trace (``"an argument"``); empty otherwise.
+        is_written_back: whether external memory may be written: the caller of the graph copies the root's last value
+            back to it.
+        views: weak references to the tensors, and the views by which each follows from the root.
     """
 
     __slots__ = ("is_written_back", "origin", "root", "views")
@@ -36,27 +36,29 @@ class Aliases:
         self.views: list[tuple[weakref.ref[Any], tuple[Step, ...]]] = []
 
     def add(self, tensor: Any, path: tuple[Step, ...] = ()) -> None:
-        """Enter a tensor."""
+        """Add a tensor."""
         self.views.append((weakref.ref(tensor), path))
         tensor._aliases = self
 
     def replace(self, tensor: Any, by: Any) -> None:
-        """Let another object take the place of a tensor."""
+        """Replace a tensor by another object."""
         self.views = [(weakref.ref(by) if ref() is tensor else ref, path) for ref, path in self.views]
         tensor._aliases, by._aliases = None, self
 
     def path_of(self, tensor: Any) -> tuple[Step, ...]:
-        """How a tensor follows from the root."""
+        """The views by which a tensor follows from the root."""
         return next((path for ref, path in self.views if ref() is tensor), ())
 
     def others(self, tensor: Any) -> list[tuple[Any, tuple[Step, ...]]]:
-        """The other tensors of the memory that somebody holds."""
+        """The other live tensors of the memory, with their paths."""
         held = [(ref(), path) for ref, path in self.views]
         return [(other, path) for other, path in held if other is not None and other is not tensor]
 
 
-def share(source: Any, result: Any, op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Note that a traced tensor is a view of another, made by a call on Values; ``source`` may be from outside."""
+def register_view(
+    source: Any, result: Any, op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """Register that a traced tensor is a view of another, made by a call on Values; ``source`` may be untraced."""
     aliases, is_traced = getattr(source, "_aliases", None), hasattr(source, "_aliases")
     if aliases is None:
         aliases = Aliases(args[0], "" if is_traced else "a tensor from outside of the jitted function")
@@ -65,16 +67,16 @@ def share(source: Any, result: Any, op: Operator, args: tuple[Any, ...], kwargs:
     aliases.add(result, (*aliases.path_of(source), Step(op, args[1:], kwargs)))
 
 
-# How the memory behind a view follows from the view's new value. A reshape is not here: eagerly it may be a copy.
-_PUT_BACK: dict[str, Callable[[Call, Value, Value, Step], Value]] = {
+# For each view operator: compute the base's new value from the view's new value. No reshape: eagerly it may copy.
+_ROOT_UPDATES: dict[str, Callable[[Call, Value, Value, Step], Value]] = {
     "td::basic_index": lambda call, whole, new, step: call(
         operators["td::basic_put"], (whole, new, step.args[0])
     ),
-    "td::permute": lambda call, whole, new, step: call(step.op, (new, _inverse(step.args[0]))),
+    "td::permute": lambda call, whole, new, step: call(step.op, (new, _inverse_permutation(step.args[0]))),
 }
 
 
-def _inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
+def _inverse_permutation(axes: tuple[int, ...]) -> tuple[int, ...]:
     rank = len(axes)
     places = [axis % rank for axis in axes]
     return tuple(places.index(axis) for axis in range(rank))
@@ -86,19 +88,19 @@ def can_write(tensor: Any) -> bool:
     if aliases is None or not (aliases.origin or aliases.others(tensor)):
         return True
     paths = [aliases.path_of(tensor), *(path for _, path in aliases.others(tensor))]
-    return all(step.op.name in _PUT_BACK for path in paths for step in path)
+    return all(step.op.name in _ROOT_UPDATES for path in paths for step in path)
 
 
-def write(tensor: Any, value: Value, call: Call) -> None:
-    """Let a tensor stand for a new value, and with it every view of the same memory.
+def write_value(tensor: Any, value: Value, call: Call) -> None:
+    """Set the value of a tensor after a write, and update every view of the same memory.
 
     Args:
-        tensor: what was written; :func:`can_write` holds.
+        tensor: the tensor that was written; :func:`can_write` holds.
         value: its new value.
-        call: records a call on Values and gives the Value of the result.
+        call: records a call on Values and returns the Value of the result.
     """
     tensor._value = value
-    _count_write(tensor)
+    _bump_version(tensor)
     aliases = tensor._aliases
     if aliases is None:
         return
@@ -107,29 +109,29 @@ def write(tensor: Any, value: Value, call: Call) -> None:
         aliases.root, aliases.views = value, []
         aliases.add(tensor)
         return
-    aliases.root = _put_back(aliases.root, path, value, call)
+    aliases.root = _update_root(aliases.root, path, value, call)
     for other, steps in others:
-        other._value = _follow(aliases.root, steps, call)[-1]
-        _count_write(other)
+        other._value = _replay_views(aliases.root, steps, call)[-1]
+        _bump_version(other)
 
 
-def _count_write(tensor: Any) -> None:
-    """Raise the version of a tensor, so that a backward pass that has saved it notices."""
+def _bump_version(tensor: Any) -> None:
+    """Increment the version of a tensor, so that a backward pass that needs its old value raises."""
     if tensor._storage is None:
         tensor._storage = Storage(None)
     tensor._storage.version += 1
 
 
-def _follow(root: Value, path: tuple[Step, ...], call: Call) -> list[Value]:
-    """The root and what each step of a path makes of it."""
+def _replay_views(root: Value, path: tuple[Step, ...], call: Call) -> list[Value]:
+    """The root's value and the value after each view of a path."""
     values = [root]
     for step in path:
         values.append(call(step.op, (values[-1], *step.args)))
     return values
 
 
-def _put_back(root: Value, path: tuple[Step, ...], value: Value, call: Call) -> Value:
-    """The root's value after a view of it got a new one."""
-    for whole, step in zip(_follow(root, path[:-1], call)[::-1], path[::-1]):
-        value = _PUT_BACK[step.op.name](call, whole, value, step)
+def _update_root(root: Value, path: tuple[Step, ...], value: Value, call: Call) -> Value:
+    """The root's value after a write into a view of it."""
+    for whole, step in zip(_replay_views(root, path[:-1], call)[::-1], path[::-1]):
+        value = _ROOT_UPDATES[step.op.name](call, whole, value, step)
     return value

@@ -1,18 +1,18 @@
-"""Generators under a trace: their state is a tensor of the trace, and whoever runs the graph writes it back."""
+"""Random generators under a trace: their state is a traced tensor, which the caller of the graph writes back."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..eager.generator import entrances
+from ..eager.tensor.generator_state import state_lifters
 from ..errors import UnsupportedError
 from .aliases import Aliases
 from .tensor import TracerTensor, make_tracer
 from .trace import current_trace
 
 
-def entered(state: Any) -> Any:
-    """What stands for a generator's state: itself, or in a trace a tensor of it.
+def trace_state(state: Any) -> Any:
+    """The state of a generator, or its traced tensor inside a trace.
 
     Raises:
         UnsupportedError: the trace does not write states back.
@@ -35,4 +35,4 @@ def entered(state: Any) -> Any:
     return held
 
 
-entrances.append(entered)
+state_lifters.append(trace_state)

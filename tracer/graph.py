@@ -1,7 +1,7 @@
-"""The graph that tracing makes: nodes in the order in which they ran, values between them.
+"""Graph: nodes in the order in which they were traced, and the values between them.
 
-The graph is kept as a list in topological order, because that is what every pass walks; :mod:`.multigraph`
-gives it as a networkx ``MultiDiGraph`` for whoever wants graph algorithms.
+Nodes are a list in topological order, because every pass iterates over it; :mod:`.multigraph` converts a graph to a
+networkx ``MultiDiGraph`` for graph algorithms.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class Value:
 
     Attributes:
         spec: shape, dtype and device.
-        node: the node that makes it, or None for an input.
-        index: which of the node's results, or which input, it is.
-        weak: ``int``, ``float``, ``complex`` or ``bool`` where it stands for a Python scalar, weak in promotion;
-            None for a tensor.
+        node: the node that produces it, or None for a parameter.
+        index: its index among the node's results, or among the inputs.
+        weak: ``int``, ``float``, ``complex`` or ``bool`` for a Python scalar, which is weak in promotion; None for a
+            tensor.
     """
 
     __slots__ = ("index", "node", "spec", "weak")
@@ -52,7 +52,7 @@ class Node:
 
     Attributes:
         op: the operator.
-        args: its positional arguments in schema order; Values stand for tensors, also inside tuples.
+        args: its positional arguments in schema order, with Values in place of tensors, also inside tuples.
         kwargs: its keyword-only arguments.
         outputs: its results.
         source: ``file:line`` of the user's code that called it.
@@ -74,10 +74,10 @@ class Node:
 
 
 class Derived(NamedTuple):
-    """A Python scalar computed from other Python scalars, by Python itself, before the nodes run.
+    """A Python scalar that Python computes from other Python scalars before the nodes run.
 
     Attributes:
-        value: what it is called in the graph; weak.
+        value: its weak Value in the graph.
         function: name of a function of the module ``operator`` (``"add"``, ``"truediv"``, ``"lt"``, ...).
         operands: weak Values and Python scalars.
     """
@@ -90,17 +90,17 @@ class Derived(NamedTuple):
 class Graph:
     """A traced function.
 
-    A run is given one number or array for each of ``inputs``, ``derived`` and ``captured``, in that order
-    (:attr:`parameters`); whoever runs it computes the derived scalars first, with :func:`derive`.
+    A run takes one number or array for each of ``inputs``, ``derived`` and ``captured``, in that order
+    (:attr:`parameters`); the caller computes the derived scalars first, with :func:`compute_derived`.
 
     Attributes:
         inputs: one Value per leaf of the arguments that is passed at each call.
         derived: the scalars that follow from scalar inputs alone.
-        captured: Values of the tensors that the function reached by itself, read at each call; see ``constants``.
+        captured: Values of the tensors that the function captured, read at each call; see ``constants``.
         constants: the captured tensors, in step with ``captured``.
         nodes: the calls, in an order in which they can run.
         outputs: the results: Values, or tensors and Python scalars that do not depend on the inputs.
-        memo: what has been made of the graph, by name, where it is a body of a loop or a branch.
+        memo: cached results computed from the graph, by name, if it is the body of a loop or a branch.
     """
 
     __slots__ = (
@@ -127,7 +127,7 @@ class Graph:
 
     @property
     def parameters(self) -> list[Value]:
-        """Everything that a run is given: inputs, derived scalars, captured tensors."""
+        """The values that a run takes: inputs, derived scalars, captured tensors."""
         return [*self.inputs, *(item.value for item in self.derived), *self.captured]
 
     def add_input(self, spec: TensorSpec, weak: type | None = None) -> Value:
@@ -137,7 +137,7 @@ class Graph:
         return value
 
     def capture(self, tensor: Any, spec: TensorSpec, weak: type | None = None) -> Value:
-        """The Value of a tensor that the function reached by itself; one for each tensor object."""
+        """The Value of a tensor that the function captures; one for each tensor object."""
         value = self._captured_by_id.get(id(tensor))
         if value is None:
             value = self._captured_by_id[id(tensor)] = Value(spec, None, len(self.captured), weak)
@@ -148,7 +148,11 @@ class Graph:
     def add_derived(self, function: str, operands: tuple[Any, ...], weak: type) -> Value:
         """The weak Value of ``operator.<function>(*operands)``; one for each such call."""
         for item in self.derived:
-            if item.function == function and item.value.weak is weak and _same(item.operands, operands):
+            if (
+                item.function == function
+                and item.value.weak is weak
+                and _same_operands(item.operands, operands)
+            ):
                 return item.value
         value = Value(scalar_spec(weak), None, len(self.derived), weak)
         self.derived.append(Derived(value, function, operands))
@@ -169,7 +173,7 @@ class Graph:
         return node
 
 
-def _same(one: tuple[Any, ...], two: tuple[Any, ...]) -> bool:
+def _same_operands(one: tuple[Any, ...], two: tuple[Any, ...]) -> bool:
     """Whether operands are the same: Values by identity, numbers by type and representation (``-0.0``, ``nan``)."""
     return len(one) == len(two) and all(
         a is b or (not isinstance(a, Value) and type(a) is type(b) and repr(a) == repr(b))
@@ -177,7 +181,7 @@ def _same(one: tuple[Any, ...], two: tuple[Any, ...]) -> bool:
     )
 
 
-def derive(graph: Graph, inputs: Sequence[Any]) -> list[Any]:
+def compute_derived(graph: Graph, inputs: Sequence[Any]) -> list[Any]:
     """The derived scalars of a graph, by Python's own arithmetic.
 
     Args:
@@ -222,8 +226,7 @@ def bodies_of(node: Node) -> list[Graph]:
 
 
 def body_inputs(node: Node) -> list[tuple[Value, Any]]:
-    """The inputs of the bodies of a node, each with the argument of the node that is passed for it, or that it starts
-    with."""
+    """Pairs of each input of a node's bodies and the node's argument that is its (initial) value."""
     if node.op.schema.name == "switch":
         given = node.args[2]
     else:

@@ -1,23 +1,24 @@
-"""What a node's results look like: the operator's meta rule run on Values."""
+"""Shape inference: run the shape rule of an operator on Values."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from ..eager.meta_tensor import META_KEYS, meta_tensor
-from ..errors import TandemError, UnsupportedError
-from ..operators.devices import elsewhere
-from ..registry.keys import DispatchKey
+from ..eager.meta.tensor import META_KEYS, meta_tensor
+from ..errors import KernelResultError, TandemError, UnsupportedError
+from ..operators.creation.devices import device_mismatch_error
+from ..registry.dispatch.keys import DispatchKey
+from ..registry.dispatch.precedence import find_external_kernel
+from ..registry.dispatch.state import set_keys
 from ..registry.operator import Operator
-from ..registry.state import set_keys
 from ..registry.values import TensorBase, TensorSpec, describe
 from .graph import Value, map_values
 
-# A Python scalar is weak: rules look at its type alone, so any value of the type that fits everywhere stands for it.
-REPRESENTATIVE: dict[type, Any] = {bool: False, int: 0, float: 0.0, complex: 0j}
+# Shape rules use only the type of a weak Python scalar, so each type is represented by a value that fits every dtype.
+EXAMPLES: dict[type, Any] = {bool: False, int: 0, float: 0.0, complex: 0j}
 
-_INSTEAD = {
+_ALTERNATIVES = {
     "nonzero": "td.where(condition, x, y) with three arguments",
     "unique_values": "td.sort, or call it outside of the jitted function",
     "masked_select": "td.where(mask, x, fill)",
@@ -25,40 +26,38 @@ _INSTEAD = {
 
 
 # Other values of the same types: a rule that gives another result for them depends on the value, which a trace lacks.
-_ANOTHER: dict[type, Any] = {bool: True, int: 3, float: 2.5, complex: 1j}
+_OTHER_EXAMPLES: dict[type, Any] = {bool: True, int: 3, float: 2.5, complex: 1j}
 
 
-def stand_in(value: Value) -> Any:
-    """What meta rules see of a Value: its spec, or a Python scalar of its type."""
-    return value.spec if value.weak is None else REPRESENTATIVE[value.weak]
+def to_example(value: Value) -> Any:
+    """Convert a Value to an argument of shape rules: its spec, or a Python scalar of its type."""
+    return value.spec if value.weak is None else EXAMPLES[value.weak]
 
 
 def infer(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The spec of an operator's result, or a tuple of them, as its meta rule gives it; None for no result.
+    """The spec of an operator's result, or a tuple of them, as its shape rule gives it; None for no result.
 
     Args:
         op: the operator.
         args, kwargs: its bound arguments, with a TensorSpec for each tensor.
 
     Raises:
-        DeviceError: its arguments lie on several devices.
-        UnsupportedError: the operator has no rule: its result's shape follows from data, or nobody has declared it.
+        DeviceError: its arguments are on several devices.
+        UnsupportedError: the operator has no rule: its result's shape depends on data, or none is registered.
     """
     specs = _specs_in((*args, *kwargs.values()))
     there = next((spec for spec in specs if spec.device.startswith("cuda")), None)
     if there is None or op.decl is None or op.decl.kind in ("transfer", "control"):
-        return _inferred(op, args, kwargs)
-    place = _placing(op, there)
-    found = _inferred(op, place(args), {name: place(value) for name, value in kwargs.items()})
-    return found if op.binder.device_argument else _lying_on(there.device, found)
+        return _infer_by_rule(op, args, kwargs)
+    place = _make_mover(op, there)
+    result = _infer_by_rule(op, place(args), {name: place(value) for name, value in kwargs.items()})
+    return result if op.binder.device_argument else _set_device(there.device, result)
 
 
-def _placing(op: Operator, there: TensorSpec) -> Callable[[Any], Any]:
-    """What puts the arguments of an operator on one CUDA device, as its eager kernels do: a constant on the host is as
-    good as a number, and positions are often written as a list; others have to lie there.
+def _make_mover(op: Operator, there: TensorSpec) -> Callable[[Any], Any]:
+    """Return a function that sets the device of an argument to a CUDA device, as eager kernels do.
 
-    Raises (what it gives):
-        DeviceError: an argument lies elsewhere.
+    Scalar constants and integer positions may be on the host; the function raises DeviceError for other arguments.
     """
     decl, name = op.decl, op.schema.name
     constants = decl.is_elementwise or name in ("basic_put", "index_put")
@@ -72,64 +71,74 @@ def _placing(op: Operator, there: TensorSpec) -> Callable[[Any], Any]:
         index = host and decl.kind in ("gather", "scatter") and value.dtype.is_integer
         if index or (host and constants and not value.shape):
             return value._replace(device=there.device)
-        raise elsewhere(name, value, there)
+        raise device_mismatch_error(name, value, there)
 
     return place
 
 
-def _lying_on(device: str, result: Any) -> Any:
-    """A rule's result, on a device."""
+def _set_device(device: str, result: Any) -> Any:
+    """Set the device of a rule's result."""
     if isinstance(result, TensorSpec):
         return result._replace(device=device)
     return result if result is None else tuple([spec._replace(device=device) for spec in result])
 
 
-def _inferred(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The spec of an operator's result, wherever its arguments lie."""
-    meta = getattr(op.decl, "meta", None)
-    if meta is not None:
-        return meta(*args, **kwargs)
-    fake = op.registered(DispatchKey.Meta)
+def _infer_by_rule(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The spec of an operator's result by its shape rule or Meta kernel, for arguments on one device."""
+    rule = getattr(op.decl, "shape_rule", None)
+    instead = None if rule is None else find_external_kernel(op, DispatchKey.Meta)
+    if rule is not None and instead is None:
+        return rule(*args, **kwargs)
+    fake = instead or op.registered(DispatchKey.Meta)
+    if fake is None:
+        kernel = op.registered(DispatchKey.CPU)
+        named = None if kernel is None else getattr(kernel.fn, "named", None)
+        if named is not None:  # a scalar function knows what its result looks like
+            return named(*args, **kwargs)
     if fake is None or fake.boxed:
-        raise _no_rule(op)
-    return _by_fake(op, args, kwargs)
+        raise _make_no_rule_error(op)
+    return _infer_by_meta_kernel(op, args, kwargs)
 
 
-def _by_fake(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What the kernel of the Meta key gives on tensors without data; results lie where the arguments do."""
+def _infer_by_meta_kernel(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The spec of the Meta kernel's result on tensors without data, on the device of the arguments."""
     devices = [spec.device for spec in _specs_in((*args, *kwargs.values()))]
     before = set_keys(0, 0)  # a rule written with operators is not part of the trace
     try:
-        found = op.dispatch(META_KEYS, _emptied(args), {name: _emptied(arg) for name, arg in kwargs.items()})
+        result = op.dispatch(
+            META_KEYS, _to_meta_tensors(args), {name: _to_meta_tensors(arg) for name, arg in kwargs.items()}
+        )
+    except KernelResultError as fault:
+        raise UnsupportedError(f"the fake kernel of {op.name} (its Meta kernel) is wrong: {fault}") from None
     finally:
         set_keys(*before)
-    return _promised(op, found, devices[0] if devices else "cpu")
+    return _to_specs(op, result, devices[0] if devices else "cpu")
 
 
 def _specs_in(args: tuple[Any, ...]) -> list[TensorSpec]:
-    found = []
+    result = []
     for arg in args:
         if isinstance(arg, TensorSpec):
-            found.append(arg)
+            result.append(arg)
         elif type(arg) is tuple:
-            found += _specs_in(arg)
-    return found
+            result += _specs_in(arg)
+    return result
 
 
-def _emptied(tree: Any) -> Any:
-    """Specs turned into tensors without data."""
+def _to_meta_tensors(tree: Any) -> Any:
+    """Replace specs by tensors without data."""
     if isinstance(tree, TensorSpec):
         return meta_tensor(tree)
-    return tuple(map(_emptied, tree)) if type(tree) is tuple else tree
+    return tuple(map(_to_meta_tensors, tree)) if type(tree) is tuple else tree
 
 
-def _promised(op: Operator, found: Any, device: str) -> Any:
+def _to_specs(op: Operator, found: Any, device: str) -> Any:
     if found is None:
         return None
     if isinstance(found, (TensorBase, TensorSpec)):
         return TensorSpec(tuple(found.shape), found.dtype, device)  # type: ignore[union-attr]
     if isinstance(found, (tuple, list)) and all(isinstance(one, (TensorBase, TensorSpec)) for one in found):
-        return tuple(_promised(op, one, device) for one in found)
+        return tuple(_to_specs(op, one, device) for one in found)
     raise UnsupportedError(
         f"the fake kernel of {op.name} (its Meta kernel) gave {describe(found)}; it gives a tensor for each result, "
         "such as td.empty_like(x), or a tuple of them"
@@ -147,7 +156,7 @@ def depends_on(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], valu
 
     def outcome(number: Any) -> Any:
         def fill(other: Value) -> Any:
-            return number if other is value else stand_in(other)
+            return number if other is value else to_example(other)
 
         try:
             return infer(
@@ -157,18 +166,18 @@ def depends_on(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], valu
             return type(fault)
 
     kind = value.weak or int
-    return bool(outcome(REPRESENTATIVE[kind]) != outcome(_ANOTHER[kind]))
+    return bool(outcome(EXAMPLES[kind]) != outcome(_OTHER_EXAMPLES[kind]))
 
 
 def specs_of(result: Any) -> tuple[TensorSpec, ...]:
-    """The specs in a meta rule's result, one after the other."""
+    """The result of a shape rule as a tuple of specs."""
     if result is None:
         return ()
     return (result,) if isinstance(result, TensorSpec) else tuple(result)
 
 
-def _no_rule(op: Operator) -> UnsupportedError:
-    instead = _INSTEAD.get(op.schema.name) if op.schema.namespace == "td" else None
+def _make_no_rule_error(op: Operator) -> UnsupportedError:
+    instead = _ALTERNATIVES.get(op.schema.name) if op.schema.namespace == "td" else None
     advice = (
         f"use {instead}"
         if instead

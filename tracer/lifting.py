@@ -1,25 +1,28 @@
-"""From the arguments of a call to the arguments of a node: Values in place of tensors and traced scalars."""
+"""Convert arguments of calls to arguments of nodes: Values in place of tensors and traced scalars."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..errors import UnsupportedError
-from ..operators.devices import assumed
+from ..operators.creation.devices import assumed_device
 from ..registry.operator import Operator
 from ..registry.source import source_line
 from ..registry.values import TensorBase
 from .graph import Node, Value
-from .infer import infer, specs_of, stand_in
+from .infer import infer, specs_of, to_example
 from .scalar import TracerScalar
 from .tensor import TracerTensor
 from .trace import Trace, check_alive
+from .weak import WeakTracer, strengthen
 
 
 def value_of(trace: Trace, tensor: Any) -> Value:
-    """The Value of a tensor or a traced scalar in a trace; a tensor from outside is captured."""
+    """The Value of a tensor or a traced scalar in a trace; an untraced tensor is captured."""
     if type(tensor) is TracerTensor and tensor._trace is trace:
         return tensor._value
+    if type(tensor) is WeakTracer:
+        return value_of(trace, strengthen(tensor, None))
     if type(tensor) is TracerScalar:
         check_alive(tensor)
         return tensor._value if tensor._trace is trace else trace.capture_number(tensor)
@@ -27,7 +30,7 @@ def value_of(trace: Trace, tensor: Any) -> Value:
 
 
 def lift(trace: Trace, tree: Any) -> Any:
-    """An argument with Values in place of tensors and traced scalars."""
+    """Replace the tensors and traced scalars in an argument by Values."""
     if isinstance(tree, (TensorBase, TracerScalar)):
         return value_of(trace, tree)
     if type(tree) is tuple:
@@ -35,22 +38,22 @@ def lift(trace: Trace, tree: Any) -> Any:
     return tree
 
 
-def _stand_ins(tree: Any) -> Any:
-    """A lifted argument as meta rules see it."""
+def _to_examples(tree: Any) -> Any:
+    """A lifted argument as shape rules see it."""
     if type(tree) is Value:
-        return stand_in(tree)
+        return to_example(tree)
     if type(tree) is tuple:
-        return tuple([_stand_ins(item) for item in tree])
+        return tuple([_to_examples(item) for item in tree])
     return tree
 
 
 def infer_node(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The spec of the result of a call on Values, or a tuple of them; see :func:`.infer.infer`."""
-    return infer(op, _stand_ins(args), {name: _stand_ins(value) for name, value in kwargs.items()})
+    return infer(op, _to_examples(args), {name: _to_examples(value) for name, value in kwargs.items()})
 
 
 def add_node(trace: Trace, op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Node, Any]:
-    """Append a call on Values; returns the node and what the meta rule said."""
+    """Append a call on Values; returns the node and what the shape rule said."""
     result = infer_node(op, args, kwargs)
     specs = specs_of(result)
     if any(spec.device == "meta" for spec in specs):
@@ -59,6 +62,6 @@ def add_node(trace: Trace, op: Operator, args: tuple[Any, ...], kwargs: dict[str
             "has nothing to compute there; call the function with meta arguments, and it runs on them as it is"
         )
     place = op.binder.device_argument
-    if place and specs and assumed(None):
+    if place and specs and assumed_device(None):
         kwargs = {**kwargs, place: specs[0].device}
     return trace.graph.add_node(op, args, kwargs, specs, source_line()), result

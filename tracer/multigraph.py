@@ -1,7 +1,7 @@
-"""A graph as a networkx ``MultiDiGraph``: what ``f.trace(x)`` gives to users.
+"""Convert graphs to networkx ``MultiDiGraph``, the result of ``f.trace(x)``, and back.
 
-Values and calls are nodes, an edge says which argument or result. Value nodes are named as in the printed graph
-(``"%3"``), calls by their place (``"#0"``).
+Values and calls are nodes; edges connect a call with its arguments and results. Value nodes are named as in the printed
+graph (``"%3"``), calls by their index (``"#0"``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Ref(str):
 
 
 @cache
-def traced_graph_class() -> Any:
+def make_traced_graph_class() -> Any:
     """The class of :func:`traced_graph`'s results; it exists once networkx is loaded."""
     networkx = lazy.networkx()
 
@@ -44,7 +44,7 @@ def traced_graph_class() -> Any:
     return TracedGraph
 
 
-def traced_graph(graph: Graph, name: str = "traced") -> Any:
+def to_networkx(graph: Graph, name: str = "traced") -> Any:
     """A networkx ``MultiDiGraph`` of a graph.
 
     Value nodes have the attributes ``kind`` (``"input"``, ``"derived"``, ``"captured"`` or ``"result"``), ``spec`` (as
@@ -56,11 +56,11 @@ def traced_graph(graph: Graph, name: str = "traced") -> Any:
         name: the function's name.
     """
     printer = Printer(graph)
-    made = traced_graph_class()(name=name)
+    made = make_traced_graph_class()(name=name)
     made.ir = graph
-    for kind, values in _parameters(graph):
+    for kind, values in _list_parameters(graph):
         for index, value in enumerate(values):
-            made.add_node(printer.number(value), **_attributes(value), kind=kind, index=index)
+            made.add_node(printer.number(value), **_node_attributes(value), kind=kind, index=index)
     for order, node in enumerate(graph.nodes):
         _add_call(made, printer, node, order)
     made.graph["outputs"] = map_values(lambda v: Ref(printer.number(v)), tuple(graph.outputs))
@@ -72,7 +72,7 @@ def traced_graph(graph: Graph, name: str = "traced") -> Any:
     return made
 
 
-def _parameters(graph: Graph) -> list[tuple[str, list[Value]]]:
+def _list_parameters(graph: Graph) -> list[tuple[str, list[Value]]]:
     return [
         ("input", graph.inputs),
         ("derived", [item.value for item in graph.derived]),
@@ -80,7 +80,7 @@ def _parameters(graph: Graph) -> list[tuple[str, list[Value]]]:
     ]
 
 
-def _attributes(value: Value) -> dict[str, Any]:
+def _node_attributes(value: Value) -> dict[str, Any]:
     spec = value.spec
     return {
         "spec": spec_text(spec),
@@ -100,7 +100,7 @@ def _add_call(made: Any, printer: Printer, node: Node, order: int) -> None:
     for position, value in enumerate(values_in((node.args, tuple(node.kwargs.values())))):
         made.add_edge(ref[value], call, position=position)
     for position, value in enumerate(node.outputs):
-        made.add_node(printer.number(value), **_attributes(value), kind="result", index=position)
+        made.add_node(printer.number(value), **_node_attributes(value), kind="result", index=position)
         made.add_edge(call, printer.number(value), position=position)
 
 
@@ -121,36 +121,39 @@ def from_networkx(given: Any) -> Graph:
     attributes = dict(given.nodes(data=True))
     for kind in ("input", "derived", "captured"):
         rows = [(name, a) for name, a in attributes.items() if a.get("kind") == kind]
-        for index, (name, found) in enumerate(sorted(rows, key=lambda row: row[1]["index"])):
-            values[name] = Value(found["value"].spec, None, index, found["weak"])
+        for index, (name, value) in enumerate(sorted(rows, key=lambda row: row[1]["index"])):
+            values[name] = Value(value["value"].spec, None, index, value["weak"])
     graph.inputs = [values[name] for name, a in attributes.items() if a.get("kind") == "input"]
     for name, function, operands in given.graph["derived"]:
-        graph.derived.append(Derived(values[name], function, _resolved(operands, values)))
-    for (name, found), constant in zip(attributes.items(), _constants(given, attributes)):
-        if found.get("kind") == "captured":
+        graph.derived.append(Derived(values[name], function, _resolve_refs(operands, values)))
+    for (name, value), constant in zip(attributes.items(), _list_constants(given, attributes)):
+        if value.get("kind") == "captured":
             graph.captured.append(values[name])
             graph.constants.append(constant)
-    for call in _calls(given):
-        found = attributes[call]
-        args = _resolved(found["args"], values)
+    for call in _sort_calls(given):
+        value = attributes[call]
+        args = _resolve_refs(value["args"], values)
         node = Node(
-            found["op"], args, {k: _resolved(v, values) for k, v in found["kwargs"].items()}, found["source"]
+            value["op"],
+            args,
+            {k: _resolve_refs(v, values) for k, v in value["kwargs"].items()},
+            value["source"],
         )
         results = sorted(given.successors(call), key=lambda name: attributes[name]["index"])
         node.outputs = tuple(Value(attributes[r]["value"].spec, node, i) for i, r in enumerate(results))
         values.update(zip(results, node.outputs))
         graph.nodes.append(node)
-    graph.outputs = list(_resolved(given.graph["outputs"], values))
+    graph.outputs = list(_resolve_refs(given.graph["outputs"], values))
     return graph
 
 
-def _constants(given: Any, attributes: dict[str, Any]) -> list[Any]:
+def _list_constants(given: Any, attributes: dict[str, Any]) -> list[Any]:
     """For each node of the networkx graph its captured tensor, or None."""
     known = given.graph["constants"]
     return [known[a["index"]] if a.get("kind") == "captured" else None for a in attributes.values()]
 
 
-def _calls(given: Any) -> list[str]:
+def _sort_calls(given: Any) -> list[str]:
     """The calls in an order in which they can run, as near as possible to that in which they were traced."""
     networkx = lazy.networkx()
     attributes = given.nodes
@@ -163,9 +166,9 @@ def _calls(given: Any) -> list[str]:
         raise GraphError("the graph has a cycle, so there is no order in which its calls can run") from None
 
 
-def _resolved(tree: Any, values: dict[str, Value]) -> Any:
+def _resolve_refs(tree: Any, values: dict[str, Value]) -> Any:
     if isinstance(tree, Ref):
         if tree not in values:
             raise GraphError(f"{tree} is used, and no node of the graph makes it before that")
         return values[tree]
-    return tuple(_resolved(item, values) for item in tree) if type(tree) is tuple else tree
+    return tuple(_resolve_refs(item, values) for item in tree) if type(tree) is tuple else tree

@@ -1,4 +1,4 @@
-"""Graphs from the text that :mod:`.printer` makes."""
+"""Parser of the text form of graphs that :mod:`.printer` prints."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import GraphError
 from ..registry.dtypes import as_dtype
-from ..registry.late import declare_promised
+from ..registry.lazy_operators import materialize
 from ..registry.operator import operators
 from ..registry.values import TensorSpec
 from .graph import Derived, Graph, Node, Value, scalar_spec
@@ -28,15 +28,15 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _WEAK: dict[str, type] = {"bool": bool, "int": int, "float": float, "complex": complex}
-_WORDS = {"True": True, "False": False, "None": None}
+_CONSTANTS = {"True": True, "False": False, "None": None}
 
 
 def parse_graph(text: str, objects: Sequence[Any] = ()) -> Graph:
-    """The graph that a text describes.
+    """Parse the text of a graph.
 
     Args:
-        text: what :func:`.printer.print_graph` gave.
-        objects: what ``@0``, ``@1``, ... stand for; see :func:`.printer.objects_of`.
+        text: the result of :func:`.printer.print_graph`.
+        objects: the objects of ``@0``, ``@1``, ...; see :func:`.printer.objects_of`.
 
     Raises:
         GraphError: the text does not parse, names an unknown operator, value or object.
@@ -99,13 +99,13 @@ class _Line:
 
     def listed(self, close: str, item: Callable[[], Any]) -> list[Any]:
         """Items up to ``close``, separated by commas; a trailing comma is allowed."""
-        found = []
+        result = []
         while self.peek() != close:
-            found.append(item())
+            result.append(item())
             if self.peek() != close:
                 self.take(",")
         self.take(close)
-        return found
+        return result
 
 
 class _Parser:
@@ -174,7 +174,7 @@ class _Parser:
             line.take(")")
         line.take("=")
         name = line.take()[1]
-        declare_promised(name)
+        materialize(name)
         op = operators.get(name)
         if op is None:
             raise line.fault(f"no operator {name} is registered")
@@ -238,7 +238,7 @@ class _Parser:
             return self.objects[int(text[1:])]
         if kind == "body":
             if text not in self.bodies:
-                raise line.fault(f"{text} stands for no graph behind this one")
+                raise line.fault(f"no graph after this one is named {text}")
             return self.bodies[text]
         if kind == "number":
             return float(text) if text.lstrip("-") in ("inf", "nan") else ast.literal_eval(text)
@@ -251,8 +251,8 @@ class _Parser:
         return self._word(line, text)
 
     def _word(self, line: _Line, text: str) -> Any:
-        if text in _WORDS:
-            return _WORDS[text]
+        if text in _CONSTANTS:
+            return _CONSTANTS[text]
         if text.startswith("dtype."):
             return as_dtype(text.removeprefix("dtype."))
         if text in ("slice", "complex"):

@@ -10,8 +10,8 @@ One line per node, values numbered in the order in which they come up::
       return %5
     }
 
-``@n`` stands for an object that text cannot hold: a captured tensor, or an argument or result of an unusual type.
-``&body0`` stands for a graph, the body of a loop or a branch, that is printed behind the one that holds it.
+``@n`` refers to an object without a literal: a captured tensor, or an argument or result of an unusual type. ``&body0``
+refers to the body of a loop or a branch, which is printed after the graph that contains it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def print_graph(graph: Graph, name: str = "traced") -> str:
 
 
 def objects_of(graph: Graph) -> list[Any]:
-    """The objects that ``@0``, ``@1``, ... stand for in the graph's text: the captured tensors come first."""
+    """The objects of ``@0``, ``@1``, ... in the graph's text; the captured tensors come first."""
     printer = Printer(graph)
     _all_lines(printer, "")
     return printer.objects
@@ -56,10 +56,10 @@ def objects_of(graph: Graph) -> list[Any]:
 
 def _all_lines(printer: Printer, name: str) -> list[str]:
     """The lines of a graph, and of the bodies that it holds, and of those that they hold."""
-    found = printer.lines(name)
+    result = printer.lines(name)
     for number, body in enumerate(printer.bodies):  # which grows meanwhile
-        found += Printer(body, printer).lines(f"body{number}")
-    return found
+        result += Printer(body, printer).lines(f"body{number}")
+    return result
 
 
 class Printer:

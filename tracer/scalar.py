@@ -1,8 +1,8 @@
 """TracerScalar: a Python scalar argument of a jitted function, whose value is passed at run time.
 
-It is weak in promotion, as the number is. Arithmetic among scalars alone stays Python's own (``1 / 3`` is a double,
-``7 // 2`` an int): it is kept as a list of :class:`.graph.Derived` and computed by Python ahead of each run, so nothing
-about it differs from the function without ``jit``.
+It is weak in promotion, as the number is. Arithmetic among scalars alone is recorded as a list of
+:class:`.graph.Derived`, which Python computes before each run, so the results are the same as without ``jit``
+(``1 / 3`` is a double, ``7 // 2`` an int).
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from ..registry.values import SCALARS, converters, number_stand_ins
+from ..registry.dtypes import scalar_dtype
+from ..registry.function import functions
+from ..registry.values import SCALARS, converters, traced_number_types
 from .graph import Value
 from .tensor import Dataless
 from .trace import Trace, check_alive
 
 
 class TracerScalar(Dataless):
-    """Stands for a Python number. ``python_type`` is the number's type, which promotion looks at."""
+    """A traced Python number. ``python_type`` is the number's type, which promotion uses."""
 
     __slots__ = ("_example", "_trace", "_value", "python_type")
 
@@ -44,7 +46,7 @@ def example_of(value: Any) -> Any:
     return value._example if type(value) is TracerScalar else value
 
 
-def derived(function: str, *operands: Any) -> Any:
+def derive_scalar(function: str, *operands: Any) -> Any:
     """The scalar ``operator.<function>(*operands)`` of traced scalars and numbers.
 
     Its type is that of the result on the numbers of the traced call; a later call that gives another type (``2 ** n``
@@ -58,33 +60,41 @@ def derived(function: str, *operands: Any) -> Any:
     return TracerScalar(trace, trace.graph.add_derived(function, values, type(example)), example)
 
 
-def _unary(function: str) -> Callable[[Any], Any]:
-    return lambda self: derived(function, self)
+def _make_unary(function: str) -> Callable[[Any], Any]:
+    return lambda self: derive_scalar(function, self)
 
 
-def _binary(function: str, swapped: bool) -> Callable[[Any, Any], Any]:
+def _make_binary(function: str, swapped: bool) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         if type(other) is not TracerScalar and type(other) not in SCALARS:
             return NotImplemented
-        return derived(function, other, self) if swapped else derived(function, self, other)
+        return derive_scalar(function, other, self) if swapped else derive_scalar(function, self, other)
 
     return method
 
 
 _BINARY = "add sub mul truediv floordiv mod pow and_ or_ xor lshift rshift".split()
 for _name in _BINARY:
-    setattr(TracerScalar, f"__{_name.rstrip('_')}__", _binary(_name, False))
-    setattr(TracerScalar, f"__r{_name.rstrip('_')}__", _binary(_name, True))
+    setattr(TracerScalar, f"__{_name.rstrip('_')}__", _make_binary(_name, False))
+    setattr(TracerScalar, f"__r{_name.rstrip('_')}__", _make_binary(_name, True))
 for _name in "eq ne lt le gt ge".split():
-    setattr(TracerScalar, f"__{_name}__", _binary(_name, False))
+    setattr(TracerScalar, f"__{_name}__", _make_binary(_name, False))
 for _name in "neg pos abs invert".split():
-    setattr(TracerScalar, f"__{_name}__", _unary(_name))
+    setattr(TracerScalar, f"__{_name}__", _make_unary(_name))
 
 
-def _checked(value: TracerScalar) -> TracerScalar:
+def _check_scalar(value: TracerScalar) -> TracerScalar:
     check_alive(value)
     return value
 
 
-converters[TracerScalar] = _checked  # type: ignore[assignment]
-number_stand_ins.add(TracerScalar)
+converters[TracerScalar] = _check_scalar  # type: ignore[assignment]
+
+
+def _to_tensor(value: TracerScalar) -> Any:
+    """The 0-d tensor of a number, of the dtype that it has where it meets no array."""
+    dtype = scalar_dtype(value)
+    return functions["td::full"]((), _check_scalar(value), dtype=dtype)
+
+
+traced_number_types[TracerScalar] = _to_tensor

@@ -1,16 +1,16 @@
-"""TracerTensor: a tensor without data, that stands for a value of the graph being traced."""
+"""TracerTensor: a tensor without data that represents a value of the graph being traced."""
 
 from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from ..eager.batched.adopt import ADOPTED_BATCHED
-from ..eager.batched.tensor import BatchedTensor
-from ..eager.levels import ADOPTED, LevelTensor
-from ..eager.tensor import Tensor
-from ..errors import ConcretizationError
+from ..eager.layers.levels import ADOPTED, LevelTensor
+from ..eager.layers.vmap.adopt import ADOPTED_BATCHED
+from ..eager.layers.vmap.tensor import BatchedTensor
+from ..eager.tensor.tensor import Tensor
+from ..errors import ConcretizationAttributeError, ConcretizationError
+from ..registry.dispatch.keys import BACKEND_OF_DEVICE, DispatchKey
 from ..registry.dtypes import DType
-from ..registry.keys import BACKEND_OF_DEVICE, DispatchKey
 from ..registry.operator import operators
 from ..registry.source import source_line
 from ..registry.values import TensorSpec
@@ -32,11 +32,15 @@ _ADVICE = {
 }
 
 
-def concretize(value: Any, what: str, advice: str) -> NoReturn:
+_PROPERTIES = ("strides", "storage_offset")
+
+
+def raise_concretization_error(value: Any, what: str, advice: str) -> NoReturn:
     """Raise the error for Python code that asks a traced value for its data."""
     check_alive(value)
     trace: Trace = value._trace
-    raise ConcretizationError(
+    kind = ConcretizationAttributeError if what in _PROPERTIES else ConcretizationError
+    raise kind(
         f"{what} needs the data of a traced value {value!r}, and data exist only when the compiled function runs\n"
         f"  value:  {trace.where_made(value._value)}\n"
         f"  asked:  at {source_line() or 'an unknown line'}\n"
@@ -46,31 +50,31 @@ def concretize(value: Any, what: str, advice: str) -> NoReturn:
 
 
 class Dataless:
-    """What a traced tensor and a traced number have in common: whatever asks for data raises ConcretizationError."""
+    """Base class of traced tensors and numbers: methods that need data raise ConcretizationError."""
 
     __slots__ = ()
 
     def __bool__(self) -> bool:
-        concretize(self, "bool() (if, while, and, or, not, assert)", "bool")
+        raise_concretization_error(self, "bool() (if, while, and, or, not, assert)", "bool")
 
     def __float__(self) -> float:
-        concretize(self, "float()", "data")
+        raise_concretization_error(self, "float()", "data")
 
     def __int__(self) -> int:
-        concretize(self, "int()", "data")
+        raise_concretization_error(self, "int()", "data")
 
     def __complex__(self) -> complex:
-        concretize(self, "complex()", "data")
+        raise_concretization_error(self, "complex()", "data")
 
     def __index__(self) -> int:
-        concretize(self, "use as an index, a size or an axis", "index")
+        raise_concretization_error(self, "use as an index, a size or an axis", "index")
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        concretize(self, "conversion to a NumPy array", "data")
+        raise_concretization_error(self, "conversion to a NumPy array", "data")
 
 
 class TracerTensor(Dataless, Tensor):
-    """A tensor that stands for a Value of a graph."""
+    """A tensor that represents a Value of a graph."""
 
     __slots__ = ("_aliases", "_trace", "_value")
     _aliases: Aliases | None
@@ -94,23 +98,31 @@ class TracerTensor(Dataless, Tensor):
         return self._value.spec
 
     @property
+    def strides(self) -> tuple[int, ...]:
+        raise_concretization_error(self, "strides", "data")
+
+    @property
+    def storage_offset(self) -> int:
+        raise_concretization_error(self, "storage_offset", "data")
+
+    @property
     def _array(self) -> Any:
-        concretize(self, "reading its elements or memory", "data")
+        raise_concretization_error(self, "reading its elements or memory", "data")
 
     def item(self, *args: Any) -> Any:
-        concretize(self, ".item()", "data")
+        raise_concretization_error(self, ".item()", "data")
 
     def tolist(self) -> Any:
-        concretize(self, ".tolist()", "data")
+        raise_concretization_error(self, ".tolist()", "data")
 
     def numpy(self, *args: Any, **kwargs: Any) -> Any:
-        concretize(self, ".numpy()", "data")
+        raise_concretization_error(self, ".numpy()", "data")
 
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
-        concretize(self, "DLPack export", "data")
+        raise_concretization_error(self, "DLPack export", "data")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        concretize(self, "pickling it", "data")
+        raise_concretization_error(self, "pickling it", "data")
 
     def __copy__(self) -> Any:
         return operators["td::clone"](self)
@@ -122,11 +134,11 @@ class TracerTensor(Dataless, Tensor):
     def _memory(self) -> Any:
         return self._aliases
 
-    def _strangers(self, known: list[Any]) -> bool | None:
+    def _has_untracked_aliases(self, known: list[Any]) -> bool | None:
         others = [] if self._aliases is None else self._aliases.others(self)
         return any(all(other is not member for member in known) for other, _ in others)
 
-    def _twin(self) -> TracerTensor:
+    def _copy_object(self) -> TracerTensor:
         twin = make_tracer(self._trace, self._value)
         twin._storage = self._storage
         if self._aliases is not None:
@@ -159,7 +171,7 @@ ADOPTED_BATCHED.update(dict.fromkeys((TracerTensor, LevelTracer, BatchedTracer),
 
 
 def make_tracer(trace: Trace, value: Value) -> TracerTensor:
-    """A tensor that stands for a value of a trace."""
+    """Create the tensor of a value of a trace."""
     tensor = TracerTensor.__new__(TracerTensor)
     tensor._value = value
     tensor._trace = trace

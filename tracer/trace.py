@@ -1,4 +1,4 @@
-"""A trace in progress: the graph being made, and who is making it in this thread."""
+"""Trace: the graph being traced, and the current trace of each thread."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..errors import LeakedTracerError, UnsupportedError
-from ..operators.devices import assumed
-from ..registry.keys import DispatchKey
+from ..operators.creation.devices import assumed_device
+from ..registry.dispatch import unwinding
+from ..registry.dispatch.guards import adjust_keys
+from ..registry.dispatch.keys import DispatchKey
+from ..registry.dispatch.state import state
 from ..registry.source import source_line
-from ..registry.state import adjusted, state
 from ..registry.values import TensorBase, describe
 from .graph import Graph, Value
 
@@ -22,17 +24,28 @@ class Trace:
     """One trace.
 
     Attributes:
-        graph: what has been recorded.
+        graph: the graph.
         name: the traced function, for messages.
-        origin: where the trace was started.
-        names: what inputs are called in messages, in step with ``graph.inputs``.
-        finished: whether it is over, so that its tracers must not be used any more.
-        outer: the trace within which this one runs, or None.
-        writes_states: whether who runs the graph writes the states of generators back.
-        states: by the id of a generator's state what stands for it.
+        origin: the line of the user's code that started the trace.
+        names: names of the inputs in messages, parallel to ``graph.inputs``.
+        finished: whether it has ended, so that its tracers must not be used any more.
+        outer: the enclosing trace, or None.
+        writes_states: whether the caller of the graph writes the states of generators back.
+        states: the traced tensor of each generator state, by the state's id.
+        written: writes into external memory: the number of nodes before the write, the memory, and its new value.
     """
 
-    __slots__ = ("finished", "graph", "name", "names", "origin", "outer", "states", "writes_states")
+    __slots__ = (
+        "finished",
+        "graph",
+        "name",
+        "names",
+        "origin",
+        "outer",
+        "states",
+        "writes_states",
+        "written",
+    )
 
     def __init__(self, name: str, outer: Trace | None = None):
         self.graph = Graph()
@@ -43,6 +56,13 @@ class Trace:
         self.outer = outer
         self.writes_states = False
         self.states: dict[int, Any] = {}
+        self.written: list[tuple[int, Any, Value]] = []
+
+    def note_write(self, tensor: Any) -> None:
+        """Record a write into a traced tensor whose memory is external to the trace."""
+        memory = tensor._aliases
+        if memory is not None and memory.origin:
+            self.written.append((len(self.graph.nodes), memory, memory.root))
 
     def capture(self, tensor: Any) -> Value:
         """The Value of a tensor that the function did not get as an argument.
@@ -51,16 +71,16 @@ class Trace:
             LeakedTracerError: it belongs to a trace that is over.
         """
         check_alive(tensor)
-        found = _current.instead.get(id(tensor))
-        if found is not None and found[1] is not tensor:
-            return self._standing_in(found[1])
+        cached = _current.instead.get(id(tensor))
+        if cached is not None and cached[1] is not tensor:
+            return self._standing_in(cached[1])
         spec = tensor.spec
-        device = assumed(spec.device)
+        device = assumed_device(spec.device)
         return self.graph.capture(tensor, spec if device is None else spec._replace(device=device))
 
     def _standing_in(self, other: Any) -> Value:
-        """The Value of what stands for a tensor; what wraps it does not matter, as it is held constant."""
-        other = _inside(other)
+        """The Value of a tensor's substitute; level wrappers are removed, because the tensor is held constant."""
+        other = _unwrap_payload(other)
         return other._value if getattr(other, "_trace", None) is self else self.capture(other)
 
     def capture_number(self, number: Any) -> Value:
@@ -86,10 +106,23 @@ class _Current(threading.local):
     trace: Trace | None = None
 
     def __init__(self) -> None:
-        self.instead: dict[int, tuple[Any, Any]] = {}  # by the id of a tensor it, and what stands for it
+        self.instead: dict[int, tuple[Any, Any]] = {}  # id of a tensor -> (the tensor, its substitute)
 
 
 _current = _Current()
+
+
+def _end_traces(before: tuple[Trace | None, dict[int, tuple[Any, Any]]]) -> None:
+    """End the traces that were begun since ``before`` was taken."""
+    outer, instead = before
+    trace = _current.trace
+    while trace is not None and trace is not outer:
+        trace.finished = True
+        trace = trace.outer
+    _current.trace, _current.instead = outer, instead
+
+
+unwinding.parts.append(unwinding.Part(lambda: (_current.trace, _current.instead), _end_traces))
 
 
 def current_trace() -> Trace | None:
@@ -115,14 +148,14 @@ def tracing(name: str) -> Iterator[Trace]:
     trace = Trace(name, _current.trace)
     _current.trace = trace
     try:
-        with adjusted(include=TRACER):
+        with adjust_keys(include=TRACER):
             yield trace
     finally:
         trace.finished = True
         _current.trace = trace.outer
 
 
-def _inside(other: Any) -> Any:
+def _unwrap_payload(other: Any) -> Any:
     """What a value wraps in the end."""
     while hasattr(other, "_payload"):
         if other._level.run is not None:
@@ -134,14 +167,16 @@ def _inside(other: Any) -> Any:
     return other
 
 
-def stood_for(tensor: Any) -> list[Any]:
+def list_substituted(tensor: Any) -> list[Any]:
     """A tensor, and those for which it stands at this moment."""
-    found = [old for old, other in _current.instead.values() if other is tensor or _inside(other) is tensor]
-    return [tensor, *found]
+    items = [
+        old for old, other in _current.instead.values() if other is tensor or _unwrap_payload(other) is tensor
+    ]
+    return [tensor, *items]
 
 
 @contextmanager
-def standing_in(tensors: Sequence[Sequence[Any]], others: Sequence[Any]) -> Iterator[None]:
+def substitute_captures(tensors: Sequence[Sequence[Any]], others: Sequence[Any]) -> Iterator[None]:
     """For a ``with`` block, have others recorded where a traced function reaches tensors by itself.
 
     Args:
@@ -175,7 +210,7 @@ def check_alive(value: Any) -> None:
 
 def _is_open(trace: Trace) -> bool:
     """Whether a trace is in progress in this thread, itself or around the current one."""
-    found = _current.trace
-    while found is not None and found is not trace:
-        found = found.outer
-    return found is trace
+    value = _current.trace
+    while value is not None and value is not trace:
+        value = value.outer
+    return value is trace

@@ -1,4 +1,4 @@
-"""The verifier: what makes a graph well formed, as a table of rules, and the place of a fault in print.
+"""The graph verifier: a table of rules, and errors that print the graph around a fault.
 
 Source: tinygrad's ``uop/spec.py`` (legality as a table) and the checker in JAX's ``core.py`` (printing the fault's
 surroundings).
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ..errors import GraphError, TandemError
 from ..registry.dtypes import DType
 from ..registry.operator import operators
-from ..registry.schema import Type
+from ..registry.schemas.schema import Type
 from ..registry.values import SCALARS, TensorBase, TensorSpec
 from .graph import SCALAR_DTYPES, Graph, Node, Value, scalar_spec, values_in
 from .infer import specs_of
@@ -24,20 +24,20 @@ SURROUNDING = 4  # lines printed before and after a fault
 
 
 class Fault(NamedTuple):
-    """What is wrong, and with which node (None: with the graph's parameters or outputs)."""
+    """A violation of a rule, and its node (None: the graph's parameters or outputs)."""
 
     message: str
     node: Node | None = None
 
 
 class Rule(NamedTuple):
-    """One rule: what it demands, and a function that yields the faults against it."""
+    """One rule: its description, and a function that yields the violations of it."""
 
     demand: str
     faults: Callable[[Graph], Iterator[Fault]]
 
 
-def _parameters(graph: Graph) -> Iterator[Fault]:
+def _check_parameters(graph: Graph) -> Iterator[Fault]:
     for value in graph.parameters:
         if value.node is not None:
             yield Fault("a parameter is said to be made by a node")
@@ -48,17 +48,17 @@ def _parameters(graph: Graph) -> Iterator[Fault]:
                 f"a weak parameter has type {value.weak} and spec {value.spec}, which do not go together"
             )
     if len(graph.captured) != len(graph.constants):
-        yield Fault(f"{len(graph.captured)} captured values stand for {len(graph.constants)} tensors")
+        yield Fault(f"there are {len(graph.captured)} captured values for {len(graph.constants)} tensors")
 
 
-def _captured(graph: Graph) -> Iterator[Fault]:
+def _check_captured(graph: Graph) -> Iterator[Fault]:
     for value, tensor in zip(graph.captured, graph.constants):
         spec = getattr(tensor, "spec", None)
         if isinstance(tensor, TensorBase) and spec != value.spec:
             yield Fault(f"a captured tensor is {spec}, its value in the graph is {value.spec}")
 
 
-def _derived(graph: Graph) -> Iterator[Fault]:
+def _check_derived(graph: Graph) -> Iterator[Fault]:
     known = set(graph.inputs)
     for value, function, operands in graph.derived:
         if not hasattr(operator, function):
@@ -68,7 +68,7 @@ def _derived(graph: Graph) -> Iterator[Fault]:
         known.add(value)
 
 
-def _defined_before_use(graph: Graph) -> Iterator[Fault]:
+def _check_defined_before_use(graph: Graph) -> Iterator[Fault]:
     known = set(graph.parameters)
     for node in graph.nodes:
         for value in node.inputs:
@@ -77,14 +77,14 @@ def _defined_before_use(graph: Graph) -> Iterator[Fault]:
         known.update(node.outputs)
 
 
-def _outputs_exist(graph: Graph) -> Iterator[Fault]:
+def _check_outputs(graph: Graph) -> Iterator[Fault]:
     known = {*graph.parameters, *(value for node in graph.nodes for value in node.outputs)}
     for place, output in enumerate(graph.outputs):
         if isinstance(output, Value) and output not in known:
             yield Fault(f"result {place} is a value {output.spec} that no line defines")
 
 
-def _no_duplicates(graph: Graph) -> Iterator[Fault]:
+def _check_duplicates(graph: Graph) -> Iterator[Fault]:
     known: set[Value] = set()
     for value in graph.parameters:
         if value in known:
@@ -100,26 +100,26 @@ def _no_duplicates(graph: Graph) -> Iterator[Fault]:
         known.update(node.outputs)
 
 
-def _results_belong(graph: Graph) -> Iterator[Fault]:
+def _check_back_references(graph: Graph) -> Iterator[Fault]:
     for node in graph.nodes:
         for place, value in enumerate(node.outputs):
             if value.node is not node or value.index != place:
                 yield Fault(f"result {place} does not know that this node makes it", node)
 
 
-def _registered(graph: Graph) -> Iterator[Fault]:
+def _check_registered(graph: Graph) -> Iterator[Fault]:
     for node in graph.nodes:
         if operators.get(node.op.name) is not node.op:
             yield Fault(f"operator {node.op.name} is not registered (any more)", node)
 
 
-def _functional(graph: Graph) -> Iterator[Fault]:
+def _check_functional(graph: Graph) -> Iterator[Fault]:
     for node in graph.nodes:
         if node.op.schema.is_mutable:
             yield Fault(f"{node.op.name} writes into its argument; a graph is functional", node)
 
 
-def _arity(graph: Graph) -> Iterator[Fault]:
+def _check_arity(graph: Graph) -> Iterator[Fault]:
     for node in graph.nodes:
         positional = node.op.schema.positional
         if len(node.args) != len(positional):
@@ -131,28 +131,28 @@ def _arity(graph: Graph) -> Iterator[Fault]:
             )
 
 
-def _types(graph: Graph) -> Iterator[Fault]:
+def _check_types(graph: Graph) -> Iterator[Fault]:
     for node in graph.nodes:
         for argument in node.op.schema.arguments:
-            value = _argument(node, argument.name)
-            if value is not _NONE_GIVEN and not _has_type(argument.type, value):
+            value = _find_argument(node, argument.name)
+            if value is not _MISSING and not _has_type(argument.type, value):
                 yield Fault(f"argument {argument.name!r} is {value!r}, the schema says {argument.type}", node)
 
 
-def _specs(graph: Graph) -> Iterator[Fault]:
+def _check_specs(graph: Graph) -> Iterator[Fault]:
     for node in graph.nodes:
         try:
             wanted = specs_of(infer_node(node.op, node.args, node.kwargs))
         except (TandemError, TypeError) as fault:
             yield Fault(f"its shape rule refuses the arguments: {fault}", node)
             continue
-        found = tuple(value.spec for value in node.outputs)
-        if wanted != found:
-            texts = [", ".join(map(spec_text, specs)) for specs in (wanted, found)]
+        result = tuple(value.spec for value in node.outputs)
+        if wanted != result:
+            texts = [", ".join(map(spec_text, specs)) for specs in (wanted, result)]
             yield Fault(f"its shape rule gives {texts[0]}; the graph says {texts[1]}", node)
 
 
-def _bodies(graph: Graph) -> Iterator[Fault]:
+def _check_bodies(graph: Graph) -> Iterator[Fault]:
     for node in graph.nodes:
         for arg in node.args:
             for body in arg if type(arg) is tuple else (arg,):
@@ -164,22 +164,22 @@ def _bodies(graph: Graph) -> Iterator[Fault]:
 
 
 RULES: tuple[Rule, ...] = (
-    Rule("parameters are made by no node and scalars have the spec of their type", _parameters),
-    Rule("a captured tensor is what the graph says", _captured),
-    Rule("derived scalars follow from earlier scalars by functions of the module operator", _derived),
-    Rule("a value is defined once", _no_duplicates),
-    Rule("a value is defined before it is used", _defined_before_use),
-    Rule("results of the graph are defined", _outputs_exist),
-    Rule("a node's results point back to it", _results_belong),
-    Rule("operators are registered", _registered),
-    Rule("nothing is written in place", _functional),
-    Rule("arguments are those of the schema", _arity),
-    Rule("arguments have the schema's types", _types),
-    Rule("the bodies of loops and branches are well formed", _bodies),
-    Rule("results have the specs that the operator's shape rule gives", _specs),
+    Rule("parameters are made by no node and scalars have the spec of their type", _check_parameters),
+    Rule("a captured tensor is what the graph says", _check_captured),
+    Rule("derived scalars follow from earlier scalars by functions of the module operator", _check_derived),
+    Rule("a value is defined once", _check_duplicates),
+    Rule("a value is defined before it is used", _check_defined_before_use),
+    Rule("results of the graph are defined", _check_outputs),
+    Rule("a node's results point back to it", _check_back_references),
+    Rule("operators are registered", _check_registered),
+    Rule("nothing is written in place", _check_functional),
+    Rule("arguments are those of the schema", _check_arity),
+    Rule("arguments have the schema's types", _check_types),
+    Rule("the bodies of loops and branches are well formed", _check_bodies),
+    Rule("results have the specs that the operator's shape rule gives", _check_specs),
 )
 
-_NONE_GIVEN: Any = object()
+_MISSING: Any = object()
 _BASES: dict[str, tuple[type, ...]] = {
     "Tensor": (Value, *SCALARS),
     "Scalar": (Value, *SCALARS),
@@ -194,12 +194,12 @@ _BASES: dict[str, tuple[type, ...]] = {
 }
 
 
-def _argument(node: Node, name: str) -> Any:
+def _find_argument(node: Node, name: str) -> Any:
     if name in node.kwargs:
         return node.kwargs[name]
     names = [argument.name for argument in node.op.schema.positional]
     place = names.index(name) if name in names else len(node.args)
-    return node.args[place] if place < len(node.args) else _NONE_GIVEN
+    return node.args[place] if place < len(node.args) else _MISSING
 
 
 def _has_type(kind: Type, value: Any) -> bool:
@@ -238,12 +238,12 @@ def verify(graph: Graph, after: str = "") -> Graph:
         for fault in rule.faults(graph):
             where = f" after {after}" if after else ""
             raise GraphError(
-                f"the graph{where} breaks a rule: {rule.demand}\n{fault.message}\n{_surroundings(graph, fault)}"
+                f"the graph{where} breaks a rule: {rule.demand}\n{fault.message}\n{_print_surroundings(graph, fault)}"
             )
     return graph
 
 
-def _surroundings(graph: Graph, fault: Fault) -> str:
+def _print_surroundings(graph: Graph, fault: Fault) -> str:
     """The printed graph around a fault, with a mark at it."""
     printer = Printer(graph)
     lines = printer.lines("traced")

@@ -1,7 +1,7 @@
-"""Operators of users that write into arguments, under a trace.
+"""Custom operators that write into arguments, under a trace.
 
 Such an operator has a functional form: it returns its results and then the new contents of each argument that it
-writes. That is recorded, and the written tensors stand for the new contents from there on.
+writes. The trace records the functional form, and the written tensors take the new contents as their values.
 
 Source: the ``auto_functionalized`` operator of PyTorch.
 """
@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from ..errors import UnsupportedError
 from ..registry.operator import Operator
 from ..registry.values import describe
-from .aliases import write
+from .aliases import write_value
 from .graph import Value
 from .lifting import add_node, lift
 from .tensor import make_tracer
@@ -25,7 +25,7 @@ from .trace import Trace
 functional_forms: WeakKeyDictionary[Operator, Operator] = WeakKeyDictionary()
 
 
-def written_values(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+def list_written(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
     """The arguments of a bound call that the operator writes, in the order of the schema."""
     positions = {argument.name: place for place, argument in enumerate(op.schema.positional)}
     return [
@@ -47,24 +47,25 @@ def record_functional(
         trace: the trace.
         op: an operator of ``functional_forms``.
         args, kwargs: the bound call.
-        check: refuses a tensor that must not be written.
-        call: records a call on Values, for views that have to be taken anew.
+        check: raises for a tensor that must not be written.
+        call: records a call on Values, to recompute views.
 
     Returns:
-        What the operator returns.
+        The operator's results.
 
     Raises:
         UnsupportedError: two of the written arguments share memory.
     """
-    targets = written_values(op, args, kwargs)
+    targets = list_written(op, args, kwargs)
     for target in targets:
         check(target)
-    _check_apart(op, targets)
+    _check_disjoint(op, targets)
     named = {name: lift(trace, value) for name, value in kwargs.items()}
     node, _ = add_node(trace, functional_forms[op], tuple([lift(trace, arg) for arg in args]), named)
     count = len(node.outputs) - len(targets)
     for target, value in zip(targets, node.outputs[count:], strict=True):
-        write(target, value, call)
+        write_value(target, value, call)
+        trace.note_write(target)
     results = tuple([make_tracer(trace, value) for value in node.outputs[:count]])
     if not op.schema.returns:
         return None
@@ -72,7 +73,7 @@ def record_functional(
     return results[0] if single else results
 
 
-def _check_apart(op: Operator, targets: list[Any]) -> None:
+def _check_disjoint(op: Operator, targets: list[Any]) -> None:
     seen: set[int] = set()
     for target in targets:
         key = id(target if target._aliases is None else target._aliases)

@@ -1,4 +1,4 @@
-"""What transforms check and convert: the function, its arguments, what it gives."""
+"""Check and convert the functions, arguments and results of transforms."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .. import pytree
-from ..eager.construct import asarray
-from ..eager.tensor import Tensor
+from ..eager.tensor.construct import asarray
+from ..eager.tensor.tensor import Tensor
+from ..eager.tensor.weak_scalars import strengthen
 from ..errors import ArgumentError, DTypeError, TandemError, TangentError, TreeError
 from ..registry.values import SCALARS, describe
 
@@ -15,12 +16,12 @@ Positions = int | Sequence[int]
 
 
 def name_of(what: str, fun: Any) -> str:
-    """What a transform of a function is called in messages: ``grad(loss)``."""
+    """The name of a transformed function in messages: ``grad(loss)``."""
     return f"{what}({getattr(fun, '__qualname__', repr(fun))})"
 
 
 def check_callable(what: str, fun: Any) -> None:
-    """Refuse what is no function."""
+    """Raise ArgumentError if `fun` is not callable."""
     if not callable(fun):
         raise ArgumentError(f"{what} takes a function, not {describe(fun)}; call it as td.{what}(fun)(*args)")
 
@@ -64,26 +65,26 @@ def _as_tensor(
     name: str, leaf: Any, index: int, treedef: Any, positions: Sequence[int], allow_int: bool
 ) -> Any:
     try:
-        tensor = asarray(leaf)
+        tensor = strengthen(asarray(leaf))
     except (ArgumentError, DTypeError) as fault:
-        raise type(fault)(f"{name}: {place(index, treedef, positions)}: {fault}") from None
+        raise type(fault)(f"{name}: {describe_leaf(index, treedef, positions)}: {fault}") from None
     if not (tensor.dtype.is_inexact or allow_int):
         raise DTypeError(
-            f"{name}: {place(index, treedef, positions)} is {describe(tensor)}, and derivatives are by floating-point "
-            "values; cast it with x.astype(td.float32), or choose other arguments (with argnums, or by a function of "
-            "fewer); td.grad and td.jacrev with allow_int=True give zeros for it"
+            f"{name}: {describe_leaf(index, treedef, positions)} is {describe(tensor)}, and derivatives are by "
+            "floating-point values; cast it with x.astype(td.float32), or choose other arguments (with argnums, or by "
+            "a function of fewer); td.grad and td.jacrev with allow_int=True return zeros for it"
         )
     return tensor
 
 
-def place(index: int, treedef: Any, positions: Sequence[int]) -> str:
-    """Which argument a leaf belongs to, and where in it."""
+def describe_leaf(index: int, treedef: Any, positions: Sequence[int]) -> str:
+    """Describe the argument of a leaf and the path in it, for messages."""
     where, _, path = treedef.paths()[index][1:].partition("]")
     return f"argument {positions[int(where)]}{f', at {path}' if path else ''}"
 
 
-def split(name: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
-    """The value and what else the function gives."""
+def split_aux(name: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
+    """Split a result into the value and the auxiliary output."""
     if not has_aux:
         return result, None
     if not isinstance(result, tuple) or len(result) != 2:
@@ -96,16 +97,16 @@ def split(name: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
 def result_leaves(name: str, result: Any) -> tuple[list[Any], Any]:
     """The leaves of a result as tensors, and its TreeDef."""
     leaves, treedef = pytree.flatten(result)
-    found = []
+    items = []
     for leaf, path in zip(leaves, treedef.paths()):
         try:
-            found.append(leaf if isinstance(leaf, Tensor) else asarray(leaf))
+            items.append(leaf if isinstance(leaf, Tensor) else asarray(leaf))
         except TandemError as fault:
             raise type(fault)(f"{name}: the result{f' at {path}' if path else ''}: {fault}") from None
-    return found, treedef
+    return items, treedef
 
 
-def matching(name: str, what: str, tree: Any, treedef: Any, values: Sequence[Any]) -> list[Any]:
+def match_leaves(name: str, what: str, tree: Any, treedef: Any, values: Sequence[Any]) -> list[Any]:
     """The leaves of tangents or cotangents, one for each value, of its shape and dtype.
 
     Args:
@@ -126,7 +127,7 @@ def matching(name: str, what: str, tree: Any, treedef: Any, values: Sequence[Any
             f"{name}: the {what}s differ in structure from the values{pytree.difference(treedef, there)}"
         )
     paths = treedef.paths()
-    return [_match(name, what, leaf, value, path) for leaf, value, path in zip(leaves, values, paths)]
+    return [_match_leaf(name, what, leaf, value, path) for leaf, value, path in zip(leaves, values, paths)]
 
 
 def leaves_with_nones(tree: Any, treedef: Any) -> list[Any] | None:
@@ -134,22 +135,22 @@ def leaves_with_nones(tree: Any, treedef: Any) -> list[Any] | None:
     leaves, there = pytree.flatten(tree)
     if there == treedef:
         return leaves
-    found: list[Any] = []
+    items: list[Any] = []
 
     def walk(part: Any, like: Any) -> bool:
         if part is None:
-            found.extend([None] * like.leaf_count)
+            items.extend([None] * like.leaf_count)
             return True
         leaves, there = pytree.flatten(part)
         if like.kind is None:
-            found.extend(leaves)
+            items.extend(leaves)
             return there.kind is None
         if there.kind is not like.kind or there.static != like.static:
             return False
         parts = _children(part, there)
         return all(walk(child, below) for child, below in zip(parts, like.children))
 
-    return found if walk(tree, treedef) else None
+    return items if walk(tree, treedef) else None
 
 
 def _children(tree: Any, treedef: Any) -> list[Any]:
@@ -161,7 +162,7 @@ def _children(tree: Any, treedef: Any) -> list[Any]:
     return [getattr(tree, label[1:]) for label in treedef.labels]
 
 
-def _match(name: str, what: str, leaf: Any, value: Any, path: str) -> Any:
+def _match_leaf(name: str, what: str, leaf: Any, value: Any, path: str) -> Any:
     if leaf is None or not value.dtype.is_inexact:
         return None
     at = f" at {path}" if path else ""

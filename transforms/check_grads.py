@@ -1,4 +1,4 @@
-"""``check_grads``: derivatives against differences, in random directions.
+"""``check_grads``: compare derivatives with finite differences in random directions.
 
 Source: ``check_grads`` of HIPS autograd and of ``jax.test_util``.
 """
@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from .. import pytree
-from ..eager.construct import asarray
-from ..eager.dunders import by_name
-from ..eager.tensor import Tensor
+from ..eager.tensor.construct import asarray
+from ..eager.tensor.dunders import by_name
+from ..eager.tensor.tensor import Tensor
 from ..errors import ArgumentError, GradientCheckError
-from .arguments import check_callable, name_of, place, tensor_leaves
+from .arguments import check_callable, describe_leaf, name_of, tensor_leaves
 from .forward import jvp
 from .reverse import vjp
 
@@ -90,18 +90,18 @@ class _Check:
 
         for mode in self.modes:
             for index in range(len(leaves)):
-                self._first(
-                    mode, flat, leaves, index, f"order {now}", place(index, treedef, range(len(args)))
+                self._check_argument(
+                    mode, flat, leaves, index, f"order {now}", describe_leaf(index, treedef, range(len(args)))
                 )
         if order > 1:
-            self._next(flat, leaves, order, now)
+            self._check_next_order(flat, leaves, order, now)
 
-    def _first(
+    def _check_argument(
         self, mode: str, f: Callable[..., Any], leaves: list[Any], index: int, when: str, where: str
     ) -> None:
         """One argument, one mode."""
         x = leaves[index]
-        direction = self._draw(x)
+        direction = self._draw_direction(x)
 
         def along(step: float) -> list[Any]:
             moved = x + direction * by_name("full")((), step, dtype=_real(x))
@@ -109,27 +109,27 @@ class _Check:
 
         step = STEPS[_width(x)] if self.eps is None else self.eps
         wanted = _difference(along, step)
-        weights = [self._draw(y) for y in wanted]
+        weights = [self._draw_direction(y) for y in wanted]
         expected = _dot(weights, wanted)
         if mode == "fwd":
             zeros = [direction if i == index else by_name("zeros_like")(y) for i, y in enumerate(leaves)]
-            found = _dot(weights, jvp(f, leaves, zeros)[1])
+            result = _dot(weights, jvp(f, leaves, zeros)[1])
         else:
-            found = _dot([direction], [vjp(f, *leaves)[1](weights)[index]])
+            result = _dot([direction], [vjp(f, *leaves)[1](weights)[index]])
         self._compare(
-            mode, found, expected, x, f"{when}, {'forward' if mode == 'fwd' else 'reverse'} mode: {where}"
+            mode, result, expected, x, f"{when}, {'forward' if mode == 'fwd' else 'reverse'} mode: {where}"
         )
 
-    def _next(self, f: Callable[..., Any], leaves: list[Any], order: int, now: int) -> None:
+    def _check_next_order(self, f: Callable[..., Any], leaves: list[Any], order: int, now: int) -> None:
         """The derivatives as functions."""
-        directions = [self._draw(x) for x in leaves]
-        weights = [self._draw(y) for y in f(*leaves)]
+        directions = [self._draw_direction(x) for x in leaves]
+        weights = [self._draw_direction(y) for y in f(*leaves)]
         if "fwd" in self.modes:
             self.run(lambda *xs: jvp(f, xs, directions)[1], leaves, order - 1, now + 1)
         if "rev" in self.modes:
             self.run(lambda *xs: vjp(f, *xs)[1](weights), leaves, order - 1, now + 1)
 
-    def _draw(self, like: Any) -> Any:
+    def _draw_direction(self, like: Any) -> Any:
         values = self.rng.normal(size=like.shape)
         if like.dtype.kind == "c":
             values = values + 1j * self.rng.normal(size=like.shape)

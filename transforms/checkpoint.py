@@ -1,4 +1,4 @@
-"""``checkpoint``: what a function saves for the backward pass is computed again there; and policies that keep some."""
+"""``checkpoint``: recompute residuals in the backward pass instead of saving them; and policies that save some."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .. import lazy
-from ..eager.level_stack import stack
+from ..eager.layers.level_stack import stack
 from ..errors import ArgumentError
 from .arguments import check_callable
 
@@ -21,7 +21,7 @@ def checkpoint(
     prevent_cse: bool = True,
     static_argnums: int | Iterable[int] = (),
 ) -> Any:
-    """A function that trades time for memory: what it saves for the backward pass is let go and computed again there.
+    """Trade time for memory: drop the residuals of a function and recompute them in the backward pass.
 
     Works with ``grad``, ``vjp`` and ``backward()``, nests with all transforms, and holds under ``jit`` as well, where
     the second computation is kept apart from the first.
@@ -62,8 +62,8 @@ def checkpoint(
             return function(*args, **kwargs)
         kept = None if policy is nothing_saveable else policy
         if stack.in_body and len(stack.levels) <= stack.floor:
-            return lazy.control_machinery("custom_calls").checkpointed(function, args, kwargs, kept)
-        return lazy.recomputation().Frame(function, args, kwargs, kept).run()
+            return lazy.control_machinery("custom_calls").call_checkpointed(function, args, kwargs, kept)
+        return lazy.recomputation().RematFrame(function, args, kwargs, kept).run()
 
     return checkpointed
 

@@ -1,4 +1,4 @@
-"""Policies for ``td.checkpoint``: which results are kept, and not computed again."""
+"""Policies for ``td.checkpoint``: choose the results that are saved instead of recomputed."""
 
 from .checkpoint import checkpoint_dots as checkpoint_dots
 from .checkpoint import checkpoint_dots_with_no_batch_dims as checkpoint_dots_with_no_batch_dims

@@ -1,4 +1,4 @@
-"""``closure_convert``: what a function reaches by its closure becomes arguments."""
+"""``closure_convert``: turn the tensors that a function captures into arguments."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from types import CellType, FunctionType
 from typing import Any
 
 from .. import pytree
-from ..eager.tensor import Tensor
+from ..eager.tensor.tensor import Tensor
 from .arguments import check_callable
 
 
 def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Any]]:
-    """A function without the tensors that ``fun`` reaches by its closure, and these tensors.
+    """Convert the tensors that ``fun`` captures in its closure to arguments.
 
-    A function with a rule of its own may be differentiated by its arguments only; what it is given a function for may
-    reach more. The variables of the closure are looked at, those of the functions among them too, and trees of tensors
-    in them; globals and attributes of objects are not.
+    A function with a rule of its own can only be differentiated with respect to its arguments, but a function passed to
+    it may capture tensors. The variables of the closure are searched, also those of functions among them, and trees of
+    tensors in them; globals and attributes of objects are not.
 
     Args:
         fun: the function.
-        example_args: arguments that it will be called with; accepted for the sake of programs written for JAX.
+        example_args: example arguments; accepted for compatibility with JAX, without effect.
 
     Returns:
         ``(converted, hoisted)``: floating-point and complex tensors, each once, and a function with
         ``converted(*args, *hoisted) == fun(*args)``.
 
     Raises:
-        ArgumentError: ``fun`` is no function.
+        ArgumentError: ``fun`` is not a function.
 
     >>> import tandem as td
     >>> def scaled(w):
@@ -39,30 +39,30 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
     """
     check_callable("closure_convert", fun)
     hoisted: dict[int, Any] = {}
-    _collect(fun, hoisted, set())
+    _collect_tensors(fun, hoisted, set())
     order = list(hoisted)
 
     @functools.wraps(fun)
     def converted(*args: Any, **kwargs: Any) -> Any:
         count = len(args) - len(order)
-        instead = dict(zip(order, args[count:]))
-        return _rebuilt(fun, instead, {})(*args[:count], **kwargs)
+        replacements = dict(zip(order, args[count:]))
+        return _replace_captures(fun, replacements, {})(*args[:count], **kwargs)
 
     return converted, list(hoisted.values())
 
 
 def _contents(fun: FunctionType) -> list[Any]:
-    found = []
+    result = []
     for cell in fun.__closure__ or ():
         try:
-            found.append(cell.cell_contents)
+            result.append(cell.cell_contents)
         except ValueError:  # not assigned yet
-            found.append(None)
-    return found
+            result.append(None)
+    return result
 
 
-def _collect(value: Any, hoisted: dict[int, Any], seen: set[int]) -> None:
-    """Note the tensors in a function's closure."""
+def _collect_tensors(value: Any, hoisted: dict[int, Any], seen: set[int]) -> None:
+    """Collect the tensors in a function's closure."""
     if not isinstance(value, FunctionType) or id(value) in seen:
         return
     seen.add(id(value))
@@ -70,27 +70,31 @@ def _collect(value: Any, hoisted: dict[int, Any], seen: set[int]) -> None:
         for leaf in pytree.leaves(content):
             if isinstance(leaf, Tensor) and leaf.dtype.is_inexact:
                 hoisted.setdefault(id(leaf), leaf)
-            _collect(leaf, hoisted, seen)
+            _collect_tensors(leaf, hoisted, seen)
 
 
-def _rebuilt(value: Any, instead: dict[int, Any], made: dict[int, Any]) -> Any:
-    """A function like one, with other tensors in its closure."""
+def _replace_captures(value: Any, replacements: dict[int, Any], rebuilt: dict[int, Any]) -> Any:
+    """Copy a function with replaced tensors in its closure."""
     if not isinstance(value, FunctionType) or value.__closure__ is None:
         return value
-    if id(value) in made:
-        return made[id(value)]
+    if id(value) in rebuilt:
+        return rebuilt[id(value)]
     cells = tuple(CellType() for _ in value.__closure__)
     another = FunctionType(value.__code__, value.__globals__, value.__name__, value.__defaults__, cells)
     another.__kwdefaults__ = value.__kwdefaults__
-    made[id(value)] = another
+    rebuilt[id(value)] = another
 
-    def replaced(leaf: Any) -> Any:
-        return instead.get(id(leaf)) if id(leaf) in instead else _rebuilt(leaf, instead, made)
+    def replace_leaf(leaf: Any) -> Any:
+        return (
+            replacements.get(id(leaf))
+            if id(leaf) in replacements
+            else _replace_captures(leaf, replacements, rebuilt)
+        )
 
     for old, cell in zip(value.__closure__, cells):
         try:
             content = old.cell_contents
         except ValueError:
             continue
-        cell.cell_contents = pytree.map_tree(replaced, content)
+        cell.cell_contents = pytree.map_tree(replace_leaf, content)
     return another

@@ -1,4 +1,4 @@
-"""Along the named axis of a ``vmap``: sums, extrema, and all examples at once.
+"""Collective operations along named axes of ``vmap``: sums, extrema, gathers and permutations.
 
 Source: the collectives of ``jax.lax``.
 """
@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from .. import pytree
-from ..eager.batched.tensor import wrap_batched
-from ..eager.construct import asarray
-from ..eager.dunders import by_name
-from ..eager.levels import Level, stack
-from ..eager.tensor import wrap
+from ..eager.layers.levels import Level, stack
+from ..eager.layers.vmap.tensor import wrap_batched
+from ..eager.tensor.construct import asarray
+from ..eager.tensor.dunders import by_name
+from ..eager.tensor.tensor import wrap
 from ..errors import ArgumentError, AxisError, AxisNameError, ShapeError
 from ..registry.values import SCALARS, describe
 
@@ -77,17 +77,17 @@ def axis_index(axis_name: Names) -> Any:
     >>> td.vmap(lambda x: x * td.axis_index("i"), axis_name="i")(td.asarray([5, 5, 5])).tolist()
     [0, 5, 10]
     """
-    found: Any = 0
+    result: Any = 0
     for name in _names(axis_name):
         level = _level("axis_index", name)
         # of no trace: the level may be from outside of the body of a loop that is being traced
         number = wrap_batched(level, wrap(np.arange(level.batch_size)))
-        found = number if type(found) is int else found * level.batch_size + number
-    return found
+        result = number if type(result) is int else result * level.batch_size + number
+    return result
 
 
-def _each(what: str, tree: Any, axis_name: Names, work: Callable[[Any, Any, int], Any]) -> Any:
-    """Work along each axis on each leaf: ``work(x, name, size)``."""
+def _map_each_axis(what: str, tree: Any, axis_name: Names, work: Callable[[Any, Any, int], Any]) -> Any:
+    """Apply ``work(x, name, size)`` to each leaf, axis by axis."""
     levels = [(name, _level(what, name).batch_size) for name in _names(axis_name)]
 
     def along_all(leaf: Any) -> Any:
@@ -98,8 +98,8 @@ def _each(what: str, tree: Any, axis_name: Names, work: Callable[[Any, Any, int]
     return pytree.map_tree(along_all, tree)
 
 
-def _together(what: str, tree: Any, axis_name: Names, work: Callable[[Any, Any, int], Any]) -> Any:
-    """Work along all the axes as one on each leaf: ``work(x, name, size)``."""
+def _map_joint_axis(what: str, tree: Any, axis_name: Names, work: Callable[[Any, Any, int], Any]) -> Any:
+    """Apply ``work(x, name, size)`` to each leaf, with all axes as one."""
     for name in _names(axis_name):
         _level(what, name)
     return pytree.map_tree(lambda leaf: work(leaf, axis_name, axis_size(axis_name)), tree)
@@ -123,7 +123,7 @@ def psum(tree: Any, axis_name: Names) -> Any:
     [0.25, 0.75]
     """
     add = by_name("axis_sum")
-    return _each(
+    return _map_each_axis(
         "psum", tree, axis_name, lambda x, name, n: x * n if type(x) in SCALARS else add(asarray(x), name, n)
     )
 
@@ -142,10 +142,10 @@ def pmean(tree: Any, axis_name: Names) -> Any:
 def _gather(x: Any, name: Any, size: int) -> Any:
     """All examples of an axis along a new leading one; of several axes, those of the last vary fastest."""
     if isinstance(name, (tuple, list)):
-        found = asarray(x)
+        result = asarray(x)
         for one in reversed(name):
-            found = _gather(found, one, axis_size(one))
-        return by_name("reshape")(found, (size, *asarray(x).shape))
+            result = _gather(result, one, axis_size(one))
+        return by_name("reshape")(result, (size, *asarray(x).shape))
     return by_name("axis_gather")(asarray(x), axis_index(name), name, size)
 
 
@@ -156,7 +156,9 @@ def pmax(tree: Any, axis_name: Names) -> Any:
     >>> td.vmap(lambda x: td.pmax(x, "i"), axis_name="i")(td.asarray([1.0, 3.0])).tolist()
     [3.0, 3.0]
     """
-    return _each("pmax", tree, axis_name, lambda x, name, size: by_name("max")(_gather(x, name, size), 0))
+    return _map_each_axis(
+        "pmax", tree, axis_name, lambda x, name, size: by_name("max")(_gather(x, name, size), 0)
+    )
 
 
 def pmin(tree: Any, axis_name: Names) -> Any:
@@ -166,7 +168,9 @@ def pmin(tree: Any, axis_name: Names) -> Any:
     >>> td.vmap(lambda x: td.pmin(x, "i"), axis_name="i")(td.asarray([1.0, 3.0])).tolist()
     [1.0, 1.0]
     """
-    return _each("pmin", tree, axis_name, lambda x, name, size: by_name("min")(_gather(x, name, size), 0))
+    return _map_each_axis(
+        "pmin", tree, axis_name, lambda x, name, size: by_name("min")(_gather(x, name, size), 0)
+    )
 
 
 def all_gather(tree: Any, axis_name: Any, *, axis: int = 0, tiled: bool = False) -> Any:
@@ -190,13 +194,13 @@ def all_gather(tree: Any, axis_name: Any, *, axis: int = 0, tiled: bool = False)
     [[1.0, 3.0], [1.0, 3.0]]
     """
 
-    def gathered(x: Any, name: Any, size: int) -> Any:
-        found = _gather(x, name, size)
+    def gather_leaf(x: Any, name: Any, size: int) -> Any:
+        result = _gather(x, name, size)
         if tiled:
-            return by_name("concat")(list(by_name("unstack")(found, axis=0)), axis)
-        return by_name("moveaxis")(found, 0, axis)
+            return by_name("concat")(list(by_name("unstack")(result, axis=0)), axis)
+        return by_name("moveaxis")(result, 0, axis)
 
-    return _each("all_gather", tree, axis_name, gathered)
+    return _map_each_axis("all_gather", tree, axis_name, gather_leaf)
 
 
 def ppermute(tree: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
@@ -205,7 +209,7 @@ def ppermute(tree: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     Args:
         tree: a tensor or number, or a tree of them.
         axis_name: the name.
-        perm: pairs ``(source, destination)`` of numbers of examples. Who is no destination gets zeros.
+        perm: pairs ``(source, destination)`` of numbers of examples. Examples that are not a destination get zeros.
 
     Returns:
         A tree like ``tree``.
@@ -229,15 +233,15 @@ def ppermute(tree: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     sources = [next((source for source, to in pairs if to == place), -1) for place in range(size)]
     source = asarray(sources)[axis_index(axis_name)]
 
-    def moved(x: Any, name: Any, size: int) -> Any:
-        found = _gather(x, name, size)[by_name("maximum")(source, 0)]
-        return by_name("where")(source >= 0, found, by_name("zeros_like")(found))
+    def permute_leaf(x: Any, name: Any, size: int) -> Any:
+        value = _gather(x, name, size)[by_name("maximum")(source, 0)]
+        return by_name("where")(source >= 0, value, by_name("zeros_like")(value))
 
-    return _each("ppermute", tree, axis_name, moved)
+    return _map_each_axis("ppermute", tree, axis_name, permute_leaf)
 
 
 def pbroadcast(tree: Any, axis_name: Any, source: int) -> Any:
-    """What one example of a named axis has, for each of them.
+    """Broadcast the value of one example of a named axis to all examples.
 
     Args:
         tree: a tensor or number, or a tree of them.
@@ -260,10 +264,10 @@ def pbroadcast(tree: Any, axis_name: Any, source: int) -> Any:
         raise ArgumentError(
             f"pbroadcast: source is the number of an example, from 0 to {size - 1}, not {source}"
         )
-    return _each("pbroadcast", tree, axis_name, lambda x, name, size: _gather(x, name, size)[source])
+    return _map_each_axis("pbroadcast", tree, axis_name, lambda x, name, size: _gather(x, name, size)[source])
 
 
-def _parts(what: str, x: Any, axis: int, size: int, tiled: bool) -> Any:
+def _split_axis(what: str, x: Any, axis: int, size: int, tiled: bool) -> Any:
     """A tensor with the parts for the examples along a new leading axis; without ``tiled`` the axis cut is gone."""
     rank = len(x.shape)
     if not -rank <= axis < rank:
@@ -300,12 +304,12 @@ def psum_scatter(tree: Any, axis_name: Names, *, scatter_dimension: int = 0, til
     [11.0, 22.0]
     """
 
-    def scattered(x: Any, name: Any, size: int) -> Any:
-        return _parts("psum_scatter", psum(asarray(x), name), scatter_dimension, size, tiled)[
+    def scatter_leaf(x: Any, name: Any, size: int) -> Any:
+        return _split_axis("psum_scatter", psum(asarray(x), name), scatter_dimension, size, tiled)[
             axis_index(name)
         ]
 
-    return _together("psum_scatter", tree, axis_name, scattered)
+    return _map_joint_axis("psum_scatter", tree, axis_name, scatter_leaf)
 
 
 def all_to_all(tree: Any, axis_name: Names, split_axis: int, concat_axis: int, *, tiled: bool = False) -> Any:
@@ -331,11 +335,11 @@ def all_to_all(tree: Any, axis_name: Names, split_axis: int, concat_axis: int, *
     [[1.0, 3.0], [2.0, 4.0]]
     """
 
-    def exchanged(x: Any, name: Any, size: int) -> Any:
-        parts = _parts("all_to_all", asarray(x), split_axis, size, tiled)
+    def exchange_leaf(x: Any, name: Any, size: int) -> Any:
+        parts = _split_axis("all_to_all", asarray(x), split_axis, size, tiled)
         mine = by_name("moveaxis")(_gather(parts, name, size), 1, 0)[axis_index(name)]
         if tiled:
             return by_name("concat")(list(by_name("unstack")(mine, axis=0)), concat_axis)
         return by_name("moveaxis")(mine, 0, concat_axis)
 
-    return _together("all_to_all", tree, axis_name, exchanged)
+    return _map_joint_axis("all_to_all", tree, axis_name, exchange_leaf)

@@ -1,4 +1,4 @@
-"""What functions with a derivative written by hand have in common: their arguments, and what is fixed among them."""
+"""RuledFunction: the base class of functions with rules of their own, which binds their arguments."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .custom_rules import Leaves
 
 
 class RuledFunction:
-    """A function with a rule of its own: the part that ``custom_jvp`` and ``custom_vjp`` share.
+    """A function with a rule of its own: the base class of ``custom_jvp``, ``custom_vjp`` and ``custom_vmap``.
 
     Args:
         fun: the function.
-        nondiff_argnums: positions of arguments that are not differentiated by.
+        nondiff_argnums: positions of arguments that are not differentiated.
         nondiff_argnames: names of such arguments.
     """
 
@@ -49,7 +49,7 @@ class RuledFunction:
         for name in self.nondiff_argnames:
             if name not in known:
                 raise ArgumentError(
-                    f"{type(self).__name__}: nondiff_argnames: {name!r} is no parameter of "
+                    f"{type(self).__name__}: nondiff_argnames: {name!r} is not a parameter of "
                     f"{self._name}{self._signature}"
                 )
 
@@ -57,19 +57,19 @@ class RuledFunction:
     def _name(self) -> str:
         return getattr(self.fun, "__qualname__", repr(self.fun))
 
-    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
-        """The arguments of a call."""
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BoundCall:
+        """Bind the arguments of a call."""
         args = _in_order(self._name, self._signature, args, kwargs)
         count = len(args)
         fixed = {place % count for place in self.nondiff_argnums if -count <= place < count}
         if self.nondiff_argnames:
             names = list(self._signature.parameters)
             fixed.update(names.index(name) for name in self.nondiff_argnames)
-        return Bound(args, fixed)
+        return BoundCall(args, fixed)
 
 
-class Bound:
-    """One call: its arguments in order, those that are differentiated by, and the trees of what comes and goes."""
+class BoundCall:
+    """The bound arguments of one call, the leaves of the differentiated ones, and the treedef of the result."""
 
     def __init__(self, args: tuple[Any, ...], fixed: set[int]):
         self.args = args
@@ -78,24 +78,24 @@ class Bound:
         self.leaves, self.treedef = pytree.flatten([args[place] for place in self.dynamic])
         self.outdef: Any = None
 
-    def filled(self, leaves: Leaves) -> list[Any]:
-        """All arguments, with these leaves for those that are differentiated by."""
+    def with_leaves(self, leaves: Leaves) -> list[Any]:
+        """All arguments, with the leaves of the differentiated ones replaced."""
         given = list(self.args)
         for place, value in zip(self.dynamic, self.treedef.unflatten(leaves)):
             given[place] = value
         return given
 
-    def results(self, out: Any) -> Leaves:
-        """The leaves of the result; its structure is kept."""
+    def flatten_result(self, out: Any) -> Leaves:
+        """Flatten the result and remember its structure."""
         leaves, self.outdef = pytree.flatten(out)
         return leaves
 
 
-def pair(name: str, what: str, found: Any) -> Any:
-    """What a rule gives, if it is a pair."""
-    if not isinstance(found, (tuple, list)) or len(found) != 2:
-        raise RuleError(f"{name}: {what}, not {describe(found)}")
-    return found
+def check_pair(name: str, what: str, result: Any) -> Any:
+    """Check that a rule returned a pair."""
+    if not isinstance(result, (tuple, list)) or len(result) != 2:
+        raise RuleError(f"{name}: {what}, not {describe(result)}")
+    return result
 
 
 def _signature(fun: Callable[..., Any]) -> Any:
@@ -106,7 +106,7 @@ def _signature(fun: Callable[..., Any]) -> Any:
 
 
 def _in_order(name: str, signature: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """Keyword arguments and defaults at their positions; defaults of keyword-only ones are the function's own."""
+    """Bind keyword arguments and defaults to their positions."""
     if signature is None:
         return args
     try:

@@ -1,4 +1,4 @@
-"""``custom_gradient``: a function that gives its value and its own reverse rule."""
+"""``custom_gradient``: a function that returns its value and its own reverse rule."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from collections.abc import Callable
 from typing import Any
 
 from .arguments import check_callable
-from .custom_function import pair
+from .custom_function import check_pair
 from .custom_vjp import custom_vjp
 
 
 def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that is differentiated by the rule that it gives along with its value.
+    """Differentiate a function by the rule that it returns along with its value.
 
     Args:
-        fun: gives ``(value, vjp)``; ``vjp(cotangent)`` gives the gradients of the arguments, a tuple of them where
-            there are several. It may reach what ``fun`` has computed.
+        fun: returns ``(value, vjp)``; ``vjp(cotangent)`` returns the gradient of the argument, or a tuple of gradients
+            if there are several. It may use what ``fun`` has computed.
 
     Returns:
-        A function that gives the value alone.
+        A function that returns the value alone.
 
     Raises:
-        ArgumentError: ``fun`` is no function.
-        RuleError: it gives no such pair, or ``vjp`` gives other gradients than wanted (when called).
+        ArgumentError: ``fun`` is not a function.
+        RuleError: it does not return such a pair, or ``vjp`` returns wrong gradients (when called).
 
     >>> import tandem as td
     >>> @td.custom_gradient
@@ -37,14 +37,14 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     name = getattr(fun, "__qualname__", repr(fun))
 
     def both(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return pair(name, "a custom_gradient gives a pair (value, vjp)", fun(*args, **kwargs))
+        return check_pair(name, "a custom_gradient must return a pair (value, vjp)", fun(*args, **kwargs))
 
     def value_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return both(args, kwargs)[0]
 
     def backward(vjp: Callable[[Any], Any], cotangent: Any) -> Any:
-        found = vjp(cotangent)
-        return found if isinstance(found, tuple) else (found,), None
+        result = vjp(cotangent)
+        return result if isinstance(result, tuple) else (result,), None
 
     value_of.__qualname__ = name
     ruled = custom_vjp(value_of)

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import pytree
-from ..eager.construct import asarray
-from ..eager.context import expands
-from ..eager.tensor import Tensor
+from ..eager.autograd.context import is_broadcastable
+from ..eager.tensor.construct import asarray
+from ..eager.tensor.tensor import Tensor
 from ..errors import ArgumentError, AutogradError, RuleError
 from ..registry.values import SCALARS, describe
 from .arguments import check_callable, leaves_with_nones
-from .custom_function import Bound, RuledFunction, pair
+from .custom_function import BoundCall, RuledFunction, check_pair
 from .custom_rules import ForwardRule, Leaves, call
 from .zeros import SymbolicZero, zero_for
 
@@ -23,12 +23,12 @@ class custom_jvp(RuledFunction):
 
     Args:
         fun: the function, of trees of tensors.
-        nondiff_argnums: positions of arguments that are not differentiated by: functions, flags. The rule gets them
-            first, in their order, each by itself.
+        nondiff_argnums: positions of arguments that are not differentiated: functions, flags. The rule receives
+            them first, in order, as separate arguments.
         nondiff_argnames: names of such arguments.
 
-    The rule must be linear in the tangents: reverse mode transposes it. It nests with ``vmap`` and ``jit``. What is
-    differentiated by must be an argument, not reached by a closure.
+    The rule must be linear in the tangents: reverse mode transposes it. It nests with ``vmap`` and ``jit``.
+    Differentiated tensors must be arguments, not captured by a closure.
 
     >>> import tandem as td
     >>> @td.custom_jvp
@@ -46,32 +46,32 @@ class custom_jvp(RuledFunction):
     symbolic_zeros = False
 
     def defjvp(self, rule: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
-        """Say what the forward rule is; usable as a decorator.
+        """Set the forward rule; usable as a decorator.
 
         Args:
-            rule: ``rule(primals, tangents)``, two tuples with an item for each argument, gives ``(result, tangent)``.
-                Arguments of ``nondiff_argnums`` come first, each by itself. None in the tangent: zero.
-            symbolic_zeros: whether a tangent that is zero since its argument does not vary is a
-                :class:`tandem.SymbolicZero`; without, it is zeros.
+            rule: ``rule(primals, tangents)``, two tuples with an item for each argument, returns ``(result,
+                tangent)``. Arguments of ``nondiff_argnums`` come first, separately. None in the tangent: zero.
+            symbolic_zeros: whether the tangent of an argument that is not differentiated is a
+                :class:`tandem.SymbolicZero`; if False, it is zeros.
 
         Returns:
             The rule.
 
         Raises:
-            ArgumentError: it is no function.
+            ArgumentError: it is not a function.
         """
         check_callable("defjvp", rule)
         self.rule, self.symbolic_zeros = rule, symbolic_zeros
         return rule
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
-        """Say what each argument contributes to the tangent.
+        """Set the contribution of each argument to the tangent.
 
         Args:
-            jvps: for each argument ``jvp(tangent, result, *arguments)``, or None where it contributes nothing.
+            jvps: for each argument ``jvp(tangent, result, *arguments)``, or None for no contribution.
 
         Raises:
-            ArgumentError: the function has arguments that are no tensors.
+            ArgumentError: the function has ``nondiff_argnums``.
         """
         if self.nondiff_argnums or self.nondiff_argnames:
             raise ArgumentError("defjvps: with nondiff_argnums write the whole rule, with defjvp")
@@ -96,27 +96,27 @@ class custom_jvp(RuledFunction):
         bound, symbolic = self._bind(args, kwargs), self.symbolic_zeros
 
         def run(leaves: Leaves) -> Leaves:
-            return bound.results(self.fun(*bound.filled(leaves)))
+            return bound.flatten_result(self.fun(*bound.with_leaves(leaves)))
 
         def push(leaves: Leaves, tangents: Leaves) -> tuple[Leaves, Leaves]:
             given = [zero_for(x, symbolic) if t is None else t for x, t in zip(leaves, tangents)]
             trees = tuple(bound.treedef.unflatten(leaves)), tuple(bound.treedef.unflatten(given))
-            out, found = pair(
-                self._name, "the rule gives a pair (result, tangent)", rule(*bound.fixed, *trees)
+            out, value = check_pair(
+                self._name, "the rule must return a pair (result, tangent)", rule(*bound.fixed, *trees)
             )
-            results = bound.results(out)
-            return results, self._tangents(bound, results, found)
+            results = bound.flatten_result(out)
+            return results, self._tangents(bound, results, value)
 
         out = call(ForwardRule(self._name, self, run, push), bound.leaves)
         return bound.outdef.unflatten(out)
 
-    def _tangents(self, bound: Bound, results: Leaves, found: Any) -> Leaves:
-        """The tangents that the rule has given; None: zero."""
-        leaves = leaves_with_nones(found, bound.outdef)
+    def _tangents(self, bound: BoundCall, results: Leaves, tangent: Any) -> Leaves:
+        """Check the tangents that the rule returned; None: zero."""
+        leaves = leaves_with_nones(tangent, bound.outdef)
         if leaves is None:
             raise RuleError(
-                f"{self._name}: the rule gives a tangent of another structure than the result"
-                f"{pytree.difference(bound.outdef, pytree.flatten(found)[1])}"
+                f"{self._name}: the rule returned a tangent of another structure than the result"
+                f"{pytree.difference(bound.outdef, pytree.flatten(tangent)[1])}"
             )
         return [self._tangent(t, x) for t, x in zip(leaves, results)]
 
@@ -127,8 +127,8 @@ class custom_jvp(RuledFunction):
             is_weak = type(tangent) in SCALARS and isinstance(value, Tensor)
             tangent = asarray(tangent, dtype=value.dtype if is_weak else None)
         shape = value.shape if isinstance(value, Tensor) else ()
-        if tangent.shape != shape and not expands(tangent.shape, shape):
+        if tangent.shape != shape and not is_broadcastable(tangent.shape, shape):
             raise RuleError(
-                f"{self._name}: the rule gives a tangent of shape {tangent.shape} for {describe(value)}"
+                f"{self._name}: the rule returned a tangent of shape {tangent.shape} for {describe(value)}"
             )
         return tangent

@@ -1,8 +1,8 @@
-"""Functions with a derivative of their own, on flat lists of leaves: what ``custom_vjp`` and ``custom_jvp`` run on.
+"""Run functions with derivative rules of their own, on flat lists of leaves; used by ``custom_vjp`` and ``custom_jvp``.
 
-The innermost level among the arguments is served first. One of ``grad`` or ``jvp`` uses the rule, on what its values
-wrap: to the levels below, the rule is code like any other. One of ``vmap`` makes a rule for whole batches where a level
-below it differentiates.
+The innermost level among the arguments is handled first. A level of ``grad`` or ``jvp`` applies the rule to the
+payloads of its values: to the levels below, the rule is ordinary code. A level of ``vmap`` creates a rule for whole
+batches if a level below it differentiates.
 """
 
 from __future__ import annotations
@@ -14,19 +14,28 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from .. import lazy
-from ..eager.captured import entered, entrances
-from ..eager.context import Context, ContextNode, Input
-from ..eager.forward import ForwardMeta, Source, at_outer, edge_to, fit_tangent, tangent_at, transposed
-from ..eager.function_batched import again, fit_batch, unwrap_all, wrap_all
-from ..eager.level_stack import stack
-from ..eager.levels import Level, LevelTensor, check_open, open_level, unwrap, wrap_level
-from ..eager.meta import AutogradMeta
-from ..eager.node import Named, zeros_of
-from ..eager.record import attach, eager_meta, edge_of
-from ..eager.tensor import Tensor
+from ..eager.autograd.autograd_meta import AutogradMeta
+from ..eager.autograd.context import Context, ContextNode, Input
+from ..eager.autograd.forward_mode import (
+    ForwardMeta,
+    Source,
+    edge_to,
+    fit_tangent,
+    run_at_outer,
+    tangent_at,
+    transpose_node,
+)
+from ..eager.autograd.function_batched import fit_batch, reopen_batch_level, unwrap_all, wrap_all
+from ..eager.autograd.kernel import attach, eager_meta, edge_of
+from ..eager.autograd.lifted_captures import capture_lifters, lift_captures
+from ..eager.autograd.node import CallName, zeros_of
+from ..eager.layers.level_stack import stack
+from ..eager.layers.levels import Level, LevelTensor, check_open, open_level, unwrap, wrap_level
+from ..eager.tensor.tensor import Tensor
 from ..errors import UnsupportedError
-from ..registry.keys import AUTOGRAD
-from ..registry.state import state
+from ..registry.dispatch.keys import AUTOGRAD
+from ..registry.dispatch.state import state
+from ..registry.dispatch.unwinding import register_thread_local, restore_state_on_error
 from ..registry.values import describe
 from .reverse import Tape
 
@@ -40,9 +49,8 @@ class ReverseRule(NamedTuple):
         name: for messages.
         owner: the object that the user has made.
         run: the function.
-        forward: from the arguments and which of them are differentiated by the results, and the residuals.
-        backward: from the residuals and a cotangent for each result, or None for zero, the gradient by each argument,
-            or None.
+        forward: ``forward(arguments, is_differentiated) -> (results, residuals)``.
+        backward: ``backward(residuals, cotangents) -> gradients``; None in either: zero.
     """
 
     name: str
@@ -59,7 +67,7 @@ class ForwardRule(NamedTuple):
         name: for messages.
         owner: the object that the user has made.
         run: the function.
-        push: from the arguments and a tangent for each, or None for zero, the results and their tangents.
+        push: ``push(arguments, tangents) -> (results, tangents)``; None in either: zero.
     """
 
     name: str
@@ -71,24 +79,25 @@ class ForwardRule(NamedTuple):
 Rule = ReverseRule | ForwardRule
 
 
+@restore_state_on_error
 def call(rule: Rule, leaves: Leaves) -> Leaves:
-    """Call a function that has a derivative of its own.
+    """Call a function that has a derivative rule of its own.
 
     Raises:
         LeakedTracerError: an argument belongs to a level that has ended.
-        UnsupportedError: the function reaches a value that is being differentiated by a closure.
+        UnsupportedError: the function captures a value that is being differentiated.
     """
-    if entrances.stack:
-        leaves = list(entered(tuple(leaves)))
-    level = innermost(leaves)
+    if capture_lifters.stack:
+        leaves = list(lift_captures(tuple(leaves)))
+    level = innermost_level(leaves)
     if stack.in_body and (level is None or level.depth <= stack.floor):
         calls = lazy.control_machinery("custom_calls")
         results: Leaves = calls.call(
             rule.name,
             rule.run,
-            lambda given, inside: call(_within(rule, inside), given),
+            lambda given, inside: call(_with_backward_context(rule, inside), given),
             leaves,
-            partial(_rule_alone, rule),
+            partial(_trace_rule, rule),
         )
         return results
     if level is not None and level.run is not None:
@@ -96,30 +105,30 @@ def call(rule: Rule, leaves: Leaves) -> Leaves:
     if state.exclude & AUTOGRAD:
         return rule.run(leaves)
     try:
-        return _differentiated(rule, level, leaves)
+        return _differentiate(rule, level, leaves)
     except _InnerBatch as found:
         return _call_batched(rule, found.level, leaves)
 
 
-def _differentiated(rule: Rule, level: Level | None, leaves: Leaves) -> Leaves:
-    """Call a function at the innermost level among its arguments, which is none of ``vmap``."""
+def _differentiate(rule: Rule, level: Level | None, leaves: Leaves) -> Leaves:
+    """Call a function at the innermost level among its arguments, which is not a level of ``vmap``."""
     if level is None:
         metas = [eager_meta(leaf) for leaf in leaves]
-        is_plain = rule.owner in _busy.owners or not any(metas)
+        is_plain = rule.owner in _running.owners or not any(metas)
         return rule.run(leaves) if is_plain else _record_eagerly(rule, leaves, metas)
     raw = [unwrap(level, leaf) for leaf in leaves]
-    if (rule.owner, level) in _busy.transposing:
+    if (rule.owner, level) in _running.transposing:
         return rule.run(leaves)
     if level.forward is not None:
         tangents = [tangent_at(level, leaf) for leaf in leaves]
-        found = any(t is not None for t in tangents)
-        return _push(rule, level, raw, tangents) if found else call(rule, raw)
+        result = any(t is not None for t in tangents)
+        return _push(rule, level, raw, tangents) if result else call(rule, raw)
     metas = [_meta_at(level, leaf) for leaf in leaves]
     return _record(rule, level, leaves, raw, metas) if any(metas) else call(rule, raw)
 
 
-def _within(rule: Rule, inside: Callable[[], Any]) -> Rule:
-    """A rule whose backward part, which runs later, runs in a context."""
+def _with_backward_context(rule: Rule, inside: Callable[[], Any]) -> Rule:
+    """Wrap a rule so that its backward part, which runs later, runs in a context."""
     if isinstance(rule, ForwardRule):
         return rule
     backward = rule.backward
@@ -131,15 +140,15 @@ def _within(rule: Rule, inside: Callable[[], Any]) -> Rule:
     return rule._replace(backward=later)
 
 
-def _rule_alone(rule: Rule, leaves: Leaves) -> Any:
-    """What the rule computes where everything varies."""
+def _trace_rule(rule: Rule, leaves: Leaves) -> Any:
+    """Run the rule with all arguments differentiated."""
     if isinstance(rule, ForwardRule):
         return rule.push(leaves, [zeros_of(x.spec) if isinstance(x, Tensor) else None for x in leaves])
     results, residuals = rule.forward(leaves, [isinstance(x, Tensor) for x in leaves])
     return rule.backward(residuals, [zeros_of(x.spec) if isinstance(x, Tensor) else None for x in results])
 
 
-def innermost(leaves: Leaves) -> Level | None:
+def innermost_level(leaves: Leaves) -> Level | None:
     """The innermost level among values."""
     values = [leaf for leaf in leaves if isinstance(leaf, LevelTensor)]
     for value in values:
@@ -153,7 +162,7 @@ def _meta_at(level: Level, leaf: Any) -> AutogradMeta | None:
 
 
 class _InnerBatch(Exception):
-    """A rule reaches values of a ``vmap`` that was opened after the level at which it is called."""
+    """A rule captures values of a ``vmap`` that was opened after the level at which it is called."""
 
     def __init__(self, level: Level):
         self.level = level
@@ -168,60 +177,60 @@ def _check_results(rule: Rule, level: Level | None, results: Leaves) -> None:
             raise _InnerBatch(leaf._level)
         if leaf._level is level:
             raise UnsupportedError(
-                f"{rule.name} has a derivative of its own, and gives {describe(leaf)}, which depends on a value of "
-                f"{level.name} that is no argument of it; pass that value as an argument"
+                f"{rule.name} has a derivative rule of its own, and its result {describe(leaf)} depends on a value of "
+                f"{level.name} that is not an argument; pass that value as an argument"
             )
 
 
 # -- reverse mode ------------------------------------------------------------------------------------------------------
 def _record(rule: Rule, level: Level | None, leaves: Leaves, raw: Leaves, metas: list[Any]) -> Leaves:
-    """Run the rule's forward part, and record its backward part as one step."""
+    """Run the rule's forward part, and record its backward part as one node."""
     edges = [edge_of(leaf, meta) for leaf, meta in zip(leaves, metas) if meta is not None]
     wanted = [meta is not None for meta in metas]
     if level is None:
         results, node = _node(rule, level, raw, edges, wanted)
-        fresh = [_detached(leaf) for leaf in results]
+        fresh = [_detach(leaf) for leaf in results]
         attach(node, tuple(fresh))
         return fresh
-    results, node = at_outer(level, lambda: _node(rule, level, raw, edges, wanted))
-    return [_at_level(level, leaf, node, number) for number, leaf in enumerate(results)]
+    results, node = run_at_outer(level, lambda: _node(rule, level, raw, edges, wanted))
+    return [_wrap_result(level, leaf, node, number) for number, leaf in enumerate(results)]
 
 
-class _Busy(threading.local):
-    """Whose rules run for tensors that require gradients: called from there, they are functions like any other."""
+class _RunningRules(threading.local):
+    """The owners of running rules: called from their own rule, they are ordinary functions."""
 
     def __init__(self) -> None:
         self.owners: list[Any] = []
         self.transposing: list[tuple[Any, Level]] = []
 
 
-_busy = _Busy()
+_running = register_thread_local(_RunningRules())
 
 
 @contextmanager
-def _transposing(rule: Rule, level: Level) -> Iterator[None]:
-    """While a forward rule is transposed: where it applies its own function to tangents, that one is linear."""
-    _busy.transposing.append((rule.owner, level))
+def _mark_transposing(rule: Rule, level: Level) -> Iterator[None]:
+    """Context manager: while a forward rule is transposed, calls of its own function on tangents are linear."""
+    before, _running.transposing = _running.transposing, [*_running.transposing, (rule.owner, level)]
     try:
         yield
     finally:
-        _busy.transposing.pop()
+        _running.transposing = before
 
 
 def _record_eagerly(rule: Rule, leaves: Leaves, metas: list[Any]) -> Leaves:
-    """Record a call with tensors that require gradients; what the rule computes on the way is recorded too."""
-    _busy.owners.append(rule.owner)
+    """Record a call with tensors that require gradients; operators that the rule calls are recorded too."""
+    before, _running.owners = _running.owners, [*_running.owners, rule.owner]
     try:
         return _record(rule, None, leaves, leaves, metas)
     finally:
-        _busy.owners.pop()
+        _running.owners = before
 
 
-def _detached(leaf: Any) -> Any:
+def _detach(leaf: Any) -> Any:
     return leaf.detach() if isinstance(leaf, Tensor) else leaf
 
 
-def _at_level(level: Level, leaf: Any, node: ContextNode, number: int) -> Any:
+def _wrap_result(level: Level, leaf: Any, node: ContextNode, number: int) -> Any:
     if not isinstance(leaf, Tensor) or not leaf.dtype.is_inexact:
         return leaf
     return wrap_level(level, leaf[...], AutogradMeta(node, number))
@@ -230,13 +239,13 @@ def _at_level(level: Level, leaf: Any, node: ContextNode, number: int) -> Any:
 def _node(
     rule: Rule, level: Level | None, raw: Leaves, edges: list[Any], wanted: list[bool]
 ) -> tuple[Leaves, ContextNode]:
-    """The results, and the node of the call."""
+    """Run the forward part; return the results and the node of the call."""
     results, pull = _forward(rule, raw, wanted)
     _check_results(rule, level, results)
     inputs = [Input(f"argument {place}", isinstance(leaf, Tensor)) for place, leaf in enumerate(raw)]
     places = [place for place, is_wanted in enumerate(wanted) if is_wanted]
     node = ContextNode(
-        Named(rule.name), edges, lambda ctx, *cotangents: tuple(pull(list(cotangents))), inputs, places
+        CallName(rule.name), edges, lambda ctx, *cotangents: tuple(pull(list(cotangents))), inputs, places
     )
     context = Context(tuple(wanted))
     context.set_materialize_grads(False)
@@ -253,11 +262,11 @@ def _forward(rule: Rule, raw: Leaves, wanted: list[bool]) -> tuple[Leaves, Calla
             wrap_level(level, zeros_of(leaf.spec), AutogradMeta()) if is_wanted else None
             for leaf, is_wanted in zip(raw, wanted)
         ]
-        with _transposing(rule, level):
-            results, found = rule.push(raw, tangents)
+        with _mark_transposing(rule, level):
+            results, value = rule.push(raw, tangents)
     results = [unwrap(level, leaf) for leaf in results]
     inputs = [t for t, is_wanted in zip(tangents, wanted) if is_wanted]
-    tape = Tape(level, inputs, found)
+    tape = Tape(level, inputs, value)
 
     def pull(cotangents: Leaves) -> Leaves:
         gradients = iter(tape.pull(cotangents))
@@ -269,43 +278,43 @@ def _forward(rule: Rule, raw: Leaves, wanted: list[bool]) -> tuple[Leaves, Calla
 # -- forward mode ------------------------------------------------------------------------------------------------------
 def _push(rule: Rule, level: Level, raw: Leaves, tangents: Leaves) -> Leaves:
     """Results and their tangents at a level of ``jvp``."""
-    source = Source(Named(rule.name))
-    results, found = at_outer(level, lambda: _pushed(rule, level, raw, tangents))
+    source = Source(CallName(rule.name))
+    results, value = run_at_outer(level, lambda: _push_forward(rule, level, raw, tangents))
     return [
         wrap_level(level, x[...], ForwardMeta(fit_tangent(t, x), source))
         if t is not None and isinstance(x, Tensor) and x.dtype.is_inexact
         else x
-        for x, t in zip(results, found)
+        for x, t in zip(results, value)
     ]
 
 
-def _pushed(rule: Rule, level: Level, raw: Leaves, tangents: Leaves) -> tuple[Leaves, Leaves]:
+def _push_forward(rule: Rule, level: Level, raw: Leaves, tangents: Leaves) -> tuple[Leaves, Leaves]:
     wanted = [tangent is not None for tangent in tangents]
     if isinstance(rule, ForwardRule):
-        results, found = rule.push(raw, tangents)
+        results, value = rule.push(raw, tangents)
         _check_results(rule, level, results)
-        return results, found
+        return results, value
     edges = [edge_to(leaf) for leaf, is_wanted in zip(raw, wanted) if is_wanted]
     results, node = _node(rule, level, raw, edges, wanted)
-    pushed = transposed(node, [t for t in tangents if t is not None], tuple(results))
+    pushed = transpose_node(node, [t for t in tangents if t is not None], tuple(results))
     return results, list(pushed) if pushed is not None else [None] * len(results)
 
 
 # -- batches -----------------------------------------------------------------------------------------------------------
 def _call_batched(rule: Rule, level: Level, leaves: Leaves) -> Leaves:
-    """On examples of a batch: as it stands, unless something around the batch differentiates."""
+    """Call a function under ``vmap``; if gradients are taken outside the batch, by a rule for the whole batch."""
     raw, batched = unwrap_all(level, tuple(leaves))
     if state.exclude & AUTOGRAD or not any(isinstance(v, Tensor) and v.requires_grad for v in raw):
         return rule.run(leaves)
-    batch = _Batch(rule, level, batched)
+    batch = _BatchedRule(rule, level, batched)
     kind: Any = ReverseRule if isinstance(rule, ReverseRule) else ForwardRule
     parts = (batch.forward, batch.backward) if isinstance(rule, ReverseRule) else (batch.push,)
     out = call(kind(rule.name, rule.owner, batch.run, *parts), list(raw))
     return wrap_all(level, out, batch.results)
 
 
-class _Batch:
-    """The parts of the rule that does on a whole batch what another does on an example."""
+class _BatchedRule:
+    """The parts of a rule for a whole batch, made from a rule for one example."""
 
     def __init__(self, rule: Any, level: Level, batched: list[bool]):
         self.rule, self.level, self.batched = rule, level, batched
@@ -313,19 +322,19 @@ class _Batch:
         self.residuals: list[bool] = []
 
     def run(self, raw: Leaves) -> Leaves:
-        with again(self.level) as level:
-            found, self.results = unwrap_all(level, tuple(self.rule.run(wrap_all(level, raw, self.batched))))
-        return list(found)
+        with reopen_batch_level(self.level) as level:
+            value, self.results = unwrap_all(level, tuple(self.rule.run(wrap_all(level, raw, self.batched))))
+        return list(value)
 
     def forward(self, raw: Leaves, wanted: list[bool]) -> tuple[Leaves, Leaves]:
-        with again(self.level) as level:
+        with reopen_batch_level(self.level) as level:
             out, residuals = self.rule.forward(wrap_all(level, raw, self.batched), wanted)
-            found, self.results = unwrap_all(level, tuple(out))
+            value, self.results = unwrap_all(level, tuple(out))
             kept, self.residuals = unwrap_all(level, tuple(residuals))
-        return list(found), list(kept)
+        return list(value), list(kept)
 
     def backward(self, residuals: Leaves, cotangents: Leaves) -> Leaves:
-        with again(self.level) as level:
+        with reopen_batch_level(self.level) as level:
             given = wrap_all(level, cotangents, self.results)
             out = self.rule.backward(wrap_all(level, residuals, self.residuals), given)
             raw, batched = unwrap_all(level, tuple(out))
@@ -333,11 +342,11 @@ class _Batch:
         return [fit_batch(self.level, g, is_batched, wanted) for g, is_batched, wanted in rows]
 
     def push(self, raw: Leaves, tangents: Leaves) -> tuple[Leaves, Leaves]:
-        with again(self.level) as level:
+        with reopen_batch_level(self.level) as level:
             given = wrap_all(level, tangents, self.batched)
-            out, found = self.rule.push(wrap_all(level, raw, self.batched), given)
+            out, value = self.rule.push(wrap_all(level, raw, self.batched), given)
             values, one = unwrap_all(level, tuple(out))
-            pushed, two = unwrap_all(level, tuple(found))
+            pushed, two = unwrap_all(level, tuple(value))
         self.results = [a or b for a, b in zip(one, two)]
         size = self.level
         fitted = [fit_batch(size, x, has, w) for x, has, w in zip(values, one, self.results)]

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import pytree
-from ..eager.construct import asarray
-from ..eager.tensor import Tensor
+from ..eager.tensor.construct import asarray
+from ..eager.tensor.tensor import Tensor
 from ..errors import AutogradError, RuleError
 from ..registry.values import describe
 from .arguments import check_callable, leaves_with_nones
-from .custom_function import Bound, RuledFunction, pair
+from .custom_function import BoundCall, RuledFunction, check_pair
 from .custom_rules import Leaves, ReverseRule, call
 from .zeros import CustomVJPPrimal, SymbolicZero, zero_for
 
@@ -21,12 +21,12 @@ class custom_vjp(RuledFunction):
 
     Args:
         fun: the function, of trees of tensors.
-        nondiff_argnums: positions of arguments that are not differentiated by: functions, flags. ``bwd`` gets them
-            first, in their order, each by itself.
+        nondiff_argnums: positions of arguments that are not differentiated: functions, flags. ``bwd`` receives
+            them first, in order, as separate arguments.
         nondiff_argnames: names of such arguments.
 
     The rule serves ``grad``, ``vjp``, ``backward()``; by transposition ``jvp`` too. It nests with ``vmap`` and ``jit``.
-    What is differentiated by must be an argument, not reached by a closure.
+    Differentiated tensors must be arguments, not captured by a closure.
 
     >>> import tandem as td
     >>> @td.custom_vjp
@@ -52,19 +52,19 @@ class custom_vjp(RuledFunction):
         symbolic_zeros: bool = False,
         optimize_remat: bool = False,
     ) -> None:
-        """Say what the reverse rule is.
+        """Set the reverse rule.
 
         Args:
-            fwd: takes what the function takes, and gives ``(result, residuals)``; residuals are a tree of anything.
-            bwd: ``bwd(residuals, cotangent)`` gives a tuple with a gradient for each argument, each a tree like the
-                argument; None: zero. Arguments of ``nondiff_argnums`` come first, and get no gradient.
-            symbolic_zeros: whether ``fwd`` gets for each tensor and number a :class:`tandem.CustomVJPPrimal`, which
-                says whether it is differentiated by, and ``bwd`` a :class:`tandem.SymbolicZero` for a result that
-                nothing depends on; without, it gets zeros.
-            optimize_remat: accepted for the sake of programs written for JAX; there is nothing that it could improve.
+            fwd: takes the arguments of the function and returns ``(result, residuals)``; residuals are any tree.
+            bwd: ``bwd(residuals, cotangent)`` returns a tuple with a gradient for each argument, each a tree like the
+                argument; None: zero. Arguments of ``nondiff_argnums`` come first, and have no gradient.
+            symbolic_zeros: whether ``fwd`` receives for each tensor and number a :class:`tandem.CustomVJPPrimal`, which
+                tells whether it is differentiated, and ``bwd`` a :class:`tandem.SymbolicZero` for a result without a
+                cotangent; if False, it receives zeros.
+            optimize_remat: accepted for compatibility with JAX, without effect.
 
         Raises:
-            ArgumentError: one is no function.
+            ArgumentError: one of them is not a function.
         """
         check_callable("defvjp", fwd)
         check_callable("defvjp", bwd)
@@ -81,39 +81,41 @@ class custom_vjp(RuledFunction):
         outs: Leaves = []
 
         def run(leaves: Leaves) -> Leaves:
-            return bound.results(self.fun(*bound.filled(leaves)))
+            return bound.flatten_result(self.fun(*bound.with_leaves(leaves)))
 
         def forward(leaves: Leaves, wanted: list[bool]) -> tuple[Leaves, Leaves]:
             given = list(map(CustomVJPPrimal, leaves, wanted)) if symbolic else leaves
-            out, kept = pair(self._name, "fwd gives a pair (result, residuals)", fwd(*bound.filled(given)))
+            out, kept = check_pair(
+                self._name, "fwd must return a pair (result, residuals)", fwd(*bound.with_leaves(given))
+            )
             residuals, residual_def[0] = pytree.flatten(kept)
-            outs[:] = [zero_for(leaf, True) for leaf in bound.results(out)]
-            return bound.results(out), residuals
+            outs[:] = [zero_for(leaf, True) for leaf in bound.flatten_result(out)]
+            return bound.flatten_result(out), residuals
 
         def backward(residuals: Leaves, cotangents: Leaves) -> Leaves:
             zeros = outs if symbolic else [_zeros(zero) for zero in outs]
-            filled = [zero if g is None else g for g, zero in zip(cotangents, zeros)]
-            given = residual_def[0].unflatten(residuals), bound.outdef.unflatten(filled)
+            dense = [zero if g is None else g for g, zero in zip(cotangents, zeros)]
+            given = residual_def[0].unflatten(residuals), bound.outdef.unflatten(dense)
             return self._gradients(bound, bwd(*bound.fixed, *given))
 
         out = call(ReverseRule(self._name, self, run, forward, backward), bound.leaves)
         return bound.outdef.unflatten(out)
 
-    def _gradients(self, bound: Bound, found: Any) -> Leaves:
-        """What ``bwd`` has given, a gradient for each leaf of the arguments."""
+    def _gradients(self, bound: BoundCall, result: Any) -> Leaves:
+        """Check the result of ``bwd`` and flatten it to a gradient for each leaf of the arguments."""
         children = bound.treedef.children
-        if not isinstance(found, (tuple, list)) or len(found) != len(children):
+        if not isinstance(result, (tuple, list)) or len(result) != len(children):
             raise RuleError(
-                f"{self._name}: bwd gives a tuple of {len(children)} gradients, one for each argument, not "
-                f"{describe(found)}"
+                f"{self._name}: bwd must return a tuple of {len(children)} gradients, one for each argument, not "
+                f"{describe(result)}"
             )
         gradients: Leaves = []
-        for place, (gradient, child) in enumerate(zip(found, children)):
+        for place, (gradient, child) in enumerate(zip(result, children)):
             leaves = leaves_with_nones(gradient, child)
             if leaves is None:
                 there = pytree.flatten(gradient)[1]
                 raise RuleError(
-                    f"{self._name}: bwd gives for argument {place} another structure than the argument's"
+                    f"{self._name}: bwd returned for argument {place} another structure than the argument's"
                     f"{pytree.difference(child, there)}"
                 )
             gradients += leaves
@@ -127,7 +129,7 @@ def _zeros(zero: Any) -> Any:
 
 
 def _gradient(g: Any) -> Any:
-    """What ``bwd`` gives for one tensor, as a tensor or None for zero."""
+    """Convert a gradient from ``bwd`` to a tensor, or None for zero."""
     if g is None or isinstance(g, SymbolicZero):
         return None
     g = asarray(g)

@@ -1,8 +1,8 @@
-"""``custom_vmap`` and ``sequential_vmap``: functions that say themselves how they run on a batch.
+"""``custom_vmap`` and ``sequential_vmap``: functions with their own batching rule.
 
-Calls are served by the innermost level among the arguments. One of ``vmap`` has the rule run. One that differentiates
-has the derivative run, which is a function with a rule too: the derivative of the rule. So the rule is found below any
-number of derivatives.
+A call is handled by the innermost level among the arguments. A level of ``vmap`` runs the rule. A level that
+differentiates runs the derivative of the function, which has a batching rule too: the derivative of the rule. So the
+rule is found below any number of derivatives.
 
 Source: ``jax.custom_batching``.
 """
@@ -13,19 +13,19 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import lazy, pytree
-from ..eager.batched.tensor import wrap_batched
-from ..eager.construct import asarray
-from ..eager.dunders import by_name
-from ..eager.function_batched import unwrap_all, wrap_all
-from ..eager.levels import LevelTensor
-from ..eager.node import zeros_of
+from ..eager.autograd.function_batched import unwrap_all, wrap_all
+from ..eager.autograd.node import zeros_of
+from ..eager.layers.levels import LevelTensor
+from ..eager.layers.vmap.tensor import wrap_batched
+from ..eager.tensor.construct import asarray
+from ..eager.tensor.dunders import by_name
 from ..errors import RuleError, UnsupportedError
-from ..registry.keys import AUTOGRAD
-from ..registry.state import state
+from ..registry.dispatch.keys import AUTOGRAD
+from ..registry.dispatch.state import state
 from ..registry.values import TensorSpec, describe
 from .arguments import check_callable
 from .custom_function import RuledFunction
-from .custom_rules import ForwardRule, Leaves, ReverseRule, innermost
+from .custom_rules import ForwardRule, Leaves, ReverseRule, innermost_level
 from .custom_rules import call as call_ruled
 from .forward import jvp
 from .reverse import vjp
@@ -80,8 +80,8 @@ class custom_vmap(RuledFunction):
         """
         bound = self._bind(args, kwargs)
         function = _Function(self, bound.treedef)
-        found = _call(function, bound.leaves)
-        return function.outdef.unflatten(found)
+        result = _call(function, bound.leaves)
+        return function.outdef.unflatten(result)
 
     def __repr__(self) -> str:
         return f"<custom_vmap {getattr(self.fun, '__qualname__', self.fun)}>"
@@ -100,7 +100,7 @@ def sequential_vmap(fun: Callable[..., Any]) -> custom_vmap:
     >>> td.vmap(td.sequential_vmap(lambda x: x @ x))(td.asarray([[1.0, 2.0], [3.0, 4.0]])).tolist()
     [5.0, 25.0]
     """
-    made = custom_vmap(fun)
+    function = custom_vmap(fun)
 
     def one_by_one(axis_size: int, in_batched: Any, *args: Any) -> Any:
         leaves, treedef = pytree.flatten(list(args))
@@ -109,12 +109,12 @@ def sequential_vmap(fun: Callable[..., Any]) -> custom_vmap:
 
         def on_example(items: Any) -> Any:
             rest = iter(items)
-            return made(*treedef.unflatten([next(rest) if f else x for x, f in zip(leaves, flags)]))
+            return function(*treedef.unflatten([next(rest) if f else x for x, f in zip(leaves, flags)]))
 
-        return lazy.control_machinery("mapping").mapped(on_example, moving, None), True
+        return lazy.control_machinery("mapping").map_items(on_example, moving, None), True
 
-    made.def_vmap(one_by_one)
-    return made
+    function.def_vmap(one_by_one)
+    return function
 
 
 class _Batchable:
@@ -138,58 +138,60 @@ class _Function(_Batchable):
         self.name = f"custom_vmap({getattr(owner.fun, '__qualname__', owner.fun)})"
 
     def run(self, leaves: Leaves) -> Leaves:
-        found, self.outdef = pytree.flatten(self.owner.fun(*self.treedef.unflatten(leaves)))
-        return found
+        result, self.outdef = pytree.flatten(self.owner.fun(*self.treedef.unflatten(leaves)))
+        return result
 
     def batch(self, size: int, flags: list[bool], leaves: Leaves) -> tuple[Leaves, list[bool]]:
         if self.owner._rule is None:
             raise RuleError(f"{self.name} has no rule for vmap; set it with def_vmap")
-        made = self.owner._rule(size, self.treedef.unflatten(flags), *self.treedef.unflatten(leaves))
-        if not isinstance(made, (tuple, list)) or len(made) != 2:
-            raise RuleError(f"{self.name}: its rule gives a pair (result, out_batched), not {describe(made)}")
-        found, self.outdef = pytree.flatten(made[0])
+        rule_result = self.owner._rule(size, self.treedef.unflatten(flags), *self.treedef.unflatten(leaves))
+        if not isinstance(rule_result, (tuple, list)) or len(rule_result) != 2:
+            raise RuleError(
+                f"{self.name}: its rule gives a pair (result, out_batched), not {describe(rule_result)}"
+            )
+        value, self.outdef = pytree.flatten(rule_result[0])
         try:
-            out_flags = pytree.spread_prefix(made[1], made[0])
+            out_flags = pytree.spread_prefix(rule_result[1], rule_result[0])
         except TypeError as fault:
             raise RuleError(f"{self.name}: out_batched does not begin as the result does: {fault}") from None
-        for leaf, flag in zip(found, out_flags):
+        for leaf, flag in zip(value, out_flags):
             if flag and asarray(leaf).shape[:1] != (size,):
                 raise RuleError(
                     f"{self.name}: its rule gives {describe(leaf)} for a batch of {size} examples"
                 )
-        return [asarray(leaf) for leaf in found], [bool(flag) for flag in out_flags]
+        return [asarray(leaf) for leaf in value], [bool(flag) for flag in out_flags]
 
 
-class _Pushed(_Batchable):
+class _JvpFunction(_Batchable):
     """The function of values and tangents that gives values and tangents."""
 
     def __init__(self, of: _Batchable, wanted: list[bool]):
         self.of, self.wanted, self.name = of, wanted, of.name
 
-    def _pushed(self, run: Callable[[Leaves], Leaves], leaves: Leaves) -> Leaves:
+    def _push(self, run: Callable[[Leaves], Leaves], leaves: Leaves) -> Leaves:
         count = len(self.wanted)
         given = [t if w else None for t, w in zip(leaves[count:], self.wanted)]
         values, tangents = jvp(lambda *xs: list(run(list(xs))), leaves[:count], given)
         return [*values, *tangents]
 
     def run(self, leaves: Leaves) -> Leaves:
-        return self._pushed(self.of.run, leaves)
+        return self._push(self.of.run, leaves)
 
     def batch(self, size: int, flags: list[bool], leaves: Leaves) -> tuple[Leaves, list[bool]]:
         count = len(self.wanted)
-        found: list[bool] = []
+        items: list[bool] = []
         whole = [a or (b and w) for a, b, w in zip(flags, flags[count:], self.wanted)]
-        even = _evened(size, leaves, flags, [*whole, *whole])
+        even = _align_batches(size, leaves, flags, [*whole, *whole])
 
         def on_batch(xs: Leaves) -> Leaves:
-            out, found[:] = self.of.batch(size, whole, xs)
+            out, items[:] = self.of.batch(size, whole, xs)
             return out
 
-        results = self._pushed(on_batch, even)
-        return results, [*found, *found]
+        results = self._push(on_batch, even)
+        return results, [*items, *items]
 
 
-class _Recorded(_Batchable):
+class _VjpForward(_Batchable):
     """The function that gives the values, and the leaves of their ``vjp_fn``.
 
     That of a whole batch is one function, whose leaves belong to no example.
@@ -208,7 +210,7 @@ class _Recorded(_Batchable):
         self.results: list[bool] = []
         self.specs: list[Any] = []
 
-    def _recorded(self, run: Callable[[Leaves], Leaves], leaves: Leaves) -> Leaves:
+    def _record(self, run: Callable[[Leaves], Leaves], leaves: Leaves) -> Leaves:
         values, back = vjp(lambda *xs: list(run(list(xs))), *leaves)
         residuals, self.back = pytree.flatten(back)
         self.count = len(values)
@@ -216,7 +218,7 @@ class _Recorded(_Batchable):
 
     def run(self, leaves: Leaves) -> Leaves:
         self.size = 0
-        return self._recorded(self.of.run, leaves)
+        return self._record(self.of.run, leaves)
 
     def batch(self, size: int, flags: list[bool], leaves: Leaves) -> tuple[Leaves, list[bool]]:
         def on_batch(xs: Leaves) -> Leaves:
@@ -225,15 +227,17 @@ class _Recorded(_Batchable):
 
         rows = enumerate(zip(leaves, flags))
         whole = [flag or (n >= self.of.opaque and asarray(x).dtype.is_inexact) for n, (x, flag) in rows]
-        found = self._recorded(on_batch, _evened(size, leaves, flags, whole))  # a gradient for each example
-        self.size, self.specs = size, [leaf.spec for leaf in found[: self.count]]
-        return found, [*self.results, *[False] * (len(found) - len(self.results))]
+        result = self._record(
+            on_batch, _align_batches(size, leaves, flags, whole)
+        )  # a gradient for each example
+        self.size, self.specs = size, [leaf.spec for leaf in result[: self.count]]
+        return result, [*self.results, *[False] * (len(result) - len(self.results))]
 
 
-class _Pulled(_Batchable):
+class _VjpBackward(_Batchable):
     """The function of the leaves of a ``vjp_fn`` and of cotangents that gives the cotangents of the arguments."""
 
-    def __init__(self, of: _Recorded):
+    def __init__(self, of: _VjpForward):
         self.of, self.name = of, of.name
         self.opaque = of.back.leaf_count
 
@@ -243,37 +247,37 @@ class _Pulled(_Batchable):
                 f"{self.name}: the derivative of its rule is of a whole batch, and is asked for by one example, where "
                 "a loop or a derivative of one is traced; take the vmap inside of it"
             )
-        return self._pulled(leaves)
+        return self._pull(leaves)
 
-    def _pulled(self, leaves: Leaves) -> Leaves:
+    def _pull(self, leaves: Leaves) -> Leaves:
         return list(self.of.back.unflatten(leaves[: self.opaque])(leaves[self.opaque :]))
 
     def batch(self, size: int, flags: list[bool], leaves: Leaves) -> tuple[Leaves, list[bool]]:
         count = self.opaque
-        even = _evened(size, leaves[count:], flags[count:], self.of.results)
-        found = self._pulled([*leaves[:count], *even])
-        return found, [n >= self.of.of.opaque and leaf.dtype.is_inexact for n, leaf in enumerate(found)]
+        even = _align_batches(size, leaves[count:], flags[count:], self.of.results)
+        result = self._pull([*leaves[:count], *even])
+        return result, [n >= self.of.of.opaque and leaf.dtype.is_inexact for n, leaf in enumerate(result)]
 
 
-def _evened(size: int, leaves: Leaves, flags: list[bool], wanted: list[bool]) -> Leaves:
+def _align_batches(size: int, leaves: Leaves, flags: list[bool], wanted: list[bool]) -> Leaves:
     """The leaves with their examples along axis 0 where that is wanted, summed over it where it is not."""
-    found = []
+    result = []
     for leaf, flag, want in zip(leaves, flags, wanted):
         if leaf is not None and want and not flag:
             leaf = by_name("broadcast_to")(asarray(leaf), (size, *asarray(leaf).shape))
-        found.append(by_name("sum")(leaf, 0) if leaf is not None and flag and not want else leaf)
-    return found
+        result.append(by_name("sum")(leaf, 0) if leaf is not None and flag and not want else leaf)
+    return result
 
 
 def _call(function: _Batchable, leaves: Leaves) -> Leaves:
     """Call a function at the innermost level among its arguments."""
-    level = innermost(leaves)
+    level = innermost_level(leaves)
     if level is None or (level.run is None and state.exclude & AUTOGRAD):
         return function.run(leaves)
     if level.run is not None:
         raw, flags = unwrap_all(level, tuple(leaves))
-        found, batched = function.batch(level.batch_size, flags, list(raw))
-        return wrap_all(level, found, batched)
+        value, batched = function.batch(level.batch_size, flags, list(raw))
+        return wrap_all(level, value, batched)
     if level.forward is not None:
         return call_ruled(ForwardRule(function.name, object(), function.run, _push(function)), leaves)
     return call_ruled(_reverse(function), leaves)
@@ -297,28 +301,28 @@ def _push(function: _Batchable) -> Callable[[Leaves, Leaves], tuple[Leaves, Leav
     def push(leaves: Leaves, tangents: Leaves) -> tuple[Leaves, Leaves]:
         wanted = [t is not None for t in tangents]
         given = [x if t is None else t for x, t in zip(leaves, tangents)]
-        found = _call(_Pushed(function, wanted), [*leaves, *given])
-        return found[: len(found) // 2], found[len(found) // 2 :]
+        result = _call(_JvpFunction(function, wanted), [*leaves, *given])
+        return result[: len(result) // 2], result[len(result) // 2 :]
 
     return push
 
 
 def _reverse(function: _Batchable) -> ReverseRule:
-    recorded = _Recorded(function)
+    recorded = _VjpForward(function)
     wants: list[bool] = []
     zeros: Leaves = []
 
     def forward(leaves: Leaves, wanted: list[bool]) -> tuple[Leaves, Leaves]:
         wants[:] = wanted
         zeros[:] = [zero for leaf in leaves for zero in _zeros_of_batch(leaf)]
-        found = _call(recorded, leaves)
-        return found[: recorded.count], found[recorded.count :]
+        result = _call(recorded, leaves)
+        return result[: recorded.count], result[recorded.count :]
 
     def backward(residuals: Leaves, cotangents: Leaves) -> Leaves:
         if recorded.size:  # the examples have to be seen, also where all cotangents are the same for them
             rows = zip(cotangents, recorded.results, recorded.specs)
             cotangents = [sum(zeros, _or_zeros(g, spec)) if flag else g for g, flag, spec in rows]
-        found = _call(_Pulled(recorded), [*residuals, *cotangents])
-        return [g if wanted else None for g, wanted in zip(found, wants)]
+        result = _call(_VjpBackward(recorded), [*residuals, *cotangents])
+        return [g if wanted else None for g, wanted in zip(result, wants)]
 
     return ReverseRule(function.name, object(), function.run, forward, backward)

@@ -1,4 +1,4 @@
-"""``eval_shape``: what a function gives, without its data."""
+"""``eval_shape``: the shapes and dtypes of a function's results, without computing them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .. import lazy, pytree
-from ..eager.construct import asarray
-from ..eager.tensor import Tensor
+from ..eager.tensor.construct import asarray
+from ..eager.tensor.tensor import Tensor
 from ..errors import ArgumentError
+from ..registry.dispatch.unwinding import restore_state_on_error
 from ..registry.dtypes import DType, as_dtype
 from ..registry.values import SCALARS, TensorSpec, describe
 from .arguments import check_callable, name_of
@@ -76,8 +77,9 @@ class ShapeDtypeStruct:
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name})"
 
 
+@restore_state_on_error
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What a function gives, without its data: it is traced, and nothing is computed.
+    """Compute the shapes and dtypes of a function's results by tracing it, without computing data.
 
     Args:
         fun: a function that ``jit`` could compile.

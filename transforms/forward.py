@@ -6,23 +6,25 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import pytree
-from ..eager.construct import asarray
-from ..eager.dunders import by_name
-from ..eager.engine import own
-from ..eager.forward import ForwardMeta, forward, tangent_at
-from ..eager.levels import Level, open_level, unwrap, wrap_level
-from ..eager.meta import AutogradMeta
-from ..eager.node import zeros_of
+from ..eager.autograd.autograd_meta import AutogradMeta
+from ..eager.autograd.engine import ensure_own_memory
+from ..eager.autograd.forward_mode import ForwardMeta, forward, tangent_at
+from ..eager.autograd.node import zeros_of
+from ..eager.layers.levels import Level, open_level, unwrap, wrap_level
+from ..eager.tensor.construct import asarray
+from ..eager.tensor.dunders import by_name
 from ..errors import ArgumentError, DTypeError, NotDifferentiableError
+from ..registry.dispatch.unwinding import restore_state_on_error
 from ..registry.dtypes import as_dtype, float64
 from ..registry.source import source_line
 from ..registry.values import TensorSpec, describe
-from .arguments import check_callable, matching, name_of, result_leaves, split, tensor_leaves
-from .linear_function import Form, LinearFunction
+from .arguments import check_callable, match_leaves, name_of, result_leaves, split_aux, tensor_leaves
+from .linear_function import LinearFunction, LinearFunctionSpec
 from .reverse import Tape, vjp
 from .zeros import zero_tangent
 
 
+@restore_state_on_error
 def jvp(
     fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
 ) -> Any:
@@ -55,12 +57,12 @@ def jvp(
         if not isinstance(given, (tuple, list)):
             raise ArgumentError(f"{name}: {what} is a tuple or a list of arguments, not {describe(given)}")
     leaves, treedef = tensor_leaves(name, primals, range(len(primals)))
-    directions = matching(name, "tangent", list(tangents), treedef, leaves)
+    directions = match_leaves(name, "tangent", list(tangents), treedef, leaves)
     with open_level(name, source_line(), forward) as level:
         inputs = [
             x if t is None else wrap_level(level, x, ForwardMeta(t)) for x, t in zip(leaves, directions)
         ]
-        result, aux = split(name, fun(*treedef.unflatten(inputs)), has_aux)
+        result, aux = split_aux(name, fun(*treedef.unflatten(inputs)), has_aux)
         results, outdef = result_leaves(name, result)
     value = outdef.unflatten([unwrap(level, leaf) for leaf in results])
     tangent = outdef.unflatten(_tangents(level, results, directions))
@@ -71,13 +73,13 @@ def jvp(
 
 def _tangents(level: Level, results: list[Any], given: list[Any]) -> list[Any]:
     """The tangents of results, each in memory of its own."""
-    found: dict[Any, Any] = {}
+    tangents: dict[Any, Any] = {}
     passed = {id(t) for t in given}
     for place, leaf in enumerate(results):
         tangent = tangent_at(level, leaf)
         tangent = zero_tangent(leaf.spec) if tangent is None else tangent
-        found[place] = by_name("clone")(tangent) if id(tangent) in passed else tangent
-    return list(own(found).values())
+        tangents[place] = by_name("clone")(tangent) if id(tangent) in passed else tangent
+    return list(ensure_own_memory(tangents).values())
 
 
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
@@ -109,27 +111,30 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     check_callable("linearize", fun)
     name = name_of("linearize", fun)
     tensors, treedef = tensor_leaves(name, primals, range(len(primals)))
-    pushed: Tape | None = None
+    tape: Tape | None = None
     try:
         value, back, *aux = vjp(fun, *primals, has_aux=has_aux)
         results, outdef = result_leaves(name, value)
-        pushed = _transposed(name, back, results, outdef)
+        tape = _record_transpose(name, back, results, outdef)
     except NotDifferentiableError:
         still = treedef.unflatten([zero_tangent(x.spec) for x in tensors])
         value, _, *aux = jvp(fun, primals, still, has_aux)
         results, outdef = result_leaves(name, value)
 
     def push(given: list[Any]) -> list[Any]:
-        if pushed is None:
+        if tape is None:
             return pytree.leaves(jvp(fun, primals, treedef.unflatten(given), has_aux)[1])
-        numbers = zip(pushed.pull(given), results)
+        numbers = zip(tape.pull(given), results)
         return [t if x.dtype.is_inexact else zero_tangent(x.spec) for t, x in numbers]
 
-    form = Form(name, False, treedef, [x.spec for x in tensors], outdef, [x.spec for x in results])
-    return (value, LinearFunction(form, push), *aux)
+    spec = LinearFunctionSpec(
+        name, False, treedef, [x.spec for x in tensors], outdef, [x.spec for x in results]
+    )
+    return (value, LinearFunction(spec, push), *aux)
 
 
-def _transposed(name: str, back: Callable[..., Any], results: list[Any], outdef: Any) -> Tape:
+@restore_state_on_error
+def _record_transpose(name: str, back: Callable[..., Any], results: list[Any], outdef: Any) -> Tape:
     """The reverse pass as a tape: going through it backwards is forward mode."""
     with open_level(name, source_line()) as level:
         starts = [
@@ -137,10 +142,10 @@ def _transposed(name: str, back: Callable[..., Any], results: list[Any], outdef:
             for x in results
         ]
         cotangents = pytree.flatten(list(back(outdef.unflatten(starts))))[0]
-    return Tape(level, [_input(start, level) for start in starts], cotangents)
+    return Tape(level, [_wrap_start(start, level) for start in starts], cotangents)
 
 
-def _input(start: Any, level: Level) -> Any:
+def _wrap_start(start: Any, level: Level) -> Any:
     return start if start.dtype.is_inexact else wrap_level(level, start, AutogradMeta())
 
 
@@ -179,8 +184,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
         back: Callable[..., tuple[Any, ...]] = vjp(fun, *treedef.unflatten(zeros))[1]
         if not has_integers:
             return back(cotangents)
-        found = pytree.leaves(list(back(pytree.map_tree(_floating, cotangents))))
-        cast = [by_name("astype")(x, spec.dtype) for x, spec in zip(found, specs)]
+        result = pytree.leaves(list(back(pytree.map_tree(_floating, cotangents))))
+        cast = [by_name("astype")(x, spec.dtype) for x, spec in zip(result, specs)]
         return tuple(treedef.unflatten(cast))
 
     return transposed

@@ -1,8 +1,8 @@
-"""Implicit differentiation: derivatives of solutions, whatever found them.
+"""Implicit differentiation: derivatives of solutions, independent of the solver.
 
-A solution ``x`` of ``f(x) = 0`` is found with nothing recorded. Then ``x - S(f(x))`` is ``x`` again, and with ``S`` the
-inverse of the derivative of ``f`` by ``x``, held constant, its first derivatives are those of the solution. Each
-repetition makes one more order right, so there is one for each transform around the call. ``S`` is a linear function
+A solution ``x`` of ``f(x) = 0`` is computed without recording. Then ``x - S(f(x))`` equals ``x``, and if ``S`` is the
+inverse of the derivative of ``f`` at ``x``, treated as a constant, its first derivatives are those of the solution.
+Each repetition makes one more order correct, so there is one for each enclosing transform. ``S`` is a linear function
 with a rule of its own, and is never differentiated through.
 """
 
@@ -12,19 +12,19 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import pytree
-from ..eager.construct import asarray
-from ..eager.level_stack import reopened, stack
-from ..eager.levels import LevelTensor
-from ..eager.modes import no_grad
-from ..eager.node import zeros_of
-from ..eager.tensor import Tensor
+from ..eager.autograd.grad_modes import no_grad
+from ..eager.autograd.node import zeros_of
+from ..eager.layers.level_stack import reopen_levels, stack
+from ..eager.layers.levels import LevelTensor
+from ..eager.tensor.construct import asarray
+from ..eager.tensor.tensor import Tensor
 from ..errors import ArgumentError, RuleError, ShapeError, TreeError
 from ..registry.values import describe
 from .custom_rules import ForwardRule, Leaves, ReverseRule, call
 from .forward import jvp, linear_transpose
 from .reverse import root_at, stop_gradient
 
-EAGER_ORDERS = 2  # how often backward passes of tensors that require gradients may be differentiated
+EAGER_ORDERS = 2  # supported orders of derivatives of tensors that require gradients
 
 Solve = Callable[..., Any]
 
@@ -32,22 +32,22 @@ Solve = Callable[..., Any]
 def custom_root(
     f: Callable[[Any], Any], initial_guess: Any, solve: Solve, tangent_solve: Solve, has_aux: bool = False
 ) -> Any:
-    """A root of a function, differentiated by what the function reaches by closures.
+    """Compute a root of a function, differentiable with respect to the tensors that the function captures.
 
     Args:
-        f: a function of a tree of tensors that gives such a tree.
-        initial_guess: where the search begins.
-        solve: ``solve(f, initial_guess)`` gives the root; with ``has_aux`` a pair of that and anything else. It is not
-            differentiated: loops, NumPy and anything else may be used.
-        tangent_solve: ``tangent_solve(g, y)`` gives ``x`` with ``g(x) = y`` for a linear function ``g``; reverse mode
+        f: a function of a tree of tensors that returns such a tree.
+        initial_guess: the start of the search.
+        solve: ``solve(f, initial_guess)`` returns the root; with ``has_aux`` a pair of the root and any other value. It
+            is not differentiated: loops, NumPy and anything else may be used.
+        tangent_solve: ``tangent_solve(g, y)`` returns ``x`` with ``g(x) = y`` for a linear function ``g``; reverse mode
             transposes it.
-        has_aux: whether ``solve`` gives such a pair.
+        has_aux: whether ``solve`` returns such a pair.
 
     Returns:
         The root, with ``has_aux`` ``(root, aux)``.
 
     Raises:
-        ArgumentError: something is no function, or ``f`` gives another tree than it takes.
+        ArgumentError: an argument is not a function, or ``f`` returns another tree than it takes.
 
     >>> import tandem as td
     >>> def newton(f, x):
@@ -59,10 +59,10 @@ def custom_root(
     >>> td.grad(sqrt)(4.0), td.grad(td.grad(sqrt))(4.0)
     (tensor(0.25), tensor(-0.03125))
     """
-    _check("custom_root", f=f, solve=solve, tangent_solve=tangent_solve)
+    _check_functions("custom_root", f=f, solve=solve, tangent_solve=tangent_solve)
     with no_grad():
-        found = solve(f, stop_gradient(initial_guess))
-    root, aux = _split("custom_root", found, has_aux)
+        results = solve(f, stop_gradient(initial_guess))
+    root, aux = _split_aux("custom_root", results, has_aux)
     _check_like("custom_root", "solve", root, "the initial guess", initial_guess)
     start = stop_gradient(root)
 
@@ -79,7 +79,7 @@ def custom_root(
         _check_like("custom_root", "tangent_solve", solution, "its argument", y)
         return solution
 
-    result = _corrected(start, residual, derivative, solve_tangents, None)
+    result = _attach_derivatives(start, residual, derivative, solve_tangents, None)
     return (result, aux) if has_aux else result
 
 
@@ -91,23 +91,23 @@ def custom_linear_solve(
     symmetric: bool = False,
     has_aux: bool = False,
 ) -> Any:
-    """The solution of ``matvec(x) = b``, differentiated by ``b`` and by what ``matvec`` reaches by closures.
+    """Solve ``matvec(x) = b``, differentiable with respect to ``b`` and the tensors that ``matvec`` captures.
 
     Args:
         matvec: a linear function of a tree of tensors.
-        b: a tree like what it gives.
-        solve: ``solve(matvec, b)`` gives ``x``; with ``has_aux`` a pair of that and anything else. It is not
-            differentiated where ``transpose_solve`` or ``symmetric`` says how to transpose it.
+        b: a tree like the result of ``matvec``.
+        solve: ``solve(matvec, b)`` returns ``x``; with ``has_aux`` a pair of ``x`` and any other value. It is not
+            differentiated if ``transpose_solve`` or ``symmetric`` is given.
         transpose_solve: ``transpose_solve(vecmat, b)`` solves the transposed system.
         symmetric: whether ``matvec`` is its own transpose, so that ``solve`` serves both.
-        has_aux: whether ``solve`` gives such a pair.
+        has_aux: whether ``solve`` returns such a pair.
 
     Returns:
         The solution, with ``has_aux`` ``(solution, aux)``.
 
     Raises:
-        ArgumentError: something is no function.
-        RuleError: reverse mode needs ``solve`` transposed, and it cannot be followed; it raises in the backward pass.
+        ArgumentError: an argument is not a function.
+        RuleError: reverse mode must transpose ``solve``, which is not differentiable; raised in the backward pass.
 
     >>> import tandem as td
     >>> def halves(a, b):
@@ -115,88 +115,88 @@ def custom_linear_solve(
     >>> td.grad(lambda a: halves(a, td.ones(2)).sum())(td.asarray([2.0, 4.0])).tolist()
     [-0.25, -0.0625]
     """
-    _check("custom_linear_solve", matvec=matvec, solve=solve)
+    _check_functions("custom_linear_solve", matvec=matvec, solve=solve)
     with no_grad():
-        found = solve(matvec, stop_gradient(b))
-    solution, aux = _split("custom_linear_solve", found, has_aux)
+        results = solve(matvec, stop_gradient(b))
+    solution, aux = _split_aux("custom_linear_solve", results, has_aux)
 
     def plain_solve(g: Any, y: Any) -> Any:
-        return _split("custom_linear_solve", solve(g, y), has_aux)[0]
+        return _split_aux("custom_linear_solve", solve(g, y), has_aux)[0]
 
     def solve_transposed(g: Any, y: Any) -> Any:
         other: Any = transpose_solve(g, y)  # type: ignore[misc]
         _check_like("custom_linear_solve", "transpose_solve", other, "b", b)
         return other
 
-    back = plain_solve if symmetric else None if transpose_solve is None else solve_transposed
+    transposed = plain_solve if symmetric else None if transpose_solve is None else solve_transposed
 
     def residual(x: Any) -> Any:
         product = matvec(x)
         _check_like("custom_linear_solve", "matvec", product, "b", b)
         return pytree.map_tree(lambda one, two: one - two, b, product)
 
-    result = _corrected(stop_gradient(solution), residual, matvec, plain_solve, back)
+    result = _attach_derivatives(stop_gradient(solution), residual, matvec, plain_solve, transposed)
     return (result, aux) if has_aux else result
 
 
-def _check(name: str, **functions: Any) -> None:
+def _check_functions(name: str, **functions: Any) -> None:
     for argument, value in functions.items():
         if not callable(value):
             raise ArgumentError(f"{name}: {argument} is a function, not {describe(value)}")
 
 
-def _check_like(name: str, what: str, found: Any, other: str, like: Any) -> None:
-    """Refuse a result that is not of the structure and the shapes of something."""
-    leaves, treedef = pytree.flatten(found)
+def _check_like(name: str, what: str, tree: Any, other: str, like: Any) -> None:
+    """Raise an error if a result differs in structure or shapes from another tree."""
+    leaves, treedef = pytree.flatten(tree)
     wanted, there = pytree.flatten(like)
     if treedef != there:
         raise TreeError(
-            f"{name}: {what}() gives another structure than {other}{pytree.difference(there, treedef)}"
+            f"{name}: {what}() returned another structure than {other}{pytree.difference(there, treedef)}"
         )
     for leaf, item, path in zip(leaves, wanted, treedef.paths()):
         if asarray(leaf).shape != asarray(item).shape:
             at = f" at {path}" if path else ""
             raise ShapeError(
-                f"{name}: {what}() gives shape {asarray(leaf).shape}{at}, and {other} has {asarray(item).shape}"
+                f"{name}: {what}() returned shape {asarray(leaf).shape}{at}, and {other} has {asarray(item).shape}"
             )
 
 
-def _split(name: str, found: Any, has_aux: bool) -> tuple[Any, Any]:
+def _split_aux(name: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
     if not has_aux:
-        return found, None
-    if not isinstance(found, tuple) or len(found) != 2:
-        raise ArgumentError(f"{name}: with has_aux=True solve gives a pair, not {describe(found)}")
-    return found
+        return result, None
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise ArgumentError(f"{name}: with has_aux=True solve must return a pair, not {describe(result)}")
+    return result
 
 
 def _negative(tree: Any) -> Any:
     return pytree.map_tree(lambda leaf: -leaf, tree)
 
 
-def _corrected(
+def _attach_derivatives(
     start: Any,
     residual: Callable[[Any], Any],
     matvec: Callable[[Any], Any],
     solve: Solve,
     transpose_solve: Solve | None,
 ) -> Any:
-    """The solution with its derivatives: one correction for each order that the levels around can ask for."""
-    found, orders, done = start, sum(level.run is None for level in stack.levels), 0
+    """Attach derivatives to a solution: one correction for each order that the enclosing levels may need."""
+    result, orders, done = start, sum(level.run is None for level in stack.levels), 0
     while True:
-        left = residual(found)
+        left = residual(result)
         if done == 0:
             orders += EAGER_ORDERS * any(
                 isinstance(x, Tensor) and x.requires_grad for x in pytree.leaves(left)
             )
         if done >= orders:
-            return found
+            return result
         step = _solve_constant(matvec, solve, transpose_solve, left, start)
-        found = pytree.map_tree(lambda x, dx: x + dx, found, step)
+        result = pytree.map_tree(lambda x, dx: x + dx, result, step)
         done += 1
 
 
 def _is_forward(leaves: Leaves) -> bool:
-    """Whether the innermost level that differentiates, among those of the values, is one of ``jvp``."""
+    """Whether the innermost differentiating level of the values is one of ``jvp``."""
     levels = []
     for leaf in leaves:
         while isinstance(leaf, LevelTensor):
@@ -205,22 +205,21 @@ def _is_forward(leaves: Leaves) -> bool:
     return bool(levels) and max(levels, key=lambda level: level.depth).forward is not None
 
 
-def _followed(matvec: Callable[[Any], Any], solve: Solve) -> Callable[[Any], Any]:
-    """``solve`` as a function of the right-hand side, which is to be transposed as it stands."""
+def _check_depends_on_input(matvec: Callable[[Any], Any], solve: Solve) -> Callable[[Any], Any]:
+    """``solve`` as a function of the right-hand side, checked to depend on it, for transposition."""
 
-    def followed(y: Any) -> Any:
-        found = solve(matvec, y)
+    def checked_solve(y: Any) -> Any:
+        result = solve(matvec, y)
         levels = {leaf._level for leaf in pytree.leaves(y) if isinstance(leaf, LevelTensor)}
-        results = [leaf for leaf in pytree.leaves(found) if isinstance(leaf, Tensor)]
+        results = [leaf for leaf in pytree.leaves(result) if isinstance(leaf, Tensor)]
         if not any(root_at(level, leaf) for level in levels for leaf in results):
             raise RuleError(
-                "custom_linear_solve: reverse mode transposes solve, and what it gives does not depend on b as far as "
-                "derivatives can see (stop_gradient, or numbers taken out of tensors); give transpose_solve, or say "
-                "symmetric=True"
+                "custom_linear_solve: reverse mode transposes solve, but its result does not depend differentiably "
+                "on b (stop_gradient, or numbers taken out of tensors); pass transpose_solve or symmetric=True"
             )
-        return found
+        return result
 
-    return followed
+    return checked_solve
 
 
 def _solve_constant(
@@ -232,14 +231,14 @@ def _solve_constant(
     zeros = treedef.unflatten([zeros_of(leaf.spec) for leaf in leaves])
     owner, levels, floor = object(), list(stack.levels), stack.floor
 
-    def ahead(given: Leaves) -> Leaves:
-        with no_grad(), reopened(levels, floor):
+    def solve_forward(given: Leaves) -> Leaves:
+        with no_grad(), reopen_levels(levels, floor):
             return pytree.leaves(solve(matvec, treedef.unflatten(given)))
 
-    def back(given: Leaves) -> Leaves:
-        with no_grad(), reopened(levels, floor):
+    def solve_back(given: Leaves) -> Leaves:
+        with no_grad(), reopen_levels(levels, floor):
             if transpose_solve is None:
-                whole = linear_transpose(_followed(matvec, solve), zeros)
+                whole = linear_transpose(_check_depends_on_input(matvec, solve), zeros)
                 return pytree.leaves(whole(outdef.unflatten(given))[0])
             transposed = linear_transpose(matvec, like)
             return pytree.leaves(transpose_solve(lambda v: transposed(v)[0], outdef.unflatten(given)))
@@ -250,15 +249,19 @@ def _solve_constant(
 
     def forwards(given: Leaves) -> Leaves:
         if _is_forward(given):  # without the transpose, which may be unknown
-            return call(ForwardRule("solve", owner, ahead, push), given)
+            return call(ForwardRule("solve", owner, solve_forward, push), given)
         return call(
-            ReverseRule("solve", owner, ahead, lambda g, _: (forwards(g), []), lambda _, g: backwards(g)),
+            ReverseRule(
+                "solve", owner, solve_forward, lambda g, _: (forwards(g), []), lambda _, g: backwards(g)
+            ),
             given,
         )
 
     def backwards(given: Leaves) -> Leaves:
         return call(
-            ReverseRule("transpose", owner, back, lambda g, _: (backwards(g), []), lambda _, g: forwards(g)),
+            ReverseRule(
+                "transpose", owner, solve_back, lambda g, _: (backwards(g), []), lambda _, g: forwards(g)
+            ),
             given,
         )
 

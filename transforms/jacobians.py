@@ -1,4 +1,4 @@
-"""Matrices of derivatives: one ``jvp`` or ``vjp`` for each direction, all at once by ``vmap``."""
+"""Jacobians and Hessians: one ``jvp`` or ``vjp`` for each direction, batched by ``vmap``."""
 
 from __future__ import annotations
 
@@ -7,20 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import pytree
-from ..eager.dunders import by_name
+from ..eager.tensor.dunders import by_name
 from ..errors import DTypeError
 from ..registry.values import describe
-from ..vmap import vmap
-from .arguments import (
-    Positions,
-    check_given,
-    check_positions,
-    name_of,
-    result_leaves,
-    tensor_leaves,
-)
+from .arguments import Positions, check_given, check_positions, name_of, result_leaves, tensor_leaves
 from .forward import jvp
 from .reverse import vjp
+from .vmap import vmap
 
 
 def jacfwd(
@@ -56,8 +49,8 @@ def jacfwd(
         _check_kind(name, leaves, holomorphic, "arguments")
 
         def push(*directions: Any) -> Any:
-            found = jvp(part, trees, treedef.unflatten(directions), has_aux)
-            return found if has_aux else (*found, None)
+            result = jvp(part, trees, treedef.unflatten(directions), has_aux)
+            return result if has_aux else (*result, None)
 
         value, columns, aux = vmap(push, out_axes=(None, -1, None))(*_basis(leaves))
         results, outdef = result_leaves(name, value)
@@ -66,8 +59,8 @@ def jacfwd(
             _unflatten(treedef, _columns(column, x.shape, leaves), argnums)
             for column, x in zip(pytree.leaves(columns), results)
         ]
-        found = outdef.unflatten(rows)
-        return (found, aux) if has_aux else found
+        result = outdef.unflatten(rows)
+        return (result, aux) if has_aux else result
 
     return jacobian
 
@@ -120,8 +113,8 @@ def jacrev(
             ]
             for at, x in zip(starts, results)
         ]
-        found = outdef.unflatten([_unflatten(treedef, row, argnums) for row in rows])
-        return (found, *aux) if has_aux else found
+        result = outdef.unflatten([_unflatten(treedef, row, argnums) for row in rows])
+        return (result, *aux) if has_aux else result
 
     return jacobian
 
@@ -190,12 +183,12 @@ def _starts(leaves: list[Any]) -> list[int]:
 def _basis(leaves: list[Any]) -> list[Any]:
     """For each leaf a batch of directions: one for each element of all leaves."""
     total = sum(leaf.size for leaf in leaves)
-    eye, found = by_name("eye"), []
+    eye, result = by_name("eye"), []
     for leaf, at in zip(leaves, _starts(leaves)):
         where = {} if leaf.device == "cpu" else {"device": leaf.device}
         directions = eye(total, leaf.size, k=-at, dtype=leaf.dtype, **where)
-        found.append(by_name("reshape")(directions, (total, *leaf.shape)))
-    return found
+        result.append(by_name("reshape")(directions, (total, *leaf.shape)))
+    return result
 
 
 def _columns(column: Any, shape: tuple[int, ...], leaves: list[Any]) -> list[Any]:
@@ -207,5 +200,5 @@ def _columns(column: Any, shape: tuple[int, ...], leaves: list[Any]) -> list[Any
 
 
 def _unflatten(treedef: Any, leaves: list[Any], argnums: Positions) -> Any:
-    found = treedef.unflatten(leaves)
-    return found[0] if isinstance(argnums, int) else tuple(found)
+    result = treedef.unflatten(leaves)
+    return result[0] if isinstance(argnums, int) else tuple(result)

@@ -1,7 +1,7 @@
-"""What ``vjp`` and ``linearize`` give: linear functions, which are containers of what they have saved.
+"""LinearFunction: the result of ``vjp`` and ``linearize``, a pytree of its residuals.
 
-As a container such a function is the graph of itself, and its leaves are the tensors that the graph reaches. So it goes
-into jitted functions and out of them, through ``vmap``, and into the closures that transforms look at.
+As a pytree it consists of its graph (static) and the tensors that the graph captures (leaves). So it can be passed to
+and returned from jitted functions, through ``vmap``, and captured by closures that transforms inspect.
 """
 
 from __future__ import annotations
@@ -11,19 +11,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import lazy, pytree
-from ..eager.level_stack import reopened, stack
-from ..eager.node import zeros_of
+from ..eager.autograd.node import zeros_of
+from ..eager.layers.level_stack import reopen_levels, stack
 from ..errors import ArgumentError
+from ..registry.dispatch.unwinding import restore_state_on_error
 from ..registry.values import TensorSpec
-from .arguments import matching
+from .arguments import match_leaves
 from .zeros import zero_tangent
 
 Leaves = list[Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Form:
-    """What does not vary of a linear function.
+class LinearFunctionSpec:
+    """The static part of a linear function.
 
     Attributes:
         name: for messages.
@@ -51,70 +52,75 @@ class LinearFunction:
             gives.
     """
 
-    __slots__ = ("__weakref__", "_form", "_levels", "_reached", "_run")
+    __slots__ = ("__weakref__", "_captures", "_levels", "_run", "_spec")
 
-    def __init__(self, form: Form, run: Callable[[Leaves], Leaves]):
-        self._form, self._run = form, run
+    def __init__(self, spec: LinearFunctionSpec, run: Callable[[Leaves], Leaves]):
+        self._spec, self._run = spec, run
         self._levels = list(stack.levels), stack.floor
-        self._reached: Sequence[Any] = ()
+        self._captures: Sequence[Any] = ()
 
+    @restore_state_on_error
     def __call__(self, /, *trees: Any) -> Any:
         """The cotangents of the arguments from those of the value, or the tangent of the value in a direction."""
-        form, given = self._form, list(trees)
-        if form.is_reverse and len(trees) != 1:
-            raise ArgumentError(f"{form.name}: one tree of cotangents is taken, not {len(trees)}")
-        what = "cotangent" if form.is_reverse else "tangent"
-        leaves = matching(form.name, what, given[0] if form.is_reverse else given, form.treedef, form.specs)
-        found = form.outdef.unflatten(self._run(leaves))
-        return tuple(found) if form.is_reverse else found
+        spec, given = self._spec, list(trees)
+        if spec.is_reverse and len(trees) != 1:
+            raise ArgumentError(f"{spec.name}: one tree of cotangents is taken, not {len(trees)}")
+        what = "cotangent" if spec.is_reverse else "tangent"
+        leaves = match_leaves(
+            spec.name, what, given[0] if spec.is_reverse else given, spec.treedef, spec.specs
+        )
+        result = spec.outdef.unflatten(self._run(leaves))
+        return tuple(result) if spec.is_reverse else result
 
     def __repr__(self) -> str:
-        return f"<linear function of {self._form.name}>"
+        return f"<linear function of {self._spec.name}>"
 
-    def _close(self) -> None:
-        """Have a graph in the place of what has been recorded."""
-        form, run = self._form, self._run
-        places = _varying(form.specs)
+    def _trace_graph(self) -> None:
+        """Replace the recorded function by a traced graph."""
+        spec, run = self._spec, self._run
+        places = _inexact_positions(spec.specs)
 
         def on_tensors(*tensors: Any) -> Leaves:
-            given: Leaves = [None] * len(form.specs)
+            given: Leaves = [None] * len(spec.specs)
             for place, tensor in zip(places, tensors):
                 given[place] = tensor
-            found = run(given)
-            return [found[place] for place in _varying(form.results)]
+            result = run(given)
+            return [result[place] for place in _inexact_positions(spec.results)]
 
         machinery = lazy.control_machinery("subgraph")
-        with reopened(*self._levels):  # who takes results apart does so when their transform has just ended
-            closed = machinery.trace_body(form.name, on_tensors, [form.specs[place] for place in places])
-        self._set(replace(form, graph=closed.graph), closed.reached)
+        with reopen_levels(
+            *self._levels
+        ):  # who takes results apart does so when their transform has just ended
+            closed = machinery.trace_body(spec.name, on_tensors, [spec.specs[place] for place in places])
+        self._set(replace(spec, graph=closed.graph), closed.reached)
 
-    def _set(self, form: Form, reached: Sequence[Any]) -> None:
-        self._form, self._reached, self._run = form, reached, self._run_graph
+    def _set(self, spec: LinearFunctionSpec, reached: Sequence[Any]) -> None:
+        self._spec, self._captures, self._run = spec, reached, self._run_graph
 
     def _run_graph(self, leaves: Leaves) -> Leaves:
-        form = self._form
+        spec = self._spec
         given = [
-            zeros_of(form.specs[place]) if leaves[place] is None else leaves[place]
-            for place in _varying(form.specs)
+            zeros_of(spec.specs[place]) if leaves[place] is None else leaves[place]
+            for place in _inexact_positions(spec.specs)
         ]
-        numbers = iter(lazy.control_machinery("subgraph").run_graph(form.graph, [*given, *self._reached]))
-        return [next(numbers) if spec.dtype.is_inexact else zero_tangent(spec) for spec in form.results]
+        numbers = iter(lazy.control_machinery("subgraph").run_graph(spec.graph, [*given, *self._captures]))
+        return [next(numbers) if item.dtype.is_inexact else zero_tangent(item) for item in spec.results]
 
 
-def _varying(specs: Sequence[TensorSpec]) -> list[int]:
-    """The places of what is not an integer."""
+def _inexact_positions(specs: Sequence[TensorSpec]) -> list[int]:
+    """The positions of specs that are not integers."""
     return [place for place, spec in enumerate(specs) if spec.dtype.is_inexact]
 
 
-def _flatten(function: LinearFunction) -> tuple[Sequence[Any], Form]:
-    if function._form.graph is None:
-        function._close()
-    return function._reached, function._form
+def _flatten(function: LinearFunction) -> tuple[Sequence[Any], LinearFunctionSpec]:
+    if function._spec.graph is None:
+        function._trace_graph()
+    return function._captures, function._spec
 
 
-def _unflatten(form: Form, reached: Any) -> LinearFunction:
+def _unflatten(spec: LinearFunctionSpec, reached: Any) -> LinearFunction:
     made = object.__new__(LinearFunction)
-    made._set(form, tuple(reached))
+    made._set(spec, tuple(reached))
     return made
 
 

@@ -1,4 +1,4 @@
-"""Trees of tensors as vectors: what :func:`tandem.tree.ravel` does."""
+"""Ravel trees of tensors into vectors; see :func:`tandem.tree.ravel`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
-from ..control.structure import as_tensor, take_apart
-from ..eager.dunders import by_name
+from ..control.structure import flatten_tensors, to_tensor
+from ..eager.tensor.dunders import by_name
 from ..errors import DTypeError, ShapeError
 from ..pytree import TreeDef
 from ..registry.dtypes import DType, float32, promote
@@ -15,7 +15,7 @@ from ..registry.values import TensorSpec, describe
 
 
 class Unravel:
-    """From a vector to the tree; two are equal that make the same trees of the same vectors."""
+    """A function from a vector to a tree; two are equal if they have the same treedef, specs and dtype."""
 
     __slots__ = ("dtype", "specs", "treedef")
 
@@ -23,17 +23,15 @@ class Unravel:
         self.treedef, self.specs, self.dtype = treedef, tuple(specs), dtype
 
     def __call__(self, flat: Any) -> Any:
-        """The tree whose leaves, one behind the other, are the elements of ``flat``."""
-        flat = as_tensor(flat)
+        """The tree whose concatenated leaves are the elements of ``flat``."""
+        flat = to_tensor(flat)
         size = sum(spec.size for spec in self.specs)
         if tuple(flat.shape) != (size,):
-            raise ShapeError(
-                f"tree.ravel: the tree is made of a vector of {size} elements, not {describe(flat)}"
-            )
+            raise ShapeError(f"tree.ravel: the vector must have {size} elements, not {describe(flat)}")
         mixed = any(spec.dtype is not self.dtype for spec in self.specs)
         if mixed and flat.dtype is not self.dtype:
             raise DTypeError(
-                f"tree.ravel: the tree, whose leaves differ in dtype, is made of a vector of {self.dtype}, not "
+                f"tree.ravel: the leaves of the tree differ in dtype, so the vector must be {self.dtype}, not "
                 f"{describe(flat)}"
             )
         leaves, start = [], 0
@@ -43,14 +41,14 @@ class Unravel:
             start += spec.size
         return self.treedef.unflatten(leaves)
 
-    def _same(self) -> tuple[Any, ...]:
+    def _key(self) -> tuple[Any, ...]:
         return self.treedef, self.specs, self.dtype
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Unravel) and self._same() == other._same()
+        return isinstance(other, Unravel) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash(self._same())
+        return hash(self._key())
 
     def __repr__(self) -> str:
         return f"<function that makes {self.treedef} of a vector>"
@@ -58,9 +56,9 @@ class Unravel:
 
 def ravel(tree: Any) -> tuple[Any, Unravel]:
     """See :func:`tandem.pytree.ravel_pytree`."""
-    found = take_apart("tree.ravel", "the tree", tree)
-    specs = [TensorSpec(tuple(x.shape), x.dtype, x.device) for x in found.tensors]
+    result = flatten_tensors("tree.ravel", "the tree", tree)
+    specs = [TensorSpec(tuple(x.shape), x.dtype, x.device) for x in result.tensors]
     dtype = reduce(promote, [spec.dtype for spec in specs]) if specs else float32
-    rows = [by_name("reshape")(by_name("astype")(x, dtype, copy=False), (-1,)) for x in found.tensors]
+    rows = [by_name("reshape")(by_name("astype")(x, dtype, copy=False), (-1,)) for x in result.tensors]
     flat = by_name("concat")(rows) if rows else by_name("zeros")((0,))
-    return flat, Unravel(found.treedef, specs, dtype)
+    return flat, Unravel(result.treedef, specs, dtype)

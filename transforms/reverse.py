@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from .. import pytree
-from ..eager.construct import asarray
-from ..eager.dunders import by_name
-from ..eager.engine import Pass, own
-from ..eager.levels import Level, LevelTensor, open_level, unwrap, wrap_level
-from ..eager.meta import AutogradMeta, detached
-from ..eager.tensor import Tensor, wrap
+from ..eager.autograd.autograd_meta import AutogradMeta, mark_detached
+from ..eager.autograd.engine import Pass, ensure_own_memory
+from ..eager.layers.levels import Level, LevelTensor, open_level, unwrap, wrap_level
+from ..eager.tensor.construct import asarray
+from ..eager.tensor.dunders import by_name
+from ..eager.tensor.tensor import Tensor, wrap
 from ..errors import ArgumentError, DTypeError, ShapeError
+from ..registry.dispatch.unwinding import restore_state_on_error
 from ..registry.source import source_line
 from ..registry.values import describe
 from .arguments import (
@@ -25,10 +26,10 @@ from .arguments import (
     check_positions,
     name_of,
     result_leaves,
-    split,
+    split_aux,
     tensor_leaves,
 )
-from .linear_function import Form, LinearFunction
+from .linear_function import LinearFunction, LinearFunctionSpec
 from .zeros import zero_tangent
 
 
@@ -72,24 +73,25 @@ def value_and_grad(
     name = name_of("grad", fun)
 
     @functools.wraps(fun)
+    @restore_state_on_error
     def with_gradient(*args: Any, **kwargs: Any) -> Any:
         check_given(name, positions, args)
         chosen = [args[position] for position in positions]
         tensors, treedef = tensor_leaves(name, chosen, positions, allow_int)
         _check_holomorphic(name, tensors, holomorphic)
         with open_level(name, source_line()) as level:
-            inputs = [_input(level, tensor) for tensor in tensors]
+            inputs = [_wrap_input(level, tensor) for tensor in tensors]
             given = list(args)
             for position, argument in zip(positions, treedef.unflatten(inputs)):
                 given[position] = argument
-            value, aux = split(name, fun(*given, **kwargs), has_aux)
+            value, aux = split_aux(name, fun(*given, **kwargs), has_aux)
             value = asarray(value) if isinstance(value, (np.ndarray, np.generic)) else value
             _check_value(name, value, has_aux, holomorphic)
         gradients = _gradients(level, value, inputs)
-        found = treedef.unflatten(gradients)
-        value = _plain(level, value)
+        results = treedef.unflatten(gradients)
+        value = _unwrap_value(level, value)
         result = (value, pytree.map_tree(lambda leaf: unwrap(level, leaf), aux)) if has_aux else value
-        return result, found[0] if isinstance(argnums, int) else tuple(found)
+        return result, results[0] if isinstance(argnums, int) else tuple(results)
 
     return with_gradient
 
@@ -124,12 +126,13 @@ def grad(
 
     @functools.wraps(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        value, found = both(*args, **kwargs)
-        return (found, value[1]) if has_aux else found
+        value, current = both(*args, **kwargs)
+        return (current, value[1]) if has_aux else current
 
     return gradient
 
 
+@restore_state_on_error
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The value of ``fun``, and the function that takes cotangents of it back to cotangents of the arguments.
 
@@ -158,12 +161,12 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     name = name_of("vjp", fun)
     tensors, treedef = tensor_leaves(name, primals, range(len(primals)))
     with open_level(name, source_line()) as level:
-        inputs = [_input(level, tensor) for tensor in tensors]
-        result, aux = split(name, fun(*treedef.unflatten(inputs)), has_aux)
+        inputs = [_wrap_input(level, tensor) for tensor in tensors]
+        result, aux = split_aux(name, fun(*treedef.unflatten(inputs)), has_aux)
         leaves, outdef = result_leaves(name, result)
     specs = [leaf.spec for leaf in leaves]
-    form = Form(name, True, outdef, specs, treedef, [tensor.spec for tensor in tensors])
-    back = LinearFunction(form, Tape(level, inputs, leaves).pull)
+    spec = LinearFunctionSpec(name, True, outdef, specs, treedef, [tensor.spec for tensor in tensors])
+    back = LinearFunction(spec, Tape(level, inputs, leaves).pull)
     value = outdef.unflatten([unwrap(level, leaf) for leaf in leaves])
     return (value, back, pytree.map_tree(lambda leaf: unwrap(level, leaf), aux)) if has_aux else (value, back)
 
@@ -185,15 +188,15 @@ class Tape:
         """The cotangents of the inputs from those of the results (None: zero)."""
         pairs = zip(self._results, cotangents)
         roots = [(*root, g) for root, g in pairs if root is not None and g is not None]
-        found = own(Pass(keep=True).run(roots)) if roots else {}
+        value = ensure_own_memory(Pass(keep=True).run(roots)) if roots else {}
         for _, _, g in roots:  # what is passed through as it is may be written by nobody but its owner
-            for meta, gradient in found.items():
+            for meta, gradient in value.items():
                 if gradient is g:
-                    found[meta] = by_name("clone")(g)
-        return [found[meta] if meta in found else zero_tangent(spec) for meta, spec in self._inputs]
+                    value[meta] = by_name("clone")(g)
+        return [value[meta] if meta in value else zero_tangent(spec) for meta, spec in self._inputs]
 
 
-def _input(level: Level, tensor: Any) -> Any:
+def _wrap_input(level: Level, tensor: Any) -> Any:
     """An argument to differentiate by as a value of the level; integers are what they are."""
     return wrap_level(level, tensor, AutogradMeta()) if tensor.dtype.is_inexact else tensor
 
@@ -225,7 +228,7 @@ def stop_gradient(tree: Any) -> Any:
     tensor(3.)
     """
     stop = by_name("stop_gradient")
-    return pytree.map_tree(lambda leaf: detached(stop(leaf)) if isinstance(leaf, Tensor) else leaf, tree)
+    return pytree.map_tree(lambda leaf: mark_detached(stop(leaf)) if isinstance(leaf, Tensor) else leaf, tree)
 
 
 # -- checks ------------------------------------------------------------------------------------------------------------
@@ -263,12 +266,12 @@ def _check_value(name: str, value: Any, has_aux: bool, holomorphic: bool) -> Non
 
 # -- the backward pass -------------------------------------------------------------------------------------------------
 def _gradients(level: Level, value: Any, inputs: list[Any]) -> list[Any]:
-    found: dict[Any, Any] = {}
+    gradients: dict[Any, Any] = {}
     root = root_at(level, value)
     if root is not None:
-        found = own(Pass(keep=False).run([(*root, _one_like(value._payload))]))
+        gradients = ensure_own_memory(Pass(keep=False).run([(*root, _one_like(value._payload))]))
     metas = [meta_at(level, x) for x in inputs]
-    return [found[meta] if meta in found else zero_tangent(x.spec) for meta, x in zip(metas, inputs)]
+    return [gradients[meta] if meta in gradients else zero_tangent(x.spec) for meta, x in zip(metas, inputs)]
 
 
 def _one_like(value: Any) -> Any:
@@ -276,5 +279,5 @@ def _one_like(value: Any) -> Any:
     return wrap(np.ones((), value.dtype.np)) if type(value) is Tensor else by_name("ones_like")(value)
 
 
-def _plain(level: Level, value: Any) -> Any:
+def _unwrap_value(level: Level, value: Any) -> Any:
     return unwrap(level, value) if isinstance(value, Tensor) else asarray(float(value))

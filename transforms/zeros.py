@@ -1,12 +1,12 @@
-"""Zero tangents: those of values that cannot vary, and those that a rule written by hand can tell from others."""
+"""Zero tangents: float0 tangents of integers, and SymbolicZero for rules written by hand."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..eager.construct import asarray
-from ..eager.node import zeros_of
-from ..eager.tensor import Tensor
+from ..eager.autograd.node import zeros_of
+from ..eager.tensor.construct import asarray
+from ..eager.tensor.tensor import Tensor
 from ..registry.dtypes import DType, bool_
 from ..registry.values import SCALARS, TensorSpec
 
@@ -16,10 +16,10 @@ float0 = bool_
 
 
 class SymbolicZero:
-    """A tangent or cotangent that is known to be zero; rules with ``symbolic_zeros=True`` get it, and may give it.
+    """A tangent or cotangent known to be zero; rules with ``symbolic_zeros=True`` receive it and may return it.
 
     Args:
-        spec: shape, dtype and device of the zeros that it stands for.
+        spec: shape, dtype and device of the zeros.
 
     >>> import tandem as td
     >>> @td.custom_jvp
@@ -66,11 +66,11 @@ class SymbolicZero:
 
 
 class CustomVJPPrimal(NamedTuple):
-    """An argument as ``fwd`` of a ``custom_vjp`` with ``symbolic_zeros=True`` gets it.
+    """An argument of ``fwd`` of a ``custom_vjp`` with ``symbolic_zeros=True``.
 
     Attributes:
         value: the tensor or number.
-        perturbed: whether it is differentiated by.
+        perturbed: whether it is differentiated.
     """
 
     value: Any
@@ -88,7 +88,7 @@ def zero_tangent(spec: TensorSpec) -> Any:
 
 
 def zero_for(leaf: Any, symbolic: bool) -> Any:
-    """The tangent, for a rule written by hand, of an argument that is not differentiated by."""
+    """The tangent that a rule written by hand receives for an argument that is not differentiated."""
     if isinstance(leaf, Tensor):
         return SymbolicZero(tangent_spec(leaf.spec)) if symbolic else zero_tangent(leaf.spec)
     return SymbolicZero(tangent_spec(asarray(leaf).spec)) if symbolic and type(leaf) in SCALARS else 0.0

@@ -1,0 +1,21 @@
+"""The CPU backend: compiled graphs, eager kernels, and the native call path.
+
+blas.py: matrix products in compiled graphs
+blas_pointers.py: addresses of SciPy's BLAS functions
+cache.py: disk cache of machine code
+callback.py: host callbacks, for nodes without emitted code
+codegen/: scalar expressions and loops as LLVM IR
+compile.py: lowered graph to executable; the module's ``main``
+executable.py: calling convention of compiled graphs
+fastpath/: native entries of eager and jitted calls, and the compiler of their language
+foreign_calls.py: users' C functions in compiled graphs
+gil.py: release of the GIL in compiled graphs
+kernels/: eager kernels, by NumPy
+loop_cost.py: estimated run times of eager loops
+loop_writer.py: scan, while_loop and switch in compiled graphs
+random_bits.py: Philox in emitted code
+row_reads.py: ``x[i]`` for integer rows in compiled graphs
+step_cost.py: estimated run times of steps
+target.py: LLVM target of this machine
+timestamps.py: executables that write the time after each step
+"""

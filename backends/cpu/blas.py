@@ -1,54 +1,45 @@
-"""Matrix products by BLAS, called from emitted code through the C pointers that SciPy publishes.
-
-BLAS thinks in columns: a C-contiguous (m, n) array is its (n, m) matrix, so ``a @ b`` is asked for as ``b^T a^T`` and
-lands in row-major order. Operands whose rows or columns lie without gaps are passed as they are, transposed by a flag.
-"""
+"""Matrix products in emitted code: calls of `rt_products.multiply`, which computes eager products too."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
-
 from ...lowering.layout import Layout, contiguous
-from ...lowering.steps import NodeStep, is_matrix
+from ...lowering.thunks import NodeThunk, is_matrix
 from ...registry import dtypes as dt
 from ...registry.dtypes import DType
 from ...tracer.graph import Node, Value
-from .blas_pointers import pointers as pointers
-from .emit.products import Product, is_small, write_product
-from .emit.text import Module
+from .blas_pointers import find_blas_functions
+from .fastpath.entries.rt_gemm import LARGEST, is_small
+from .fastpath.glue.products import PREFIX, Axis, make_call_table
 
-PREFIX = {dt.float32: "s", dt.float64: "d"}
 SUM = "control::sum_products"
-LONG = 1024  # a product along more than this is left to BLAS, which may share it among threads
-SIZE_LIMIT = 2**31 - 1  # BLAS counts in 32-bit integers
+DTYPES = (dt.float32, dt.float64)
 
 
-def library_reason(node: Node) -> str | None:
-    """Why a node is served by BLAS, or None if it is not."""
+def explain_product(node: Node) -> str | None:
+    """Return why the native matrix product serves a node, or None if it does not."""
     if node.op.name not in ("td::matmul", SUM) or not all(isinstance(a, Value) for a in node.args):
         return None
     dtypes = {value.spec.dtype for value in (*node.inputs, *node.outputs)}
     dtype = node.outputs[0].spec.dtype
     shapes = [value.shape for value in (*node.inputs, *node.outputs)]
-    fits = all(0 < size <= SIZE_LIMIT for shape in shapes for size in shape)
-    if dtypes != {dtype} or dtype not in PREFIX or not fits:
+    fits = all(0 < size <= LARGEST for shape in shapes for size in shape)
+    if dtypes != {dtype} or dtype not in DTYPES or not fits or not find_blas_functions():
         return None
-    if _is_written_out(node):
+    rows, depth, columns = _sizes(*(value.shape for value in node.inputs))
+    if 1 in (rows, columns):
+        return "a product with a vector is written out"
+    if is_small(rows, depth, columns):
         return "a small product is written out"
-    return f"{PREFIX[dtype]}gemm of BLAS" if pointers() else None
+    return f"{PREFIX[dtype]}gemm of BLAS"
 
 
-def _is_written_out(node: Node) -> bool:
-    """Whether a product is small enough to be written out."""
-    one, two = (value.shape for value in node.inputs)
-    if len(one) < 2 or len(two) < 2 or (one[-1] > LONG and node.op.name != SUM):
-        return False
-    return is_small(node.outputs[0].spec.dtype, one[-2], two[-1])
+def _sizes(one: tuple[int, ...], two: tuple[int, ...]) -> tuple[int, int, int]:
+    """Return (m, k, n) of one product; a vector counts as a matrix of one row or one column."""
+    return one[-2] if len(one) > 1 else 1, one[-1], two[-1] if len(two) > 1 else 1
 
 
-def joined(one: Layout, two: Layout) -> tuple[Layout, Layout]:
-    """A sum of products as one product along all steps, where the operands lie so that it is one."""
+def merge_steps(one: Layout, two: Layout) -> tuple[Layout, Layout]:
+    """Return the layouts of a sum of products as one product over all steps, if the operands' strides allow it."""
     (steps, rows, depth), (_, _, columns) = one.shape, two.shape
     follow = one.strides[0] == depth * one.strides[2] and two.strides[0] == depth * two.strides[1]
     a = Layout((rows, steps * depth), one.strides[1:], one.offset)
@@ -56,124 +47,44 @@ def joined(one: Layout, two: Layout) -> tuple[Layout, Layout]:
     return (a, b) if (steps == 1 or follow) and is_matrix(a) and is_matrix(b) else (one, two)
 
 
-class Matrix:
-    """An operand as BLAS takes it: strides of its two last axes, the others run through by the batch loop."""
+class ProductCall:
+    """The LLVM IR of a matrix product within ``main``.
 
-    def __init__(self, layout: Layout, pad: str):
-        shape, strides = layout.shape, layout.strides
-        if len(shape) == 1:
-            shape, strides = ((1, *shape), (0, *strides)) if pad == "row" else ((*shape, 1), (*strides, 0))
-        self.rows, self.columns = shape[-2:]
-        self.lead, self.lead_strides = shape[:-2], strides[:-2]
-        self.row_stride, self.column_stride = strides[-2:]
-        self.offset = layout.offset
+    Attributes:
+        symbol: the name of the function that is called with the operands, the result and a table.
+        table: the definition of the table, a constant of the module.
+    """
 
-    def flag(self) -> tuple[str, int]:
-        """(the letter, the leading dimension) for BLAS, which sees the transpose of a row-major matrix as it is."""
-        plain = (self.column_stride == 1 or self.columns == 1) and (
-            self.row_stride >= self.columns or self.rows == 1
-        )
-        if plain:
-            return "N", max(self.row_stride, self.columns) if self.rows > 1 else self.columns
-        return "T", max(self.column_stride, self.rows) if self.columns > 1 else self.rows
-
-
-class Gemm:
-    """The text of a matrix product within ``main``."""
-
-    def __init__(self, step: NodeStep, name: str):
-        self.name, self.node = name, step.node
+    def __init__(self, step: NodeThunk, name: str):
         self.dtype: DType = step.node.outputs[0].spec.dtype
+        self.symbol, self.name = f"multiply_{self.dtype.name}", f"{name}_table"
         one, two = (layout for _, layout in step.operands)
-        self.sums = self.node.op.name == SUM
-        if self.sums:
-            one, two = joined(one, two)
-        self.a, self.b = Matrix(one, "row"), Matrix(two, "column")
-        self.type = "float" if self.dtype is dt.float32 else "double"
-        lead = len(step.node.outputs[0].shape) - (len(one.shape) > 1) - (len(two.shape) > 1)
-        self.batch = one.shape[:-2] if self.sums else step.node.outputs[0].shape[:lead]
+        is_sum = step.node.op.name == SUM
+        if is_sum:
+            one, two = merge_steps(one, two)
+        words = _make_call_table(one, two, self.dtype.itemsize, is_sum and len(one.shape) == 3)
+        values = ", ".join(f"i64 {word}" for word in words)
+        self.table = f"@{self.name} = private unnamed_addr constant [{len(words)} x i64] [{values}]\n"
 
-    def function(self, module: Module) -> tuple[str, str]:
-        """The name of ``void name(ptr a, ptr b, ptr c)``, the product for each point of the leading axes or their sum,
-        and its text where the module has it not yet."""
-        name = self._written_out(module) if _is_written_out(self.node) else ""
-        if name and (self.sums or not self.batch):
-            return name, ""
-        constants = [] if name else self._constants()
-        loops = self._loops(f"@{name}(ptr %a_, ptr %b_, ptr %c_)" if name else self._called(module))
-        head = f"define internal void @{self.name}(ptr %a, ptr %b, ptr %c) {{"
-        return self.name, "\n".join([head, "entry:", *constants, *loops, "}", ""])
 
-    def _written_out(self, module: Module) -> str:
-        """The name of a function for one product, or for the sum."""
-        a, b = self.a, self.b
-        strides = (a.row_stride, a.column_stride), (b.row_stride, b.column_stride)
-        product = Product(self.dtype, a.rows, b.columns, a.columns, *strides)
-        if self.sums and self.batch:
-            product = replace(
-                product, steps=self.batch[0], a_step=a.lead_strides[0], b_step=b.lead_strides[0]
-            )
-        return write_product(module, product)
+def _make_call_table(one: Layout, two: Layout, size: int, is_sum: bool) -> list[int]:
+    """Return the table of a call, for elements of ``size`` bytes."""
+    m, k, n = _sizes(one.shape, two.shape)
+    a = one.strides[-2:] if len(one.shape) > 1 else (0, *one.strides)
+    b = two.strides[-2:] if len(two.shape) > 1 else (*two.strides, 0)
+    rank = max(len(one.shape), len(two.shape)) - 2
+    left, right = _leading_axes(one, rank), _leading_axes(two, rank)
+    lead = [max(x[0], y[0]) for x, y in zip(left, right, strict=True)]
+    out = [0] * rank if is_sum else contiguous((*lead, m * n)).strides[:-1]
+    axes: list[Axis] = [
+        (count, x[1] * size, y[1] * size, c * size)
+        for count, x, y, c in zip(lead, left, right, out, strict=True)
+    ]
+    strides = [s * size for s in (*a, *b, n)]
+    return make_call_table((m, k, n), strides, axes, is_sum=is_sum)
 
-    def _called(self, module: Module) -> str:
-        """The call of BLAS for one product."""
-        name = f"blas_{PREFIX[self.dtype]}gemm"
-        module.declare(name, "void", *["ptr"] * 13, pure=False)
-        call = ", ".join(f"ptr %{v}" for v in "tb ta n m k one b_ ldb a_ lda beta c_ ldc".split())
-        return f"@{name}({call})"
 
-    def _constants(self) -> list[str]:
-        (flag_a, lda), (flag_b, ldb) = self.a.flag(), self.b.flag()
-        numbers = {
-            "m": self.a.rows,
-            "n": self.b.columns,
-            "k": self.a.columns,
-            "lda": lda,
-            "ldb": ldb,
-            "ldc": self.b.columns,
-        }
-        lines = []
-        for key, number in numbers.items():
-            lines += [f"  %{key} = alloca i32", f"  store i32 {number}, ptr %{key}"]
-        for key, letter in (("ta", flag_a), ("tb", flag_b)):
-            lines += [f"  %{key} = alloca i8", f"  store i8 {ord(letter)}, ptr %{key}"]
-        for key, value in (("one", "1.0"), ("beta", "0.0")):
-            lines += [f"  %{key} = alloca {self.type}", f"  store {self.type} {value}, ptr %{key}"]
-        return lines
-
-    def _strides(self, matrix: Matrix) -> list[int]:
-        """The operand's strides over the axes of the batch, 0 where it repeats."""
-        missing = len(self.batch) - len(matrix.lead)
-        own = [s if n != 1 else 0 for n, s in zip(matrix.lead, matrix.lead_strides, strict=True)]
-        return [0] * missing + own
-
-    def _loops(self, call: str) -> list[str]:
-        """One loop over the whole batch; the index along each axis is computed from the loop's."""
-        total = math.prod(self.batch)
-        lines = ["  br label %head", "head:", "  %i = phi i64 [ 0, %entry ], [ %next, %head ]"]
-        of_c = list(contiguous((*self.batch, self.a.rows * self.b.columns)).strides[:-1])
-        strides = self._strides(self.a), self._strides(self.b), [0] * len(of_c) if self.sums else of_c
-        for key, steps in zip("abc", strides, strict=True):
-            lines += self._address(key, steps)
-        if self.sums:
-            lines += [
-                "  %first = icmp eq i64 %i, 0",
-                f"  %rest = select i1 %first, {self.type} 0.0, {self.type} 1.0",
-                f"  store {self.type} %rest, ptr %beta",
-            ]
-        lines += [f"  call void {call}"]
-        lines += ["  %next = add i64 %i, 1", f"  %more = icmp slt i64 %next, {total}"]
-        return [*lines, "  br i1 %more, label %head, label %done", "done:", "  ret void"]
-
-    def _address(self, key: str, steps: list[int]) -> list[str]:
-        lines, place, below = [], "0", math.prod(self.batch)
-        for axis, (size, step) in enumerate(zip(self.batch, steps, strict=True)):
-            below //= size
-            lines += [
-                f"  %{key}d{axis} = udiv i64 %i, {below}",
-                f"  %{key}r{axis} = urem i64 %{key}d{axis}, {size}",
-                f"  %{key}m{axis} = mul i64 %{key}r{axis}, {step * self.dtype.itemsize}",
-                f"  %{key}s{axis} = add i64 {place}, %{key}m{axis}",
-            ]
-            place = f"%{key}s{axis}"
-        return [*lines, f"  %{key}_ = getelementptr i8, ptr %{key}, i64 {place}"]
+def _leading_axes(layout: Layout, rank: int) -> list[tuple[int, int]]:
+    """Return (size, stride) of each leading axis, padded in front; stride 0 where the operand is broadcast."""
+    own = list(zip(layout.shape[:-2], layout.strides[:-2]))
+    return [(1, 0)] * (rank - len(own)) + [(n, s if n != 1 else 0) for n, s in own]

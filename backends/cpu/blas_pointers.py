@@ -1,4 +1,4 @@
-"""The addresses of BLAS functions, which SciPy publishes as C pointers."""
+"""Addresses of the BLAS functions that SciPy publishes as C pointers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from ... import lazy
 
 
 @cache
-def pointers() -> dict[str, int]:
-    """The addresses of BLAS functions by name; empty where SciPy publishes none."""
+def find_blas_functions() -> dict[str, int]:
+    """Return the addresses of BLAS functions by name; empty if SciPy publishes none."""
     try:
         table = lazy.scipy_cython_blas().__pyx_capi__
     except ImportError:

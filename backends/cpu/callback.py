@@ -1,4 +1,4 @@
-"""Host callbacks: what has no emitted code runs by its eager kernel, called from within ``main``."""
+"""Host callbacks: nodes without emitted code run their eager kernel, called from within ``main``."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from ...eager.tensor import wrap
-from ...lowering.evaluate import call
+from ...eager.tensor.tensor import wrap
+from ...lowering.interpreter import call_kernel
 from ...lowering.layout import Layout
-from ...lowering.steps import NodeStep
+from ...lowering.thunks import NodeThunk
 from ...registry.dtypes import DType
 from ...tracer.graph import Value, map_values
 
 
 def array_at(address: int, layout: Layout, dtype: DType) -> Any:
-    """An ndarray over memory that somebody else owns, in a given layout."""
+    """Return an ndarray over memory that it does not own, in a given layout."""
     if layout.size == 0:
         return np.empty(layout.shape, dtype.np)
     low = sum(min((n - 1) * s, 0) for n, s in zip(layout.shape, layout.strides, strict=True))
@@ -30,29 +30,31 @@ def array_at(address: int, layout: Layout, dtype: DType) -> Any:
 
 
 def scalar_at(address: int, value: Value) -> Any:
-    """A Python scalar in the table of scalars."""
+    """Return a Python scalar read from the table of scalars."""
     kind: Any = {bool: ctypes.c_bool, int: ctypes.c_int64, float: ctypes.c_double}[value.weak or float]
     return kind.from_address(address).value
 
 
-def make_callback(step: NodeStep) -> Callable[[int], None]:
-    """A function of the address of a table: pointers to the data of the step's operands, then of its results.
+def make_callback(step: NodeThunk) -> Callable[[int], None]:
+    """Return a function that runs a node's eager kernel.
 
-    Operands are copied, since a kernel may keep what it is given (a view, a saved tensor) beyond the call.
+    Its argument is the address of a table: pointers to the data of the step's operands, then of its results. Operands
+    are
+    copied, since a kernel may keep references to its arguments (a view, a residual) beyond the call.
     """
     node, layouts = step.node, [layout for _, layout in step.operands]
 
     def callback(address: int) -> None:
         table = (ctypes.c_void_p * (len(layouts) + len(node.outputs))).from_address(address)
-        found = iter(
+        output = iter(
             scalar_at(pointer, value)
             if value.weak is not None
             else wrap(array_at(pointer, layout, value.spec.dtype).copy())
             for value, layout, pointer in zip(node.inputs, layouts, table, strict=False)
         )
-        args = map_values(lambda value: next(found), node.args)
-        kwargs = {name: map_values(lambda value: next(found), arg) for name, arg in node.kwargs.items()}
-        results = call(node, args, kwargs)
+        args = map_values(lambda value: next(output), node.args)
+        kwargs = {name: map_values(lambda value: next(output), arg) for name, arg in node.kwargs.items()}
+        results = call_kernel(node, args, kwargs)
         for result, out, pointer in zip(results, node.outputs, table[len(layouts) :], strict=True):
             if out.spec.size:
                 target = (ctypes.c_char * (out.spec.size * out.spec.dtype.itemsize)).from_address(

@@ -1,35 +1,42 @@
-"""From a lowered graph to machine code: a module with the fused kernels and a ``main`` that runs the steps."""
+"""Compile a lowered graph to machine code: a module with the fused kernels and a ``main`` that runs the steps."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import hashlib
 from typing import Any
 
 import numpy as np
 
-from ...lowering.loop_bodies import Body, LoopStep
-from ...lowering.lowered import Backend, Lowered, register_backend
-from ...lowering.resolve import Target
-from ...lowering.steps import KernelStep, NodeStep, is_empty
-from ...operators.rules import promoted_dtype
+from ...lowering.kernel_selection import Target
+from ...lowering.loop_bodies import Body, LoopThunk
+from ...lowering.lower import Backend, Lowered, register_backend
+from ...lowering.thunks import KernelThunk, NodeThunk, is_empty
+from ...operators.declare.shape_rules import promoted_dtype
 from ...registry import dtypes as dt
 from ...registry.dtypes import DType
+from ...registry.values import align_up
 from ...tracer.graph import Graph, Node, Value, bodies_of, body_inputs
-from ...tracer.infer import stand_in
-from .blas import Gemm, library_reason, pointers
+from ...tracer.infer import to_example
+from . import gil
+from .blas import ProductCall, explain_product
 from .callback import make_callback
-from .emit.fused import write_fused
-from .emit.host import host
-from .emit.text import Module
-from .executable import CallPlan, CpuExecutable, Parameter
+from .codegen.fused import write_fused
+from .codegen.host import host
+from .codegen.text import Module
+from .executable import CallingConvention, CpuExecutable, Parameter
+from .fastpath.compiler import engine
+from .fastpath.glue.layout import find_fault
+from .fastpath.glue.products import compile_product
+from .foreign_calls import ForeignCall, explain_foreign_call
+from .gil import MAIN as MAIN
 from .loop_writer import BodyTable, LoopWriter
-from .native import engine
-from .row_reads import RowRead, rows_reason
-from .user_calls import NativeCall, native_reason
-from .words import WordsCall, words_reason
+from .random_bits import RandomBitsCall, explain_random_bits
+from .row_reads import RowRead, explain_row_read
+from .timestamps import DECLARATION, TIMES_SLOT, TimestampedExecutable, write_timestamp
 
-MAIN = "tandem_main"
+STACK_WORDS = 64  # the longest table of addresses on the stack; a longer one is in the workspace
 CALLBACKS = """
 declare ptr @PyLong_FromVoidPtr(ptr)
 declare ptr @PyObject_CallOneArg(ptr, ptr)
@@ -53,131 +60,183 @@ failed:
 """
 
 
-def _native_reason(node: Node) -> str | None:
-    return words_reason(node) or rows_reason(node) or native_reason(node)
+def _explain_native(node: Node) -> str | None:
+    """Return why prewritten code serves a node, or None if none does."""
+    return explain_random_bits(node) or explain_row_read(node) or explain_foreign_call(node)
 
 
-def emits(dtype: DType) -> bool:
-    """Whether code is emitted for a dtype on this machine."""
+def can_emit(dtype: DType) -> bool:
+    """Return whether code can be emitted for a dtype on this machine."""
     return dtype.kind != "c" and (dtype is not dt.float16 or host().f16c)
 
 
 class MainWriter:
-    """The text of a module: kernels, and the ``main`` that calls them.
+    """The LLVM IR of a module: kernels, and the ``main`` that calls them.
 
     Attributes:
-        callbacks: the nodes that are served by callbacks, and bodies of loops, in the order of the table of objects.
+        callbacks: the nodes that callbacks serve, and bodies of loops, in the order of the table of objects.
+        has_state: whether the code receives the GIL state of the call; see :mod:`.gil`.
+        stamps: whether the code writes the time after each step; see :mod:`.stamps`.
+        products: the dtype of each function for matrix products that is called, by its name.
     """
 
-    def __init__(self, lowered: Lowered):
-        self.lowered, self.module = lowered, Module()
+    stack_words = STACK_WORDS
+
+    def __init__(self, lowered: Lowered, stamps: bool = False):
+        self.lowered, self.module, self.stamps = lowered, Module(), stamps
         self.lines: list[str] = []
         self.extra: list[str] = []
-        self.callbacks: list[NodeStep | Body] = []
+        self.callbacks: list[NodeThunk | Body] = []
         self.constants: list[Value] = [value for value, _ in lowered.folded]
         self.arrays = [v for v in lowered.graph.parameters if v.weak is None]
         self.scalars = [v for v in lowered.graph.parameters if v.weak is not None]
         self.offsets = lowered.memory.offsets()
         self.known: dict[Value, str] = {}
+        self.registers = self.table_words = 0
+        self.scratch_used = self.scratch_needed = 0  # bytes of scratch memory: of this step, and the maximum
+        self.has_state = False
+        self.products: dict[str, DType] = {}
 
     def write(self) -> str:
-        """The whole module."""
+        """Return the whole module."""
+        self.has_state = gil.has_state(self.lowered)
+        releasing = gil.release_points(self.lowered.steps)
         for number, step in enumerate(self.lowered.steps):
-            if isinstance(step, LoopStep):
+            self.known, self.scratch_used = {}, 0  # reload addresses: keeping them would fill the stack
+            if number in releasing:
+                self.lines.append(gil.RELEASE)
+            if isinstance(step, LoopThunk):
                 LoopWriter(self, step, number).write()
-            elif isinstance(step, NodeStep):
-                writers = {"blas": self._gemm, "native": self._native, "callback": self._callback}
+            elif isinstance(step, NodeThunk):
+                writers = {"blas": self._multiply, "native": self._native, "callback": self._callback}
                 writers[step.kind](step, number)
             elif not is_empty(step):
                 self._kernel(step, number)
+            self.lines += write_timestamp(number + 1) if self.stamps else []
         placed = len(self.arrays) + len(self.lowered.storages)
-        tables = loaded("%tables", "%buffers", placed + 1) if self.constants or self.callbacks else []
-        main = [f"define i32 @{MAIN}(ptr %buffers, ptr %scalars) {{", "entry:", *tables, *self.lines]
-        helpers = CALLBACKS if any(isinstance(item, NodeStep) for item in self.callbacks) else ""
+        tables = (
+            load_from_table("%tables", "%buffers", placed + 1) if self.constants or self.callbacks else []
+        )
+        if self.stamps:
+            tables += [*load_from_table("%stamps", "%buffers", placed + TIMES_SLOT), *write_timestamp(0)]
+            self.extra.append(DECLARATION)
+        if self.has_state:
+            tables += load_from_table("%state", "%buffers", placed + gil.STATE)
+            self.extra.append(gil.main_text(placed + gil.STATE))
+        tables += self.table_allocation()
+        name = gil.BODY if self.has_state else MAIN
+        main = [f"define i32 @{name}(ptr %buffers, ptr %scalars) {{", "entry:", *tables, *self.lines]
+        helpers = CALLBACKS if any(isinstance(item, NodeThunk) for item in self.callbacks) else ""
         return "\n".join([helpers, *dict.fromkeys(self.extra), *main, "  ret i32 0", "}", str(self.module)])
 
     # -- addresses -------------------------------------------------------------------------------------------------
     def pointer(self, value: Value) -> str:
-        """The register with the address of a value's buffer, loaded at its first use."""
-        found = self.known.get(value)
-        if found is None:
-            found = self.known[value] = f"%p{len(self.known)}"
-            self.lines += self._located(value, found)
-        return found
+        """Return the register with the address of a value's buffer, which is loaded at its first use."""
+        result = self.known.get(value)
+        if result is None:
+            result = self.known[value] = f"%p{self.registers}"
+            self.registers += 1
+            self.lines += self._load_address(value, result)
+        return result
 
-    def _located(self, value: Value, register: str) -> list[str]:
+    def _load_address(self, value: Value, register: str) -> list[str]:
         placed = [*self.arrays, *self.lowered.storages]
         if value.weak is not None:
             return [f"  {register} = getelementptr i8, ptr %scalars, i64 {8 * self.scalars.index(value)}"]
         if value in self.offsets:
             base = f"{register}w"
             return [
-                *loaded(base, "%buffers", len(placed)),
+                *load_from_table(base, "%buffers", len(placed)),
                 f"  {register} = getelementptr i8, ptr {base}, i64 {self.offsets[value]}",
             ]
         if value in self.constants:
-            return loaded(register, "%tables", self.constants.index(value))
-        return loaded(register, "%buffers", placed.index(value))
+            return load_from_table(register, "%tables", self.constants.index(value))
+        return load_from_table(register, "%buffers", placed.index(value))
+
+    def table_allocation(self) -> list[str]:
+        """Return the instruction that reserves the table of addresses, which all steps use in turn."""
+        return [f"  %table = alloca [{self.table_words} x ptr]"] if self.table_words else []
 
     def _table(self, values: list[Value], number: int) -> tuple[str, list[str]]:
-        """A table of addresses on the stack, and the instructions that make it."""
+        """Return the register of a table of addresses, and the instructions that fill it."""
         table = f"%t{number}"
-        lines = [f"  {table} = alloca [{max(len(values), 1)} x ptr]"]
+        if len(values) <= self.stack_words:
+            self.table_words = max(self.table_words, len(values), 1)
+            lines = [f"  {table} = getelementptr i8, ptr %table, i64 0"]
+        else:
+            lines = self.allocate_scratch(table, 8 * len(values))
         for place, pointer in enumerate([self.pointer(value) for value in values]):
             lines.append(f"  {table}_{place} = getelementptr i8, ptr {table}, i64 {8 * place}")
             lines.append(f"  store ptr {pointer}, ptr {table}_{place}")
         return table, lines
 
-    def place(self, item: NodeStep | Body) -> int:
-        """The place in the table of objects of what serves a callback, or describes a compiled body."""
+    def table_index(self, item: NodeThunk | Body) -> int:
+        """Add the object for a callback or a compiled body to the table of objects; return its index."""
         self.callbacks.append(item)
         return len(self.constants) + len(self.callbacks) - 1
 
+    def allocate_scratch(self, register: str, nbytes: int) -> list[str]:
+        """Return instructions that compute the address of scratch memory of the current step."""
+        offset = self.lowered.memory.workspace - self.lowered.memory.scratch + self.scratch_used
+        self.scratch_used += align_up(nbytes)
+        self.scratch_needed = max(self.scratch_needed, self.scratch_used)
+        base = f"{register}b"
+        placed = len(self.arrays) + len(self.lowered.storages)
+        return [
+            *load_from_table(base, "%buffers", placed),
+            f"  {register} = getelementptr i8, ptr {base}, i64 {offset}",
+        ]
+
     # -- steps -----------------------------------------------------------------------------------------------------
-    def _kernel(self, step: KernelStep, number: int) -> None:
-        write_fused(self.module, step.kernel)
+    def _kernel(self, step: KernelThunk, number: int) -> None:
+        scratch = write_fused(self.module, step.kernel)
         table, lines = self._table(list(step.params), number)
         self.lines += lines
-        self.lines.append(f"  call void @{step.kernel.name}(ptr {table}, ptr %scalars)")
+        memory = "null"
+        if scratch.below + scratch.above:
+            memory = f"%m{number}"
+            self.lines += self.allocate_scratch(f"%w{number}", scratch.below + scratch.above)
+            self.lines.append(f"  {memory} = getelementptr i8, ptr %w{number}, i64 {scratch.below}")
+        self.lines.append(f"  call void @{step.kernel.name}(ptr {table}, ptr %scalars, ptr {memory})")
 
-    def _gemm(self, step: NodeStep, number: int) -> None:
-        gemm = Gemm(step, f"gemm{number}")
-        name, text = gemm.function(self.module)
-        self.extra.append(text)
-        size = gemm.dtype.itemsize
+    def _multiply(self, step: NodeThunk, number: int) -> None:
+        product = ProductCall(step, f"product{number}")
+        self.module.declare(product.symbol, "void", *["ptr"] * 4, pure=False)
+        self.products[product.symbol] = product.dtype
+        self.extra.append(product.table)
         places = []
         for key, (root, layout) in zip("ab", step.operands, strict=True):
-            self.lines.append(
-                f"  %g{number}{key} = getelementptr i8, ptr {self.pointer(root)}, i64 {layout.offset * size}"
-            )
+            offset = layout.offset * product.dtype.itemsize
+            self.lines.append(f"  %g{number}{key} = getelementptr i8, ptr {self.pointer(root)}, i64 {offset}")
             places.append(f"ptr %g{number}{key}")
-        places.append(f"ptr {self.pointer(step.node.outputs[0])}")
-        self.lines.append(f"  call void @{name}({', '.join(places)})")
+        places += [f"ptr {self.pointer(step.node.outputs[0])}", f"ptr @{product.name}"]
+        self.lines.append(f"  call void @{product.symbol}({', '.join(places)})")
 
-    def _native(self, step: NodeStep, number: int) -> None:
-        if words_reason(step.node):
-            words = WordsCall(self, step, number)
+    def _native(self, step: NodeThunk, number: int) -> None:
+        if explain_random_bits(step.node):
+            words = RandomBitsCall(self, step, number)
             self.extra.append(words.function)
             self.lines += words.lines
             return
-        if rows_reason(step.node):
+        if explain_row_read(step.node):
             self.lines += RowRead(self, step, number).lines
             return
-        call = NativeCall(self, step, number)
+        call = ForeignCall(self, step, number)
         self.extra.append(call.declaration)
         self.module.imports[call.symbol] = call.address
         self.lines += call.lines
 
-    def _callback(self, step: NodeStep, number: int) -> None:
-        self.lines += self.called_back(step, number)
+    def _callback(self, step: NodeThunk, number: int) -> None:
+        self.lines += self.callback_lines(step, number)
 
-    def called_back(self, step: NodeStep, number: int) -> list[str]:
-        """Instructions that call a node's eager kernel."""
+    def callback_lines(self, step: NodeThunk, number: int) -> list[str]:
+        """Return instructions that call a node's eager kernel."""
         values = [root for root, _ in step.operands]
         table, lines = self._table([*values, *step.node.outputs], number)
         return [
             *lines,
-            *loaded(f"%o{number}", "%tables", self.place(step)),
+            *load_from_table(f"%o{number}", "%tables", self.table_index(step)),
+            *([gil.ACQUIRE] if self.has_state else []),
             f"  %r{number} = call i32 @call_back(ptr %o{number}, ptr {table})",
             f"  %f{number} = icmp ne i32 %r{number}, 0",
             f"  br i1 %f{number}, label %failed{number}, label %after{number}",
@@ -187,17 +246,18 @@ class MainWriter:
         ]
 
 
-def loaded(register: str, table: str, place: int) -> list[str]:
+def load_from_table(register: str, table: str, place: int) -> list[str]:
+    """Return instructions that load an entry of a table of pointers."""
     return [
         f"  {register}a = getelementptr i8, ptr {table}, i64 {8 * place}",
         f"  {register} = load ptr, ptr {register}a",
     ]
 
 
-class Tables:
-    """What the code is given beside its arguments: data of constants, then callables of callbacks.
+class ObjectTable:
+    """The addresses that code receives besides its arguments: data of constants, then callables of callbacks.
 
-    Code itself refers to neither, so that equal graphs share it. Kept as long as the executable.
+    The code itself refers to neither, so that equal graphs share it. The executable keeps this object alive.
     """
 
     def __init__(self, constants: list[Any], callables: list[Any]):
@@ -209,40 +269,89 @@ class Tables:
 
     @property
     def address(self) -> int:
-        """Where the table lies."""
+        """The address of the table."""
         return ctypes.addressof(self.words)
 
 
 def llvm_ir(lowered: Lowered) -> str:
-    """The module of a lowered graph, and those of the bodies of its loops."""
+    """Return the module of a lowered graph, followed by those of the bodies of its loops."""
     writer = MainWriter(lowered)
     texts = [writer.write()]
     texts += [llvm_ir(item.lowered) for item in writer.callbacks if isinstance(item, Body)]
     return "\n; ---- the body of a loop ----\n".join(texts)
 
 
-def compile_lowered(lowered: Lowered) -> CpuExecutable:
-    """Compile a lowered graph, or load its code from the disk cache."""
-    writer = MainWriter(lowered)
-    text = writer.write()
-    tables = Tables([tensor for _, tensor in lowered.folded], [_served(item) for item in writer.callbacks])
-    code = _shared(text, "@blas_" in text, tuple(sorted(writer.module.imports.items())))
-    return CpuExecutable(lowered, call_plan(lowered, code[MAIN], tables), (code, tables))
+def scratch_bytes(lowered: Lowered) -> int:
+    """Return the bytes of scratch memory that a graph's steps need; the IR emitted to compute them is cached."""
+    lowered.emitted = writer, _ = _write_main(lowered, False)
+    return writer.scratch_needed
 
 
-def _served(item: NodeStep | Body) -> Any:
-    """What the table of objects holds for a callback or a compiled body."""
-    return make_callback(item) if isinstance(item, NodeStep) else BodyTable(compile_lowered(item.lowered))
+def compile_lowered(lowered: Lowered, stamps: bool = False) -> CpuExecutable:
+    """Compile a lowered graph, or load its code from the disk cache.
+
+    Args:
+        lowered: the graph.
+        stamps: whether the code writes the time after each step; see :mod:`.stamps`.
+    """
+    known, lowered.emitted = lowered.emitted, None
+    writer, text = known if known and not stamps else _write_main(lowered, stamps)
+    tables = ObjectTable(
+        [tensor for _, tensor in lowered.folded], [_make_table_object(item) for item in writer.callbacks]
+    )
+    code = _compile_shared(_SourceText(text), writer.has_state, tuple(sorted(_imports(writer).items())))
+    body = code[gil.BODY] if writer.has_state else code[MAIN]
+    convention = make_calling_convention(lowered, code[MAIN], tables)
+    stamped = TimestampedExecutable(lowered, functools.partial(compile_lowered, lowered, stamps=True))
+    return CpuExecutable(lowered, convention, body, (code, tables), stamped)
+
+
+def _write_main(lowered: Lowered, stamps: bool) -> tuple[MainWriter, str]:
+    """Return the writer of a graph's module, and the module's text."""
+    writer = MainWriter(lowered, stamps)
+    return writer, writer.write()
+
+
+def _make_table_object(item: NodeThunk | Body) -> Any:
+    """Return the entry of the table of objects for a callback or a compiled body."""
+    return make_callback(item) if isinstance(item, NodeThunk) else BodyTable(compile_lowered(item.lowered))
+
+
+def _imports(writer: MainWriter) -> dict[str, int]:
+    """Return the addresses of the functions that a module calls: users' functions and matrix products."""
+    result = dict(writer.module.imports)
+    for symbol, dtype in writer.products.items():
+        code = compile_product(dtype)
+        if code is not None:  # without BLAS no product is called
+            result[symbol] = code["loop"]
+    return result
+
+
+class _SourceText:
+    """The text of a module; only its digest remains after the module is compiled."""
+
+    __slots__ = ("digest", "text")
+
+    def __init__(self, text: str):
+        self.text, self.digest = text, hashlib.sha256(text.encode()).digest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _SourceText) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
 
 
 @functools.lru_cache(maxsize=256)
-def _shared(text: str, blas: bool, imports: tuple[tuple[str, int], ...]) -> engine.Code:
-    """The code of a module, shared by equal graphs."""
-    return engine.compile_ir(text, [MAIN], {**dict(imports), **(pointers() if blas else {})}, level=1)
+def _compile_shared(source: _SourceText, state: bool, imports: tuple[tuple[str, int], ...]) -> engine.Code:
+    """Return the code of a module; equal graphs share it."""
+    text, source.text = source.text, ""
+    known = {**dict(imports), **(gil.gil_function_addresses() if state else {})}
+    return engine.compile_ir(text, [MAIN, gil.BODY] if state else [MAIN], known, level=1)
 
 
-def call_plan(lowered: Lowered, address: int, tables: Any) -> CallPlan:
-    """How to call compiled code that is given some :class:`Tables`, or what a backend has like them."""
+def make_calling_convention(lowered: Lowered, address: int, tables: Any) -> CallingConvention:
+    """Return how to call compiled code that uses an :class:`ObjectTable`, or a backend's equivalent."""
     ranges = integer_ranges(lowered.optimized)
     parameters: list[Parameter] = []
     counts = {True: 0, False: 0}
@@ -253,35 +362,44 @@ def call_plan(lowered: Lowered, address: int, tables: Any) -> CallPlan:
     storages = tuple(value.spec for value in lowered.storages)
     workspace = lowered.memory.workspace
     outputs, constants = tuple(lowered.outputs), tuple(tables.arrays)
-    return CallPlan(address, tuple(parameters), storages, workspace, outputs, constants, tables.address)
+    return CallingConvention(
+        address, tuple(parameters), storages, workspace, outputs, constants, tables.address
+    )
 
 
 def integer_ranges(graph: Graph) -> dict[Value, list[DType]]:
-    """For each Python integer passed at run time the integer dtypes that it meets in promotion, and has to fit."""
-    found: dict[Value, list[DType]] = {}
+    """Return, for each Python integer passed at run time, the integer dtypes that it is promoted to and must fit."""
+    result: dict[Value, list[DType]] = {}
     for node in graph.nodes:
         for body in bodies_of(node):
             inner = integer_ranges(body)
             for value, given in body_inputs(node):
                 if type(given) is Value and given.weak is int:
-                    known = found.setdefault(given, [])
+                    known = result.setdefault(given, [])
                     known += [dtype for dtype in inner.get(value, ()) if dtype not in known]
         integers = [v for v in node.inputs if v.weak is int]
         if integers and node.op.decl is not None and node.op.decl.is_elementwise:
-            met = _met(node)
+            met = _promotion_dtype(node)
             for value in integers:
-                if met.is_integer and met not in found.setdefault(value, []):
-                    found[value].append(met)
-    return found
+                if met.is_integer and met not in result.setdefault(value, []):
+                    result[value].append(met)
+    return result
 
 
-def _met(node: Node) -> DType:
+def _promotion_dtype(node: Node) -> DType:
+    """Return the dtype that a node's operands are promoted to."""
     return promoted_dtype(
-        node.op.schema.name, [stand_in(a) if isinstance(a, Value) else a for a in node.args]
+        node.op.schema.name, [to_example(a) if isinstance(a, Value) else a for a in node.args]
     )
 
 
 register_backend(
     "cpu",
-    Backend(lambda: Target(emits, library_reason, _native_reason, loops=True), compile_lowered, llvm_ir),
+    Backend(
+        lambda: Target(can_emit, explain_product, _explain_native, loops=True),
+        compile_lowered,
+        llvm_ir,
+        why_not=lambda graph: find_fault() or None,
+        scratch=scratch_bytes,
+    ),
 )

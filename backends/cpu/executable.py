@@ -1,4 +1,4 @@
-"""Executables on the CPU: a table of data pointers, one call of the emitted ``main``, and arrays out of its results."""
+"""Executables on the CPU: fill a table of data pointers, call the emitted ``main``, wrap its results as arrays."""
 
 from __future__ import annotations
 
@@ -8,24 +8,26 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...lowering.layout import Layout
-from ...lowering.lowered import Lowered, Output
+from ...lowering.lower import Lowered, Output
+from ...registry.dispatch.observers import Note
 from ...registry.dtypes import DType, check_range
 from ...registry.values import TensorSpec
 from ...tracer.graph import Node, Value
+from .timestamps import TimestampedExecutable
 
 # the exception that a callback raises stays set in the interpreter: PYFUNCTYPE holds the GIL, and raises what is set
 _MAIN = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
-FORMATS: dict[type, Any] = {bool: ctypes.c_bool, int: ctypes.c_int64, float: ctypes.c_double}
+WEAK_CTYPES: dict[type, Any] = {bool: ctypes.c_bool, int: ctypes.c_int64, float: ctypes.c_double}
 
 
 class Parameter(NamedTuple):
-    """What is passed for one parameter of the graph.
+    """How one parameter of the graph is passed.
 
     Attributes:
         spec: shape, dtype and device.
         weak: the Python type of a scalar, which goes into the table of scalars; None for an array.
-        slot: its place in the table of buffers, or of scalars.
-        ranges: the integer dtypes that a Python integer meets, and has to fit.
+        slot: its index in the table of buffers, or of scalars.
+        ranges: the integer dtypes that a Python integer is promoted to and must fit.
     """
 
     spec: TensorSpec
@@ -34,21 +36,21 @@ class Parameter(NamedTuple):
     ranges: tuple[DType, ...]
 
 
-class CallPlan(NamedTuple):
+class CallingConvention(NamedTuple):
     """How to call an executable, as plain data.
 
-    ``main(buffers, scalars)`` returns 0, or something else with a Python exception set; it wants the GIL. ``buffers``
-    holds the data pointers of the array parameters, each C-contiguous, then of the storages, of the workspace, and of
-    the table of constants and callables;
-    ``scalars`` holds 8 bytes for each weak parameter: an int64, a double or a bool.
+    ``main(buffers, scalars)`` returns 0 on success; otherwise a Python exception is set. It is called with the GIL held
+    and returns with it held; long kernels and loops release it. ``buffers`` holds the data pointers of the array
+    parameters (each C-contiguous), of the storages, of the workspace, and of the table of constants and callables, then
+    8 bytes that ``main`` uses. ``scalars`` holds 8 bytes for each weak parameter: an int64, a double or a bool.
 
     Attributes:
-        address: of ``main``.
-        parameters: in the order of the traced graph's parameters.
+        address: address of ``main``.
+        parameters: how each is passed, in the order of the traced graph.
         storages: specs of the fresh, C-contiguous arrays to allocate.
         workspace: bytes of scratch memory, aligned to 64; 0 for none.
-        outputs: what each result is.
-        constants: the arrays that outputs of the kind ``"constant"`` show.
+        outputs: where each result comes from.
+        constants: the arrays of outputs of the kind ``"constant"``.
         tables: address of the table of constants and callables.
     """
 
@@ -66,67 +68,85 @@ class CpuExecutable:
 
     Attributes:
         plan: how to call it without Python; see :class:`CallPlan`.
-        lowered: what it was compiled from.
+        lowered: the lowered graph that it was compiled from.
+        body: address of the code that a loop calls, which leaves the GIL as the loop has it.
+        stamped: runs the graph and notes its kernels.
     """
 
-    def __init__(self, lowered: Lowered, plan: CallPlan, keep: Any):
-        self.lowered, self.plan = lowered, plan
-        self._keep = keep  # the code, and whatever it refers to
+    def __init__(
+        self, lowered: Lowered, plan: CallingConvention, body: int, keep: Any, stamped: TimestampedExecutable
+    ):
+        self.lowered, self.convention, self.body, self.timestamped = lowered, plan, body, stamped
+        self._keep = keep  # the code and the objects that it refers to
         self._main = _MAIN(plan.address)
-        self._spare: list[Any] = []  # workspaces of calls that are over
+        self._spare: list[Any] = []  # workspaces of finished calls
         self._arrays = sum(p.weak is None for p in plan.parameters)
 
-    def run(self, arrays: list[Any]) -> list[Any]:
-        """Run it.
+    def run(self, arrays: list[Any], times: int = 0) -> list[Any]:
+        """Run the graph.
 
         Args:
             arrays: an ndarray for each parameter of the traced graph, or a Python scalar where it is weak.
+            times: address of the memory for the time after each step, for code that writes it.
 
         Returns:
-            the results, as ndarrays; what depends on no input as it is in the graph.
+            the results, as ndarrays; a result that depends on no input is the object in the graph.
+
+        Native twin: backends/cpu/fastpath/entries/rt_jit.py:run
         """
-        plan = self.plan
-        given = [self._argument(p, a) for p, a in zip(plan.parameters, arrays, strict=True)]
+        plan = self.convention
+        given = [self._convert_argument(p, a) for p, a in zip(plan.parameters, arrays, strict=True)]
         scalars = (ctypes.c_int64 * (len(given) - self._arrays + 1))()
         fresh = [np.empty(spec.shape, spec.dtype.np) for spec in plan.storages]
-        scratch = self._spare.pop() if self._spare else np.empty(plan.workspace + 64, np.uint8)
+        scratch = self._take_workspace()
         held = [a for p, a in zip(plan.parameters, given, strict=True) if p.weak is None] + fresh
         table = [a.__array_interface__["data"][0] for a in held]
-        table += [-(-scratch.__array_interface__["data"][0] // 64) * 64, plan.tables]
+        table += [-(-scratch.__array_interface__["data"][0] // 64) * 64, plan.tables, 0, times]
         for p, a in zip(plan.parameters, given, strict=True):
             if p.weak is not None:
-                FORMATS[p.weak].from_buffer(scalars, 8 * p.slot).value = a
+                WEAK_CTYPES[p.weak].from_buffer(scalars, 8 * p.slot).value = a
         buffers = (ctypes.c_void_p * len(table))(*table)
         failed = self._main(ctypes.addressof(buffers), ctypes.addressof(scalars))
         if failed:  # PYFUNCTYPE has raised what was set
-            raise SystemError("an executable has failed without saying why")
+            raise SystemError("compiled code failed without setting an exception")
         self._spare.append(scratch)
-        return [self._result(place, arrays, fresh) for place in range(len(plan.outputs))]
+        return [self._make_result(place, arrays, fresh) for place in range(len(plan.outputs))]
 
-    def _argument(self, parameter: Parameter, given: Any) -> Any:
+    def run_profiled(self, arrays: list[Any], note: Note) -> list[Any]:
+        """Run the graph and report each kernel to ``note``."""
+        return self.timestamped.run(arrays, note)
+
+    def _take_workspace(self) -> Any:
+        """Return the workspace of a finished call, or a new one: several threads may run the code at the same time."""
+        try:
+            return self._spare.pop()
+        except IndexError:
+            return np.empty(self.convention.workspace + 64, np.uint8)
+
+    def _convert_argument(self, parameter: Parameter, given: Any) -> Any:
         if parameter.weak is None:
             return np.ascontiguousarray(given).reshape(parameter.spec.shape)
         for dtype in parameter.ranges:
             check_range(dtype, given)
         return given
 
-    def _result(self, place: int, arrays: list[Any], fresh: list[Any]) -> Any:
-        output = self.plan.outputs[place]
+    def _make_result(self, place: int, arrays: list[Any], fresh: list[Any]) -> Any:
+        output = self.convention.outputs[place]
         if output.kind == "object":
             return self.lowered.optimized.outputs[output.index]
-        sources = {"parameter": arrays, "storage": fresh, "constant": self.plan.constants}[output.kind]
+        sources = {"parameter": arrays, "storage": fresh, "constant": self.convention.constants}[output.kind]
         source = sources[output.index]
         if output.kind == "constant":
             source = source.copy()
         if output.same or output.layout is None:
             return source
         if output.kind == "parameter" and not source.flags.c_contiguous:
-            return view_again(self.lowered.optimized.outputs[place], source)
+            return rebuild_view(self.lowered.optimized.outputs[place], source)
         return view(source, output.layout)
 
 
 def view(array: Any, layout: Layout) -> Any:
-    """A view of a contiguous array."""
+    """Return a view of a contiguous array in a given layout."""
     if array.size == 0:
         return array.reshape(layout.shape)
     flat = array.reshape(-1)[layout.offset :]
@@ -134,8 +154,10 @@ def view(array: Any, layout: Layout) -> Any:
     return np.lib.stride_tricks.as_strided(flat, layout.shape, strides)
 
 
-def view_again(value: Value, array: Any) -> Any:
-    """The view of an argument that ``value`` is, of an array whose strides are not those of the plan."""
+def rebuild_view(value: Value, array: Any) -> Any:
+    """Apply the chain of view operators that leads to ``value`` to an argument whose strides differ from the traced
+    ones.
+    """
     chain: list[Node] = []
     while value.node is not None:
         chain.append(value.node)

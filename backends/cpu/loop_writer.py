@@ -1,8 +1,8 @@
-"""Loops and branches in emitted code: they call compiled bodies and move pointers; no Python runs per iteration.
+"""Loops and branches in emitted code: calls of compiled bodies on moved pointers; no Python runs per iteration.
 
-A carry is a pointer. Where it points to follows from where the body's result goes: into the next place of a stacked
-result that is the same value, or into one of two buffers in turn. Results are written where they belong by the body
-itself; what a body hands on unchanged is copied.
+A carry is a pointer. Its next value follows from where the body writes its result: into the next item of a stacked
+result that is the same value, or into one of two buffers in turn. The body writes results in place; a result that is
+one of its inputs is copied.
 """
 
 from __future__ import annotations
@@ -12,41 +12,43 @@ import platform
 from collections.abc import Sequence
 from typing import Any
 
-from ...lowering.loop_bodies import Body, LoopStep
+from ...lowering.loop_bodies import Body, LoopThunk
 from ...registry.dtypes import bool_
 from ...tracer.graph import Value
+from .step_cost import estimate_body
 
 IS_X86 = platform.machine() in ("x86_64", "AMD64")
-SIGNALS = 1024  # iterations between two looks for signals
-FLUSH = 0x8040  # bits of MXCSR: denormal results, and denormal operands, are zero
+FIRST_POLL_NS = 5000.0  # estimated time after which a loop polls for the first time
+MAX_FIRST_POLL = 256  # iterations
+MXCSR_FLUSH = 0x8040  # bits of MXCSR: flush denormal results, and denormal operands, to zero
 
 
 class BodyTable:
-    """What the table of objects holds for a compiled body: the addresses of its code and of its own tables."""
+    """The entry of the table of objects for a compiled body: the addresses of its code and of its own tables."""
 
     def __init__(self, executable: Any):
         self.executable = executable
-        self.words = (ctypes.c_void_p * 2)(executable.plan.address, executable.plan.tables)
+        self.addresses = (ctypes.c_void_p * 2)(executable.body, executable.convention.tables)
 
     @property
     def address(self) -> int:
-        """Where the two addresses lie."""
-        return ctypes.addressof(self.words)
+        """The address of the two addresses."""
+        return ctypes.addressof(self.addresses)
 
 
-def _calls_back(body: Body) -> bool:
-    """Whether Python may run inside a body, which is to find denormal numbers as they are everywhere."""
+def _has_callback(body: Body) -> bool:
+    """Return whether a body may run Python code, which must see denormal numbers as usual."""
     steps = () if body.lowered is None else body.lowered.steps
     return any(
-        any(map(_calls_back, step.bodies))
-        if isinstance(step, LoopStep)
+        any(map(_has_callback, step.bodies))
+        if isinstance(step, LoopThunk)
         else getattr(step, "kind", "") == "callback"
         for step in steps
     )
 
 
 def nbytes(value: Value) -> int:
-    """The bytes of a value's elements."""
+    """Return the bytes of a value's elements."""
     return int(value.spec.size * value.spec.dtype.itemsize)
 
 
@@ -55,7 +57,7 @@ class BodyCall:
 
     Attributes:
         body: the body.
-        inputs: for each input of the body the register that points to it; set before each call.
+        arrays, numbers: indices of the array inputs and of the scalar inputs.
     """
 
     def __init__(self, loop: LoopWriter, body: Body, name: str):
@@ -65,39 +67,42 @@ class BodyCall:
         self.numbers = [i for i, value in enumerate(body.graph.inputs) if value.weak is not None]
 
     def prepare(self, fixed: dict[int, str]) -> None:
-        """What stays the same for all calls: the tables and the inputs that do not change."""
+        """Write everything that all calls share: the tables and the inputs that do not change."""
         loop, name = self.loop, self.name
         if self.body.lowered is None:
             return
-        place = loop.writer.place(self.body)
-        loop.do(f"%{name}_oa = getelementptr i8, ptr %tables, i64 {8 * place}")
-        loop.do(f"%{name}_o = load ptr, ptr %{name}_oa")
-        loop.do(f"%{name}_f = load ptr, ptr %{name}_o")
-        loop.do(f"%{name}_ca = getelementptr i8, ptr %{name}_o, i64 8")
-        loop.do(f"%{name}_c = load ptr, ptr %{name}_ca")
-        words = len(self.arrays) + len(self.storages) + 2
-        loop.do(f"%{name}_t = alloca [{words} x ptr]")
-        loop.do(f"%{name}_n = alloca [{len(self.numbers) + 1} x i64]")
+        place = loop.writer.table_index(self.body)
+        loop.emit(f"%{name}_oa = getelementptr i8, ptr %tables, i64 {8 * place}")
+        loop.emit(f"%{name}_o = load ptr, ptr %{name}_oa")
+        loop.emit(f"%{name}_f = load ptr, ptr %{name}_o")
+        loop.emit(f"%{name}_ca = getelementptr i8, ptr %{name}_o, i64 8")
+        loop.emit(f"%{name}_c = load ptr, ptr %{name}_ca")
+        words = len(self.arrays) + len(self.storages) + 3
+        loop.allocate_scratch(f"%{name}_t", 8 * words)
+        loop.allocate_scratch(f"%{name}_n", 8 * len(self.numbers) + 8)
         for slot, place in enumerate(self.numbers):
-            loop.do(f"%{name}_v{slot} = load i64, ptr {fixed[place]}")
-            target = loop.moved(f"%{name}_n", 8 * slot)
-            loop.do(f"store i64 %{name}_v{slot}, ptr {target}")
+            loop.emit(f"%{name}_v{slot} = load i64, ptr {fixed[place]}")
+            target = loop.offset_pointer(f"%{name}_n", 8 * slot)
+            loop.emit(f"store i64 %{name}_v{slot}, ptr {target}")
         for slot, place in enumerate(self.arrays):
             if place in fixed:
                 self._set(slot, fixed[place])
         if loop.step.workspace is not None:
-            self._set(words - 2, loop.writer.pointer(loop.step.workspace))
-        self._set(words - 1, f"%{name}_c")
+            self._set(words - 3, loop.writer.pointer(loop.step.workspace))
+        self._set(words - 2, f"%{name}_c")
+        if loop.writer.has_state:
+            self._set(words - 1, "%state")
 
     def _set(self, slot: int, pointer: str) -> None:
-        self.loop.do(f"store ptr {pointer}, ptr {self.loop.moved(f'%{self.name}_t', 8 * slot)}")
+        """Store a pointer in a slot of the body's table of buffers."""
+        self.loop.emit(f"store ptr {pointer}, ptr {self.loop.offset_pointer(f'%{self.name}_t', 8 * slot)}")
 
     def call(self, moving: dict[int, str], targets: Sequence[str]) -> None:
         """Call the body.
 
         Args:
-            moving: pointers to the inputs that change from call to call.
-            targets: for each storage of the body where it lies.
+            moving: pointers to the inputs that change from call to call, by index.
+            targets: the pointer to each storage of the body.
         """
         if self.body.lowered is None:
             return
@@ -107,122 +112,132 @@ class BodyCall:
                 self._set(slot, moving[place])
         for slot, pointer in enumerate(targets):
             self._set(len(self.arrays) + slot, pointer)
-        failed = loop.fresh()
-        loop.do(f"{failed} = call i32 %{name}_f(ptr %{name}_t, ptr %{name}_n)")
-        loop.check(failed)
+        failed = loop.new_register()
+        loop.emit(f"{failed} = call i32 %{name}_f(ptr %{name}_t, ptr %{name}_n)")
+        loop.return_if_failed(failed)
 
     def source(self, place: int, inputs: dict[int, str], targets: Sequence[str]) -> str:
-        """Where result ``place`` lies after a call."""
+        """Return the pointer to result ``place`` after a call."""
         kind, index = self.body.sources[place]
         if kind == "input":
             return inputs[index]
         if kind == "computed":
             return targets[index]
-        pointer = self.loop.fresh()
-        self.loop.do(f"{pointer} = load ptr, ptr {self.loop.moved(f'%{self.name}_c', 8 * index)}")
+        pointer = self.loop.new_register()
+        self.loop.emit(f"{pointer} = load ptr, ptr {self.loop.offset_pointer(f'%{self.name}_c', 8 * index)}")
         return pointer
 
 
 class LoopWriter:
     """Writes one loop or branch into ``main``."""
 
-    def __init__(self, writer: Any, step: LoopStep, number: int):
+    def __init__(self, writer: Any, step: LoopThunk, number: int):
         self.writer, self.step, self.name = writer, step, f"l{number}"
         self.node = step.node
         self._count = 0
         self.operands: list[str] = []
         flush = self.node.kwargs.get("flush", False)
-        self.flushes = flush and IS_X86 and not any(map(_calls_back, step.bodies))
+        self.flushes = flush and IS_X86 and not any(map(_has_callback, step.bodies))
 
     # -- text ------------------------------------------------------------------------------------------------------
-    def do(self, text: str) -> None:
-        """Write an instruction."""
+    def emit(self, text: str) -> None:
+        """Append an instruction."""
         self.writer.lines.append(f"  {text}")
 
+    def allocate_scratch(self, register: str, nbytes: int) -> None:
+        """Reserve scratch memory for the duration of the loop."""
+        self.writer.lines += self.writer.allocate_scratch(register, nbytes)
+
     def label(self, name: str) -> None:
-        """Begin a block."""
+        """Begin a basic block."""
         self.writer.lines.append(f"{self.name}_{name}:")
 
     def jump(self, name: str) -> None:
-        """Go on in another block."""
-        self.do(f"br label %{self.name}_{name}")
+        """Branch to another block."""
+        self.emit(f"br label %{self.name}_{name}")
 
-    def fresh(self) -> str:
-        """A new register."""
+    def new_register(self) -> str:
+        """Return the name of a new register."""
         self._count += 1
         return f"%{self.name}_r{self._count}"
 
-    def moved(self, pointer: str, offset: int | str) -> str:
-        """A pointer plus a number of bytes."""
+    def offset_pointer(self, pointer: str, offset: int | str) -> str:
+        """Return a pointer plus a number of bytes."""
         if offset == 0:
             return pointer
-        found = self.fresh()
-        self.do(f"{found} = getelementptr i8, ptr {pointer}, i64 {offset}")
-        return found
+        result = self.new_register()
+        self.emit(f"{result} = getelementptr i8, ptr {pointer}, i64 {offset}")
+        return result
 
     def copy(self, target: str, source: str, count: int) -> None:
-        """Copy bytes, unless it is known that they are there."""
+        """Copy bytes, unless source and target are the same register."""
         if target != source and count:
             self.writer.module.declare("llvm.memcpy.p0.p0.i64", "void", "ptr", "ptr", "i64", "i1")
-            self.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {count}, i1 false)")
+            self.emit(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {count}, i1 false)")
 
-    def check(self, failed: str) -> None:
-        """Leave ``main`` if a body has failed, with its exception set."""
+    def return_if_failed(self, failed: str) -> None:
+        """Return from ``main`` with 1 if a body has failed; its exception is set."""
         self._count += 1
         end, on = f"{self.name}_failed{self._count}", f"{self.name}_on{self._count}"
-        flag = self.fresh()
-        self.do(f"{flag} = icmp ne i32 {failed}, 0")
-        self.do(f"br i1 {flag}, label %{end}, label %{on}")
+        flag = self.new_register()
+        self.emit(f"{flag} = icmp ne i32 {failed}, 0")
+        self.emit(f"br i1 {flag}, label %{end}, label %{on}")
         self.writer.lines.append(f"{end}:")
-        self._leave()
+        self._restore_mode()
         self.writer.lines += ["  ret i32 1", f"{on}:"]
 
     # -- steps -----------------------------------------------------------------------------------------------------
     def write(self) -> None:
-        """Write it."""
+        """Write the loop or branch."""
         self.operands = [
             self._operand(value, root) for value, (root, _) in zip(self.node.inputs, self.step.operands)
         ]
         for value in (*self.node.outputs, *self.step.temporaries):
             self.writer.pointer(value)
         forms = {"scan": self._scan, "while_loop": self._while, "switch": self._switch}
-        self._enter()
+        self._set_flush_mode()
         forms[self.node.op.schema.name]()
-        self._leave()
+        self._restore_mode()
 
-    def _enter(self) -> None:
-        """From here on denormal numbers are zero."""
+    def _set_flush_mode(self) -> None:
+        """Flush denormal numbers to zero from here on."""
         if not self.flushes:
             return
         for name in ("st", "ld"):
             self.writer.module.declare(f"llvm.x86.sse.{name}mxcsr", "void", "ptr")
-        self.do(f"%{self.name}_mode = alloca i32")
-        self.do(f"%{self.name}_flush = alloca i32")
-        self.do(f"call void @llvm.x86.sse.stmxcsr(ptr %{self.name}_mode)")
-        old, new = self.fresh(), self.fresh()
-        self.do(f"{old} = load i32, ptr %{self.name}_mode")
-        self.do(f"{new} = or i32 {old}, {FLUSH}")
-        self.do(f"store i32 {new}, ptr %{self.name}_flush")
-        self.do(f"call void @llvm.x86.sse.ldmxcsr(ptr %{self.name}_flush)")
+        self.allocate_scratch(f"%{self.name}_mode", 4)
+        self.allocate_scratch(f"%{self.name}_flush", 4)
+        self.emit(f"call void @llvm.x86.sse.stmxcsr(ptr %{self.name}_mode)")
+        old, new = self.new_register(), self.new_register()
+        self.emit(f"{old} = load i32, ptr %{self.name}_mode")
+        self.emit(f"{new} = or i32 {old}, {MXCSR_FLUSH}")
+        self.emit(f"store i32 {new}, ptr %{self.name}_flush")
+        self._resume_flush()
 
-    def _leave(self) -> None:
-        """Denormal numbers are themselves again."""
+    def _resume_flush(self) -> None:
+        """Flush denormal numbers to zero again, after `_restore_mode`."""
         if self.flushes:
-            self.do(f"call void @llvm.x86.sse.ldmxcsr(ptr %{self.name}_mode)")
+            self.emit(f"call void @llvm.x86.sse.ldmxcsr(ptr %{self.name}_flush)")
+
+    def _restore_mode(self) -> None:
+        """Restore the processor's previous treatment of denormal numbers."""
+        if self.flushes:
+            self.emit(f"call void @llvm.x86.sse.ldmxcsr(ptr %{self.name}_mode)")
 
     def _operand(self, value: Value, root: Value) -> str:
         return str(self.writer.pointer(root))
 
-    def _double(self, place: int, current: str) -> str:
-        """The one of a carry's two buffers that is not being read."""
+    def _spare_buffer(self, place: int, current: str) -> str:
+        """Return the one of a carry's two buffers that does not hold the current value."""
         one, two = (self.writer.pointer(value) for value in self.step.doubles[place])
-        is_one, found = self.fresh(), self.fresh()
-        self.do(f"{is_one} = icmp eq ptr {current}, {one}")
-        self.do(f"{found} = select i1 {is_one}, ptr {two}, ptr {one}")
-        return found
+        is_one, result = self.new_register(), self.new_register()
+        self.emit(f"{is_one} = icmp eq ptr {current}, {one}")
+        self.emit(f"{result} = select i1 {is_one}, ptr {two}, ptr {one}")
+        return result
 
-    def _begin(self, carried: int) -> list[str]:
-        """The head of a loop: the carries as registers."""
+    def _begin_loop(self, carried: int) -> list[str]:
+        """Write the head of a loop; return the registers of the carries."""
+        self._start_timer()
         self.jump("pre")
         self.label("pre")
         self.jump("head")
@@ -230,32 +245,46 @@ class LoopWriter:
         state = [f"%{self.name}_c{j}" for j in range(carried)]
         for j, register in enumerate(state):
             first = self.operands[j]
-            self.do(
+            self.emit(
                 f"{register} = phi ptr [ {first}, %{self.name}_pre ], [ %{self.name}_d{j}, %{self.name}_next ]"
             )
         i = f"%{self.name}_i"
-        self.do(f"{i} = phi i64 [ 0, %{self.name}_pre ], [ {i}n, %{self.name}_next ]")
-        self.do(f"{i}n = add i64 {i}, 1")
+        self.emit(f"{i} = phi i64 [ 0, %{self.name}_pre ], [ {i}n, %{self.name}_next ]")
+        self.emit(f"{i}n = add i64 {i}, 1")
         return state
 
-    def _look_for_signals(self) -> None:
-        """Now and then let Python handle signals, so that a loop without end can be interrupted."""
-        self.writer.module.declare("PyErr_CheckSignals", "i32", pure=False)
-        rest, due, failed = self.fresh(), self.fresh(), self.fresh()
-        self.do(f"{rest} = and i64 %{self.name}_in, {SIGNALS - 1}")
-        self.do(f"{due} = icmp eq i64 {rest}, 0")
-        self.do(f"br i1 {due}, label %{self.name}_look, label %{self.name}_next")
-        self.label("look")
-        self.do(f"{failed} = call i32 @PyErr_CheckSignals()")
-        self.check(failed)
+    def _start_timer(self) -> None:
+        """Initialize the iteration of the next poll and the loop's state for `rt_gil.gil_poll`."""
+        each = 2.0 + sum(estimate_body(body.lowered) for body in self.step.bodies)
+        first = max(1, min(MAX_FIRST_POLL, int(FIRST_POLL_NS / each)))
+        self.allocate_scratch(f"%{self.name}_due", 8)
+        self.emit(f"store i64 {first}, ptr %{self.name}_due")
+        self.allocate_scratch(f"%{self.name}_timer", 16)
+        self.emit(f"store [2 x i64] [ i64 0, i64 {first} ], ptr %{self.name}_timer")
+
+    def _poll(self) -> None:
+        """Write the poll: other threads run and Python handles signals, so that an endless loop can be interrupted."""
+        due, is_due, interval, sign, failed, after = (self.new_register() for _ in range(6))
+        self.emit(f"{due} = load i64, ptr %{self.name}_due")
+        self.emit(f"{is_due} = icmp uge i64 %{self.name}_in, {due}")
+        self.emit(f"br i1 {is_due}, label %{self.name}_poll, label %{self.name}_next")
+        self.label("poll")
+        self._restore_mode()  # signal handlers must see denormal numbers as usual
+        self.emit(f"{interval} = call i64 @gil_poll(ptr %state, ptr %{self.name}_timer)")
+        self.emit(f"{sign} = lshr i64 {interval}, 63")
+        self.emit(f"{failed} = trunc i64 {sign} to i32")
+        self.return_if_failed(failed)
+        self._resume_flush()
+        self.emit(f"{after} = add i64 %{self.name}_in, {interval}")
+        self.emit(f"store i64 {after}, ptr %{self.name}_due")
         self.jump("next")
 
-    def _end(self, state: Sequence[str], after: Sequence[str]) -> None:
-        """The end of a loop: the next carries."""
-        self._look_for_signals()
+    def _end_loop(self, state: Sequence[str], after: Sequence[str]) -> None:
+        """Write the end of a loop: the next carries, and the copies of the final ones to the outputs."""
+        self._poll()
         self.label("next")
         for j, pointer in enumerate(after):
-            self.do(f"%{self.name}_d{j} = getelementptr i8, ptr {pointer}, i64 0")
+            self.emit(f"%{self.name}_d{j} = getelementptr i8, ptr {pointer}, i64 0")
         self.jump("head")
         self.label("done")
         for register, output in zip(state, self.node.outputs):
@@ -270,52 +299,55 @@ class LoopWriter:
         state = self._begin_counted(carried, length)
         at = f"%{self.name}_i"
         if reverse:
-            at = self.fresh()
-            self.do(f"{at} = sub i64 {length - 1}, %{self.name}_i")
+            at = self.new_register()
+            self.emit(f"{at} = sub i64 {length - 1}, %{self.name}_i")
         inputs = dict(enumerate(state))
         for i in range(carried, first):
-            inputs[i] = self._row(self.operands[i], nbytes(body.graph.inputs[i]), at)
+            inputs[i] = self._item_pointer(self.operands[i], nbytes(body.graph.inputs[i]), at)
         inputs.update({i: self.operands[i] for i in range(first, len(self.operands))})
         outputs = self.node.outputs[carried:]
         rows = [
-            self._row(self.writer.pointer(out), nbytes(body.graph.outputs[carried + k]), at)
+            self._item_pointer(self.writer.pointer(out), nbytes(body.graph.outputs[carried + k]), at)
             for k, out in enumerate(outputs)
         ]
-        targets = self._targets(body, carried, state, rows)
+        targets = self._storage_pointers(body, carried, state, rows)
         call.call({i: pointer for i, pointer in inputs.items() if i < first}, targets)
         for k, row in enumerate(rows):
             source = call.source(carried + k, inputs, targets)
             self.copy(row, source, nbytes(body.graph.outputs[carried + k]))
-        self._end(state, self._following(call, carried, state, inputs, targets))
+        self._end_loop(state, self._next_carries(call, carried, state, inputs, targets))
 
     def _begin_counted(self, carried: int, length: int) -> list[str]:
-        state = self._begin(carried)
+        """Write the head of a loop of known length, and begin its body."""
+        state = self._begin_loop(carried)
         i = f"%{self.name}_i"
-        self.do(f"{i}m = icmp slt i64 {i}, {length}")
-        self.do(f"br i1 {i}m, label %{self.name}_body, label %{self.name}_done")
+        self.emit(f"{i}m = icmp slt i64 {i}, {length}")
+        self.emit(f"br i1 {i}m, label %{self.name}_body, label %{self.name}_done")
         self.label("body")
         return state
 
-    def _row(self, pointer: str, size: int, at: str) -> str:
-        """Item ``at`` of something stacked."""
-        offset = self.fresh()
-        self.do(f"{offset} = mul i64 {at}, {size}")
-        return self.moved(pointer, offset)
+    def _item_pointer(self, pointer: str, size: int, at: str) -> str:
+        """Return the pointer to item ``at`` of a stacked value."""
+        offset = self.new_register()
+        self.emit(f"{offset} = mul i64 {at}, {size}")
+        return self.offset_pointer(pointer, offset)
 
-    def _targets(self, body: Body, carried: int, state: Sequence[str], rows: Sequence[str]) -> list[str]:
-        """Where the storages of the body lie in this iteration."""
-        found: dict[int, str] = {}
+    def _storage_pointers(
+        self, body: Body, carried: int, state: Sequence[str], rows: Sequence[str]
+    ) -> list[str]:
+        """Return the pointers to the storages of the body in this iteration."""
+        mapping: dict[int, str] = {}
         for k, row in enumerate(rows):
             kind, index = body.sources[carried + k]
             if kind == "computed":
-                found.setdefault(index, row)
+                mapping.setdefault(index, row)
         for j in range(carried):
             kind, index = body.sources[j]
-            if kind == "computed" and index not in found:
-                found[index] = self._double(j, state[j])
-        return [found[index] for index in range(len(found))]
+            if kind == "computed" and index not in mapping:
+                mapping[index] = self._spare_buffer(j, state[j])
+        return [mapping[index] for index in range(len(mapping))]
 
-    def _following(
+    def _next_carries(
         self,
         call: BodyCall,
         carried: int,
@@ -323,19 +355,19 @@ class LoopWriter:
         inputs: dict[int, str],
         targets: Sequence[str],
     ) -> list[str]:
-        """Where the carries lie in the next iteration."""
-        found = []
+        """Return the pointers to the carries of the next iteration."""
+        result = []
         for j in range(carried):
             kind, index = call.body.sources[j]
             source = call.source(j, inputs, targets)
             taken = any(call.body.sources[i] == (kind, index) for i in range(j))
             is_own = kind == "computed" and not taken
             if not is_own and not (kind == "input" and (index == j or index >= carried)):
-                target = self._double(j, state[j])
+                target = self._spare_buffer(j, state[j])
                 self.copy(target, source, nbytes(self.node.outputs[j]))
                 source = target
-            found.append(source)
-        return found
+            result.append(source)
+        return result
 
     def _while(self) -> None:
         condition, body = self.step.bodies
@@ -344,19 +376,19 @@ class LoopWriter:
         fixed = {i: self.operands[i] for i in range(carried, len(self.operands))}
         asks.prepare(fixed)
         call.prepare(fixed)
-        state = self._begin(carried)
+        state = self._begin_loop(carried)
         inputs = {**dict(enumerate(state)), **fixed}
         moving = dict(enumerate(state))
         flag = [self.writer.pointer(self.step.flag)]
         asks.call(moving, flag)
-        byte, holds = self.fresh(), self.fresh()
-        self.do(f"{byte} = load i8, ptr {asks.source(0, inputs, flag)}")
-        self.do(f"{holds} = icmp ne i8 {byte}, 0")
-        self.do(f"br i1 {holds}, label %{self.name}_body, label %{self.name}_done")
+        byte, holds = self.new_register(), self.new_register()
+        self.emit(f"{byte} = load i8, ptr {asks.source(0, inputs, flag)}")
+        self.emit(f"{holds} = icmp ne i8 {byte}, 0")
+        self.emit(f"br i1 {holds}, label %{self.name}_body, label %{self.name}_done")
         self.label("body")
-        targets = self._targets(body, carried, state, [])
+        targets = self._storage_pointers(body, carried, state, [])
         call.call(moving, targets)
-        self._end(state, self._following(call, carried, state, inputs, targets))
+        self._end_loop(state, self._next_carries(call, carried, state, inputs, targets))
 
     def _switch(self) -> None:
         bodies = self.step.bodies
@@ -364,33 +396,35 @@ class LoopWriter:
         fixed = dict(enumerate(self.operands[1:]))
         for call in calls:
             call.prepare(fixed)
-        index, last = self._index(), len(bodies) - 1
+        index, last = self._branch_index(), len(bodies) - 1
         cases = " ".join(f"i64 {i}, label %{self.name}_case{i}" for i in range(last))
-        self.do(f"switch i64 {index}, label %{self.name}_case{last} [ {cases} ]")
+        self.emit(f"switch i64 {index}, label %{self.name}_case{last} [ {cases} ]")
         for i, call in enumerate(calls):
             self.label(f"case{i}")
-            found: dict[int, str] = {}
+            mapping: dict[int, str] = {}
             for out, (kind, place) in zip(self.node.outputs, call.body.sources):
                 if kind == "computed":
-                    found.setdefault(place, self.writer.pointer(out))
-            targets = [found[place] for place in range(len(found))]
+                    mapping.setdefault(place, self.writer.pointer(out))
+            targets = [mapping[place] for place in range(len(mapping))]
             call.call({}, targets)
             for place, out in enumerate(self.node.outputs):
                 self.copy(self.writer.pointer(out), call.source(place, fixed, targets), nbytes(out))
             self.jump("done")
         self.label("done")
 
-    def _index(self) -> str:
-        """The number of the branch to take, from 0; what is beyond the last is the last."""
+    def _branch_index(self) -> str:
+        """Return the index of the branch to take: negative values become 0; `switch` takes the last one for larger
+        values.
+        """
         value = self.node.args[1]
         dtype = bool_ if value.weak is bool else value.spec.dtype
         kind = f"i{8 * dtype.itemsize}"
-        raw, wide, low, found = (self.fresh() for _ in range(4))
-        self.do(f"{raw} = load {kind}, ptr {self.operands[0]}")
+        raw, wide, low, result = (self.new_register() for _ in range(4))
+        self.emit(f"{raw} = load {kind}, ptr {self.operands[0]}")
         if kind == "i64":
-            self.do(f"{wide} = add i64 {raw}, 0")
+            self.emit(f"{wide} = add i64 {raw}, 0")
         else:
-            self.do(f"{wide} = {'sext' if dtype.kind == 'i' else 'zext'} {kind} {raw} to i64")
-        self.do(f"{low} = icmp slt i64 {wide}, 0")
-        self.do(f"{found} = select i1 {low}, i64 0, i64 {wide}")
-        return found
+            self.emit(f"{wide} = {'sext' if dtype.kind == 'i' else 'zext'} {kind} {raw} to i64")
+        self.emit(f"{low} = icmp slt i64 {wide}, 0")
+        self.emit(f"{result} = select i1 {low}, i64 0, i64 {wide}")
+        return result

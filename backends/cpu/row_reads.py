@@ -1,16 +1,16 @@
-"""Rows read at integer positions, ``x[i]``, in machine code; if there is no such row the eager kernel says so."""
+"""Rows read at integer positions, ``x[i]``, in emitted code; for a position out of range the eager kernel raises."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from ...lowering.steps import NodeStep
+from ...lowering.thunks import NodeThunk
 from ...tracer.graph import Node, Value
 
 
-def rows_reason(node: Node) -> str | None:
-    """Why a node is served by the code written out here, or None if it is not."""
+def explain_row_read(node: Node) -> str | None:
+    """Return why the code of this module serves a node, or None if it does not."""
     if node.op.name != "td::index" or len(node.args[1]) != 1 or node.args[2] != 0:
         return None
     x, index = node.args[0], node.args[1][0]
@@ -19,13 +19,13 @@ def rows_reason(node: Node) -> str | None:
 
 
 class RowRead:
-    """The text of one read.
+    """The LLVM IR of one read.
 
     Attributes:
         lines: instructions for ``main``.
     """
 
-    def __init__(self, writer: Any, step: NodeStep, number: int):
+    def __init__(self, writer: Any, step: NodeThunk, number: int):
         x, index = step.node.args[0], step.node.args[1][0]
         size = math.prod(x.shape[1:]) * x.spec.dtype.itemsize
         kind, name = f"i{8 * index.spec.dtype.itemsize}", f"rows{number}"
@@ -65,7 +65,7 @@ class RowRead:
             f"  %{name}next = add i64 %{name}at, 1",
             f"  br label %{name}head",
             f"{name}missing:",
-            *writer.called_back(step, number),
+            *writer.callback_lines(step, number),
             f"  br label %{name}done",
             f"{name}done:",
         ]

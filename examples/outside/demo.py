@@ -1,4 +1,4 @@
-"""A new operator and a new backend, both from outside of tandem: ``python examples/outside/demo.py``."""
+"""A new operator and a new backend, both registered by another package: ``python examples/outside/demo.py``."""
 
 import numpy as np
 import tandem as td
@@ -7,7 +7,7 @@ from tandem_toy import ToyTensor, softclip
 
 
 def check(what, found, wanted):
-    """Print what was found, and stop if it is not what was wanted."""
+    """Print a result, and stop if it is not the expected one."""
     found, wanted = np.asarray(found), np.asarray(wanted)
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
     print(f"ok  {what}: {np.round(found, 4).tolist()}")
@@ -26,7 +26,7 @@ def show_operator():
 
 
 def show_backend():
-    """Tensors on the device: made there, computed there, differentiated there, brought back."""
+    """Tensors on the device: create, compute, differentiate, and copy back to the CPU."""
     x = td.asarray([1.0, 2.0, 3.0], device="toy")
     assert type(x) is ToyTensor
     tandem_toy.log.clear()

@@ -1,4 +1,4 @@
-"""A backend and an operator that tandem knows nothing of: everything is registered from here, and can be taken back."""
+"""A backend and an operator in a package of their own, which registers everything and can unregister it."""
 
 from .backend import install, uninstall
 from .softclip import softclip

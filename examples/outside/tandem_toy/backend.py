@@ -1,4 +1,4 @@
-"""The kernels of the device: a few of its own, and one boxed fallback that serves every other operator by the CPU."""
+"""The device's kernels: a few of its own, and one boxed fallback that runs every other operator on the CPU."""
 
 import numpy as np
 import tandem as td
@@ -40,7 +40,7 @@ def full(shape, fill_value, *, dtype, device):
 
 # -- the fallback ------------------------------------------------------------------------------------------------------
 def fallback(op, keyset, args, kwargs):
-    """Any other operator: its arguments are brought to the CPU, its results to the device."""
+    """Run any other operator on the CPU: copy its arguments there, and its results to the device."""
     log.append((op.schema.name, "fallback"))
     return by_cpu(op, args, kwargs)
 
@@ -50,16 +50,16 @@ def by_cpu(op, args, kwargs):
     there = {}
     given = {name: fetched(value, there) for name, value in kwargs.items()}
     moved = tuple(fetched(value, there) for value in args)
-    found = op.redispatch(1 << td.DispatchKey.CPU, *moved, **given)
+    result = op.redispatch(1 << td.DispatchKey.CPU, *moved, **given)
     for tensor, copy in there.values():
         if op.schema.is_mutable:
             tensor.buffer[...] = negated(copy.numpy())
             tensor.storage().version += 1
     if any(
-        found is copy for _, copy in there.values()
+        result is copy for _, copy in there.values()
     ):  # an operator in place gives back what it has written
-        return next(tensor for tensor, copy in there.values() if found is copy)
-    return sent(found)
+        return next(tensor for tensor, copy in there.values() if result is copy)
+    return sent(result)
 
 
 def fetched(value, there):
@@ -76,7 +76,7 @@ def sent(value):
     return tuple(map(sent, value)) if isinstance(value, tuple) else value
 
 
-# -- coming and going --------------------------------------------------------------------------------------------------
+# -- registration ------------------------------------------------------------------------------------------------------
 def install():
     """Register the device, its kernels and its fallback."""
     if _installed:
@@ -93,6 +93,6 @@ def install():
 
 
 def uninstall():
-    """Take everything back."""
+    """Unregister everything."""
     while _installed:
         _installed.pop()()

@@ -1,9 +1,9 @@
-"""Tensors on the device ``toy``, which keeps elements negated: whoever reads the buffer without knowing is wrong."""
+"""Tensors on the device ``toy``, which stores negated elements, so that direct reads of the buffer are wrong."""
 
 import numpy as np
 import tandem as td
-from tandem.eager.storage import Storage
-from tandem.eager.tensor import dtype_of
+from tandem.eager.tensor.storage import Storage
+from tandem.eager.tensor.tensor import dtype_of
 from tandem.registry.values import TensorSpec
 
 DEVICE = "toy"
@@ -12,12 +12,12 @@ log = []  # (operator, "kernel" or "fallback") of each call on the device
 
 
 def negated(array):
-    """From elements to the buffer, and back."""
+    """Convert elements to the buffer's, or back."""
     return np.invert(array) if array.dtype == bool else np.negative(array)
 
 
 class ToyTensor(td.Tensor):
-    """A tensor on the device ``toy``. It has no ndarray: what NumPy asks for is refused."""
+    """A tensor on the device ``toy``. It has no ndarray, and NumPy functions on it raise an error."""
 
     __slots__ = ("buffer",)
 
@@ -56,9 +56,9 @@ class ToyTensor(td.Tensor):
         raise td.errors.UnsupportedError(f"{what}: the elements lie on the device 'toy'; take x.to('cpu')")
 
     def _alias(self):
-        found = toy_tensor(self.buffer)
-        found._storage = self._storage
-        return found
+        result = toy_tensor(self.buffer)
+        result._storage = self._storage
+        return result
 
     def _without_history(self):
         return self._alias()

@@ -1,0 +1,172 @@
+"""The disk cache of machine code: one directory per user; entries are named by their key and sealed by a keyed hash.
+
+An entry is read only when the directory, the key file and the entry are the user's own regular files, nobody else can
+write them, and the seal matches. Anything else is a miss: the code is built again, never run. If the directory cannot
+be used, code still works and `reason()` says why it is not stored.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+from ... import config, lazy
+
+FORMAT = "tandem object 1"
+_MAGIC = FORMAT.encode()
+_MAX_BYTES = 1 << 28  # bytes of an entry; larger files are ignored
+_SEAL = hashlib.sha256().digest_size
+_state: dict[str, object] = {}  # directory, key, reason: determined once per directory setting
+
+
+def directory() -> Path:
+    """Return the directory that holds the entries."""
+    return Path(config.flags.cache_dir or _user_cache_directory()) / "native"
+
+
+def _user_cache_directory() -> str | Path:
+    """Return the user's directory for caches. platformdirs knows it on every system; Linux does not need it."""
+    if lazy.is_installed("platformdirs"):
+        result: str = lazy.module("platformdirs").user_cache_dir("tandem")
+        return result
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tandem"
+
+
+def _is_private(path: Path, kind: int, forbidden: int) -> bool:
+    """Return whether path is the user's own file of this kind, not a link, with none of the forbidden mode bits."""
+    try:
+        info = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_IFMT(info.st_mode) == kind and info.st_uid == os.getuid() and not info.st_mode & forbidden
+
+
+def _read_private(path: Path, begins: bytes = b"") -> bytes | None:
+    """Return the bytes of the user's own regular file; None if there is no such file, or if it begins otherwise.
+
+    Only regular files are opened: opening a FIFO would block the caller.
+    """
+    try:
+        if not _is_private(path, stat.S_IFREG, 0o077) or os.lstat(path).st_size > _MAX_BYTES:
+            return None
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as file:
+            info = os.fstat(handle)  # the file may have been replaced
+            is_own = stat.S_ISREG(info.st_mode) and info.st_uid == os.getuid() and not info.st_mode & 0o077
+            if not is_own or info.st_size > _MAX_BYTES or file.read(len(begins)) != begins:
+                return None
+            return begins + file.read(_MAX_BYTES)
+    except (OSError, ValueError):
+        return None
+
+
+def _write_private(path: Path, data: bytes) -> None:
+    """Write a file of mode 0600 in one step: readers see the old content or the new one."""
+    temporary = path.with_name(f".new-{os.getpid()}-{os.urandom(8).hex()}")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _open_directory(where: Path) -> tuple[bytes | None, str]:
+    """Return the key of the directory, which is created if needed; or None and why the directory is not used."""
+    try:
+        where.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not _is_private(where, stat.S_IFDIR, 0o077):
+            return None, f"{where} is not a directory of mode 0700 owned by this user"
+        key = _read_private(where / "key")
+        if key is None or len(key) != 32:
+            if os.path.lexists(where / "key"):
+                os.unlink(where / "key")
+            _write_private(where / "key", os.urandom(32))
+            key = _read_private(where / "key")
+        return key, "" if key else "the key file cannot be read back"
+    except (OSError, ValueError) as error:
+        return None, f"{where}: {getattr(error, 'strerror', None) or error}"
+
+
+def _load_key() -> bytes | None:
+    if not config.flags.cache:
+        _state.update(directory=None, key=None, reason="TANDEM_CACHE=0")
+        return None
+    where = directory()
+    if _state.get("directory") != where:
+        key, reason = _open_directory(where)
+        _state.update(directory=where, key=key, reason=reason)
+    value = _state["key"]
+    return value if isinstance(value, bytes) else None
+
+
+def reason() -> str:
+    """Return why code is not stored on disk; empty when it is."""
+    _load_key()
+    return str(_state["reason"])
+
+
+def _seal(key: bytes, name: str, data: bytes) -> bytes:
+    return hmac.digest(key, name.encode() + b"\0" + data, "sha256")
+
+
+def read(name: str) -> bytes | None:
+    """Return the bytes of an entry; None if it is absent, damaged or not this user's."""
+    key = _load_key()
+    raw = _read_private(directory() / name, _MAGIC) if key is not None else None
+    if key is None or raw is None:
+        return None
+    seal, data = raw[len(_MAGIC) : len(_MAGIC) + _SEAL], raw[len(_MAGIC) + _SEAL :]
+    return data if hmac.compare_digest(seal, _seal(key, name, data)) else None
+
+
+def write(name: str, data: bytes) -> None:
+    """Store an entry. A full disk or missing permission only means that it is not stored."""
+    key = _load_key()
+    if key is None or len(data) >= _MAX_BYTES:
+        return
+    try:
+        _write_private(directory() / name, _MAGIC + _seal(key, name, data) + data)
+    except OSError as error:
+        _state["reason"] = f"{directory()}: {error.strerror or error}"
+
+
+def read_file(name: str) -> Path | None:
+    """Return the path of an entry that another library opens; None if it is absent, damaged or not this user's."""
+    seal = read(f"{name}.seal")
+    path = directory() / name
+    data = _read_private(path) if seal is not None else None
+    return path if data is not None and hashlib.sha256(data).digest() == seal else None
+
+
+def write_file(name: str, data: bytes, elsewhere: Callable[[], Path]) -> Path:
+    """Store an entry that another library opens by its path.
+
+    Args:
+        name: of the entry.
+        data: the file's content, without a seal.
+        elsewhere: returns a directory that only this user can read, for entries that cannot be cached.
+    """
+    write(f"{name}.seal", hashlib.sha256(data).digest())
+    if not reason():
+        try:
+            _write_private(directory() / name, data)
+            return directory() / name
+        except OSError as error:
+            _state["reason"] = f"{directory()}: {error.strerror or error}"
+    _write_private(elsewhere() / name, data)
+    return elsewhere() / name
+
+
+def remove(name: str) -> None:
+    """Delete an entry."""
+    with contextlib.suppress(OSError):
+        os.unlink(directory() / name)

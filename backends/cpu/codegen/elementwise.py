@@ -1,0 +1,221 @@
+"""The eager loop of an elementwise operator: any strides, one vector body.
+
+The body is written once, for whole vectors. Operands that are not contiguous, and the tail of a row on processors
+without masks, are packed into small buffers on the stack before the body runs and unpacked after it. So the same
+instructions compute every element of every layout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....operators.scalar_ir.expr import Expr, order
+from ....registry.dtypes import DType
+from .casts import check_emittable
+from .host import host
+from .nodes import emit_exprs
+from .text import Function, Module, memory_type
+
+BLOCK = 256
+"""Elements of a packed block; a multiple of every vector's lanes."""
+
+
+def lanes_for(roots: Sequence[Expr], widest: int = 1) -> int:
+    """Return the elements per vector: as many as fit a register of the widest type that ``roots`` compute with.
+
+    One if a user's function is called: it sees only existing elements, none past the end of a row.
+    """
+    exprs = order(*roots)
+    if any(e.op == "call" for e in exprs):
+        return 1
+    size: int = max([widest, *(e.dtype.itemsize for e in exprs if e.op != "const")])
+    return host().vector_bytes // size
+
+
+def lanes_below(f: Function, count: str) -> str:
+    """Return the mask of the first ``count`` lanes (all, if there are fewer); ``count`` is any i64."""
+    numbers = ", ".join(f"i32 {k}" for k in range(f.lanes))
+    f.module.declare("llvm.smin.i64", "i64", "i64", "i64")
+    bounded = f.op(f"call i64 @llvm.smin.i64(i64 {count}, i64 {f.lanes})")
+    limit = f.broadcast(f.op(f"trunc i64 {bounded} to i32"), "i32")
+    return f.op(f"icmp slt {f.vec('i32')} <{numbers}>, {limit}")
+
+
+def pack_helper(module: Module, itemsize: int, unpack: bool = False) -> str:
+    """Return the name of a function ``(ptr packed, ptr strided, i64 stride, i64 count)`` that packs, or unpacks."""
+    name = f"{'unpack' if unpack else 'pack'}{itemsize}"
+    if name in module.parts:
+        return name
+    module.declare("llvm.memcpy.p0.p0.i64", "void", "ptr", "ptr", "i64", "i1")
+    f, element = Function(module, 1), f"i{8 * itemsize}"
+    target, source = ("%strided", "%packed") if unpack else ("%packed", "%strided")
+    f.branch(f.op(f"icmp eq i64 %stride, {itemsize}"), "dense", "sparse")
+    f.label("dense")
+    size = f.op(f"mul i64 %count, {itemsize}")
+    f.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 false)")
+    f.do("ret void")
+    f.label("sparse")
+    with f.loop("0", "%count", "1") as loop:
+        packed = f.address("%packed", f.op(f"mul i64 {loop.index}, {itemsize}"))
+        strided = f.address("%strided", f.op(f"mul i64 {loop.index}, %stride"))
+        value = f.load(element, packed if unpack else strided)
+        f.do(f"store {element} {value}, ptr {strided if unpack else packed}, align 1")
+    f.do("ret void")
+    module.helper(
+        name, f.text(f"internal void @{name}(ptr %packed, ptr %strided, i64 %stride, i64 %count) #1")
+    )
+    return name
+
+
+class Operand:
+    """An operand of a strided loop: its registers, all i64 or ptr, in the function being written."""
+
+    def __init__(self, f: Function, position: int, dtype: DType):
+        self.f, self.dtype, self.position = f, dtype, position
+        self.size = dtype.itemsize
+        self.scratch = f.allocate(BLOCK * self.size, clear=f.lanes * self.size)
+        self.start = f.load("ptr", f.address("%ptrs", str(8 * position)))
+        self.outer = f.load("i64", f.address("%strides", str(16 * position)))
+        self.inner = f.load("i64", f.address("%strides", str(16 * position + 8)))
+        self.dense = f.op(f"icmp eq i64 {self.inner}, {self.size}")
+        self.same = f.op(f"icmp eq i64 {self.inner}, 0")
+        self.strided = f.op(f"xor i1 {f.op(f'or i1 {self.dense}, {self.same}')}, true")
+
+    def begin_row(self, row: str, unless: str = "false") -> None:
+        """Compute the row's address; broadcast an operand constant along the row (``unless`` the row is empty)."""
+        f = self.f
+        self.base = f.address(self.start, f.op(f"mul i64 {row}, {self.outer}"))
+        with f.when(f.op(f"and i1 {self.same}, {f.op(f'xor i1 {unless}, true')}")):
+            value = f.load(memory_type(self.dtype), self.base)
+            spread = f.broadcast(value, memory_type(self.dtype))
+            f.do(f"store {f.vec(memory_type(self.dtype))} {spread}, ptr {self.scratch}, align 64")
+
+    def begin_block(self, position: str, whole: str, count: str, read: bool) -> None:
+        """Choose between the row itself and a packed copy of this block; if ``read``, make the copy."""
+        f = self.f
+        self.here = f.address(self.base, f.op(f"mul i64 {position}, {self.inner}"))
+        self.direct = self.dense if host().masks else f.op(f"and i1 {self.dense}, {whole}")
+        keep = f.op(f"or i1 {self.direct}, {self.same}") if read else self.direct
+        self.packs = f.op(f"xor i1 {keep}, true")
+        if read:
+            with f.when(self.packs):
+                helper = pack_helper(f.module, self.size)
+                f.do(
+                    f"call void @{helper}(ptr {self.scratch}, ptr {self.here}, i64 {self.inner}, i64 {count})"
+                )
+        self.pointer = f.op(f"select i1 {self.direct}, ptr {self.here}, ptr {self.scratch}")
+        step = str(f.lanes * self.size)
+        self.step = f.op(f"select i1 {self.same}, i64 0, i64 {step}") if read else step
+
+    def load(self, pointer: str, mask: str) -> str:
+        """Return the vector at ``pointer``; memory of lanes outside ``mask`` is not read."""
+        if host().masks:
+            return self.f.load_masked(self.dtype, pointer, mask)
+        return self.f.load_vector(self.dtype, pointer)
+
+    def store(self, value: str, pointer: str, mask: str) -> None:
+        """Write the vector at ``pointer``; memory of lanes outside ``mask`` is not written."""
+        if host().masks:
+            self.f.store_masked(self.dtype, value, pointer, mask)
+        else:
+            self.f.store_vector(self.dtype, value, pointer)
+
+    def end_block(self, count: str) -> None:
+        """Copy a packed result to the output."""
+        with self.f.when(self.packs):
+            self.unpack(self.scratch, self.here, self.inner, count)
+
+    def unpack(self, packed: str, strided: str, stride: str, count: str) -> None:
+        """Copy packed elements to memory with a stride in bytes."""
+        helper = pack_helper(self.f.module, self.size, unpack=True)
+        self.f.do(f"call void @{helper}(ptr {packed}, ptr {strided}, i64 {stride}, i64 {count})")
+
+
+def emit_loop(name: str, body: Expr, in_dtypes: Sequence[DType], out_dtype: DType) -> str:
+    """Return LLVM IR of ``void name(char **ptrs, int64_t *dims, int64_t *strides)``.
+
+    Args:
+        name: the function's name.
+        body: an expression of ``out_dtype`` over ``arg(0)``, ``arg(1)``, ...
+        in_dtypes: the operands' types.
+        out_dtype: the result's type.
+
+    Returns:
+        A module's text. ``ptrs`` holds the inputs, then the output; ``dims`` the sizes of an outer and an inner loop;
+        ``strides`` an outer and an inner stride in bytes for each of ``ptrs``. The output may be one of the inputs
+        exactly, but not overlap one otherwise.
+
+    Raises:
+        UnsupportedError: a complex dtype, or float16 where the processor lacks it.
+    """
+    module = Module()
+    write_loop(module, name, body, in_dtypes, out_dtype)
+    return str(module)
+
+
+def write_loop(module: Module, name: str, body: Expr, in_dtypes: Sequence[DType], out_dtype: DType) -> None:
+    """Add the function of ``emit_loop`` to a module, which may hold several."""
+    check_emittable(*in_dtypes, out_dtype, *[e.dtype for e in order(body)], f16c=host().f16c)
+    f = Function(module, lanes_for([body], max(d.itemsize for d in (*in_dtypes, out_dtype))))
+    count = f.load("i64", f.address("%dims", "8"))
+    # nothing may be read from empty rows
+    rows = f.op(f"select i1 {f.op(f'icmp eq i64 {count}, 0')}, i64 0, i64 {f.load('i64', '%dims')}")
+    inputs = [Operand(f, k, dtype) for k, dtype in enumerate(in_dtypes)]
+    output = Operand(f, len(in_dtypes), out_dtype)
+    limit = block_limit(f, [*(x.strided for x in inputs), f.op(f"xor i1 {output.dense}, true")], 2**62)
+    with f.loop("0", rows, "1") as row:
+        for x in inputs:
+            x.begin_row(row.index)
+        output.base = f.address(output.start, f.op(f"mul i64 {row.index}, {output.outer}"))
+        _row(f, body, inputs, output, count, limit)
+    f.do("ret void")
+    module.helper(name, f.text(f"void @{name}(ptr %ptrs, ptr %dims, ptr %strides) #0"))
+
+
+def block_limit(f: Function, strided: Sequence[str], otherwise: int) -> str:
+    """Return the maximum elements of a block: fewer if an operand must be packed."""
+    some = strided[0]
+    for flag in strided[1:]:
+        some = f.op(f"or i1 {some}, {flag}")
+    return f.op(f"select i1 {some}, i64 {BLOCK}, i64 {otherwise}")
+
+
+def block_size(f: Function, position: str, count: str, limit: str) -> tuple[str, str]:
+    """Return (size of the block at ``position``, whether it is whole vectors): a row's tail is a block of its own."""
+    f.module.declare("llvm.smin.i64", "i64", "i64", "i64")
+    rest = f.op(f"sub i64 {count}, {position}")
+    full = f.op(f"and i64 {rest}, {-f.lanes}")
+    whole = f.op(f"icmp ne i64 {full}, 0")
+    limited = f.op(f"call i64 @llvm.smin.i64(i64 {full}, i64 {limit})")
+    return f.op(f"select i1 {whole}, i64 {limited}, i64 {rest}"), whole
+
+
+def _row(f: Function, body: Expr, inputs: list[Operand], output: Operand, count: str, limit: str) -> None:
+    head, run, end, before = f.fresh("head"), f.fresh("run"), f.fresh("end"), f.block
+    position, following = "%" + f.fresh("p"), "%" + f.fresh("q")
+    f.jump(head)
+    f.label(head)
+    place = len(f.lines)
+    f.branch(f.op(f"icmp slt i64 {position}, {count}"), run, end)
+    f.label(run)
+    size, whole = block_size(f, position, count, limit)
+    for x in inputs:
+        x.begin_block(position, whole, size, read=True)
+    output.begin_block(position, whole, size, read=False)
+    _vectors(f, body, inputs, output, size)
+    output.end_block(size)
+    f.do(f"{following} = add i64 {position}, {size}")
+    f.lines.insert(place, f"  {position} = phi i64 [ 0, %{before} ], [ {following}, %{f.block} ]")
+    f.jump(head)
+    f.label(end)
+
+
+def _vectors(f: Function, body: Expr, inputs: list[Operand], output: Operand, size: str) -> None:
+    operands, mask = [*inputs, output], lanes_below(f, size)
+    with f.loop("0", size, str(f.lanes), [("ptr", x.pointer) for x in operands]) as loop:
+        leaves = {e: e.payload for e in order(body) if e.op == "arg"}
+        registers = {k: inputs[k].load(loop.carried[k], mask) for k in sorted(set(leaves.values()))}
+        known = {e: registers[k] for e, k in leaves.items()}
+        emit_exprs(f, [body], known)
+        output.store(known[body], loop.carried[-1], mask)
+        loop.next = [f.address(p, x.step) for p, x in zip(loop.carried, operands, strict=True)]

@@ -1,0 +1,200 @@
+"""Sums and products of floats in one order, which follows from the shape, for eager loops and fused kernels.
+
+*Rows*, if the last axis is folded: the folded elements, in C order, are dealt to ``LANES`` partial results. A sum runs
+in blocks of ``BLOCK_DEPTH`` elements for each lane; the blocks' sums are added with compensation (rounding errors are
+accumulated). Finally the lanes are joined in halves. *Columns*, if the last axis is kept: blocks of ``BLOCK_DEPTH``
+rows (fewer if there are few rows) are added in order, and their sums with compensation. So at most ``BLOCK_DEPTH``
+plain additions follow each other, and bits depend neither on strides nor on the vector width. A product has no blocks.
+"""
+
+from __future__ import annotations
+
+from ....registry import dtypes as dt
+from ....registry.dtypes import DType
+from .casts import emit_cast
+from .elementwise import lanes_below
+from .reducers import FloatSum, Reducer, State, make_reducer
+from .text import REGISTER, Function, Module
+
+LANES = {dt.float32: 64, dt.float64: 32}
+BLOCK_DEPTH = 16  # elements of a block per lane, and rows of a block of columns
+# (maximum number of rows, rows of a block): with few blocks errors average out less, so blocks are shorter.
+SHORT_BLOCKS = ((64, 4), (256, 8))
+BUFFERED_BLOCKS = 3  # blocks that are buffered before they are folded
+
+
+def is_ordered(op: str, dtype: DType) -> bool:
+    """Return whether a fold's bits depend on the order; ``dtype`` is the dtype that it computes in."""
+    return op in ("sum", "prod") and dtype in LANES
+
+
+def block_length(dtype: DType) -> int:
+    """Return the elements of a block of a row."""
+    return LANES[dtype] * BLOCK_DEPTH
+
+
+def block_rows(count: int) -> int:
+    """Return the rows of a block of columns with ``count`` rows."""
+    return next((rows for most, rows in SHORT_BLOCKS if count < most), BLOCK_DEPTH)
+
+
+def row_lanes(dtype: DType, count: int) -> int:
+    """Return the lanes that a row of ``count`` elements needs; all others would hold the identity."""
+    lanes = LANES[dtype]
+    while lanes > 1 and lanes >= 2 * count:
+        lanes //= 2
+    return lanes
+
+
+def block_reducer(op: str, dtype: DType) -> Reducer:
+    """Return the reducer of a single block, which needs no compensation."""
+    result = make_reducer(op, dtype)
+    return Reducer("add", 0.0, dtype) if isinstance(result, FloatSum) else result
+
+
+class RowState:
+    """The partial results of a row, in memory of the function that folds it.
+
+    Args:
+        f: the function.
+        op: the fold.
+        dtype: the dtype that it computes in.
+        source: the dtype of the blocks' elements.
+        memory: register of the partial results; by default they are allocated.
+    """
+
+    def __init__(self, f: Function, op: str, dtype: DType, source: DType, memory: str = ""):
+        self.f, self.dtype, self.name = f, dtype, f"{op}_{dtype.name}_of_{source.name}"
+        self.bytes = state_bytes(op, dtype)
+        self.memory = memory or f.allocate(self.bytes)
+        write_block(f.module, self.name, op, dtype, source)
+
+    def begin(self) -> None:
+        """Begin a row."""
+        self.f.do(f"call void @{self.name}_begin(ptr {self.memory})")
+
+    def add(self, block: str, count: str) -> None:
+        """Fold a block; all but the last have ``block_length`` elements."""
+        self.f.do(f"call void @{self.name}_block(ptr {block}, i64 {count}, ptr {self.memory})")
+
+    def end(self) -> str:
+        """Return the row's result."""
+        f, value = self.f, "%" + self.f.fresh()
+        f.do(f"{value} = call {REGISTER[self.dtype]} @{self.name}_end(ptr {self.memory})")
+        return value
+
+
+def state_bytes(op: str, dtype: DType) -> int:
+    """Return the bytes of a row's partial results."""
+    return LANES[dtype] * dtype.itemsize * len(make_reducer(op, dtype).state)
+
+
+def write_block(module: Module, name: str, op: str, dtype: DType, source: DType) -> None:
+    """Add ``name_begin(state)``, ``name_block(elements, count, state)`` and ``name_end(state)``, once."""
+    if f"{name}_begin" in module.parts:
+        return
+    item, lanes = make_reducer(op, dtype), LANES[dtype]
+    f = Function(module, lanes)
+    store_state(f, item, item.initial(f))
+    f.do("ret void")
+    module.helper(f"{name}_begin", f.text(f"internal void @{name}_begin(ptr %state) #0"))
+    f = Function(module, lanes)
+    state = load_state(f, item)
+    whole = f.op(f"and i64 %count, {-lanes}")
+    with f.loop("0", whole, str(lanes), item.carried(f, item.begin_block(f, state))) as loop:
+        value = f.load_vector(source, f.address("%x", f.op(f"mul i64 {loop.index}, {source.itemsize}")))
+        loop.next = item.step(f, loop.carried, emit_cast(f, value, source, dtype), "")
+    left, done, tail, end = f.op(f"sub i64 %count, {whole}"), f.block, f.fresh("tail"), f.fresh("end")
+    f.branch(f.op(f"icmp sgt i64 {left}, 0"), tail, end)
+    f.label(tail)
+    mask = lanes_below(f, left)
+    value = f.load_masked(source, f.address("%x", f.op(f"mul i64 {whole}, {source.itemsize}")), mask)
+    after = item.step(f, loop.carried, item.mask(f, mask, emit_cast(f, value, source, dtype)), "")
+    f.jump(end)
+    last = f.block
+    f.label(end)
+    block = [
+        f.op(f"phi {type_} [ {one}, %{done} ], [ {two}, %{last} ]")
+        for (type_, one), two in zip(item.carried(f, loop.carried), after, strict=True)
+    ]
+    store_state(f, item, item.end_block(f, state, block))
+    f.do("ret void")
+    module.helper(f"{name}_block", f.text(f"internal void @{name}_block(ptr %x, i64 %count, ptr %state) #1"))
+    f = Function(module, lanes)
+    element = REGISTER[dtype]
+    f.do(f"ret {element} {item.collapse(f, load_state(f, item))}")
+    module.helper(f"{name}_end", f.text(f"internal {element} @{name}_end(ptr %state) #1"))
+
+
+def _state_addresses(f: Function, item: Reducer, memory: str) -> list[str]:
+    return [f.address(memory, str(at * f.lanes * d.itemsize)) for at, d in enumerate(item.state)]
+
+
+def load_state(f: Function, item: Reducer, memory: str = "%state") -> State:
+    """Load the partial results of a row, which are consecutive vectors."""
+    places = _state_addresses(f, item, memory)
+    return [f.load_vector(d, place) for d, place in zip(item.state, places, strict=True)]
+
+
+def store_state(f: Function, item: Reducer, state: State, memory: str = "%state") -> None:
+    """Store the partial results of a row."""
+    for d, value, place in zip(item.state, state, _state_addresses(f, item, memory), strict=True):
+        f.store_vector(d, value, place)
+
+
+class BufferedRow(Reducer):
+    """A row whose elements are buffered in memory and folded a block at a time.
+
+    For stages whose vectors differ from those of the fold, or with several folded dimensions.
+    """
+
+    def __init__(self, f: Function, op: str, dtype: DType, most: int, source: DType | None = None):
+        super().__init__("add", 0.0, dtype)
+        self.state: list[DType] = []  # no vectors are carried around the loop
+        self.row = RowState(f, op, dtype, source or dtype)
+        self.length, self.size = block_length(dtype), (source or dtype).itemsize
+        self.limit = BUFFERED_BLOCKS * self.length
+        self.memory = f.allocate((self.limit + most + f.lanes) * self.size)
+        self.filled = f.allocate(8)
+        self.start = ""
+
+    def initial(self, f: Function) -> State:
+        self.row.begin()
+        f.do(f"store i64 0, ptr {self.filled}")
+        return []
+
+    def begin_block(self, f: Function, state: State) -> State:
+        self.start = f.address(self.memory, f.op(f"mul i64 {f.load('i64', self.filled)}, {self.size}"))
+        return []
+
+    def store(self, f: Function, index: str, value: str) -> None:
+        """Write a vector; lanes past the last element are overwritten by the next vector."""
+        f.store_vector(self.dtype, value, f.address(self.start, f.op(f"mul i64 {index}, {self.size}")))
+
+    def advance(self, f: Function, count: str) -> None:
+        """Count ``count`` new elements; if there are enough, fold all whole blocks and move the rest to the front."""
+        filled = f.op(f"add i64 {f.load('i64', self.filled)}, {count}")
+        f.do(f"store i64 {filled}, ptr {self.filled}")
+        f.module.declare("llvm.memcpy.p0.p0.i64", "void", "ptr", "ptr", "i64", "i1")
+        with f.when(f.op(f"icmp sge i64 {filled}, {self.limit}")):
+            left = f.op(f"and i64 {filled}, {self.length - 1}")
+            whole = f.op(f"sub i64 {filled}, {left}")
+            self._fold(f, whole)
+            rest = f.address(self.memory, f.op(f"mul i64 {whole}, {self.size}"))
+            moved = f.op(f"mul i64 {left}, {self.size}")
+            f.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {self.memory}, ptr {rest}, i64 {moved}, i1 false)")
+            f.do(f"store i64 {left}, ptr {self.filled}")
+
+    def _fold(self, f: Function, count: str) -> None:
+        f.module.declare("llvm.smin.i64", "i64", "i64", "i64")
+        with f.loop("0", count, str(self.length)) as at:
+            left = f.op(f"sub i64 {count}, {at.index}")
+            block = f.address(self.memory, f.op(f"mul i64 {at.index}, {self.size}"))
+            self.row.add(block, f.op(f"call i64 @llvm.smin.i64(i64 {left}, i64 {self.length})"))
+
+    def end_block(self, f: Function, state: State, block: State) -> State:
+        return []
+
+    def collapse(self, f: Function, state: State) -> str:
+        self._fold(f, f.load("i64", self.filled))
+        return self.row.end()

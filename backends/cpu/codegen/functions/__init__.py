@@ -1,0 +1,15 @@
+"""Elementary functions as vector instructions: an element's bits do not depend on its position in an array.
+
+Polynomials were interpolated at Chebyshev nodes with 60 digits.
+
+error.py: erf, erfc
+exponential.py: exp, exp2, expm1, sinh, cosh, tanh
+inverse.py: asin, acos, atan, atan2
+logarithm.py: log, log2, log10, log1p, asinh, acosh, atanh
+pairs.py: double-double arithmetic
+power.py: pow, hypot
+single.py: functions of float32 in float32 arithmetic
+table.py: all functions as nodes of the scalar IR
+trigonometry.py: sin, cos, tan
+values.py: vector registers as values with operators
+"""

@@ -1,0 +1,84 @@
+"""Elementary functions as nodes of the scalar IR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from .....registry import dtypes as dt
+from .....registry.dtypes import DType
+from .. import libm
+from ..text import REGISTER, Function, Module
+from . import error, exponential, inverse, logarithm, power, single, trigonometry
+from .pairs import Arithmetic
+from .values import Value, magnitude
+
+Formula = Callable[..., Value]
+
+FORMULAS: dict[str, Formula] = {
+    **{name: getattr(exponential, name) for name in ("exp", "exp2", "expm1", "sinh", "cosh", "tanh")},
+    **{
+        name: getattr(logarithm, name)
+        for name in ("log", "log2", "log10", "log1p", "asinh", "acosh", "atanh")
+    },
+    **{name: getattr(trigonometry, name) for name in ("sin", "cos", "tan")},
+    **{name: getattr(inverse, name) for name in ("asin", "acos", "atan", "atan2")},
+    "erf": error.erf,
+    "erfc": error.erfc,
+    "pow": power.pow_,
+    "hypot": power.hypot,
+}
+"""The nodes that are computed by formulas of float64 registers."""
+_PERIODIC = ("sin", "cos", "tan")
+
+
+def emit(name: str, f: Function, dtype: DType, *registers: str) -> str:
+    """Return a call of a function on vectors of float32 or float64."""
+    if dtype is dt.float32 and name in single.TABLE:
+        return single.TABLE[name](*[Value(f, dtype, register) for register in registers]).register
+    vec = f.vec(REGISTER[dtype])
+    helper = f"{name}_{REGISTER[dtype]}_{f.lanes}"
+    if helper not in f.module.parts:
+        f.module.helper(helper, _helper(f.module, helper, name, dtype, f.lanes, len(registers)))
+    return f.op(f"call {vec} @{helper}({', '.join(f'{vec} {r}' for r in registers)})")
+
+
+def _helper(module: Module, helper: str, name: str, dtype: DType, lanes: int, arity: int) -> str:
+    f = Function(module, lanes)
+    vec = f.vec(REGISTER[dtype])
+    operands = [_widen(f, dtype, f"%a{k}") for k in range(arity)]
+    result = FORMULAS[name](Arithmetic(dtype is dt.float64), *operands)
+    if name in _PERIODIC:
+        _call_libm_where_huge(f, name, dtype, operands[0], result)
+    f.do(f"ret {vec} {_narrow(f, dtype, result)}")
+    params = ", ".join(f"{vec} %a{k}" for k in range(arity))
+    return f.text(f"internal {vec} @{helper}({params}) #0")
+
+
+def _widen(f: Function, dtype: DType, register: str) -> Value:
+    if dtype is dt.float64:
+        return Value(f, dtype, register)
+    return Value(f, dt.float64, f.op(f"fpext {f.vec('float')} {register} to {f.vec('double')}"))
+
+
+def _narrow(f: Function, dtype: DType, x: Value) -> str:
+    if dtype is dt.float64:
+        return x.register
+    return f.op(f"fptrunc {x.vec} {x.register} to {f.vec('float')}")
+
+
+def _call_libm_where_huge(f: Function, name: str, dtype: DType, x: Value, value: Value) -> None:
+    """Return libm's results if any lane has a huge argument."""
+    vec, i1 = f.vec(REGISTER[dtype]), f.vec("i1")
+    huge = magnitude(x) >= trigonometry.LARGEST
+    reduce = f"llvm.vector.reduce.or.v{f.lanes}i1"
+    f.module.declare(reduce, "i1", i1)
+    with f.when(f.op(f"call i1 @{reduce}({i1} {huge.register})")):
+        exact = Value(f, dt.float64, libm.call_lanes(f, name, dt.float64, x.register))
+        chosen = f.op(f"select {i1} {huge.register}, {x.vec} {exact.register}, {x.vec} {value.register}")
+        f.do(f"ret {vec} {_narrow(f, dtype, Value(f, dt.float64, chosen))}")
+        f.label(f.fresh("never"))
+
+
+TABLE: dict[str, Callable[..., str]] = {name: partial(emit, name) for name in FORMULAS}
+"""How each function is emitted."""

@@ -1,0 +1,221 @@
+"""Emit each node of the scalar IR as LLVM instructions on vectors: the emission column of the node table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from ....errors import UnsupportedError
+from ....operators.scalar_ir.expr import Expr, arg, const, order, uniform_power
+from ....registry import dtypes as dt
+from ....registry.dtypes import DType
+from . import integers, libm, remainders
+from .casts import emit_cast
+from .functions import table
+from .host import host
+from .text import REGISTER, Function, Module, literal
+from .user import call_user
+
+Emit = Callable[..., str]  # (function, dtype of the operands, *operands) -> result
+
+
+def _arithmetic(name: str) -> Emit:
+    def emit(f: Function, dtype: DType, a: str, b: str) -> str:
+        return f.op(f"{'f' if dtype.kind == 'f' else ''}{name} {f.vec(REGISTER[dtype])} {a}, {b}")
+
+    return emit
+
+
+def _or_on_bool(name: str, on_bool: str) -> Emit:
+    numeric = _arithmetic(name)
+
+    def emit(f: Function, dtype: DType, a: str, b: str) -> str:
+        if dtype is dt.bool_:
+            return f.op(f"{on_bool} {f.vec('i1')} {a}, {b}")
+        return numeric(f, dtype, a, b)
+
+    return emit
+
+
+def _bits(name: str) -> Emit:
+    return lambda f, dtype, a, b: f.op(f"{name} {f.vec(REGISTER[dtype])} {a}, {b}")
+
+
+def _compare(name: str) -> Emit:
+    def emit(f: Function, dtype: DType, a: str, b: str) -> str:
+        equality = name in ("eq", "ne")
+        if dtype.kind == "f":
+            predicate = "fcmp " + ("une" if name == "ne" else "o" + name)
+        else:
+            predicate = "icmp " + ("" if equality else "s" if dtype.kind == "i" else "u") + name
+        return f.op(f"{predicate} {f.vec(REGISTER[dtype])} {a}, {b}")
+
+    return emit
+
+
+def _extremum(name: str, on_bool: str, compare: str) -> Emit:
+    def emit(f: Function, dtype: DType, a: str, b: str) -> str:
+        vec = f.vec(REGISTER[dtype])
+        if dtype is dt.bool_:
+            return f.op(f"{on_bool} {vec} {a}, {b}")
+        if dtype.kind != "f":
+            return f.intrinsic(("s" if dtype.kind == "i" else "u") + name, REGISTER[dtype], a, b)
+        # like the instruction: the second operand if either is NaN; then a NaN in the first wins
+        picked = f.op(f"select {f.vec('i1')} {f.op(f'fcmp {compare} {vec} {a}, {b}')}, {vec} {a}, {vec} {b}")
+        isnan = f.op(f"fcmp uno {vec} {a}, {a}")
+        return f.op(f"select {f.vec('i1')} {isnan}, {vec} {a}, {vec} {picked}")
+
+    return emit
+
+
+def _intrinsic(name: str) -> Emit:
+    return lambda f, dtype, *args: f.intrinsic(name, REGISTER[dtype], *args)
+
+
+def _neg(f: Function, dtype: DType, x: str) -> str:
+    vec = f.vec(REGISTER[dtype])
+    if dtype.kind != "f":
+        return f.op(f"sub {vec} zeroinitializer, {x}")
+    # in inline assembly: LLVM would negate a factor instead of the product, and a NaN then has the other sign
+    return f.op(f"fneg {vec} {f.intrinsic('arithmetic.fence', REGISTER[dtype], x)}")
+
+
+def _abs(f: Function, dtype: DType, x: str) -> str:
+    vec, element = f.vec(REGISTER[dtype]), REGISTER[dtype]
+    if dtype.kind == "f":
+        return f.intrinsic("fabs", element, x)
+    if dtype.kind == "u":
+        return x
+    symbol = f"llvm.abs.v{f.lanes}{element}"
+    f.module.declare(symbol, vec, vec, "i1")
+    return f.op(f"call {vec} @{symbol}({vec} {x}, i1 false)")
+
+
+def _invert(f: Function, dtype: DType, x: str) -> str:
+    ones = f.splat(dtype is dt.bool_ or (-1 if dtype.kind == "i" else 2**dtype.bits - 1), dtype)
+    return f.op(f"xor {f.vec(REGISTER[dtype])} {x}, {ones}")
+
+
+def _signbit(f: Function, dtype: DType, x: str) -> str:
+    bits = f.vec(f"i{dtype.bits}")
+    return f.op(f"icmp slt {bits} {f.op(f'bitcast {f.vec(REGISTER[dtype])} {x} to {bits}')}, zeroinitializer")
+
+
+def _test_magnitude(predicate: str) -> Emit:
+    def emit(f: Function, dtype: DType, x: str) -> str:
+        size = f.intrinsic("fabs", REGISTER[dtype], x)
+        return f.op(f"fcmp {predicate} {f.vec(REGISTER[dtype])} {size}, {f.splat(float('inf'), dtype)}")
+
+    return emit
+
+
+def _by_kind(name: str, on_float: Emit) -> Emit:
+    on_integer = integers.TABLE[name]
+    return lambda f, dtype, a, b: (on_float if dtype.kind == "f" else on_integer)(f, dtype, a, b)
+
+
+def _uniform_power(f: Function, dtype: DType, a: str, b: str) -> str:
+    """Return the power for an exponent that is equal in all lanes, in a helper that branches on it (see
+    ``expr.uniform_power``).
+    """
+    vec, name = f.vec(REGISTER[dtype]), f"uniform_pow_{REGISTER[dtype]}_{f.lanes}"
+    f.module.helper(name, _uniform_power_helper(f.module, name, dtype, f.lanes))
+    return f.op(f"call {vec} @{name}({vec} {a}, {vec} {b})")
+
+
+def _uniform_power_helper(module: Module, name: str, dtype: DType, lanes: int) -> str:
+    f = Function(module, lanes)
+    vec = f.vec(REGISTER[dtype])
+    exponent = f.op(f"extractelement {vec} %b, i64 0")
+    operand = arg(0, dtype)
+    for number in (2.0, 1.0, 3.0, 0.5, -1.0, 0.0):
+        special = uniform_power(operand, const(number, dtype))
+        if special.op == "uniform_pow" and not host().fma:
+            continue  # the cube of float64
+        case, other = f.fresh("case"), f.fresh("other")
+        f.branch(f.op(f"fcmp oeq {REGISTER[dtype]} {exponent}, {literal(number, dtype)}"), case, other)
+        f.label(case)
+        known = {operand: "%a"}
+        if special.op == "uniform_pow":
+            known[special] = _cube(f, dtype, "%a")
+        emit_exprs(f, [special], known)
+        f.do(f"ret {vec} {known[special]}")
+        f.label(other)
+    f.do(f"ret {vec} {EMIT['pow'](f, dtype, '%a', '%b')}")
+    return f.text(f"internal {vec} @{name}({vec} %a, {vec} %b) #0")
+
+
+def _cube(f: Function, dtype: DType, x: str) -> str:
+    """Return x * x * x with its rounding errors added: as accurate as a power."""
+    element, vec = REGISTER[dtype], f.vec(REGISTER[dtype])
+    square = f.op(f"fmul {vec} {x}, {x}")
+    lost = f.intrinsic("fma", element, x, x, f.op(f"fneg {vec} {square}"))
+    result = f.op(f"fmul {vec} {square}, {x}")
+    error = f.intrinsic("fma", element, square, x, f.op(f"fneg {vec} {result}"))
+    error = f.intrinsic("fma", element, lost, x, error)
+    # a result of 0 keeps its sign; the error of an infinite one is NaN
+    size = f.intrinsic("fabs", element, error)
+    finite = f.op(f"fcmp olt {vec} {size}, {f.splat(float('inf'), dtype)}")
+    usable = f.op(f"and {f.vec('i1')} {finite}, {f.op(f'fcmp one {vec} {size}, zeroinitializer')}")
+    corrected = f.op(f"fadd {vec} {result}, {error}")
+    return f.op(f"select {f.vec('i1')} {usable}, {vec} {corrected}, {vec} {result}")
+
+
+EMIT: dict[str, Emit] = {
+    **table.TABLE,
+    "add": _or_on_bool("add", "or"),
+    "sub": _arithmetic("sub"),
+    "mul": _or_on_bool("mul", "and"),
+    "truediv": _arithmetic("div"),
+    "floordiv": _by_kind("floordiv", remainders.floordiv),
+    "remainder": _by_kind("remainder", remainders.remainder),
+    "fmod": _by_kind("fmod", remainders.fmod),
+    "pow": _by_kind("pow", table.TABLE["pow"]),
+    "uniform_pow": _by_kind("pow", _uniform_power),
+    "minimum": _extremum("min", "and", "olt"),
+    "maximum": _extremum("max", "or", "ogt"),
+    "copysign": _intrinsic("copysign"),
+    "nextafter": lambda f, dtype, a, b: libm.call_lanes(f, "nextafter", dtype, a, b),
+    "neg": _neg,
+    "abs": _abs,
+    **{name: _compare(name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+    **{name: _bits(name) for name in ("and", "or", "xor")},
+    "invert": _invert,
+    "lshift": integers.lshift,
+    "rshift": integers.rshift,
+    **{name: _intrinsic(name) for name in ("sqrt", "floor", "ceil", "trunc", "rint")},
+    "isnan": lambda f, dtype, x: f.op(f"fcmp uno {f.vec(REGISTER[dtype])} {x}, {x}"),
+    "isinf": _test_magnitude("oeq"),
+    "isfinite": _test_magnitude("olt"),
+    "signbit": _signbit,
+}
+"""How each node is emitted. The nodes of complex numbers are not."""
+
+
+def _select(f: Function, expr: Expr, values: list[str]) -> str:
+    vec = f.vec(REGISTER[expr.dtype])
+    return f.op(f"select {f.vec('i1')} {values[0]}, {vec} {values[1]}, {vec} {values[2]}")
+
+
+def emit_node(f: Function, expr: Expr, values: list[str]) -> str:
+    """Emit one node on the registers of its operands."""
+    if expr.op == "const":
+        return f.splat(expr.payload, expr.dtype)
+    if expr.op == "cast":
+        return emit_cast(f, values[0], expr.args[0].dtype, expr.dtype)
+    if expr.op == "select":
+        return _select(f, expr, values)
+    if expr.op == "call":
+        return call_user(f, expr.payload, values)
+    operand = expr.args[0].dtype
+    if operand in (dt.float16, dt.bfloat16):
+        raise UnsupportedError(
+            f"{expr.op} on {operand.name}: bodies compute in float32, see scalar.instantiate"
+        )
+    return EMIT[expr.op](f, operand, *values)
+
+
+def emit_exprs(f: Function, roots: Iterable[Expr], known: dict[Expr, str]) -> None:
+    """Emit the nodes that ``roots`` need and ``known`` lacks; add their registers to ``known``."""
+    for expr in order(*roots):
+        if expr not in known:
+            known[expr] = emit_node(f, expr, [known[a] for a in expr.args])

@@ -1,0 +1,201 @@
+"""Reductions as vectors of partial results: initial state, step, and join of lanes.
+
+Sums of floats run in blocks: a block is summed plainly in each lane, and the blocks' sums are added with Neumaier's
+compensation, so the error stays near that of one block, as with pairwise summation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....registry import dtypes as dt
+from ....registry.dtypes import DType
+from .nodes import EMIT
+from .text import REGISTER, Function
+
+State = list[str]
+
+
+class Reducer:
+    """A reduction whose state is one vector, joined by a node of the scalar IR.
+
+    Attributes:
+        dtype: the dtype that it computes in.
+        result: the dtype of its result.
+        state: the dtypes of its state's vectors.
+    """
+
+    picks = 0  # the part of the state that is the result
+
+    def __init__(self, node: str, identity: Any, dtype: DType):
+        self.node, self.identity, self.dtype = node, identity, dtype
+        self.result = dtype
+        self.state = [dtype]
+
+    def initial(self, f: Function) -> State:
+        """Return the state before the first element."""
+        return [f.splat(self.identity, self.dtype)]
+
+    def step(self, f: Function, state: State, x: str, index: str) -> State:
+        """Return the state after one more element per lane; ``index`` is its position in the lanes, i64."""
+        return [EMIT[self.node](f, self.dtype, state[0], x)]
+
+    def join(self, f: Function, one: State, two: State) -> State:
+        """Return the state of two consecutive runs."""
+        return self.step(f, one, two[0], "")
+
+    def mask(self, f: Function, mask: str, x: str) -> str:
+        """Return ``x`` with the identity in the lanes outside ``mask``."""
+        vec = f.vec(REGISTER[self.dtype])
+        return f.op(f"select {f.vec('i1')} {mask}, {vec} {x}, {vec} {f.splat(self.identity, self.dtype)}")
+
+    def begin_block(self, f: Function, state: State) -> State:
+        """Return the state at the start of a block."""
+        return state
+
+    def end_block(self, f: Function, state: State, block: State) -> State:
+        """Return the state after a block that began in ``state`` and ended in ``block``."""
+        return block
+
+    def carried(self, f: Function, state: State) -> list[tuple[str, str]]:
+        """Return ``state`` as a loop carries it: (type, value) pairs."""
+        return [(f.vec(REGISTER[d]), v) for d, v in zip(self.state, state, strict=True)]
+
+    def final(self, f: Function, state: State) -> str:
+        """Return the result per lane."""
+        return state[self.picks]
+
+    def collapse(self, f: Function, state: State) -> str:
+        """Join all lanes: return a scalar register of type ``result``."""
+        if f.lanes > 1:
+            half = f.lanes // 2
+            parts = [
+                [f.part(v, REGISTER[d], at, half) for v, d in zip(state, self.state, strict=True)]
+                for at in (0, half)
+            ]
+            with f.width(half):
+                return self.collapse(f, self.join(f, parts[0], parts[1]))
+        element = REGISTER[self.result]
+        return f.op(f"extractelement <1 x {element}> {self.final(f, state)}, i64 0")
+
+
+class FloatSum(Reducer):
+    """A sum of floats: (sum, error of the sums of blocks); within a block only a plain sum."""
+
+    def __init__(self, dtype: DType):
+        super().__init__("add", 0.0, dtype)
+        self.state = [dtype, dtype]
+
+    def initial(self, f: Function) -> State:
+        return [f.splat(0.0, self.dtype)] * 2
+
+    def begin_block(self, f: Function, state: State) -> State:
+        return [f.splat(0.0, self.dtype)] * 2
+
+    def step(self, f: Function, state: State, x: str, index: str) -> State:
+        return [EMIT["add"](f, self.dtype, state[0], x), state[1]]
+
+    def end_block(self, f: Function, state: State, block: State) -> State:
+        return self.join(f, state, block)
+
+    def join(self, f: Function, one: State, two: State) -> State:
+        """Two-sum: the rounding error of adding the sums goes to the errors."""
+        a, b, add, sub = one[0], two[0], EMIT["add"], EMIT["sub"]
+        total = add(f, self.dtype, a, b)
+        shadow = sub(f, self.dtype, total, a)
+        lost = sub(f, self.dtype, a, sub(f, self.dtype, total, shadow))
+        lost = add(f, self.dtype, lost, sub(f, self.dtype, b, shadow))
+        return [total, add(f, self.dtype, add(f, self.dtype, one[1], two[1]), lost)]
+
+    def final(self, f: Function, state: State) -> str:
+        """Return the sum with its error added; the error of an infinite sum is NaN and is not added."""
+        vec = f.vec(REGISTER[self.dtype])
+        whole = EMIT["add"](f, self.dtype, state[0], state[1])
+        nan = f.op(f"fcmp uno {vec} {state[1]}, {state[1]}")
+        return f.op(f"select {f.vec('i1')} {nan}, {vec} {state[0]}, {vec} {whole}")
+
+    def collapse(self, f: Function, state: State) -> str:
+        """Add the lanes, each with its error, in pairs."""
+        return Reducer("add", 0.0, self.dtype).collapse(f, [self.final(f, state)])
+
+
+class IndexReducer(Reducer):
+    """argmax and argmin: (best value, its index); the first of equal values; a NaN beats every number."""
+
+    picks = 1
+
+    def __init__(self, node: str, identity: Any, dtype: DType):
+        super().__init__(node, identity, dtype)
+        self.result = dt.int64
+        self.state = [dtype, dt.int64]
+
+    def initial(self, f: Function) -> State:
+        return [f.splat(self.identity, self.dtype), f.lane_numbers()]
+
+    def _better(self, f: Function, best: str, x: str) -> str:
+        better = EMIT["gt" if self.node == "maximum" else "lt"](f, self.dtype, x, best)
+        if self.dtype.kind != "f":
+            return better
+        vec = f.vec(REGISTER[self.dtype])
+        first = f.op(
+            f"and {f.vec('i1')} {f.op(f'fcmp uno {vec} {x}, {x}')}, {f.op(f'fcmp ord {vec} {best}, {best}')}"
+        )
+        return f.op(f"or {f.vec('i1')} {better}, {first}")
+
+    def _take(self, f: Function, take: str, one: State, two: State) -> State:
+        pairs = zip(one, two, self.state, strict=True)
+        i1 = f.vec("i1")
+        return [
+            f.op(f"select {i1} {take}, {f.vec(REGISTER[d])} {b}, {f.vec(REGISTER[d])} {a}")
+            for a, b, d in pairs
+        ]
+
+    def step(self, f: Function, state: State, x: str, index: str) -> State:
+        return self._take(f, self._better(f, state[0], x), state, [x, index])
+
+    def join(self, f: Function, one: State, two: State) -> State:
+        """Join interleaved lanes: of equal values (two NaNs are equal) the lower index wins."""
+        i1, v = f.vec("i1"), f.vec("i64")
+        worse = self._better(f, two[0], one[0])
+        lower = f.op(f"icmp slt {v} {two[1]}, {one[1]}")
+        better = self._better(f, one[0], two[0])
+        tie = f.op(f"and {i1} {lower}, {f.op(f'xor {i1} {worse}, splat (i1 true)')}")
+        return self._take(f, f.op(f"or {i1} {better}, {tie}"), one, two)
+
+
+def _lowest(dtype: DType) -> Any:
+    return -np.inf if dtype.kind == "f" else False if dtype is dt.bool_ else np.iinfo(dtype.np).min
+
+
+def _highest(dtype: DType) -> Any:
+    return np.inf if dtype.kind == "f" else True if dtype is dt.bool_ else np.iinfo(dtype.np).max
+
+
+REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
+
+
+def compute_dtype(op: str, dtype: DType) -> DType:
+    """Return the type that a reduction of ``dtype`` computes in: float32 for 16-bit floats, bool for any and all."""
+    if op in ("any", "all"):
+        return dt.bool_
+    return dt.float32 if dtype in (dt.float16, dt.bfloat16) else dtype
+
+
+def make_reducer(op: str, dtype: DType) -> Reducer:
+    """Return the reduction ``op`` of ``REDUCTIONS`` computing in ``dtype``."""
+    if op == "sum":
+        return FloatSum(dtype) if dtype.kind == "f" else Reducer("add", 0, dtype)
+    low, high = _lowest(dtype), _highest(dtype)
+    table: dict[str, tuple[type[Reducer], str, Any]] = {
+        "prod": (Reducer, "mul", 1),
+        "max": (Reducer, "maximum", low),
+        "min": (Reducer, "minimum", high),
+        "any": (Reducer, "or", False),
+        "all": (Reducer, "and", True),
+        "argmax": (IndexReducer, "maximum", low),
+        "argmin": (IndexReducer, "minimum", high),
+    }
+    kind, node, identity = table[op]
+    return kind(node, identity, dtype)

@@ -1,0 +1,188 @@
+"""Small matrix products with sizes and strides known at run time: ``c += a @ b``, one chain of FMAs per element.
+
+Each element of the result is ``fma(a[i, k], b[k, j], ...)`` for k = 0, 1, 2, ...: its bits do not depend on strides,
+block size or vector width.
+"""
+
+from __future__ import annotations
+
+from ....registry.dtypes import DType
+from .elementwise import lanes_below
+from .host import host
+from .text import REGISTER, Function, Module
+
+DEPTH = 128  # rows of ``b`` that are packed at a time if its rows are not contiguous
+# Rows of a tile, by the number of vectors; 0: one vector of half the width, for a few columns.
+Heights = dict[int, tuple[int, ...]]
+HEIGHTS: Heights = {0: (12, 4, 2, 1), 1: (12, 4, 2, 1), 2: (8, 4, 2, 1), 3: (8, 4, 2, 1), 4: (6, 4, 2, 1)}
+NARROW_HEIGHTS: Heights = {1: (8, 4, 2, 1), 2: (6, 4, 2, 1)}
+SIZES = "i64 %m, i64 %k, i64 %n, i64 %a_row, i64 %a_column, i64 %b_row, i64 %c_row"
+
+
+def tile_heights() -> Heights:
+    """Return the tiles of this machine: for each number of vectors, the numbers of rows."""
+    return HEIGHTS if host().masks else NARROW_HEIGHTS
+
+
+def write_small_product(module: Module, name: str, dtype: DType) -> None:
+    """Add ``void name(ptr a, ptr b, ptr c, ptr sizes, ptr strides)`` (see ``rt_gemm``), which adds to ``c``."""
+    lanes, size = host().vector_bytes // dtype.itemsize, dtype.itemsize
+    panel = lanes * max(tile_heights())
+    for vectors in tile_heights():
+        _write_rows(module, f"{name}_{vectors}", dtype, lanes if vectors else lanes // 2, vectors)
+    _write_panel(module, name, lanes)
+    write_pack(module, f"{name}_pack", dtype, lanes, panel)
+    f = Function(module, lanes)
+    m, k, n = (f.load("i64", f.address("%sizes", str(8 * at))) for at in range(3))
+    a_row, a_column, b_row, b_column, c_row = (
+        f.load("i64", f.address("%strides", str(8 * at))) for at in range(5)
+    )
+    module.declare("llvm.smin.i64", "i64", "i64", "i64")
+    buffer = f.allocate(DEPTH * panel * size)
+    f.branch(f.op(f"icmp eq i64 {b_column}, {size}"), "dense", "pack")
+    f.label("dense")
+    with f.loop("0", n, str(panel)) as at:
+        width = f.op(f"call i64 @llvm.smin.i64(i64 {f.op(f'sub i64 {n}, {at.index}')}, i64 {panel})")
+        moved = f.op(f"mul i64 {at.index}, {size}")
+        b, c = f.address("%b", moved), f.address("%c", moved)
+        strides = f"i64 {a_row}, i64 {a_column}, i64 {b_row}, i64 {c_row}"
+        f.do(f"call void @{name}_panel(ptr %a, ptr {b}, ptr {c}, i64 {m}, i64 {k}, i64 {width}, {strides})")
+    f.do("ret void")
+    f.label("pack")
+    with f.loop("0", n, str(panel)) as at, f.loop("0", k, str(DEPTH)) as done:
+        width = f.op(f"call i64 @llvm.smin.i64(i64 {f.op(f'sub i64 {n}, {at.index}')}, i64 {panel})")
+        depth = f.op(f"call i64 @llvm.smin.i64(i64 {f.op(f'sub i64 {k}, {done.index}')}, i64 {DEPTH})")
+        a = f.address("%a", f.op(f"mul i64 {done.index}, {a_column}"))
+        b = f.address("%b", f.op(f"mul i64 {done.index}, {b_row}"))
+        b = f.address(b, f.op(f"mul i64 {at.index}, {b_column}"))
+        c = f.address("%c", f.op(f"mul i64 {at.index}, {size}"))
+        arguments = f"ptr {b}, ptr {buffer}, i64 {depth}, i64 {width}, i64 {b_row}, i64 {b_column}"
+        f.do(f"call void @{name}_pack({arguments})")
+        strides = f"i64 {a_row}, i64 {a_column}, i64 {panel * size}, i64 {c_row}"
+        given = f"ptr {a}, ptr {buffer}, ptr {c}, i64 {m}, i64 {depth}, i64 {width}, {strides}"
+        f.do(f"call void @{name}_panel({given})")
+    f.do("ret void")
+    module.helper(name, f.text(f"void @{name}(ptr %a, ptr %b, ptr %c, ptr %sizes, ptr %strides) #0"))
+
+
+def _write_panel(module: Module, name: str, lanes: int) -> None:
+    """Write ``name_panel``: at most as many columns as a tile has; calls the function for that many vectors."""
+    f = Function(module, lanes)
+    vectors = f.op(f"sdiv i64 {f.op(f'add i64 %n, {lanes - 1}')}, {lanes}")
+    if 0 in tile_heights():
+        few = f.op(f"icmp sle i64 %n, {lanes // 2}")
+        vectors = f.op(f"select i1 {few}, i64 0, i64 {vectors}")
+    given = ", ".join(("ptr %a", "ptr %b", "ptr %c", SIZES))
+    for count in tile_heights():
+        with f.when(f.op(f"icmp eq i64 {vectors}, {count}")):
+            f.do(f"call void @{name}_{count}({given})")
+    f.do("ret void")
+    module.helper(f"{name}_panel", f.text(f"internal void @{name}_panel(ptr %a, ptr %b, ptr %c, {SIZES}) #0"))
+
+
+def _write_rows(module: Module, name: str, dtype: DType, lanes: int, vectors: int) -> None:
+    """Write all rows by some vectors of columns, of which the last may be partial: high tiles, then lower ones."""
+    f = Function(module, lanes)
+    (high, *lower), row = tile_heights()[vectors], "0"
+    vectors = max(vectors, 1)
+    mask = lanes_below(f, f.op(f"sub i64 %n, {(vectors - 1) * lanes}"))
+    left = f.op(f"srem i64 %m, {high}")
+    whole = f.op(f"sub i64 %m, {left}")
+    starts = [(whole, left, lower[0])]
+    for height, following in zip(lower, [*lower[1:], 0]):
+        fits = f.op(f"sdiv i64 {starts[-1][1]}, {height}")
+        used = f.op(f"mul i64 {fits}, {height}")
+        starts.append(
+            (f.op(f"add i64 {starts[-1][0]}, {used}"), f.op(f"sub i64 {starts[-1][1]}, {used}"), following)
+        )
+    for height, (stop, _, _) in zip((high, *lower), starts):
+        with f.loop(row, stop, str(height)) as at:
+            _tile(f, dtype, at.index, height, vectors, mask)
+        row = stop
+    f.do("ret void")
+    module.helper(name, f.text(f"internal void @{name}(ptr %a, ptr %b, ptr %c, {SIZES}) #1"))
+
+
+def _tile(f: Function, dtype: DType, row: str, height: int, vectors: int, mask: str) -> None:
+    """Write some rows from ``row`` on by some vectors of columns; results stay in registers in the loop over ``b``."""
+    size, element = dtype.itemsize, REGISTER[dtype]
+    vec, short = f.vec(element), vectors - 1
+    a_rows = [f.address("%a", f.op(f"mul i64 {f.op(f'add i64 {row}, {r}')}, %a_row")) for r in range(height)]
+    c_rows = [f.address("%c", f.op(f"mul i64 {f.op(f'add i64 {row}, {r}')}, %c_row")) for r in range(height)]
+    places = [(f.address(c, str(v * f.lanes * size)), v) for c in c_rows for v in range(vectors)]
+    start = [f.load_masked(dtype, p, mask) if v == short else f.load_vector(dtype, p) for p, v in places]
+    with f.loop("0", "%k", "1", [(vec, value) for value in start]) as step:
+        b = f.address("%b", f.op(f"mul i64 {step.index}, %b_row"))
+        places_b = [f.address(b, str(v * f.lanes * size)) for v in range(vectors)]
+        loaded = [
+            f.load_masked(dtype, p, mask) if v == short else f.load_vector(dtype, p)
+            for v, p in enumerate(places_b)
+        ]
+        along = f.op(f"mul i64 {step.index}, %a_column")
+        for r, a in enumerate(a_rows):
+            factor = f.load_splat(dtype, f.address(a, along))
+            for v, vector in enumerate(loaded):
+                at = r * vectors + v
+                step.next[at] = multiply_add(f, element, factor, vector, step.carried[at])
+    for (place, v), value in zip(places, step.carried, strict=True):
+        if v == short:
+            f.store_masked(dtype, value, place, mask)
+        else:
+            f.store_vector(dtype, value, place)
+
+
+def multiply_add(f: Function, element: str, a: str, b: str, c: str) -> str:
+    """Return ``a * b + c``, rounded once if the processor has FMA."""
+    if host().fma:
+        return f.intrinsic("fma", element, a, b, c)
+    vec = f.vec(element)
+    return f.op(f"fadd {vec} {f.op(f'fmul {vec} {a}, {b}')}, {c}")
+
+
+def write_pack(module: Module, name: str, dtype: DType, lanes: int, panel: int) -> None:
+    """Add ``name``: pack ``depth`` by ``width`` elements of ``b`` into rows that are ``panel`` elements apart."""
+    f = Function(module, lanes)
+    size, element = dtype.itemsize, REGISTER[dtype]
+    is_transposed = f.op(f"icmp eq i64 %b_row, {size}")
+    deep = f.op(f"select i1 {is_transposed}, i64 {f.op(f'and i64 %depth, {-lanes}')}, i64 0")
+    wide = f.op(f"and i64 %width, {-lanes}")
+    with f.loop("0", wide, str(lanes)) as column, f.loop("0", deep, str(lanes)) as at:
+        source = f.address("%b", f.op(f"mul i64 {at.index}, {size}"))
+        vectors = [
+            f.load_vector(
+                dtype, f.address(source, f.op(f"mul i64 {f.op(f'add i64 {column.index}, {i}')}, %b_column"))
+            )
+            for i in range(lanes)
+        ]
+        target = f.address("%into", f.op(f"mul i64 {at.index}, {panel * size}"))
+        target = f.address(target, f.op(f"mul i64 {column.index}, {size}"))
+        for i, vector in enumerate(transpose_vectors(f, element, vectors)):
+            f.store_vector(dtype, vector, f.address(target, str(i * panel * size)))
+    # the rows below the squares, then the columns to the right of them
+    for start, stop, first, last in (("%deep", "%depth", "0", "%wide"), ("0", "%depth", "%wide", "%width")):
+        names = {"%deep": deep, "%wide": wide}
+        start, first, last = names.get(start, start), names.get(first, first), names.get(last, last)
+        with f.loop(start, stop, "1") as at, f.loop(first, last, "1") as column:
+            source = f.address("%b", f.op(f"mul i64 {at.index}, %b_row"))
+            source = f.address(source, f.op(f"mul i64 {column.index}, %b_column"))
+            target = f.address("%into", f.op(f"mul i64 {at.index}, {panel * size}"))
+            target = f.address(target, f.op(f"mul i64 {column.index}, {size}"))
+            f.do(f"store {element} {f.load(element, source)}, ptr {target}")
+    f.do("ret void")
+    header = f"internal void @{name}(ptr %b, ptr %into, i64 %depth, i64 %width, i64 %b_row, i64 %b_column) #1"
+    module.helper(name, f.text(header))
+
+
+def transpose_vectors(f: Function, element: str, vectors: list[str]) -> list[str]:
+    """Transpose a square of vectors: each round interleaves the first half of the vectors with the second."""
+    lanes, vec = f.lanes, f.vec(element)
+    low = ", ".join(f"i32 {i // 2 + (i % 2) * lanes}" for i in range(lanes))
+    high = ", ".join(f"i32 {lanes // 2 + i // 2 + (i % 2) * lanes}" for i in range(lanes))
+    for _ in range(lanes.bit_length() - 1):
+        pairs = zip(vectors[: lanes // 2], vectors[lanes // 2 :], strict=True)
+        vectors = [
+            f.op(f"shufflevector {vec} {one}, {vec} {two}, <{lanes} x i32> <{order}>")
+            for one, two in pairs
+            for order in (low, high)
+        ]
+    return vectors

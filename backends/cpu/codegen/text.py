@@ -1,0 +1,304 @@
+"""LLVM IR as text: fresh names, structured loops, vector types and constants, helper functions.
+
+Parsing text takes a fraction of the time of building an object graph of the same module.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ....registry import dtypes as dt
+from ....registry.dtypes import DType
+from ....registry.values import align_up
+
+REGISTER = {
+    dt.bool_: "i1",
+    **{d: f"i{d.bits}" for d in dt.INTEGERS},
+    dt.float16: "half",
+    dt.bfloat16: "i16",
+    dt.float32: "float",
+    dt.float64: "double",
+}
+"""The element type of each dtype in a register. bfloat16 is its bits; complex types are not emitted."""
+
+
+_SUFFIX = {"half": "f16", "float": "f32", "double": "f64"}  # in the names of intrinsics
+
+
+def memory_type(dtype: DType) -> str:
+    """Return the element type in memory: a bool is a byte."""
+    return "i8" if dtype is dt.bool_ else REGISTER[dtype]
+
+
+def literal(value: Any, dtype: DType) -> str:
+    """Return a scalar constant as LLVM writes it."""
+    value = np.asarray(value).astype(dtype.np)
+    if dtype is dt.bool_:
+        return "true" if value else "false"
+    if dtype is dt.float16:
+        return f"0xH{value.view(np.uint16):04X}"
+    if dtype is dt.bfloat16:
+        return str(int(value.view(np.uint16)))
+    if dtype.kind == "f":
+        return f"0x{struct.unpack('<Q', struct.pack('<d', float(value)))[0]:016X}"
+    return str(int(value))
+
+
+NEXT_MODULE = "\n; ---- linked with ----\n"
+"""What separates the texts of modules that are compiled as one."""
+
+
+class Module:
+    """Declarations and helper functions shared by the functions of one module, each written once.
+
+    Attributes:
+        imports: addresses of users' functions that the code calls.
+        linked: texts of modules that define users' functions, by the function's name.
+    """
+
+    def __init__(self) -> None:
+        self.parts: dict[str, str] = {}
+        self.imports: dict[str, int] = {}
+        self.linked: dict[str, str] = {}
+
+    def declare(self, name: str, result: str, *params: str, pure: bool = True) -> None:
+        """Declare an external function or intrinsic."""
+        if name not in self.parts:
+            attributes = " nounwind willreturn memory(none)" if pure and not name.startswith("llvm.") else ""
+            self.parts[name] = f"declare {result} @{name}({', '.join(params)}){attributes}"
+
+    def helper(self, name: str, text: str) -> None:
+        """Add an internal function."""
+        self.parts.setdefault(name, text)
+
+    def __str__(self) -> str:
+        text = "\n".join(self.parts.values()) + "\n" + ATTRIBUTES
+        return NEXT_MODULE.join([text, *self.linked.values()])
+
+
+# 512-bit registers stay legal, and arguments of vector functions stay in them, where LLVM prefers 256 bits
+ATTRIBUTES = (
+    'attributes #0 = { nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512" }\n'
+    'attributes #1 = { nounwind noinline "min-legal-vector-width"="512" "prefer-vector-width"="512" }\n'
+)
+
+
+class Loop:
+    """A loop being written: its index, the values carried around it, and (set before its end) their next values."""
+
+    def __init__(self, index: str, carried: list[str]):
+        self.index = index
+        self.carried = carried
+        self.next = list(carried)
+
+
+class Function:
+    """The body of a function being written: a list of lines whose last block is open.
+
+    Attributes:
+        lanes: elements in a vector; ``vec("float")`` is ``<lanes x float>``.
+        scratch: the register of the scratch memory that the caller gives the function; without one :meth:`allocate`
+            takes memory from the stack. It points between what lasts for the call, which lies ``below`` it, and what
+            :meth:`allocate_scratch` gives out, which lies above: ``above`` bytes are in use, ``most`` at the same time.
+    """
+
+    def __init__(self, module: Module, lanes: int, scratch: str = ""):
+        self.scratch, self.below, self.above, self.most = scratch, 0, 0, 0
+        self.module = module
+        self.lanes = lanes
+        self.lines: list[str] = []
+        self.prologue: list[str] = []
+        self.block = "entry"
+        self._count = 0
+        self._known: dict[str, str] = {}
+
+    def fresh(self, prefix: str = "v") -> str:
+        self._count += 1
+        return f"{prefix}{self._count}"
+
+    def op(self, text: str) -> str:
+        """Write ``%new = text``; within a block the same text is written once."""
+        known = self._known.get(text)
+        if known is None:
+            known = self._known[text] = "%" + self.fresh()
+            self.lines.append(f"  {known} = {text}")
+        return known
+
+    def load(self, type_: str, pointer: str) -> str:
+        """Load from memory; loads are never shared, since memory changes. No alignment is assumed."""
+        name = "%" + self.fresh()
+        self.lines.append(f"  {name} = load {type_}, ptr {pointer}, align 1")
+        return name
+
+    def do(self, text: str) -> None:
+        """Append an instruction without a result."""
+        self.lines.append("  " + text)
+
+    def allocate(self, size: int, clear: int = 0) -> str:
+        """Return memory of the function's own, of ``size`` bytes; the first ``clear`` are zero."""
+        name = "%" + self.fresh("own")
+        if self.scratch:
+            self.below += align_up(size)
+            self.prologue.append(f"  {name} = getelementptr i8, ptr {self.scratch}, i64 {-self.below}")
+        else:
+            self.prologue.append(f"  {name} = alloca [{size} x i8], align 64")
+        if clear:
+            self.prologue.append(f"  store <{clear} x i8> zeroinitializer, ptr {name}, align 64")
+        return name
+
+    def allocate_scratch(self, size: int) -> str:
+        """Return ``size`` bytes of scratch memory, valid until the caller resets ``above``."""
+        place = self.address(self.scratch, str(self.above))
+        self.above += align_up(size)
+        self.most = max(self.most, self.above)
+        return place
+
+    def label(self, name: str) -> None:
+        """Begin a block; values computed before may not dominate it, so sharing starts again."""
+        self.lines.append(f"{name}:")
+        self.block = name
+        self._known = {}
+
+    def jump(self, name: str) -> None:
+        self.do(f"br label %{name}")
+
+    def branch(self, condition: str, yes: str, no: str) -> None:
+        self.do(f"br i1 {condition}, label %{yes}, label %{no}")
+
+    @contextmanager
+    def when(self, condition: str) -> Iterator[None]:
+        """Write a block that runs if the i1 ``condition`` holds."""
+        yes, end = self.fresh("then"), self.fresh("end")
+        self.branch(condition, yes, end)
+        self.label(yes)
+        yield
+        self.jump(end)
+        self.label(end)
+
+    @contextmanager
+    def when_returning(self, condition: str) -> Iterator[None]:
+        """Write a block that runs if the i1 ``condition`` holds, and returns from the function."""
+        yes, end = self.fresh("then"), self.fresh("end")
+        self.branch(condition, yes, end)
+        self.label(yes)
+        yield
+        self.do("ret void")
+        self.label(end)
+
+    @contextmanager
+    def loop(
+        self, start: str, stop: str, step: str, carried: Sequence[tuple[str, str]] = ()
+    ) -> Iterator[Loop]:
+        """Write ``for index in range(start, stop, step)`` over i64, carrying (type, initial value) pairs.
+
+        After the loop ``carried`` holds the final values.
+        """
+        head, body, end = self.fresh("head"), self.fresh("body"), self.fresh("done")
+        before, index = self.block, "%" + self.fresh("i")
+        names = ["%" + self.fresh("c") for _ in carried]
+        self.jump(head)
+        self.label(head)
+        place = len(self.lines)
+        self.branch(self.op(f"icmp slt i64 {index}, {stop}"), body, end)
+        self.label(body)
+        state = Loop(index, names)
+        yield state
+        after = self.op(f"add i64 {index}, {step}")
+        phis = [f"  {index} = phi i64 [ {start}, %{before} ], [ {after}, %{self.block} ]"]
+        for name, (type_, first), following in zip(names, carried, state.next, strict=True):
+            phis.append(f"  {name} = phi {type_} [ {first}, %{before} ], [ {following}, %{self.block} ]")
+        self.jump(head)
+        self.lines[place:place] = phis
+        self.label(end)
+
+    @contextmanager
+    def width(self, lanes: int) -> Iterator[None]:
+        """Use vectors of another width inside the block."""
+        outer, self.lanes = self.lanes, lanes
+        yield
+        self.lanes = outer
+
+    # ---- vectors ----------------------------------------------------------------------------------------------------
+
+    def vec(self, element: str) -> str:
+        return f"<{self.lanes} x {element}>"
+
+    def splat(self, value: Any, dtype: DType) -> str:
+        """Return a constant in every lane."""
+        return f"splat ({REGISTER[dtype]} {literal(value, dtype)})"
+
+    def broadcast(self, value: str, element: str) -> str:
+        """Return a scalar register in every lane."""
+        vec = self.vec(element)
+        first = self.op(f"insertelement {vec} poison, {element} {value}, i64 0")
+        return self.op(f"shufflevector {vec} {first}, {vec} poison, <{self.lanes} x i32> zeroinitializer")
+
+    def lane_numbers(self) -> str:
+        """Return the constant <0, 1, 2, ...> of i64."""
+        return "<" + ", ".join(f"i64 {i}" for i in range(self.lanes)) + ">"
+
+    def part(self, value: str, element: str, start: int, lanes: int) -> str:
+        """Return lanes ``start`` to ``start + lanes`` of a vector (past its end: undefined)."""
+        picks = ", ".join(f"i32 {i}" if i < self.lanes else "i32 poison" for i in range(start, start + lanes))
+        vec = self.vec(element)
+        return self.op(f"shufflevector {vec} {value}, {vec} poison, <{lanes} x i32> <{picks}>")
+
+    def intrinsic(self, name: str, element: str, *args: str) -> str:
+        """Return a call of a vector intrinsic whose operands and result have one type."""
+        vec = self.vec(element)
+        symbol = f"llvm.{name}.v{self.lanes}{_SUFFIX.get(element, element)}"
+        self.module.declare(symbol, vec, *[vec] * len(args))
+        return self.op(f"call {vec} @{symbol}({', '.join(f'{vec} {a}' for a in args)})")
+
+    def address(self, base: str, offset: str) -> str:
+        """Return ``base`` plus a number of bytes."""
+        return self.op(f"getelementptr i8, ptr {base}, i64 {offset}")
+
+    def load_vector(self, dtype: DType, pointer: str) -> str:
+        """Return ``lanes`` elements of ``dtype`` at ``pointer``."""
+        return self.from_memory(self.load(self.vec(memory_type(dtype)), pointer), dtype)
+
+    def from_memory(self, value: str, dtype: DType) -> str:
+        if dtype is not dt.bool_:
+            return value
+        return self.op(f"icmp ne {self.vec('i8')} {value}, zeroinitializer")
+
+    def load_splat(self, dtype: DType, pointer: str) -> str:
+        """Return one element at ``pointer``, in every lane."""
+        element = memory_type(dtype)
+        value = self.load(element, pointer)
+        return self.from_memory(self.broadcast(value, element), dtype)
+
+    def store_vector(self, dtype: DType, value: str, pointer: str) -> None:
+        if dtype is dt.bool_:
+            value = self.op(f"zext {self.vec('i1')} {value} to {self.vec('i8')}")
+        self.do(f"store {self.vec(memory_type(dtype))} {value}, ptr {pointer}, align 1")
+
+    def load_masked(self, dtype: DType, pointer: str, mask: str) -> str:
+        """Return the elements at ``pointer`` in the lanes of ``mask``, 0 elsewhere; nothing else is read."""
+        vec, element = self.vec(memory_type(dtype)), memory_type(dtype)
+        symbol = f"llvm.masked.load.v{self.lanes}{_SUFFIX.get(element, element)}.p0"
+        self.module.declare(symbol, vec, "ptr", self.vec("i1"), vec)
+        # not through op(): memory changes, so loads are never shared
+        name = "%" + self.fresh()
+        arguments = f"ptr align 1 {pointer}, {self.vec('i1')} {mask}, {vec} zeroinitializer"
+        self.lines.append(f"  {name} = call {vec} @{symbol}({arguments})")
+        return self.from_memory(name, dtype)
+
+    def store_masked(self, dtype: DType, value: str, pointer: str, mask: str) -> None:
+        """Write the lanes of ``mask``; nothing else is written."""
+        if dtype is dt.bool_:
+            value = self.op(f"zext {self.vec('i1')} {value} to {self.vec('i8')}")
+        vec, element = self.vec(memory_type(dtype)), memory_type(dtype)
+        symbol = f"llvm.masked.store.v{self.lanes}{_SUFFIX.get(element, element)}.p0"
+        self.module.declare(symbol, "void", vec, "ptr", self.vec("i1"))
+        self.do(f"call void @{symbol}({vec} {value}, ptr align 1 {pointer}, {self.vec('i1')} {mask})")
+
+    def text(self, header: str) -> str:
+        """Return the whole function; ``header`` is the text between ``define`` and ``{``."""
+        return f"define {header} {{\nentry:\n" + "\n".join([*self.prologue, *self.lines]) + "\n}\n"

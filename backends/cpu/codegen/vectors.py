@@ -1,0 +1,135 @@
+"""A loop over whole vectors along one dimension whose size and strides are known when it is written.
+
+The last vector may be partial: on processors without masks its operands are then copied to the stack and its results
+from there, so the body is written once and never accesses memory outside the arrays. Operands with other strides are
+always copied so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ....registry.dtypes import DType
+from .elementwise import lanes_below, pack_helper
+from .host import host
+from .text import Function
+
+Pairs = list[tuple[str, str]]
+
+
+class Access:
+    """One use of an array in a vector loop: read or written, along a dimension with a known stride (in elements)."""
+
+    def __init__(self, f: Function, dtype: DType, base: str, stride: int, *, writes: bool = False):
+        self.f, self.dtype, self.base, self.stride, self.writes = f, dtype, base, stride, writes
+        self.size = dtype.itemsize
+        self.scratch = ""
+        self.mask: str | None = None
+
+    def stage(self, index: str, loop: VectorLoop) -> None:
+        """Compute this vector's address, copying the vector to the stack if it is not contiguous."""
+        f, step = self.f, self.stride * self.size
+        self.here = f.address(self.base, f.op(f"mul i64 {index}, {step}"))
+        self.pointer, self.mask = self.here, None
+        self.copied = self.stride != 1
+        if loop.tail != 0 and not self.copied and host().masks:
+            self.mask = loop.mask
+            return
+        if self.copied or loop.tail != 0:
+            self.scratch = f.allocate(f.lanes * self.size, clear=f.lanes * self.size)
+        if self.copied:
+            self.pointer = self.scratch
+            if not self.writes:
+                self._strided(loop.count)
+        elif loop.tail != 0:
+            self.pointer = f.op(f"select i1 {loop.last}, ptr {self.scratch}, ptr {self.here}")
+
+    def copy_tail(self, tail: int | None, count: str) -> None:
+        """Copy the partial vector of a contiguous array, in or out."""
+        target, source = (self.here, self.scratch) if self.writes else (self.scratch, self.here)
+        self.f.module.declare("llvm.memcpy.p0.p0.i64", "void", "ptr", "ptr", "i64", "i1")
+        size = self.f.op(f"mul i64 {count}, {self.size}") if tail is None else tail * self.size
+        self.f.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 false)")
+
+    def finish(self, loop: VectorLoop) -> None:
+        """Copy a written vector to an array with another stride."""
+        if self.copied:
+            self._strided(loop.count)
+
+    def _strided(self, count: str) -> None:
+        helper = pack_helper(self.f.module, self.size, unpack=self.writes)
+        step = self.stride * self.size
+        self.f.do(f"call void @{helper}(ptr {self.scratch}, ptr {self.here}, i64 {step}, i64 {count})")
+
+    def load(self) -> str:
+        if self.mask:
+            return self.f.load_masked(self.dtype, self.pointer, self.mask)
+        return self.f.load_vector(self.dtype, self.pointer)
+
+    def store(self, value: str) -> None:
+        if self.mask:
+            self.f.store_masked(self.dtype, value, self.pointer, self.mask)
+            return
+        self.f.store_vector(self.dtype, value, self.pointer)
+
+
+class VectorLoop:
+    """State of a vector loop that its body may use.
+
+    Attributes:
+        tail: elements of the partial last vector: 0 if every vector is whole, None if known at run time only.
+        count: i64, elements of this vector.
+        last: i1, whether this vector is partial.
+        mask: the lanes that hold elements, or None if all do.
+    """
+
+    def __init__(self, f: Function, index: str, stop: str, tail: int | None):
+        self.index, self.tail = index, tail
+        self.count, self.last = str(f.lanes), "false"
+        self.mask: str | None = None
+        if tail != 0:
+            self.last = f.op(f"icmp sgt i64 {f.op(f'add i64 {index}, {f.lanes}')}, {stop}")
+            short = f.op(f"sub i64 {stop}, {index}") if tail is None else tail
+            # With a constant mask of one lane LLVM writes a narrowed value in full width, past the end of the buffer.
+            if tail == 1:
+                short, tail = f.op('call i64 asm "", "=r,0"(i64 1)'), None
+            self.count = f.op(f"select i1 {self.last}, i64 {short}, i64 {f.lanes}")
+            self.mask = lanes_below(f, self.count) if tail is None else self._constant_mask(f, tail)
+
+    def _constant_mask(self, f: Function, tail: int) -> str:
+        bits = ", ".join(f"i1 {'true' if k < tail else 'false'}" for k in range(f.lanes))
+        return f.op(f"select i1 {self.last}, {f.vec('i1')} <{bits}>, {f.vec('i1')} splat (i1 true)")
+
+
+Body = Callable[[VectorLoop, list[str]], list[str]]
+
+
+def vector_loop(
+    f: Function, stop: str, tail: int | None, accesses: Sequence[Access], carried: Pairs, body: Body
+) -> list[str]:
+    """Write ``for index in range(0, stop, lanes)``; only the last vector may be short, by having ``tail`` elements.
+
+    ``body(loop, carried)`` loads and stores through ``accesses`` and returns the next carried values.
+
+    Returns:
+        The carried values after the loop.
+    """
+    with f.loop("0", stop, str(f.lanes), carried) as around:
+        loop = VectorLoop(f, around.index, stop, tail)
+        for a in accesses:
+            a.stage(around.index, loop)
+        _emit_tails(f, loop, [a for a in accesses if not a.writes])
+        around.next = body(loop, around.carried)
+        for a in accesses:
+            if a.writes:
+                a.finish(loop)
+        _emit_tails(f, loop, [a for a in accesses if a.writes])
+    return around.carried
+
+
+def _emit_tails(f: Function, loop: VectorLoop, accesses: Sequence[Access]) -> None:
+    dense = [a for a in accesses if not a.copied and not a.mask]
+    if loop.tail != 0 and dense:
+        with f.when(loop.last):
+            for a in dense:
+                a.copy_tail(loop.tail, loop.count)

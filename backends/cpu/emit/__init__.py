@@ -1,1 +1,0 @@
-"""Scalar expressions and loops as LLVM IR text, on explicit vectors."""

@@ -1,0 +1,88 @@
+"""The native call path: machine code runs eager calls. `install()` turns it on, `why_off()` says why it is off.
+
+compiler/: the compiler of the native language: lang.py to LLVM IR, engine.py to machine code
+entries/: the native runtime, written in the native language; one module for each kind of entry
+glue/: Python side: structs that entries read, stubs that install entries, loops of variants
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....eager.layers import level_allocations
+from ....eager.tensor.tensor import Tensor
+from ....registry import native_type
+from ....registry.dispatch import trace
+from ....registry.dispatch.precedence import Entry
+from ....registry.dtypes import DType
+from ....registry.function import functions
+from ....registry.operator import Operator
+from .entries import rt_base as rt
+from .glue import backward, layout, subscript, traced
+from .glue.runtime import Runtime
+from .glue.table import Stubs, describe_failures, is_row_served
+
+_installed: list[Stubs] = []
+
+
+def why_off() -> str:
+    """Return why native code is not used in this process; empty when it is."""
+    return native_type.fault or layout.check()
+
+
+def install() -> None:
+    """Give a stub to every operator function whose kind has a native entry. Without native code, do nothing."""
+    if why_off():
+        return
+    if not _installed:
+        _installed.append(Stubs(Runtime(Tensor)))
+        trace.listeners.append(_follow_trace)
+        trace.answer_natively = _answer_natively
+        _follow_trace()
+        level_allocations.listeners.append(_follow_levels)
+        _follow_levels(bool(level_allocations.open_level_count[0]))
+    known = _installed[0].by_operator
+    for function in list(functions.values()):
+        if function.operator not in known and function.operator not in _installed[0].kernels:
+            _installed[0].add(function)
+    _installed[0].add_methods()
+    subscript.attach(_installed[0].runtime)
+    backward.attach(_installed[0].runtime)
+
+
+def runtime() -> Runtime | None:
+    """Return the entries of this process; None if native code is off or not installed yet."""
+    return _installed[0].runtime if _installed else None
+
+
+def stubs() -> Stubs | None:
+    """Return the stubs of this process; None if native code is off or not installed yet."""
+    return _installed[0] if _installed else None
+
+
+def serves(operator: Operator, dtype: DType, layout: str) -> bool:
+    """Return whether a hot call of an operator on this dtype and layout (see `overhead.coverage`) runs native code."""
+    stub = _installed[0].by_operator.get(operator) if _installed else None
+    return stub is not None and not stub.failure and is_row_served(operator, dtype, layout)
+
+
+def failures() -> dict[str, str]:
+    """Return the operators whose native code could not be compiled, and why."""
+    return describe_failures(_installed[0]) if _installed else {}
+
+
+def _follow_levels(is_open: bool) -> None:
+    """While a level of a transform is open, report new tensors to it."""
+    _installed[0].runtime.process.set(
+        rt.G_NOTE, id(level_allocations.note_native_allocation) if is_open else 0
+    )
+
+
+def _answer_natively(call: trace.Call, entry: Entry) -> tuple[str, Any] | None:
+    """Return the result that a native entry computes in place of a CPU kernel, for the dispatch trace."""
+    return traced.answer_by_stub(_installed[0].by_operator.get(call.operator), entry, call)
+
+
+def _follow_trace() -> None:
+    process = _installed[0].runtime.process
+    process.set(rt.G_OFF, int(trace.active))

@@ -1,0 +1,9 @@
+"""The compiler of the native language, a typed subset of Python.
+
+dsl.py: the names that native functions use: machine types, memory access, calls
+engine.py: LLVM IR to machine code in this process, with the disk cache
+lang.py: native functions to LLVM IR: statements and modules
+lang_expr.py: native functions to LLVM IR: expressions
+linker.py: linker for x86-64 objects
+objects.py: code that is built once per machine and version
+"""

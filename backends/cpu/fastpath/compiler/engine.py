@@ -1,0 +1,272 @@
+"""LLVM IR to machine code in this process: optimize, emit an object, link it, store the object in the disk cache.
+
+`compile_ir(ir, exports)` returns the addresses of the exported functions. Code refers to external functions by name
+(CPython, NumPy, libc, libm, libmvec), so its object is position independent and can be cached.
+
+LLVM runs on a thread of its own (`background.run`): llvmlite frees a handle twice if an interrupt arrives between
+freeing it and recording that. Each module is parsed into its own context, freed with it; the global context would keep
+the constants of all modules.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import hashlib
+import itertools
+import platform
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Generic, ParamSpec, TypeVar
+
+import numpy as np
+
+from ..... import background, lazy, locks
+from ... import cache
+from ...codegen.text import NEXT_MODULE
+from ...target import find_target
+from . import linker
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_lock = locks.make_lock("engine")
+_serial = itertools.count()
+VECTOR_LIBRARIES = ("libm.so.6", "libmvec.so.1")
+
+
+class KeepFirst(Generic[P, T]):
+    """A cache like :func:`functools.cache`, in which the result that is stored first stays.
+
+    Where several threads call at once, ``functools.cache`` keeps the last result and drops the others, which their
+    callers use already: code would be unloaded under the addresses that were read from it.
+    """
+
+    def __init__(self, function: Callable[P, T]) -> None:
+        self.function = function
+        self.results: dict[tuple[Any, ...], T] = {}
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        key = (*args, *kwargs.items())
+        if key not in self.results:
+            self.results.setdefault(key, self.function(*args, **kwargs))
+        return self.results[key]
+
+
+class Code(dict[str, int]):
+    """Addresses of linked functions by name. The code is unloaded when this object is freed, or by `release`."""
+
+    def __init__(self, addresses: Mapping[str, int], memory: Any, from_cache: bool) -> None:
+        super().__init__(addresses)
+        self.memory, self.from_cache = memory, from_cache
+
+    def release(self) -> None:
+        """Unload the code now. The caller guarantees that no thread is inside it."""
+        with _lock:
+            self.clear()
+            self.memory = None
+
+
+@KeepFirst
+def _open_libraries() -> list[Any]:
+    """Make the functions of libm and libmvec visible to the linker; a missing library is skipped."""
+    result = []
+    for name in VECTOR_LIBRARIES:
+        try:
+            result.append(ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL))
+        except OSError:
+            continue
+    return result
+
+
+def has_symbol(name: str) -> bool:
+    """Return whether a C symbol (such as `_ZGVdN8v_expf`) can be linked in this process."""
+    return any(hasattr(lib, name) for lib in [*_open_libraries(), ctypes.pythonapi])
+
+
+@KeepFirst
+def _machine() -> Any:
+    """Return LLVM's target machine for this processor; runs in the background, like every call of LLVM."""
+    binding, target = lazy.llvmlite_binding(), find_target()
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    return binding.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="default"
+    )
+
+
+@functools.cache
+def host() -> str:
+    """Return everything about this machine that code depends on, as text: processor, features, versions."""
+    target = find_target()
+    versions = f"python {platform.python_version()} numpy {np.__version__} llvm {target.llvm}"
+    return f"{target.triple} {target.cpu} {target.features} {versions}"
+
+
+def parse_ir(ir: str, use: Callable[[Any], Any]) -> Any:
+    """Parse and verify a text, return the result of `use(module)`, and free the module.
+
+    Raises:
+        RuntimeError: the text does not parse or verify.
+    """
+    return background.run(_parse_ir, ir, use)
+
+
+def _parse_ir(ir: str, use: Callable[[Any], Any]) -> Any:
+    binding = lazy.llvmlite_binding()
+    with contextlib.ExitStack() as stack:
+        context = stack.enter_context(binding.create_context())
+        module, *others = (
+            stack.enter_context(binding.parse_assembly(text, context)) for text in ir.split(NEXT_MODULE)
+        )
+        for other in others:
+            module.link_in(other)
+        module.verify()
+        return use(module)
+
+
+def fingerprint(*parts: str | bytes) -> str:
+    """Return the cache key of code made from these parts on this host."""
+    digest = hashlib.sha256()
+    for part in (host(), cache.FORMAT, *parts):
+        raw = part.encode() if isinstance(part, str) else part
+        digest.update(len(raw).to_bytes(8, "little") + raw)
+    return digest.hexdigest()
+
+
+def _object(ir: str, level: int) -> bytes:
+    """Optimize a module and return its object code."""
+    binding, machine = lazy.llvmlite_binding(), _machine()
+
+    def emitted(module: Any) -> bytes:
+        module.triple = machine.triple
+        module.data_layout = str(machine.target_data)
+        options = binding.create_pipeline_tuning_options(speed_level=level)
+        options.loop_vectorization = options.slp_vectorization = level > 1
+        with binding.create_pass_builder(machine, options) as builder, _pass_manager(builder) as passes:
+            passes.run(module, builder)
+        code: bytes = machine.emit_object(module)
+        return code
+
+    result: bytes = _parse_ir(ir, emitted)
+    return result
+
+
+@contextlib.contextmanager
+def _pass_manager(builder: Any) -> Iterator[Any]:
+    """Yield the pass manager of a builder, then free it: the ``close`` of llvmlite's class frees nothing."""
+    passes = builder.getModulePassManager()
+    try:
+        yield passes
+    finally:
+        lazy.llvmlite_binding().newpassmanagers.NewPassManager._dispose(passes)
+        passes.detach()
+
+
+def _link(image: bytes, exports: Iterable[str], imports: Mapping[str, int], from_cache: bool) -> Code:
+    _open_libraries()
+    names = list(exports)
+    try:
+        parts = linker.Object(image)
+        memory, value = linker.link(parts, names, _addresses(parts.undefined(), imports))
+        return Code(value, memory, from_cache)
+    except linker.UnsupportedObjectError:
+        tracker = _llvm_link(image, names, imports)
+    return Code({name: tracker[name] for name in names}, tracker, from_cache)
+
+
+def _addresses(names: Iterable[str], imports: Mapping[str, int]) -> dict[str, int]:
+    """Return the addresses of a module's external symbols."""
+    result, lost, process = {}, [], ctypes.CDLL(None)
+    for name in names:
+        try:
+            result[name] = imports.get(name) or ctypes.addressof(ctypes.c_char.in_dll(process, name))
+        except ValueError:
+            lost.append(name)
+    if lost:
+        raise RuntimeError(f"not found in this process: {', '.join(sorted(lost))}")
+    return result
+
+
+@KeepFirst
+def _llvm_linker() -> Any:
+    """Return LLVM's linker, for other processors and for objects that `linker` does not support."""
+    return lazy.llvmlite_binding().create_lljit_compiler(_machine(), use_jit_link=True, suppress_errors=True)
+
+
+def _llvm_link(image: bytes, exports: list[str], imports: Mapping[str, int]) -> Any:
+    """Return addresses by name; the code is freed with the object."""
+    builder = lazy.llvmlite_binding().JITLibraryBuilder().add_object_img(image).add_current_process()
+    for name, address in imports.items():
+        builder.import_symbol(name, address)
+    for name in exports:
+        builder.export_symbol(name)
+    return builder.link(_llvm_linker(), f"tandem-{next(_serial)}")
+
+
+def build(
+    key: str,
+    make_ir: Callable[[], str],
+    exports: Iterable[str],
+    imports: Mapping[str, int] | None = None,
+    *,
+    level: int = 3,
+) -> Code:
+    """Link the object stored under `key`, or make it from `make_ir()` and store it.
+
+    Args:
+        key: a `fingerprint` of everything that the IR depends on.
+        make_ir: returns the module's IR text; called only when the object is not cached.
+        exports: functions whose addresses are wanted.
+        imports: addresses of symbols that are not found by name in the process.
+        level: LLVM optimisation level.
+
+    Returns:
+        The addresses, by name. Keep the object as long as the code may run.
+
+    Raises:
+        RuntimeError: the IR does not parse or verify, or a symbol is missing.
+    """
+    return background.run(_build, key, make_ir, list(exports), imports or {}, level)
+
+
+def _build(
+    key: str, make_ir: Callable[[], str], exports: list[str], imports: Mapping[str, int], level: int
+) -> Code:
+    with _lock:
+        image = cache.read(key)
+        if image is not None:
+            try:
+                return _link(image, exports, imports, True)
+            except RuntimeError:
+                cache.remove(key)  # built where a symbol existed that is missing here: rebuild
+        image = _object(make_ir(), level)
+        code = _link(image, exports, imports, False)
+        cache.write(key, image)
+        return code
+
+
+def compile_ir(
+    ir: str, exports: Iterable[str], imports: Mapping[str, int] | None = None, *, level: int = 3
+) -> Code:
+    """Compile LLVM IR text, or load it from the disk cache.
+
+    Args:
+        ir: the module. External functions are named as in C.
+        exports: functions whose addresses are wanted.
+        imports: addresses of symbols that are not found by name in the process.
+        level: LLVM optimisation level.
+
+    Returns:
+        The addresses, by name (a dict). The code lives as long as this object; `release()` frees it sooner.
+
+    Raises:
+        RuntimeError: the IR does not parse or verify, or a symbol is missing.
+
+    Example:
+        >>> from tandem.backends.cpu.fastpath.compiler import engine
+        >>> code = engine.compile_ir("define i64 @twice(i64 %x) { %y = add i64 %x, %x ret i64 %y }", ["twice"])
+        >>> __import__("ctypes").CFUNCTYPE(*[__import__("ctypes").c_int64] * 2)(code["twice"])(21)
+        42
+    """
+    names = list(exports)
+    return build(fingerprint(ir, str(level), *names), lambda: ir, names, imports, level=level)

@@ -1,0 +1,284 @@
+"""A compiler from a small typed subset of Python, in which the native runtime is written, to LLVM IR.
+
+`emit({"symbol": function, ...})` returns the IR text of these functions and of every native function they reach.
+The subset: annotated arguments and results; `while`, `for i in range(a, b)`, `if`, `break`, `continue`, `return`;
+short-circuit `and`/`or`/`not`; conditional expressions; integer, float and pointer arithmetic (`//`, `%` and `>>` are
+C's); the names of `dsl`; module globals that are ints or floats, which become constants.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .dsl import TYPES, Extern, Ty
+from .lang_expr import I64, VOID, Expressions, LangError, Val
+
+__all__ = ["LangError", "Module", "emit"]
+
+_LIKELY = {"likely": "!0", "unlikely": "!1"}
+_WEIGHTS = '!0 = !{!"branch_weights", i32 2000, i32 1}\n!1 = !{!"branch_weights", i32 1, i32 2000}\n'
+
+
+@dataclass(frozen=True)
+class Signature:
+    symbol: str
+    ret: Ty
+    args: list[Ty]
+    tree: ast.FunctionDef
+
+
+class FunctionEmitter(Expressions):
+    """Emits the statements of one native function."""
+
+    def __init__(self, module: Module, fn: Callable[..., Any], signature: Signature) -> None:
+        super().__init__(module, {**fn.__globals__, **module.constants}, fn.__qualname__)
+        self.signature = signature
+        self.apart = getattr(fn, "__apart__", False)
+        self.loops: list[tuple[str, str]] = []
+
+    def emit(self, linkage: str) -> str:
+        sig, tree = self.signature, self.signature.tree
+        params = []
+        for arg, ty in zip(tree.args.args, sig.args, strict=True):
+            params.append(f"{ty.llvm} %a.{arg.arg}")
+            self.declare(arg.arg, ty, Val(ty, f"%a.{arg.arg}"))
+        if not self.block(tree.body):
+            if sig.ret.kind != "v":
+                raise LangError(f"{self.where}: control reaches the end without a return")
+            self.lines.append("  ret void")
+        attributes = "nounwind noinline" if self.apart else "nounwind"
+        head = f"define {linkage}{sig.ret.llvm} @{sig.symbol}({', '.join(params)}) {attributes} {{\nentry:"
+        return "\n".join([head, *self.allocas, *self.lines, "}\n"])
+
+    def declare(self, name: str, ty: Ty, value: Val) -> None:
+        if name not in self.slots:
+            self.slots[name] = (ty, self.alloca(ty.llvm))
+        self.lines.append(f"  store {ty.llvm} {value.text}, ptr {self.slots[name][1]}")
+
+    def block(self, body: list[ast.stmt]) -> bool:
+        """Emit statements; return whether control cannot reach the end (return, break, continue)."""
+        for statement in body:
+            method = getattr(self, "stmt_" + type(statement).__name__, None)
+            if method is None:
+                raise self.fail(statement, "not in the subset")
+            if method(statement):
+                return True
+        return False
+
+    def stmt_Pass(self, node: ast.Pass) -> bool:
+        return False
+
+    def stmt_Expr(self, node: ast.Expr) -> bool:
+        if not isinstance(node.value, ast.Constant):  # a docstring
+            self.expr(node.value)
+        return False
+
+    def stmt_Return(self, node: ast.Return) -> bool:
+        ret = self.signature.ret
+        if node.value is None or ret.kind == "v":
+            self.lines.append("  ret void")
+        else:
+            self.lines.append(f"  ret {ret.llvm} {self.expr(node.value, ret).text}")
+        return True
+
+    def stmt_AnnAssign(self, node: ast.AnnAssign) -> bool:
+        if not isinstance(node.target, ast.Name) or node.value is None:
+            raise self.fail(node, "an annotated assignment declares one name, with a value")
+        ty = self.type_of(node.annotation)
+        if node.target.id in self.slots and self.slots[node.target.id][0] != ty:
+            raise self.fail(node, "declared twice with different types")
+        self.declare(node.target.id, ty, self.expr(node.value, ty))
+        return False
+
+    def stmt_Assign(self, node: ast.Assign) -> bool:
+        target, values = node.targets[0], [node.value]
+        targets = target.elts if isinstance(target, ast.Tuple) else [target]
+        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            values = node.value.elts
+        if len(node.targets) != 1 or len(targets) != len(values):
+            raise self.fail(node, "the numbers of names and values differ")
+        items = [self.assigned(t, v) for t, v in zip(targets, values, strict=True)]
+        for name, value in items:
+            self.declare(name, value.ty, value)
+        return False
+
+    def assigned(self, target: ast.expr, value: ast.expr) -> tuple[str, Val]:
+        if not isinstance(target, ast.Name):
+            raise self.fail(target, "only local names can be assigned")
+        known = self.slots.get(target.id)
+        return target.id, self.expr(value, known[0] if known else None)
+
+    def stmt_AugAssign(self, node: ast.AugAssign) -> bool:
+        if not isinstance(node.target, ast.Name) or node.target.id not in self.slots:
+            raise self.fail(node, "a local name was expected")
+        left = self.expr_Name(ast.Name(node.target.id))
+        value = self.binary(type(node.op).__name__, left, self.expr(node.value), node)
+        self.declare(node.target.id, value.ty, value)
+        return False
+
+    def branch(self, test: ast.expr, yes: str, no: str) -> None:
+        hint = ""
+        if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id in _LIKELY:
+            hint = f", !prof {_LIKELY[test.func.id]}"
+        value = self.truth(self.expr(test), test)
+        self.lines.append(f"  br i1 {value.text}, label %{yes}, label %{no}{hint}")
+
+    def stmt_If(self, node: ast.If) -> bool:
+        known = self.static(node.test)
+        if known is not None:
+            return self.block(node.body if known else node.orelse)
+        yes, no, done = self.new_label("then"), self.new_label("else"), self.new_label("endif")
+        self.branch(node.test, yes, no)
+        ended = []
+        for label, body in ((yes, node.body), (no, node.orelse)):
+            self.label(label)
+            ended.append(self.block(body))
+            if not ended[-1]:
+                self.lines.append(f"  br label %{done}")
+        if all(ended):
+            return True
+        self.label(done)
+        return False
+
+    def stmt_While(self, node: ast.While) -> bool:
+        test, body, done = self.new_label("while"), self.new_label("body"), self.new_label("endwhile")
+        self.lines.append(f"  br label %{test}")
+        self.label(test)
+        self.branch(node.test, body, done)
+        self.label(body)
+        self.loops.append((test, done))
+        if not self.block(node.body):
+            self.lines.append(f"  br label %{test}")
+        self.loops.pop()
+        self.label(done)
+        return False
+
+    def stmt_For(self, node: ast.For) -> bool:
+        """Emit `for i in range(stop)` or `range(start, stop)`; the bounds are evaluated once."""
+        call, target = node.iter, node.target
+        plain = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"
+        if (
+            not plain
+            or not isinstance(target, ast.Name)
+            or not isinstance(call, ast.Call)
+            or len(call.args) > 2
+        ):
+            raise self.fail(node, "only `for name in range(start, stop)` is supported")
+        start = self.expr(call.args[0], I64) if len(call.args) == 2 else Val(I64, "0", 0)
+        stop = self.expr(call.args[-1], I64)
+        self.declare(target.id, I64, start)
+        test, body, step, done = (self.new_label(n) for n in ("for", "body", "step", "endfor"))
+        self.lines.append(f"  br label %{test}")
+        self.label(test)
+        inside = self.ins(TYPES["bool"], f"icmp slt i64 {self.expr_Name(target).text}, {stop.text}")
+        self.lines.append(f"  br i1 {inside.text}, label %{body}, label %{done}")
+        self.label(body)
+        self.loops.append((step, done))
+        if not self.block(node.body):
+            self.lines.append(f"  br label %{step}")
+        self.loops.pop()
+        self.label(step)
+        self.declare(target.id, I64, self.ins(I64, f"add nsw i64 {self.expr_Name(target).text}, 1"))
+        self.lines.append(f"  br label %{test}")
+        self.label(done)
+        return False
+
+    def stmt_Break(self, node: ast.Break) -> bool:
+        self.lines.append(f"  br label %{self.loops[-1][1]}")
+        return True
+
+    def stmt_Continue(self, node: ast.Continue) -> bool:
+        self.lines.append(f"  br label %{self.loops[-1][0]}")
+        return True
+
+
+class Module:
+    """IR text being built: native functions reached so far, externals, strings.
+
+    Args:
+        constants: names that override module globals, at compile time.
+        types: type parameters of templates, such as ``{"T": "f32"}``.
+    """
+
+    def __init__(
+        self, constants: Mapping[str, Any] | None = None, types: Mapping[str, str] | None = None
+    ) -> None:
+        self.constants = dict(constants or {})
+        self.types = {name: TYPES[ty] for name, ty in (types or {}).items()}
+        self.externs: dict[str, str] = {}
+        self.strings: dict[str, str] = {}
+        self.functions: dict[Any, Signature] = {}
+        self.bodies: list[str] = []
+        self.prefix = ""
+
+    def extern(self, found: Extern) -> str:
+        if found.args is None:
+            self.externs[found.name] = f"@{found.name} = external global i8\n"
+        else:
+            args = ", ".join(TYPES[a].llvm for a in found.args)
+            self.externs[found.name] = f"declare {TYPES[found.ret].llvm} @{found.name}({args})\n"
+        return "@" + found.name
+
+    def string(self, text: str) -> str:
+        return "@" + self.strings.setdefault(text, f"str.{len(self.strings)}")
+
+    def function(self, fn: Any, symbol: str | None = None) -> Signature:
+        """Return the signature of a native function, which is emitted on first use."""
+        key = (fn, tuple(sorted(self.types.items(), key=str)))
+        if key not in self.functions:
+            tree = ast.parse(textwrap.dedent(inspect.getsource(fn))).body[0]
+            if not isinstance(tree, ast.FunctionDef):
+                raise LangError(f"{fn!r} is not a plain function")
+            reader = Expressions(self, {}, fn.__qualname__)
+            args = [reader.type_of(a.annotation or ast.Name("?")) for a in tree.args.args]
+            ret = reader.type_of(tree.returns) if tree.returns is not None else VOID
+            suffix = "".join(f".{t.name}" for t in self.types.values())
+            signature = Signature(symbol or f"{fn.__name__}{suffix}", ret, args, tree)
+            self.functions[key] = signature
+            linkage = "" if symbol else "internal "
+            self.bodies.append(FunctionEmitter(self, fn, signature).emit(linkage))
+        return self.functions[key]
+
+    def text(self) -> str:
+        """Return the module as LLVM IR."""
+        strings = []
+        for text, name in self.strings.items():
+            raw = text.encode() + b"\0"
+            spelled = "".join(f"\\{b:02X}" for b in raw)
+            strings.append(f'@{name} = private unnamed_addr constant [{len(raw)} x i8] c"{spelled}"\n')
+        return "".join([*strings, *self.externs.values(), *self.bodies, _WEIGHTS])
+
+
+def emit(
+    functions: Mapping[str, Callable[..., Any]],
+    constants: Mapping[str, Any] | None = None,
+    types: Mapping[str, str] | None = None,
+) -> str:
+    """Return LLVM IR of native functions, exported under the given symbols.
+
+    Args:
+        functions: symbol to native function.
+        constants: compile-time values of names.
+        types: type parameters.
+
+    Returns:
+        The module's text.
+
+    Raises:
+        LangError: a function leaves the subset.
+
+    Example:
+        >>> from tandem.backends.cpu.fastpath.compiler.dsl import i64, native
+        >>> from tandem.backends.cpu.fastpath.compiler import lang
+        >>> callable(lang.emit)
+        True
+    """
+    module = Module(constants, types)
+    for symbol, fn in functions.items():
+        module.function(fn, symbol)
+    return module.text()

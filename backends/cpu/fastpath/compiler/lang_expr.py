@@ -1,0 +1,429 @@
+"""Expressions of native functions: each method translates a syntax node to a typed LLVM value."""
+
+from __future__ import annotations
+
+import ast
+import struct
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from .....errors import TandemError
+from .dsl import TYPES, Extern, Intrinsic, Ty
+
+
+class LangError(TandemError, SyntaxError):
+    """A native function uses a construct outside the subset, or mixes types."""
+
+
+@dataclass(frozen=True)
+class Val:
+    """A value: type, LLVM spelling, and the Python constant behind a literal (which adapts its type)."""
+
+    ty: Ty
+    text: str
+    const: int | float | None = None
+
+
+I64, F64, BOOL, PTR, VOID = (TYPES[n] for n in ("i64", "f64", "bool", "ptr", "None"))
+_INT_OPS = {
+    "Add": "add",
+    "Sub": "sub",
+    "Mult": "mul",
+    "BitAnd": "and",
+    "BitOr": "or",
+    "BitXor": "xor",
+    "LShift": "shl",
+}
+_SIGNED_OPS = {"FloorDiv": ("sdiv", "udiv"), "Mod": ("srem", "urem"), "RShift": ("ashr", "lshr")}
+_FLOAT_OPS = {"Add": "fadd", "Sub": "fsub", "Mult": "fmul", "Div": "fdiv"}
+_COMPARE = {
+    "Eq": "eq",
+    "NotEq": "ne",
+    "Is": "eq",
+    "IsNot": "ne",
+    "Lt": "lt",
+    "LtE": "le",
+    "Gt": "gt",
+    "GtE": "ge",
+}
+
+
+def float_text(value: float, ty: Ty) -> str:
+    """Return the exact LLVM spelling of a float constant (LLVM expects the bits of the double)."""
+    if ty.bits == 32:
+        value = struct.unpack("f", struct.pack("f", value))[0]
+    if ty.bits == 16:
+        return "0xH" + struct.pack(">e", value).hex().upper()
+    return "0x" + struct.pack(">d", value).hex().upper()
+
+
+def const(value: int | float | bool, ty: Ty | None = None) -> Val:
+    """Return a literal of the given type, or of the default one for its Python type."""
+    ty = ty or (BOOL if isinstance(value, bool) else I64 if isinstance(value, int) else F64)
+    if ty.kind == "f":
+        return Val(ty, float_text(float(value), ty), float(value))
+    if ty.kind == "p":
+        return Val(ty, "null" if value == 0 else f"inttoptr (i64 {int(value)} to ptr)", int(value))
+    return Val(ty, str(int(value)), int(value))
+
+
+class Expressions:
+    """Emits the instructions of one function; `lang.FunctionEmitter` adds the statements."""
+
+    def __init__(self, module: Any, names: dict[str, Any], where: str) -> None:
+        self.module, self.names, self.where = module, names, where
+        self.lines: list[str] = []
+        self.allocas: list[str] = []
+        self.slots: dict[str, tuple[Ty, str]] = {}
+        self.count = 0
+
+    def fail(self, node: ast.AST, why: str) -> LangError:
+        return LangError(f"{self.where}: {why}: `{ast.unparse(node)}`")
+
+    def tmp(self) -> str:
+        self.count += 1
+        return f"%t{self.count}"
+
+    def ins(self, ty: Ty, text: str) -> Val:
+        name = self.tmp()
+        self.lines.append(f"  {name} = {text}")
+        return Val(ty, name)
+
+    def label(self, name: str) -> None:
+        self.lines.append(f"{name}:")
+
+    def new_label(self, hint: str) -> str:
+        self.count += 1
+        return f"{hint}{self.count}"
+
+    def alloca(self, text: str) -> str:
+        name = self.tmp()
+        self.allocas.append(f"  {name} = alloca {text}")
+        return name
+
+    # names and constants ------------------------------------------------------------------------------------
+    def lookup(self, node: ast.expr) -> Any:
+        """Return the compile-time object that a name or dotted name refers to."""
+        if isinstance(node, ast.Attribute):
+            owner = self.lookup(node.value)
+            if not isinstance(owner, ModuleType) and not hasattr(type(owner), "__dataclass_fields__"):
+                raise self.fail(node, "attributes can be read from modules and layout classes only")
+            return getattr(owner, node.attr)
+        if isinstance(node, ast.Name):
+            if node.id in self.names:
+                return self.names[node.id]
+            raise self.fail(node, "unknown name")
+        raise self.fail(node, "a name was expected")
+
+    def type_of(self, node: ast.expr) -> Ty:
+        if isinstance(node, ast.Constant) and node.value is None:
+            return VOID
+        name = node.id if isinstance(node, ast.Name) else node.value if isinstance(node, ast.Constant) else ""
+        result = self.module.types.get(name) or TYPES.get(str(name))
+        if result is None:
+            raise self.fail(node, "not a machine type")
+        return result
+
+    def expr(self, node: ast.expr, want: Ty | None = None) -> Val:
+        """Emit an expression; a literal takes the wanted type."""
+        method = getattr(self, "expr_" + type(node).__name__, None)
+        if method is None:
+            raise self.fail(node, "not in the subset")
+        value: Val = method(node)
+        return self.adapt(value, want, node) if want is not None else value
+
+    def adapt(self, value: Val, want: Ty, node: ast.AST) -> Val:
+        if value.ty == want:
+            return value
+        if (
+            value.const is not None
+            and want.kind != "b"
+            and (want.kind == "f" or not isinstance(value.const, float))
+        ):
+            return const(value.const, want)
+        raise self.fail(node, f"{want.name} wanted, {value.ty.name} found")
+
+    def expr_Constant(self, node: ast.Constant) -> Val:
+        if isinstance(node.value, (bool, int, float)):
+            return const(node.value)
+        raise self.fail(node, "not a machine constant")
+
+    def expr_Name(self, node: ast.Name) -> Val:
+        if node.id in self.slots:
+            ty, slot = self.slots[node.id]
+            return self.ins(ty, f"load {ty.llvm}, ptr {slot}")
+        return self.constant(self.lookup(node), node)
+
+    def expr_Attribute(self, node: ast.Attribute) -> Val:
+        return self.constant(self.lookup(node), node)
+
+    def constant(self, found: Any, node: ast.expr) -> Val:
+        if isinstance(found, Extern):
+            return Val(PTR, self.module.extern(found))
+        if getattr(found, "__native__", False):
+            return Val(PTR, "@" + self.module.function(found).symbol)
+        if isinstance(found, (bool, int, float)):
+            return const(found)
+        raise self.fail(node, "not a machine constant")
+
+    # operators ----------------------------------------------------------------------------------------------
+    def unify(self, left: Val, right: Val, node: ast.AST) -> tuple[Val, Val]:
+        if left.const is not None and right.const is None:
+            return self.adapt(left, right.ty, node), right
+        return left, self.adapt(right, left.ty, node)
+
+    def expr_BinOp(self, node: ast.BinOp) -> Val:
+        return self.binary(type(node.op).__name__, self.expr(node.left), self.expr(node.right), node)
+
+    def binary(self, op: str, left: Val, right: Val, node: ast.AST) -> Val:
+        if left.ty.kind == "p" and op in ("Add", "Sub") and right.ty.kind in "iu" and left.const is None:
+            return self.pointer_step(op, left, self.convert(right, I64), node)
+        left, right = self.unify(left, right, node)
+        ty = left.ty
+        if (
+            left.const is not None
+            and right.const is not None
+            and op in ("Add", "Sub", "Mult")
+            and ty.kind in "iu"
+        ):
+            fold = {"Add": int.__add__, "Sub": int.__sub__, "Mult": int.__mul__}[op]
+            return const(fold(int(left.const), int(right.const)), ty)
+        if ty.kind == "f" and op in _FLOAT_OPS:
+            code = _FLOAT_OPS[op]
+        elif ty.kind in "iub" and op in _INT_OPS:
+            code = _INT_OPS[op]
+        elif ty.kind in "iu" and op in _SIGNED_OPS:
+            code = _SIGNED_OPS[op][ty.kind == "u"]
+        elif ty.kind == "p" and op == "Sub":
+            return self.binary(op, self.convert(left, I64), self.convert(right, I64), node)
+        else:
+            raise self.fail(node, f"{op} is not defined for {ty.name}")
+        return self.ins(ty, f"{code} {ty.llvm} {left.text}, {right.text}")
+
+    def pointer_step(self, op: str, base: Val, step: Val, node: ast.AST) -> Val:
+        if op == "Sub":
+            step = self.binary("Sub", const(0), step, node)
+        return self.ins(PTR, f"getelementptr i8, ptr {base.text}, i64 {step.text}")
+
+    def expr_UnaryOp(self, node: ast.UnaryOp) -> Val:
+        value = self.expr(node.operand)
+        if isinstance(node.op, ast.Not):
+            return self.ins(BOOL, f"xor i1 {self.truth(value, node).text}, true")
+        if isinstance(node.op, ast.USub):
+            if value.const is not None:
+                return const(-value.const, value.ty)
+            if value.ty.kind == "f":
+                return self.ins(value.ty, f"fneg {value.ty.llvm} {value.text}")
+            return self.binary("Sub", const(0, value.ty), value, node)
+        if isinstance(node.op, ast.Invert) and value.ty.kind in "iu":
+            return self.binary("BitXor", value, const(-1, value.ty), node)
+        raise self.fail(node, "operator is not in the subset")
+
+    def expr_Compare(self, node: ast.Compare) -> Val:
+        if len(node.ops) != 1:
+            raise self.fail(node, "compare two values at a time")
+        if isinstance(node.ops[0], ast.In):
+            return self.membership(node)
+        left, right = self.unify(self.expr(node.left), self.expr(node.comparators[0]), node)
+        code = _COMPARE[type(node.ops[0]).__name__]
+        if left.ty.kind == "f":
+            return self.ins(
+                BOOL, f"fcmp {'u' if code == 'ne' else 'o'}{code} {left.ty.llvm} {left.text}, {right.text}"
+            )
+        if code not in ("eq", "ne"):
+            code = ("s" if left.ty.kind == "i" else "u") + code
+        return self.ins(BOOL, f"icmp {code} {left.ty.llvm} {left.text}, {right.text}")
+
+    def membership(self, node: ast.Compare) -> Val:
+        """Emit `x in (A, B)` as a chain of equalities."""
+        choices = node.comparators[0]
+        if not isinstance(choices, ast.Tuple):
+            raise self.fail(node, "`in` takes a tuple")
+        tests: list[ast.expr] = [ast.Compare(node.left, [ast.Eq()], [choice]) for choice in choices.elts]
+        return self.expr_BoolOp(ast.BoolOp(ast.Or(), tests))
+
+    def static(self, node: ast.expr) -> bool | None:
+        """Return the truth of a test over compile-time constants; None if it is known only at run time."""
+        if isinstance(node, ast.BoolOp):
+            parts, decisive = [self.static(part) for part in node.values], isinstance(node.op, ast.Or)
+            return decisive if decisive in parts else None if None in parts else not decisive
+        names = [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
+        if any(isinstance(n, (ast.Call, ast.Attribute)) for n in ast.walk(node)):
+            return None
+        if any(n in self.slots or not isinstance(self.names.get(n), (bool, int, float)) for n in names):
+            return None
+        return bool(
+            eval(compile(ast.Expression(node), "<static>", "eval"), {n: self.names[n] for n in names})
+        )
+
+    def truth(self, value: Val, node: ast.AST) -> Val:
+        if value.ty.kind == "b":
+            return value
+        if value.ty.kind in "iup":
+            return self.ins(
+                BOOL, f"icmp ne {value.ty.llvm} {value.text}, {'null' if value.ty.kind == 'p' else 0}"
+            )
+        raise self.fail(node, f"a {value.ty.name} has no truth value")
+
+    def expr_BoolOp(self, node: ast.BoolOp) -> Val:
+        slot, done = self.alloca("i1"), self.new_label("done")
+        for i, part in enumerate(node.values):
+            value = self.truth(self.expr(part), part)
+            self.lines.append(f"  store i1 {value.text}, ptr {slot}")
+            if i == len(node.values) - 1:
+                self.lines.append(f"  br label %{done}")
+                break
+            following = self.new_label("next")
+            targets = (following, done) if isinstance(node.op, ast.And) else (done, following)
+            self.lines.append(f"  br i1 {value.text}, label %{targets[0]}, label %{targets[1]}")
+            self.label(following)
+        self.label(done)
+        return self.ins(BOOL, f"load i1, ptr {slot}")
+
+    def expr_IfExp(self, node: ast.IfExp) -> Val:
+        known = self.static(node.test)
+        if known is not None:
+            return self.expr(node.body if known else node.orelse)
+        yes, no, done = self.new_label("yes"), self.new_label("no"), self.new_label("done")
+        test = self.truth(self.expr(node.test), node)
+        self.lines.append(f"  br i1 {test.text}, label %{yes}, label %{no}")
+        self.label(yes)
+        first = self.expr(node.body)
+        if first.const is not None:
+            first = self.adapt(first, self.peek_type(node.orelse) or first.ty, node)
+        slot = self.alloca(first.ty.llvm)
+        self.lines += [f"  store {first.ty.llvm} {first.text}, ptr {slot}", f"  br label %{done}"]
+        self.label(no)
+        second = self.expr(node.orelse, first.ty)
+        self.lines += [f"  store {first.ty.llvm} {second.text}, ptr {slot}", f"  br label %{done}"]
+        self.label(done)
+        return self.ins(first.ty, f"load {first.ty.llvm}, ptr {slot}")
+
+    def peek_type(self, node: ast.expr) -> Ty | None:
+        return self.slots[node.id][0] if isinstance(node, ast.Name) and node.id in self.slots else None
+
+    def convert(self, value: Val, to: Ty) -> Val:
+        """Emit an explicit conversion, `i32(x)`, with C's rules."""
+        src = value.ty
+        if src == to:
+            return value
+        if value.const is not None and (to.kind == "f" or isinstance(value.const, int)) and to.kind != "b":
+            return const(value.const, to)
+        return self.ins(to, f"{conversion(src, to)} {src.llvm} {value.text} to {to.llvm}")
+
+    # calls --------------------------------------------------------------------------------------------------
+    def expr_Call(self, node: ast.Call) -> Val:
+        if isinstance(node.func, ast.Name) and (node.func.id in self.module.types or node.func.id in TYPES):
+            return self.cast_call(node)
+        result = self.lookup(node.func)
+        if isinstance(result, Intrinsic):
+            value: Val = getattr(self, "intrinsic_" + result.name)(result, node)
+            return value
+        if isinstance(result, Extern) and result.args is not None:
+            return self.emit_call(
+                self.module.extern(result), TYPES[result.ret], [TYPES[a] for a in result.args], node
+            )
+        if getattr(result, "__native__", False):
+            signature = self.module.function(result)
+            return self.emit_call("@" + signature.symbol, signature.ret, signature.args, node)
+        raise self.fail(node, "not callable from native code")
+
+    def cast_call(self, node: ast.Call) -> Val:
+        to = self.type_of(node.func)
+        value = self.expr(node.args[0])
+        return self.truth(value, node) if to.kind == "b" else self.convert(value, to)
+
+    def emit_call(self, callee: str, ret: Ty, types: list[Ty], node: ast.Call, skip: int = 0) -> Val:
+        if len(node.args) - skip != len(types):
+            raise self.fail(node, f"{len(types)} arguments wanted")
+        values = [self.expr(a, t) for a, t in zip(node.args[skip:], types, strict=True)]
+        return self.call_values(callee, ret, values)
+
+    def call_values(self, callee: str, ret: Ty, values: list[Val]) -> Val:
+        text = f"call {ret.llvm} {callee}({', '.join(f'{v.ty.llvm} {v.text}' for v in values)})"
+        if ret.kind == "v":
+            self.lines.append("  " + text)
+            return Val(VOID, "")
+        return self.ins(ret, text)
+
+    # intrinsics ---------------------------------------------------------------------------------------------
+    def address(self, base: ast.expr, offset: ast.expr | None) -> Val:
+        pointer = self.expr(base, PTR)
+        step = self.expr(offset) if offset is not None else const(0)
+        return pointer if step.const == 0 else self.binary("Add", pointer, step, base)
+
+    def intrinsic_load(self, found: Intrinsic, node: ast.Call) -> Val:
+        return self.read(TYPES[found.ty], node.args)
+
+    def intrinsic_load_type(self, found: Intrinsic, node: ast.Call) -> Val:
+        return self.read(self.type_of(node.args[0]), node.args[1:])
+
+    def read(self, ty: Ty, args: list[ast.expr]) -> Val:
+        where = self.address(args[0], args[1] if len(args) > 1 else None)
+        return self.ins(ty, f"load {ty.llvm}, ptr {where.text}, align {max(ty.bits // 8, 1)}")
+
+    def intrinsic_store(self, found: Intrinsic, node: ast.Call) -> Val:
+        return self.write(TYPES[found.ty], node.args)
+
+    def intrinsic_store_type(self, found: Intrinsic, node: ast.Call) -> Val:
+        return self.write(self.type_of(node.args[0]), node.args[1:])
+
+    def write(self, ty: Ty, args: list[ast.expr]) -> Val:
+        where, value = self.address(args[0], args[1]), self.expr(args[2], ty)
+        self.lines.append(f"  store {ty.llvm} {value.text}, ptr {where.text}, align {max(ty.bits // 8, 1)}")
+        return Val(VOID, "")
+
+    def intrinsic_likely(self, found: Intrinsic, node: ast.Call) -> Val:
+        return self.truth(self.expr(node.args[0]), node)
+
+    intrinsic_unlikely = intrinsic_likely  # `If` and `While` attach the weights to the branch
+
+    def intrinsic_stack(self, found: Intrinsic, node: ast.Call) -> Val:
+        size = self.expr(node.args[0]).const
+        if size is None:
+            raise self.fail(node, "the size must be a constant")
+        return Val(PTR, self.alloca(f"[{int(size)} x i8], align 16"))
+
+    def intrinsic_cstr(self, found: Intrinsic, node: ast.Call) -> Val:
+        return Val(PTR, self.module.string(ast.literal_eval(node.args[0])))
+
+    def intrinsic_call(self, found: Intrinsic, node: ast.Call) -> Val:
+        callee = self.expr(node.args[0], PTR)
+        return self.call_values(callee.text, TYPES[found.ty], [self.expr(a) for a in node.args[1:]])
+
+    def intrinsic_reassoc(self, found: Intrinsic, node: ast.Call) -> Val:
+        left, right = self.unify(self.expr(node.args[0]), self.expr(node.args[1]), node)
+        code = found.ty + " reassoc" if left.ty.kind == "f" else found.ty[1:]
+        return self.ins(left.ty, f"{code} {left.ty.llvm} {left.text}, {right.text}")
+
+    def intrinsic_fextreme(self, found: Intrinsic, node: ast.Call) -> Val:
+        left, right = self.unify(self.expr(node.args[0]), self.expr(node.args[1]), node)
+        llvm = left.ty.llvm
+        name = f"@llvm.{found.ty}.f{left.ty.bits}"
+        self.module.externs[name] = f"declare {llvm} {name}({llvm}, {llvm})\n"
+        return self.call_values(name, left.ty, [left, right])
+
+    def intrinsic_quick(self, found: Intrinsic, node: ast.Call) -> Val:
+        left, right = self.unify(self.expr(node.args[0]), self.expr(node.args[1]), node)
+        llvm = left.ty.llvm
+        test = self.ins(BOOL, f"fcmp nnan nsz {found.ty} {llvm} {left.text}, {right.text}")
+        return self.ins(left.ty, f"select nnan nsz i1 {test.text}, {llvm} {left.text}, {llvm} {right.text}")
+
+
+def conversion(src: Ty, to: Ty) -> str:
+    """Return the LLVM conversion instruction between two machine types."""
+    if src.kind in "iub" and to.kind in "iu":
+        widen = "sext" if src.kind == "i" else "zext"
+        return "bitcast" if src.bits == to.bits else "trunc" if to.bits < src.bits else widen
+    if src.kind == "f" and to.kind == "f":
+        return "fptrunc" if to.bits < src.bits else "fpext"
+    if to.kind == "f" and src.kind in "iub":
+        return "sitofp" if src.kind == "i" else "uitofp"
+    if src.kind == "f" and to.kind in "iu":
+        return "fptosi" if to.kind == "i" else "fptoui"
+    if src.kind == "p" and to.kind in "iu" and to.bits == 64:
+        return "ptrtoint"
+    if src.kind in "iu" and src.bits == 64 and to.kind == "p":
+        return "inttoptr"
+    raise LangError(f"no conversion from {src.name} to {to.name}")

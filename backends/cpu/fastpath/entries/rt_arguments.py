@@ -1,0 +1,41 @@
+"""Native runtime: arguments that are not tensors."""
+
+from __future__ import annotations
+
+from ..compiler.dsl import NULL, extern, extern_object, i64, likely, load_i64, load_ptr, native, ptr
+from ..glue.layout import OB_SIZE, TUPLE_ITEMS
+from .rt_base import D_NAMES, G_TYPES, type_of
+from .rt_operands import COMPLEX128, FOREIGN
+from .rt_reduce import AXIS
+
+PyUnicode_Compare = extern("PyUnicode_Compare", "i32(ptr, ptr)")
+PyUnicode_Type = extern_object("PyUnicode_Type")
+
+
+@native
+def axis_argument(desc: ptr, args: ptr, count: i64, kwnames: ptr, place: i64, default: ptr) -> ptr:
+    """Return the argument `axis`, given by position or by name, or its default; NULL if there are other arguments."""
+    if likely(kwnames == NULL):
+        if count == place:
+            return default
+        return load_ptr(args, place * 8) if count == place + 1 else ptr(0)
+    name = load_ptr(load_ptr(desc, D_NAMES), TUPLE_ITEMS + AXIS * 8)
+    if count == place and load_i64(kwnames, OB_SIZE) == 1 and load_ptr(kwnames, TUPLE_ITEMS) == name:
+        return load_ptr(args, place * 8)
+    return NULL
+
+
+@native
+def dtype_code(g: ptr, x: ptr) -> i64:
+    """Return the code of a DType object, or FOREIGN."""
+    table = load_ptr(g, G_TYPES)
+    for code in range(COMPLEX128 + 1):
+        if load_ptr(table, code * 8) == x:
+            return code
+    return FOREIGN
+
+
+@native
+def string_matches(x: ptr, wanted: ptr) -> bool:
+    """Return whether an object is an exact str equal to `wanted`."""
+    return x == wanted or (type_of(x) == PyUnicode_Type and PyUnicode_Compare(x, wanted) == 0)

@@ -1,0 +1,83 @@
+"""Native runtime: build the result structure of a jitted function from its build program."""
+
+from __future__ import annotations
+
+from ..compiler.dsl import NULL, extern, i64, likely, load_i64, load_ptr, native, ptr, store_ptr, unlikely
+from ..glue.jit_layout import B_CALL, B_DICT, B_HELD, B_LIST, B_RESULT, B_SAME, F_GLOBALS, F_HELD
+from ..glue.layout import LIST_ITEMS, TUPLE_ITEMS
+from .rt_base import PyDict_SetItem, PyObject_Vectorcall, PyTuple_New, decref, incref, make_tensor
+
+PyDict_Copy = extern("PyDict_Copy", "ptr(ptr)")
+PyList_New = extern("PyList_New", "ptr(i64)")
+
+
+@native
+def build(frame: ptr, program: ptr, results: ptr) -> ptr:
+    """Return one object of the result structure, a new reference; NULL with an exception set.
+
+    Python twin: jit/outputs.py:OutputTree.build
+    """
+    at = load_ptr(program, 0)
+    kind, what = load_i64(at, 0), load_i64(at, 8)
+    store_ptr(program, 0, at + 16)
+    if likely(kind == B_RESULT):
+        array = load_ptr(results, what * 8)
+        incref(array)
+        return make_tensor(load_ptr(frame, F_GLOBALS), array)
+    if kind == B_HELD or kind == B_SAME:
+        result = ptr(what)
+        if kind == B_HELD:
+            result = load_ptr(load_ptr(frame, F_HELD), what * 8)
+        incref(result)
+        return result
+    if kind == B_DICT:
+        return build_dict(frame, program, results, what)
+    return build_sequence(frame, program, results, kind, what)
+
+
+@native
+def build_sequence(frame: ptr, program: ptr, results: ptr, kind: i64, count: i64) -> ptr:
+    """Return a list, a tuple, or (B_CALL) the result of a callable applied to the items."""
+    maker: ptr = NULL
+    if kind == B_CALL:
+        maker = load_ptr(load_ptr(program, 0), 0)
+        store_ptr(program, 0, load_ptr(program, 0) + 8)
+    made = PyList_New(count) if kind == B_LIST else PyTuple_New(count)
+    if unlikely(made == NULL):
+        return NULL
+    items = made + TUPLE_ITEMS
+    if kind == B_LIST:
+        items = load_ptr(made, LIST_ITEMS)
+    for i in range(count):
+        item = build(frame, program, results)
+        if unlikely(item == NULL):
+            decref(made)
+            return NULL
+        store_ptr(items, i * 8, item)
+    if kind != B_CALL:
+        return made
+    result = PyObject_Vectorcall(maker, items, count, NULL)
+    decref(made)
+    return result
+
+
+@native
+def build_dict(frame: ptr, program: ptr, results: ptr, count: i64) -> ptr:
+    """Return a filled copy of the program's dict of keys: unlike a new dict it need not grow."""
+    made = PyDict_Copy(load_ptr(load_ptr(program, 0), 0))
+    store_ptr(program, 0, load_ptr(program, 0) + 8)
+    if unlikely(made == NULL):
+        return NULL
+    for _i in range(count):
+        key = load_ptr(load_ptr(program, 0), 0)
+        store_ptr(program, 0, load_ptr(program, 0) + 8)
+        item = build(frame, program, results)
+        if unlikely(item == NULL):
+            decref(made)
+            return NULL
+        failed = PyDict_SetItem(made, key, item)
+        decref(item)
+        if unlikely(failed != 0):
+            decref(made)
+            return NULL
+    return made

@@ -1,0 +1,114 @@
+"""Native runtime: copies of elements of any dtype, between any strides.
+
+The operands of a copy are source and target; if an instance has more (NARGS), the others have stride 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..compiler.dsl import (
+    NULL,
+    extern,
+    i8,
+    i16,
+    i32,
+    i64,
+    load,
+    load_i32,
+    load_i64,
+    load_ptr,
+    native,
+    noinline,
+    ptr,
+    stack,
+    store,
+    store_i64,
+    store_ptr,
+    unlikely,
+)
+from ..glue.layout import DESCR_ITEMSIZE, ND_DATA, ND_DESCR, ND_DIMS, ND_NDIM
+from .rt_base import decref, incref
+from .rt_elementwise import MAX_RANK, NARGS, coalesce, operand_strides, run_nest
+from .rt_gil import RELEASE_BYTES, acquire_gil, release_gil
+from .rt_memory import new_array
+
+memcpy = extern("memcpy", "ptr(ptr, ptr, i64)")
+
+
+@native
+def copy_loop(pointers: ptr, sizes: ptr, strides: ptr, size: ptr) -> None:
+    """Copy rows of elements of `size` bytes."""
+    count, bytes_each = load_i64(sizes, 8), i64(size)
+    step, to_step = load_i64(strides, 8), load_i64(strides, 24)
+    for row in range(load_i64(sizes, 0)):
+        source = load_ptr(pointers, 0) + row * load_i64(strides, 0)
+        target = load_ptr(pointers, 8) + row * load_i64(strides, 16)
+        if step == bytes_each and to_step == bytes_each:
+            memcpy(target, source, count * bytes_each)
+        else:
+            copy_row(source, target, count, step, to_step, bytes_each)
+
+
+COPY: Any = copy_loop  # the loop's address, to be passed as an argument
+
+
+@native
+def copy_row(source: ptr, target: ptr, count: i64, step: i64, to_step: i64, size: i64) -> None:
+    if size == 4:
+        for i in range(count):
+            store(i32, target, i * to_step, load(i32, source, i * step))
+    elif size == 8:
+        for i in range(count):
+            store(i64, target, i * to_step, load(i64, source, i * step))
+    elif size == 1:
+        for i in range(count):
+            store(i8, target, i * to_step, load(i8, source, i * step))
+    elif size == 2:
+        for i in range(count):
+            store(i16, target, i * to_step, load(i16, source, i * step))
+    else:
+        for i in range(count):
+            memcpy(target + i * to_step, source + i * step, size)
+
+
+@native
+def item_size(array: ptr) -> i64:
+    return load_i64(load_ptr(array, ND_DESCR), DESCR_ITEMSIZE)
+
+
+@native
+def write_row_major_strides(to: ptr, shape: ptr, rank: i64, size: i64) -> i64:
+    """Write the strides of a contiguous result next to those of the source; return its size in bytes."""
+    step = size
+    for k in range(rank):
+        d = rank - 1 - k
+        store_i64(to, d * NARGS * 8 + 8, step)
+        for i in range(2, NARGS):
+            store_i64(to, (d * NARGS + i) * 8, 0)
+        step *= load_i64(shape, d * 8)
+    return step
+
+
+@noinline
+def copy_contiguous(g: ptr, array: ptr, rank: i64, dims: ptr) -> ptr:
+    """Return a new contiguous array with the elements of another, of the given sizes; NULL with an exception set."""
+    size, own = item_size(array), i64(load_i32(array, ND_NDIM))
+    shape, strides, pointers = stack(MAX_RANK * 8), stack(MAX_RANK * NARGS * 8), stack(NARGS * 8)
+    for d in range(own):
+        store_i64(shape, d * 8, load_i64(load_ptr(array, ND_DIMS), d * 8))
+    operand_strides(array, own, strides)
+    total = write_row_major_strides(strides, shape, own, size)
+    made = new_array(g, load_ptr(array, ND_DESCR), rank, dims, total)
+    if unlikely(made == NULL):
+        return NULL
+    store_ptr(pointers, 0, load_ptr(array, ND_DATA))
+    for i in range(1, NARGS):
+        store_ptr(pointers, i * 8, load_ptr(made, ND_DATA))
+    if total != 0:
+        incref(array)
+        saved = release_gil(total >= RELEASE_BYTES)
+        run_nest(COPY, pointers, shape, strides, coalesce(shape, strides, own), ptr(size))
+        acquire_gil(saved)
+        decref(array)
+    return made

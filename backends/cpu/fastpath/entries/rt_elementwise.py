@@ -1,0 +1,435 @@
+"""Native runtime: the entry of all elementwise operators, instantiated per number of operands.
+
+The entry classifies the operands, finds the variant of their types, broadcasts, allocates the result and runs the
+variant's loop: `loop(pointers, sizes[2], strides[operand][2], variant)`, the outer dimension first, inputs before the
+output; most loops use only the first three arguments.
+"""
+
+from __future__ import annotations
+
+from ..compiler.dsl import (
+    NULL,
+    call_void,
+    i64,
+    likely,
+    load_i32,
+    load_i64,
+    load_ptr,
+    native,
+    noinline,
+    ptr,
+    stack,
+    store_i64,
+    store_ptr,
+    unlikely,
+)
+from ..glue.layout import C_CONTIGUOUS, ND_DATA, ND_DIMS, ND_FLAGS, ND_NDIM, ND_STRIDES
+from .rt_base import (
+    ARGS_MASK,
+    D_CALLS,
+    D_GLOBALS,
+    D_TABLE,
+    ELSEWHERE,
+    allowed_flags,
+    call_miss,
+    entry_data,
+    fall_back,
+    has_history,
+    make_tensor,
+    retry_in_python,
+    thread_flags,
+)
+from .rt_gil import acquire_gil, drop_arrays, hold_arrays, release_gil, run_unlocked
+from .rt_memory import new_array, new_laid_out
+from .rt_numbers import make_weak
+from .rt_operands import CODE_BITS, operand_or_number_code, unwrap_number, write_scalar
+from .rt_record import record_call
+
+NIN: i64 = 2  # number of operands; a compile-time constant of each instance of the entry
+NARGS: i64 = 3  # operands and result
+MAX_RANK = 32
+
+# The variant record
+V_KEY, V_LOOP, V_DESCR, V_ITEMSIZE = 0, 8, 16, 24  # key; loop (NULL: Python); result's descriptor and size
+V_SIZES, V_TO = 32, 56  # per operand: bytes of an element; code of the dtype that a scalar is written as
+V_PROGRAM = 80  # the program of a loop that runs one
+V_RELEASE = 88  # elements from which on the loop runs without the GIL
+RELEASE_ELEMENTS = 65536  # V_RELEASE of loops that do little for each element
+V_NUMBER = 96  # if all operands are numbers: the code of the resulting number; else 0
+V_RECORD_SIZE = 104  # bytes of a variant, also of a reduction's
+
+
+@native
+def find_variant(desc: ptr, key: i64) -> ptr:
+    """Return the variant of a combination of operand codes, or NULL."""
+    table = load_ptr(desc, D_TABLE)
+    mask = load_i64(table, 0)
+    i = (key ^ (key >> 5)) & mask
+    result = load_ptr(table, i * 8 + 8)
+    while result != NULL and load_i64(result, V_KEY) != key:
+        i = (i + 1) & mask
+        result = load_ptr(table, i * 8 + 8)
+    return result
+
+
+@native
+def elementwise_swapped(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+    """The entry of two operands with arguments in reverse, as `__radd__` receives them."""
+    turned = stack(16)
+    if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 2):
+        return fall_back(entry_data(self), args, nargsf, kwnames)
+    store_ptr(turned, 0, load_ptr(args, 8))
+    store_ptr(turned, 8, load_ptr(args, 0))
+    return elementwise(self, turned, 2, NULL)
+
+
+@native
+def elementwise(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+    """The entry of elementwise operators.
+
+    Python twin: backends/cpu/kernels/elementwise.py:elementwise_kernel
+    """
+    desc = entry_data(self)
+    g = load_ptr(desc, D_GLOBALS)
+    flags = thread_flags(g)
+    if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != NIN or flags == ELSEWHERE):
+        return fall_back(desc, args, nargsf, kwnames)
+    flags = allowed_flags(desc, flags)
+    arrays = stack(NIN * 8)
+    key: i64 = 0
+    for i in range(NIN):
+        code = operand_or_number_code(g, load_ptr(args, i * 8), flags, arrays + i * 8)
+        if unlikely(code < 0):
+            return fall_back(desc, args, nargsf, kwnames)
+        key |= code << (i * CODE_BITS)
+    variant = find_variant(desc, key)
+    if unlikely(variant == NULL):
+        return call_miss(desc, args, nargsf, kwnames)
+    pointers = stack(NARGS * 8)
+    scalars = stack(NIN * 16)
+    if unlikely(
+        load_ptr(variant, V_LOOP) == NULL
+        or not load_operands(g, variant, args, arrays, key, pointers, scalars)
+    ):
+        return fall_back(desc, args, nargsf, kwnames)
+    if unlikely(load_i64(variant, V_NUMBER) != 0):
+        store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+        return compute_number(variant, pointers, g)
+    result = compute(variant, arrays, pointers, g)
+    if unlikely(result == NULL):
+        return fall_back(desc, args, nargsf, kwnames)
+    if unlikely(i64(result) == -1):
+        return retry_in_python(desc, args, nargsf, kwnames)
+    store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+    tensor = make_tensor(g, result)
+    return (
+        record_elementwise(desc, g, args, tensor) if unlikely(is_recorded(g, args, arrays, flags)) else tensor
+    )
+
+
+@native
+def is_recorded(g: ptr, args: ptr, arrays: ptr, flags: i64) -> bool:
+    """Return whether any operand makes the call one that autograd records."""
+    result = False
+    for i in range(NIN):
+        if load_ptr(arrays, i * 8) != NULL and has_history(g, load_ptr(args, i * 8), flags):
+            result = True
+    return result
+
+
+@noinline
+def record_elementwise(desc: ptr, g: ptr, args: ptr, tensor: ptr) -> ptr:
+    """Record a call for autograd and return its result."""
+    values = stack(NARGS * 8)
+    for i in range(NIN):
+        store_ptr(values, i * 8, unwrap_number(g, load_ptr(args, i * 8)))
+    return record_call(desc, values, NIN, tensor)
+
+
+@native
+def load_operands(
+    g: ptr, variant: ptr, args: ptr, arrays: ptr, key: i64, pointers: ptr, scalars: ptr
+) -> bool:
+    """Write the data pointers of all operands; scalars are first written to scratch memory."""
+    for i in range(NIN):
+        array = load_ptr(arrays, i * 8)
+        if likely(array != NULL):
+            store_ptr(pointers, i * 8, load_ptr(array, ND_DATA))
+        else:
+            code = (key >> (i * CODE_BITS)) & 31
+            number, to = unwrap_number(g, load_ptr(args, i * 8)), load_i64(variant, V_TO + i * 8)
+            if not write_scalar(number, code, to, scalars + i * 16):
+                return False
+            store_ptr(pointers, i * 8, scalars + i * 16)
+    return True
+
+
+@noinline
+def compute_number(variant: ptr, pointers: ptr, g: ptr) -> ptr:
+    """Return the result of a call on numbers alone: a weak scalar."""
+    sizes, strides, value = stack(16), stack(NARGS * 16), stack(16)
+    for i in range(NARGS):
+        store_i64(strides, i * 16, 0)
+        store_i64(strides, i * 16 + 8, load_i64(variant, V_SIZES + i * 8) if i < NIN else 0)
+    store_i64(sizes, 0, 1)
+    store_i64(sizes, 8, 1)
+    store_ptr(pointers, NIN * 8, value)
+    call_void(load_ptr(variant, V_LOOP), pointers, sizes, strides, variant)
+    return make_weak(g, value, load_i64(variant, V_NUMBER), load_ptr(variant, V_DESCR))
+
+
+@native
+def compute(variant: ptr, arrays: ptr, pointers: ptr, g: ptr) -> ptr:
+    """Return the result's array. NULL: the shapes do not broadcast (Python raises); -1: an exception is set."""
+    widest: ptr = NULL
+    rank: i64 = -1
+    for i in range(NIN):
+        array = load_ptr(arrays, i * 8)
+        if array != NULL and i64(load_i32(array, ND_NDIM)) > rank:
+            rank = i64(load_i32(array, ND_NDIM))
+            widest = array
+    if unlikely(widest == NULL or rank > MAX_RANK):
+        return NULL
+    strides = stack(NARGS * 16)
+    if likely(is_flat(variant, arrays, widest, rank, strides)):
+        return compute_flat(variant, arrays, widest, rank, pointers, strides, g)
+    return compute_general(variant, arrays, rank, pointers, g)
+
+
+@native
+def is_flat(variant: ptr, arrays: ptr, widest: ptr, rank: i64, strides: ptr) -> bool:
+    """Return whether every operand is one element, or C-contiguous with the widest one's shape; write their strides if
+    so.
+    """
+    for i in range(NIN):
+        array = load_ptr(arrays, i * 8)
+        step: i64 = 0
+        if array != NULL and (load_i32(array, ND_NDIM) != 0 or rank == 0):
+            if (load_i32(array, ND_FLAGS) & C_CONTIGUOUS) == 0 or not has_same_shape(array, widest, rank):
+                return False
+            step = load_i64(variant, V_SIZES + i * 8)
+        store_i64(strides, i * 16, 0)
+        store_i64(strides, i * 16 + 8, step)
+    store_i64(strides, NIN * 16, 0)
+    store_i64(strides, NIN * 16 + 8, load_i64(variant, V_ITEMSIZE))
+    return True
+
+
+@native
+def has_same_shape(array: ptr, other: ptr, rank: i64) -> bool:
+    if array == other:
+        return True
+    if i64(load_i32(array, ND_NDIM)) != rank:
+        return False
+    mine, theirs = load_ptr(array, ND_DIMS), load_ptr(other, ND_DIMS)
+    d: i64 = 0
+    while d < rank and load_i64(mine, d * 8) == load_i64(theirs, d * 8):
+        d += 1
+    return d == rank
+
+
+@native
+def compute_flat(
+    variant: ptr, arrays: ptr, widest: ptr, rank: i64, pointers: ptr, strides: ptr, g: ptr
+) -> ptr:
+    sizes, dims = stack(16), load_ptr(widest, ND_DIMS)
+    count: i64 = 1
+    for d in range(rank):
+        count *= load_i64(dims, d * 8)
+    result = new_array(g, load_ptr(variant, V_DESCR), rank, dims, count * load_i64(variant, V_ITEMSIZE))
+    if unlikely(result == NULL):
+        return ptr(-1)
+    store_ptr(pointers, NIN * 8, load_ptr(result, ND_DATA))
+    store_i64(sizes, 0, 1)
+    store_i64(sizes, 8, count)
+    if unlikely(count >= load_i64(variant, V_RELEASE)):
+        hold_arrays(arrays, NIN)
+        run_unlocked(load_ptr(variant, V_LOOP), pointers, sizes, strides, variant)
+        drop_arrays(arrays, NIN)
+        return result
+    call_void(load_ptr(variant, V_LOOP), pointers, sizes, strides, variant)
+    return result
+
+
+@native
+def broadcast(arrays: ptr, rank: i64, shape: ptr) -> bool:
+    """Write the common shape of the operands; return false if there is none."""
+    for d in range(rank):
+        store_i64(shape, d * 8, 1)
+    for i in range(NIN):
+        array = load_ptr(arrays, i * 8)
+        if array != NULL:
+            own = i64(load_i32(array, ND_NDIM))
+            dims = load_ptr(array, ND_DIMS)
+            for d in range(own):
+                size = load_i64(dims, d * 8)
+                at = (rank - own + d) * 8
+                if size != 1 and load_i64(shape, at) != size:
+                    if load_i64(shape, at) != 1:
+                        return False
+                    store_i64(shape, at, size)
+    return True
+
+
+@native
+def operand_strides(array: ptr, rank: i64, to: ptr) -> None:
+    """Write strides over the common shape of rank `rank`, 0 along broadcast axes, NARGS * 8 bytes apart."""
+    for d in range(rank):
+        store_i64(to, d * NARGS * 8, 0)
+    if array != NULL:
+        own = i64(load_i32(array, ND_NDIM))
+        dims, strides = load_ptr(array, ND_DIMS), load_ptr(array, ND_STRIDES)
+        for d in range(own):
+            if load_i64(dims, d * 8) != 1:
+                store_i64(to, (rank - own + d) * NARGS * 8, load_i64(strides, d * 8))
+
+
+@native
+def coalesce(shape: ptr, strides: ptr, rank: i64) -> i64:
+    """Merge adjacent axes that every operand traverses as one; drop axes of size 1; return the rank (at least 1)."""
+    used: i64 = 0
+    for d in range(rank):
+        size = load_i64(shape, d * 8)
+        if size != 1:
+            if used > 0 and can_merge_axes(strides, used - 1, d, size):
+                store_i64(shape, used * 8 - 8, load_i64(shape, used * 8 - 8) * size)
+                used -= 1
+            else:
+                store_i64(shape, used * 8, size)
+            for i in range(NARGS):
+                store_i64(strides, (used * NARGS + i) * 8, load_i64(strides, (d * NARGS + i) * 8))
+            used += 1
+    return used
+
+
+@native
+def can_merge_axes(strides: ptr, outer: i64, inner: i64, size: i64) -> bool:
+    for i in range(NARGS):
+        if load_i64(strides, (outer * NARGS + i) * 8) != size * load_i64(strides, (inner * NARGS + i) * 8):
+            return False
+    return True
+
+
+@native
+def sort_axes(shape: ptr, strides: ptr, axes: ptr, rank: i64) -> bool:
+    """Sort the axes by the operands' strides, the largest first; return whether any axis moved.
+
+    The order is NumPy's ("K"), so that the result has the same memory layout as one computed by Python.
+    """
+    moved = False
+    for k in range(1, rank):
+        at = rank - 1 - k
+        place, inner, verdict = at, at + 1, i64(0)
+        while inner < rank and verdict >= 0:
+            verdict = compare_steps(strides, at, inner)
+            if verdict > 0:
+                place = inner
+            inner += 1
+        while at < place:
+            moved = True
+            swap(shape, at, at + 1)
+            swap(axes, at, at + 1)
+            for i in range(NIN):
+                swap(strides, at * NARGS + i, (at + 1) * NARGS + i)
+            at += 1
+    return moved
+
+
+@native
+def compare_steps(strides: ptr, outer: i64, inner: i64) -> i64:
+    """Return 1 if all operands that vary along both axes have larger strides along the inner one, -1 if one has not, 0
+    if none varies.
+    """
+    verdict: i64 = 0
+    for i in range(NIN):
+        far, near = load_i64(strides, (outer * NARGS + i) * 8), load_i64(strides, (inner * NARGS + i) * 8)
+        if far != 0 and near != 0:
+            if far < 0:
+                far = 0 - far
+            if near < 0:
+                near = 0 - near
+            if near <= far:
+                verdict = -1
+            elif verdict == 0:
+                verdict = 1
+    return verdict
+
+
+@native
+def swap(values: ptr, one: i64, other: i64) -> None:
+    kept = load_i64(values, one * 8)
+    store_i64(values, one * 8, load_i64(values, other * 8))
+    store_i64(values, other * 8, kept)
+
+
+@noinline
+def compute_general(variant: ptr, arrays: ptr, rank: i64, pointers: ptr, g: ptr) -> ptr:
+    """Compute broadcast, strided and mixed operands."""
+    shape = stack(MAX_RANK * 8)
+    strides = stack(MAX_RANK * NARGS * 8)
+    if not broadcast(arrays, rank, shape):
+        return NULL
+    for i in range(NIN):
+        operand_strides(load_ptr(arrays, i * 8), rank, strides + i * 8)
+    dims, axes, steps = stack(MAX_RANK * 8), stack(MAX_RANK * 8), stack(MAX_RANK * 8)
+    for d in range(rank):
+        store_i64(dims, d * 8, load_i64(shape, d * 8))
+        store_i64(axes, d * 8, d)
+    permuted = sort_axes(shape, strides, axes, rank)
+    step = load_i64(variant, V_ITEMSIZE)
+    for k in range(rank):
+        d = rank - 1 - k
+        store_i64(strides, (d * NARGS + NIN) * 8, step)
+        store_i64(steps, load_i64(axes, d * 8) * 8, step)
+        step *= load_i64(shape, d * 8)
+    result = new_laid_out(
+        g, load_ptr(variant, V_DESCR), rank, dims, steps if permuted and step != 0 else NULL, step
+    )
+    if unlikely(result == NULL):
+        return ptr(-1)
+    store_ptr(pointers, NIN * 8, load_ptr(result, ND_DATA))
+    if likely(step != 0):
+        rank = coalesce(shape, strides, rank)
+        hold_arrays(arrays, NIN)
+        saved = release_gil(step >= load_i64(variant, V_RELEASE) * load_i64(variant, V_ITEMSIZE))
+        run_nest(load_ptr(variant, V_LOOP), pointers, shape, strides, rank, variant)
+        acquire_gil(saved)
+        drop_arrays(arrays, NIN)
+    return result
+
+
+@native
+def run_nest(loop: ptr, pointers: ptr, shape: ptr, strides: ptr, rank: i64, context: ptr) -> None:
+    """Iterate over the outer axes and call the loop for the two inner ones."""
+    sizes, inner = stack(16), stack(NARGS * 16)
+    store_i64(sizes, 0, load_i64(shape, rank * 8 - 16) if rank > 1 else 1)
+    store_i64(sizes, 8, load_i64(shape, rank * 8 - 8) if rank > 0 else 1)
+    for i in range(NARGS):
+        store_i64(inner, i * 16, load_i64(strides, ((rank - 2) * NARGS + i) * 8) if rank > 1 else 0)
+        store_i64(inner, i * 16 + 8, load_i64(strides, ((rank - 1) * NARGS + i) * 8) if rank > 0 else 0)
+    outer = rank - 2
+    index = stack(MAX_RANK * 8)
+    for d in range(outer):
+        store_i64(index, d * 8, 0)
+    more = True
+    while more:
+        call_void(loop, pointers, sizes, inner, context)
+        more = advance(pointers, shape, strides, index, outer)
+
+
+@native
+def advance(pointers: ptr, shape: ptr, strides: ptr, index: ptr, outer: i64) -> bool:
+    """Step the outer axes like an odometer; return false after the last step."""
+    d = outer - 1
+    while d >= 0:
+        at = load_i64(index, d * 8) + 1
+        back = at == load_i64(shape, d * 8)
+        for i in range(NARGS):
+            step = load_i64(strides, (d * NARGS + i) * 8)
+            moved = load_ptr(pointers, i * 8) + (step * (1 - at) if back else step)
+            store_ptr(pointers, i * 8, moved)
+        store_i64(index, d * 8, 0 if back else at)
+        if not back:
+            return True
+        d -= 1
+    return False

@@ -1,0 +1,248 @@
+"""Native runtime: `index(x, [i], axis=0)`, `take(x, i, axis=None)` and `x[i]` for one tensor of integers."""
+
+from __future__ import annotations
+
+from ..compiler.dsl import (
+    NULL,
+    i8,
+    i16,
+    i32,
+    i64,
+    likely,
+    load,
+    load_i32,
+    load_i64,
+    load_ptr,
+    native,
+    noinline,
+    ptr,
+    stack,
+    store,
+    store_i64,
+    store_ptr,
+    u8,
+    u16,
+    u32,
+    unlikely,
+)
+from ..glue.layout import (
+    ALIGNED,
+    C_CONTIGUOUS,
+    LIST_ITEMS,
+    ND_DATA,
+    ND_DESCR,
+    ND_DIMS,
+    ND_FLAGS,
+    ND_NDIM,
+    ND_STRIDES,
+    OB_SIZE,
+    TUPLE_ITEMS,
+)
+from .rt_arguments import axis_argument
+from .rt_base import (
+    ARGS_MASK,
+    D_CALLS,
+    D_GLOBALS,
+    ELSEWHERE,
+    G_ZERO,
+    Py_None,
+    PyList_Type,
+    PyTuple_Type,
+    allowed_flags,
+    decref,
+    entry_data,
+    fall_back,
+    has_history,
+    incref,
+    make_tensor,
+    retry_in_python,
+    thread_flags,
+    type_of,
+)
+from .rt_copies import COPY, item_size
+from .rt_elementwise import MAX_RANK, coalesce, run_nest
+from .rt_gil import RELEASE_BYTES, acquire_gil, release_gil
+from .rt_memory import new_array
+from .rt_operands import INT8, INT16, INT32, INT64, UINT16, UINT32, UINT64, operand_code, plain_array
+from .rt_record import record_call
+from .rt_reduce import BAD, axis_number
+
+TAKE: i64 = 0  # 1: `take`, whose index is a tensor rather than a list of tensors, and whose axis may be None
+OUTSIDE: i64 = -1
+MANY: i64 = 16384  # positions that are checked and copied without the GIL
+
+
+@native
+def gather(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+    """The entry of `index` and `take`.
+
+    Python twin: operators/indexing/gather.py:_read_kernel
+    """
+    desc = entry_data(self)
+    g = load_ptr(desc, D_GLOBALS)
+    flags = thread_flags(g)
+    count = nargsf & ARGS_MASK
+    axis = axis_argument(desc, args, count, kwnames, 2, Py_None if TAKE else load_ptr(g, G_ZERO))
+    if unlikely(count < 2 or flags == ELSEWHERE or axis == NULL):
+        return fall_back(desc, args, nargsf, kwnames)
+    flags = allowed_flags(desc, flags)
+    source, chosen = load_ptr(args, 0), index_tensor(load_ptr(args, 8))
+    array = plain_array(g, source, flags)
+    if unlikely(array == NULL or chosen == NULL):
+        return fall_back(desc, args, nargsf, kwnames)
+    along = find_gather_axis(axis, array)
+    if unlikely(along == BAD):
+        return fall_back(desc, args, nargsf, kwnames)
+    result = gather_elements(g, array, chosen, along, flags)
+    if unlikely(result == NULL):
+        return fall_back(desc, args, nargsf, kwnames)
+    if unlikely(i64(result) == -1):
+        return retry_in_python(desc, args, nargsf, kwnames)
+    store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+    tensor = make_tensor(g, result)
+    if unlikely(has_history(g, source, flags)):
+        values = stack(32)
+        store_ptr(values, 0, source)
+        store_ptr(values, 8, load_ptr(args, 8))
+        store_ptr(values, 16, axis)
+        return record_call(desc, values, 3, tensor)
+    return tensor
+
+
+@native
+def index_tensor(x: ptr) -> ptr:
+    """Return the one index of a call, or NULL."""
+    if TAKE:
+        return x
+    if type_of(x) == PyTuple_Type and load_i64(x, OB_SIZE) == 1:
+        return load_ptr(x, TUPLE_ITEMS)
+    if type_of(x) == PyList_Type and load_i64(x, OB_SIZE) == 1:
+        return load_ptr(load_ptr(x, LIST_ITEMS), 0)
+    return NULL
+
+
+@native
+def find_gather_axis(axis: ptr, array: ptr) -> i64:
+    if TAKE and axis == Py_None:  # positions in the flattened tensor
+        return 0 if load_i32(array, ND_NDIM) == 1 else BAD
+    return axis_number(axis, i64(load_i32(array, ND_NDIM)))
+
+
+@noinline
+def gather_elements(g: ptr, array: ptr, chosen: ptr, along: i64, flags: i64) -> ptr:
+    """Return the result's array. NULL: Python must run the call; -1: an exception is set."""
+    where, shape = stack(8), stack(2 * MAX_RANK * 8)
+    code = operand_code(g, chosen, flags, where)
+    places = load_ptr(where, 0)
+    if places == NULL or code < INT8 or code > UINT64:
+        return NULL
+    own, extra = i64(load_i32(array, ND_NDIM)), i64(load_i32(places, ND_NDIM))
+    if own + extra - 1 > MAX_RANK or (load_i32(array, ND_FLAGS) & ALIGNED) == 0:
+        return NULL
+    count, step = i64(1), item_size(array)
+    for d in range(extra):
+        count *= load_i64(load_ptr(places, ND_DIMS), d * 8)
+        store_i64(shape, (along + d) * 8, load_i64(load_ptr(places, ND_DIMS), d * 8))
+    for d in range(own):
+        if d != along:
+            at = d if d < along else d + extra - 1
+            store_i64(shape, at * 8, load_i64(load_ptr(array, ND_DIMS), d * 8))
+    for d in range(own + extra - 1):
+        step *= load_i64(shape, d * 8)
+    size = load_i64(load_ptr(array, ND_DIMS), along * 8)
+    incref(array)
+    incref(places)
+    result: ptr = NULL
+    if likely(are_all_inside(places, code, count, extra, size)):
+        result = new_array(g, load_ptr(array, ND_DESCR), own + extra - 1, shape, step)
+        if unlikely(result == NULL):
+            result = ptr(-1)
+        elif likely(step != 0):
+            saved = release_gil(step >= RELEASE_BYTES or count >= MANY)
+            copy_positions(result, array, along, places, code, count)
+            acquire_gil(saved)
+    decref(places)
+    decref(array)
+    return result
+
+
+@native
+def are_all_inside(places: ptr, code: i64, count: i64, rank: i64, size: i64) -> bool:
+    saved = release_gil(count >= MANY)
+    i: i64 = 0
+    while i < count and position_at(places, code, i, rank, size) != OUTSIDE:
+        i += 1
+    acquire_gil(saved)
+    return i == count
+
+
+@native
+def position_at(places: ptr, code: i64, i: i64, rank: i64, size: i64) -> i64:
+    """Return the i-th position, not negative, or OUTSIDE."""
+    at = load_ptr(places, ND_DATA)
+    if (load_i32(places, ND_FLAGS) & C_CONTIGUOUS) != 0:
+        at += i * item_size(places)
+    else:
+        rest = i
+        for k in range(rank):
+            d = rank - 1 - k
+            extent = load_i64(load_ptr(places, ND_DIMS), d * 8)
+            at += rest % extent * load_i64(load_ptr(places, ND_STRIDES), d * 8)
+            rest = rest // extent
+    result = integer_at(at, code)
+    if result < 0 and code != UINT64:
+        result += size
+    return result if result >= 0 and result < size else OUTSIDE
+
+
+@native
+def integer_at(at: ptr, code: i64) -> i64:
+    if code in (INT64, UINT64):
+        return load_i64(at, 0)
+    if code == INT32:
+        return i64(load(i32, at, 0))
+    if code == INT16:
+        return i64(load(i16, at, 0))
+    if code == INT8:
+        return i64(load(i8, at, 0))
+    if code == UINT32:
+        return i64(load(u32, at, 0))
+    return i64(load(u16, at, 0)) if code == UINT16 else i64(load(u8, at, 0))
+
+
+@native
+def copy_positions(made: ptr, array: ptr, along: i64, places: ptr, code: i64, count: i64) -> None:
+    """Copy the elements at each position: a loop nest over the other axes, or one element."""
+    shape, strides, pointers = stack(MAX_RANK * 8), stack(MAX_RANK * 16), stack(16)
+    dims, steps = load_ptr(array, ND_DIMS), load_ptr(array, ND_STRIDES)
+    own, extra = i64(load_i32(array, ND_NDIM)), i64(load_i32(places, ND_NDIM))
+    step, used, block = item_size(array), own - 1, item_size(array)
+    for k in range(own):
+        d = own - 1 - k
+        if d == along:
+            block = step
+            step *= count
+        else:
+            used -= 1
+            store_i64(shape, used * 8, load_i64(dims, d * 8))
+            store_i64(strides, used * 16, load_i64(steps, d * 8))
+            store_i64(strides, used * 16 + 8, step)
+            step *= load_i64(dims, d * 8)
+    rank = coalesce(shape, strides, own - 1)
+    source, target = load_ptr(array, ND_DATA), load_ptr(made, ND_DATA)
+    size, over = load_i64(dims, along * 8), load_i64(steps, along * 8)
+    for i in range(count):
+        position = position_at(places, code, i, extra, size)
+        if unlikely(
+            position == OUTSIDE
+        ):  # another thread may have written the positions since they were checked
+            position = 0
+        chosen = source + position * over
+        if rank == 0 and block == 4:
+            store(i32, target, i * 4, load(i32, chosen, 0))
+        elif rank == 0 and block == 8:
+            store(i64, target, i * 8, load(i64, chosen, 0))
+        else:
+            store_ptr(pointers, 0, chosen)
+            store_ptr(pointers, 8, target + i * block)
+            run_nest(COPY, pointers, shape, strides, rank, ptr(item_size(array)))

@@ -1,0 +1,150 @@
+"""Native runtime: releasing the GIL while long loops run.
+
+Eager entries bracket a loop by `release_gil` and `acquire_gil`. They hold references to every array that the loop
+touches, because another thread may drop the tensors meanwhile.
+
+Compiled graphs share one `GilState` per call, on the stack of `main`: its address is among the buffers of `main` and
+of each body that a loop calls. `gil_release` and `gil_acquire` do nothing if the state is already the wanted one.
+Loops call `gil_poll` every so many iterations: it releases the GIL once the call has taken long enough, lets Python
+handle signals on the main thread, and adapts the number of iterations to the time that they take.
+"""
+
+from __future__ import annotations
+
+from ..compiler.dsl import (
+    NULL,
+    call_void,
+    extern,
+    i64,
+    load_i64,
+    load_ptr,
+    native,
+    noinline,
+    ptr,
+    stack,
+    store_i64,
+    store_ptr,
+)
+from .rt_base import decref, incref
+
+PyEval_SaveThread = extern("PyEval_SaveThread", "ptr()")
+PyEval_RestoreThread = extern("PyEval_RestoreThread", "None(ptr)")
+PyErr_CheckSignals = extern("PyErr_CheckSignals", "i32()")
+is_main_thread = extern("_PyOS_IsMainThread", "i32()")
+clock_gettime = extern("clock_gettime", "i32(i32, ptr)")
+CLOCK_MONOTONIC = 1
+
+# The state of a call: the thread state while the GIL is released, else NULL; when the call was first timed, and when
+# signals were last checked (nanoseconds); 1 on the main thread.
+STATE_SAVED, STATE_START, STATE_CHECKED, STATE_MAIN, STATE_SIZE = 0, 8, 16, 24, 32
+# The state of a loop: when it was last timed (0: never), and the number of iterations between two polls.
+LOOP_TIMED, LOOP_INTERVAL, LOOP_SIZE = 0, 8, 16
+
+SHORT: i64 = 20000  # nanoseconds that a call may take before its loops release the GIL
+SIGNAL_PERIOD: i64 = 50000000  # nanoseconds between two checks for signals
+SOON: i64 = 10000  # polls closer together than this are made rarer
+LATE: i64 = 200000  # polls farther apart than this are made more frequent
+MOST_ITERATIONS: i64 = 16384
+
+RELEASE_BYTES: i64 = 262144  # copies from this size on run without the GIL
+
+
+@native
+def now() -> i64:
+    time = stack(16)
+    clock_gettime(CLOCK_MONOTONIC, time)
+    return load_i64(time, 0) * 1000000000 + load_i64(time, 8)
+
+
+@native
+def gil_release(state: ptr) -> None:
+    """Release the GIL of a compiled call, unless it is already released."""
+    if load_ptr(state, STATE_SAVED) == NULL:
+        store_i64(state, STATE_MAIN, i64(is_main_thread()))
+        store_ptr(state, STATE_SAVED, PyEval_SaveThread())
+
+
+@native
+def gil_acquire(state: ptr) -> None:
+    """Acquire the GIL of a compiled call, unless the call already holds it."""
+    saved = load_ptr(state, STATE_SAVED)
+    if saved != NULL:
+        store_ptr(state, STATE_SAVED, NULL)
+        PyEval_RestoreThread(saved)
+
+
+@native
+def gil_poll(state: ptr, loop: ptr) -> i64:
+    """Return the iterations until the next poll; -1 (GIL held, exception set) if a signal handler raised."""
+    time = now()
+    if load_i64(state, STATE_START) == 0:
+        store_i64(state, STATE_START, time)
+        store_i64(state, STATE_CHECKED, time)
+        if load_ptr(state, STATE_SAVED) == NULL:
+            store_i64(state, STATE_MAIN, i64(is_main_thread()))
+    interval = next_interval(loop, time)
+    if load_i64(state, STATE_MAIN) != 0 and time - load_i64(state, STATE_CHECKED) >= SIGNAL_PERIOD:
+        gil_acquire(state)
+        if PyErr_CheckSignals() != 0:
+            return -1
+        time = now()  # acquiring the GIL may have taken long
+        store_i64(state, STATE_CHECKED, time)
+    if load_ptr(state, STATE_SAVED) == NULL and time - load_i64(state, STATE_START) >= SHORT:
+        gil_release(state)
+    store_i64(loop, LOOP_TIMED, time)
+    return interval
+
+
+@native
+def next_interval(loop: ptr, time: i64) -> i64:
+    """Adapt the number of iterations between two polls to the time since the last one."""
+    interval, timed = load_i64(loop, LOOP_INTERVAL), load_i64(loop, LOOP_TIMED)
+    if timed != 0:
+        elapsed = time - timed
+        if elapsed < SOON:
+            interval = interval * 2 if interval * 2 < MOST_ITERATIONS else MOST_ITERATIONS
+        elif elapsed > LATE:
+            interval = interval * SOON // elapsed
+            interval = interval if interval > 0 else 1
+        store_i64(loop, LOOP_INTERVAL, interval)
+    return interval
+
+
+@native
+def release_gil(is_long: bool) -> ptr:
+    """Release the GIL around a long eager loop, and return the thread state; NULL for a short loop."""
+    saved: ptr = NULL
+    if is_long:
+        saved = PyEval_SaveThread()
+    return saved
+
+
+@native
+def acquire_gil(saved: ptr) -> None:
+    """Acquire the GIL again after `release_gil`."""
+    if saved != NULL:
+        PyEval_RestoreThread(saved)
+
+
+@native
+def hold_arrays(arrays: ptr, count: i64) -> None:
+    """Take references to arrays, some of which may be NULL."""
+    for i in range(count):
+        if load_ptr(arrays, i * 8) != NULL:
+            incref(load_ptr(arrays, i * 8))
+
+
+@native
+def drop_arrays(arrays: ptr, count: i64) -> None:
+    """Release the references that `hold_arrays` took."""
+    for i in range(count):
+        if load_ptr(arrays, i * 8) != NULL:
+            decref(load_ptr(arrays, i * 8))
+
+
+@noinline
+def run_unlocked(loop: ptr, pointers: ptr, sizes: ptr, strides: ptr, variant: ptr) -> None:
+    """Run a loop without the GIL; the caller holds references to the arrays."""
+    saved = PyEval_SaveThread()
+    call_void(loop, pointers, sizes, strides, variant)
+    PyEval_RestoreThread(saved)

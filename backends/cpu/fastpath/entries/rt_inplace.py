@@ -1,0 +1,226 @@
+"""Native runtime: the entry of in-place elementwise operators, `add_(x, y)` and `x += y`.
+
+It computes like the entry of the functional operator, but into the memory of the first operand, which must have the
+result's shape and dtype; if another operand overlaps that memory in another order, Python runs the call.
+"""
+
+from __future__ import annotations
+
+from ..compiler.dsl import (
+    NULL,
+    call_void,
+    i64,
+    likely,
+    load_i32,
+    load_i64,
+    load_ptr,
+    native,
+    ptr,
+    stack,
+    store_i64,
+    store_ptr,
+    unlikely,
+)
+from ..glue.layout import (
+    DESCR_ITEMSIZE,
+    DESCR_TYPE_NUM,
+    ND_DATA,
+    ND_DESCR,
+    ND_DIMS,
+    ND_FLAGS,
+    ND_NDIM,
+    ND_STRIDES,
+    WRITEABLE,
+)
+from .rt_base import (
+    ARGS_MASK,
+    D_CALLS,
+    D_GLOBALS,
+    ELSEWHERE,
+    PyLong_AsLongLong,
+    PyLong_FromLongLong,
+    call_miss,
+    decref,
+    entry_data,
+    fall_back,
+    incref,
+    thread_flags,
+)
+from .rt_elementwise import (
+    MAX_RANK,
+    NARGS,
+    NIN,
+    V_DESCR,
+    V_LOOP,
+    V_RELEASE,
+    broadcast,
+    coalesce,
+    find_variant,
+    has_same_shape,
+    is_flat,
+    load_operands,
+    operand_strides,
+    run_nest,
+)
+from .rt_gil import acquire_gil, drop_arrays, hold_arrays, release_gil, run_unlocked
+from .rt_operands import CODE_BITS, operand_or_number_code
+from .rt_storage import S_VERSION, shared_storage
+
+
+@native
+def inplace(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+    """The entry of in-place elementwise operators.
+
+    Python twin: eager/tensor/inplace.py:_make_kernel
+    """
+    desc = entry_data(self)
+    g = load_ptr(desc, D_GLOBALS)
+    flags = thread_flags(g)
+    if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != NIN or flags == ELSEWHERE):
+        return fall_back(desc, args, nargsf, kwnames)
+    arrays, pointers, scalars = stack(NIN * 8), stack(NARGS * 8), stack(NIN * 16)
+    key: i64 = 0
+    for i in range(NIN):
+        code = operand_or_number_code(g, load_ptr(args, i * 8), flags, arrays + i * 8)
+        if unlikely(code < 0):
+            return fall_back(desc, args, nargsf, kwnames)
+        key |= code << (i * CODE_BITS)
+    variant = find_variant(desc, key)
+    if unlikely(variant == NULL):
+        return call_miss(desc, args, nargsf, kwnames)
+    target = load_ptr(arrays, 0)
+    if unlikely(
+        target == NULL or load_ptr(variant, V_LOOP) == NULL or not can_write(variant, target, arrays)
+    ):
+        return fall_back(desc, args, nargsf, kwnames)
+    if unlikely(not load_operands(g, variant, args, arrays, key, pointers, scalars)):
+        return fall_back(desc, args, nargsf, kwnames)
+    hold_arrays(arrays, NIN)  # allocating a storage may run Python code
+    written = bump_version(g, load_ptr(args, 0), target)
+    if likely(written):
+        store_ptr(pointers, NIN * 8, load_ptr(target, ND_DATA))
+        compute_into(variant, arrays, target, pointers)
+        store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+    drop_arrays(arrays, NIN)
+    if unlikely(not written):
+        return NULL
+    incref(load_ptr(args, 0))
+    return load_ptr(args, 0)
+
+
+@native
+def can_write(variant: ptr, target: ptr, arrays: ptr) -> bool:
+    """Return whether the target is writable, has the result's dtype and shape, and no operand overlaps it harmfully."""
+    rank = i64(load_i32(target, ND_NDIM))
+    number = load_i32(load_ptr(target, ND_DESCR), DESCR_TYPE_NUM)
+    if (load_i32(target, ND_FLAGS) & WRITEABLE) == 0 or rank > MAX_RANK:
+        return False
+    if number != load_i32(load_ptr(variant, V_DESCR), DESCR_TYPE_NUM):
+        return False
+    for i in range(1, NIN):
+        array = load_ptr(arrays, i * 8)
+        if array != NULL and array != target and not can_read(array, target, rank):
+            return False
+    return True
+
+
+@native
+def can_read(array: ptr, target: ptr, rank: i64) -> bool:
+    """Return whether an operand broadcasts to the target and does not overlap it, except element by element."""
+    return can_broadcast_to(array, target, rank) and (
+        are_disjoint(array, target) or are_same_elements(array, target, rank)
+    )
+
+
+@native
+def can_broadcast_to(array: ptr, target: ptr, rank: i64) -> bool:
+    """Return whether an operand broadcasts to the target's shape."""
+    own = i64(load_i32(array, ND_NDIM))
+    if own > rank:
+        return False
+    for d in range(own):
+        size = load_i64(load_ptr(array, ND_DIMS), d * 8)
+        if size != 1 and size != load_i64(load_ptr(target, ND_DIMS), (rank - own + d) * 8):
+            return False
+    return True
+
+
+@native
+def lowest_address(array: ptr) -> i64:
+    at = i64(load_ptr(array, ND_DATA))
+    for d in range(i64(load_i32(array, ND_NDIM))):
+        step = load_i64(load_ptr(array, ND_STRIDES), d * 8)
+        at += (load_i64(load_ptr(array, ND_DIMS), d * 8) - 1) * step if step < 0 else 0
+    return at
+
+
+@native
+def end_address(array: ptr) -> i64:
+    at = i64(load_ptr(array, ND_DATA)) + load_i64(load_ptr(array, ND_DESCR), DESCR_ITEMSIZE)
+    for d in range(i64(load_i32(array, ND_NDIM))):
+        step = load_i64(load_ptr(array, ND_STRIDES), d * 8)
+        at += (load_i64(load_ptr(array, ND_DIMS), d * 8) - 1) * step if step > 0 else 0
+    return at
+
+
+@native
+def are_disjoint(array: ptr, target: ptr) -> bool:
+    """Return whether two arrays share no byte, judged by their bounds."""
+    return end_address(array) <= lowest_address(target) or end_address(target) <= lowest_address(array)
+
+
+@native
+def are_same_elements(array: ptr, target: ptr, rank: i64) -> bool:
+    """Return whether two arrays have each element at the same address."""
+    number = load_i32(load_ptr(array, ND_DESCR), DESCR_TYPE_NUM)
+    if load_ptr(array, ND_DATA) != load_ptr(target, ND_DATA) or not has_same_shape(array, target, rank):
+        return False
+    for d in range(rank):
+        step = load_i64(load_ptr(target, ND_STRIDES), d * 8)
+        if load_i64(load_ptr(array, ND_STRIDES), d * 8) != step:
+            return False
+    return number == load_i32(load_ptr(target, ND_DESCR), DESCR_TYPE_NUM)
+
+
+@native
+def bump_version(g: ptr, x: ptr, array: ptr) -> bool:
+    """Increment the version of the tensor's storage; false with an exception set, before anything is written.
+
+    Python twin: eager/autograd/ad_inplace_or_view.py:_count_write
+    """
+    storage = shared_storage(g, x, array)
+    if unlikely(storage == NULL):
+        return False
+    before = load_ptr(storage, S_VERSION)
+    after = PyLong_FromLongLong(PyLong_AsLongLong(before) + 1)
+    if likely(after != NULL):
+        store_ptr(storage, S_VERSION, after)
+        decref(before)
+    decref(storage)
+    return after != NULL
+
+
+@native
+def compute_into(variant: ptr, arrays: ptr, target: ptr, pointers: ptr) -> None:
+    rank = i64(load_i32(target, ND_NDIM))
+    flats, sizes, total = stack(NARGS * 16), stack(16), i64(1)
+    for d in range(rank):
+        total *= load_i64(load_ptr(target, ND_DIMS), d * 8)
+    if likely(is_flat(variant, arrays, target, rank, flats)):
+        store_i64(sizes, 0, 1)
+        store_i64(sizes, 8, total)
+        if unlikely(total >= load_i64(variant, V_RELEASE)):
+            run_unlocked(load_ptr(variant, V_LOOP), pointers, sizes, flats, variant)
+        else:
+            call_void(load_ptr(variant, V_LOOP), pointers, sizes, flats, variant)
+        return
+    shape, strides = stack(MAX_RANK * 8), stack(MAX_RANK * NARGS * 8)
+    broadcast(arrays, rank, shape)
+    for i in range(NIN):
+        operand_strides(load_ptr(arrays, i * 8), rank, strides + i * 8)
+    operand_strides(target, rank, strides + NIN * 8)
+    if total != 0:
+        rank = coalesce(shape, strides, rank)
+        saved = release_gil(total >= load_i64(variant, V_RELEASE))
+        run_nest(load_ptr(variant, V_LOOP), pointers, shape, strides, rank, variant)
+        acquire_gil(saved)

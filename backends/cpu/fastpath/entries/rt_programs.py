@@ -1,0 +1,204 @@
+"""Native runtime: loops composed of NumPy's inner loops, for dtypes without emitted code (complex ones).
+
+A program is a list of steps over numbered values: operands, result, constants, blocks of scratch memory. Each step
+calls one inner loop, `(pointers, count, strides, data)`: that of a NumPy ufunc, or one defined below.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from ..compiler.dsl import (
+    call_void,
+    i8,
+    i32,
+    i64,
+    load,
+    load_i64,
+    load_ptr,
+    native,
+    ptr,
+    stack,
+    store,
+    store_i64,
+    store_ptr,
+)
+from .rt_elementwise import V_PROGRAM
+from .rt_folds import widen_bfloat16
+
+S: TypeAlias = float
+T: TypeAlias = float
+
+# The program: number of steps; elements of a block; then the steps
+R_STEPS, R_BLOCK, R_FIRST = 0, 8, 16
+# A step: loop, its data, number of values (the result is the last); per value its address or place, and stride
+S_LOOP, S_DATA, S_VALUES, S_VALUE = 0, 8, 16, 24
+VALUES = 4
+STEP_BYTES = 24 + 24 * VALUES
+# A value: what it is, where (operand's number, offset into the scratch memory, address), bytes of an element
+W_KIND, W_PLACE, W_SIZE = 0, 8, 16
+OPERAND, SCRATCH, CONSTANT = 0, 1, 2
+
+BLOCK: i64 = 64
+MOST_SCRATCH = 16  # blocks of the widest elements, 16 bytes
+
+
+@native
+def program_loop(pointers: ptr, sizes: ptr, strides: ptr, variant: ptr) -> None:
+    """Run a program over rows, block by block."""
+    program, scratch = load_ptr(variant, V_PROGRAM), stack(MOST_SCRATCH * BLOCK * 16)
+    count, block = load_i64(sizes, 8), load_i64(program, R_BLOCK)
+    for row in range(load_i64(sizes, 0)):
+        start: i64 = 0
+        while start < count:
+            size = count - start if count - start < block else block
+            for k in range(load_i64(program, R_STEPS)):
+                run_step(program + (R_FIRST + k * STEP_BYTES), pointers, strides, scratch, row, start, size)
+            start += size
+
+
+@native
+def run_step(step: ptr, pointers: ptr, strides: ptr, scratch: ptr, row: i64, start: i64, size: i64) -> None:
+    where, steps, count = stack(VALUES * 8), stack(VALUES * 8), stack(8)
+    for j in range(load_i64(step, S_VALUES)):
+        value = step + (S_VALUE + j * 24)
+        kind, place = load_i64(value, W_KIND), load_i64(value, W_PLACE)
+        if kind == OPERAND:
+            inner = load_i64(strides, place * 16 + 8)
+            at = load_ptr(pointers, place * 8) + (row * load_i64(strides, place * 16) + start * inner)
+            store_ptr(where, j * 8, at)
+            store_i64(steps, j * 8, inner)
+        elif kind == SCRATCH:
+            store_ptr(where, j * 8, scratch + place)
+            store_i64(steps, j * 8, load_i64(value, W_SIZE))
+        else:
+            store_i64(where, j * 8, place)
+            store_i64(steps, j * 8, 0)
+    store_i64(count, 0, size)
+    call_void(load_ptr(step, S_LOOP), where, count, steps, load_ptr(step, S_DATA))
+
+
+# Inner loops that no ufunc has. Types: `S` source, `T` target, or the real type of a complex one ------------------
+BITS: i64 = 0  # 1: the source is bfloat16
+PART: i64 = 0  # bytes from a complex element to the part that is taken
+BYTES: i64 = 8
+
+
+@native
+def real_to_complex(pointers: ptr, count: ptr, strides: ptr) -> None:
+    for i in range(load_i64(count, 0)):
+        at = load_ptr(pointers, 0) + i * load_i64(strides, 0)
+        to = load_ptr(pointers, 8) + i * load_i64(strides, 8)
+        if BITS:
+            store(T, to, 0, T(widen_bfloat16(i32(load(S, at, 0)))))
+        else:
+            store(T, to, 0, T(load(S, at, 0)))
+        store(T, to, BYTES, T(0))
+
+
+@native
+def complex_to_complex(pointers: ptr, count: ptr, strides: ptr) -> None:
+    for i in range(load_i64(count, 0)):
+        at = load_ptr(pointers, 0) + i * load_i64(strides, 0)
+        to = load_ptr(pointers, 8) + i * load_i64(strides, 8)
+        store(T, to, 0, T(load(S, at, 0)))
+        store(T, to, BYTES, T(load(S, at, PART)))
+
+
+@native
+def part_of_complex(pointers: ptr, count: ptr, strides: ptr) -> None:
+    for i in range(load_i64(count, 0)):
+        at = load_ptr(pointers, 0) + i * load_i64(strides, 0)
+        store(T, load_ptr(pointers, 8), i * load_i64(strides, 8), load(T, at, PART))
+
+
+@native
+def complex_of_parts(pointers: ptr, count: ptr, strides: ptr) -> None:
+    for i in range(load_i64(count, 0)):
+        to = load_ptr(pointers, 16) + i * load_i64(strides, 16)
+        store(T, to, 0, load(T, load_ptr(pointers, 0), i * load_i64(strides, 0)))
+        store(T, to, BYTES, load(T, load_ptr(pointers, 8), i * load_i64(strides, 8)))
+
+
+@native
+def complex_product(pointers: ptr, count: ptr, strides: ptr, data: ptr) -> None:
+    """Multiply complex numbers with each of the four terms rounded; NumPy's loop fuses some multiply-adds."""
+    one, two, to = load_ptr(pointers, 0), load_ptr(pointers, 8), load_ptr(pointers, 16)
+    by, and_by, out = load_i64(strides, 0), load_i64(strides, 8), load_i64(strides, 16)
+    size = load_i64(count, 0)
+    if by == 2 * BYTES and and_by == 2 * BYTES and out == 2 * BYTES:
+        for i in range(size):
+            multiply_complex(one + i * (2 * BYTES), two + i * (2 * BYTES), to + i * (2 * BYTES))
+    else:
+        for i in range(size):
+            multiply_complex(one + i * by, two + i * and_by, to + i * out)
+
+
+@native
+def multiply_complex(one: ptr, two: ptr, to: ptr) -> None:
+    a, b = load(T, one, 0), load(T, one, BYTES)
+    c, d = load(T, two, 0), load(T, two, BYTES)
+    store(T, to, 0, a * c - b * d)
+    store(T, to, BYTES, a * d + b * c)
+
+
+@native
+def select_elements(pointers: ptr, count: ptr, strides: ptr) -> None:
+    """Select between two elements of `BYTES` bytes, copied as words of T."""
+    for i in range(load_i64(count, 0)):
+        yes = load(i8, load_ptr(pointers, 0), i * load_i64(strides, 0)) != 0
+        one = load_ptr(pointers, 8) + i * load_i64(strides, 8)
+        two = load_ptr(pointers, 16) + i * load_i64(strides, 16)
+        to = load_ptr(pointers, 24) + i * load_i64(strides, 24)
+        source = one if yes else two
+        first = load(T, source, 0)
+        if PART != 0:
+            store(T, to, PART, load(T, source, PART))
+        store(T, to, 0, first)
+
+
+# Folds and scans by the inner loop of a binary ufunc, whose address is in the variant's program ----------------------
+@native
+def fold_by_ufunc(source: ptr, out: ptr, sizes: ptr, strides: ptr, again: i64, variant: ptr) -> None:
+    """A fold like `rt_folds.fold_loop`: the result is both an operand and the output, with stride 0."""
+    step, folded = load_ptr(variant, V_PROGRAM), load_i64(sizes, 8)
+    where, steps, count = stack(24), stack(24), stack(8)
+    store_i64(count, 0, folded)
+    store_i64(steps, 0, 0)
+    store_i64(steps, 8, load_i64(strides, 16))
+    store_i64(steps, 16, 0)
+    for i in range(load_i64(sizes, 0)):
+        to = out + i * load_i64(strides, 8)
+        if again == 0:
+            store_element(to, step + S_VALUE)
+        store_ptr(where, 0, to)
+        store_ptr(where, 8, source + i * load_i64(strides, 0))
+        store_ptr(where, 16, to)
+        call_void(load_ptr(step, S_LOOP), where, count, steps, load_ptr(step, S_DATA))
+
+
+@native
+def store_element(to: ptr, source: ptr) -> None:
+    """Store the identity of a fold, which follows the step."""
+    store(T, to, 0, load(T, source, 0))
+    store(T, to, BYTES, load(T, source, BYTES))
+
+
+@native
+def scan_by_ufunc(pointers: ptr, sizes: ptr, strides: ptr, variant: ptr) -> None:
+    """A scan like `rt_scans.scan_loop`: each result is an operand of the next."""
+    step, length = load_ptr(variant, V_PROGRAM), load_i64(sizes, 8)
+    where, steps, count = stack(24), stack(24), stack(8)
+    over, to = load_i64(strides, 8), load_i64(strides, 24)
+    store_i64(count, 0, length - 1)
+    store_i64(steps, 0, to)
+    store_i64(steps, 8, over)
+    store_i64(steps, 16, to)
+    for row in range(load_i64(sizes, 0) if length > 0 else 0):
+        source = load_ptr(pointers, 0) + row * load_i64(strides, 0)
+        target = load_ptr(pointers, 8) + row * load_i64(strides, 16)
+        store_element(target, source)
+        store_ptr(where, 0, target)
+        store_ptr(where, 8, source + over)
+        store_ptr(where, 16, target + to)
+        call_void(load_ptr(step, S_LOOP), where, count, steps, load_ptr(step, S_DATA))

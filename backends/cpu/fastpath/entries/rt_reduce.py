@@ -1,0 +1,332 @@
+"""Native runtime: the entry of all reductions, `op(x, axis=None, *, keepdims=False)`.
+
+It splits the axes into kept and folded ones, merges adjacent ones, and passes the innermost of each to the fold loop
+(see `rt_folds`); an odometer steps through the others.
+"""
+
+from __future__ import annotations
+
+from ..compiler.dsl import (
+    NULL,
+    call_void,
+    i64,
+    likely,
+    load_i32,
+    load_i64,
+    load_ptr,
+    native,
+    ptr,
+    stack,
+    store_i64,
+    store_ptr,
+    unlikely,
+)
+from ..glue.layout import ND_DATA, ND_DIMS, ND_NDIM, ND_STRIDES, OB_SIZE, TUPLE_ITEMS
+from .rt_base import (
+    ARGS_MASK,
+    D_CALLS,
+    D_GLOBALS,
+    D_NAMES,
+    ELSEWHERE,
+    Py_False,
+    Py_None,
+    Py_True,
+    PyErr_Clear,
+    PyErr_Occurred,
+    PyLong_AsLongLongAndOverflow,
+    PyLong_Type,
+    PyTuple_Type,
+    allowed_flags,
+    call_miss,
+    decref,
+    entry_data,
+    fall_back,
+    has_history,
+    incref,
+    make_tensor,
+    retry_in_python,
+    thread_flags,
+    type_of,
+)
+from .rt_elementwise import MAX_RANK, V_DESCR, V_ITEMSIZE, V_LOOP, V_RELEASE, V_SIZES, V_TO, find_variant
+from .rt_gil import acquire_gil, release_gil
+from .rt_memory import new_array
+from .rt_operands import operand_code
+from .rt_record import record_call
+
+# The names of the keywords, at these places of D_NAMES
+AXIS, KEEPDIMS, COPY_NAME, DTYPE_NAME = 0, 1, 2, 3
+
+# In place of V_TO: properties of a reduction's variant
+V_EMPTY, V_SINGLE = V_TO, V_TO + 8  # 1: an empty fold has a value; 1: the folded axes must merge into one
+V_INDEX = V_TO + 16  # 1: argmax and argmin, which take one axis and no tuple
+V_ORDERED = V_SIZES  # 1: float sums and products, whose loop may take two folded axes (see codegen.folds)
+
+BAD: i64 = -1
+
+
+@native
+def reduction(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+    """The entry of reductions.
+
+    Python twin: backends/cpu/kernels/folds.py:reduction_kernel
+    """
+    desc = entry_data(self)
+    g = load_ptr(desc, D_GLOBALS)
+    flags = thread_flags(g)
+    count = nargsf & ARGS_MASK
+    given = stack(16)
+    if unlikely(
+        count < 1 or count > 2 or flags == ELSEWHERE or not read_arguments(desc, args, count, kwnames, given)
+    ):
+        return fall_back(desc, args, nargsf, kwnames)
+    flags = allowed_flags(desc, flags)
+    where = stack(8)
+    code = operand_code(g, load_ptr(args, 0), flags, where)
+    array = load_ptr(where, 0)
+    if unlikely(code < 0 or array == NULL):
+        return fall_back(desc, args, nargsf, kwnames)
+    rank = i64(load_i32(array, ND_NDIM))
+    folded = folded_axes(load_ptr(given, AXIS * 8), rank)
+    variant = find_variant(desc, code)
+    if unlikely(variant == NULL):
+        return call_miss(desc, args, nargsf, kwnames)
+    keep = load_ptr(given, KEEPDIMS * 8)
+    if unlikely(load_i64(variant, V_INDEX) != 0 and type_of(load_ptr(given, AXIS * 8)) == PyTuple_Type):
+        return fall_back(desc, args, nargsf, kwnames)
+    if unlikely(folded == BAD or (keep != Py_False and keep != Py_True) or load_ptr(variant, V_LOOP) == NULL):
+        return fall_back(desc, args, nargsf, kwnames)
+    result = reduce(variant, array, rank, folded, keep == Py_True, g)
+    if unlikely(result == NULL):
+        return fall_back(desc, args, nargsf, kwnames)
+    if unlikely(i64(result) == -1):
+        return retry_in_python(desc, args, nargsf, kwnames)
+    store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+    tensor = make_tensor(g, result)
+    if unlikely(has_history(g, load_ptr(args, 0), flags)):
+        values = stack(32)
+        store_ptr(values, 0, load_ptr(args, 0))
+        store_ptr(values, 8, load_ptr(given, AXIS * 8))
+        store_ptr(values, 16, keep)
+        return record_call(desc, values, 3, tensor)
+    return tensor
+
+
+@native
+def read_arguments(desc: ptr, args: ptr, count: i64, kwnames: ptr, given: ptr) -> bool:
+    """Read axis and keepdims, by position, by name, or their defaults; return false for any other argument."""
+    store_ptr(given, AXIS * 8, load_ptr(args, 8) if count == 2 else Py_None)
+    store_ptr(given, KEEPDIMS * 8, Py_False)
+    if likely(kwnames == NULL):
+        return True
+    names = load_ptr(desc, D_NAMES)
+    for k in range(load_i64(kwnames, OB_SIZE)):
+        name = load_ptr(kwnames, TUPLE_ITEMS + k * 8)
+        value = load_ptr(args, (count + k) * 8)
+        if name == load_ptr(names, TUPLE_ITEMS + KEEPDIMS * 8):
+            store_ptr(given, KEEPDIMS * 8, value)
+        elif name == load_ptr(names, TUPLE_ITEMS + AXIS * 8) and count == 1:
+            store_ptr(given, AXIS * 8, value)
+        else:
+            return False
+    return True
+
+
+@native
+def axis_number(x: ptr, rank: i64) -> i64:
+    """Return a non-negative axis, or BAD."""
+    if type_of(x) != PyLong_Type:
+        return BAD
+    overflow = stack(4)
+    axis = PyLong_AsLongLongAndOverflow(x, overflow)
+    if axis < 0:
+        if unlikely(axis == -1) and PyErr_Occurred() != NULL:
+            PyErr_Clear()
+            return BAD
+        axis += rank
+    return axis if axis >= 0 and axis < rank and load_i32(overflow, 0) == 0 else BAD
+
+
+@native
+def folded_axes(axis: ptr, rank: i64) -> i64:
+    """Return the folded axes as bits, or BAD."""
+    if rank > MAX_RANK:
+        return BAD
+    if axis == Py_None:
+        return (1 << rank) - 1
+    if type_of(axis) != PyTuple_Type:
+        one = axis_number(axis, rank)
+        return 1 << one if one != BAD else BAD
+    bits: i64 = 0
+    for k in range(load_i64(axis, OB_SIZE)):
+        number = axis_number(load_ptr(axis, TUPLE_ITEMS + k * 8), rank)
+        if number == BAD or (bits >> number) & 1 != 0:
+            return BAD
+        bits |= 1 << number
+    return bits
+
+
+@native
+def reduce(variant: ptr, array: ptr, rank: i64, folded: i64, keepdims: bool, g: ptr) -> ptr:
+    """Return the result's array. NULL: Python must run the call; -1: an exception is set."""
+    dims, steps = load_ptr(array, ND_DIMS), load_ptr(array, ND_STRIDES)
+    shape = stack(MAX_RANK * 8)
+    kept, rest = stack(MAX_RANK * 24), stack(MAX_RANK * 24)
+    size = load_i64(variant, V_ITEMSIZE)
+    out_rank: i64 = 0
+    total: i64 = 1
+    many: i64 = 1
+    for d in range(rank):
+        inside = (folded >> d) & 1
+        extent: i64 = load_i64(dims, d * 8)
+        if inside != 0:
+            many *= extent
+            extent = 1
+        total *= extent
+        if inside == 0 or keepdims:
+            store_i64(shape, out_rank * 8, extent)
+            out_rank += 1
+    if unlikely(many == 0 and load_i64(variant, V_EMPTY) == 0):
+        return NULL
+    kept_rank = collect_axes(dims, steps, rank, folded, 0, size, kept)
+    rest_rank = collect_axes(dims, steps, rank, folded, 1, 0, rest)
+    by_columns = keeps_last(dims, rank, folded)
+    if load_i64(variant, V_ORDERED) != 0 and (by_columns != 0 or load_i64(rest, 8) != size):
+        move_contiguous_axis_first(kept, kept_rank, size)
+    if many == 0:
+        store_i64(rest, 0, 0)
+        rest_rank = 1
+    ordered = load_i64(variant, V_ORDERED)
+    if unlikely(ordered != 0 and rest_rank > 2 - by_columns):
+        return NULL
+    if unlikely(ordered == 0 and rest_rank > 1 and load_i64(variant, V_SINGLE) != 0):
+        return NULL
+    result = new_array(g, load_ptr(variant, V_DESCR), out_rank, shape, total * size)
+    if unlikely(result == NULL):
+        return ptr(-1)
+    if likely(total != 0):
+        source, out = load_ptr(array, ND_DATA), load_ptr(result, ND_DATA)
+        incref(array)
+        saved = release_gil(total * many >= load_i64(variant, V_RELEASE))
+        run_folds(variant, source, out, kept, kept_rank, rest, rest_rank, by_columns)
+        acquire_gil(saved)
+        decref(array)
+    return result
+
+
+@native
+def keeps_last(dims: ptr, rank: i64, folded: i64) -> i64:
+    """Return 1 if the last axis with more than one element is kept, else 0: it decides the order of float sums and
+    products.
+    """
+    d = rank - 1
+    while d >= 0 and load_i64(dims, d * 8) == 1:
+        d -= 1
+    return 1 if d >= 0 and (folded >> d) & 1 == 0 else 0
+
+
+@native
+def collect_axes(dims: ptr, steps: ptr, rank: i64, folded: i64, which: i64, size: i64, to: ptr) -> i64:
+    """Write the kept (0) or folded (1) axes, innermost first: size, input stride, output stride; neighbours merged."""
+    used: i64 = 0
+    out_step = size
+    for k in range(rank):
+        d = rank - 1 - k
+        extent, step = load_i64(dims, d * 8), load_i64(steps, d * 8)
+        if (folded >> d) & 1 == which and extent != 1:
+            last = to + (used - 1) * 24
+            if used > 0 and load_i64(last, 0) * load_i64(last, 8) == step:
+                store_i64(last, 0, load_i64(last, 0) * extent)
+            else:
+                store_i64(to, used * 24, extent)
+                store_i64(to, used * 24 + 8, step)
+                store_i64(to, used * 24 + 16, out_step)
+                used += 1
+            out_step *= extent
+    return used
+
+
+@native
+def move_contiguous_axis_first(axes: ptr, rank: i64, size: i64) -> None:
+    """Swap the innermost kept axis with the contiguous one, so that a loop folds memory neighbours together."""
+    for d in range(1, rank):
+        if load_i64(axes, d * 24 + 8) == size:
+            for part in range(3):
+                value = load_i64(axes, part * 8)
+                store_i64(axes, part * 8, load_i64(axes, d * 24 + part * 8))
+                store_i64(axes, d * 24 + part * 8, value)
+            return
+
+
+@native
+def run_folds(
+    variant: ptr,
+    source: ptr,
+    out: ptr,
+    kept: ptr,
+    kept_rank: i64,
+    rest: ptr,
+    rest_rank: i64,
+    by_columns: i64,
+) -> None:
+    sizes, strides = stack(32), stack(32)
+    store_i64(sizes, 16, by_columns)
+    store_i64(sizes, 24, load_i64(rest, 24) if rest_rank > 1 else 1)
+    store_i64(strides, 24, load_i64(rest, 32) if rest_rank > 1 else 0)
+    if rest_rank > 1 and load_i64(variant, V_ORDERED) != 0:
+        rest_rank = 1  # the loop folds both axes
+    store_i64(sizes, 0, load_i64(kept, 0) if kept_rank > 0 else 1)
+    store_i64(strides, 0, load_i64(kept, 8) if kept_rank > 0 else 0)
+    store_i64(strides, 8, load_i64(kept, 16) if kept_rank > 0 else 0)
+    store_i64(sizes, 8, load_i64(rest, 0) if rest_rank > 0 else 1)
+    store_i64(strides, 16, load_i64(rest, 8) if rest_rank > 0 else 0)
+    outer, inner = stack(MAX_RANK * 8), stack(MAX_RANK * 8)
+    clear_index(outer)
+    in_move, out_move = stack(8), stack(8)
+    more = True
+    while more:
+        again: i64 = 0
+        start = source
+        clear_index(inner)
+        going = True
+        while going:
+            call_void(load_ptr(variant, V_LOOP), start, out, sizes, strides, again, variant)
+            again = 1
+            going = step_axes(rest, rest_rank, inner, in_move, out_move)
+            start += load_i64(in_move, 0)
+        more = step_axes(kept, kept_rank, outer, in_move, out_move)
+        source += load_i64(in_move, 0)
+        out += load_i64(out_move, 0)
+
+
+@native
+def clear_index(index: ptr) -> None:
+    for d in range(MAX_RANK):
+        store_i64(index, d * 8, 0)
+
+
+@native
+def step_axes(axes: ptr, rank: i64, index: ptr, in_move: ptr, out_move: ptr) -> bool:
+    """Step all axes but the innermost; write how far input and output move. Return false after the last step."""
+    moved: i64 = 0
+    out_moved: i64 = 0
+    d: i64 = 1
+    while d < rank:
+        at = load_i64(index, d * 8) + 1
+        extent, step, out_step = (
+            load_i64(axes, d * 24),
+            load_i64(axes, d * 24 + 8),
+            load_i64(axes, d * 24 + 16),
+        )
+        if at < extent:
+            store_i64(index, d * 8, at)
+            store_i64(in_move, 0, moved + step)
+            store_i64(out_move, 0, out_moved + out_step)
+            return True
+        store_i64(index, d * 8, 0)
+        moved -= step * (extent - 1)
+        out_moved -= out_step * (extent - 1)
+        d += 1
+    store_i64(in_move, 0, 0)
+    store_i64(out_move, 0, 0)
+    return False

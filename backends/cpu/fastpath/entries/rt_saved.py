@@ -1,0 +1,313 @@
+"""Native runtime: the residuals of a recorded call: values, specs, and their versions."""
+
+from __future__ import annotations
+
+from ..compiler.dsl import (
+    NULL,
+    i64,
+    likely,
+    load_i32,
+    load_i64,
+    load_ptr,
+    load_u8,
+    native,
+    ptr,
+    stack,
+    store_ptr,
+    unlikely,
+)
+from ..glue.layout import DESCR_TYPE_NUM, ND_DESCR, ND_DIMS, ND_NDIM, OB_SIZE, TUPLE_ITEMS
+from .rt_base import (
+    G_BFLOAT16,
+    G_CPU,
+    G_DTYPES,
+    G_EMPTY,
+    G_HOLD,
+    G_ONE,
+    G_SPEC,
+    G_STORAGE,
+    G_TENSOR,
+    G_TYPES,
+    G_ZERO,
+    RECORD,
+    T_STORAGE,
+    Py_None,
+    PyBool_Type,
+    PyComplex_Type,
+    PyFloat_Type,
+    PyLong_FromLongLong,
+    PyLong_Type,
+    PyNumber_Add,
+    PyTuple_New,
+    PyTuple_Type,
+    PyType_GenericAlloc,
+    decref,
+    incref,
+    make_tensor,
+    type_of,
+)
+from .rt_operands import BFLOAT16, FOREIGN, plain_array
+from .rt_storage import S_HOLD_COUNT, S_VERSION, shared_storage
+
+# Slots of Hold; `runtime` supplies them.
+HOLD_STORAGE: i64 = 0
+HOLD_VERSION: i64 = 0
+
+MOST_SAVED = 8
+
+# The rules of one set of tensors: the `Active`, the places of the tensors, and what is saved: kinds and places
+A_ACTIVE, A_COUNT, A_PLACES, A_SAVERS, A_SAVER = 0, 8, 16, 40, 48
+A_SIZE = 176
+# What is saved: an argument, one that is normalised to a tuple of ints, the result; or the spec of one of them; a tuple
+# without tensors
+SAVE_VALUE, SAVE_INTEGERS, SAVE_RESULT, SAVE_SPEC, SAVE_RESULT_SPEC, SAVE_TUPLE = 0, 1, 2, 3, 4, 5
+
+DONE, FAILED = 1, -1
+TO_PYTHON: i64 = 0
+
+
+@native
+def array_code(g: ptr, array: ptr) -> i64:
+    """Return the code of an array's dtype, or FOREIGN."""
+    number = load_i32(load_ptr(array, ND_DESCR), DESCR_TYPE_NUM)
+    if unlikely(number < 0 or number > 255):
+        return BFLOAT16 if i64(number) == load_i64(g, G_BFLOAT16) else FOREIGN
+    code = i64(load_u8(load_ptr(g, G_DTYPES), i64(number)))
+    return code if code < 16 else FOREIGN
+
+
+@native
+def shape_of(array: ptr) -> ptr:
+    """Return the sizes of an array as a tuple; NULL with an exception set."""
+    rank = i64(load_i32(array, ND_NDIM))
+    incref(array)
+    result = PyTuple_New(rank)
+    if likely(result != NULL):
+        for d in range(rank):
+            size = PyLong_FromLongLong(load_i64(load_ptr(array, ND_DIMS), d * 8))
+            if unlikely(size == NULL):
+                decref(result)
+                decref(array)
+                return NULL
+            store_ptr(result, TUPLE_ITEMS + d * 8, size)
+    decref(array)
+    return result
+
+
+@native
+def tuple_of(items: ptr, count: i64, step: i64) -> ptr:
+    """Return a tuple of objects stored `step` bytes apart, with new references."""
+    result = PyTuple_New(count)
+    if likely(result != NULL):
+        for k in range(count):
+            item = load_ptr(items, k * step)
+            incref(item)
+            store_ptr(result, TUPLE_ITEMS + k * 8, item)
+    return result
+
+
+@native
+def release_all(items: ptr, count: i64, step: i64) -> None:
+    for k in range(count):
+        decref(load_ptr(items, k * step))
+
+
+@native
+def make_saved(g: ptr, rules: ptr, values: ptr, tensor: ptr, array: ptr, where: ptr) -> i64:
+    """Write the residuals and their versions.
+
+    Python twin: eager/autograd/node.py:Node.save
+    """
+    kept, count = stack(MOST_SAVED * 16), load_i64(rules, A_SAVERS)
+    if count == 0:
+        empty = load_ptr(g, G_EMPTY)
+        incref(empty)
+        incref(empty)
+        store_ptr(where, 0, empty)
+        store_ptr(where, 8, empty)
+        return DONE
+    done: i64 = DONE
+    made: i64 = 0
+    while made < count and done == DONE:
+        saver = rules + A_SAVER + made * 16
+        done = save_value(g, load_i64(saver, 0), values, load_i64(saver, 8), tensor, array, kept + made * 16)
+        if likely(done == DONE):
+            made += 1
+    if likely(done == DONE):
+        done = FAILED
+        saved = tuple_of(kept, count, 16)
+        if likely(saved != NULL):
+            versions = tuple_of(kept + 8, count, 16)
+            store_ptr(where, 0, saved)
+            store_ptr(where, 8, versions)
+            if likely(versions != NULL):
+                done = DONE
+            else:
+                decref(saved)
+    release_all(kept, made, 16)
+    release_all(kept + 8, made, 16)
+    return done
+
+
+@native
+def save_value(g: ptr, kind: i64, values: ptr, place: i64, tensor: ptr, array: ptr, where: ptr) -> i64:
+    """Write one residual and its version, as new references."""
+    none: ptr = Py_None
+    if kind == SAVE_RESULT:
+        return save_result(g, tensor, array, where)
+    if kind == SAVE_RESULT_SPEC:
+        return save_spec(g, array, where)
+    x = load_ptr(values, place * 8)
+    if kind == SAVE_SPEC:
+        source = plain_array(g, x, RECORD)
+        return save_spec(g, source, where) if likely(source != NULL) else TO_PYTHON
+    if kind == SAVE_INTEGERS:
+        return save_integers(x, where)
+    version = none
+    if likely(type_of(x) == load_ptr(g, G_TENSOR)):
+        version = version_of(g, x)
+        if unlikely(version == NULL):
+            return TO_PYTHON
+    elif not is_scalar(x) and (kind != SAVE_TUPLE or type_of(x) != PyTuple_Type):
+        return TO_PYTHON
+    incref(x)
+    incref(version)
+    store_ptr(where, 0, x)
+    store_ptr(where, 8, version)
+    return DONE
+
+
+@native
+def is_scalar(x: ptr) -> bool:
+    kind = type_of(x)
+    return (
+        x == Py_None
+        or kind == PyFloat_Type
+        or kind == PyLong_Type
+        or kind == PyBool_Type
+        or kind == PyComplex_Type
+    )
+
+
+@native
+def version_of(g: ptr, x: ptr) -> ptr:
+    """Return the version of a tensor's storage, borrowed; NULL for anything unusual.
+
+    Python twin: eager/autograd/node.py:version_of
+    """
+    storage = load_ptr(x, T_STORAGE)
+    if likely(storage == Py_None):
+        return load_ptr(g, G_ZERO)
+    if unlikely(storage == NULL or type_of(storage) != load_ptr(g, G_STORAGE)):
+        return NULL
+    return load_ptr(storage, S_VERSION)
+
+
+@native
+def save_integers(x: ptr, where: ptr) -> i64:
+    """Save an argument of type `int[]` as the binder converts it: a tuple, or None."""
+    value = x
+    if type_of(x) == PyLong_Type:
+        value = PyTuple_New(1)
+        if unlikely(value == NULL):
+            return FAILED
+        incref(x)
+        store_ptr(value, TUPLE_ITEMS, x)
+    elif x == Py_None or type_of(x) == PyTuple_Type:
+        if x != Py_None and not are_integers(x):
+            return TO_PYTHON
+        incref(x)
+    else:
+        return TO_PYTHON
+    none: ptr = Py_None
+    incref(none)
+    store_ptr(where, 0, value)
+    store_ptr(where, 8, none)
+    return DONE
+
+
+@native
+def are_integers(x: ptr) -> bool:
+    for k in range(load_i64(x, OB_SIZE)):
+        if type_of(load_ptr(x, TUPLE_ITEMS + k * 8)) != PyLong_Type:
+            return False
+    return True
+
+
+@native
+def save_spec(g: ptr, array: ptr, where: ptr) -> i64:
+    """Save shape, dtype and device of an array; there is no version."""
+    code = array_code(g, array)
+    if unlikely(code == FOREIGN):
+        return TO_PYTHON
+    shape = shape_of(array)
+    if unlikely(shape == NULL):
+        return FAILED
+    spec = PyType_GenericAlloc(load_ptr(g, G_SPEC), 3)
+    if unlikely(spec == NULL):
+        decref(shape)
+        return FAILED
+    dtype, device = load_ptr(load_ptr(g, G_TYPES), code * 8), load_ptr(g, G_CPU)
+    incref(dtype)
+    incref(device)
+    store_ptr(spec, TUPLE_ITEMS, shape)
+    store_ptr(spec, TUPLE_ITEMS + 8, dtype)
+    store_ptr(spec, TUPLE_ITEMS + 16, device)
+    none: ptr = Py_None
+    incref(none)
+    store_ptr(where, 0, spec)
+    store_ptr(where, 8, none)
+    return DONE
+
+
+@native
+def save_result(g: ptr, tensor: ptr, array: ptr, where: ptr) -> i64:
+    """Save the result in another tensor, since the result will hold the node; and a hold on its storage."""
+    storage = shared_storage(g, tensor, array)
+    if unlikely(storage == NULL):
+        return FAILED
+    hold = make_hold(g, storage)
+    decref(storage)
+    if unlikely(hold == NULL):
+        return FAILED
+    incref(array)
+    alias = make_tensor(g, array)
+    if unlikely(alias == NULL):
+        decref(hold)
+        return FAILED
+    store_ptr(where, 0, alias)
+    store_ptr(where, 8, hold)
+    return DONE
+
+
+@native
+def make_hold(g: ptr, storage: ptr) -> ptr:
+    """Return a `Hold` on a storage, which counts it; NULL with an exception set.
+
+    Python twin: eager/tensor/storage.py:Hold
+    """
+    hold = PyType_GenericAlloc(load_ptr(g, G_HOLD), 0)
+    if unlikely(hold == NULL):
+        return NULL
+    version = load_ptr(storage, S_VERSION)
+    if unlikely(version == NULL):
+        version = load_ptr(g, G_ZERO)
+    incref(storage)
+    incref(version)
+    store_ptr(hold, HOLD_STORAGE, storage)
+    store_ptr(hold, HOLD_VERSION, version)
+    held, more = load_ptr(storage, S_HOLD_COUNT), load_ptr(g, G_ONE)
+    if likely(held == NULL):
+        incref(more)
+    else:
+        incref(held)
+        more = PyNumber_Add(held, more)
+        decref(held)
+        if unlikely(more == NULL):
+            decref(hold)
+            return NULL
+        held = load_ptr(storage, S_HOLD_COUNT)
+    store_ptr(storage, S_HOLD_COUNT, more)
+    if held != NULL:
+        decref(held)
+    return hold

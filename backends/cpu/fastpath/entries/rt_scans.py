@@ -1,0 +1,172 @@
+"""Native runtime: the entry of scans, `op(x, axis=None)`, and their loops as templates over fold and types.
+
+A scan is a nest of rows along the axis. Its loop has the signature of elementwise loops, with the axis innermost.
+Types: `I` input, `A` accumulator, `O` output; bfloat16 is its bits, in `I` and `O`.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from ..compiler.dsl import (
+    NULL,
+    call_void,
+    i64,
+    likely,
+    load_i32,
+    load_i64,
+    load_ptr,
+    native,
+    ptr,
+    stack,
+    store_i64,
+    store_ptr,
+    unlikely,
+)
+from ..glue.layout import C_CONTIGUOUS, ND_DATA, ND_DIMS, ND_FLAGS, ND_NDIM, ND_STRIDES
+from .rt_arguments import axis_argument
+from .rt_base import (
+    ARGS_MASK,
+    D_CALLS,
+    D_GLOBALS,
+    ELSEWHERE,
+    Py_None,
+    allowed_flags,
+    call_miss,
+    decref,
+    entry_data,
+    fall_back,
+    has_history,
+    incref,
+    make_tensor,
+    retry_in_python,
+    thread_flags,
+)
+from .rt_copies import copy_contiguous, item_size
+from .rt_elementwise import MAX_RANK, V_DESCR, V_ITEMSIZE, V_LOOP, V_RELEASE, find_variant, run_nest
+from .rt_folds import FOLD, PROD, load_element, store_result
+from .rt_gil import acquire_gil, release_gil
+from .rt_memory import new_array
+from .rt_operands import operand_code
+from .rt_record import record_call
+from .rt_reduce import BAD, axis_number
+
+A: TypeAlias = int
+
+
+@native
+def scan_loop(pointers: ptr, sizes: ptr, strides: ptr) -> None:
+    step, to = load_i64(strides, 8), load_i64(strides, 24)
+    for row in range(load_i64(sizes, 0)):
+        source = load_ptr(pointers, 0) + row * load_i64(strides, 0)
+        target = load_ptr(pointers, 8) + row * load_i64(strides, 16)
+        total: A = A(1) if FOLD == PROD else A(0)
+        for i in range(load_i64(sizes, 8)):
+            value = load_element(source + i * step)
+            total = value if i == 0 else total * value if FOLD == PROD else total + value
+            store_result(target + i * to, total)
+
+
+@native
+def scan(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+    """The entry of scans.
+
+    Python twin: backends/cpu/kernels/folds.py:scan_kernel
+    """
+    desc = entry_data(self)
+    g = load_ptr(desc, D_GLOBALS)
+    flags = thread_flags(g)
+    count = nargsf & ARGS_MASK
+    axis = axis_argument(desc, args, count, kwnames, 1, Py_None)
+    if unlikely(count < 1 or flags == ELSEWHERE or axis == NULL):
+        return fall_back(desc, args, nargsf, kwnames)
+    flags = allowed_flags(desc, flags)
+    where = stack(8)
+    code = operand_code(g, load_ptr(args, 0), flags, where)
+    array = load_ptr(where, 0)
+    if unlikely(code < 0 or array == NULL):
+        return fall_back(desc, args, nargsf, kwnames)
+    variant = find_variant(desc, code)
+    if unlikely(variant == NULL):
+        return call_miss(desc, args, nargsf, kwnames)
+    incref(array)  # copies and loops may run without the GIL
+    result = compute_scan(variant, array, axis, g)
+    decref(array)
+    if unlikely(result == NULL):
+        return fall_back(desc, args, nargsf, kwnames)
+    if unlikely(i64(result) == -1):
+        return retry_in_python(desc, args, nargsf, kwnames)
+    store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+    tensor = make_tensor(g, result)
+    if unlikely(has_history(g, load_ptr(args, 0), flags)):
+        values = stack(24)
+        store_ptr(values, 0, load_ptr(args, 0))
+        store_ptr(values, 8, axis)
+        return record_call(desc, values, 2, tensor)
+    return tensor
+
+
+@native
+def compute_scan(variant: ptr, array: ptr, axis: ptr, g: ptr) -> ptr:
+    """Return the result's array. NULL: Python must run the call; -1: an exception is set."""
+    rank = i64(load_i32(array, ND_NDIM))
+    if load_ptr(variant, V_LOOP) == NULL or rank > MAX_RANK:
+        return NULL
+    if axis == Py_None:
+        return scan_flattened(variant, array, rank, g)
+    along = axis_number(axis, rank)
+    return scan_axis(variant, array, rank, along, g) if along != BAD else ptr(0)
+
+
+@native
+def scan_flattened(variant: ptr, array: ptr, rank: i64, g: ptr) -> ptr:
+    """Scan all elements in row-major order; elements that are not contiguous are copied first."""
+    dims, sizes, strides, pointers = stack(8), stack(16), stack(32), stack(16)
+    total, source = i64(1), array
+    for d in range(rank):
+        total *= load_i64(load_ptr(array, ND_DIMS), d * 8)
+    store_i64(dims, 0, total)
+    if rank > 1 and (load_i32(array, ND_FLAGS) & C_CONTIGUOUS) == 0:
+        source = copy_contiguous(g, array, 1, dims)
+        if unlikely(source == NULL):
+            return ptr(-1)
+    size = load_i64(variant, V_ITEMSIZE)
+    made = new_array(g, load_ptr(variant, V_DESCR), 1, dims, total * size)
+    if likely(made != NULL):
+        store_ptr(pointers, 0, load_ptr(source, ND_DATA))
+        store_ptr(pointers, 8, load_ptr(made, ND_DATA))
+        store_i64(sizes, 0, 1)
+        store_i64(sizes, 8, total)
+        store_i64(strides, 8, load_i64(load_ptr(array, ND_STRIDES), 0) if rank == 1 else item_size(array))
+        store_i64(strides, 24, size)
+        saved = release_gil(total >= load_i64(variant, V_RELEASE))
+        call_void(load_ptr(variant, V_LOOP), pointers, sizes, strides, variant)
+        acquire_gil(saved)
+    if source != array:
+        decref(source)
+    return made if made != NULL else ptr(-1)
+
+
+@native
+def scan_axis(variant: ptr, array: ptr, rank: i64, along: i64, g: ptr) -> ptr:
+    """Scan along one axis."""
+    dims, steps = load_ptr(array, ND_DIMS), load_ptr(array, ND_STRIDES)
+    shape, strides, pointers = stack(MAX_RANK * 8), stack(MAX_RANK * 16), stack(16)
+    step = load_i64(variant, V_ITEMSIZE)
+    for k in range(rank):
+        d = rank - 1 - k
+        at = rank - 1 if d == along else d if d < along else d - 1
+        store_i64(shape, at * 8, load_i64(dims, d * 8))
+        store_i64(strides, at * 16, load_i64(steps, d * 8))
+        store_i64(strides, at * 16 + 8, step)
+        step *= load_i64(dims, d * 8)
+    made = new_array(g, load_ptr(variant, V_DESCR), rank, dims, step)
+    if unlikely(made == NULL):
+        return ptr(-1)
+    store_ptr(pointers, 0, load_ptr(array, ND_DATA))
+    store_ptr(pointers, 8, load_ptr(made, ND_DATA))
+    if likely(step != 0):
+        saved = release_gil(step >= load_i64(variant, V_RELEASE) * load_i64(variant, V_ITEMSIZE))
+        run_nest(load_ptr(variant, V_LOOP), pointers, shape, strides, rank, variant)
+        acquire_gil(saved)
+    return made

@@ -1,0 +1,378 @@
+"""Native runtime: `x[key]` for keys of ints, slices, new axes and one ellipsis, or one tensor of integers.
+
+Every other key is left to Python.
+"""
+
+from __future__ import annotations
+
+from ..compiler.dsl import (
+    NULL,
+    extern,
+    extern_object,
+    i64,
+    likely,
+    load_i32,
+    load_i64,
+    load_ptr,
+    native,
+    noinline,
+    ptr,
+    stack,
+    store_i64,
+    store_ptr,
+    unlikely,
+)
+from ..glue.layout import ND_DATA, ND_DIMS, ND_NDIM, ND_STRIDES, OB_SIZE, TUPLE_ITEMS
+from .rt_base import (
+    ARGS_MASK,
+    D_CALLS,
+    D_GLOBALS,
+    ELSEWHERE,
+    G_TENSOR,
+    Py_None,
+    PyErr_Clear,
+    PyErr_Occurred,
+    PyLong_AsLongLongAndOverflow,
+    PyLong_FromLongLong,
+    PyLong_Type,
+    PyTuple_New,
+    PyTuple_Type,
+    allowed_flags,
+    decref,
+    entry_data,
+    fall_back,
+    has_history,
+    incref,
+    make_tensor,
+    thread_flags,
+    type_of,
+)
+from .rt_elementwise import MAX_RANK
+from .rt_gathers import gather_elements
+from .rt_operands import plain_array
+from .rt_record import record_call
+from .rt_views import make_view_at
+
+PySlice_Type = extern_object("PySlice_Type")
+Py_Ellipsis = extern_object("_Py_EllipsisObject")
+PySlice_Unpack = extern("PySlice_Unpack", "i32(ptr, ptr, ptr, ptr)")
+PySlice_AdjustIndices = extern("PySlice_AdjustIndices", "i64(i64, ptr, ptr, i64)")
+SLICE_START, SLICE_STOP, SLICE_STEP = 16, 24, 32
+
+# The state of reading a key: rank of the result, axes of the source used up, bytes to move the data pointer; and what
+# `basic_index` calls a plan: the number of its entries, and of each start (or place), length (or what it is), step
+K_RANK, K_AXIS, K_MOVED, K_COUNT, K_ENTRIES = 0, 8, 16, 24, 32
+K_SIZE = K_ENTRIES + MAX_RANK * 24
+PLACE, NEW_AXIS = -1, -2
+
+
+@native
+def subscript(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+    """The entry of `x[key]`.
+
+    Python twin: eager/tensor/methods.py:getitem
+    """
+    desc = entry_data(self)
+    g = load_ptr(desc, D_GLOBALS)
+    flags = thread_flags(g)
+    if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 2 or flags == ELSEWHERE):
+        return fall_back(desc, args, nargsf, kwnames)
+    source = load_ptr(args, 0)
+    if unlikely(type_of(load_ptr(args, 8)) == load_ptr(g, G_TENSOR)):
+        return gather_rows(desc, g, plain_array(g, source, flags), args, flags)
+    flags = allowed_flags(desc, flags)
+    array = plain_array(g, source, flags)
+    dims, strides, at = stack(MAX_RANK * 8), stack(MAX_RANK * 8), stack(K_SIZE)
+    if unlikely(array == NULL or not read_key(array, args + 8, dims, strides, at)):
+        return fall_back(desc, args, nargsf, kwnames)
+    store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+    data = load_ptr(array, ND_DATA) + load_i64(at, K_MOVED)
+    made = make_view_at(g, source, array, load_i64(at, K_RANK), dims, strides, data)
+    if unlikely(has_history(g, source, flags)):
+        return record_view(desc, source, at, made)
+    return made
+
+
+@noinline
+def record_view(desc: ptr, source: ptr, at: ptr, made: ptr) -> ptr:
+    """Record the view that a key has selected (NULL: a failure), as a call of `basic_index`."""
+    if unlikely(made == NULL):
+        return NULL
+    plan = make_index_entries(at)
+    if unlikely(plan == NULL):
+        decref(made)
+        return NULL
+    values = stack(24)
+    store_ptr(values, 0, source)
+    store_ptr(values, 8, plan)
+    result = record_call(desc, values, 2, made)
+    decref(plan)
+    return result
+
+
+@native
+def make_index_entries(at: ptr) -> ptr:
+    """Return the index entries of the key that was read; NULL with an exception set."""
+    result = PyTuple_New(load_i64(at, K_COUNT))
+    if likely(result != NULL):
+        for k in range(load_i64(at, K_COUNT)):
+            entry = make_index_entry(at + K_ENTRIES + k * 24)
+            if unlikely(entry == NULL):
+                decref(result)
+                return NULL
+            store_ptr(result, TUPLE_ITEMS + k * 8, entry)
+    return result
+
+
+@native
+def make_index_entry(words: ptr) -> ptr:
+    if load_i64(words, 8) == NEW_AXIS:
+        none: ptr = Py_None
+        incref(none)
+        return none
+    if load_i64(words, 8) == PLACE:
+        return PyLong_FromLongLong(load_i64(words, 0))
+    result = PyTuple_New(3)
+    if likely(result != NULL):
+        for k in range(3):
+            number = PyLong_FromLongLong(load_i64(words, k * 8))
+            if unlikely(number == NULL):
+                decref(result)
+                return NULL
+            store_ptr(result, TUPLE_ITEMS + k * 8, number)
+    return result
+
+
+@noinline
+def gather_rows(desc: ptr, g: ptr, array: ptr, args: ptr, flags: i64) -> ptr:
+    """Compute `x[i]` for one tensor of integers: the rows at these positions."""
+    value: ptr = NULL
+    if array != NULL and load_i32(array, ND_NDIM) > 0:
+        value = gather_elements(g, array, load_ptr(args, 8), 0, flags)
+    if unlikely(value == NULL):
+        return fall_back(desc, args, 2, NULL)
+    if unlikely(i64(value) == -1):
+        return NULL
+    store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+    return make_tensor(g, value)
+
+
+@native
+def read_key(array: ptr, key: ptr, dims: ptr, strides: ptr, at: ptr) -> bool:
+    """Read the key (`key` points to it) into the view's sizes, strides and offset; false if Python must read it."""
+    rank = i64(load_i32(array, ND_NDIM))
+    items, count = key, i64(1)
+    if type_of(load_ptr(key, 0)) == PyTuple_Type:
+        items = load_ptr(key, 0) + TUPLE_ITEMS
+        count = load_i64(load_ptr(key, 0), OB_SIZE)
+    if rank + count > MAX_RANK:
+        return False
+    store_i64(at, K_RANK, 0)
+    store_i64(at, K_AXIS, 0)
+    store_i64(at, K_MOVED, 0)
+    store_i64(at, K_COUNT, 0)
+    open_axes = rank - count_axes(items, count)
+    if open_axes < 0:
+        return False
+    filled = False
+    for k in range(count):
+        item = load_ptr(items, k * 8)
+        if item == Py_Ellipsis:
+            if filled:
+                return False
+            filled = True
+            keep_axes(array, open_axes, dims, strides, at)
+        elif not read_item(array, item, dims, strides, at):
+            return False
+    if not filled:
+        keep_axes(array, open_axes, dims, strides, at)
+    return True
+
+
+@native
+def count_axes(items: ptr, count: i64) -> i64:
+    """Return how many axes of the source the items of a key use."""
+    used: i64 = 0
+    for k in range(count):
+        item = load_ptr(items, k * 8)
+        if item != Py_None and item != Py_Ellipsis:
+            used += 1
+    return used
+
+
+@native
+def append_axis(dims: ptr, strides: ptr, at: ptr, size: i64, stride: i64) -> None:
+    rank = load_i64(at, K_RANK)
+    store_i64(dims, rank * 8, size)
+    store_i64(strides, rank * 8, stride)
+    store_i64(at, K_RANK, rank + 1)
+
+
+@native
+def append_entry(at: ptr, start: i64, length: i64, step: i64) -> None:
+    """Write an index entry."""
+    words = at + K_ENTRIES + load_i64(at, K_COUNT) * 24
+    store_i64(words, 0, start)
+    store_i64(words, 8, length)
+    store_i64(words, 16, step)
+    store_i64(at, K_COUNT, load_i64(at, K_COUNT) + 1)
+
+
+@native
+def keep_axes(array: ptr, count: i64, dims: ptr, strides: ptr, at: ptr) -> None:
+    for _k in range(count):
+        axis = load_i64(at, K_AXIS)
+        size, stride = (
+            load_i64(load_ptr(array, ND_DIMS), axis * 8),
+            load_i64(load_ptr(array, ND_STRIDES), axis * 8),
+        )
+        append_axis(dims, strides, at, size, stride)
+        append_entry(at, 0, size, 1)
+        store_i64(at, K_AXIS, axis + 1)
+
+
+@native
+def read_item(array: ptr, item: ptr, dims: ptr, strides: ptr, at: ptr) -> bool:
+    if item == Py_None:
+        append_axis(dims, strides, at, 1, 0)
+        append_entry(at, 0, NEW_AXIS, 0)
+        return True
+    axis = load_i64(at, K_AXIS)
+    size, stride = (
+        load_i64(load_ptr(array, ND_DIMS), axis * 8),
+        load_i64(load_ptr(array, ND_STRIDES), axis * 8),
+    )
+    store_i64(at, K_AXIS, axis + 1)
+    if type_of(item) == PyLong_Type:
+        place = resolve_position(item, size)
+        store_i64(at, K_MOVED, load_i64(at, K_MOVED) + place * stride)
+        append_entry(at, place, PLACE, 0)
+        return place >= 0
+    return type_of(item) == PySlice_Type and read_slice(item, size, stride, dims, strides, at)
+
+
+@native
+def resolve_position(item: ptr, size: i64) -> i64:
+    """Return a non-negative position, or -1."""
+    overflow = stack(4)
+    place = PyLong_AsLongLongAndOverflow(item, overflow)
+    if place < 0:
+        if unlikely(place == -1) and PyErr_Occurred() != NULL:
+            PyErr_Clear()
+            return -1
+        place += size
+    return place if place >= 0 and place < size and load_i32(overflow, 0) == 0 else -1
+
+
+@native
+def plain_bound(x: ptr) -> bool:
+    return x == Py_None or type_of(x) == PyLong_Type
+
+
+@native
+def read_slice(item: ptr, size: i64, stride: i64, dims: ptr, strides: ptr, at: ptr) -> bool:
+    bounds = stack(24)
+    if not (plain_bound(load_ptr(item, SLICE_START)) and plain_bound(load_ptr(item, SLICE_STOP))):
+        return False
+    if not plain_bound(load_ptr(item, SLICE_STEP)):
+        return False
+    if PySlice_Unpack(item, bounds, bounds + 8, bounds + 16) < 0:
+        PyErr_Clear()
+        return False
+    step = load_i64(bounds, 16)
+    count = PySlice_AdjustIndices(size, bounds, bounds + 8, step)
+    if likely(count > 0):
+        store_i64(at, K_MOVED, load_i64(at, K_MOVED) + load_i64(bounds, 0) * stride)
+        append_entry(at, load_i64(bounds, 0), count, step)
+    else:
+        append_entry(at, 0, 0, 1)
+    append_axis(dims, strides, at, count, stride * step if count > 1 else stride)
+    return True
+
+
+# -- basic_index(x, plan) ----------------------------------------------------------------------------------------------
+@native
+def basic_index(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+    """The entry of `basic_index`, whose plan has an int or (start, length, step) per axis, and None for new axes.
+
+    Python twin: operators/indexing/slicing.py:to_numpy_index
+    """
+    desc = entry_data(self)
+    g = load_ptr(desc, D_GLOBALS)
+    flags = thread_flags(g)
+    if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 2 or flags == ELSEWHERE):
+        return fall_back(desc, args, nargsf, kwnames)
+    flags = allowed_flags(desc, flags)
+    source, plan = load_ptr(args, 0), load_ptr(args, 8)
+    array = plain_array(g, source, flags)
+    dims, strides, at = stack(MAX_RANK * 8), stack(MAX_RANK * 8), stack(K_SIZE)
+    if unlikely(array == NULL or not read_plan(array, plan, dims, strides, at)):
+        return fall_back(desc, args, nargsf, kwnames)
+    store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+    data = load_ptr(array, ND_DATA) + load_i64(at, K_MOVED)
+    made = make_view_at(g, source, array, load_i64(at, K_RANK), dims, strides, data)
+    if unlikely(has_history(g, source, flags)):
+        values = stack(24)
+        store_ptr(values, 0, source)
+        store_ptr(values, 8, plan)
+        return record_call(desc, values, 2, made)
+    return made
+
+
+@native
+def read_plan(array: ptr, plan: ptr, dims: ptr, strides: ptr, at: ptr) -> bool:
+    rank = i64(load_i32(array, ND_NDIM))
+    if type_of(plan) != PyTuple_Type or load_i64(plan, OB_SIZE) > MAX_RANK:
+        return False
+    store_i64(at, K_RANK, 0)
+    store_i64(at, K_AXIS, 0)
+    store_i64(at, K_MOVED, 0)
+    for k in range(load_i64(plan, OB_SIZE)):
+        entry = load_ptr(plan, TUPLE_ITEMS + k * 8)
+        if entry == Py_None:
+            append_axis(dims, strides, at, 1, 0)
+        elif load_i64(at, K_AXIS) >= rank or not read_entry(array, entry, dims, strides, at):
+            return False
+    return load_i64(at, K_AXIS) == rank
+
+
+@native
+def read_entry(array: ptr, entry: ptr, dims: ptr, strides: ptr, at: ptr) -> bool:
+    axis = load_i64(at, K_AXIS)
+    size, stride = axis_of(array, ND_DIMS, axis), axis_of(array, ND_STRIDES, axis)
+    store_i64(at, K_AXIS, axis + 1)
+    if type_of(entry) == PyLong_Type:
+        chosen = whole_number(entry)
+        store_i64(at, K_MOVED, load_i64(at, K_MOVED) + chosen * stride)
+        return chosen >= 0 and chosen < size
+    if type_of(entry) != PyTuple_Type or load_i64(entry, OB_SIZE) != 3:
+        return False
+    start = whole_number(load_ptr(entry, TUPLE_ITEMS))
+    length = whole_number(load_ptr(entry, TUPLE_ITEMS + 8))
+    step = whole_number(load_ptr(entry, TUPLE_ITEMS + 16))
+    if start == NO_NUMBER or step == NO_NUMBER or length < 1 or start < 0 or start >= size or length > size:
+        return False
+    last = start + (length - 1) * step
+    if step == 0 or step > size or step < -size or last < 0 or last >= size:
+        return False
+    store_i64(at, K_MOVED, load_i64(at, K_MOVED) + start * stride)
+    append_axis(dims, strides, at, length, stride * step if length > 1 else stride)
+    return True
+
+
+NO_NUMBER: i64 = -(1 << 62)
+
+
+@native
+def whole_number(x: ptr) -> i64:
+    """Return an exact int that fits 64 bits, or NO_NUMBER."""
+    if type_of(x) != PyLong_Type:
+        return NO_NUMBER
+    overflow = stack(4)
+    value = PyLong_AsLongLongAndOverflow(x, overflow)
+    return value if load_i32(overflow, 0) == 0 else NO_NUMBER
+
+
+@native
+def axis_of(array: ptr, field: i64, axis: i64) -> i64:
+    return load_i64(load_ptr(array, field), axis * 8)

@@ -1,0 +1,22 @@
+"""The Python side of the native call path: structs, stubs, and the loops of variants.
+
+backward.py: installs the entry of reverse mode
+folds.py: variants of reductions and scans
+jit_layout.py: offsets of the structs of jitted functions, and opcodes of their programs
+jit_structs.py: structs and programs of jitted functions
+kernels.py: stubs of operators with a Python kernel
+layout.py: offsets in the objects of CPython, NumPy and tandem, checked before use
+loops.py: variants of elementwise operators
+node_functions.py: ufuncs of emitted loops, for inexact functions
+operands.py: codes of operand types
+products.py: variants of `matmul`
+programs.py: expressions as programs of NumPy's inner loops
+recording.py: how calls are recorded for autograd
+runtime.py: the compiled entries of this process
+structs.py: memory that entries read
+stubs.py: stubs that count calls and install entries
+subscript.py: `Tensor.__getitem__` and `Tensor.__setitem__`
+table.py: which operators have which entries
+traced.py: native entries under the dispatch trace
+ufuncs.py: inner loops of NumPy's ufuncs
+"""

@@ -1,0 +1,183 @@
+"""Structs of jitted functions and their specializations, which :mod:`.rt_jit` reads."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from .....registry.values import TensorSpec
+from . import jit_layout as at
+from .structs import Struct
+
+_libc = ctypes.CDLL(None)
+_libc.free.argtypes = (ctypes.c_void_p,)
+
+
+def make_int64_array(words: Sequence[int]) -> Struct:
+    """Return an array of 64-bit integers."""
+    result = Struct(8 * max(len(words), 1))
+    for place, number in enumerate(words):
+        result.set(8 * place, number)
+    return result
+
+
+def float_bits(number: float) -> int:
+    """Return the bits of a double as an integer."""
+    return int(struct.unpack("<q", struct.pack("<d", number))[0])
+
+
+class Program:
+    """A guard or build program being built: its words, and the objects that they point to."""
+
+    def __init__(self) -> None:
+        self.words: list[int] = []
+        self.kept: list[Any] = []
+        self.mortal: list[
+            tuple[int, Any]
+        ] = []  # words that name an object which the program does not keep alive
+
+    def add(self, *words: Any) -> None:
+        """Append words; an object that is not an int is kept alive, and its address appended."""
+        for item in words:
+            if type(item) is int:
+                self.words.append(item)
+            elif isinstance(item, Struct):
+                self.kept.append(item)
+                self.words.append(item.address)
+            else:
+                self.same(item)
+
+    def same(self, value: Any) -> None:
+        """Append the address of an object, which is kept alive."""
+        self.kept.append(value)
+        self.words.append(id(value))
+
+    def weakly(self, value: Any) -> None:
+        """Append the address of an object that may be freed; the word is then cleared, and nothing matches it any more.
+
+        An object without weak references is kept alive.
+        """
+        if type(value).__weakrefoffset__ == 0:
+            self.same(value)
+            return
+        self.mortal.append((len(self.words), value))
+        self.words.append(id(value))
+
+    def record(self) -> Struct:
+        """Return the program in memory."""
+        result = make_int64_array(self.words)
+        result.kept += self.kept
+        for place, value in self.mortal:
+            result.kept.append(weakref.ref(value, _Clear(result.memory, place)))
+        return result
+
+
+class _Clear:
+    """A weak reference's callback that clears one word."""
+
+    def __init__(self, memory: Any, place: int):
+        self.memory, self.place = memory, place
+
+    def __call__(self, gone: Any) -> None:
+        ctypes.c_int64.from_buffer(self.memory, 8 * self.place).value = 0
+
+
+def make_array_guard(spec: TensorSpec, slot: int) -> Struct:
+    """Return the struct that describes a valid array, and the slot of its data pointer."""
+    result = Struct(at.A_SIZE)
+    result.refer(at.A_DESCR, spec.dtype.np)
+    result.set(at.A_RANK, len(spec.shape))
+    result.point(at.A_DIMS, make_int64_array(spec.shape))
+    result.set(at.A_AT, slot)
+    return result
+
+
+def make_output_table(storages: Sequence[TensorSpec], first: int) -> Struct:
+    """Return the structs of the results to allocate; their data pointers go to the slots from ``first`` on."""
+    result = Struct(at.O_SIZE * max(len(storages), 1))
+    for number, spec in enumerate(storages):
+        base = number * at.O_SIZE
+        result.refer(base + at.O_DESCR, spec.dtype.np)
+        result.set(base + at.O_RANK, len(spec.shape))
+        result.point(base + at.O_DIMS, make_int64_array(spec.shape))
+        result.set(base + at.O_BYTES, spec.size * spec.dtype.itemsize)
+        result.set(base + at.O_AT, first + number)
+    return result
+
+
+class SpecializationStruct(Struct):
+    """The struct of a specialization; frees its scratch memory with itself."""
+
+    def __init__(self) -> None:
+        super().__init__(at.S_SIZE_OF)
+
+    @property
+    def hits(self) -> int:
+        """Calls run by the entry."""
+        return self.get(at.S_HITS)
+
+    @property
+    def used(self) -> int:
+        """The time of the last call, as G_JIT_CLOCK counts it."""
+        return self.get(at.S_USED)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a call is running."""
+        return self.get(at.S_INSIDE) != 0
+
+    def __del__(self) -> None:
+        if hasattr(self, "address"):  # an interrupt may have ended the construction of this object
+            _libc.free(self.get(at.S_SPARE))
+
+
+class JitStruct(Struct):
+    """The struct that the entry of one jitted function reads: the chain of its specializations.
+
+    Args:
+        process: the process struct.
+        slow: called if no specialization matches.
+    """
+
+    def __init__(self, process: Struct, slow: Any):
+        super().__init__(at.J_SIZE)
+        self.point(0, process)
+        self.refer(8, slow)
+        self.chain: list[SpecializationStruct] = []
+        self.retired: list[SpecializationStruct] = []
+
+    def link(self, record: SpecializationStruct) -> None:
+        """Insert a specialization at the head of the chain."""
+        record.set(at.S_NEXT, self.chain[0].address if self.chain else 0)
+        self.chain.insert(0, record)
+        self.set(at.J_HEAD, record.address)
+        self.retired = [old for old in self.retired if old.busy]
+
+    def remove(self, record: SpecializationStruct) -> None:
+        """Remove one specialization from the chain, if it is there."""
+        if record not in self.chain:
+            return
+        place = self.chain.index(record)
+        following = record.get(at.S_NEXT)
+        if place:
+            self.chain[place - 1].set(at.S_NEXT, following)
+        else:
+            self.set(at.J_HEAD, following)
+        record.set(
+            at.S_NEXT, 0
+        )  # a call running in it continues in Python, not in a struct that may be freed
+        del self.chain[place]
+        self.retired = [old for old in (*self.retired, record) if old.busy]
+
+    def unlink(self) -> None:
+        """Empty the chain. Structs stay in memory while a call runs in one."""
+        self.set(at.J_HEAD, 0)
+        for (
+            record
+        ) in self.chain:  # a call running in one continues in Python, not in a neighbour that may be freed
+            record.set(at.S_NEXT, 0)
+        self.retired = [old for old in (*self.retired, *self.chain) if old.busy]
+        self.chain = []

@@ -1,0 +1,144 @@
+"""Matrix products for one combination of dtypes: the variants of the `matmul` entry, also called by jitted code."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from .....registry import dtypes as dt
+from .....registry.dtypes import DType
+from .....registry.operator import Operator
+from ...blas_pointers import find_blas_functions
+from ...codegen.host import host
+from ...codegen.small_product import write_small_product
+from ...codegen.text import NEXT_MODULE, Module
+from ...codegen.vector_product import write_vector_products
+from ..compiler import engine, lang
+from ..compiler.objects import build_once
+from ..entries import rt_products
+from ..entries.rt_operands import CODE_BITS
+from . import structs
+from .folds import machine_type
+from .structs import CODES, Struct
+
+PREFIX = {dt.float32: "s", dt.float64: "d", dt.complex64: "c", dt.complex128: "z"}
+_REAL = {dt.complex64: "f32", dt.complex128: "f64"}
+Axis = tuple[int, int, int, int]
+
+
+def product_ir(dtype: DType) -> str:
+    """Return LLVM IR of the products of a dtype, exported as `loop`."""
+    name = machine_type(dtype)
+    constants: dict[str, Any] = {"ISIZE": dtype.itemsize, "ESIZE": dtype.itemsize, "FOLD": 0}
+    if dtype.is_integer and name is not None:
+        types = dict.fromkeys("TEIAO", name)
+        return lang.emit({"loop": rt_products.multiply_integers}, constants | {"WRAPS": 1}, types)
+    wide, bits = product_dtype(dtype), int(dtype is dt.bfloat16)
+    constants |= {"ISIZE": wide.itemsize, "PARTS": 2 if dtype in _REAL else 1, "HALF": int(wide is not dtype)}
+    constants |= {"I_BITS": bits, "O_BITS": bits, "FLOATING": 1}
+    type_ = _REAL.get(dtype) or str(machine_type(wide))
+    stored = "i16" if wide is not dtype else type_
+    types = {"T": type_, "E": stored, "A": type_, "I": name or type_, "O": name or type_}
+    text = lang.emit({"loop": rt_products.multiply}, constants, types)
+    if dtype in _REAL:
+        return text
+    module = Module()
+    write_small_product(module, "small_product", wide)
+    write_vector_products(module, wide)
+    return text + NEXT_MODULE + str(module)
+
+
+def product_dtype(dtype: DType) -> DType:
+    """Return the dtype that elements are multiplied and summed in."""
+    return dt.float32 if dtype in dt.HALVES else dtype
+
+
+def is_served(dtype: DType) -> bool:
+    """Return whether there is a native product of a dtype; for floats, whether SciPy publishes BLAS."""
+    if dtype.is_integer:
+        return True
+    known = dtype in PREFIX or dtype is dt.bfloat16 or (dtype is dt.float16 and host().f16c)
+    return known and bool(find_blas_functions())
+
+
+def blas_imports(dtype: DType) -> dict[str, int]:
+    """Return the addresses of the BLAS functions that the product of a dtype calls."""
+    prefix = PREFIX.get(product_dtype(dtype))
+    value = find_blas_functions() if prefix else {}
+    return {f"blas_{name}": value[f"blas_{prefix}{name}"] for name in ("gemm", "gemv") if value}
+
+
+@cache
+def compile_product(dtype: DType) -> engine.Code | None:
+    """Return the code of the products of a dtype, one for the process; None if there is none."""
+    if not is_served(dtype):
+        return None
+    return build_once(f"products of {dtype.name}", partial(product_ir, dtype), ["loop"], blas_imports(dtype))
+
+
+def make_product_variant(op: Operator, key: int) -> Struct:
+    """Return the variant of a key; for mixed dtypes, one that falls back to Python."""
+    one, two = key & 31, key >> CODE_BITS & 31
+    code = compile_product(CODES[one]) if one == two and one < len(CODES) else None
+    if code is None:
+        return structs.make_variant(key, 0, None, ())
+    return structs.make_variant(key, code["loop"], CODES[one], (), code)
+
+
+def make_call_table(
+    sizes: Sequence[int], strides: Sequence[int], axes: Sequence[Axis] = (), *, is_sum: bool = False
+) -> list[int]:
+    """Return the table of a call of `rt_products.multiply`.
+
+    Args:
+        sizes: m, k, n.
+        strides: in bytes, those of a (m, k), b (k, n) and c (m).
+        axes: the leading axes: size, and the strides of a, b and c; 0 where an operand repeats.
+        is_sum: whether the products are summed up in one result.
+    """
+    return [*sizes, *strides, int(is_sum), len(axes), *(word for axis in axes for word in axis)]
+
+
+def multiply(a: Any, b: Any, out: Any) -> bool:
+    """Multiply two arrays of one dtype with the code that hot and jitted calls run.
+
+    Args:
+        a, b: arrays whose shapes fit.
+        out: a C-contiguous array for the result.
+
+    Returns:
+        Whether there is native code for the dtype; if not, `out` is untouched.
+    """
+    code = compile_product(dt.as_dtype(a.dtype))
+    if code is None:
+        return False
+    if not a.shape[-1]:
+        out[...] = 0
+        return True
+    if not out.size:
+        return True
+    words = _make_array_table(a if a.ndim > 1 else a[None], b if b.ndim > 1 else b[:, None], out)
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(code["loop"])
+    function(a.ctypes.data, b.ctypes.data, out.ctypes.data, ctypes.addressof(words))
+    return True
+
+
+def _make_array_table(one: Any, two: Any, out: Any) -> Any:
+    """Return the table of the product of two arrays of matrices, as a C array."""
+    m, k, n = (int(size) for size in (*one.shape[-2:], two.shape[-1]))
+    lead = tuple(np.broadcast_shapes(one.shape[:-2], two.shape[:-2]))
+    across = [
+        [step if size != 1 else 0 for size, step in zip(lead, whole.strides[:-2], strict=True)]
+        for whole in (np.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (one, two))
+    ]
+    axes = list(zip(lead, *across, out.reshape(*lead, m, n).strides[:-2], strict=True))
+    strides = [*one.strides[-2:], *two.strides[-2:], n * out.itemsize]
+    table = make_call_table((m, k, n), strides, axes)
+    return (ctypes.c_int64 * len(table))(*table)
+
+
+__all__ = ["compile_product", "is_served", "make_call_table", "make_product_variant", "multiply"]

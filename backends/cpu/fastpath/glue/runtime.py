@@ -1,0 +1,173 @@
+"""The native runtime of this process: entries of the `rt_*` modules, loaded or compiled on demand."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ..... import locks
+from .....eager.tensor.storage import Number, Storage
+from ... import cache
+from ..compiler import dsl, engine, lang, lang_expr
+from ..entries import (
+    rt_arguments,
+    rt_assign,
+    rt_backward,
+    rt_base,
+    rt_build,
+    rt_casts,
+    rt_copies,
+    rt_elementwise,
+    rt_fills,
+    rt_gathers,
+    rt_gemm,
+    rt_gil,
+    rt_guards,
+    rt_inplace,
+    rt_jit,
+    rt_joins,
+    rt_kernels,
+    rt_matmul,
+    rt_memory,
+    rt_numbers,
+    rt_operands,
+    rt_products,
+    rt_record,
+    rt_reduce,
+    rt_reshape,
+    rt_same,
+    rt_saved,
+    rt_scans,
+    rt_storage,
+    rt_subscript,
+    rt_views,
+)
+from . import jit_layout, layout, recording
+from .structs import Struct, make_process_struct
+
+_SOURCES: tuple[ModuleType, ...] = (
+    *(dsl, lang, lang_expr, layout, rt_base, rt_operands, rt_gil),
+    *(
+        rt_memory,
+        rt_numbers,
+        rt_elementwise,
+        rt_reduce,
+        rt_copies,
+        rt_reshape,
+        rt_views,
+        rt_same,
+        rt_subscript,
+    ),
+    *(rt_storage, rt_saved, rt_record, rt_kernels, rt_backward),
+    *(
+        rt_arguments,
+        rt_fills,
+        rt_assign,
+        rt_inplace,
+        rt_casts,
+        rt_scans,
+        rt_matmul,
+        rt_gemm,
+        rt_products,
+        rt_joins,
+        rt_gathers,
+    ),
+    *(jit_layout, rt_guards, rt_build, rt_jit),
+)
+Function = Callable[..., Any]
+_lock = locks.make_lock("runtime")
+ELEMENTWISE = rt_elementwise.elementwise
+ONE = {"NIN": 1, "NARGS": 2}  # constants of entries with one input
+VIEWS = {"reshape": rt_views.RESHAPE, "permute": rt_views.PERMUTE, "broadcast_to": rt_views.BROADCAST}
+SAMES = {"clone": rt_same.COPY, "contiguous": rt_same.DENSE, "stop_gradient": rt_same.ALIAS}
+FILLS = {"full": -1, "zeros": 0, "ones": 1}
+
+# Modules of entries that are compiled together: the entries by their kinds, and compile-time constants.
+GROUPS: tuple[tuple[dict[str, Function], dict[str, int]], ...] = (
+    *(({f"elementwise{n}": ELEMENTWISE}, {"NIN": n, "NARGS": n + 1}) for n in (1, 3)),
+    (
+        {"elementwise2": ELEMENTWISE, "elementwise2_swapped": rt_elementwise.elementwise_swapped},
+        {"NIN": 2, "NARGS": 3},
+    ),
+    ({"reduction": rt_reduce.reduction}, {}),
+    ({"jitted": rt_jit.jitted_call, "recorded": rt_jit.recorded_call}, {}),
+    ({"kernel_call": rt_kernels.kernel_call}, {}),
+    ({"backward": rt_backward.backward}, {}),
+    ({"subscript": rt_subscript.subscript}, ONE | {"VIEW": rt_views.RESHAPE}),
+    ({"assign": rt_assign.assign, "put": rt_assign.put}, ONE | {"VIEW": rt_views.RESHAPE}),
+    *(({name: rt_views.view}, ONE | {"VIEW": which}) for name, which in VIEWS.items()),
+    *(({name: rt_same.copy_or_view}, ONE | {"GIVES": which}) for name, which in SAMES.items()),
+    *(({f"inplace{n}": rt_inplace.inplace}, {"NIN": n, "NARGS": n + 1}) for n in (1, 2, 3)),
+    *(({name: rt_casts.cast}, ONE | {"HAS_COPY": int(name == "astype")}) for name in ("cast", "astype")),
+    ({"scan": rt_scans.scan}, ONE),
+    *(({name: rt_fills.fill}, ONE | {"VALUE": value}) for name, value in FILLS.items()),
+    ({"matmul": rt_matmul.matmul}, {"NIN": 2, "NARGS": 3}),
+    *(({name: rt_joins.join}, ONE | {"STACK": int(name == "stack")}) for name in ("concat", "stack")),
+    *(({name: rt_gathers.gather}, ONE | {"TAKE": int(name == "take")}) for name in ("index", "take")),
+    ({"basic_index": rt_subscript.basic_index}, ONE | {"VIEW": rt_views.RESHAPE}),
+)
+LEVEL = 1  # entries gain nothing from the optimizer's slower passes; loops are compiled separately
+KINDS = {kind: group for group in GROUPS for kind in group[0]}
+
+
+@functools.cache
+def _source_digest() -> str:
+    """Return a digest of every source file that the runtime's code depends on."""
+    digest = hashlib.sha256()
+    for module in _SOURCES:
+        digest.update(Path(str(module.__file__)).read_bytes())
+    return digest.hexdigest()
+
+
+def runtime_ir(kind: str, constants: Mapping[str, Any]) -> str:
+    """Return LLVM IR of one kind of entry and those that it is compiled with, exported under their names."""
+    functions, own = KINDS[kind]
+    return lang.emit(functions, {**constants, **own})
+
+
+class Runtime:
+    """Entries and the process struct.
+
+    Args:
+        tensor: the Tensor class.
+
+    Raises:
+        RuntimeError: a slot of the class is not where it should be.
+    """
+
+    def __init__(self, tensor: type) -> None:
+        self.constants = layout.class_constants(tensor, Storage, Number) | recording.class_constants()
+        self.process: Struct = make_process_struct(tensor)
+        self.codes: dict[str, engine.Code] = {}
+
+    def _fingerprint(self, kind: str) -> str:
+        return engine.fingerprint(*KINDS[kind][0], _source_digest(), repr(sorted(self.constants.items())))
+
+    def tick(self) -> int:
+        """Advance the clock of calls of jitted functions, and return the time."""
+        time = self.process.get(rt_base.G_JIT_CLOCK) + 1
+        self.process.set(rt_base.G_JIT_CLOCK, time)
+        return time
+
+    def is_available(self, kind: str) -> bool:
+        """Return whether an entry needs no compilation: it is loaded, or in the disk cache."""
+        return kind in self.codes or cache.read(self._fingerprint(kind)) is not None
+
+    def entry(self, kind: str) -> int:
+        """Return the address of the entry of a kind (see `KINDS`), loaded or compiled on demand."""
+        with _lock:
+            if kind not in self.codes:
+                kinds, imports = list(KINDS[kind][0]), layout.numpy_symbols()
+                code = engine.build(
+                    self._fingerprint(kind),
+                    lambda: runtime_ir(kind, self.constants),
+                    kinds,
+                    imports,
+                    level=LEVEL,
+                )
+                self.codes.update(dict.fromkeys(kinds, code))
+            return self.codes[kind][kind]

@@ -1,0 +1,219 @@
+"""The memory that native entries read, written from Python: process struct, operator structs, variants.
+
+A struct keeps every Python object and every piece of code that it points to alive, and lives as long as the process:
+a thread may be inside an entry at any time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .....eager.autograd.autograd_meta import AutogradMeta
+from .....eager.autograd.node import Node, sequence
+from .....eager.tensor.storage import Hold, Number, Storage
+from .....registry import dtypes as dt
+from .....registry.dispatch import state as dispatch_state
+from .....registry.dispatch.keys import CPU_KEYS, GRAD_CPU_KEYS, WEAK_KEYS
+from .....registry.dtypes import DType
+from .....registry.values import TensorSpec
+from ..entries import rt_base as rt
+from ..entries import rt_elementwise as ew
+from ..entries import rt_memory
+
+# The code of a dtype is its index here; `rt_operands` has the same numbers.
+CODES: tuple[DType, ...] = dt.ALL[:1] + dt.SIGNED + dt.UNSIGNED + dt.FLOATS + dt.COMPLEX
+WEAK_CODES: dict[int, type] = {16: bool, 17: int, 18: float, 19: complex}
+
+SPARE_BYTES = 1 << 29  # maximum free memory in the pool of result buffers
+
+
+class Struct:
+    """A block of memory with fields of 8 bytes, which keeps the objects that it points to alive."""
+
+    def __init__(self, size: int) -> None:
+        self.memory: Any = ctypes.create_string_buffer(size)
+        self.address = ctypes.addressof(self.memory)
+        self.kept: list[Any] = []
+
+    def set(self, offset: int, value: int) -> None:
+        ctypes.c_int64.from_address(self.address + offset).value = value
+
+    def get(self, offset: int) -> int:
+        return ctypes.c_int64.from_address(self.address + offset).value
+
+    def word(self, offset: int) -> Any:
+        """Return one field as a ctypes object with a `value`; the caller keeps the struct alive."""
+        return ctypes.c_int64.from_address(self.address + offset)
+
+    def refer(self, offset: int, value: Any) -> None:
+        """Store the address of a Python object and keep the object alive."""
+        self.kept.append(value)
+        self.set(offset, id(value))
+
+    def point(self, offset: int, other: Struct) -> None:
+        """Store the address of another struct and keep it alive."""
+        self.kept.append(other)
+        self.set(offset, other.address)
+
+    def replace(self, offset: int, value: Any, address: int) -> None:
+        """Store the address of an object that may be replaced repeatedly, and keep it alive once."""
+        if all(value is not known for known in self.kept):
+            self.kept.append(value)
+        self.set(offset, address)
+
+
+def make_dtype_map() -> Struct:
+    """Return a map of NumPy's type numbers to codes; 255 for types that native code does not support."""
+    result = Struct(256)
+    result.memory.raw = bytes([255]) * 256
+    for code, dtype in enumerate(CODES):
+        if dtype is not dt.bfloat16 and dtype.np.num < 256:
+            result.memory[dtype.np.num] = code
+    for alias in "qQ":  # long long is int64 with another type number
+        result.memory[np.dtype(alias).num] = CODES.index(dt.as_dtype(np.dtype(alias)))
+    return result
+
+
+def make_pointer_table(values: Iterable[Any]) -> Struct:
+    """Return the addresses of objects, one after the other."""
+    values = list(values)
+    result = Struct(8 * len(values))
+    for place, value in enumerate(values):
+        result.refer(8 * place, value)
+    return result
+
+
+def make_pool() -> Struct:
+    """Return an empty pool of result buffers."""
+    result = Struct(rt_memory.P_SIZE_OF)
+    result.set(rt_memory.P_LIMIT, SPARE_BYTES)
+    return result
+
+
+def make_process_struct(tensor: type) -> Struct:
+    """Return the struct that all entries reach: classes, key sets, dtype map."""
+    result = Struct(rt.G_SIZE)
+    result.refer(rt.G_TENSOR, tensor)
+    result.refer(rt.G_KEYS, CPU_KEYS)
+    result.refer(rt.G_GRAD_KEYS, GRAD_CPU_KEYS)
+    result.point(rt.G_DTYPES, make_dtype_map())
+    result.refer(rt.G_STORAGE, Storage)
+    result.refer(rt.G_NUMBER, Number)
+    result.refer(rt.G_WEAK_KEYS, WEAK_KEYS)
+    result.refer(rt.G_ZERO, 0)
+    result.point(rt.G_POOL, make_pool())
+    result.point(rt.G_TYPES, make_pointer_table(CODES))
+    result.point(rt.G_DESCRS, make_pointer_table(dtype.np if dtype.is_installed else None for dtype in CODES))
+    result.set(rt.G_BFLOAT16, dt.bfloat16.np.num if dt.bfloat16.is_installed else -1)
+    result.set(rt.G_ACTIVE, id(dispatch_state.ACTIVE))
+    result.set(rt.G_STATE, id(dispatch_state.variable))
+    for offset, value in {
+        rt.G_NODE: Node,
+        rt.G_META: AutogradMeta,
+        rt.G_HOLD: Hold,
+        rt.G_SPEC: TensorSpec,
+        rt.G_SEQUENCE: sequence,
+        rt.G_EMPTY: (),
+        rt.G_NOTHING: "",
+        rt.G_ONE: 1,
+        rt.G_CPU: "cpu",
+    }.items():
+        result.refer(offset, value)
+    return result
+
+
+class Recorder(NamedTuple):
+    """Records calls on tensors that require gradients.
+
+    Attributes:
+        call: the Python function, of the arguments and the result.
+        plan: the struct by which machine code does it; None if it cannot.
+    """
+
+    call: Callable[..., Any]
+    plan: Struct | None
+
+
+class OperatorStruct(Struct):
+    """The struct that the entry of one operator reads.
+
+    Args:
+        process: the process struct.
+        slow: called on a failed guard.
+        miss: called on operand types without a variant.
+        names: the keywords that the entry knows, in the order that it expects.
+    """
+
+    def __init__(self, process: Struct, slow: Any, miss: Any, names: tuple[str, ...] = ()) -> None:
+        super().__init__(rt.D_SIZE)
+        self.point(rt.D_GLOBALS, process)
+        self.refer(rt.D_SLOW, slow)
+        self.refer(rt.D_MISS, miss)
+        self.refer(rt.D_NAMES, tuple(map(sys.intern, names)))
+        self.variants: dict[int, Struct] = {}
+        self._publish(8)
+
+    @property
+    def calls(self) -> int:
+        """Calls run by the entry."""
+        return self.get(rt.D_CALLS)
+
+    def set_recorder(self, recorder: Recorder | None) -> None:
+        """Set the recorder of calls on tensors that require gradients; None sends such calls to Python."""
+        self.set(rt.D_RECORDS, 0)
+        if recorder is not None:
+            self.replace(rt.D_RECORD, recorder.call, id(recorder.call))
+            if recorder.plan is None:
+                self.set(rt.D_PLAN, 0)
+            else:
+                self.replace(rt.D_PLAN, recorder.plan, recorder.plan.address)
+            self.set(rt.D_RECORDS, 1)
+
+    def add(self, variant: Struct) -> None:
+        """Make a variant reachable. The old table stays: a thread may be reading it."""
+        self.variants[variant.get(ew.V_KEY)] = variant
+        self._publish(max(8, 1 << (4 * len(self.variants)).bit_length()))
+
+    def clear(self) -> None:
+        """Remove all variants (the operator's kernels have changed)."""
+        self.variants = {}
+        self._publish(8)
+
+    def _publish(self, size: int) -> None:
+        table = Struct(8 * size + 8)
+        table.set(0, size - 1)
+        for key, variant in self.variants.items():
+            place = (key ^ key >> 5) & (size - 1)
+            while table.get(8 * place + 8):
+                place = (place + 1) & (size - 1)
+            table.point(8 * place + 8, variant)
+        self.point(rt.D_TABLE, table)
+
+
+def make_variant(key: int, loop: int, out: DType | None, to: tuple[DType, ...], keep: Any = None) -> Struct:
+    """Return the variant of one combination of operand types.
+
+    Args:
+        key: the operands' codes, 5 bits each.
+        loop: address of the loop; 0 leaves the combination to Python.
+        out: the result's dtype.
+        to: per operand, the dtype that its elements have (a Python scalar is written as it).
+        keep: the object that keeps the loop's code alive.
+    """
+    result = Struct(ew.V_RECORD_SIZE)
+    result.kept.append(keep)
+    result.set(ew.V_KEY, key)
+    result.set(ew.V_LOOP, loop)
+    if out is not None:
+        result.refer(ew.V_DESCR, out.np)
+        result.set(ew.V_ITEMSIZE, out.itemsize)
+    for i, dtype in enumerate(to):
+        result.set(ew.V_SIZES + 8 * i, dtype.itemsize)
+        result.set(ew.V_TO + 8 * i, CODES.index(dtype))
+    result.set(ew.V_RELEASE, ew.RELEASE_ELEMENTS)
+    return result

@@ -1,0 +1,129 @@
+"""Calls of users' C functions from emitted code: a call instruction in ``main``, without Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...lowering.foreign_kernels import user_function
+from ...lowering.thunks import NodeThunk
+from ...operators.foreign.functions import BufferFunction, ParameterBinding
+from ...registry import dtypes as dt
+from ...registry.dtypes import DType
+from ...tracer.graph import Node, Value
+from .codegen.text import REGISTER, literal
+from .kernels.foreign import measure
+
+_WEAK = {bool: dt.bool_, int: dt.int64, float: dt.float64}
+
+
+def explain_foreign_call(node: Node) -> str | None:
+    """Return why a user's C function serves a node, or None if it does not."""
+    function = user_function(node)
+    if not isinstance(function, BufferFunction) or _find_mismatch(node, function):
+        return None
+    return f"the C function {function.signature}"
+
+
+def _find_mismatch(node: Node, function: BufferFunction) -> str:
+    """Return which parameter of a C function a node's arguments do not fit; empty if all fit."""
+    for one in function.passed:
+        value = one.of(node.args, node.kwargs, node.outputs)
+        if one.param.is_pointer:
+            known = value is None or (isinstance(value, Value) and value.weak is None)
+            if not known:
+                return f"{one.param} gets {value!r}, which has no memory"
+            if value is not None and value.spec.dtype is not one.param.dtype:
+                return f"{one.param} gets {value.spec.dtype.name}"
+        elif not one.param.what and not _fits_exactly(value, one.param.dtype):
+            return f"{one.param} gets {value!r}"
+        elif one.param.what and not isinstance(value, Value):
+            return f"{one.param}: {value!r} has no shape"
+        elif one.param.what == "shape" and not -value.spec.ndim <= one.param.axis < value.spec.ndim:
+            return f"{one.param}: the shape is {value.shape}"
+    return ""
+
+
+def _fits_exactly(value: Any, dtype: DType) -> bool:
+    """Return whether a number fits a parameter without a check at run time."""
+    if isinstance(value, Value):
+        exact: bool = value.weak is not None and _WEAK.get(value.weak) is dtype
+        return exact or bool(dtype.is_inexact and value.weak in (int, float))
+    if isinstance(value, bool):
+        return dtype is dt.bool_
+    if isinstance(value, int):
+        return bool(dtype.is_inexact) or bool(dtype.is_integer and _is_in_range(value, dtype))
+    return isinstance(value, float) and bool(dtype.is_inexact)
+
+
+def _is_in_range(value: int, dtype: DType) -> bool:
+    """Return whether an integer fits an integer dtype."""
+    low = -(2 ** (dtype.bits - 1)) if dtype.kind == "i" else 0
+    return bool(low <= value < low + 2**dtype.bits)
+
+
+class ForeignCall:
+    """The LLVM IR of one call.
+
+    Attributes:
+        lines: instructions for ``main``.
+        declaration: declares the function.
+        symbol, address: the function's name and address, for the linker.
+    """
+
+    def __init__(self, writer: Any, step: NodeThunk, number: int):
+        function: Any = user_function(step.node)
+        self.writer, self.step, self.number = writer, step, number
+        self.symbol, self.address = function.symbol, function.address
+        self.lines: list[str] = []
+        self.operands = dict(zip(step.node.inputs, step.operands, strict=True))
+        passed = [self._argument(one, place) for place, one in enumerate(function.passed)]
+        kinds = [self._type(one.param) for one in function.passed]
+        self.declaration = f"declare void @{self.symbol}({', '.join(kinds)})"
+        given = ", ".join(f"{kind} {value}" for kind, value in zip(kinds, passed, strict=True))
+        self.lines.append(f"  call void @{self.symbol}({given})")
+
+    def _type(self, param: Any) -> str:
+        if param.is_pointer:
+            return "ptr"
+        small = param.dtype.kind in "biu" and param.dtype.itemsize < 4
+        widened = " signext" if small and param.dtype.kind == "i" else " zeroext" if small else ""
+        return REGISTER[param.dtype] + widened
+
+    def _argument(self, one: ParameterBinding, place: int) -> str:
+        node = self.step.node
+        value = one.of(node.args, node.kwargs, node.outputs)
+        if one.param.is_pointer:
+            return self._pointer(value, place)
+        if one.param.what:
+            return literal(measure(one, tuple(value.shape)), one.param.dtype)
+        if isinstance(value, Value):
+            return self._scalar(value, one.param.dtype, place)
+        return literal(value, one.param.dtype)
+
+    def _pointer(self, value: Value | None, place: int) -> str:
+        if value is None:
+            return "null"
+        if value not in self.operands:
+            return str(self.writer.pointer(value))
+        root, layout = self.operands[value]
+        register = f"%u{self.number}_{place}"
+        offset = layout.offset * value.spec.dtype.itemsize
+        self.lines.append(f"  {register} = getelementptr i8, ptr {self.writer.pointer(root)}, i64 {offset}")
+        return register
+
+    def _scalar(self, value: Value, dtype: DType, place: int) -> str:
+        """Return the register of a number passed at run time, loaded from its eight bytes."""
+        register, source = f"%u{self.number}_{place}", _WEAK[value.weak or float]
+        memory = "i8" if source is dt.bool_ else REGISTER[source]
+        pointer = self.writer.pointer(value)
+        self.lines.append(f"  {register}m = load {memory}, ptr {pointer}")
+        if source is dt.bool_:
+            convert = f"icmp ne i8 {register}m, 0"
+        elif source is dtype:
+            return f"{register}m"
+        elif source is dt.int64:
+            convert = f"sitofp i64 {register}m to {REGISTER[dtype]}"
+        else:
+            convert = f"fptrunc double {register}m to {REGISTER[dtype]}"
+        self.lines.append(f"  {register} = {convert}")
+        return register

@@ -1,0 +1,99 @@
+"""The GIL in compiled graphs: before which steps it is released, and the LLVM IR that releases it.
+
+A graph whose code may release the GIL, or may need it inside a loop that has released it, is compiled to ``BODY``,
+which finds the state of the call (``rt_gil``) among its buffers. Its ``main`` makes that state and calls ``BODY``.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from ...errors import LoweringError
+from ...lowering.loop_bodies import LoopThunk
+from ...lowering.lower import Lowered
+from ...lowering.thunks import NodeThunk
+from .fastpath.compiler import lang
+from .fastpath.compiler.engine import Code, KeepFirst
+from .fastpath.compiler.objects import build_once
+from .fastpath.entries.rt_gil import STATE_SIZE, gil_acquire, gil_poll, gil_release
+from .loop_cost import RELEASE_NS
+from .row_reads import explain_row_read
+from .step_cost import estimate_step, has_callback
+
+FUNCTIONS = {f.__name__: f for f in (gil_release, gil_acquire, gil_poll)}
+MAIN, BODY = "tandem_main", "tandem_body"
+STATE = 2  # slots after the workspace: 1 is the table of constants, 2 the address of the call's state
+RELEASE = "  call void @gil_release(ptr %state)"
+ACQUIRE = "  call void @gil_acquire(ptr %state)"
+DECLARATIONS = """
+declare void @gil_release(ptr)
+declare void @gil_acquire(ptr)
+declare i64 @gil_poll(ptr, ptr)
+"""
+
+
+def main_text(slot: int) -> str:
+    """Return the LLVM IR of a ``main`` that makes the state of the call.
+
+    Args:
+        slot: index of the state among the buffers.
+    """
+    return f"""{DECLARATIONS}
+define i32 @{MAIN}(ptr %buffers, ptr %scalars) {{
+entry:
+  %state = alloca [{STATE_SIZE // 8} x i64]
+  store [{STATE_SIZE // 8} x i64] zeroinitializer, ptr %state
+  %slot = getelementptr i8, ptr %buffers, i64 {8 * slot}
+  store ptr %state, ptr %slot
+  %failed = call i32 @{BODY}(ptr %buffers, ptr %scalars)
+{ACQUIRE}
+  ret i32 %failed
+}}
+"""
+
+
+def has_state(lowered: Lowered) -> bool:
+    """Return whether a graph's code may release the GIL, or need it inside a loop that has released it."""
+    return bool(release_points(lowered.steps)) or any(map(_needs_state, lowered.steps))
+
+
+def _needs_state(step: Any) -> bool:
+    if isinstance(step, LoopThunk):
+        bodies = [body.lowered for body in step.bodies if body.lowered is not None]
+        return step.node.op.schema.name != "switch" or any(map(has_state, bodies))
+    return isinstance(step, NodeThunk) and (
+        step.kind == "callback" or explain_row_read(step.node) is not None
+    )
+
+
+def release_points(steps: Sequence[Any]) -> set[int]:
+    """Return the indices of the steps before which the GIL is released: each begins a long run without callbacks."""
+    points: set[int] = set()
+    first, total = 0, 0.0
+    for number, step in enumerate(steps):
+        if has_callback(step):
+            first, total = number + 1, 0.0
+            continue
+        total += estimate_step(step)
+        if total >= RELEASE_NS:
+            points.add(first)
+    return points
+
+
+def gil_function_addresses() -> dict[str, int]:
+    """Return the addresses of the functions that release and acquire the GIL, without loading the entries of eager
+    calls.
+    """
+    code = _compile_functions()
+    return {name: code[name] for name in FUNCTIONS}
+
+
+@KeepFirst
+def _compile_functions() -> Code:
+    """Return the code of the functions of ``rt_gil``, compiled once."""
+    code = build_once("functions of the GIL", functools.partial(lang.emit, FUNCTIONS, {}), FUNCTIONS)
+    if code is None:
+        raise LoweringError("the functions that release the GIL cannot be compiled")
+    return code

@@ -1,0 +1,44 @@
+"""Random bits by machine code for eager calls; compiled at the first large draw, and stored in the disk cache."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from .... import lazy
+from ..fastpath.compiler import engine
+from ..random_bits import bits_function_ir
+
+_SIGNATURE: Any = ctypes.CFUNCTYPE(
+    None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint32, ctypes.c_void_p
+)
+
+
+@engine.KeepFirst
+def _compiled() -> tuple[Any, Any]:
+    """Return the code and a function that calls it; None for both if machine code is off in this process."""
+    if lazy.native_layer().why_off():
+        return None, None
+    code = engine.compile_ir(bits_function_ir(""), ["philox_words"], {}, level=1)
+    return code, _SIGNATURE(code["philox_words"])
+
+
+def fill(out: Any, keys: Any, use: int) -> bool:
+    """Write the first bits of each key's stream.
+
+    Args:
+        out: C-contiguous uint32 array of shape ``(*lead, count)``.
+        keys: uint32 array of shape ``(*lead, 4)``.
+        use: the use number of the blocks, see ``philox``.
+
+    Returns:
+        False if machine code is off; `out` is then unchanged.
+    """
+    _, call = _compiled()
+    if call is None:
+        return False
+    words = np.ascontiguousarray(keys)
+    call(words.ctypes.data, words.size // 4, out.shape[-1], use << 30, out.ctypes.data)
+    return True

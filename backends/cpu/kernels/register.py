@@ -1,0 +1,95 @@
+"""NumPy kernels for the CPU key, made from the declarations: the portable path, and the reference semantics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ....eager.tensor.storage import owner_of
+from ....eager.tensor.tensor import Tensor, wrap, wrap_view
+from ....errors import DeviceError
+from ....operators.declare.declaration import LIBRARY, Declaration, on_declaration
+from ....registry.dispatch.keys import DispatchKey
+from ....registry.operator import Operator
+from .elementwise import elementwise_kernel
+from .folds import reduction_kernel, scan_kernel
+from .matmul import product_kernel
+
+
+def array_kernel(op: Operator) -> Callable[..., Any]:
+    """Return the kernel of an operator that declares an array kernel; views share their first argument's storage."""
+    decl: Declaration = op.decl
+    creates = decl.kind == "creation"
+    wrap_result = _wrap_view if op.schema.is_view else _wrap_own
+
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        spec = decl.shape_rule(*args, **kwargs)  # type: ignore[misc]  # raises on invalid arguments
+        if creates and spec.device != "cpu":
+            raise DeviceError(
+                f"{op.schema.name}: an argument is on cpu, but the result is requested on {spec.device}; move it "
+                f"with .to({spec.device!r})"
+            )
+        result = decl.kernel(np, *map(_payload, args), **{k: _payload(v) for k, v in kwargs.items()})  # type: ignore[misc]
+        if isinstance(result, tuple):
+            return tuple([wrap_result(part, args) for part in result])
+        return wrap_result(result, args)
+
+    return kernel
+
+
+def _wrap_own(result: Any, args: tuple[Any, ...]) -> Tensor:
+    """Wrap a kernel's result in a tensor; a result that shares memory with an argument is copied."""
+    array = np.asarray(result)
+    root = owner_of(array)
+    for value in args:
+        for item in value if isinstance(value, tuple) else (value,):
+            if isinstance(item, Tensor) and owner_of(item._array) is root:
+                return wrap(array.copy())
+    return wrap(array)
+
+
+def _wrap_view(result: Any, args: tuple[Any, ...]) -> Tensor:
+    """Wrap a kernel's result in a tensor that shares the first argument's storage if it shares its memory."""
+    array = np.asarray(result)
+    source = args[0] if args else None
+    if isinstance(source, Tensor) and owner_of(array) is owner_of(source._array):
+        return wrap_view(array, source)
+    return wrap(array)
+
+
+def _payload(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value._array
+    return tuple(map(_payload, value)) if isinstance(value, tuple) else value
+
+
+def _make_kernel(op: Operator) -> Callable[..., Any] | None:
+    """Return the CPU kernel that a declaration describes, or None."""
+    decl: Declaration = op.decl
+    if decl.is_elementwise:
+        return elementwise_kernel(op)
+    if decl.reduce is not None:
+        return scan_kernel(op) if decl.kind == "scan" else reduction_kernel(op)
+    if op.schema.name == "matmul":
+        return product_kernel(op)
+    return array_kernel(op) if decl.kernel is not None else None
+
+
+# Called after operators have been declared and have CPU kernels, so that other backends can add theirs.
+registration_listeners: list[Callable[[], None]] = []
+
+
+def register() -> None:
+    """Register a CPU kernel for every declared operator that describes one, now and later."""
+    on_declaration(_register)
+
+
+def _register(op: Operator) -> None:
+    kernel = None if op.registered(DispatchKey.CPU) else _make_kernel(op)
+    if kernel is not None:
+        kernel.__qualname__ = f"numpy_{op.schema.name}"
+        LIBRARY.impl(op, kernel, DispatchKey.CPU)
+    for listener in registration_listeners:
+        listener()

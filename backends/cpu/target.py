@@ -1,0 +1,104 @@
+"""The LLVM target of this machine: triple, processor, features and LLVM's version.
+
+LLVM finds these out, and importing llvmlite for that takes longer than linking a cached object. The description is
+therefore stored in the disk cache. Its key is made from llvmlite's version, the processor's entry in `/proc/cpuinfo`
+and the features that NumPy found by asking the processor, which are fewer under an emulator such as valgrind.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import os
+from typing import NamedTuple
+
+from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
+
+from ... import background, lazy
+from . import cache
+
+CPUINFO = "/proc/cpuinfo"
+_SEPARATOR = "\n"
+
+
+class Target(NamedTuple):
+    """The target that code is compiled for.
+
+    Attributes:
+        triple: such as "x86_64-unknown-linux-gnu".
+        cpu: LLVM's name of the processor, such as "znver4".
+        features: LLVM's feature string, such as "+avx2,-avx512f".
+        llvm: LLVM's version, such as "22.1.0".
+    """
+
+    triple: str
+    cpu: str
+    features: str
+    llvm: str
+
+    def has(self, feature: str) -> bool:
+        """Whether the processor has a feature, by LLVM's name of it.
+
+        >>> Target("x86_64", "znver4", "+avx2,-avx512f", "22").has("avx512f")
+        False
+        """
+        return f"+{feature}" in self.features.split(",")
+
+
+@functools.cache
+def find_target() -> Target:
+    """Return the target of this machine, from the disk cache if it is stored there."""
+    return background.run(_find_target)
+
+
+def _find_target() -> Target:
+    key = _cache_key()
+    stored = cache.read(key) if key else None
+    if stored is not None:
+        return Target(*stored.decode().split(_SEPARATOR))
+    target = _ask_llvm()
+    if key:
+        cache.write(key, _SEPARATOR.join(target).encode())
+    return target
+
+
+def _ask_llvm() -> Target:
+    binding = lazy.llvmlite_binding()
+    version = ".".join(map(str, binding.llvm_version_info))
+    features = binding.get_host_cpu_features().flatten()
+    return Target(binding.get_process_triple(), binding.get_host_cpu_name(), features, version)
+
+
+def _cache_key() -> str:
+    """Return the name of this machine's cache entry; empty if no file describes the processor."""
+    spec = importlib.util.find_spec("llvmlite")
+    if spec is None or spec.origin is None:
+        return ""
+    try:
+        with open(os.path.join(os.path.dirname(spec.origin), "_version.py"), "rb") as file:
+            version = file.read()
+        processor = _read_processor()
+    except OSError:
+        return ""
+    features = " ".join(name for name, present in _numpy_features().items() if present)
+    digest = hashlib.sha256(b"\0".join((version, processor, features.encode()))).hexdigest()
+    return f"target-{digest}" if processor and features else ""
+
+
+def _numpy_features() -> dict[str, bool]:
+    """Return the processor's features by NumPy's names, such as "AVX512F"."""
+    return dict(getattr(_multiarray_umath, "__cpu_features__", {}))
+
+
+def _read_processor() -> bytes:
+    """Return the first processor's lines of `/proc/cpuinfo` that do not change while the machine runs."""
+    changing = (b"cpu MHz", b"bogomips", b"BogoMIPS", b"microcode")
+    lines = []
+    with open(CPUINFO, "rb") as file:
+        for line in file:
+            if not line.strip():
+                break
+            if not line.startswith(changing):
+                lines.append(line)
+    return b"".join(lines)

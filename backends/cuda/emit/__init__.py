@@ -1,1 +1,0 @@
-"""CUDA C for the GPU: the kernels of the loop IR, and those that eager operators launch."""

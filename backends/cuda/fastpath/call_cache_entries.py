@@ -1,0 +1,396 @@
+"""Native entries of calls with one CUDA tensor and arguments that are not tensors: views, `x[key]`, reductions.
+
+The arguments are encoded as a key of integers, by which the cached call is found (:mod:`.call_cache`). The integers in
+the subscript of `x[key]` are not part of the key, so that one cached call serves all of them.
+"""
+
+from __future__ import annotations
+
+from ...cpu.fastpath.compiler.dsl import (
+    NULL,
+    extern,
+    i64,
+    likely,
+    load_i32,
+    load_i64,
+    load_ptr,
+    native,
+    noinline,
+    ptr,
+    stack,
+    store_i64,
+    store_ptr,
+    unlikely,
+)
+from ...cpu.fastpath.entries.rt_base import (
+    ARGS_MASK,
+    D_CALLS,
+    D_GLOBALS,
+    D_TABLE,
+    ELSEWHERE,
+    G_ZERO,
+    T_STORAGE,
+    Py_False,
+    Py_None,
+    Py_True,
+    PyErr_Clear,
+    PyList_Type,
+    PyLong_AsLongLongAndOverflow,
+    PyLong_Type,
+    PyTuple_Type,
+    PyType_GenericAlloc,
+    call_miss,
+    decref,
+    entry_data,
+    fall_back,
+    incref,
+    type_of,
+)
+from ...cpu.fastpath.entries.rt_storage import S_OWNER, S_VERSION
+from ...cpu.fastpath.entries.rt_subscript import (
+    SLICE_START,
+    SLICE_STEP,
+    SLICE_STOP,
+    Py_Ellipsis,
+    PySlice_Type,
+)
+from ...cpu.fastpath.glue.layout import LIST_ITEMS, OB_SIZE, TUPLE_ITEMS
+from .eager_entries import (
+    E_DEVICE,
+    E_OWNER,
+    E_RESULT,
+    MAX_KEY,
+    N_BACKEND,
+    find_call,
+    get_flags,
+    plain_array,
+    report_failure,
+)
+from .launch_entries import queue_kernel
+from .result_entries import (
+    A_BUFFER,
+    A_LAYOUT,
+    A_PTR,
+    B_POOL,
+    H_ARRAY,
+    H_DTYPE,
+    H_STORAGE,
+    S_HANDLE,
+    S_POOL,
+    PyLong_AsUnsignedLongLongMask,
+    allocate,
+    current_stream,
+    make_result,
+    make_tensor,
+)
+
+PyLong_FromUnsignedLongLong = extern("PyLong_FromUnsignedLongLong", "ptr(i64)")
+
+SUBSCRIPT: i64 = 0  # compile-time constant: whether this instance of the entry serves `x[key]`
+
+# A cached call: the launchers of its kernels (the first is NULL for a view), and the scratch memory between them; for a
+# view its layout, the offset of its first byte from the source's, and for each integer of the subscript the size and
+# the stride in bytes of its axis
+E_FIRST, E_SECOND, E_SCRATCH = 32, 40, 48
+E_LAYOUT, E_OFFSET, E_INTEGERS, E_STEPS = 56, 64, 72, 80
+MAX_INTEGERS = 6
+E_MASK = E_STEPS + 16 * MAX_INTEGERS  # bits of the argument's address that have to be zero for the kernels
+
+# The encoding of values: a singleton is its address; other values begin with one of these tags
+INTEGER, DYNAMIC, TUPLE, LIST, SLICE = 1, 2, 3, 4, 5
+INVALID: i64 = -1
+
+
+@native
+def call_cached(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+    """Answer a call from the cache, or call Python."""
+    entry, count = entry_data(self), nargsf & ARGS_MASK
+    flags = get_flags(entry)
+    if unlikely(count < 1 or flags == ELSEWHERE):
+        return fall_back(entry, args, nargsf, kwnames)
+    backend, source = load_ptr(entry, N_BACKEND), load_ptr(args, 0)
+    array = plain_array(backend, source, flags)
+    if unlikely(array == NULL):
+        return fall_back(entry, args, nargsf, kwnames)
+    key, integers = stack(MAX_KEY * 8), stack(MAX_INTEGERS * 8 + 8)
+    store_ptr(key, 0, load_ptr(array, A_LAYOUT))
+    store_i64(integers, 0, 0)
+    used = encode_arguments(backend, args, count, kwnames, key, integers)
+    if unlikely(used == INVALID):
+        return fall_back(entry, args, nargsf, kwnames)
+    cached = find_call(load_ptr(entry, D_TABLE), key, used)
+    if unlikely(cached == NULL):
+        return call_miss(entry, args, nargsf, kwnames)
+    result: ptr = NULL
+    if load_ptr(cached, E_FIRST) == NULL:
+        result = make_view(load_ptr(entry, D_GLOBALS), backend, source, array, cached, integers)
+    else:
+        result = launch_cached(cached, array)
+    if unlikely(result == NULL):
+        return fall_back(entry, args, nargsf, kwnames)
+    if unlikely(i64(result) == -1):
+        return report_failure(entry, backend, args, nargsf, kwnames)
+    store_i64(entry, D_CALLS, load_i64(entry, D_CALLS) + 1)
+    return result
+
+
+# -- the key -----------------------------------------------------------------------------------------------------------
+@native
+def encode_arguments(backend: ptr, args: ptr, count: i64, kwnames: ptr, key: ptr, integers: ptr) -> i64:
+    """Encode the arguments after the first: the length of the key, or INVALID.
+
+    Python twin: backends/cuda/fastpath/call_cache.py:CallCache.encode_arguments
+    """
+    if SUBSCRIPT:
+        return encode_subscript(backend, args, count, kwnames, key, integers)
+    store_i64(key, 8, count)
+    used: i64 = 2
+    i: i64 = 1
+    while i < count and used != INVALID:
+        used = encode_value(backend, load_ptr(args, i * 8), key, used)
+        i += 1
+    if likely(kwnames == NULL) or used == INVALID:
+        return used
+    for k in range(load_i64(kwnames, OB_SIZE)):
+        if used == INVALID or used >= MAX_KEY:
+            return INVALID
+        store_ptr(key, used * 8, load_ptr(kwnames, TUPLE_ITEMS + k * 8))
+        used = encode_value(backend, load_ptr(args, (count + k) * 8), key, used + 1)
+    return used
+
+
+@native
+def encode_value(backend: ptr, x: ptr, key: ptr, at: i64) -> i64:
+    """Encode a value at an index of the key: the next free index, or INVALID for a value that has no encoding.
+
+    Python twin: backends/cuda/fastpath/call_cache.py:encode_value
+    """
+    if unlikely(at >= MAX_KEY):
+        return INVALID
+    kind = type_of(x)
+    if kind == PyLong_Type:
+        return encode_integer(x, key, at)
+    if kind in (PyTuple_Type, PyList_Type):
+        return encode_items(backend, x, key, at)
+    if x in (Py_None, Py_True, Py_False, Py_Ellipsis) or kind == load_ptr(backend, H_DTYPE):
+        store_ptr(key, at * 8, x)
+        return at + 1
+    return encode_slice(backend, x, key, at) if kind == PySlice_Type else INVALID
+
+
+@native
+def encode_integer(x: ptr, key: ptr, at: i64) -> i64:
+    overflow = stack(4)
+    if unlikely(at + 1 >= MAX_KEY):
+        return INVALID
+    store_i64(key, at * 8, INTEGER)
+    store_i64(key, at * 8 + 8, PyLong_AsLongLongAndOverflow(x, overflow))
+    return at + 2 if load_i32(overflow, 0) == 0 else INVALID
+
+
+@native
+def encode_items(backend: ptr, x: ptr, key: ptr, at: i64) -> i64:
+    """Encode the items of a tuple or a list, which have to be integers."""
+    count, tag, items = load_i64(x, OB_SIZE), i64(TUPLE), x + TUPLE_ITEMS
+    if type_of(x) == PyList_Type:
+        tag, items = i64(LIST), load_ptr(x, LIST_ITEMS)
+    if unlikely(count > MAX_KEY):
+        return INVALID
+    store_i64(key, at * 8, tag | (count << 8))
+    used = at + 1
+    i: i64 = 0
+    while i < count and used != INVALID:
+        item = load_ptr(items, i * 8)
+        used = encode_integer(item, key, used) if likely(type_of(item) == PyLong_Type) else INVALID
+        i += 1
+    return used
+
+
+@native
+def encode_slice(backend: ptr, x: ptr, key: ptr, at: i64) -> i64:
+    """Encode a slice, whose bounds have to be integers or None."""
+    store_i64(key, at * 8, SLICE)
+    used = encode_bound(load_ptr(x, SLICE_START), key, at + 1)
+    used = encode_bound(load_ptr(x, SLICE_STOP), key, used)
+    return encode_bound(load_ptr(x, SLICE_STEP), key, used)
+
+
+@native
+def encode_bound(x: ptr, key: ptr, at: i64) -> i64:
+    if unlikely(at == INVALID or at >= MAX_KEY):
+        return INVALID
+    if x == Py_None:
+        store_ptr(key, at * 8, x)
+        return at + 1
+    return encode_integer(x, key, at) if type_of(x) == PyLong_Type else INVALID
+
+
+@native
+def encode_subscript(backend: ptr, args: ptr, count: i64, kwnames: ptr, key: ptr, integers: ptr) -> i64:
+    """Encode the subscript of `x[key]`; its integers are stored in ``integers``, after their number.
+
+    Python twin: backends/cuda/fastpath/call_cache.py:SubscriptCache.encode_arguments
+    """
+    if unlikely(count != 2 or kwnames != NULL):
+        return INVALID
+    x = load_ptr(args, 8)
+    if type_of(x) != PyTuple_Type:
+        return encode_item(backend, x, key, 1, integers)
+    items = load_i64(x, OB_SIZE)
+    if unlikely(items > MAX_KEY):
+        return INVALID
+    store_i64(key, 8, TUPLE | (items << 8))
+    used: i64 = 2
+    i: i64 = 0
+    while i < items and used != INVALID:
+        used = encode_item(backend, load_ptr(x, TUPLE_ITEMS + i * 8), key, used, integers)
+        i += 1
+    return used
+
+
+@native
+def encode_item(backend: ptr, x: ptr, key: ptr, at: i64, integers: ptr) -> i64:
+    if unlikely(at >= MAX_KEY):
+        return INVALID
+    if type_of(x) != PyLong_Type:
+        return INVALID if type_of(x) in (PyTuple_Type, PyList_Type) else encode_value(backend, x, key, at)
+    overflow, count = stack(4), load_i64(integers, 0)
+    value = PyLong_AsLongLongAndOverflow(x, overflow)
+    if unlikely(load_i32(overflow, 0) != 0 or count == MAX_INTEGERS):
+        return INVALID
+    store_i64(integers, count * 8 + 8, value)
+    store_i64(integers, 0, count + 1)
+    store_i64(key, at * 8, DYNAMIC)
+    return at + 1
+
+
+# -- views -------------------------------------------------------------------------------------------------------------
+@native
+def make_view(g: ptr, backend: ptr, source: ptr, array: ptr, cached: ptr, integers: ptr) -> ptr:
+    """A view of the argument; NULL: call Python; -1: an exception is set."""
+    offset = load_i64(cached, E_OFFSET)
+    for i in range(load_i64(cached, E_INTEGERS)):
+        at, size = load_i64(integers, i * 8 + 8), load_i64(cached, E_STEPS + i * 16)
+        if at < 0:
+            at += size
+        if unlikely(at < 0 or at >= size):
+            return NULL
+        offset += at * load_i64(cached, E_STEPS + i * 16 + 8)
+    owner, layout = load_ptr(cached, E_OWNER), load_ptr(cached, E_LAYOUT)
+    incref(owner)  # it keeps the layout
+    incref(array)
+    result = make_view_at(g, backend, source, array, layout, offset)
+    decref(array)
+    decref(owner)
+    return result
+
+
+@native
+def make_view_at(g: ptr, backend: ptr, source: ptr, array: ptr, layout: ptr, offset: i64) -> ptr:
+    buffer, address = load_ptr(array, A_BUFFER), load_ptr(array, A_PTR)
+    storage = get_storage(g, backend, source, buffer)
+    if unlikely(storage == NULL):
+        return NULL
+    if offset == 0:
+        incref(address)
+    else:
+        address = PyLong_FromUnsignedLongLong(PyLong_AsUnsignedLongLongMask(address) + offset)
+    made: ptr = NULL
+    if likely(address != NULL):
+        made = PyType_GenericAlloc(load_ptr(backend, H_ARRAY), 0)
+    if unlikely(made == NULL):
+        if address != NULL:
+            decref(address)
+        decref(storage)
+        return ptr(-1)
+    incref(layout)
+    incref(buffer)
+    store_ptr(made, A_PTR, address)
+    store_ptr(made, A_LAYOUT, layout)
+    store_ptr(made, A_BUFFER, buffer)
+    tensor = make_tensor(backend, made)
+    if unlikely(tensor == NULL):
+        decref(storage)
+        return ptr(-1)
+    store_ptr(tensor, T_STORAGE, storage)
+    decref(Py_None)
+    return tensor
+
+
+@native
+def get_storage(g: ptr, backend: ptr, source: ptr, buffer: ptr) -> ptr:
+    """A new reference to the storage of a tensor, created if there is none; NULL: call Python."""
+    known = load_ptr(source, T_STORAGE)
+    if likely(known != Py_None):
+        if unlikely(known == NULL):
+            return NULL
+        incref(known)
+        return known
+    made = PyType_GenericAlloc(load_ptr(backend, H_STORAGE), 0)
+    if unlikely(made == NULL):
+        PyErr_Clear()
+        return NULL
+    zero = load_ptr(g, G_ZERO)
+    incref(buffer)
+    incref(zero)
+    store_ptr(made, S_OWNER, buffer)
+    store_ptr(made, S_VERSION, zero)
+    if unlikely(load_ptr(source, T_STORAGE) != Py_None):
+        decref(made)
+        return NULL  # the allocation has run other code, which has created another storage
+    incref(made)
+    store_ptr(source, T_STORAGE, made)
+    decref(Py_None)
+    return made
+
+
+# -- kernels -----------------------------------------------------------------------------------------------------------
+@native
+def launch_cached(cached: ptr, array: ptr) -> ptr:
+    """The result of one kernel, or of two; NULL: call Python; -1: an exception is set."""
+    device = load_ptr(cached, E_DEVICE)
+    stream = current_stream(device)
+    if unlikely(stream == NULL):
+        return NULL
+    if unlikely(load_ptr(load_ptr(array, A_BUFFER), B_POOL) != load_ptr(stream, S_POOL)):
+        return NULL
+    owner, values = load_ptr(cached, E_OWNER), stack(16)
+    address = PyLong_AsUnsignedLongLongMask(load_ptr(array, A_PTR))
+    if unlikely((address & load_i64(cached, E_MASK)) != 0):
+        return NULL
+    store_i64(values, 0, address)
+    incref(owner)
+    incref(array)
+    tensor = make_result(device, stream, load_ptr(cached, E_RESULT), values + 8)
+    if unlikely(tensor == NULL):
+        tensor = ptr(-1)
+    else:
+        status: i64 = 0
+        if likely(load_ptr(cached, E_SECOND) == NULL):
+            status = queue_kernel(load_ptr(cached, E_FIRST), load_ptr(stream, S_HANDLE), values)
+        else:
+            status = launch_both(cached, device, stream, values)
+        if unlikely(status != 0):
+            decref(tensor)
+            tensor = ptr(-1)
+            if status != INVALID:
+                tensor = NULL
+    decref(array)
+    decref(owner)
+    return tensor
+
+
+@noinline
+def launch_both(cached: ptr, device: ptr, stream: ptr, values: ptr) -> i64:
+    """Launch two kernels with scratch memory between them: the driver's status, or INVALID with an exception set."""
+    middle, handle = stack(16), load_ptr(stream, S_HANDLE)
+    scratch = allocate(device, stream, load_ptr(cached, E_SCRATCH), middle)
+    if unlikely(scratch == NULL):
+        return INVALID
+    store_i64(middle, 8, load_i64(values, 8))
+    store_i64(values, 8, load_i64(middle, 0))
+    status = queue_kernel(load_ptr(cached, E_FIRST), handle, values)
+    if likely(status == 0):
+        status = queue_kernel(load_ptr(cached, E_SECOND), handle, middle)
+    decref(scratch)
+    return status

@@ -1,0 +1,252 @@
+"""Native entries of eager calls on CUDA tensors: elementwise operators, and matrix products by cuBLAS.
+
+An entry looks up the cached call for the layouts of the arguments, allocates the result, and launches the kernel (for
+a product, a :class:`.gemm.Gemm`). It passes all other calls to Python.
+"""
+
+from __future__ import annotations
+
+from ...cpu.fastpath.compiler.dsl import (
+    NULL,
+    i64,
+    likely,
+    load_i64,
+    load_ptr,
+    native,
+    noinline,
+    ptr,
+    stack,
+    store_i64,
+    store_ptr,
+    unlikely,
+)
+from ...cpu.fastpath.entries.rt_base import (
+    ARGS_MASK,
+    D_CALLS,
+    D_GLOBALS,
+    D_SIZE,
+    D_TABLE,
+    ELSEWHERE,
+    G_NOTE,
+    NO_GRAD,
+    T_ARRAY,
+    T_KEYS,
+    T_META,
+    Py_None,
+    PyErr_ExceptionMatches,
+    decref,
+    entry_data,
+    fall_back,
+    incref,
+    retry_in_python,
+    thread_flags,
+    type_of,
+)
+from ...cpu.fastpath.entries.rt_operands import scalar_code, write_scalar
+from .gemm_entries import queue_product
+from .launch_entries import queue_kernel
+from .result_entries import (
+    A_BUFFER,
+    A_LAYOUT,
+    A_PTR,
+    B_POOL,
+    H_ARRAY,
+    H_GRAD_KEYS,
+    H_KEYS,
+    H_OUT_OF_MEMORY,
+    H_TENSOR,
+    S_HANDLE,
+    S_POOL,
+    PyLong_AsUnsignedLongLongMask,
+    current_stream,
+    make_result,
+)
+
+# Compile-time constants of each instance of the entry: the number of operands; whether it serves matrix products
+NIN: i64 = 2
+PRODUCT: i64 = 0
+
+# The struct of an entry begins like that of any operator's entry; then the backend's struct
+N_BACKEND = D_SIZE
+N_SIZE = N_BACKEND + 8
+
+# A cached call: the length of its key, which begins at E_KEYS; the object that keeps it; the device; the result's spec
+E_COUNT, E_OWNER, E_DEVICE, E_RESULT = 0, 8, 16, 24
+# For elementwise operators: whether all arrays have the same dense layout; the launchers by variant; for each operand
+# the dtype that a Python number is converted to
+E_DENSE, E_CONTIGUOUS, E_UNALIGNED, E_STRIDED, E_TO = 32, 40, 48, 56, 64
+E_KEYS = 192
+MAX_KEY = 24
+E_SIZE = E_KEYS + 8 * MAX_KEY
+
+CODE_MASK: i64 = 0xFFFFFFFFFFFF
+ALIGNED = 15  # bits of an address that have to be zero for vector accesses
+
+
+@native
+def get_flags(entry: ptr) -> i64:
+    """The thread's flags; ELSEWHERE if Python has to answer: a layer, a mode or the tracer is active, or new tensors
+    are recorded."""
+    g = load_ptr(entry, D_GLOBALS)
+    return thread_flags(g) if likely(load_ptr(g, G_NOTE) == NULL) else i64(ELSEWHERE)
+
+
+@native
+def plain_array(backend: ptr, x: ptr, flags: i64) -> ptr:
+    """The array, borrowed, of a tensor that needs no gradient (or of any CUDA tensor under no_grad); NULL otherwise."""
+    if unlikely(type_of(x) != load_ptr(backend, H_TENSOR)):
+        return NULL
+    array, keys = load_ptr(x, T_ARRAY), load_ptr(x, T_KEYS)
+    if unlikely(array == NULL):
+        return NULL
+    if unlikely(type_of(array) != load_ptr(backend, H_ARRAY)):
+        return NULL
+    if likely(keys == load_ptr(backend, H_KEYS) and load_ptr(x, T_META) == Py_None):
+        return array
+    return array if flags == NO_GRAD and keys == load_ptr(backend, H_GRAD_KEYS) else NULL
+
+
+@native
+def find_call(table: ptr, key: ptr, count: i64) -> ptr:
+    """The cached call of a key of length ``count``, or NULL. The table: its size - 1, then addresses of calls or NULL.
+
+    Python twin of the insertion: backends/cuda/fastpath/eager.py:_insert
+    """
+    code: i64 = 0
+    for i in range(count):
+        word = load_i64(key, i * 8)
+        code = ((code ^ word ^ (word >> 4)) * 31) & CODE_MASK
+    mask = load_i64(table, 0)
+    at = (code ^ (code >> 7)) & mask
+    result = load_ptr(table, at * 8 + 8)
+    while result != NULL and not has_key(result, key, count):
+        at = (at + 1) & mask
+        result = load_ptr(table, at * 8 + 8)
+    return result
+
+
+@native
+def has_key(cached: ptr, key: ptr, count: i64) -> bool:
+    if load_i64(cached, E_COUNT) != count:
+        return False
+    i: i64 = 0
+    while i < count and load_i64(cached, E_KEYS + i * 8) == load_i64(key, i * 8):
+        i += 1
+    return i == count
+
+
+@native
+def elementwise(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+    entry = entry_data(self)
+    flags = get_flags(entry)
+    if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != NIN or flags == ELSEWHERE):
+        return fall_back(entry, args, nargsf, kwnames)
+    backend, arrays, key = load_ptr(entry, N_BACKEND), stack(NIN * 8), stack(NIN * 8)
+    make_key(backend, args, flags, arrays, key)
+    cached = find_call(load_ptr(entry, D_TABLE), key, NIN)
+    if unlikely(cached == NULL):
+        return fall_back(entry, args, nargsf, kwnames)
+    result = compute(cached, args, arrays)
+    if unlikely(result == NULL):
+        return fall_back(entry, args, nargsf, kwnames)
+    if unlikely(i64(result) == -1):
+        return report_failure(entry, backend, args, nargsf, kwnames)
+    store_i64(entry, D_CALLS, load_i64(entry, D_CALLS) + 1)
+    return result
+
+
+@native
+def make_key(backend: ptr, args: ptr, flags: i64, arrays: ptr, key: ptr) -> None:
+    """Store the key of a call, the layouts of arrays and the types of other arguments; and the arrays."""
+    for i in range(NIN):
+        x = load_ptr(args, i * 8)
+        array = plain_array(backend, x, flags)
+        store_ptr(arrays, i * 8, array)
+        store_ptr(key, i * 8, load_ptr(array, A_LAYOUT) if likely(array != NULL) else type_of(x))
+
+
+@noinline
+def report_failure(entry: ptr, backend: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+    """Handle a set exception: keep the device's OutOfMemoryError; on MemoryError clear it and retry in Python."""
+    if PyErr_ExceptionMatches(load_ptr(backend, H_OUT_OF_MEMORY)) != 0:
+        return NULL
+    return retry_in_python(entry, args, nargsf, kwnames)
+
+
+@native
+def compute(cached: ptr, args: ptr, arrays: ptr) -> ptr:
+    """Launch a cached call and return its result; NULL: call Python; -1: an exception is set."""
+    device, values = load_ptr(cached, E_DEVICE), stack(NIN * 8 + 8)
+    stream = current_stream(device)
+    if unlikely(stream == NULL):
+        return NULL
+    bits = store_operands(cached, args, arrays, load_ptr(stream, S_POOL), values)
+    if unlikely(bits < 0):
+        return NULL
+    launcher = select_launcher(cached, bits)
+    if unlikely(launcher == NULL):
+        return NULL
+    owner = load_ptr(cached, E_OWNER)  # like the arrays: allocating the result may run arbitrary code
+    incref(owner)
+    incref_all(arrays)
+    tensor = make_result(device, stream, load_ptr(cached, E_RESULT), values + NIN * 8)
+    if unlikely(tensor == NULL):
+        tensor = ptr(-1)
+    elif unlikely(launch_kernel(launcher, load_ptr(stream, S_HANDLE), values) != 0):
+        decref(tensor)
+        tensor = NULL  # Python launches again, and raises the error of the driver or cuBLAS
+    decref_all(arrays)
+    decref(owner)
+    return tensor
+
+
+@native
+def launch_kernel(launcher: ptr, stream: ptr, values: ptr) -> i64:
+    """Put a kernel or a matrix product into a stream, and return the status of the driver or cuBLAS."""
+    if PRODUCT:
+        return i64(queue_product(launcher, stream, values))
+    return queue_kernel(launcher, stream, values)
+
+
+@native
+def select_launcher(cached: ptr, bits: i64) -> ptr:
+    """The launcher for addresses with these bits; NULL if there is none yet."""
+    if unlikely(load_i64(cached, E_DENSE) == 0):
+        return load_ptr(cached, E_STRIDED)
+    return load_ptr(cached, E_CONTIGUOUS if likely((bits & ALIGNED) == 0) else E_UNALIGNED)
+
+
+@native
+def store_operands(cached: ptr, args: ptr, arrays: ptr, pool: ptr, values: ptr) -> i64:
+    """Store the addresses of arrays and the converted numbers in ``values``; the bitwise or of the addresses.
+
+    Returns -1 for an array in memory of another pool, and for a number that does not fit the dtype.
+    """
+    bits: i64 = 0
+    for i in range(NIN):
+        array = load_ptr(arrays, i * 8)
+        if likely(array != NULL):
+            if unlikely(load_ptr(load_ptr(array, A_BUFFER), B_POOL) != pool):
+                return -1
+            address = PyLong_AsUnsignedLongLongMask(load_ptr(array, A_PTR))
+            store_i64(values, i * 8, address)
+            bits |= address & ALIGNED
+        else:
+            x = load_ptr(args, i * 8)
+            if unlikely(not write_scalar(x, scalar_code(x), load_i64(cached, E_TO + i * 8), values + i * 8)):
+                return -1
+    return bits
+
+
+@native
+def incref_all(arrays: ptr) -> None:
+    for i in range(NIN):
+        if load_ptr(arrays, i * 8) != NULL:
+            incref(load_ptr(arrays, i * 8))
+
+
+@native
+def decref_all(arrays: ptr) -> None:
+    for i in range(NIN):
+        if load_ptr(arrays, i * 8) != NULL:
+            decref(load_ptr(arrays, i * 8))

@@ -1,0 +1,181 @@
+"""Allocation of results in native code: the structs that :mod:`.result_entries` reads, and its compiled functions."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .... import lazy
+from ....eager.tensor.storage import Number, Storage
+from ....eager.tensor.tensor import Tensor
+from ....errors import OutOfMemoryError
+from ....registry.dispatch.keys import CUDA_KEYS, GRAD_CUDA_KEYS
+from ....registry.dtypes import DType
+from ...cpu.fastpath.compiler import dsl, engine, lang, lang_expr
+from ...cpu.fastpath.entries import rt_base, rt_operands
+from ...cpu.fastpath.glue import jit_layout, layout
+from ...cpu.fastpath.glue.structs import Struct
+from ..kernels.tensor import CudaTensor, DeviceStorage
+from ..runtime import stream_keys
+from ..runtime import toolkit as tools
+from ..runtime.arrays import DeviceArray, Layout
+from ..runtime.devices import device_at, device_count
+from ..runtime.launcher import native_code
+from ..runtime.memory import Buffer, Pool, Stats, pool_of, size_class
+from ..runtime.streams import default_stream
+from . import result_entries
+from . import result_entries as rt
+
+_SOURCES = (dsl, lang, lang_expr, layout, jit_layout, rt_base, rt_operands, result_entries)
+_FINALIZE = 392  # offset of tp_finalize in a type object
+# callees come before their callers
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "ready": rt.current_stream,
+    "block": rt.allocate,
+    "result": rt.make_result,
+    "finalize": rt.finalize,
+}
+
+
+@functools.cache
+def constants() -> dict[str, int]:
+    """Compile-time constants: the slot offsets of the classes that native functions of this backend access.
+
+    Raises:
+        RuntimeError: a slot is not where its descriptor says.
+    """
+    probe: Any = [object(), object(), object(), None, object(), []]
+    buffer = Buffer(*probe)
+    return {
+        **layout.class_constants(Tensor, Storage, Number),
+        **layout.slot_constants(DeviceArray, "A_", ("ptr", "layout", "buffer")),
+        **layout.slot_constants(
+            Buffer, "B_", ("ptr", "nbytes", "size", "pool", "block", "free_list", "users"), buffer
+        ),
+        **layout.slot_constants(Pool, "P_", ("counts",)),
+    }
+
+
+def build_code(
+    name: str,
+    functions: Mapping[str, Callable[..., Any]],
+    sources: tuple[Any, ...],
+    own: Mapping[str, Any] | None = None,
+) -> engine.Code:
+    """Compile native functions of this backend, or load them from the disk cache.
+
+    Args:
+        name: of the module.
+        functions: the entry points, by name.
+        sources: the modules that they are written in, except :mod:`.result_entries` and its imports.
+        own: further compile-time constants.
+    """
+    return native_code(name, functions, (*_SOURCES, *sources), {**constants(), **(own or {})})
+
+
+@functools.cache
+def result_code() -> engine.Code:
+    """Compile :mod:`.result_entries`, and install its ``finalize`` as the finalizer of buffers."""
+    result = build_code("results", FUNCTIONS, ())
+    slot = _finalizer(Buffer)
+    if _finalizer_fault():
+        return result
+    Stats.finalize = slot.value or 0
+    for stats in Stats.instances:
+        stats.counts[rt.W_FINALIZE // 8] = Stats.finalize
+    slot.value = result["finalize"]
+    return result
+
+
+def _finalizer(cls: type) -> ctypes.c_void_p:
+    """The slot ``tp_finalize`` of a class, the function that CPython calls for ``__del__``."""
+    return ctypes.c_void_p.from_address(id(cls) + _FINALIZE)
+
+
+def _finalizer_fault() -> bool:
+    """Whether ``tp_finalize`` is at another offset in this interpreter; then Python finalizes buffers."""
+
+    class Finalized:
+        def __del__(self) -> None: ...
+
+    class Plain:
+        pass
+
+    value = _finalizer(Finalized).value
+    return not value or _finalizer(Buffer).value != value or _finalizer(Plain).value is not None
+
+
+def is_on() -> bool:
+    """Whether native code answers calls in this process."""
+    return not lazy.native_layer().why_off() and lazy.native_layer().runtime() is not None
+
+
+@functools.cache
+def backend_record() -> Struct:
+    """The backend's struct (``H_*``)."""
+    result = Struct(rt.H_SIZE)
+    result.point(rt.H_GLOBALS, lazy.native_layer().runtime().process)
+    objects = {
+        rt.H_TENSOR: CudaTensor,
+        rt.H_ARRAY: DeviceArray,
+        rt.H_BUFFER: Buffer,
+        rt.H_KEYS: CUDA_KEYS,
+        rt.H_GRAD_KEYS: GRAD_CUDA_KEYS,
+        rt.H_GET: "get",
+        rt.H_OUT_OF_MEMORY: OutOfMemoryError,
+        rt.H_DTYPE: DType,
+        rt.H_STORAGE: DeviceStorage,
+    }
+    for offset, value in objects.items():
+        result.refer(offset, value)
+    return result
+
+
+@functools.cache
+def _context_key() -> int:
+    return stream_keys.new_key()
+
+
+_devices: dict[int, Struct] = {}
+
+
+def device_record(index: int) -> Struct:
+    """The struct of a device (``X_*``), valid for the current toolkit."""
+    result = _devices.get(index)
+    if result is None:
+        at, default = device_at(index), default_stream(f"cuda:{index}")
+        pool_of(default)
+        result = Struct(rt.X_SIZE)
+        result.point(rt.X_BACKEND, backend_record())
+        result.set(rt.X_CONTEXT, at.context)
+        result.set(rt.X_SET, at.driver.address("cuCtxSetCurrent"))
+        result.set(rt.X_CONTEXT_KEY, _context_key() if device_count() == 1 else -1)
+        result.set(rt.X_STREAM_KEY, stream_keys.key_of(index))
+        result.point(rt.X_DEFAULT, default.record)
+        result.kept.append(default)
+        result = _devices.setdefault(index, result)
+    return result
+
+
+def result_record(of: Layout) -> Struct:
+    """The struct of results of a layout (``Y_*``); the caller keeps the layout alive."""
+    result: Struct | None = of.record
+    if result is None:
+        result = block_record(of.nbytes)
+        result.set(rt.Y_LAYOUT, id(of))
+        of.record = result
+    return result
+
+
+def block_record(nbytes: int) -> Struct:
+    """The struct of a block of ``nbytes`` bytes without a layout, for scratch memory."""
+    result, size = Struct(rt.Y_SIZE), size_class(nbytes)
+    result.refer(rt.Y_NBYTES, nbytes)
+    result.refer(rt.Y_KEY, size)
+    result.set(rt.Y_BYTES, size)
+    return result
+
+
+tools.change_listeners.append(_devices.clear)

@@ -1,0 +1,124 @@
+"""Native entries of in-place calls of elementwise operators on CUDA tensors, `x.add_(y)` and `x += y`."""
+
+from __future__ import annotations
+
+from ...cpu.fastpath.compiler.dsl import (
+    NULL,
+    i64,
+    likely,
+    load_i64,
+    load_ptr,
+    native,
+    ptr,
+    stack,
+    store_i64,
+    store_ptr,
+    unlikely,
+)
+from ...cpu.fastpath.entries.rt_base import (
+    ARGS_MASK,
+    D_CALLS,
+    D_GLOBALS,
+    D_TABLE,
+    ELSEWHERE,
+    PyErr_Clear,
+    PyLong_AsLongLong,
+    PyLong_FromLongLong,
+    decref,
+    entry_data,
+    fall_back,
+    incref,
+)
+from ...cpu.fastpath.entries.rt_storage import S_VERSION
+from .call_cache_entries import get_storage
+from .eager_entries import (
+    E_DEVICE,
+    E_OWNER,
+    N_BACKEND,
+    NIN,
+    decref_all,
+    find_call,
+    get_flags,
+    incref_all,
+    make_key,
+    select_launcher,
+    store_operands,
+)
+from .launch_entries import queue_kernel
+from .result_entries import A_BUFFER, A_LAYOUT, S_HANDLE, S_POOL, current_stream
+
+
+@native
+def inplace(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+    entry = entry_data(self)
+    flags = get_flags(entry)
+    if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != NIN or flags == ELSEWHERE):
+        return fall_back(entry, args, nargsf, kwnames)
+    backend, arrays, key = load_ptr(entry, N_BACKEND), stack(NIN * 8), stack(NIN * 8)
+    make_key(backend, args, flags, arrays, key)
+    cached = find_call(load_ptr(entry, D_TABLE), key, NIN)
+    if unlikely(cached == NULL or load_ptr(arrays, 0) == NULL):
+        return fall_back(entry, args, nargsf, kwnames)
+    owner, target = load_ptr(cached, E_OWNER), load_ptr(args, 0)
+    incref(owner)  # like the arrays: creating a storage may run arbitrary code
+    incref_all(arrays)
+    done = write_result(cached, load_ptr(entry, D_GLOBALS), backend, args, arrays)
+    decref_all(arrays)
+    decref(owner)
+    if unlikely(not done):
+        return fall_back(entry, args, nargsf, kwnames)
+    store_i64(entry, D_CALLS, load_i64(entry, D_CALLS) + 1)
+    incref(target)
+    return target
+
+
+@native
+def write_result(cached: ptr, g: ptr, backend: ptr, args: ptr, arrays: ptr) -> bool:
+    """Write the result into the first operand; False, with nothing done, if Python has to."""
+    values, target = stack(NIN * 8 + 8), load_ptr(arrays, 0)
+    storage = get_storage(g, backend, load_ptr(args, 0), load_ptr(target, A_BUFFER))
+    if unlikely(storage == NULL):
+        return False
+    stream = current_stream(load_ptr(cached, E_DEVICE))
+    done = False
+    if likely(stream != NULL):
+        bits = store_operands(cached, args, arrays, load_ptr(stream, S_POOL), values)
+        store_i64(values, NIN * 8, load_i64(values, 0))
+        if likely(bits >= 0 and are_disjoint(arrays, values)):
+            done = launch_and_count(
+                select_launcher(cached, bits), load_ptr(stream, S_HANDLE), values, storage
+            )
+    decref(storage)
+    return done
+
+
+@native
+def launch_and_count(launcher: ptr, stream: ptr, values: ptr, storage: ptr) -> bool:
+    """Launch the kernel, and increment the storage's version."""
+    if unlikely(launcher == NULL):
+        return False
+    before = load_ptr(storage, S_VERSION)
+    after = PyLong_FromLongLong(PyLong_AsLongLong(before) + 1)
+    if unlikely(after == NULL):
+        PyErr_Clear()
+        return False
+    if unlikely(queue_kernel(launcher, stream, values) != 0):
+        decref(after)
+        return False
+    store_ptr(storage, S_VERSION, after)
+    decref(before)
+    return True
+
+
+@native
+def are_disjoint(arrays: ptr, values: ptr) -> bool:
+    """Whether no operand shares the target's buffer, except as the same array."""
+    target = load_ptr(arrays, 0)
+    for i in range(1, NIN):
+        array = load_ptr(arrays, i * 8)
+        if array != NULL and load_ptr(array, A_BUFFER) == load_ptr(target, A_BUFFER):
+            if load_i64(values, i * 8) != load_i64(values, 0):
+                return False
+            if load_ptr(array, A_LAYOUT) != load_ptr(target, A_LAYOUT):
+                return False
+    return True

@@ -1,0 +1,99 @@
+"""Eager calls of users' kernels in CUDA C: results from the operator's fake, one thread for each element."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ....eager.tensor.tensor import Tensor
+from ....errors import DTypeError
+from ....operators.foreign.functions import ParameterBinding
+from ....registry.operator import Operator
+from ....registry.values import TensorSpec, describe
+from ....tracer.infer import infer, specs_of
+from ...cpu.kernels.foreign import C_TYPES, measure, to_c_number
+from ..runtime.arrays import DeviceArray, contiguous_layout, empty
+from ..runtime.compiler import USER_OPTIONS
+from ..runtime.launching import launch_function
+from ..runtime.modules import load_module
+from .casting import contiguous, convert_into
+from .operands import device_index, flatten
+from .tensor import cuda_tensor
+
+THREADS = 256
+
+
+def user_kernel(
+    op: Operator, source: str, name: str, passed: Sequence[ParameterBinding]
+) -> Callable[..., Any]:
+    """The kernel of an operator.
+
+    Args:
+        op: the operator.
+        source: CUDA C.
+        name: of the ``__global__`` function in it.
+        passed: the argument of each of its parameters.
+    """
+
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        index = device_index(op.schema.name, flatten((*args, *kwargs.values())))
+        promised = infer(op, _specs(args), {key: _specs(value) for key, value in kwargs.items()})
+        results = [empty(contiguous_layout(s.shape, s.dtype, index)) for s in specs_of(promised)]
+        kept: list[DeviceArray] = []
+        changed: list[tuple[DeviceArray, DeviceArray]] = []
+        cells = [_to_parameter(op, one, one.of(args, kwargs, results), kept, changed) for one in passed]
+        written = [*results, *(copy for _, copy in changed)] or kept
+        count = max((a.layout.size for a in written), default=0)
+        if count:
+            function = load_module(source, index, USER_OPTIONS).function(name)
+            launch_function(function, index, (-(-count // THREADS), 1, 1, THREADS, 1, 1, 0), cells, kept)
+        for target, copy in changed:
+            if target is not copy:
+                convert_into(target, copy)
+        tensors = tuple(map(cuda_tensor, results))
+        return None if promised is None else tensors[0] if isinstance(promised, TensorSpec) else tensors
+
+    return kernel
+
+
+def _to_parameter(
+    op: Operator,
+    one: ParameterBinding,
+    value: Any,
+    kept: list[DeviceArray],
+    changed: list[tuple[DeviceArray, DeviceArray]],
+) -> Any:
+    """The value of one parameter as a ctypes object.
+
+    Args:
+        op: the operator.
+        one: the parameter.
+        value: its argument.
+        kept: collects the arrays of the call.
+        changed: collects (array, contiguous copy) of the arrays that the kernel writes.
+    """
+    if not one.param.is_pointer:
+        current = value
+        if one.param.what:
+            current = 0 if value is None else measure(one, tuple(getattr(value, "shape", ())))
+        return C_TYPES[one.param.dtype.name](to_c_number(op, one.param.dtype, current))
+    if value is None:
+        return ctypes.c_uint64(0)
+    array = value if isinstance(value, DeviceArray) else getattr(value, "_data", None)
+    if not isinstance(array, DeviceArray) or array.dtype is not one.param.dtype:
+        raise DTypeError(
+            f"{op.name}: its kernel takes {one.param.dtype.name} on a CUDA device for {one.param}, not "
+            f"{describe(value)}"
+        )
+    whole = contiguous(array)
+    kept.append(whole)
+    if not one.param.is_const and one.result < 0:
+        changed.append((array, whole))
+    return ctypes.c_uint64(whole.ptr)
+
+
+def _specs(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.spec
+    return tuple(map(_specs, value)) if type(value) is tuple else value

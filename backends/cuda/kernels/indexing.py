@@ -1,0 +1,172 @@
+"""Kernels of indexing operators: basic and advanced indexing, index_put, index_reduce, nonzero."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ....eager.tensor.tensor import Tensor
+from ....operators.declare.shape_rules import normalize_axis
+from ....operators.indexing.gather import index_shape
+from ....operators.indexing.index_reduce import reduce_by_sorting
+from ....operators.indexing.slicing import plan_shape
+from ....registry.dispatch.keys import CUDA_KEYS
+from ....registry.dtypes import bool_, int64
+from ....registry.operator import Operator, operators
+from ..runtime.arrays import DeviceArray, overlap
+from ..runtime.copies import to_host
+from .casting import contiguous, convert_into, copy_array
+from .creation import number
+from .gathers import gather, nonzero, scatter, scatter_add
+from .operands import check_devices, device_mismatch_error
+from .positions import accumulator
+from .tensor import CudaTensor, cuda_tensor
+from .views import basic_index, broadcast
+
+
+def spec_beside(value: Any, tensor: CudaTensor) -> Any:
+    """The argument of a shape rule for a value: a constant on the host counts as being on the tensor's device."""
+    return value.spec._replace(device=tensor.device) if type(value) is Tensor else value
+
+
+def positions(indices: Sequence[Any], index: int) -> list[DeviceArray]:
+    """Convert index tensors and numbers to int64 arrays on a device."""
+    return [
+        contiguous(one._data, int64) if type(one) is CudaTensor else number(one, int64, index)
+        for one in indices
+    ]
+
+
+def value_array(value: Any, like: DeviceArray) -> DeviceArray:
+    """Convert a value to an array of the dtype of ``like`` that does not overlap it."""
+    if type(value) is not CudaTensor:
+        return number(value, like.dtype, like.layout.index)
+    data = value._data
+    if data.dtype is like.dtype and not overlap(data, like):
+        return data
+    return copy_array(data, like.dtype)
+
+
+def add_arrays(one: DeviceArray, other: DeviceArray) -> DeviceArray:
+    """The sum of two arrays of one dtype; logical or for booleans."""
+    name = "td::bitwise_or.Tensor" if one.dtype is bool_ else "td::add.Tensor"
+    result: Any = operators[name].dispatch(CUDA_KEYS, (cuda_tensor(one), cuda_tensor(other)), {})
+    return result._data  # type: ignore[no-any-return]
+
+
+# -- basic indexing ----------------------------------------------------------------------------------------------------
+def put(target: DeviceArray, value: Any, plan: Any, accumulate: bool) -> None:
+    """Write a value to the elements that a basic index selects, or add it to them."""
+    place = basic_index(target, plan_shape(plan), plan)
+    given = value_array(value, target)
+    convert_into(place, add_arrays(place, broadcast(given, place.shape)) if accumulate else given)
+
+
+def basic_put_kernel(op: Operator) -> Callable[..., CudaTensor]:
+    """The kernel of ``basic_put``."""
+
+    def kernel(self: Any, value: Any, plan: Any, *, accumulate: bool) -> CudaTensor:
+        self, value = _both("basic_put", self, value)
+        op.decl.shape_rule(self, spec_beside(value, self), plan, accumulate=accumulate)
+        result = copy_array(self._data)
+        put(result, value, plan, accumulate)
+        return cuda_tensor(result)
+
+    return kernel
+
+
+def _both(name: str, self: Any, value: Any) -> tuple[Any, Any]:
+    self, value = check_devices(name, (self, value), constants=True)
+    if type(self) is not CudaTensor:
+        raise device_mismatch_error(name, self, value)
+    return self, value
+
+
+# -- by index tensors --------------------------------------------------------------------------------------------------
+def index_kernel(op: Operator) -> Callable[..., CudaTensor]:
+    """The kernel of ``index``."""
+
+    def kernel(self: Any, indices: Any, axis: int) -> CudaTensor:
+        self, indices = check_devices("index", (self, indices), constants=False, indices=True)
+        op.decl.shape_rule(self, indices, axis)
+        start = normalize_axis("index", axis, len(self.shape))
+        selected = index_shape("index", self.shape, indices, axis)
+        shape = selected[start : len(selected) - (len(self.shape) - start - len(indices))]
+        return cuda_tensor(
+            gather("index", self._data, positions(indices, self._data.layout.index), shape, start)
+        )
+
+    return kernel
+
+
+def store(
+    name: str, target: DeviceArray, indices: Any, value: Any, axis: int, accumulate: bool
+) -> DeviceArray:
+    """Write values to integer positions of an array, or add them.
+
+    Returns:
+        The array with the result: ``target``, or a copy in the accumulator's dtype.
+    """
+    start = normalize_axis(name, axis, len(target.shape))
+    selected = index_shape(name, target.shape, indices, axis)
+    shape = selected[start : len(selected) - (len(target.shape) - start - len(indices))]
+    given = broadcast(value_array(value, target), selected)
+    places = positions(indices, target.layout.index)
+    if not accumulate:
+        scatter(name, target, places, given, shape, start)
+        return target
+    wide = accumulator(target.dtype)
+    into = target if wide is target.dtype else copy_array(target, wide)
+    scatter_add(name, into, places, given if wide is given.dtype else copy_array(given, wide), shape, start)
+    return into
+
+
+def index_put_kernel(op: Operator) -> Callable[..., CudaTensor]:
+    """The kernel of ``index_put``."""
+
+    def kernel(self: Any, indices: Any, value: Any, axis: int, *, accumulate: bool) -> CudaTensor:
+        self, indices, value = _all("index_put", self, indices, value)
+        op.decl.shape_rule(self, indices, spec_beside(value, self), axis, accumulate=accumulate)
+        result = store("index_put", copy_array(self._data), indices, value, axis, accumulate)
+        return cuda_tensor(contiguous(result, self.dtype))
+
+    return kernel
+
+
+def index_reduce_kernel(op: Operator) -> Callable[..., CudaTensor]:
+    """The kernel of ``index_reduce``, deterministic: it works in the order of the positions."""
+
+    def kernel(self: Any, indices: Any, value: Any, axis: int, *, reduce: str) -> Any:
+        self, indices, value = _all("index_reduce", self, indices, value)
+        op.decl.shape_rule(self, indices, spec_beside(value, self), axis, reduce=reduce)
+        data = self._data
+        places = tuple([cuda_tensor(one) for one in positions(indices, data.layout.index)])
+        return reduce_by_sorting(
+            cuda_tensor(data), places, cuda_tensor(value_array(value, data)), axis, reduce
+        )
+
+    return kernel
+
+
+def _all(name: str, self: Any, indices: Any, value: Any) -> tuple[Any, Any, Any]:
+    self, value = _both(name, self, value)
+    _, indices = check_devices(name, (self, indices), constants=False, indices=True)
+    return self, indices, value
+
+
+def nonzero_kernel(op: Operator) -> Callable[..., tuple[CudaTensor, ...]]:
+    """The kernel of ``nonzero``; without ``size`` the host waits for the number of nonzero elements."""
+
+    def kernel(self: CudaTensor, *, size: int | None, fill_value: int) -> tuple[CudaTensor, ...]:
+        op.decl.shape_rule(self, size=0 if size is None else size, fill_value=fill_value)
+        data, shape = self._data, self.shape
+        mask = copy_array(data, bool_)
+        flat = cuda_tensor(mask.view((data.layout.size,), (1,)))
+        order = operators["td::cumsum"].dispatch(CUDA_KEYS, (flat, 0), {"dtype": int64})._data
+        if size is None:
+            size = int(to_host(order.view((), (), data.layout.size - 1))) if data.layout.size else 0
+        result = nonzero(order, shape, size, fill_value)
+        rows = (result.view((size,), (1,), axis * size) for axis in range(len(shape)))
+        return tuple(cuda_tensor(copy_array(row)) for row in rows)
+
+    return kernel

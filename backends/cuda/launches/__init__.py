@@ -1,0 +1,20 @@
+"""Compiled graphs on CUDA.
+
+compile.py: from a lowered graph to an executable, and CUDA's passes
+executable.py: executables
+call.py: native structs for calls of executables
+call_text.py: LLVM IR of main, which launches the kernels
+callback.py: nodes that eager kernels compute
+graphs.py: launches one by one, or replay of a CUDA graph
+graph_choice.py: the choice between both by measurement
+constants.py: pass: constant folding
+move_to_device.py: pass: host values computed on the device
+fuse_take_along_axis.py: pass: selections of one element of each row
+prewritten.py: nodes that run prewritten kernels
+prewritten_forms.py: pass: rewrites to the form of prewritten kernels
+prewritten_positions.py: gather, scatter and scatter-add
+prewritten_random.py: random bits, keys and choices
+prewritten_scans.py: scans
+prewritten_text.py: launches with symbolic addresses
+lowered_ops.py: operators that only the passes insert
+"""

@@ -1,0 +1,39 @@
+"""Scans in compiled graphs: the launches of the eager scans' kernels."""
+
+from __future__ import annotations
+
+from ....lowering.thunks import NodeThunk
+from ....tracer.graph import Node
+from ..codegen.kernel import WORKSPACE
+from ..kernels.folds import Sizes
+from ..kernels.scans import NODES, choose_scan_variant, line_sizes, scan_launches
+from .prewritten_positions import are_tensors
+from .prewritten_text import Address, Launch, Scratch
+
+OUT_INDEX = 1  # the result follows the one operand
+
+
+def scan_sizes(node: Node) -> Sizes:
+    """(outer, length, inner) sizes of a scan."""
+    return line_sizes(node.op.schema.name, node.args[0].shape, node.args[1])
+
+
+def can_scan(node: Node) -> bool:
+    """Whether the kernels support a scan without a transposed copy."""
+    if not are_tensors(node.args[0]):
+        return False
+    return not node.outputs[0].spec.size or choose_scan_variant(scan_sizes(node))[0] != "turned"
+
+
+def scan(step: NodeThunk) -> list[Launch]:
+    """The launches of a scan: one, or two if several blocks share a line."""
+    node, given, out = step.node, step.node.args[0].spec, step.node.outputs[0].spec
+    result = scan_launches(NODES[node.op.decl.reduce], given.dtype, out.dtype, scan_sizes(node))
+    places = {0: Address(0), OUT_INDEX: Address(OUT_INDEX), WORKSPACE: Scratch(0)}
+    return [
+        Launch(
+            kernel._replace(grid=grid, temporaries=result.workspace),
+            (*(places[param] for param in kernel.params), *result.counts),
+        )
+        for kernel, grid in result.kernels
+    ]

@@ -1,0 +1,92 @@
+"""Native launchers, callables that launch one kernel; and the build of the backend's native code."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .... import lazy
+from ....registry.native_type import NativeCallable, accept_entries, set_entry
+from ...cpu.fastpath.compiler import dsl, engine, lang, lang_expr
+from ...cpu.fastpath.entries import rt_base
+from ...cpu.fastpath.glue.structs import Struct
+from ..fastpath import launch_entries as rt
+
+_SOURCES = (dsl, lang, lang_expr, rt_base, rt)
+
+
+def native_code(
+    name: str,
+    functions: Mapping[str, Callable[..., Any]],
+    sources: Iterable[Any],
+    constants: Mapping[str, Any] | None = None,
+) -> engine.Code:
+    """Compile native functions, or load them from the disk cache.
+
+    Args:
+        name: of the module.
+        functions: the entry points, by name.
+        sources: the modules whose source the code depends on, including the compiler's; they are part of the key.
+        constants: compile-time constants.
+    """
+    digest, known = hashlib.sha256(), dict(constants or {})
+    for module in sources:
+        digest.update(Path(str(module.__file__)).read_bytes())
+    key = engine.fingerprint(f"cuda {name}", digest.hexdigest(), repr(sorted(known.items())))
+    return engine.build(key, lambda: lang.emit(functions, known), list(functions), level=1)
+
+
+@functools.cache
+def _entry_code() -> engine.Code:
+    """The native code of all launchers."""
+    return native_code("launch", {"launch": rt.launch}, _SOURCES)
+
+
+@accept_entries
+class Launcher(NativeCallable):  # type: ignore[misc]
+    """``launcher(stream, *values)``: launch a kernel and return the driver's status.
+
+    Args:
+        address: of the driver's ``cuLaunchKernel``.
+        function: the driver's handle of the kernel.
+        sizes: grid, then block.
+        shared: bytes of dynamic shared memory.
+        dynamic: the number of parameters that are given at each call: addresses, or the bits of numbers.
+        static: the values of the parameters after them, as ctypes objects.
+
+    Attributes:
+        record: the native struct (``L_*`` of ``fastpath/launch_entries.py``).
+    """
+
+    def __init__(
+        self,
+        address: int,
+        function: int,
+        sizes: Sequence[int],
+        shared: int,
+        dynamic: int,
+        static: Sequence[Any],
+    ):
+        record = Struct(rt.L_SIZE)
+        fields = {rt.L_DRIVER: address, rt.L_FUNCTION: function, rt.L_SHARED: shared}
+        fields |= {rt.L_GRID + 8 * i: size for i, size in enumerate(sizes)}
+        fields |= {rt.L_DYNAMIC: dynamic, rt.L_STATIC: len(static)}
+        fields |= {rt.L_VALUES + 8 * i: ctypes.addressof(value) for i, value in enumerate(static)}
+        for offset, value in fields.items():
+            record.set(offset, value)
+        record.kept.extend(static)
+        self.record, self._code = record, _entry_code()
+        set_entry(self, self._code["launch"], record.address)
+
+    def __call__(self, *args: Any) -> Any:
+        raise RuntimeError("a launcher has a native entry")
+
+
+def explain_fallback(dynamic: int, static: int) -> str:
+    """The reason why launches with these numbers of parameters do not use native code; empty if they do."""
+    fault: str = lazy.native_layer().why_off()
+    return fault or ("too many parameters" if dynamic + static > rt.MAX_PARAMETERS else "")

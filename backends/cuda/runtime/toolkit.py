@@ -1,0 +1,123 @@
+"""The libraries that the CUDA backend needs: a driver, a compiler of CUDA C and an array library.
+
+A process uses NVIDIA's driver, NVRTC and cupy. :func:`use` replaces them, for example by a test double or a simulator;
+nothing selects another toolkit automatically.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from .... import lazy
+from ....registry.operator import lock
+from ....registry.registration import Handle
+from .compiler import nvrtc_file
+from .driver import LIBRARY, Driver, open_library
+
+
+class Toolkit(NamedTuple):
+    """The driver, compiler and libraries of the backend.
+
+    Attributes:
+        name: shown to users.
+        driver: the driver's functions.
+        compile: ``compile(source, arch, options)`` compiles CUDA C for an architecture such as ``"sm_90"`` and returns
+            the path of the module's machine code.
+        cupy: returns cupy, whose modules, events, memory and DLPack exports are used.
+        arrays: returns the array library of :mod:`tandem.backends.cuda.kernels.library`; None means cupy.
+        blas: returns the library with cuBLAS's functions; None means the one that cupy has loaded.
+    """
+
+    name: str
+    driver: Driver
+    compile: Callable[[str, str, Sequence[str]], str]
+    cupy: Callable[[], Any]
+    arrays: Callable[[], Any] | None = None
+    blas: Callable[[], Any] | None = None
+
+
+class _State:
+    toolkit: Toolkit | None = None
+    missing: list[str] | None = None  # the missing requirements; None before the first look-up
+
+
+# Called when another toolkit is installed, before anything uses it: they clear their caches.
+change_listeners: list[Callable[[], None]] = []
+
+
+def missing() -> list[str]:
+    """The requirements that are missing, of cupy, the driver and a GPU; empty if CUDA can be used."""
+    if _State.toolkit is not None:
+        return []
+    with lock:
+        if _State.missing is None:
+            _State.missing = _find_requirements()
+        return _State.missing
+
+
+def toolkit() -> Toolkit:
+    """The current toolkit; call it only where :func:`missing` returns an empty list."""
+    if _State.toolkit is None:
+        raise RuntimeError(f"no CUDA toolkit: {'; '.join(missing())}")
+    return _State.toolkit
+
+
+def use(other: Toolkit) -> Handle:
+    """Replace the current toolkit.
+
+    Returns:
+        A handle whose ``remove()`` restores the former one.
+    """
+    before = _State.toolkit
+
+    def install(toolkit: Toolkit | None) -> None:
+        with lock:
+            _State.toolkit = toolkit
+            for listener in change_listeners:
+                listener()
+
+    install(other)
+    return Handle(lambda: install(before))
+
+
+def _find_requirements() -> list[str]:
+    result = []
+    if not lazy.is_installed("cupy"):
+        result.append("the package cupy is not installed")
+    try:
+        driver = Driver(open_library())
+    except OSError:
+        return [*result, f"there is no NVIDIA driver ({LIBRARY} cannot be loaded)"]
+    gpus = _check_gpus(driver)
+    if gpus:
+        result.append(gpus)
+    elif not result:
+        result += _check_cupy()
+    if not result:
+        _State.toolkit = Toolkit("NVIDIA", driver, nvrtc_file, lazy.cupy)
+    return result
+
+
+def _check_cupy() -> list[str]:
+    """Reasons why the installed cupy cannot be used; empty if it can."""
+    try:
+        cupy = lazy.cupy()
+    except Exception as fault:
+        return [f"the package cupy cannot be imported ({fault})"]
+    try:
+        cupy.cuda.runtime.getDeviceCount()
+    except Exception as fault:  # the driver may be older than the CUDA that cupy is made for
+        return [f"cupy cannot use the driver ({fault})"]
+    return []
+
+
+def _check_gpus(driver: Driver) -> str:
+    """The reason why no GPU can be used; empty if one can."""
+    try:
+        driver.cuInit(0)
+        count = driver.get("cuDeviceGetCount", ctypes.c_int)
+    except Exception as fault:
+        return f"there is no usable GPU ({fault})"
+    return "" if count else "there is no GPU (the driver finds none)"

@@ -1,0 +1,112 @@
+"""Run work that must not be interrupted on a separate thread, while the caller waits.
+
+Python runs signal handlers in the main thread only. What a KeyboardInterrupt would leave half done there (an import
+that declares operators, a call into LLVM, whose handles would be freed twice) runs here instead: the interrupt ends
+the wait, and the work ends by itself. These threads have a stack large enough for LLVM, whatever stack the caller has.
+"""
+
+from __future__ import annotations
+
+import _thread
+import atexit
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from . import locks
+
+T = TypeVar("T")
+STACK_BYTES = 64 << 20
+_gate = locks.make_lock("jobs")  # held while a job is counted in or out
+_running: set[_Job] = set()
+
+
+class _ThreadFlags(threading.local):
+    is_job = False
+
+
+_thread_flags = _ThreadFlags()
+
+
+class _Job:
+    """One piece of work, and what has become of it."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self.work, self.done = (
+            work,
+            _thread.allocate_lock(),
+        )  # a fork waits for jobs, so this one needs no care
+        self.result: Any = None
+        self.fault: BaseException | None = None
+        self.done.acquire()
+
+    def run(self) -> None:
+        """Do the work; runs on the job's thread."""
+        with _gate:
+            _running.add(self)
+        _thread_flags.is_job = True
+        try:
+            self.result = self.work()
+        except BaseException as fault:
+            self.fault = fault
+        finally:
+            with _gate:
+                _running.discard(self)
+            self.done.release()
+
+    def wait(self) -> Any:
+        """The result, when it is there."""
+        self.done.acquire()
+        fault, self.fault = self.fault, None
+        if fault is not None:
+            try:
+                raise fault
+            finally:
+                del fault  # its traceback refers to this frame
+        return self.result
+
+
+def run(work: Callable[..., T], *args: Any) -> T:
+    """Call a function on a thread of its own and return its result, or raise what it raises.
+
+    An exception that a signal handler raises meanwhile ends the wait; the work goes on and its result is dropped. Work
+    that jobs ask for runs in their own thread. The work must not need a lock that the caller holds.
+    """
+    if _thread_flags.is_job:
+        return work(*args)
+    job = _Job(lambda: work(*args))
+    try:
+        _start(job)
+    except (RuntimeError, MemoryError):  # no more threads, or Python is ending
+        return work(*args)
+    result: T = job.wait()
+    return result
+
+
+def start(work: Callable[[], object]) -> None:
+    """Call a function on a thread of its own, some time."""
+    _start(_Job(work))
+
+
+def _start(job: _Job) -> None:
+    before = _thread.stack_size(STACK_BYTES)
+    try:
+        _thread.start_new_thread(job.run, ())
+    finally:
+        _thread.stack_size(before)
+
+
+def is_idle() -> bool:
+    """Whether no job is running."""
+    return not _running
+
+
+def _wait_for_jobs() -> None:
+    """Wait for what still runs: LLVM must not be at work when the process takes itself down."""
+    for job in list(_running):
+        with job.done:
+            pass
+
+
+locks.fork_conditions.append(is_idle)
+atexit.register(_wait_for_jobs)

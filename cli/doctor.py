@@ -1,0 +1,116 @@
+"""``tandem doctor``: report which features are on or off, and why."""
+
+import os
+import stat
+from collections.abc import Mapping
+from typing import Any
+
+from .. import config, lazy
+from ..backends.cpu import blas_pointers, cache, fastpath
+from ..backends.cuda.runtime import info
+from ..backends.cuda.runtime.devices import device_count
+from ..operators.creation.devices import INSTALL
+from ..registry.function import initialize
+from .overhead import coverage, machine
+
+Findings = dict[str, dict[str, Any]]
+
+
+def examine() -> Findings:
+    """Everything that `tandem doctor` prints, by section."""
+    return {
+        "machine": machine.describe(),
+        "versions": dict(machine.versions()),
+        "settings": {flag.variable: getattr(config.flags, flag.name) for flag in config.FLAGS},
+        "native": describe_native(),
+        "cache": describe_cache(),
+        "elementary functions": describe_elementary_functions(),
+        "blas": describe_blas(),
+        "stubs": describe_stubs(),
+        "cuda": describe_cuda(),
+    }
+
+
+def describe_native() -> dict[str, Any]:
+    """Whether calls are answered by machine code."""
+    fault = fastpath.why_off()
+    return {"on": not fault, **({"why not": fault} if fault else {})}
+
+
+def describe_cache() -> dict[str, Any]:
+    """Where compiled code is kept, how much, and why not if it is not."""
+    where, fault = cache.directory(), cache.reason()
+    if fault:
+        return {"on": False, "why not": fault}
+    entries = [entry.stat() for entry in os.scandir(where) if entry.is_file() and entry.name != "key"]
+    return {
+        "on": True,
+        "directory": str(where),
+        "mode": oct(stat.S_IMODE(where.stat().st_mode)),
+        "entries": len(entries),
+        "size": f"{sum(entry.st_size for entry in entries) / 2**20:.1f} MiB",
+    }
+
+
+def describe_elementary_functions() -> dict[str, Any]:
+    """Which code computes exp, sin and the like."""
+    if fastpath.why_off():
+        return {"computed by": "NumPy and SciPy: native code is off"}
+    return {
+        "computed by": "emitted code, in eager and in jitted calls",
+        "error": "at most 1 ulp (float64), 1.5 ulp (float32)",
+    }
+
+
+def describe_stubs() -> dict[str, Any]:
+    """How much of the table of operators is answered natively: rows are operator x dtype x memory layout."""
+    initialize()
+    rows = list(coverage.rows())
+    by_kind = sorted({row.kind for row in rows})
+    mapping: dict[str, Any] = {"all rows": coverage.share(rows), "rows": len(rows)}
+    for kind in by_kind:
+        mapping[kind] = coverage.share([row for row in rows if row.kind == kind])
+    return mapping | {f"failed: {name}": why for name, why in fastpath.failures().items()}
+
+
+def describe_blas() -> dict[str, Any]:
+    """Which of BLAS's matrix products can be called by pointer."""
+    mapping = {
+        name.removeprefix("blas_"): hex(at) for name, at in blas_pointers.find_blas_functions().items()
+    }
+    if not mapping:
+        return {"by pointer": False, "why not": "scipy.linalg.cython_blas cannot be imported"}
+    return {"by pointer": True, **mapping}
+
+
+def describe_cuda() -> dict[str, Any]:
+    """Whether tensors can lie on a GPU, on which, and why not if not."""
+    fault = info.why_unavailable()
+    if fault:
+        return {"available": False, "why not": f"{fault}: {INSTALL}"}
+    result: dict[str, Any] = {"available": True, "cupy": lazy.cupy().__version__}
+    for index in range(device_count()):
+        it = info.get_device_properties(index)
+        result[f"cuda:{index}"] = f"{it.name}, sm_{it.major}{it.minor}, {it.total_memory / 2**30:.1f} GiB"
+    return result
+
+
+def show(findings: Mapping[str, Mapping[str, Any]], console: Any) -> None:
+    """Print the findings as one table."""
+    table = lazy.rich_table().Table(title="tandem doctor", show_header=False)
+    table.add_column(style="bold")
+    table.add_column()
+    table.add_column(overflow="fold")
+    for section, facts in findings.items():
+        table.add_section()
+        for index, (name, value) in enumerate(facts.items()):
+            table.add_row(section if index == 0 else "", name, _format_value(value))
+    console.print(table)
+
+
+def _format_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{100 * value:.1f} %"
+    return str(value).replace("[", "\\[")  # a bracket is markup to rich

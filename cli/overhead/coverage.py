@@ -1,0 +1,45 @@
+"""Native coverage: which rows (operator x dtype x memory layout) run native code."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ...backends.cpu import fastpath as native
+from ...operators.declare.declaration import declared_operators
+from ...registry.operator import Operator
+
+LAYOUTS = ("contiguous", "transposed", "reversed", "strided")
+# Composites are made of the others; LAPACK, FFT and SciPy are machine code already, and loaded when they are used.
+ELSEWHERE = ("composite", "factorization", "fourier", "special")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row: whether a hot call of this operator on this dtype and layout runs native."""
+
+    operator: str
+    kind: str
+    dtype: str
+    layout: str
+    native: bool
+
+
+def layouts_of(operator: Operator) -> tuple[str, ...]:
+    """The layouts that an operator's arguments can have; what takes no tensor only makes contiguous ones."""
+    takes_tensors = any(argument.type.core == "Tensor" for argument in operator.schema.arguments)
+    return LAYOUTS if takes_tensors else LAYOUTS[:1]
+
+
+def rows() -> Iterator[Row]:
+    """Every row of every operator that has a kernel of its own in the table."""
+    for operator in declared_operators():
+        decl = operator.decl
+        if decl.kind not in ELSEWHERE:
+            for dtype in decl.dtypes:
+                for layout in layouts_of(operator):
+                    served = native.serves(operator, dtype, layout)
+                    yield Row(operator.name, decl.kind, dtype.name, layout, served)
+
+
+def share(found: Sequence[Row]) -> float:
+    """The share of rows that run native."""
+    return sum(row.native for row in found) / len(found) if found else 0.0

@@ -1,0 +1,123 @@
+"""Native functions that return a ready result: each replaces one layer of a native entry.
+
+They are unsafe anywhere else: the replaced layer's checks, computation and allocation are skipped.
+"""
+
+from ...backends.cpu.fastpath.compiler.dsl import (
+    extern_object,
+    i32,
+    i64,
+    load_i64,
+    load_ptr,
+    native,
+    ptr,
+    store_i64,
+    store_ptr,
+)
+from ...backends.cpu.fastpath.entries.rt_base import PLAIN, T_ARRAY, decref, incref
+from ...backends.cpu.fastpath.entries.rt_elementwise import NARGS
+from ...backends.cpu.fastpath.entries.rt_guards import hold_reference
+from ...backends.cpu.fastpath.entries.rt_operands import FLOAT32
+from ...backends.cpu.fastpath.entries.rt_saved import DONE
+from ...backends.cpu.fastpath.glue.jit_layout import A_AT, F_BUFFERS
+from ...backends.cpu.fastpath.glue.layout import ND_DATA
+
+READY_ARRAY = extern_object("tandem_ready_array")
+READY_TENSOR = extern_object("tandem_ready_tensor")
+READY_TUPLE = extern_object("tandem_ready_tuple")
+READY_VARIANT = extern_object("tandem_ready_variant")
+STEP = 4  # bytes of a float32
+
+
+@native
+def flags(g: ptr) -> i64:
+    """The thread is in its default state."""
+    return PLAIN
+
+
+@native
+def code(g: ptr, x: ptr, flags: i64, where: ptr) -> i64:
+    """The operand is a plain tensor of float32."""
+    store_ptr(where, 0, load_ptr(x, T_ARRAY))
+    return FLOAT32
+
+
+@native
+def variant(desc: ptr, key: i64) -> ptr:
+    """The variant is known."""
+    result: ptr = READY_VARIANT
+    return result
+
+
+@native
+def shapes(variant: ptr, arrays: ptr, widest: ptr, rank: i64, strides: ptr) -> bool:
+    """All operands are contiguous and of one shape."""
+    for i in range(NARGS):
+        store_i64(strides, i * 16, 0)
+        store_i64(strides, i * 16 + 8, STEP)
+    return True
+
+
+@native
+def array(g: ptr, descr: ptr, rank: i64, dims: ptr, nbytes: i64) -> ptr:
+    """The result's memory is there already."""
+    result: ptr = READY_ARRAY
+    incref(result)
+    return result
+
+
+@native
+def tensor(g: ptr, array: ptr) -> ptr:
+    """The result's object is there already."""
+    result: ptr = READY_TENSOR
+    decref(array)
+    incref(result)
+    return result
+
+
+@native
+def ready_edges(g: ptr, rules: ptr, values: ptr, where: ptr) -> i64:
+    """The edges of the node are there already."""
+    value: ptr = READY_TUPLE
+    incref(value)
+    store_ptr(where, 0, value)
+    return DONE
+
+
+@native
+def ready_saved(g: ptr, rules: ptr, values: ptr, tensor: ptr, array: ptr, where: ptr) -> i64:
+    """The saved values and their versions are there already."""
+    value: ptr = READY_TUPLE
+    incref(value)
+    incref(value)
+    store_ptr(where, 0, value)
+    store_ptr(where, 8, value)
+    return DONE
+
+
+@native
+def unrecorded(desc: ptr, values: ptr, count: i64, tensor: ptr) -> ptr:
+    """The result is not recorded."""
+    return tensor
+
+
+@native
+def loop(pointers: ptr, sizes: ptr, strides: ptr) -> None:
+    """Nothing is computed."""
+    return
+
+
+@native
+def main(buffers: ptr, scalars: ptr) -> i32:
+    """Nothing is computed."""
+    return i32(0)
+
+
+@native
+def leaf(frame: ptr, x: ptr, wanted: ptr) -> bool:
+    """The leaf is what the specialization wants; its data pointer still has to be passed on."""
+    result = load_ptr(x, T_ARRAY)
+    hold_reference(frame, x)
+    hold_reference(frame, result)
+    store_ptr(load_ptr(frame, F_BUFFERS), load_i64(wanted, A_AT) * 8, load_ptr(result, ND_DATA))
+    return True

@@ -1,1 +1,0 @@
-"""What a jitted function is made of: arguments, guards, specializations, results, stages."""

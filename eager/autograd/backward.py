@@ -1,0 +1,186 @@
+"""``x.backward()``, and gradients of some tensors with respect to others without touching their ``grad``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from ...errors import (
+    ArgumentError,
+    AutogradError,
+    DTypeError,
+    NotDifferentiableError,
+    ShapeError,
+    UnsupportedError,
+)
+from ...registry.dispatch.keys import AUTOGRAD
+from ...registry.dispatch.state import set_keys, state
+from ...registry.dispatch.unwinding import restore_guards_on_error
+from ...registry.values import describe
+from ..tensor.dunders import by_name
+from ..tensor.tensor import EAGER, Tensor
+from .accumulate import accumulate
+from .autograd_meta import TRACING, AutogradMeta
+from .engine import Pass
+from .grad_modes import enable_grad, no_grad
+
+
+@restore_guards_on_error
+def backward(
+    self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False
+) -> None:
+    """Add the gradient of this tensor by each leaf that it depends on to the leaf's ``grad``.
+
+    Args:
+        gradient: gradient of this tensor, of its shape; None means 1, for a tensor of one element.
+        retain_graph: keep the residuals, so that ``backward`` can run again.
+        create_graph: record the backward pass too, for gradients of gradients; keeps the graph as well.
+
+    Raises:
+        AutogradError: the tensor has no graph, or the graph's residuals have been freed.
+        NotDifferentiableError: an operator on the way has no derivative, or the tensor holds integers.
+        ShapeError: no ``gradient`` is given, and there are several elements.
+        VersionError: a saved tensor was written in place since.
+
+    >>> import tandem as td
+    >>> x = td.asarray([1.0, 2.0], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
+    root = root_of(self, gradient)
+    keep = create_graph if retain_graph is None else retain_graph
+    before = set_keys(state.include, state.exclude & ~AUTOGRAD if create_graph else state.exclude | AUTOGRAD)
+    try:
+        accumulate(Pass(keep).run([root]), create_graph)
+    finally:
+        set_keys(*before)
+
+
+def _mode(create_graph: bool) -> AbstractContextManager[None]:
+    return enable_grad() if create_graph else no_grad()
+
+
+def root_of(x: Tensor, gradient: Any) -> tuple[Any, int, Any]:
+    """The root of the backward pass for a tensor: node or leaf, result index and initial gradient."""
+    if type(x) is not Tensor or state.include:
+        check_may_run(x)
+    meta: AutogradMeta | None = x._meta
+    if meta is None or not meta.requires_grad:
+        raise without_history(x, meta)
+    return (meta if meta.node is None else meta.node), meta.index, _initial_gradient(x, gradient)
+
+
+def check_may_run(x: Any) -> None:
+    """Raise an error for values on which ``backward`` cannot run: traced values, values of a transform, non-tensors."""
+    if not isinstance(x, Tensor):
+        raise ArgumentError(f"backward: a tensor is needed, not {describe(x)}")
+    if state.include & TRACING:
+        raise UnsupportedError(
+            "backward() cannot run inside a jitted function: use td.grad or td.value_and_grad there, or call backward "
+            "outside on the eager function"
+        )
+    if type(x) not in EAGER:
+        raise UnsupportedError(
+            "backward() works on eager tensors; inside td.grad, td.grad itself takes the gradient"
+        )
+
+
+def without_history(x: Tensor, meta: AutogradMeta | None) -> AutogradError:
+    """The error for a tensor without a graph."""
+    if meta is not None and meta.cut_by:
+        return NotDifferentiableError(
+            f"backward: the tensor is {describe(x)}, the result of {meta.cut_by}, and integers have no derivative"
+        )
+    if not x.dtype.is_inexact:
+        return NotDifferentiableError(
+            f"backward: the tensor is {describe(x)}; booleans and integers have no derivative, so comparisons, "
+            "argmax and the like cut the history"
+        )
+    return AutogradError(
+        f"backward: the tensor {describe(x)} has no history: none of the tensors that it was computed from has "
+        "requires_grad=True, or it was computed inside td.no_grad()"
+    )
+
+
+def _initial_gradient(x: Tensor, gradient: Any) -> Any:
+    if gradient is None:
+        if x.size != 1:
+            raise ShapeError(
+                f"backward: the tensor has shape {x.shape}; reduce it to one element, for example with .sum() or "
+                ".mean(), or pass gradient=, a tensor of that shape"
+            )
+        where = {} if type(x) is Tensor else {"device": x.device}
+        return by_name("full")(x.shape, 1, dtype=x.dtype, **where)
+    if type(gradient) is Tensor and type(x) is Tensor:
+        given, array = gradient._array, x._array
+        if given.shape == array.shape and given.dtype is array.dtype:
+            return gradient
+    if not isinstance(gradient, Tensor) or gradient.shape != x.shape:
+        raise ShapeError(f"backward: gradient must be a tensor of shape {x.shape}, not {describe(gradient)}")
+    if not gradient.dtype.is_inexact:
+        raise DTypeError(f"backward: gradient must be floating-point, not {gradient.dtype}")
+    return gradient if gradient.dtype is x.dtype else gradient.astype(x.dtype)
+
+
+def gradients_of(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool = False,
+) -> tuple[Any, ...]:
+    """Gradients of ``outputs``, summed, by each of ``inputs``; no tensor's ``grad`` changes.
+
+    Args:
+        outputs: tensors with a graph.
+        inputs: tensors that they depend on: leaves or results.
+        grad_outputs: gradient of each output; None means 1, for outputs of one element.
+        retain_graph: keep the residuals.
+        create_graph: record the pass too.
+        allow_unused: return None for an input that no output depends on, instead of raising.
+
+    Returns:
+        A tuple with a tensor per input.
+
+    Raises:
+        AutogradError: as for ``backward``; or an input is not reached.
+
+    >>> import tandem as td
+    >>> x = td.asarray(3.0, requires_grad=True)
+    >>> (slope,) = td.autograd.grad(x * x, x, create_graph=True)
+    >>> td.autograd.grad(slope, x)
+    (tensor(2.),)
+    """
+    roots = _tensors("outputs", outputs)
+    given = grad_outputs if isinstance(grad_outputs, (list, tuple)) else (grad_outputs,) * len(roots)
+    if len(given) != len(roots):
+        raise ArgumentError(f"grad: {len(roots)} outputs take as many grad_outputs, not {len(given)}")
+    metas = [_input_meta(x) for x in _tensors("inputs", inputs)]
+    run = Pass(create_graph if retain_graph is None else retain_graph)
+    with _mode(create_graph):
+        wanted = [(meta.node, meta.index) for meta in metas if meta.node is not None]
+        leaves = run.run([root_of(x, g) for x, g in zip(roots, given, strict=True)], wanted)
+        result = tuple(leaves.get(m) if m.node is None else run.wanted[m.node, m.index] for m in metas)
+    if None in [None if g is None else 0 for g in result] and not allow_unused:
+        raise AutogradError(
+            "grad: an output does not depend on one of the inputs; allow_unused=True returns None for it"
+        )
+    return result
+
+
+def _tensors(name: str, given: Any) -> tuple[Any, ...]:
+    if isinstance(given, Tensor):
+        return (given,)
+    if not isinstance(given, (list, tuple)):
+        raise ArgumentError(f"grad: {name} is a tensor or a sequence of them, not {describe(given)}")
+    return tuple(given)
+
+
+def _input_meta(x: Any) -> AutogradMeta:
+    if not isinstance(x, Tensor) or not x.requires_grad or type(x) not in EAGER:
+        raise AutogradError(f"grad: an input must be a tensor with requires_grad, not {describe(x)}")
+    meta: AutogradMeta = x._meta
+    return meta

@@ -1,0 +1,292 @@
+"""Derivatives written by hand for a whole call: the context of forward and backward, and the graph node.
+
+User-defined operators declare one as :class:`tandem.operators.declare.derivatives.Custom`, functions as
+:class:`tandem.autograd.Function`; both create a :class:`ContextNode`.
+
+Source: ``torch.autograd.function.FunctionCtx``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from weakref import ref
+
+from ...errors import ArgumentError, AutogradError, RuleError, VersionError
+from ...operators.declare.shape_rules import spec_of
+from ...registry.dispatch.keys import AUTOGRAD
+from ...registry.dispatch.state import state
+from ...registry.values import describe
+from ..tensor.results import flat, specs
+from ..tensor.storage import Hold
+from ..tensor.tensor import EAGER, Tensor, require_grad, storage_of, wrap
+from .autograd_meta import AutogradMeta
+from .derivative_rules import ActiveRules, Rule
+from .node import DroppedResiduals, Node, version_of, zeros_of
+
+
+class Context:
+    """State that a hand-written ``forward`` stores for ``backward``; any other attribute may be set too.
+
+    Attributes:
+        needs_input_grad: for each input whether its gradient is wanted; for a list of tensors a tuple of bools.
+    """
+
+    def __init__(self, needs_input_grad: tuple[Any, ...]):
+        self.needs_input_grad = needs_input_grad
+        self._to_save: tuple[Any, ...] = ()
+        self._dirty: tuple[Any, ...] = ()
+        self._constant: tuple[Any, ...] = ()
+        self._materializes = True
+        self._node: Callable[[], ContextNode | None] = lambda: None
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Save tensors for ``backward``, which reads them from ``saved_tensors``; in-place writes are detected there.
+
+        Args:
+            tensors: inputs, results or others; None is allowed as an item.
+
+        Raises:
+            ArgumentError: an item is not a tensor; store other values as attributes.
+        """
+        for tensor in tensors:
+            if tensor is not None and not isinstance(tensor, Tensor):
+                raise ArgumentError(
+                    f"save_for_backward takes tensors and None, not {describe(tensor)}; store it as an attribute: "
+                    "ctx.n = n"
+                )
+        self._to_save = tensors
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """The tensors given to ``save_for_backward``.
+
+        Raises:
+            AutogradError: a first backward has freed it.
+            VersionError: one of them was written in place since.
+        """
+        node = self._node()
+        return self._to_save if node is None else node.saved_tensors()
+
+    def mark_non_differentiable(self, *results: Any) -> None:
+        """Declare that no gradient flows through these results."""
+        self._constant = results
+
+    def mark_dirty(self, *inputs: Any) -> None:
+        """Declare that ``forward`` has written these inputs in place; they must be among its results."""
+        self._dirty = inputs
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Choose whether ``backward`` receives zeros (True) or None for a result that no gradient reaches."""
+        self._materializes = value
+
+
+class Input:
+    """One input of a call: its name for messages, and whether it is a tensor or a list of tensors."""
+
+    __slots__ = ("is_list", "is_tensor", "name")
+
+    def __init__(self, name: str, is_tensor: bool, is_list: bool = False):
+        self.name, self.is_tensor, self.is_list = name, is_tensor, is_list
+
+
+class ContextNode(Node):
+    """A recorded call with a derivative of its own.
+
+    Attributes:
+        context: the context that forward has filled.
+        backward: the derivative.
+        inputs: the inputs of the call; ``backward`` returns one gradient for each.
+        places: for each edge the index of its input.
+        outputs: specs of the results, in the structure of the results.
+        constant: indices of the results that no gradient flows through.
+    """
+
+    __slots__ = ("backward", "constant", "context", "inputs", "outputs", "places")
+
+    def __init__(
+        self, op: Any, edges: list[Any], backward: Callable[..., Any], inputs: list[Input], places: list[int]
+    ):
+        rules = (Rule(bit, None, (), 0, False, inputs[place].is_list) for bit, place in enumerate(places))
+        super().__init__(op, ActiveRules(tuple(rules), ()), edges)
+        self.backward: Any = backward
+        self.inputs, self.places = inputs, places
+        self.context: Any = None
+        self.outputs: Any = None
+        self.constant: frozenset[int] = frozenset()
+
+    def keep(self, context: Context, out: Any, is_alias: bool, fresh: Any = None) -> None:
+        """Store the context of forward and its residuals.
+
+        Args:
+            context: the context.
+            out: the results.
+            is_alias: whether the results will refer to this node, so that aliases of them must be saved instead.
+            fresh: the objects that will refer to it, if these are not the results themselves.
+        """
+        self.context, self.outputs = context, specs(out)
+        marked = {id(item) for item in context._constant}
+        self.constant = frozenset(i for i, item in enumerate(flat(out)) if id(item) in marked)
+        carriers = flat(out if fresh is None else fresh)
+        numbers = {id(item): i for i, item in enumerate(carriers) if isinstance(item, Tensor)}
+        pairs = [_save_value(item, numbers.get(id(item)) if is_alias else None) for item in context._to_save]
+        self.residuals, self.versions = tuple(v for v, _ in pairs), tuple(version for _, version in pairs)
+        context._to_save = context._constant = context._dirty = ()
+        context._node = ref(self)
+
+    def free(self) -> None:
+        if self.residuals:
+            super().free()
+
+    def drop(self, dropped: DroppedResiduals) -> None:
+        self.residuals, self.versions = dropped, ()
+        self.context = self.backward = None
+
+    def state(self) -> Any:
+        return self.residuals, self.versions, self.context, self.backward
+
+    def refill(self, found: Any) -> None:
+        self.residuals, self.versions, self.context, self.backward = found
+        if self.context is not None:
+            self.context._node = ref(self)
+
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """Return the saved tensors after checking their versions."""
+        if self.residuals is None:
+            raise AutogradError(
+                f"backward of {self.op.name} needs its saved tensors a second time, and the first backward has freed "
+                "them; give the first one retain_graph=True"
+            )
+        return tuple(
+            value if version is None else self._check_version(place, value, version)
+            for place, (value, version) in enumerate(zip(self.residuals, self.versions))
+        )
+
+    def _check_version(self, place: int, value: Any, version: Any) -> Any:
+        result = None
+        if type(version) is tuple:
+            hold, result = version
+            now, version = hold.storage.version, hold.version
+        else:
+            now = version_of(value)
+        if now != version:
+            raise VersionError(
+                f"backward of {self.op.name} needs saved_tensors[{place}], {spec_of(value)}, which was written in "
+                f"place after it had been saved (version {now}, saved at {version}); save a copy (x.clone()) or use "
+                "the functional operator"
+            )
+        if (
+            result is None
+            or result in self.constant
+            or state.exclude & AUTOGRAD
+            or not value.dtype.is_inexact
+        ):
+            return value
+        return require_grad(_untracked_alias(value), AutogradMeta(self, result))
+
+    # -- the derivative --------------------------------------------------------------------------------------------
+    def gradients(self, given: dict[int, Any]) -> list[Any]:
+        while self.residuals.__class__ is DroppedResiduals:
+            self.refill(self.residuals.source.take(self.residuals.index))
+        cotangents = self._cotangents(given)
+        result = self.backward(self.context, *cotangents)
+        gradients = self._split_gradients(result)
+        self._check_constants(gradients)
+        return [
+            self._check_input_gradient(self.inputs[place], gradients[place], edge)
+            for place, edge in zip(self.places, self.edges)
+        ]
+
+    def _cotangents(self, given: dict[int, Any]) -> list[Any]:
+        """The gradient of each result; of a list, a list."""
+        numbers = iter(range(len(flat(self.outputs))))
+
+        def of(spec: Any) -> Any:
+            if isinstance(spec, list):
+                return [of(item) for item in spec]
+            g = given.get(next(numbers))
+            return zeros_of(spec) if g is None and spec is not None and self.context._materializes else g
+
+        single = not isinstance(self.outputs, list) or self.is_one_list
+        return [of(self.outputs)] if single else [of(item) for item in self.outputs]
+
+    @property
+    def is_one_list(self) -> bool:
+        """Whether the only result is a list, so that ``backward`` receives one list of gradients."""
+        returns: Any = getattr(getattr(self.op, "schema", None), "returns", ())
+        return len(returns) == 1 and bool(returns[0].type.is_list)
+
+    def _split_gradients(self, found: Any) -> list[Any]:
+        """The result of ``backward`` as a list with one gradient for each input."""
+        count = len(self.inputs)
+        several = isinstance(found, tuple) or (isinstance(found, list) and count != 1)
+        gradients = list(found) if several else [found]
+        while len(gradients) > count and gradients[-1] is None:
+            gradients.pop()
+        if len(gradients) != count:
+            names = ", ".join(item.name for item in self.inputs)
+            raise AutogradError(
+                f"backward of {self.op.name} returned {len(gradients)} gradients and must return {count}, one for each "
+                f"input ({names}); return None for inputs without a gradient"
+            )
+        return gradients
+
+    def _check_constants(self, gradients: list[Any]) -> None:
+        for item, gradient in zip(self.inputs, gradients):
+            if gradient is not None and not item.is_tensor:
+                raise AutogradError(
+                    f"backward of {self.op.name} returned {describe(gradient)} for {item.name}, which is not a tensor; "
+                    "return None for it"
+                )
+
+    def _check_input_gradient(self, item: Input, gradient: Any, edge: Any) -> Any:
+        if gradient is None:
+            return None
+        if not item.is_list:
+            return self._check_gradient(item.name, gradient, edge)
+        if not isinstance(gradient, (tuple, list)) or len(gradient) != len(edge):
+            raise AutogradError(
+                f"backward of {self.op.name} returned {describe(gradient)} for {item.name}, a list of {len(edge)} "
+                "tensors; return a list of as many gradients, or None"
+            )
+        return [
+            g if g is None or to is None else self._check_gradient(f"{item.name}[{i}]", g, to)
+            for i, (g, to) in enumerate(zip(gradient, edge))
+        ]
+
+    def _check_gradient(self, name: str, gradient: Any, edge: Any) -> Any:
+        _, _, shape, dtype = edge
+        if not isinstance(gradient, Tensor):
+            raise AutogradError(
+                f"backward of {self.op.name} returned {describe(gradient)} for {name}; return a tensor or None"
+            )
+        if not gradient.dtype.is_inexact:
+            raise AutogradError(
+                f"backward of {self.op.name} returned {describe(gradient)} for {name}, which is {dtype}; return a "
+                "floating-point tensor"
+            )
+        if gradient.shape != shape and not is_broadcastable(shape, gradient.shape):
+            raise RuleError(
+                f"backward of {self.op.name} returned a gradient of shape {gradient.shape} for {name}, which has "
+                f"shape {shape}"
+            )
+        return gradient
+
+
+def _save_value(value: Any, result: int | None) -> tuple[Any, Any]:
+    """A value to save and its version; for a result, an alias instead, since the result refers to the node."""
+    if value is None:
+        return None, None
+    if result is not None and type(value) in EAGER:
+        return _untracked_alias(value), (Hold(storage_of(value)), result)
+    return value, version_of(value)
+
+
+def _untracked_alias(x: Any) -> Any:
+    """An alias of a tensor that is not counted among the tensors on its storage."""
+    return wrap(x._array) if type(x) is Tensor else x._alias()
+
+
+def is_broadcastable(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Whether a shape broadcasts to another, so that a gradient of shape `to` can be summed to it."""
+    return len(shape) <= len(to) and all(n in (1, m) for n, m in zip(shape[::-1], to[::-1]))

@@ -1,0 +1,161 @@
+"""Reverse mode: propagate gradients from results to leaves, newest node first.
+
+A node is always newer than the nodes it depends on, so a heap by sequence number yields a topological order. Nothing
+recurses: a graph may be as deep as memory allows.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ...registry.dispatch.keys import AUTOGRAD
+from ...registry.dispatch.observers import current_observer
+from ...registry.dispatch.state import state
+from ..tensor.dunders import by_name
+from ..tensor.storage import owner_of
+from ..tensor.tensor import Tensor
+from . import hooks
+from .autograd_meta import AutogradMeta
+from .node import Node, fit
+from .view_writes import is_alone
+
+Root = tuple[Any, int, Any]
+
+
+def next_node(
+    deliver: Any, heap: list[Any], pending: Any, leaves: Any, keep: bool, is_recorded: bool
+) -> Node | None:
+    """Pop the newest node.
+
+    Native twin: backends/cpu/fastpath/entries/rt_backward.py:backward
+    """
+    node: Node = heapq.heappop(heap)[1]
+    return node
+
+
+# Functions that return the next node to step. The last one is used; native code appends one that steps common nodes
+# itself, as :meth:`Pass._step` would, and returns the first node that it does not handle, or None.
+node_sources: list[Callable[..., Any]] = [next_node]
+
+
+class Pass:
+    """One run of reverse mode.
+
+    Args:
+        keep: whether residuals are kept after the run.
+    """
+
+    def __init__(self, keep: bool):
+        self.keep = bool(keep)
+        self.leaves: dict[AutogradMeta, Any] = {}
+        self._heap: list[tuple[int, Node]] = []
+        self._pending: dict[Node, dict[int, Any]] = {}
+        self._wanted: dict[tuple[Node, int], Any] = {}
+
+    def run(self, roots: Iterable[Root], wanted: Iterable[tuple[Node, int]] = ()) -> dict[AutogradMeta, Any]:
+        """Run the pass and return the summed gradient of each leaf reached.
+
+        Args:
+            roots: ``(node or leaf, index, gradient)``.
+            wanted: results of nodes whose gradients are also stored, in :attr:`wanted`.
+        """
+        self._wanted = dict.fromkeys(wanted)
+        for target, index, gradient in roots:
+            self._deliver(target, index, gradient)
+        heap, watched = self._heap, current_observer() is not None
+        step = self._observed_step if watched else self._step
+        advance = next_node if hooks.used[0] or self._wanted or watched else node_sources[-1]
+        is_recorded = not state.exclude & AUTOGRAD
+        while heap:
+            node = advance(self._deliver, heap, self._pending, self.leaves, self.keep, is_recorded)
+            if node is not None:
+                step(node)
+        if hooks.used[0]:
+            self.leaves = {leaf: hooks.run(leaf, 0, gradient) for leaf, gradient in self.leaves.items()}
+        return self.leaves
+
+    @property
+    def wanted(self) -> dict[tuple[Node, int], Any]:
+        """The gradients of the requested results."""
+        return self._wanted
+
+    def _observed_step(self, node: Node) -> None:
+        """Step a node inside a profiler event."""
+        observer = current_observer()
+        if observer is None:
+            return self._step(node)
+        return observer.span(f"backward of {node.op.name}", "backward", lambda: self._step(node))  # type: ignore[no-any-return]
+
+    def _step(self, node: Node) -> None:
+        """Native twin: backends/cpu/fastpath/entries/rt_backward.py:step"""
+        given = self._pending.pop(node)
+        if hooks.used[0]:
+            given = {index: hooks.run(node, index, gradient) for index, gradient in given.items()}
+        if self._wanted:
+            self._keep_wanted(node, given)
+        gradients = node.gradients(given)
+        if not self.keep:
+            node.free()
+        if node.active is None:
+            return
+        for rule, edge, gradient in zip(node.active.rules, node.edges, gradients):
+            if gradient is None:
+                continue
+            if rule.is_list:
+                self._deliver_list(edge, gradient)
+                continue
+            target, index, shape, dtype = edge
+            if (
+                gradient.__class__ is not Tensor
+                or gradient._array.shape != shape
+                or gradient._array.dtype is not dtype.np
+            ):
+                gradient = fit(gradient, shape, dtype)
+            self._deliver(target, index, gradient)
+
+    def _keep_wanted(self, node: Node, given: dict[int, Any]) -> None:
+        for index, gradient in given.items():
+            if (node, index) in self._wanted:
+                self._wanted[node, index] = gradient
+
+    def _deliver_list(self, edges: tuple[Any, ...], gradients: Any) -> None:
+        """Native twin: backends/cpu/fastpath/entries/rt_backward.py:send_gradients"""
+        for edge, gradient in zip(edges, gradients):
+            if edge is not None and gradient is not None:
+                target, index, shape, dtype = edge
+                self._deliver(target, index, fit(gradient, shape, dtype))
+
+    def _deliver(self, target: Any, index: int, gradient: Any) -> None:
+        """Native twin: backends/cpu/fastpath/entries/rt_backward.py:deliver"""
+        if target.__class__ is AutogradMeta:
+            there = self.leaves.get(target)
+            self.leaves[target] = gradient if there is None else there + gradient
+            return
+        given = self._pending.get(target)
+        if given is None:
+            self._pending[target] = {index: gradient}
+            heapq.heappush(self._heap, (-target.sequence, target))
+        else:
+            there = given.get(index)
+            given[index] = gradient if there is None else there + gradient
+
+
+def ensure_own_memory(gradients: dict[AutogradMeta, Any], given: Any = None) -> dict[AutogradMeta, Any]:
+    """Clone gradients that share memory with each other or with ``given``, or that are read-only."""
+    seen = {id(owner_of(given._array))} if type(given) is Tensor else set()
+    for leaf, gradient in gradients.items():
+        if type(gradient) is Tensor:
+            array = gradient._array
+            owner = array if array.base is None else owner_of(array)
+            shared = gradient._storage is not None and not is_alone(gradient)
+            if shared or id(owner) in seen or not array.flags.writeable:
+                gradient = gradients[leaf] = by_name("clone")(gradient)
+                owner = owner_of(gradient._array)
+            seen.add(id(owner))
+        elif id(gradient) in seen:  # a traced value or a value of a level that two leaves would share
+            gradients[leaf] = by_name("clone")(gradient)
+        else:
+            seen.add(id(gradient))
+    return gradients

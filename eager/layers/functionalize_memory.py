@@ -1,0 +1,340 @@
+"""FunctionalTensor: tensors whose in-place writes replace a shared immutable value.
+
+A :class:`FunctionalStorage` represents the memory that a tensor shares with its views; its value is a tensor that is
+never written. A write through a view replaces the value by one with that part updated. A view stores the view operators
+that derive it from the storage, and is recomputed after a write. Whether an operator returns a view or a copy is
+decided by strides alone, on meta tensors.
+
+Source: ``FunctionalTensorWrapper`` and ``FunctionalStorageImpl`` of PyTorch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...errors import TandemError, UnsupportedError
+from ...operators.declare.ownership import shares_memory
+from ...registry.dispatch.keys import BACKENDS, DispatchKey
+from ...registry.dtypes import DType
+from ...registry.operator import Operator
+from ...registry.values import TensorSpec, describe
+from ..autograd.view_writes import Step
+from ..meta.tensor import MetaTensor, is_row_major, meta_tensor, meta_view, row_major
+from ..meta.views import VIEWS
+from ..tensor.dunders import by_name
+from ..tensor.storage import Storage
+from ..tensor.tensor import Tensor
+
+FUNCTIONALIZE = 1 << DispatchKey.Functionalize
+Call = Callable[..., Any]
+
+
+class FunctionalStorage:
+    """The memory that a tensor shares with its views.
+
+    Attributes:
+        value: the current elements: a tensor that is never written.
+        strides: the strides that the memory would have if it were written; the axes of ``value`` have the same order.
+        version: incremented when the value is replaced.
+        written: whether anything was written.
+        origin: the outer tensor whose memory it represents, or None.
+        rivals: storages of other outer tensors whose memory overlaps with that of ``origin``.
+    """
+
+    __slots__ = ("origin", "overlapping", "strides", "value", "version", "written")
+
+    def __init__(self, value: Any, strides: tuple[int, ...], origin: Any = None):
+        self.value, self.strides, self.origin = value, strides, origin
+        self.version, self.written = 0, False
+        self.overlapping: list[FunctionalStorage] = []
+
+
+class FunctionalTensor(Tensor):
+    """A tensor inside :func:`tandem.functionalize`: a functional storage and the view operators applied to it."""
+
+    __slots__ = (
+        "_cached_value",
+        "_cached_version",
+        "_call",
+        "_functional_storage",
+        "_meta_view",
+        "_path",
+        "_run",
+    )
+    _functional_storage: FunctionalStorage
+    _path: tuple[Step, ...]
+    _meta_view: MetaTensor
+    _run: Any
+    _call: Call
+    _cached_version: int
+    _cached_value: Any
+
+    @property
+    def value(self) -> Any:
+        """The current elements, as an outer tensor."""
+        if self._cached_version != self._functional_storage.version:
+            root = self._functional_storage.value
+            taken = follow(root, self._path, self._call)[-1]
+            if self._path and self._run.copies and shares_memory(taken, root):
+                taken = copy_with_strides(self._call, taken, self._meta_view.strides)
+            self._cached_value, self._cached_version = taken, self._functional_storage.version
+        return self._cached_value
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._meta_view.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self._meta_view.dtype
+
+    @property
+    def device(self) -> str:
+        return self._cached_value.device  # type: ignore[no-any-return]
+
+    @property
+    def spec(self) -> TensorSpec:
+        return TensorSpec(self.shape, self.dtype, self.device)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return self._meta_view.strides
+
+    @property
+    def storage_offset(self) -> int:
+        return self._meta_view.storage_offset
+
+    def is_contiguous(self) -> bool:
+        return self._meta_view.is_contiguous()
+
+    @property
+    def requires_grad(self) -> bool:
+        return self.value.requires_grad  # type: ignore[no-any-return]
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.value.is_leaf  # type: ignore[no-any-return]
+
+    @property
+    def _array(self) -> Any:
+        return self.value._array
+
+    def _host(self, what: str) -> Any:
+        return self.value._host(what)
+
+    def numpy(self) -> Any:
+        array = self.value.numpy().view()
+        array.flags.writeable = False  # a write would not be noticed
+        return array
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+    def _alias(self) -> Any:
+        return view_of(self, self._meta_view._alias(), ())
+
+    def _without_history(self) -> Any:
+        return by_name("stop_gradient")(self)
+
+    def backward(self, *args: Any, **kwargs: Any) -> None:
+        """Not supported inside :func:`tandem.functionalize`.
+
+        Raises:
+            UnsupportedError: always.
+        """
+        raise UnsupportedError(
+            "backward() inside td.functionalize: call it on the result, outside, or use td.grad inside"
+        )
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise UnsupportedError("a tensor inside td.functionalize cannot be pickled; use x.clone() to copy it")
+
+    def __copy__(self) -> Any:
+        return by_name("clone")(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return by_name("clone")(self)
+
+    def __repr__(self) -> str:
+        return f"<functionalized {self.value!r}>"
+
+    __str__ = __repr__
+
+
+def _make_meta_view(value: Any) -> MetaTensor:
+    """A meta tensor with the shape and strides of a tensor; row-major if the strides are unknown."""
+    spec = value.spec
+    try:
+        strides = tuple(value.strides)
+    except TandemError:  # a traced value
+        strides = row_major(spec.shape)
+    made = meta_tensor(TensorSpec(tuple(spec.shape), spec.dtype))
+    return meta_view(made, made.shape, strides if len(strides) == len(spec.shape) else made.strides, 0)
+
+
+def wrap_functional(run: Any, call: Call, value: Any, origin: Any = None) -> FunctionalTensor:
+    """A functional tensor with a storage of its own.
+
+    Args:
+        run: the call of :func:`tandem.functionalize` that it belongs to.
+        call: calls an operator outside the run.
+        value: the elements.
+        origin: the outer tensor that it represents.
+    """
+    storage = Storage(None)
+    meta = _make_meta_view(value)
+    return _new_functional_tensor(
+        run, call, FunctionalStorage(value, meta.strides, origin), (), meta, storage, value
+    )
+
+
+def view_of(base: FunctionalTensor, meta: MetaTensor, steps: tuple[Step, ...], value: Any = None) -> Any:
+    """A view: another functional tensor on the storage of ``base``."""
+    path = (*base._path, *steps)
+    taken = base.value if value is None else value
+    return _new_functional_tensor(
+        base._run, base._call, base._functional_storage, path, meta, base._storage, taken
+    )
+
+
+def _new_functional_tensor(
+    run: Any,
+    call: Call,
+    memory: FunctionalStorage,
+    path: tuple[Step, ...],
+    meta: MetaTensor,
+    storage: Any,
+    value: Any,
+) -> FunctionalTensor:
+    made = FunctionalTensor.__new__(FunctionalTensor)
+    made._run, made._call, made._functional_storage, made._path, made._meta_view = (
+        run,
+        call,
+        memory,
+        path,
+        meta,
+    )
+    made._storage, made._meta, made._cached_value, made._cached_version = storage, None, value, memory.version
+    made._keys = FUNCTIONALIZE | value._keys & BACKENDS
+    return made
+
+
+# -- views -------------------------------------------------------------------------------------------------------------
+def derive_meta_view(op: Operator, base: FunctionalTensor, spec: TensorSpec, args: tuple[Any, ...]) -> Any:
+    """A meta tensor with the shape and strides of a view operator's result; None if the operator copies."""
+    rule = VIEWS.get(op.name)
+    if rule is None:  # a user-defined operator, declared as a view
+        return meta_tensor(spec)
+    return rule(base._meta_view, spec._replace(device="meta"), *args)
+
+
+def follow(root: Any, path: tuple[Step, ...], call: Call) -> list[Any]:
+    """The value of a storage and the result of each view operator of a path."""
+    values = [root]
+    for step in path:
+        values.append(call(step.op, (values[-1], *step.args), step.kwargs))
+    return values
+
+
+# -- layouts: strides decide between view and copy, so a new value keeps the strides of the written memory -------------
+def copy_with_strides(call: Call, value: Any, strides: tuple[int, ...]) -> Any:
+    """A copy whose axes are ordered in memory as by ``strides``, without gaps; broadcast axes stay broadcast."""
+    shape = tuple(value.shape)
+    repeated = [step == 0 and size > 1 for step, size in zip(strides, shape)]
+    if any(repeated):
+        plan = tuple((0, 1 if again else size, 1) for again, size in zip(repeated, shape))
+        value = call(by_name("basic_index").operator, (value, plan), {})
+    order = _axes_in_memory(strides)
+    permute, clone = by_name("permute").operator, by_name("clone").operator
+    if order == tuple(range(len(order))):
+        value = call(clone, (value,), {})
+    else:
+        value = call(clone, (call(permute, (value, order), {}),), {})
+        value = call(permute, (value, tuple(map(order.index, range(len(order))))), {})
+    return call(by_name("broadcast_to").operator, (value, shape), {}) if any(repeated) else value
+
+
+def _match_strides(call: Call, value: Any, strides: tuple[int, ...]) -> Any:
+    """A new value of a storage, copied if its axes are not ordered as by ``strides``."""
+    try:
+        steps = value.strides
+    except TandemError:  # a traced value has no strides
+        return value
+    order = _axes_in_memory(strides)
+    shape = tuple(value.shape[axis] for axis in order)
+    if is_row_major(shape, tuple(steps[axis] for axis in order)):
+        return value
+    return copy_with_strides(call, value, strides)
+
+
+def _axes_in_memory(strides: tuple[int, ...]) -> tuple[int, ...]:
+    """The axes by decreasing stride."""
+    return tuple(sorted(range(len(strides)), key=lambda axis: -abs(strides[axis])))
+
+
+# -- writes ------------------------------------------------------------------------------------------------------------
+def _invert_index(call: Call, whole: Any, new: Any, step: Step) -> Any:
+    put: Operator = by_name("basic_put").operator
+    return call(put, (whole, new, *step.args), {"accumulate": False})
+
+
+def _invert_permute(call: Call, whole: Any, new: Any, step: Step) -> Any:
+    rank = len(whole.shape)
+    places = [axis % rank for axis in step.args[0]]
+    return call(step.op, (new, tuple(places.index(axis) for axis in range(rank))), {})
+
+
+def _invert_reshape(call: Call, whole: Any, new: Any, step: Step) -> Any:
+    return call(by_name("reshape").operator, (new, tuple(whole.shape)), {})
+
+
+def _invert_detach(call: Call, whole: Any, new: Any, step: Step) -> Any:
+    if whole.requires_grad:
+        raise UnsupportedError(
+            f"a write through a detached view of {describe(whole)}, which requires a gradient: the history of what "
+            "it was would be lost inside td.functionalize; write into the tensor itself inside td.no_grad(), or a copy"
+        )
+    return new
+
+
+# By view operator: a function that computes the new base from the new value of its view.
+VIEW_INVERSES: dict[str, Callable[[Call, Any, Any, Step], Any]] = {
+    "td::basic_index": _invert_index,
+    "td::permute": _invert_permute,
+    "td::reshape": _invert_reshape,
+    "td::contiguous": lambda call, whole, new, step: new,
+    "td::stop_gradient": _invert_detach,
+}
+
+
+def check_writable(name: str, target: FunctionalTensor) -> None:
+    """Raise UnsupportedError for read-only and overlapping memory, and for views without an inverse."""
+    axes = zip(target.strides, target.shape)
+    broadcast = any(step.op.name == "td::broadcast_to" for step in target._path)
+    if broadcast or (0 not in target.shape and any(stride == 0 and size > 1 for stride, size in axes)):
+        raise UnsupportedError(
+            f"{name}: the memory of {describe(target)} is read-only (a broadcast view); write into a copy: x.clone()"
+        )
+    unknown = [step.op.name for step in target._path if step.op.name not in VIEW_INVERSES]
+    if unknown:
+        raise UnsupportedError(
+            f"{name}: td.functionalize cannot write through the view {unknown[0]}; write into a copy: x.clone()"
+        )
+    if target._functional_storage.overlapping:
+        raise UnsupportedError(
+            f"{name}: {describe(target)} is written, and another tensor that the function uses shares its "
+            "memory; pass one of them, and take the other from it inside"
+        )
+
+
+def write(target: FunctionalTensor, value: Any) -> None:
+    """Assign a new value to a tensor, and so to every view of the same storage."""
+    memory = target._functional_storage
+    wholes = follow(memory.value, target._path[:-1], target._call) if target._path else []
+    for whole, step in zip(reversed(wholes), reversed(target._path)):
+        value = VIEW_INVERSES[step.op.name](target._call, whole, value, step)
+    memory.value = _match_strides(target._call, value, memory.strides)
+    memory.version += 1
+    memory.written = True
+    target._storage.version += 1  # type: ignore[union-attr]

@@ -1,0 +1,125 @@
+"""Track the tensors allocated since a level was opened, in this thread: those may be written inside the level.
+
+While any level is open, every new block of memory is noted by a weak reference to the tensor that owns it. The callers
+are :func:`.tensor.wrap`, native entries, and traces. Views of existing memory are not noted.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from ... import locks
+from ...registry.dispatch import unwinding
+
+# [number of open levels in this process]: nothing is noted while it is 0.
+open_level_count = [0]
+_is_listening = [False]  # the last value passed to the listeners
+# Called with True when the first level opens and with False when the last one closes; native code notes its results
+# in between.
+listeners: list[Callable[[bool], None]] = []
+_lock = locks.make_lock("levels")
+_FIRST = 64
+
+
+class _Allocations(threading.local):
+    """The tensors allocated in each open level of this thread, outermost first."""
+
+    def __init__(self) -> None:
+        self.lists: list[list[Any]] = []
+        self.prune_size = _FIRST
+        self.counted = 0  # the number of lists that `open_level_count` includes
+
+
+_allocations = _Allocations()
+
+
+def open_scope() -> None:
+    """Open the scope of a new innermost level."""
+    _allocations.lists.append([])
+    _count()
+
+
+def close_scope() -> None:
+    """Close the innermost scope; its allocations now belong to the enclosing one."""
+    inner = _allocations.lists.pop()
+    if _allocations.lists:
+        _allocations.lists[-1].extend(inner)
+    else:
+        _allocations.prune_size = _FIRST
+    _count()
+
+
+def _count() -> None:
+    """Update the process-wide count; after an interrupt, the next call corrects it."""
+    with _lock:
+        depth = len(_allocations.lists)
+        open_level_count[0] += depth - _allocations.counted
+        _allocations.counted = depth  # no interrupt can occur between these two assignments
+        is_open = open_level_count[0] > 0
+        if is_open is not _is_listening[0]:
+            for listener in listeners:
+                listener(is_open)
+            _is_listening[0] = is_open
+
+
+def _close_scopes(before: int) -> None:
+    """Close the scopes beyond `before`, which an exception has left open."""
+    while len(_allocations.lists) > before:
+        close_scope()
+    _count()
+
+
+def _count_again() -> None:
+    """After a fork: only the levels of this thread exist in the child."""
+    open_level_count[0] = _allocations.counted
+    _count()
+
+
+unwinding.parts.append(unwinding.Part(lambda: len(_allocations.lists), _close_scopes))
+locks.after_fork.append(_count_again)
+
+
+def note_allocation(tensor: Any) -> None:
+    """Note a tensor that owns newly allocated memory."""
+    lists = _allocations.lists
+    if not lists:
+        return
+    value = lists[-1]
+    value.append(ref(tensor))
+    if len(value) > _allocations.prune_size:  # remove dead references each time the number has doubled
+        value[:] = [reference for reference in value if reference() is not None]
+        _allocations.prune_size = 2 * len(value) + _FIRST
+
+
+class _Probe:
+    def __init__(self) -> None:
+        self._array = np.zeros(1)
+
+
+def _references(tensor: Any) -> int:
+    return sys.getrefcount(tensor._array)
+
+
+_SOLE_REFERENCES = _references(_Probe())
+
+
+def note_native_allocation(tensor: Any) -> None:
+    """Note a tensor created by native code, if no other object refers to its array."""
+    if _references(tensor) <= _SOLE_REFERENCES:
+        note_allocation(tensor)
+
+
+def is_made_since(depth: int, tensor: Any) -> bool:
+    """Whether a tensor was allocated since the level at `depth` (from 1) was opened in this thread."""
+    return any(reference() is tensor for value in _allocations.lists[depth - 1 :] for reference in value)
+
+
+def owns_memory(array: Any) -> bool:
+    """Whether an array is not a view of another."""
+    return not isinstance(array.base, np.ndarray)

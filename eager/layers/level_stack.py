@@ -1,0 +1,153 @@
+"""The stack of levels: the transforms in progress in a thread, outermost first."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ...registry.dispatch import unwinding
+from ...registry.dispatch.keys import AUTOGRAD
+from ...registry.dispatch.state import set_keys, state
+from ...registry.operator import Operator
+from . import level_allocations
+
+Args = tuple[Any, ...]
+Kwargs = dict[str, Any]
+# The reason why an effect is refused if the condition differs between the examples of a batch.
+ALL_RUN = (
+    "computes all examples, so an io_callback inside would also be called for examples that do not take this branch; "
+    "use td.map, or td.pure_callback or td.debug.callback"
+)
+
+
+class Level:
+    """One transform in progress.
+
+    Attributes:
+        depth: place in the stack, from 1.
+        name: the transform that opened it, for messages: ``grad(loss)``.
+        origin: ``file:line`` of the call that opened it.
+        is_open: whether the transform is still running.
+        outer_exclude: the autograd keys that were excluded when it was opened; they stay excluded for the levels below.
+        batch_size: for a level of ``vmap`` the length of the batch axis; 0 for one of ``grad``.
+        axis_name: for a level of ``vmap`` the name of the batch axis, or None.
+        run: for a level of ``vmap`` the Batched key's kernel, ``run(level, op, args, kwargs)``; else None.
+        forward: for a level of ``jvp`` its kernel, ``forward(level, op, args, kwargs)``; else None.
+        prepared: for a level of ``vmap``, by operator, its strategy and batch info.
+    """
+
+    __slots__ = (
+        "axis_name",
+        "batch_size",
+        "depth",
+        "forward",
+        "is_open",
+        "name",
+        "origin",
+        "outer_exclude",
+        "prepared",
+        "run",
+    )
+
+    def __init__(self, depth: int, name: str, origin: str, outer_exclude: int):
+        self.depth, self.name, self.origin, self.outer_exclude = depth, name, origin, outer_exclude
+        self.batch_size = 0
+        self.axis_name: Any = None
+        self.run: Callable[[Level, Operator, Args, Kwargs], Any] | None = None
+        self.forward: Callable[[Level, Operator, Args, Kwargs], Any] | None = None
+        self.prepared: dict[Operator, Any] = {}
+        self.is_open = True
+
+
+class _Stack(threading.local):
+    """The levels open in this thread, outermost first."""
+
+    def __init__(self) -> None:
+        self.levels: list[Level] = []
+        self.floor = 0  # while the body of a loop is traced: the number of levels outside it
+        self.in_body = False  # whether the body of a loop is being traced
+        self.masked = (
+            ""  # the construct that also runs for examples that do not take it, such as a batched loop
+        )
+
+
+stack = unwinding.register_thread_local(_Stack())
+
+
+def _close_levels(before: list[Level]) -> None:
+    """Close the levels that were opened since ``before`` was taken."""
+    for level in stack.levels:
+        level.is_open = level in before
+
+
+unwinding.parts.append(unwinding.Part(lambda: stack.levels, _close_levels))
+
+
+@contextmanager
+def mark_masked(name: str) -> Iterator[None]:
+    """Context manager: name the construct that also runs for examples that do not take it."""
+    before, stack.masked = stack.masked, name
+    try:
+        yield
+    finally:
+        stack.masked = before
+
+
+def named_axes() -> tuple[tuple[Any, int], ...]:
+    """The named axes of the open levels of ``vmap``, and their sizes."""
+    return tuple((x.axis_name, x.batch_size) for x in stack.levels if x.axis_name is not None)
+
+
+@contextmanager
+def open_level(
+    name: str, origin: str, forward: Callable[[Level, Operator, Args, Kwargs], Any] | None = None
+) -> Iterator[Level]:
+    """Context manager: open a level; recording is on inside, even within ``no_grad``.
+
+    Args:
+        name: what opens it, for messages.
+        origin: ``file:line`` of the call that opens it.
+        forward: the kernel of a level of ``jvp``; None for one of ``grad``.
+    """
+    new_level = Level(len(stack.levels) + 1, name, origin, state.exclude & AUTOGRAD)
+    new_level.forward = forward
+    with push_level(new_level) as level:
+        before = set_keys(state.include, state.exclude & ~AUTOGRAD)
+        try:
+            yield level
+        finally:
+            set_keys(*before)
+
+
+@contextmanager
+def push_level(level: Level) -> Iterator[Level]:
+    """Context manager: push a level onto the stack; its values are invalid after the block."""
+    stack.levels = [*stack.levels, level]
+    level_allocations.open_scope()
+    try:
+        yield level
+    finally:
+        level_allocations.close_scope()
+        stack.levels = [other for other in stack.levels if other is not level]
+        level.is_open = False
+
+
+@contextmanager
+def reopen_levels(levels: list[Level], floor: int) -> Iterator[None]:
+    """Context manager: reopen levels that may have ended."""
+    closed = [level for level in levels if not level.is_open]
+    before, stack.floor = stack.floor, floor
+    for level in closed:
+        stack.levels = [*stack.levels, level]
+        level.is_open = True
+        level_allocations.open_scope()
+    try:
+        yield
+    finally:
+        stack.floor = before
+        for level in reversed(closed):
+            level_allocations.close_scope()
+            level.is_open = False
+            stack.levels = [other for other in stack.levels if other is not level]

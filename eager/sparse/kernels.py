@@ -1,0 +1,335 @@
+"""The kernels of the sparse keys: operators on sparse tensors, written with operators on their values."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ... import lazy
+from ...errors import FallbackWarning, UnsupportedError
+from ...operators.creation.devices import device_mismatch_error
+from ...operators.declare.shape_rules import is_tensor, normalize_axes, promoted_dtype
+from ...operators.sparse_quantized import sparse as parts
+from ...registry.dispatch.guards import adjust_keys
+from ...registry.dispatch.keys import SPARSE
+from ...registry.dispatch.state import state
+from ...registry.dtypes import float32, is_half
+from ...registry.function import functions
+from ...registry.layouts import sparse_coo
+from ...registry.operator import Operator
+from ...registry.values import TensorSpec, describe
+from ..tensor.dunders import by_name
+from ..tensor.tensor import Tensor, wrap
+from ..tensor.transfer import to_device
+from .construct import (
+    coalesce,
+    from_linear_index,
+    sum_duplicates,
+    take_values,
+    to_csr,
+    to_csr_tensors,
+    to_sparse,
+)
+from .indices import HOST, linear_index
+from .tensor import Pattern, SparseTensor, dense, sparse_tensor, with_values
+
+Kernel = Callable[..., Any]
+
+
+class UseDense(Exception):
+    """A kernel for sparse tensors does not take this call; it is computed dense."""
+
+
+def cast(x: Any, dtype: Any) -> Any:
+    """A tensor of a dtype."""
+    return x if x.dtype is dtype else by_name("astype")(x, dtype)
+
+
+# -- element by element ------------------------------------------------------------------------------------------------
+def on_values(name: str) -> Kernel:
+    """The kernel of an operator that gives zero for zero: it runs on the stored values."""
+
+    def kernel(self: SparseTensor, *args: Any, **kwargs: Any) -> Any:
+        x = coalesce(self)
+        return with_values(x, by_name(name)(x._values, *args, **kwargs))
+
+    return kernel
+
+
+def add(self: Any, other: Any) -> Any:
+    """Sparse and sparse give sparse, with the places of both; sparse and dense give dense."""
+    if not (is_tensor(self) and is_tensor(other)) or self.shape != other.shape:
+        raise UseDense
+    dtype = promoted_dtype("add", (self, other))
+    if not isinstance(self, SparseTensor):
+        self, other = other, self
+    if not isinstance(other, SparseTensor):
+        values = cast(self._values, dtype)
+        return by_name("index_put")(cast(other, dtype), self._pattern.tensors(), values, 0, accumulate=True)
+    one, two = cast(self._values, dtype), cast(other._values, dtype)
+    if self._pattern.has_same_indices(other._pattern):
+        return with_values(self, by_name("add")(one, two))
+    return _concatenate(self, other, by_name("concat")([one, two]))
+
+
+def _concatenate(self: SparseTensor, other: SparseTensor, values: Any) -> SparseTensor:
+    """The places of two tensors, one after the other, with values for all; then coalesced."""
+    linear = self._pattern.space.xp.concatenate([self._pattern.linear(), other._pattern.linear()])
+    return sum_duplicates(self.layout, self.shape, linear, values)
+
+
+def sub(self: Any, other: Any) -> Any:
+    """As :func:`add`, with the second operand negated."""
+    if not (is_tensor(self) and is_tensor(other)):
+        raise UseDense
+    return add(self, by_name("neg")(other))
+
+
+def mul(self: Any, other: Any) -> Any:
+    """Sparse where an operand is sparse: what is not stored stays zero, whatever it is multiplied with."""
+    if not isinstance(self, SparseTensor):
+        self, other = other, self
+    x = coalesce(self)
+    if isinstance(other, SparseTensor):
+        return _multiply_common(x, coalesce(other))
+    if is_tensor(other) and len(other.shape):
+        if len(other.shape) > len(x.shape) or any(
+            size not in (1, mine) for size, mine in zip(reversed(other.shape), reversed(x.shape))
+        ):
+            raise UseDense
+        other = by_name("index")(by_name("broadcast_to")(other, x.shape), x._pattern.tensors(), 0)
+    return with_values(x, by_name("mul")(x._values, other))
+
+
+def _multiply_common(x: SparseTensor, y: SparseTensor) -> SparseTensor:
+    """The products at the places that both have."""
+    if x.shape != y.shape:
+        raise UseDense
+    if x._pattern.has_same_indices(y._pattern):
+        return with_values(x, by_name("mul")(x._values, y._values))
+    both, one, two = x._pattern.space.xp.intersect1d(
+        x._pattern.linear(), y._pattern.linear(), assume_unique=True, return_indices=True
+    )
+    products = by_name("mul")(take_values(x._values, one), take_values(y._values, two))
+    return from_linear_index(x.layout, x.shape, both, products)
+
+
+def div(self: Any, other: Any) -> Any:
+    """A sparse tensor divided by a number."""
+    if not isinstance(self, SparseTensor) or (is_tensor(other) and other.shape):
+        raise UseDense
+    return with_values(self, by_name("div")(self._values, other))
+
+
+# -- shape -------------------------------------------------------------------------------------------------------------
+def permute(self: SparseTensor, axes: tuple[int, ...]) -> SparseTensor:
+    """The axes in another order; the layout stays."""
+    by_name("permute").operator.decl.shape_rule(self, axes)
+    order = [axis % len(self.shape) for axis in axes]
+    shape = tuple(self.shape[axis] for axis in order)
+    coordinates = self._pattern.coordinates()
+    linear = linear_index(tuple(coordinates[axis] for axis in order), shape)
+    return sum_duplicates(self.layout, shape, linear, self._values)
+
+
+def reshape(self: SparseTensor, shape: Any) -> SparseTensor:
+    """Another shape; a COO tensor."""
+    wanted = by_name("reshape").operator.decl.shape_rule(self, shape).shape
+    if not wanted:
+        raise UseDense
+    x = self if self.layout == sparse_coo or len(wanted) == 2 else to_sparse(self, sparse_coo)
+    return sum_duplicates(x.layout, wanted, x._pattern.linear(), x._values)
+
+
+# -- sums --------------------------------------------------------------------------------------------------------------
+def sum(self: SparseTensor, axis: Any = None, *, keepdims: bool = False, dtype: Any = None) -> Any:
+    """The sum over axes, a dense tensor."""
+    op = by_name("sum").operator
+    spec: TensorSpec = op.decl.shape_rule(self, axis, keepdims=keepdims, dtype=dtype)
+    sum_duplicates = normalize_axes("sum", axis, len(self.shape))
+    if len(sum_duplicates) == len(self.shape):
+        return by_name("reshape")(by_name("sum")(self._values, dtype=spec.dtype), spec.shape)
+    kept = [axis for axis in range(len(self.shape)) if axis not in sum_duplicates]
+    coordinates = self._pattern.tensors()
+    places = tuple(coordinates[axis] for axis in kept)
+    wide = float32 if is_half(spec.dtype.np) else spec.dtype
+    zeros = by_name("zeros")(tuple(self.shape[axis] for axis in kept), dtype=wide, device=self.device)
+    result = by_name("index_put")(zeros, places, cast(self._values, wide), 0, accumulate=True)
+    return by_name("reshape")(cast(result, spec.dtype), spec.shape)
+
+
+# -- products ----------------------------------------------------------------------------------------------------------
+def matmul(self: Any, other: Any) -> Any:
+    """Sparse times dense and dense times sparse give dense, sparse times sparse gives sparse."""
+    spec: TensorSpec = by_name("matmul").operator.decl.shape_rule(self, other)
+    if len(self.shape) > 2 or len(other.shape) > 2:
+        raise UseDense
+    left, right = isinstance(self, SparseTensor), isinstance(other, SparseTensor)
+    if left and right:
+        if len(self.shape) != 2 or len(other.shape) != 2:
+            raise UseDense
+        return _sparse_product(self, other, spec)
+    if left:
+        if len(self.shape) != 2:
+            raise UseDense
+        crow, col, values = to_csr_tensors(self)
+        return parts.spmm(crow, col, cast(values, spec.dtype), cast(other, spec.dtype), self.shape[1])
+    if len(other.shape) != 2:
+        raise UseDense
+    crow, col, values = to_csr_tensors(other)
+    dense_one, swap = cast(self, spec.dtype), len(self.shape) == 2
+    if swap:
+        dense_one = by_name("permute")(dense_one, (1, 0))
+    result = parts.spmm(crow, col, cast(values, spec.dtype), dense_one, other.shape[1], transpose=True)
+    return by_name("permute")(result, (1, 0)) if swap else result
+
+
+def _sparse_product(self: SparseTensor, other: SparseTensor, spec: TensorSpec) -> SparseTensor:
+    layout = self.layout
+    one, two = coalesce(self), coalesce(other)
+    first, second = cast(one._values, spec.dtype), cast(two._values, spec.dtype)
+    plain = all(type(v) is Tensor and not v.requires_grad for v in (first, second))
+    if plain and not is_half(spec.dtype.np):
+        return _multiply_by_scipy(
+            sparse_tensor(one._pattern, first), sparse_tensor(two._pattern, second), spec
+        )
+    place, left, right = _pairs(one, two)
+    return sum_duplicates(
+        layout, spec.shape, place, by_name("mul")(take_values(first, left), take_values(second, right))
+    )
+
+
+def _multiply_by_scipy(one: SparseTensor, two: SparseTensor, spec: TensorSpec) -> SparseTensor:
+    value = _to_scipy(one) @ _to_scipy(two)
+    value.sort_indices()
+    places = HOST.own(value.indptr), HOST.own(value.indices)
+    if one.layout == sparse_coo:
+        places = HOST.own(HOST.expand(np.diff(value.indptr))), places[1]
+    values = wrap(value.data.astype(spec.dtype.np, copy=False))
+    return sparse_tensor(Pattern(one.layout, spec.shape, places, True), values)
+
+
+def _to_scipy(x: SparseTensor) -> Any:
+    crow, col, values = to_csr_tensors(x)
+    return lazy.scipy_sparse().csr_array((values._array, col._array, crow._array), shape=x.shape)
+
+
+def _pairs(one: SparseTensor, two: SparseTensor) -> tuple[Any, Any, Any]:
+    """(place in the product, entry of one, entry of two) of each product of entries that is summed."""
+    rows, inner = one._pattern.coordinates()
+    crow, col, _ = to_csr(two)
+    space = one._pattern.space
+    counts = space.xp.diff(crow)[inner]
+    left = space.expand(counts)
+    offsets = space.xp.arange(len(left)) - (space.xp.cumsum(counts) - counts)[left]
+    right = crow[inner][left] + offsets
+    return linear_index((rows[left], col[right]), (one.shape[0], two.shape[1])), left, right
+
+
+# -- the key's kernel --------------------------------------------------------------------------------------------------
+def clone(self: SparseTensor) -> SparseTensor:
+    """A copy whose values have memory of their own."""
+    return with_values(self, by_name("clone")(self._values))
+
+
+def stop_gradient(self: SparseTensor) -> SparseTensor:
+    """The same values as constants."""
+    return with_values(self, by_name("stop_gradient")(self._values))
+
+
+def to(self: SparseTensor, device: str, *, non_blocking: bool) -> SparseTensor:
+    """Places and values on another device."""
+    values = to_device(self._values, device, non_blocking=non_blocking)
+    return sparse_tensor(self._pattern.to_device(values.device), values)
+
+
+KERNELS: dict[str, Kernel] = {
+    "to": to,
+    "add": add,
+    "sub": sub,
+    "mul": mul,
+    "div": div,
+    "permute": permute,
+    "reshape": reshape,
+    "sum": sum,
+    "matmul": matmul,
+    "clone": clone,
+    "contiguous": clone,
+    "stop_gradient": stop_gradient,
+}
+
+
+def run(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run an operator that has a kernel for sparse tensors."""
+    kernel = KERNELS.get(op.schema.name)
+    if kernel is None:
+        kernel = KERNELS[op.schema.name] = on_values(op.schema.name)
+    space = _check_same_device(op, args)._pattern.space
+    try:
+        with space.on():
+            return kernel(*args, **kwargs)
+    except UseDense:
+        return fall_back(op, args, kwargs)
+
+
+def _check_same_device(op: Operator, args: tuple[Any, ...]) -> SparseTensor:
+    """The first sparse argument, where the others lie on its device.
+
+    Raises:
+        DeviceError: they do not.
+    """
+    items = [value for value in args if isinstance(value, SparseTensor)]
+    for other in items[1:]:
+        if other.device != items[0].device:
+            raise device_mismatch_error(op.schema.name, other, items[0])
+    return items[0]
+
+
+_warned: set[str] = set()
+_PACKAGE = __name__.partition(".")[0]
+
+
+def fall_back(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run an operator on dense copies of its sparse arguments, and say so once.
+
+    Raises:
+        UnsupportedError: it writes into a sparse tensor.
+    """
+    for argument, value in zip(op.schema.positional, args):
+        if argument.is_write and isinstance(value, SparseTensor):
+            raise UnsupportedError(
+                f"{op.name}: a sparse tensor cannot be written in place, {describe(value)} has no element to write at "
+                "most places; make a new one: x = x + y, or write into x.to_dense()"
+            )
+    if op.name not in _warned:
+        _warned.add(op.name)
+        given = ", ".join(_describe(value) for value in (*args, *kwargs.values()))
+        warnings.warn(
+            f"{op.name}({given}) has no kernel for these sparse tensors and is computed on dense copies; x.to_dense() "
+            "says so in the program",
+            FallbackWarning,
+            stacklevel=_package_frames(),
+        )
+    call = functions.get(op.name, op)
+    with adjust_keys(exclude=state.include & SPARSE):  # else a key that the user includes leads here again
+        return call(*map(_dense, args), **{name: _dense(value) for name, value in kwargs.items()})
+
+
+def _package_frames() -> int:
+    """How many frames lie between the caller's own code and the one that warns."""
+    frame, count = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+        frame, count = frame.f_back, count + 1
+    return count
+
+
+def _describe(value: Any) -> str:
+    return f"{value.layout} {describe(value)}" if isinstance(value, SparseTensor) else describe(value)
+
+
+def _dense(value: Any) -> Any:
+    return tuple(map(_dense, value)) if type(value) is tuple else dense(value)

@@ -1,0 +1,144 @@
+"""``x.at[index].set(v)``: updates that return a new tensor; they also work under jit and transforms.
+
+Source: ``jax.numpy.ndarray.at``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import lazy
+from ...operators.declare.shape_rules import spec_of
+from ...operators.indexing.slicing import check_storable
+from ...operators.indexing.subscript import getitem, put
+from ...registry.schemas.binding import to_tensor_or_number
+from .construct import asarray
+from .dunders import by_name, is_operand
+from .tensor import Tensor
+
+bounds = lazy.Functions("operators.indexing.bounds")
+
+
+class IndexUpdate:
+    """The elements of a tensor that an index selects.
+
+    All methods take these keywords:
+
+    - ``mode``: the treatment of indices out of bounds. None and ``"promise_in_bounds"``: an error; ``"clip"``: the
+      nearest element; ``"drop"`` and ``"fill"``: nothing is written there, and ``fill_value`` is read.
+    - ``wrap_negative_indices``: whether -1 is the last element; if not, it is out of bounds.
+    - ``indices_are_sorted``, ``unique_indices``: accepted for compatibility with JAX; they have no effect.
+
+    >>> import tandem as td
+    >>> x = td.asarray([1.0, 2.0, 3.0])
+    >>> x.at[td.asarray([0, 7])].add(10.0, mode="drop")
+    tensor([11.,  2.,  3.])
+    >>> x.at[td.asarray([0, 7])].get(mode="fill", fill_value=0.0)
+    tensor([1., 0.])
+    """
+
+    __slots__ = ("_index", "_tensor")
+
+    def __init__(self, tensor: Tensor, index: Any):
+        self._tensor, self._index = tensor, index
+
+    def get(
+        self,
+        *,
+        mode: str | None = None,
+        fill_value: Any = None,
+        wrap_negative_indices: bool = True,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+    ) -> Any:
+        """The elements: ``x[index]``, and with ``mode="fill"`` or ``"drop"`` the ``fill_value`` beyond the axis.
+
+        Without a ``fill_value`` that is NaN, True, the smallest signed or the largest unsigned integer.
+        """
+        if mode is None and wrap_negative_indices:
+            return getitem(self._tensor, self._index)
+        return bounds.get_with_mode(self._tensor, self._index, mode, wrap_negative_indices, fill_value)
+
+    def set(self, value: Any, **options: Any) -> Any:
+        """A copy of the tensor with the elements replaced; of several values for one element the last stays."""
+        return self._put(value, "", **options)
+
+    def add(self, value: Any, **options: Any) -> Any:
+        """A copy with ``value`` added to the elements; an element selected twice gets both."""
+        return self._put(value, "add", **options)
+
+    def subtract(self, value: Any, **options: Any) -> Any:
+        """A copy with ``value`` subtracted from the elements; from an element selected twice, both."""
+        return self._put(by_name("neg")(self._like(value)), "add", **options)
+
+    def multiply(self, value: Any, **options: Any) -> Any:
+        """A copy with the elements multiplied by ``value``; an element selected twice by both."""
+        return self._put(value, "multiply", **options)
+
+    mul = multiply
+
+    def divide(self, value: Any, **options: Any) -> Any:
+        """A copy with the elements divided by ``value``; an element selected twice by the product of both."""
+        return self._by_product("div", value, options)
+
+    def power(self, value: Any, **options: Any) -> Any:
+        """A copy with the elements raised to the power ``value``; an element selected twice to the product of both."""
+        return self._by_product("pow", value, options)
+
+    def min(self, value: Any, **options: Any) -> Any:
+        """A copy with the smallest of the elements and their values."""
+        return self._put(value, "minimum", **options)
+
+    def max(self, value: Any, **options: Any) -> Any:
+        """A copy with the largest of the elements and their values."""
+        return self._put(value, "maximum", **options)
+
+    def apply(self, function: Any, **options: Any) -> Any:
+        """A copy with the elements replaced by ``function(elements)``; one selected twice is replaced once."""
+        return self._put(function(self.get(**options)), "", **options)
+
+    def _by_product(self, operator: str, value: Any, options: dict[str, Any]) -> Any:
+        """The elements combined with the product of their values."""
+        ones = by_name("ones_like")(self._tensor)
+        product = IndexUpdate(IndexUpdate(ones, self._index).multiply(value, **options), self._index)
+        return self._put(by_name(operator)(self.get(**options), product.get(**options)), "", **options)
+
+    def _like(self, value: Any) -> Any:
+        """A value in the dtype of the tensor, in which it is negated."""
+        tensor, value = self._tensor, _operand(value)
+        check_storable("at", tensor.spec, value, spec_of(value).shape)
+        if isinstance(value, Tensor):
+            return by_name("astype")(value, tensor.dtype, copy=False)
+        return by_name("full")((), value, dtype=tensor.dtype, device=tensor.device)
+
+    def _put(
+        self,
+        value: Any,
+        combine: str,
+        *,
+        mode: str | None = None,
+        wrap_negative_indices: bool = True,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+    ) -> Any:
+        value = _operand(value)
+        if mode is None and wrap_negative_indices:
+            return put(self._tensor, self._index, value, combine=combine)
+        return bounds.put_with_mode(self._tensor, self._index, value, mode, wrap_negative_indices, combine)
+
+
+def _operand(value: Any) -> Any:
+    """A value as a tensor or a number: NumPy's arrays and scalars, and lists, become tensors."""
+    return to_tensor_or_number(value) if is_operand(value) else asarray(value)
+
+
+class At:
+    """The object ``x.at``; indexing it returns an :class:`IndexUpdate`."""
+
+    __slots__ = ("_tensor",)
+
+    def __init__(self, tensor: Tensor):
+        self._tensor = tensor
+
+    def __getitem__(self, index: Any) -> IndexUpdate:
+        return IndexUpdate(self._tensor, index)

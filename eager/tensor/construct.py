@@ -1,0 +1,323 @@
+"""Create tensors from Python numbers, lists, NumPy arrays, other tensors, and objects that support DLPack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ... import lazy
+from ...errors import (
+    ArgumentError,
+    DeviceError,
+    DTypeError,
+    ScalarOverflowError,
+    ShapeError,
+    UnsupportedError,
+    ValueArgumentError,
+)
+from ...operators.creation.devices import assumed_device
+from ...registry.devices import is_external
+from ...registry.dtypes import DEFAULT_COMPLEX, DEFAULT_FLOAT, DType, as_dtype, uint64
+from ...registry.function import function_of, functions
+from ...registry.schemas.binding import to_device_name
+from ...registry.values import SCALARS, describe, traced_number_types
+from ..autograd.autograd_meta import make_leaf
+from ..meta.tensor import meta_like
+from .tensor import EAGER, Tensor, wrap
+from .transfer import to_device
+from .weak_scalars import is_weak
+
+
+def asarray(
+    obj: Any,
+    dtype: Any = None,
+    *,
+    device: str | None = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Convert an array-like object to a tensor.
+
+    Args:
+        obj: a number, nested lists of numbers or tensors, an ndarray, a tensor, or an object with ``__dlpack__`` or
+            ``__array__``. Python floats make float32, Python ints int64; arrays and NumPy scalars keep their dtype.
+        dtype: the dtype of the result; None: that of ``obj``.
+        device: ``"cpu"``, ``"meta"`` (shape and dtype of ``obj``, without its elements), or None: that of ``obj``.
+        copy: True copies, False never does (and raises if a copy is needed), None copies if needed. An ndarray of a
+            known dtype is not copied: tensor and ndarray then share memory, and writes to one change the other.
+        requires_grad: whether operations on the tensor are recorded for ``backward``.
+
+    Returns:
+        A tensor; ``obj`` itself if it is a tensor and nothing changes.
+
+    Raises:
+        DTypeError: objects, strings and other elements without a dtype of tandem; gradients of integers.
+        ShapeError: lists of unequal lengths.
+        ScalarOverflowError: an integer does not fit the dtype.
+        DeviceError: the device is unknown or unavailable.
+        UnsupportedError: ``obj`` is on ``"meta"`` and ``device`` is not.
+        ValueArgumentError: ``copy=False``, and a copy is needed.
+
+    >>> import tandem as td
+    >>> td.asarray([1, 2.5])
+    tensor([1. , 2.5])
+    """
+    device = check_device(device)
+    wanted = None if dtype is None else as_dtype(dtype)
+    tensor = _from_tensor(obj, wanted, copy) if isinstance(obj, Tensor) else _from_other(obj, wanted, copy)
+    tensor = move_to_device(tensor, device)
+    return make_leaf(tensor.detach() if tensor is obj else tensor) if requires_grad else tensor
+
+
+tensor = asarray
+
+
+def from_dlpack(x: Any, *, device: str | None = None, copy: bool | None = None) -> Tensor:
+    """A tensor that shares the memory of another library's array, by DLPack.
+
+    Args:
+        x: an array with ``__dlpack__`` and ``__dlpack_device__``, in the host's memory or a CUDA device's.
+        device: the device of the result; None: that of ``x``.
+        copy: True copies, False never does (and raises if a copy is needed), None copies if needed.
+
+    Returns:
+        A tensor.
+
+    Raises:
+        ArgumentError: the object does not support DLPack.
+        ValueArgumentError: ``copy=False``, and a copy is needed.
+
+    >>> import numpy as np, tandem as td
+    >>> td.from_dlpack(np.arange(3)).tolist()
+    [0, 1, 2]
+    """
+    if not (hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__")):
+        raise ArgumentError(
+            f"from_dlpack takes an array with __dlpack__ and __dlpack_device__, not {describe(x)}"
+        )
+    device = check_device(device)
+    value = x if isinstance(x, Tensor) else _on_cuda(x)
+    if value is None:
+        value = wrap(np.from_dlpack(x))
+    if copy is False and device not in (None, value.device):
+        raise ValueArgumentError(
+            f"from_dlpack: from {value.device} to {device} needs a copy, and copy=False forbids it"
+        )
+    made = move_to_device(value, device)
+    return made.clone() if copy and made is value else made
+
+
+def check_device(device: str | None) -> str | None:
+    """Check a device and normalize its name: with index for CUDA, without for others."""
+    if device is None or device == "cpu":
+        return device
+    name = to_device_name(device)
+    instead = assumed_device(name)
+    if instead is not None:
+        return instead
+    kind, _, index = name.partition(":")
+    if kind == "cuda":
+        return str(lazy.cuda_backend().resolve_device(name, "asarray"))
+    if is_external(kind):
+        return name
+    if index not in ("", "0"):
+        raise DeviceError(f"device {name!r}: there is only one {kind} device; use {kind!r}")
+    return kind
+
+
+def move_to_device(x: Tensor, device: str | None, non_blocking: bool = False) -> Tensor:
+    """Move a tensor to a device; return the tensor itself if it is there.
+
+    Args:
+        x: the tensor.
+        device: the full name of the device; None: that of the tensor.
+        non_blocking: whether the copy may continue after the call (:func:`tandem.Tensor.to`).
+
+    Raises:
+        UnsupportedError: the tensor has no elements, or is a value of a transform.
+    """
+    if device is None or device == x.device:
+        return x
+    if is_external(device) or is_external(x.device) or "meta" not in (device, x.device):
+        result: Tensor = to_device(x, device, non_blocking=non_blocking)
+        return result
+    if type(x) not in EAGER:
+        raise UnsupportedError(
+            f"a {type(x).__name__} {describe(x)} cannot be moved to {device!r}: only plain dense tensors can; "
+            "move the tensor outside the transform"
+        )
+    if device != "meta":
+        raise UnsupportedError(
+            f"a tensor on the device 'meta' has no elements to copy to {device!r}; create one there: "
+            f"td.empty({x.shape}, dtype=td.{x.dtype.name}), or td.empty_like(x, device={device!r})"
+        )
+    bare = meta_like(x)
+    return make_leaf(bare) if x.requires_grad else bare
+
+
+def _from_tensor(x: Tensor, wanted: DType | None, copy: bool | None) -> Tensor:
+    if wanted is not None and (wanted is not x.dtype or is_weak(x)):
+        if copy is False:
+            raise ValueArgumentError(
+                f"asarray: {x.dtype} to {wanted} needs a copy, and copy=False forbids it"
+            )
+        return x.astype(wanted)
+    return x.clone() if copy else x
+
+
+def _from_other(obj: Any, wanted: DType | None, copy: bool | None) -> Tensor:
+    if type(obj) in traced_number_types:
+        made: Tensor = functions["td::full"]((), obj, dtype=wanted)
+        return made
+    if isinstance(obj, (list, tuple)) and any(_is_traceable(item) for item in _leaves(obj)):
+        result: Tensor = function_of("td::stack")([_to_stackable(item) for item in obj], 0)
+        return result if wanted is None else result.astype(wanted)
+    from_cuda = _on_cuda(obj)
+    if from_cuda is not None:
+        return _from_tensor(from_cuda, wanted, copy)
+    array = _array_of(obj, wanted)
+    native = (wanted or as_dtype(array.dtype)).np
+    needed = array.dtype != native or isinstance(obj, (list, tuple)) or type(obj) in SCALARS
+    if needed and copy is False:
+        raise ValueArgumentError(
+            f"asarray: {describe(obj)} to {native} needs a copy, and copy=False forbids it"
+        )
+    with np.errstate(over="ignore", invalid="ignore"):
+        return wrap(array.astype(native, copy=bool(copy) and array is obj))
+
+
+def _to_stackable(item: Any) -> Any:
+    """Convert an item of a list of tensors; numbers stay numbers and take the dtype of the tensors."""
+    return item if type(item) in SCALARS or type(item) in traced_number_types else asarray(item)
+
+
+def _on_cuda(obj: Any) -> Tensor | None:
+    """A tensor that shares the CUDA memory of another library's array; None for other objects."""
+    if isinstance(obj, (np.ndarray, np.generic, list, tuple, type, *SCALARS)):
+        return None
+    if hasattr(obj, "__dlpack_device__"):
+        is_there = int(obj.__dlpack_device__()[0]) in _DLPACK_CUDA
+    else:
+        is_there = hasattr(obj, "__cuda_array_interface__")
+    return lazy.cuda_backend().from_device_array(obj) if is_there else None
+
+
+def _is_traceable(value: Any) -> bool:
+    """Whether a value may be traced, so that only operators can convert it."""
+    return isinstance(value, Tensor) or type(value) in traced_number_types
+
+
+def _array_of(obj: Any, wanted: DType | None) -> np.ndarray[Any, Any]:
+    """Convert an object to an ndarray with a supported dtype, in any byte order."""
+    if isinstance(obj, type):  # its instances may have __array__, the class itself has no data
+        raise ArgumentError(f"asarray: cannot convert {describe(obj)} to a tensor; pass a value")
+    if isinstance(obj, np.ndarray | np.generic):
+        if type(obj).__module__.startswith("numpy.ma"):
+            raise UnsupportedError(
+                "asarray: masked arrays are not supported; use x.filled(value), or td.where"
+            )
+        array = np.asarray(obj)
+    elif isinstance(obj, (*SCALARS, list, tuple)):
+        array = _from_python(obj, wanted)
+    elif hasattr(obj, "__array__") or hasattr(obj, "__array_interface__"):
+        array = np.asarray(obj)
+    elif hasattr(obj, "__dlpack__"):
+        array = np.from_dlpack(obj)
+    else:
+        array = _from_buffer(obj)
+    _check_elements(array, obj)
+    return array
+
+
+def _from_buffer(obj: Any) -> np.ndarray[Any, Any]:
+    if isinstance(obj, (str, bytes)):
+        raise DTypeError(f"asarray: {describe(obj)} is text; a tensor holds numbers or booleans")
+    try:
+        return np.asarray(memoryview(obj))
+    except TypeError:
+        raise ArgumentError(
+            f"asarray takes numbers, nested lists of them, NumPy arrays, tensors and objects with __dlpack__ or "
+            f"__array__, not {describe(obj)}"
+        ) from None
+
+
+def _from_python(obj: Any, wanted: DType | None) -> np.ndarray[Any, Any]:
+    exact = wanted.np if wanted is not None and wanted.is_integer and _all_integers(obj) else None
+    try:
+        array = np.array(obj, dtype=exact)
+    except OverflowError:
+        raise ScalarOverflowError(
+            f"asarray: an integer in {describe(obj)} does not fit {wanted or 'int64'}"
+        ) from None
+    except (TypeError, ValueError) as fault:
+        if "inhomogeneous" in str(fault):
+            raise ShapeError(
+                f"asarray: cannot convert a ragged nested list: {_describe_ragged(obj)}"
+            ) from None
+        raise ArgumentError(f"asarray: cannot convert {describe(obj)} to a tensor: {fault}") from None
+    if exact is not None or array.dtype.kind not in "fcu" or _has_numpy(obj):
+        return array
+    if array.dtype == uint64.np:
+        raise ScalarOverflowError(
+            f"asarray: an integer in {describe(obj)} does not fit int64; pass dtype=td.uint64"
+        )
+    default = DEFAULT_FLOAT if array.dtype.kind == "f" else DEFAULT_COMPLEX
+    with np.errstate(over="ignore"):
+        return array if wanted is not None else array.astype(default.np)
+
+
+_DLPACK_CUDA = (2, 13)  # kDLCUDA, kDLCUDAManaged
+_MOST_AXES = 64  # NumPy's limit
+
+
+def _leaves(obj: Any, depth: int = 0) -> Iterator[Any]:
+    if depth > _MOST_AXES:  # a list may contain itself
+        raise ShapeError(
+            f"asarray: lists are nested deeper than the {_MOST_AXES} axes that an array can have"
+        )
+    if isinstance(obj, (list, tuple)):
+        for item in obj:
+            yield from _leaves(item, depth + 1)
+    else:
+        yield obj
+
+
+def _describe_ragged(obj: Any) -> str:
+    """Describe the first two items of a nested list that differ in length or depth."""
+    sizes = [len(item) if isinstance(item, (list, tuple)) else None for item in obj]
+    for row, size in enumerate(sizes):
+        if size != sizes[0]:
+            return f"row 0 {_describe_length(sizes[0])}, row {row} {_describe_length(size)}"
+    if not sizes or None in sizes:
+        return f"the items of {describe(obj)} differ in shape"
+    return _describe_ragged([item for row in obj for item in row])
+
+
+def _describe_length(size: int | None) -> str:
+    return "is not a list" if size is None else f"has length {size}"
+
+
+def _all_integers(obj: Any) -> bool:
+    return all(isinstance(item, int) for item in _leaves(obj))
+
+
+def _has_numpy(obj: Any) -> bool:
+    return any(isinstance(item, np.ndarray | np.generic) for item in _leaves(obj))
+
+
+def _check_elements(array: np.ndarray[Any, Any], obj: Any) -> None:
+    if array.dtype.kind == "O":
+        if isinstance(obj, np.ndarray):
+            raise DTypeError(
+                "asarray: a NumPy array of dtype object has no dtype in tandem; convert it: x.astype(float)"
+            )
+        objects = [item for item in array.flat if not isinstance(item, SCALARS)]
+        if not objects:
+            raise ScalarOverflowError(f"asarray: an integer in {describe(obj)} does not fit any dtype")
+        raise DTypeError(
+            f"asarray: elements such as {describe(objects[0])} are objects; a tensor holds numbers or booleans, so "
+            "give the array a numeric dtype first"
+        )
+    as_dtype(array.dtype)

@@ -1,0 +1,110 @@
+"""The special methods of arithmetic: ``x + y``, ``2 - x``, ``x += y``, ``x == y``, ``-x``.
+
+Each is a callable object, not a function, so that it can hold the native entry of its operator.
+"""
+
+from __future__ import annotations
+
+from types import MethodType
+from typing import Any
+
+from ...registry.function import functions
+from ...registry.lazy_operators import materialize
+from ...registry.native_type import NativeCallable, accept_entries
+from ...registry.schemas.binding import WEAK
+from ...registry.values import SCALARS, TensorBase, converters
+from .tensor import Tensor
+
+# special method: operator
+BINARY = {
+    "add": "add",
+    "sub": "sub",
+    "mul": "mul",
+    "truediv": "div",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+    "pow": "pow",
+    "matmul": "matmul",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift",
+}
+COMPARISON = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
+UNARY = {"neg": "neg", "pos": "positive", "abs": "abs", "invert": "bitwise_not"}
+
+
+def is_operand(value: Any) -> bool:
+    """Whether an operator accepts a value for a tensor argument."""
+    kind = type(value)
+    return kind in SCALARS or kind in converters or isinstance(value, (TensorBase, *SCALARS, *converters))
+
+
+@accept_entries
+class BinaryMethod(NativeCallable):  # type: ignore[misc]
+    """``__add__``, ``__radd__`` or ``__iadd__``: returns NotImplemented for operands that cannot become tensors.
+
+    Attributes:
+        function: the operator's function.
+        swapped: whether the tensor is the right operand.
+        writes: whether it is an in-place method.
+    """
+
+    function: Any
+    swapped: bool
+    writes: bool
+
+    def __init__(self, name: str, function: Any, swapped: bool = False):
+        self.function, self.swapped = function, swapped
+        self.writes = function.operator.schema.is_mutable
+        self.__name__, self.__qualname__, self.__doc__ = name, f"Tensor.{name}", function.__doc__
+
+    def __call__(self, x: Any, other: Any, modulus: Any = None) -> Any:
+        if modulus is not None or not is_operand(other):  # a modulus comes from pow(x, y, z)
+            return NotImplemented
+        if self.writes and x._keys & WEAK:
+            return NotImplemented  # a weak scalar is not written: Python calls the functional method
+        return self.function(other, x) if self.swapped else self.function(x, other)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<method {self.__qualname__}>"
+
+
+methods: dict[str, BinaryMethod] = {}
+
+
+def by_name(name: str) -> Any:
+    """The function of the operator of that name; of the overload defined first if there are several.
+
+    Raises:
+        KeyError: no operator has that name.
+    """
+    materialize(f"td::{name}")
+    result = functions.get(f"td::{name}") or functions.get(f"td::{name}.Tensor")
+    if result is None:
+        result = next((fn for full, fn in functions.items() if full.startswith(f"td::{name}.")), None)
+    if result is None:
+        raise KeyError(name)
+    return result
+
+
+def _method(name: str, function: Any, swapped: bool = False) -> None:
+    methods[name] = BinaryMethod(name, function, swapped)
+    setattr(Tensor, name, methods[name])
+
+
+def attach() -> None:
+    """Attach the special methods to Tensor."""
+    for name, operator in BINARY.items():
+        _method(f"__{name}__", by_name(operator))
+        _method(f"__r{name}__", by_name(operator), True)
+        if f"td::{operator}_" in functions or f"td::{operator}_.Tensor" in functions:
+            _method(f"__i{name}__", by_name(f"{operator}_"))
+    for name, operator in COMPARISON.items():
+        _method(f"__{name}__", by_name(operator))
+    for name, operator in UNARY.items():
+        setattr(Tensor, f"__{name}__", by_name(operator))

@@ -1,0 +1,352 @@
+"""Tensor: an n-dimensional array that dispatches.
+
+The class defines the members that need no operator. Methods that are operators, and the special methods of arithmetic,
+are attached by :mod:`.methods` from the declarations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ...errors import ArgumentError, DTypeError, OutOfBoundsError, ValueArgumentError
+from ...operators.declare.ownership import PLAIN
+from ...registry.dispatch.keys import AUTOGRAD, CPU_KEYS, GRAD_CPU_KEYS, with_autograd_keys
+from ...registry.dispatch.state import state
+from ...registry.dtypes import DType, as_dtype
+from ...registry.layouts import Layout, strided
+from ...registry.values import TensorBase, TensorSpec, converters
+from ..layers.level_allocations import note_allocation, open_level_count
+from .storage import Number, Storage, is_sole_owner, owner_of
+
+if TYPE_CHECKING:
+    from .signatures import TensorMethods as Base
+else:
+    Base = TensorBase
+
+_DTYPE_OF: dict[np.dtype[Any], DType] = {}
+
+
+def dtype_of(array: Any) -> DType:
+    """The DType of an array."""
+    result = _DTYPE_OF.get(array.dtype)
+    if result is None:
+        result = _DTYPE_OF[array.dtype] = as_dtype(array.dtype)
+    return result
+
+
+class Tensor(Base):
+    """An n-dimensional array.
+
+    Created by :func:`tandem.asarray` and the creation functions, not by its constructor. Slots: ``_array`` the ndarray,
+    ``_keys`` the key set, ``_meta`` the AutogradMeta or None, ``_storage`` the storage that it shares with its views,
+    or None if it was never viewed or written.
+
+    >>> import tandem as td
+    >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]])
+    >>> x.shape, x.dtype, x.strides
+    ((2, 2), tandem.float32, (2, 1))
+    """
+
+    __slots__ = ("__weakref__", "_array", "_keys", "_meta", "_storage")
+    _array: Any
+    _keys: int
+    _meta: Any
+    _storage: Storage | None
+    _make_wrapper: ClassVar[Callable[..., Any]]  # set by :mod:`..layers.subclass`
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if not hasattr(self, "_keys"):  # False if a subclass has initialized it in __new__
+            raise ArgumentError(
+                "tensors are made by td.asarray(data), td.zeros(shape) and the like, not by Tensor(...)"
+            )
+
+    # -- attributes ------------------------------------------------------------------------------------------------
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes."""
+        return self._array.shape  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> DType:
+        """Data type of the elements."""
+        return dtype_of(self._array)
+
+    @property
+    def device(self) -> str:
+        """The device of the data."""
+        return "cpu"
+
+    @property
+    def layout(self) -> Layout:
+        """How the elements are stored: ``td.strided``, ``td.sparse_coo`` or ``td.sparse_csr``."""
+        return strided
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes per element."""
+        return int(self.dtype.itemsize)
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the elements in bytes (a broadcast view counts repeated elements)."""
+        return self.size * self.itemsize
+
+    @property
+    def spec(self) -> TensorSpec:
+        """Shape, dtype and device."""
+        return TensorSpec(self.shape, self.dtype, self.device)
+
+    # -- memory ----------------------------------------------------------------------------------------------------
+    def storage(self) -> Storage:
+        """The memory that it shares with its views: address, size in bytes, number of in-place writes."""
+        return storage_of(self)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Elements (not bytes) to step over from one index to the next, per axis."""
+        return tuple(step // self._array.itemsize for step in self._array.strides)
+
+    @property
+    def storage_offset(self) -> int:
+        """Elements from the start of the storage to the first element."""
+        if not self.size:
+            return 0
+        start = self._array.__array_interface__["data"][0]
+        return int(start - storage_of(self).data_ptr) // self.itemsize
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements are in row-major order without gaps."""
+        return bool(self._array.flags.c_contiguous)
+
+    # -- autograd --------------------------------------------------------------------------------------------------
+    @property
+    def requires_grad(self) -> bool:
+        """Whether operations on it are recorded for :meth:`backward`."""
+        return self._meta is not None and self._meta.requires_grad
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded operation computed it, so that :meth:`backward` fills its ``grad``."""
+        return self._meta is None or self._meta.node is None
+
+    @property
+    def grad(self) -> Any:
+        """The gradient that :meth:`backward` has accumulated, or None."""
+        return None if self._meta is None else self._meta.grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None and (not isinstance(value, Tensor) or value.spec != self.spec):
+            raise ArgumentError(
+                f"the gradient of a tensor {self.spec} is a tensor {self.spec} or None, not {value!r}"
+            )
+        if self._meta is None:
+            if value is None:
+                return
+            raise ArgumentError(
+                "only a tensor with requires_grad=True has a gradient; call requires_grad_() first"
+            )
+        self._meta.grad = value
+
+    def _alias(self) -> Tensor:
+        """Another tensor object on the same memory, without a graph node."""
+        return wrap_view(self._array, self)
+
+    def _new_storage(self) -> Storage:
+        """Create the storage of a tensor that has none."""
+        return Storage(owner_of(self._array))
+
+    @property
+    def _memory(self) -> Any:
+        """An object that all tensors known to share this memory have in common; None if there are no others."""
+        return self._storage
+
+    def _has_untracked_aliases(self, known: list[Any]) -> bool | None:
+        """Whether tensors outside ``known`` share the memory; None if the storage's reference count decides."""
+        return None
+
+    def _is_sole_owner(self) -> bool:
+        """Whether it is dense and writable, and nothing else refers to its memory; False if unknown."""
+        return type(self) is Tensor and is_sole_owner(self)
+
+    def _copy_object(self) -> Tensor:
+        """A shallow copy of the object: same array, key set, AutogradMeta and storage."""
+        twin = Tensor.__new__(Tensor)
+        twin._array, twin._keys, twin._meta, twin._storage = (
+            self._array,
+            self._keys,
+            self._meta,
+            self._storage,
+        )
+        return twin
+
+    # -- conversion to Python and NumPy ----------------------------------------------------------------------------
+    def _host(self, what: str) -> Any:
+        """The ndarray; classes without one raise an error that names ``what``."""
+        return self._array if type(self._storage) is not Number else self._storage.array_for(what)
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The ndarray, which shares memory with the tensor.
+
+        Raises:
+            ArgumentError: the tensor requires gradients, and NumPy does not record them.
+        """
+        array = self._host("numpy()")
+        if self.requires_grad and AUTOGRAD & ~state.exclude:
+            raise ArgumentError(
+                "NumPy does not record gradients, and this tensor requires them; use x.detach().numpy()"
+            )
+        return array  # type: ignore[no-any-return]
+
+    def item(self, *index: int) -> Any:
+        """The only element, or the one at ``index``, as a Python number.
+
+        Raises:
+            ArgumentError: there are several elements and no index, or the index is not one of ints.
+            OutOfBoundsError: the index is out of bounds.
+        """
+        array = self._host("item()")
+        if not index and array.size != 1:
+            raise ArgumentError(f"item() takes a tensor of one element; this one has shape {self.shape}")
+        try:
+            return array.item(*index)
+        except IndexError as fault:
+            raise OutOfBoundsError(f"item{index}: {fault} (shape {self.shape})") from None
+        except (TypeError, ValueError):
+            raise ArgumentError(
+                f"item takes an int for each axis of shape {self.shape}, not {index}"
+            ) from None
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers (0-d: a number)."""
+        return self._host("tolist()").tolist()
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise ArgumentError("len() of a 0-d tensor")
+        return self.shape[0]
+
+    def __bool__(self) -> bool:
+        array = self._host("bool()")
+        if array.size != 1:
+            raise ValueArgumentError(
+                f"the truth value of a tensor of shape {self.shape} is ambiguous; use td.any(x) or td.all(x)"
+            )
+        return bool(array)
+
+    def __float__(self) -> float:
+        return float(self._single("float()"))
+
+    def __int__(self) -> int:
+        return int(self._single("int()"))
+
+    def __complex__(self) -> complex:
+        return complex(self._single("complex()"))
+
+    def __index__(self) -> int:
+        value = self._single("an index")
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise DTypeError(f"only a tensor of one integer can be an index, not one of {self.dtype}")
+        return value
+
+    def _single(self, what: str) -> Any:
+        array = self._host(what)
+        if array.size != 1:
+            raise ArgumentError(f"{what} takes a tensor of one element; this one has shape {self.shape}")
+        return array.item()
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        array = self.numpy()
+        if dtype is None or np.dtype(dtype) == array.dtype:
+            return array.copy() if copy else array
+        if copy is False:
+            raise ValueArgumentError(
+                f"an array of {dtype} cannot be made from a {self.dtype} tensor without a copy; pass copy=None"
+            )
+        return array.astype(dtype)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.numpy().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)  # kDLCPU
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec and not self.shape else str(self)
+
+
+# The classes whose tensors store an AutogradMeta in ``_meta``; classes of traced values and of levels are not included.
+EAGER: set[type] = {Tensor}
+PLAIN.add(Tensor)
+
+
+def wrap(array: Any) -> Tensor:
+    """Wrap an ndarray as a plain tensor, without a copy.
+
+    Native twin: backends/cpu/fastpath/entries/rt_base.py:make_tensor
+    """
+    tensor = Tensor.__new__(Tensor)
+    tensor._array = array
+    tensor._keys = CPU_KEYS
+    tensor._meta = None
+    tensor._storage = None
+    if open_level_count[0]:
+        note_allocation(tensor)
+    return tensor
+
+
+def wrap_view(array: Any, of: Tensor) -> Tensor:
+    """Wrap a view of another tensor's memory as a plain tensor; both share one storage from now on.
+
+    Native twin: backends/cpu/fastpath/entries/rt_views.py:make_view_at
+    """
+    tensor = Tensor.__new__(Tensor)
+    tensor._array = array
+    tensor._keys = CPU_KEYS
+    tensor._meta = None
+    tensor._storage = storage_of(of)
+    return tensor
+
+
+def storage_of(tensor: Tensor) -> Storage:
+    """The storage of a tensor, created if it has none.
+
+    Native twin: backends/cpu/fastpath/entries/rt_storage.py:shared_storage
+    """
+    if tensor._storage is None:
+        tensor._storage = tensor._new_storage()
+    return tensor._storage
+
+
+def require_grad(tensor: Tensor, meta: Any) -> Tensor:
+    """Attach an AutogradMeta to a tensor and set its autograd key."""
+    tensor._meta = meta
+    tensor._keys = GRAD_CPU_KEYS if type(tensor) is Tensor else with_autograd_keys(tensor._keys)
+    return tensor
+
+
+def _from_numpy(value: Any) -> Tensor:
+    array = np.asarray(value)
+    as_dtype(array.dtype)  # raises for object arrays, strings, ...
+    return wrap(array.astype(array.dtype.newbyteorder("="), copy=False))
+
+
+converters[np.ndarray] = _from_numpy
+converters[np.generic] = _from_numpy

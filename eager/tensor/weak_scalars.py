@@ -1,0 +1,313 @@
+"""Weak scalars: results of operators whose tensor arguments are all Python numbers.
+
+``td.sqrt(2 / math.pi)`` is a 0-d tensor of the default dtype that also stores a Python number, computed in double
+precision. In operators with other tensors it acts as that number: it takes their dtype, so that no precision is lost
+with float64 and no tensor is widened with float16. It is immutable. Its dispatch key WeakScalar is above all others;
+the kernel of the key passes numbers to the keys below.
+
+Source: weakly typed arrays of JAX.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...operators.declare.declaration import LIBRARY, Declaration
+from ...operators.declare.quiet import call_quietly
+from ...operators.declare.shape_rules import compute_dtype, operand_dtypes
+from ...registry.dispatch.keys import CPU_KEYS, WEAK_KEYS, DispatchKey
+from ...registry.dispatch.state import set_keys, state
+from ...registry.dtypes import (
+    DType,
+    bool_,
+    complex64,
+    complex128,
+    float32,
+    float64,
+    int64,
+    promote_scalar,
+    scalar_dtype,
+)
+from ...registry.operator import Operator
+from ...registry.schemas import binding
+from ...registry.schemas.schema import Argument
+from ...registry.values import SCALARS, traced_number_types
+from .dunders import by_name
+from .storage import Number
+from .tensor import Tensor, wrap
+
+WEAK = binding.WEAK
+TRACER = 1 << DispatchKey.Tracer
+WIDE: dict[DType, DType] = {float32: float64, complex64: complex128}
+NARROW: dict[DType, DType] = {float64: float32, complex128: complex64}
+DTYPES = {bool: bool_, int: int64, float: float64, complex: complex128}
+
+# Kinds of operators whose results depend on the values of their tensors alone.
+_KINDS = frozenset(
+    "unary binary comparison ternary reduction scan view copy cast join gather contraction composite".split()
+)
+# Kinds whose argument ``dtype`` is the dtype to which the result is cast.
+_CASTING = frozenset(("cast", "reduction", "scan", "composite"))
+
+
+class Traced:
+    """Hooks of the tracer: weak scalars whose value is known only at run time.
+
+    Attributes:
+        types: the tensor classes of such scalars.
+        python_type: the type of the number that such a scalar represents.
+        widen: converts one, or a traced Python number, to a tensor of a dtype.
+        strengthen: casts one to the dtype that the number takes with tensors of a dtype.
+        weaken: converts a traced tensor to a weak scalar; None if the tensor is not traced.
+    """
+
+    types: tuple[type, ...] = ()
+    python_type: Callable[[Any], type]
+    widen: Callable[[Any, DType], Any]
+    strengthen: Callable[[Any, DType | None], Any]
+    weaken: Callable[[Any], Any] = lambda tensor: None
+
+
+def weak_scalar(value: Any) -> Tensor:
+    """A weak scalar.
+
+    Args:
+        value: a Python number; an int has to fit int64.
+
+    Native twin: backends/cpu/fastpath/entries/rt_numbers.py:make_weak
+    """
+    array = call_quietly(np.asarray, value, scalar_dtype(value).np)
+    array.flags.writeable = False
+    tensor = wrap(array)
+    tensor._keys, tensor._storage = WEAK_KEYS, Number(array, value)
+    return tensor
+
+
+def is_weak(value: Any) -> bool:
+    """Whether a value is a weak scalar, traced or not."""
+    return isinstance(value, Tensor) and bool(value._keys & WEAK)
+
+
+def number_of(value: Any) -> Any:
+    """The Python number of a weak scalar; any other value unchanged."""
+    return value._storage.value if type(value) is Tensor and type(value._storage) is Number else value
+
+
+def strengthen(value: Any) -> Any:
+    """Convert a weak scalar to an ordinary tensor of its dtype; return any other value unchanged."""
+    if not is_weak(value):
+        return value
+    return Traced.strengthen(value, None) if type(value) in Traced.types else wrap(value._array.copy())
+
+
+# -- the kernel --------------------------------------------------------------------------------------------------------
+def weak_kernel(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Compute functions of numbers in double precision, pass numbers to other operators; the fallback of WeakScalar."""
+    known = _known_dtypes.get((op, *_types(args))) if keyset == WEAK_KEYS else None
+    if known is not None:
+        return _weaken_results(op.dispatch(CPU_KEYS, _tensors_in(known, args), kwargs))
+    if op.schema.is_mutable:  # binding raises for a weak scalar that would be written
+        named = {argument.name: value for argument, value in zip(op.binder.positional, args)}
+        args, kwargs = op.binder.bind((), {**named, **kwargs})
+    operands = _tensor_values(op, args, kwargs)
+    strong = [value for value in operands if isinstance(value, Tensor) and not is_weak(value)]
+    if not strong and is_function(op, args, kwargs):
+        return _compute_in_double(op, keyset & ~WEAK, args, kwargs, operands)
+    dtype = common_dtype(strong) or _given_dtype(args, kwargs)
+    args, kwargs = _map_tensor_arguments(
+        op, args, kwargs, lambda value, _: _replace_weak_scalar(value, dtype)
+    )
+    if not strong:
+        args, kwargs = op.binder.bind(args, kwargs)
+        args, kwargs = _map_tensor_arguments(op, args, kwargs, lambda value, _: strengthen(value))
+    return op.dispatch(keyset & ~WEAK, args, kwargs)
+
+
+def _tensor_values(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    """The values of the tensor arguments, with lists flattened."""
+    binder = op.binder
+    values = [args[index] for index, _ in binder.tensor_positions]
+    values += [kwargs[name] for name in binder.tensor_keywords]
+    flat = [item for value in values for item in (value if type(value) is tuple else (value,))]
+    return [value for value in flat if value is not None]
+
+
+def _map_tensor_arguments(
+    op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], change: Callable[[Any, Argument], Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Map a function over the values of the tensor arguments of a call."""
+
+    def visit(value: Any, argument: Argument) -> Any:
+        if value is None:
+            return None
+        return (
+            tuple([visit(item, argument) for item in value])
+            if type(value) is tuple
+            else change(value, argument)
+        )
+
+    binder, current = op.binder, list(args)
+    for index, _ in binder.tensor_positions:
+        current[index] = visit(args[index], binder.positional[index])
+    named = {name: visit(kwargs[name], binder.argument(name)) for name in binder.tensor_keywords}
+    return tuple(current), {**kwargs, **named}
+
+
+def common_dtype(tensors: list[Any]) -> DType | None:
+    """The dtype to which a traced weak scalar adapts: the widest of the highest kind among the tensors."""
+    ranks = "buifc"
+    return max((x.dtype for x in tensors), key=lambda d: (ranks.index(d.kind), d.itemsize), default=None)
+
+
+def strengthen_to(value: Tensor, dtype: DType | None) -> Tensor:
+    """Convert a weak scalar to an ordinary tensor of the dtype that its number takes with tensors of `dtype`."""
+    number = number_of(value)
+    return strengthen(value) if dtype is None else wrap(np.asarray(number, promote_scalar(dtype, number).np))
+
+
+def _replace_weak_scalar(value: Any, dtype: DType | None) -> Any:
+    """Convert a weak scalar to a number, or a traced one to a tensor, for the keys below."""
+    if type(value) in Traced.types:
+        return Traced.strengthen(value, dtype)
+    return number_of(value)
+
+
+def replace_weak_scalars(
+    op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Replace weak scalars among the arguments by numbers, for a kernel that is called directly."""
+    operands = _tensor_values(op, args, kwargs)
+    if not any(map(is_weak, operands)):
+        return args, kwargs
+    dtype = common_dtype([value for value in operands if isinstance(value, Tensor) and not is_weak(value)])
+    return _map_tensor_arguments(op, args, kwargs, lambda value, _: _replace_weak_scalar(value, dtype))
+
+
+# -- functions of numbers ----------------------------------------------------------------------------------------------
+def is_function(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a call computes a value from numbers, independent of the precision."""
+    decl = op.decl
+    if not isinstance(decl, Declaration) or decl.kind not in _KINDS or decl.effects or op.schema.is_mutable:
+        return False
+    if op.binder.device_argument is not None:  # it creates a tensor
+        return False
+    return decl.kind in _CASTING or _given_dtype(args, kwargs) is None
+
+
+def _given_dtype(args: tuple[Any, ...], kwargs: dict[str, Any]) -> DType | None:
+    """The dtype argument of a call."""
+    return next((value for value in (*args, *kwargs.values()) if isinstance(value, DType)), None)
+
+
+def _type_of(value: Any) -> type:
+    if type(value) in Traced.types:
+        return Traced.python_type(value)
+    return getattr(value, "python_type", None) or type(number_of(value))
+
+
+def _compute_in_double(
+    op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any], operands: list[Any]
+) -> Any:
+    """The result of a call on numbers alone, computed in double precision: a weak scalar where it is 0-d."""
+    traced = any(type(value) in Traced.types or type(value) in traced_number_types for value in operands)
+    before = state.include, state.exclude
+    if not traced:  # a constant
+        keyset &= ~TRACER
+        set_keys(before[0] & ~TRACER, before[1])
+    try:
+        result = op.dispatch(keyset, *_widen_numbers(op, args, kwargs))
+        if (
+            not _is_elementwise(op)
+            and _has_rounded_integers(result)
+            and all(_type_of(x) in (bool, int) for x in operands)
+        ):
+            wide = _map_tensor_arguments(op, args, kwargs, lambda value, _: _tensor_in(float64, value))
+            result = op.dispatch(keyset, *wide)
+        return _weaken_results(result) if _given_dtype(args, kwargs) is None else result
+    finally:
+        set_keys(*before)
+
+
+def _has_rounded_integers(result: Any) -> bool:
+    """Whether integers were converted to the default float dtypes, which round them."""
+    items = result if type(result) is tuple else (result,)
+    return any(isinstance(item, Tensor) and item.dtype in WIDE for item in items)
+
+
+def _is_elementwise(op: Operator) -> bool:
+    return isinstance(op.decl, Declaration) and op.decl.is_elementwise
+
+
+# (operator, types of the numbers) -> the dtypes of the tensors that hold them
+_known_dtypes: dict[tuple[Any, ...], tuple[DType, ...]] = {}
+
+
+def _widen_numbers(
+    op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Replace each number by a tensor of the widest dtype of the kind in which the operator computes."""
+    if not _is_elementwise(op):
+        return _map_tensor_arguments(
+            op, args, kwargs, lambda value, _: _tensor_in(DTYPES[_type_of(value)], value)
+        )
+    decl, name = op.decl, op.schema.name
+    numbers = [_representative(value) for value in args]
+    decl.shape_rule(*numbers)  # raises for arguments that the operator does not accept
+    computed = compute_dtype(name, decl.result, decl.dtypes, numbers)
+    dtypes = tuple([WIDE.get(d, d) for d in operand_dtypes(decl, computed, len(args))])
+    kinds = _types(args)
+    if all(kind in (float, complex) for kind in kinds):  # the rules look at the values of integers
+        _known_dtypes[op, *kinds] = dtypes
+    return _tensors_in(dtypes, args), kwargs
+
+
+def _types(args: tuple[Any, ...]) -> list[type]:
+    return [type(number_of(value)) for value in args]
+
+
+def _tensors_in(dtypes: tuple[DType, ...], args: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple([_tensor_in(dtype, value) for dtype, value in zip(dtypes, args, strict=True)])
+
+
+def _representative(value: Any) -> Any:
+    return _type_of(value)() if type(value) in Traced.types else number_of(value)
+
+
+def _tensor_in(dtype: DType, value: Any) -> Any:
+    """A 0-d tensor of a number in a dtype."""
+    if type(value) in Traced.types or type(value) in traced_number_types:
+        return Traced.widen(value, dtype)
+    number = number_of(value)
+    if dtype.is_inexact and type(number) is int:
+        number = call_quietly(_as_float, number)
+    return wrap(call_quietly(np.asarray, number, dtype.np))
+
+
+def _as_float(number: int) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return float("inf") if number > 0 else float("-inf")
+
+
+def _weaken_results(result: Any) -> Any:
+    """Results computed in double precision: weak scalars where they are 0-d, else of the default dtypes."""
+    if type(result) is tuple:
+        return tuple([_weaken_results(item) for item in result])
+    if not isinstance(result, Tensor):
+        return result
+    if result.shape == () and result.dtype in (bool_, int64, float64, complex128):
+        if type(result) is Tensor and result._keys == CPU_KEYS:
+            return weak_scalar(result._array.item())
+        traced = Traced.weaken(result)
+        if traced is not None:
+            return traced
+    return by_name("astype")(result, NARROW[result.dtype]) if result.dtype in NARROW else result
+
+
+binding.weak_scalar_types.update(dict.fromkeys(SCALARS, weak_scalar))
+binding.weak_scalar_resolvers.append(replace_weak_scalars)
+LIBRARY.fallback(weak_kernel, DispatchKey.WeakScalar)

@@ -1,0 +1,224 @@
+"""Differentiation of jitted calls: compiled forward and backward passes, and the autograd node of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..eager.autograd.autograd_meta import TRACING
+from ..eager.autograd.derivative_rules import ActiveRules, Rule
+from ..eager.autograd.node import CallName, DroppedResiduals, Node, version_of
+from ..eager.layers import dispatch_mode as modes
+from ..eager.tensor.storage import Hold
+from ..eager.tensor.tensor import EAGER, Tensor, storage_of, wrap
+from ..errors import AutogradError, VersionError
+from ..registry.dispatch.keys import AUTOGRAD
+from ..registry.dispatch.state import state
+from ..registry.values import describe
+from .backward import Backward, drop_cotangents
+from .graph_function import GraphFunction, make_tuple_treedef
+from .outputs import Output, OutputTree
+from .partition import Split
+from .specialization import Specialization
+
+Pull = Callable[[dict[int, Any], Sequence[Any]], tuple[Any, ...]]
+
+
+class Derivative:
+    """The compiled derivative of one specialization.
+
+    A call's *values* are its parameters (leaves, derived numbers, captured tensors), then the results of the forward
+    graph: those of the function, then the residuals of the backward graph.
+
+    Args:
+        name: the name of the function.
+        split: the forward and the backward graph.
+        roots: the results with cotangents, in the order of the backward graph's inputs, and the index of each in the
+            flat result of the function.
+        targets: what to differentiate by: indices of leaves, or captured tensors.
+        computed: the number of the function's own results.
+        needed: the indices of the parameters that the gradients depend on.
+        fixed: numbers of the leaves that are no parameters.
+        cut: indices in the flat result of views through which no gradient flows.
+        moving: numbers of the leaves that are parameters.
+
+    Attributes:
+        forward, backward: the compiled functions.
+        holds: the indices of the call's values that its node stores as residuals.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        split: Split,
+        roots: dict[int, int],
+        targets: list[Any],
+        computed: int,
+        needed: set[int],
+        fixed: tuple[int, ...],
+        cut: frozenset[int],
+        moving: tuple[int, ...],
+    ):
+        self.split, self.roots, self.targets, self.computed = split, tuple(roots), tuple(targets), computed
+        self.positions, self.fixed, self.cut = tuple(roots.values()), fixed, cut
+        self.places: tuple[Any, ...] = tuple(moving.index(t) if type(t) is int else t for t in targets)
+        self.called = CallName(name)
+        self.twin: Specialization | None = None
+        self.counts, self.tensors, self.keys = (0, 0), list[int](), list[int]()
+        self.parameters = len(split.forward.parameters)
+        self.forward = GraphFunction(split.forward, name)
+        self.active = ActiveRules(tuple(Rule(n, None, (), 0, False, False) for n in range(len(targets))), ())
+        places = {value: n for n, value in enumerate([*split.forward.parameters, *split.forward.outputs])}
+        self.reads = tuple(places[value] for value in split.reads[: len(split.reads) - len(roots)])
+        numbers = {n for n, value in enumerate(split.forward.parameters) if value.weak is not None}
+        self.holds = tuple(sorted({*self.reads, *needed, *numbers}))
+        self.shown = frozenset(self.parameters + root for root in roots)
+        self.backward = Backward(split.backward, f"backward of {name}")
+        self._partial: dict[tuple[int, ...], Backward] = {}  # by the roots that no gradient reaches
+
+    @property
+    def captured(self) -> bool:
+        """Whether captured tensors receive gradients."""
+        return any(type(target) is not int for target in self.targets)
+
+    def make_native_twin(self, found: Specialization) -> Specialization:
+        """Make the specialization that the native entry runs: its result is the specialization, the call's parameters
+        without derived numbers, and the results of the forward pass."""
+        if self.twin is None:
+            graph, results = found.graph, len(self.forward.graph.outputs)
+            first = len(graph.inputs) + len(graph.derived)
+            places = [*range(len(graph.inputs)), *range(first, first + len(graph.captured))]
+            leaves = [Output("constant", value=found), *(Output("parameter", place) for place in places)]
+            leaves += [Output("result", place) for place in range(results)]
+            plan = OutputTree(
+                tuple(leaves), make_tuple_treedef(len(leaves)), tuple(self.forward.graph.outputs)
+            )
+            self.counts = len(graph.inputs), len(graph.captured)
+            guards = [found.guards[place] for place in found.moving] + list(found.captured)
+            self.tensors = [n + 1 for n, guard in enumerate(guards) if guard.kind == "tensor"]
+            self.keys = [guard.keys for guard in guards if guard.kind == "tensor"]
+            outputs = plan if not found.outputs.writes else found.outputs
+            self.twin = replace(found, outputs=outputs, executable=self.forward.executable)
+        return self.twin
+
+    def static_leaves(self, found: Specialization) -> tuple[Any, ...]:
+        """The leaves that are no parameters, as they were when the function was traced."""
+        if not self.fixed:
+            return ()
+        guards = [found.guards[place] for place in self.fixed]
+        return tuple(guard.value._ref() if guard.kind == "same" else guard.value for guard in guards)
+
+    def gradients(self, values: dict[int, Any], cotangents: Sequence[Any]) -> list[Any]:
+        """Compute the gradients of the targets with the compiled backward pass; None for zero gradients.
+
+        Args:
+            values: the stored values of the call, by index.
+            cotangents: the cotangent of each root; None for zero.
+        """
+        given = [values[place] for place in self.reads]
+        missing = tuple([number for number, g in enumerate(cotangents) if g is None])
+        if missing:
+            return self._backward_without(missing)([*given, *(g for g in cotangents if g is not None)])
+        return self.backward([*given, *cotangents])
+
+    def _backward_without(self, missing: tuple[int, ...]) -> Backward:
+        """The backward pass specialized for zero cotangents."""
+        result = self._partial.get(missing)
+        if result is None:
+            graph = self.split.backward
+            cotangents = graph.inputs[len(self.reads) :]
+            partial = drop_cotangents(graph, cotangents, {cotangents[number] for number in missing})
+            result = self._partial[missing] = Backward(partial, self.backward.function.__name__)
+        return result
+
+
+class CompiledNode(Node):
+    """The autograd node of a call of a jitted function.
+
+    Attributes:
+        derivative: the compiled derivative; None if ``pull`` always computes the gradient.
+        roots: the outputs of this node that are results of the call.
+        pull: computes the gradients from the leaves and the gradients of the results by a jitted function that can
+            itself be differentiated, batched and traced.
+        kept: the indices of the call's values that are stored.
+    """
+
+    __slots__ = ("derivative", "kept", "pull", "roots")
+
+    def __init__(
+        self,
+        derivative: Derivative | None,
+        called: CallName,
+        active: ActiveRules,
+        edges: list[Any],
+        pull: Pull,
+    ):
+        super().__init__(called, active, edges)  # type: ignore[arg-type]
+        self.derivative, self.pull = derivative, pull
+        self.roots: tuple[Any, ...] = () if derivative is None else derivative.roots
+        self.kept: tuple[int, ...] = ()
+
+    def store_residuals(self, values: Sequence[Any], which: tuple[int, ...], shown: frozenset[int]) -> None:
+        """Store values of the call as residuals.
+
+        Args:
+            values: all values of the call.
+            which: the indices of those to store.
+            shown: the indices of results that refer to this node; they are stored as aliases to avoid a cycle.
+        """
+        saved, versions = [], []
+        for place in which:
+            value = values[place]
+            if not isinstance(value, Tensor):
+                version: Any = None
+            elif place in shown:
+                version = Hold(storage_of(value))
+                value = wrap(value._array) if type(value) is Tensor else value._alias()
+            else:
+                version = version_of(value)
+            saved.append(value)
+            versions.append(version)
+        self.kept, self.residuals, self.versions = which, tuple(saved), tuple(versions)
+
+    def load_residuals(self, needed: Sequence[int] | None = None) -> dict[int, Any]:
+        """The stored values by index.
+
+        Raises:
+            AutogradError: they have been freed.
+            VersionError: a needed value was written in place since the call.
+        """
+        if self.residuals is None:
+            raise AutogradError(
+                f"backward needs the values saved by the jitted function {self.op.name} a second time, but the first "
+                "backward has freed them; pass retain_graph=True to the first one"
+            )
+        for place, value, version in zip(self.kept, self.residuals, self.versions):
+            if version is None or (needed is not None and place not in needed):
+                continue
+            hold = type(version) is Hold
+            now, was = (version.storage.version, version.version) if hold else (version_of(value), version)
+            if now != was:
+                raise VersionError(
+                    f"backward of the jitted function {self.op.name} needs {describe(value)}, which was written in "
+                    f"place after the call had saved it (version {now}, saved at {was}); write into a copy (x.clone())"
+                )
+        return dict(zip(self.kept, self.residuals))
+
+    def gradients(self, given: dict[int, Any]) -> list[Any]:
+        while self.residuals.__class__ is DroppedResiduals:
+            self.refill(self.residuals.source.take(self.residuals.index))
+        cotangents = [given.get(root) for root in self.roots]
+        derivative = self.derivative
+        if derivative is not None and self._can_use_compiled(cotangents) and not modes.active():
+            return derivative.gradients(self.load_residuals(derivative.reads), cotangents)
+        values = self.load_residuals()
+        return list(self.pull(values, cotangents))
+
+    def _can_use_compiled(self, cotangents: Sequence[Any]) -> bool:
+        """Whether the gradients may be computed by compiled code: no recording, transform level or trace is active."""
+        recording = AUTOGRAD & ~state.exclude
+        values = (*cotangents, *(v for v in self.residuals or () if recording and isinstance(v, Tensor)))
+        return not state.include & TRACING and all(
+            v is None or (type(v) in EAGER and not v._keys & recording) for v in values
+        )

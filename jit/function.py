@@ -1,0 +1,398 @@
+"""``JitFunction``: a callable with a cache of specializations, which runs the one whose guards hold for a call."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from operator import attrgetter
+from types import MethodType
+from typing import Any, NamedTuple
+
+from .. import config, locks
+from ..eager.layers import dispatch_mode as modes
+from ..eager.layers.autocast import context_key
+from ..eager.layers.level_stack import named_axes, stack
+from ..eager.layers.levels import Level, LevelTensor, unwrap
+from ..eager.tensor.tensor import Tensor
+from ..eager.tensor.transfer import UNCOMPILED
+from ..errors import ArgumentError
+from ..operators.creation.devices import assume_device
+from ..registry.dispatch import trace
+from ..registry.dispatch.keys import AUTOGRAD, autograd_keys
+from ..registry.dispatch.observers import current_observer, run_unobserved
+from ..registry.dispatch.state import state
+from ..registry.dispatch.unwinding import run_restoring
+from ..registry.native_type import NativeCallable, accept_entries
+from ..registry.values import describe
+from ..tracer.trace import is_tracing
+from .arguments import Arguments, BoundArguments, as_names, as_numbers, is_wrapped_in
+from .batching import BatchedVariants, find_innermost_level
+from .captures import NO_CAPTURES, CaptureVariants
+from .execute import make_executable
+from .explain import explain
+from .forward_mode import ForwardVariants
+from .guards.externals import reaches_gradient
+from .guards.leaves import is_plain, key_for_device, leaf_key, without_data
+from .joint_trace import specialize_joint
+from .native_entry import NativeEntry, use_time
+from .outputs import CapturedValueError
+from .recorded_call import MISSED, GradientVariants, autograd_meta_at
+from .specialization import Specialization
+from .specialize import specialize, unflatten_arguments
+from .stages import Lowered, Traced, to_traced
+
+Keys = tuple[tuple[Any, ...], ...]
+_lock = locks.make_lock("jit")  # held while a table of specializations changes, never while one is made
+
+
+class CacheInfo(NamedTuple):
+    """Statistics of a jitted function's cache.
+
+    Attributes:
+        hits: calls that used a cached specialization.
+        misses: calls that were traced and compiled.
+        specializations: number of cached specializations.
+    """
+
+    hits: int
+    misses: int
+    specializations: int
+
+
+@accept_entries
+class JitFunction(NativeCallable):  # type: ignore[misc]
+    """A function that is traced and compiled for each kind of arguments; made by :func:`jit`.
+
+    While another function is traced, its Python code runs, so that its operators become part of that trace.
+    """
+
+    _specializations: list[Specialization]
+    _by_key: dict[Any, tuple[Specialization, ...]]
+    _misses: int
+    _evicted_hits: int
+
+    def __init__(
+        self, fn: Callable[..., Any], names: str | Iterable[str] = (), numbers: int | Iterable[int] = ()
+    ):
+        functools.update_wrapper(self, fn)
+        self._fn = fn
+        self._arguments = Arguments(fn, as_names(names), as_numbers(numbers))
+        self.__signature__ = self._arguments.signature
+        self._methods_self = self._arguments.dynamic[:1] in (["self"], ["cls"])
+        self._native = NativeEntry(self, functools.partial(type(self).__call__, self))
+        self._reset()
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Native twin: backends/cpu/fastpath/entries/rt_jit.py:jitted_call"""
+        recorder = self._recorder  # a local reference: another thread may clear the cache
+        values = recorder.entry(*args, **kwargs)
+        if values is not None:
+            result = recorder.finish_native_call(values)
+            if result is not MISSED:
+                return result
+        if is_tracing() or modes.active():  # traces and dispatch modes must see every operator
+            return self._fn(*args, **kwargs)
+        observer = current_observer()
+        if observer is not None:  # compiled code runs as it does without an observer
+            name, inputs = f"jit {self._arguments.name}", (*args, *kwargs.values())
+            run = self._call_profiled if observer.kernels else self
+            return run_unobserved(lambda: observer.span(name, "jit", lambda: run(*args, **kwargs), inputs))
+        if trace.active:
+            return self._call_with_trace(recorder, args, kwargs)
+        return self._call(self._arguments.bind(args, kwargs), _call_form(args, kwargs))
+
+    def _call_with_trace(
+        self, recorder: GradientVariants, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Run a call and print it to the dispatch trace, with the native entry that ran."""
+        given = [describe(a) for a in args] + [f"{k}={describe(v)}" for k, v in kwargs.items()]
+        line = f"[jit] {self._arguments.name}({', '.join(given)})"
+        results = self._native.replay(args, kwargs)
+        if results is not None:
+            trace.write(f"{line} native=jitted")
+            return results[0]
+        result = recorder.replay(args, kwargs)
+        if result is not MISSED:
+            trace.write(f"{line} native=recorded")
+            return result
+        return trace.run_nested(
+            line, lambda: self._call(self._arguments.bind(args, kwargs), _call_form(args, kwargs))
+        )
+
+    def _call_profiled(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Run a call in Python, which reports the kernels."""
+        return self._call(self._arguments.bind(args, kwargs))
+
+    def _call(self, bound: BoundArguments, form: Any = None) -> Any:
+        """Run a call; ``form``, its argument counts and keywords, is for linking the native entry."""
+        if stack.levels:
+            result = self._captures.call(bound)
+            if result is not NO_CAPTURES:
+                return result
+        for leaf in bound.leaves:
+            if type(leaf) in UNCOMPILED:
+                return self._run_uncompiled(bound)  # no data to compile for, or no compiler for the device
+            if isinstance(leaf, LevelTensor):
+                return self._run_or_fall_back(bound, self._call_at, find_innermost_level(bound.leaves), bound)
+        return self._run_or_fall_back(bound, self._call_plain, bound, form)
+
+    def _run_or_fall_back(self, bound: BoundArguments, call: Callable[..., Any], *args: Any) -> Any:
+        """Run a call; fall back to Python code if the function captures values of transforms that cannot be lifted."""
+        try:
+            return call(*args)
+        except CapturedValueError:
+            if getattr(
+                self._fn, "is_part", False
+            ):  # a variant on payloads: the outer function must fall back
+                raise
+            return self._run_uncompiled(bound)
+
+    def _call_plain(self, bound: BoundArguments, form: Any) -> Any:
+        """Run a call without values of transforms."""
+        value, scalars = self._find_or_add(bound, self._keys(bound))
+        if named_axes():
+            form = None  # native entries do not guard named axes
+        if value.overlaps(bound.leaves):
+            return self._run_uncompiled(bound)
+        if value.derivative is not None:
+            if form is not None and not modes.watching():
+                self._recorder.link(value, form)
+                if modes.watching():
+                    self._recorder.unlink()
+            return self._recorder.run(value, bound, scalars, None)
+        if form is not None and not modes.watching():
+            self._native.link(value, self._arguments, form)
+            if modes.watching():  # opened in another thread meanwhile: the link may have come after
+                self._native.unlink()
+        return value.run(bound.leaves, scalars)
+
+    def _call_at(self, level: Level, bound: BoundArguments) -> Any:
+        """Run a call on values of transforms; ``level`` is the innermost level."""
+        if level.run is not None:
+            return self._batches.call(level, bound)
+        if level.forward is not None and not state.exclude & AUTOGRAD:
+            return self._forwards.call(level, bound)
+        raw = [unwrap(level, leaf) for leaf in bound.leaves]
+        exclude = state.exclude | level.outer_exclude
+        if not state.exclude & AUTOGRAD and all(is_plain(leaf, exclude) for leaf in raw):
+            needs = [autograd_meta_at(level, leaf) is not None for leaf in bound.leaves]
+            below = bound._replace(leaves=raw)
+            keys = tuple(_set_autograd_keys(key, need) for key, need in zip(self._keys(below), needs))
+            value, scalars = self._find_or_add(below, keys)
+            derivative = value.derivative
+            if derivative is not None and not derivative.captured and not value.overlaps(raw):
+                return self._recorder.run(value, bound, scalars, level)
+        return self._recorder.run_at(level, bound, self._call)
+
+    def _run_uncompiled(self, bound: BoundArguments) -> Any:
+        """Run the Python function without compiling it."""
+        return self._arguments.call(self._fn, unflatten_arguments(bound.treedef, bound.leaves), bound.statics)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __reduce__(self) -> str:
+        return str(self.__qualname__)  # by its name, as functions are
+
+    def __repr__(self) -> str:
+        return f"<jitted {self._arguments.name}{self._arguments.signature}>"
+
+    # -- the cache -------------------------------------------------------------------------------------------------
+    def _find_or_add(self, bound: BoundArguments, keys: Keys) -> tuple[Specialization, Any]:
+        """Look up or make the specialization for a call; returns it and the call's derived scalars."""
+        result, scalars = self._find(bound, keys)
+        if result is None:
+            result = self._add(bound, keys)
+            scalars = result.scalars(bound.leaves)
+        else:
+            result.hits += 1
+        result.used = use_time()
+        return result, scalars or ()
+
+    def _keys(self, bound: BoundArguments) -> Keys:
+        """The cache keys of the leaves; the ``self`` of a method may be an object of any class."""
+        try:
+            if self._methods_self and self._arguments.begins_with_leaf(bound.treedef):
+                first, *rest = bound.leaves
+                return (leaf_key(first, identity=True), *map(leaf_key, rest))
+            return tuple([leaf_key(leaf) for leaf in bound.leaves])
+        except ArgumentError as fault:
+            if not self._methods_self and self._is_method(bound):
+                self._methods_self = True
+                return self._keys(bound)
+            raise self._add_leaf_path(bound, fault) from None
+
+    def _is_method(self, bound: BoundArguments) -> bool:
+        """Whether the first argument is an instance of a class that has this function as a method."""
+        if not self._arguments.begins_with_leaf(bound.treedef):
+            return False
+        classes = type(bound.leaves[0]).__mro__
+        return any(is_wrapped_in(self, value) for each in classes for value in vars(each).values())
+
+    def _add_leaf_path(self, bound: BoundArguments, fault: ArgumentError) -> ArgumentError:
+        """Add the path of the rejected leaf to an error."""
+        for path, leaf in zip(self._arguments.paths(bound.treedef), bound.leaves):
+            try:
+                leaf_key(leaf)
+            except ArgumentError:
+                return type(fault)(f"{self._arguments.name}: argument {path}: {fault}")
+        return fault
+
+    def _find(self, bound: BoundArguments, keys: Keys) -> tuple[Specialization | None, Any]:
+        """Look up the specialization whose guards hold for a call; returns it and the call's derived scalars.
+
+        Native twin: backends/cpu/fastpath/entries/rt_guards.py:check_guards
+        """
+        for value in self._by_key.get(_cache_key(bound, keys), ()):
+            if value.holds():
+                scalars = value.scalars(bound.leaves)
+                if scalars is not None:
+                    return value, scalars
+        return None, ()
+
+    def _add(self, bound: BoundArguments, keys: Keys) -> Specialization:
+        """Trace, lower and cache a new specialization; the cache is unchanged if that fails."""
+        made = run_restoring(self._trace_and_compile, bound, keys)
+        key = _cache_key(bound, keys)
+        with _lock:
+            self._misses += 1
+            self._drop([old for old in self._specializations if not old.is_current()])
+            surplus = len(self._specializations) + 1 - config.flags.specializations
+            if surplus > 0:
+                self._drop(sorted(self._specializations, key=attrgetter("last_use"))[:surplus])
+            kept = [*self._specializations, made]
+            by_key = {**self._by_key, key: (made, *self._by_key.get(key, ()))}
+            self._specializations, self._by_key = kept, by_key  # no call between: safe against interrupts
+        return made
+
+    def _trace_and_compile(self, bound: BoundArguments, keys: Keys) -> Specialization:
+        made = self._specialize(bound, keys)
+        if made.derivative is None:
+            made.executable = make_executable(made.program)
+        return made
+
+    def _specialize(self, bound: BoundArguments, keys: Keys) -> Specialization:
+        """Trace a call, together with its gradient if an argument or a captured tensor requires one."""
+        recording = AUTOGRAD & ~state.exclude
+        wanted = [n for n, key in enumerate(keys) if key[0] is Tensor and key[-1] & recording]
+        if not wanted and not (recording and reaches_gradient(self._fn)):
+            made = specialize(self._fn, self._arguments, bound, keys)
+            if not any(tensor._keys & recording for tensor in made.graph.constants):
+                return made
+        return specialize_joint(self._fn, self._arguments, bound, keys, wanted)
+
+    def _drop(self, old: list[Specialization]) -> None:
+        """Evict specializations (the lock is held); calls that run one are not affected."""
+        if not old:
+            return
+        for item in old:
+            self._native.remove(item)
+            self._recorder.remove(item)
+        gone_hits = self._evicted_hits + sum(item.calls for item in old)
+        kept = [item for item in self._specializations if item not in old]
+        by_key = {
+            key: tuple(item for item in items if item not in old) for key, items in self._by_key.items()
+        }
+        by_key = {key: items for key, items in by_key.items() if items}
+        self._specializations, self._by_key, self._evicted_hits = kept, by_key, gone_hits
+
+    def _reset(self) -> None:
+        self._native.unlink()
+        self._batches = BatchedVariants(self._fn, self._arguments, type(self))
+        self._forwards = ForwardVariants(self._fn, self._arguments, type(self))
+        self._captures = CaptureVariants(self._fn, self._arguments, type(self))
+        self._recorder = GradientVariants(self._fn, self._arguments, type(self))
+        self._specializations, self._by_key = [], {}
+        self._misses = self._evicted_hits = 0
+
+    def cache_info(self) -> CacheInfo:
+        """Hits, misses and the number of specializations.
+
+        >>> import tandem as td
+        >>> f = td.jit(lambda x: x + 1)
+        >>> _ = f(td.asarray([1.0])), f(td.asarray([2.0])), f(td.asarray([1.0, 2.0]))
+        >>> f.cache_info()
+        CacheInfo(hits=1, misses=2, specializations=2)
+        """
+        with _lock:
+            hits = self._evicted_hits + sum(item.calls for item in self._specializations)
+            return CacheInfo(hits, self._misses, len(self._specializations))
+
+    def cache_clear(self) -> None:
+        """Remove all specializations and reset the counts."""
+        with _lock:
+            self._reset()
+
+    def explain(self, /, *args: Any, **kwargs: Any) -> str:
+        """Explain whether a call with these arguments would use the cache, and otherwise why it would recompile.
+
+        Returns:
+            A text that names each guard that fails with its past and its new value, the tensors that were captured and
+            the variables that are guarded.
+        """
+        bound = self._arguments.bind(args, kwargs)
+        keys = self._keys(bound)
+        value, _ = self._find(bound, keys)
+        return explain(self._arguments, list(self._specializations), value, bound, keys)
+
+    def check_donated(self, names: str | Iterable[str], numbers: int | Iterable[int]) -> None:
+        """Raise ArgumentError if a donated argument is not a parameter, or is static."""
+        self._arguments.check_donated(
+            as_names(names, "donate_argnames"), as_numbers(numbers, "donate_argnums")
+        )
+
+    # -- stages ----------------------------------------------------------------------------------------------------
+    def trace(self, /, *args: Any, **kwargs: Any) -> Traced:
+        """Trace the function on these arguments.
+
+        Args:
+            args, kwargs: as in a call; anything with ``shape`` and ``dtype`` may stand for a tensor, such as a
+                :class:`tandem.ShapeDtypeStruct`.
+
+        Returns:
+            The graph: a networkx ``MultiDiGraph`` whose ``str()`` is the graph as text; see :func:`.tracer.printer`.
+        """
+        return to_traced(self._trace_for_stages(args, kwargs), self._arguments.name)
+
+    def lower(self, /, *args: Any, **kwargs: Any) -> Lowered:
+        """Trace and lower the function on these arguments.
+
+        Args:
+            args, kwargs: as for :meth:`trace`. The keyword ``device`` says what to lower for, unless the function
+                itself takes a parameter of that name: ``device="cuda"`` has all tensors that lie on the CPU or on
+                ``"meta"`` count as CUDA tensors, without a GPU.
+
+        Returns:
+            What was chosen to run each part: ``.kernels()``, ``.llvm_ir()`` or ``.cuda_source()``, and ``.compile()``.
+        """
+        device = None if "device" in self.__signature__.parameters else kwargs.pop("device", None)
+        return Lowered(self._trace_for_stages(args, kwargs, device), self._arguments)
+
+    def _trace_for_stages(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], device: str | None = None
+    ) -> Specialization:
+        bound = self._arguments.bind(args, kwargs)
+        bound = bound._replace(leaves=[without_data(leaf) for leaf in bound.leaves])
+        keys = self._keys(bound)
+        if device is None or device == "cpu":
+            return run_restoring(specialize, self._fn, self._arguments, bound, keys)
+        with assume_device(device) as name:
+            moved = tuple(key_for_device(name, key) for key in keys)
+            return run_restoring(specialize, self._fn, self._arguments, bound, moved)
+
+
+def _call_form(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, tuple[str, ...]]:
+    return len(args), tuple(kwargs)
+
+
+def _set_autograd_keys(key: tuple[Any, ...], need: bool) -> tuple[Any, ...]:
+    """Set or clear the autograd keys in a leaf's cache key."""
+    if key[0] is not Tensor:
+        return key
+    keys = key[-1] & ~AUTOGRAD
+    return (*key[:-1], keys | autograd_keys(keys) if need else keys)
+
+
+def _cache_key(bound: BoundArguments, keys: Keys) -> Any:
+    context = context_key(), named_axes()
+    return bound.treedef, keys, bound.static_keys, state.include, state.exclude, *context

@@ -1,0 +1,150 @@
+"""Guards on the closure cells and globals that a function reads, by identity."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from ... import pytree
+from ...eager.autograd.kernel import eager_meta
+from ...registry.values import TensorBase, describe
+
+
+class _Absent:
+    def __repr__(self) -> str:
+        return "<not defined>"
+
+
+ABSENT: Any = _Absent()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExternalGuard:
+    """A guard that a cell or global still holds the object that it held when the function was traced.
+
+    Attributes:
+        kind: ``"cell"`` or ``"global"``.
+        name: the variable.
+        place: the cell, or the dict of globals.
+        value: the object that it held; :data:`ABSENT` if the cell was empty.
+    """
+
+    kind: str
+    name: str
+    place: Any
+    value: Any
+
+    def get_value(self) -> Any:
+        """The current value of the variable; :data:`ABSENT` if it is not set."""
+        if self.kind == "global":
+            return self.place.get(self.name, ABSENT)
+        try:
+            return self.place.cell_contents
+        except ValueError:
+            return ABSENT
+
+    def assign(self, value: Any) -> None:
+        """Assign to the variable."""
+        if self.kind == "global":
+            self.place[self.name] = value
+        else:
+            self.place.cell_contents = value
+
+    def holds(self) -> bool:
+        """Whether the variable holds the same object."""
+        return self.get_value() is self.value
+
+    def __str__(self) -> str:
+        return f"{'closure variable' if self.kind == 'cell' else 'global'} {self.name} = {_summarize(self.value)}"
+
+
+def _summarize(value: Any) -> str:
+    if isinstance(value, FunctionType | type):
+        return getattr(value, "__qualname__", repr(value))
+    text = describe(value) if isinstance(value, TensorBase) else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def describe_change(guard: ExternalGuard) -> str:
+    """Describe why a guard fails."""
+    kind = "closure variable" if guard.kind == "cell" else "global"
+    was, now = _summarize(guard.value), _summarize(guard.get_value())
+    return f"{kind} {guard.name} was {was}, now {'another ' if was == now else ''}{now}"
+
+
+def find_externals(fn: Callable[..., Any]) -> tuple[ExternalGuard, ...]:
+    """Make guards for the variables that a function reads, and for those of functions of its module that it calls.
+
+    Modules, builtins and attributes of guarded objects are not guarded. A variant names the function that it replaces
+    in its attribute ``stands_for``, and the variables of that function that it assigns itself in ``taken``.
+    """
+    mapping: dict[tuple[int, str], ExternalGuard] = {}
+    taken: set[Any] = set()
+    waiting, seen = [], set[Any]()
+    inner: Any = fn
+    while inner is not None:
+        waiting.append(plain_function(inner))
+        taken.update(getattr(inner, "taken", ()))
+        inner = getattr(inner, "stands_for", None)
+    while waiting:
+        function = waiting.pop()
+        if function is None or function in seen:
+            continue
+        seen.add(function)
+        for guard in _make_guards(function):
+            key = (id(guard.place), guard.name)
+            if key not in mapping and key not in taken:
+                mapping[key] = guard
+                waiting.append(_find_helper(guard.value, function))
+    return tuple(mapping.values())
+
+
+def reaches_gradient(fn: Callable[..., Any]) -> bool:
+    """Whether a variable that a function reads holds a tensor that requires gradients, itself or in a container."""
+    return any(eager_meta(leaf) is not None for leaf in _external_leaves(fn))
+
+
+def _external_leaves(fn: Callable[..., Any]) -> Iterator[Any]:
+    return (leaf for guard in find_externals(fn) for leaf in pytree.leaves(guard.value))
+
+
+def plain_function(fn: Any) -> FunctionType | None:
+    """The Python function inside a callable: of a wrapper, a method, a partial, or an object with ``__call__``."""
+    for _ in range(32):
+        if isinstance(fn, FunctionType) or fn is None:
+            return fn
+        names = [name for name in ("__wrapped__", "__func__", "func") if hasattr(fn, name)]
+        fn = getattr(fn, names[0]) if names else type(fn).__dict__.get("__call__")
+    return None
+
+
+def _find_helper(value: Any, function: FunctionType) -> FunctionType | None:
+    """The function in a variable if it is from the same module, so that its variables are guarded too; else None."""
+    inner = value if isinstance(value, FunctionType) else getattr(value, "__wrapped__", None)
+    same = isinstance(inner, FunctionType) and inner.__globals__ is function.__globals__
+    return inner if same else None
+
+
+def _make_guards(function: FunctionType) -> Iterator[ExternalGuard]:
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        guard = ExternalGuard("cell", name, cell, None)
+        yield ExternalGuard("cell", name, cell, guard.get_value())
+    space = function.__globals__
+    for name in sorted(_code_names(function.__code__)):
+        value = space.get(name, ABSENT)
+        if value is ABSENT and not hasattr(builtins, name):
+            continue  # an attribute's name, most likely
+        if value is not ABSENT and not isinstance(value, ModuleType):
+            yield ExternalGuard("global", name, space, value)
+
+
+def _code_names(code: CodeType) -> set[str]:
+    """The global and attribute names in code and in the functions defined inside it."""
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            names |= _code_names(constant)
+    return names

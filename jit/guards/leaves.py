@@ -1,0 +1,260 @@
+"""Cache keys and guards of the leaves of a call's arguments."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import types
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...eager.meta.tensor import MetaTensor, meta_tensor
+from ...eager.tensor.tensor import Tensor
+from ...eager.tensor.transfer import COMPILED
+from ...eager.tensor.weak_scalars import is_weak, number_of
+from ...errors import ArgumentError, UnsupportedError
+from ...registry.dispatch.keys import AUTOGRAD, CPU_KEYS, DispatchKey, from_bits
+from ...registry.dtypes import DType, as_dtype
+from ...registry.native_type import NativeCallable
+from ...registry.values import SCALARS, TensorSpec, converters, describe
+from ...tracer.trace import check_alive
+
+_STATIC_TYPES = (
+    str,
+    bytes,
+    DType,
+    type,
+    enum.Enum,
+    range,
+    types.EllipsisType,
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.MethodType,
+    np.dtype,
+    np.ufunc,
+    functools.partial,
+    NativeCallable,  # operators and jitted functions
+)
+
+
+SCALAR_KINDS = ("scalar", "weak")
+"""The kinds of leaves that are Python numbers to compiled code."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeafGuard:
+    """The guard of one leaf of the arguments.
+
+    Attributes:
+        kind: ``"tensor"``, ``"array"`` (NumPy), ``"scalar"`` and ``"weak"`` (a Python number and a weak scalar, whose
+            value is passed at run time), ``"fixed"`` (a string, a function, ...: equal to ``value``) or ``"same"`` (the
+            object that ``value`` refers to, for ``self``).
+        type: its exact type.
+        dtype: NumPy dtype of a tensor or an array.
+        shape: its shape.
+        contiguous: whether it is C-contiguous.
+        keys: key set of a tensor.
+        value: of a fixed leaf, or the :class:`Same` of an object.
+        device: the device of a tensor.
+    """
+
+    kind: str
+    type: type
+    dtype: Any = None
+    shape: tuple[int, ...] = ()
+    contiguous: bool = True
+    keys: int = 0
+    value: Any = None
+    device: str = "cpu"
+
+    def __str__(self) -> str:
+        if self.kind in ("tensor", "array"):
+            layout = "" if self.contiguous else ", not contiguous"
+            grad = ", requires_grad" if self.keys & AUTOGRAD else ""
+            where = "" if self.device == "cpu" else f" on {self.device}"
+            return f"{self.type.__name__} {self.dtype}[{','.join(map(str, self.shape))}]{where}{layout}{grad}"
+        if self.kind == "scalar":
+            return f"a Python {self.type.__name__}"
+        if self.kind == "weak":
+            return f"a weak scalar of a Python {self.type.__name__}"
+        return f"left to its default {self.value!r}" if self.type in SCALARS else repr(self.value)
+
+
+class DefaultValue:
+    """A default value that a call uses: a constant of the specialization."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any):
+        self.value = value
+
+
+def is_constant(value: Any) -> bool:
+    """Whether a default is compiled in as a constant: a number, a string, a function."""
+    return type(value) in SCALARS or _is_static(value)
+
+
+class IdentityKey:
+    """A key that compares an object by identity; holds a weak reference."""
+
+    __slots__ = ("_hash", "_ref")
+
+    def __init__(self, value: Any):
+        self._hash = id(value)
+        try:
+            self._ref: Callable[[], Any] = weakref.ref(value)
+        except TypeError:
+            self._ref = lambda: value
+
+    def __eq__(self, other: object) -> bool:
+        mine = self._ref()
+        return isinstance(other, IdentityKey) and mine is not None and mine is other._ref()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        value = self._ref()
+        return f"the object {object.__repr__(value)}" if value is not None else "an object that is gone"
+
+
+def _tensor_key(value: Any) -> tuple[Any, ...]:
+    array, keys = value._array, value._keys
+    if keys is not CPU_KEYS:
+        if is_weak(value):
+            return ("weak", type(number_of(value)))
+        _check_keys(value)
+    return (Tensor, array.dtype, array.shape, array.flags.c_contiguous, keys)
+
+
+def device_key(value: Any, device: str) -> tuple[Any, ...]:
+    """The key of a device tensor; the dispatch key set is the last item."""
+    return (Tensor, value.dtype.np, value.shape, value.is_contiguous(), device, value._keys)
+
+
+def key_for_device(device: str, key: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The key of a CPU tensor or an array as if it were on a CUDA device; other keys are returned unchanged."""
+    if key[0] not in (Tensor, np.ndarray, np.generic) or len(key) == 6:
+        return key
+    contiguous = key[3] if len(key) > 3 else True
+    return (Tensor, *key[1:3], contiguous, device, 1 << DispatchKey.CUDA)
+
+
+def is_plain(value: Any, exclude: int) -> bool:
+    """Whether compiled code can take a leaf: a plain tensor without levels, trace or active autograd."""
+    if not isinstance(value, Tensor):
+        return True
+    return (type(value) is Tensor or type(value) in COMPILED) and not value._keys & AUTOGRAD & ~exclude
+
+
+def _check_keys(value: Any) -> None:
+    if value._keys & ~AUTOGRAD != CPU_KEYS:
+        raise UnsupportedError(
+            f"a jitted function was called with a tensor {describe(value)} of the keys {from_bits(value._keys)}; "
+            "dense CPU tensors are what jit takes so far"
+        )
+
+
+def _array_key(value: Any) -> tuple[Any, ...]:
+    as_dtype(value.dtype)  # refuses object arrays, strings, ...
+    return (np.ndarray, value.dtype, value.shape, value.flags.c_contiguous)
+
+
+_KEY_FUNCTIONS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
+    Tensor: _tensor_key,
+    # meta tensors serve tracing and lowering without data; calls on them are not compiled
+    MetaTensor: lambda x: (Tensor, x.dtype.np, x.shape, x.is_contiguous(), CPU_KEYS),
+    np.ndarray: _array_key,
+    DefaultValue: lambda leaf: ("fixed", type(leaf.value), leaf.value),
+    **{kind: (lambda value, key=(kind,): key) for kind in SCALARS},  # type: ignore[misc]
+}
+
+
+def leaf_key(value: Any, identity: bool = False) -> tuple[Any, ...]:
+    """The cache key of a leaf: a hashable tuple of its properties that a specialization depends on, its type first.
+
+    Args:
+        value: a leaf.
+        identity: whether to accept any object, by identity (the ``self`` of a method).
+
+    Raises:
+        ArgumentError: jit does not accept such a leaf.
+        LeakedTracerError: the leaf is a traced value of a trace that has ended.
+    """
+    cached = _KEY_FUNCTIONS.get(type(value))
+    if cached is not None:
+        return cached(value)
+    if isinstance(value, Tensor):
+        if type(value) in COMPILED:
+            return device_key(value, value.device)
+        raise _make_subclass_error(value)
+    if isinstance(value, np.generic):
+        return (np.generic, as_dtype(value.dtype).np, ())
+    if _is_static(value):
+        return ("fixed", type(value), value)
+    if identity:
+        return ("same", type(value), IdentityKey(value))
+    raise ArgumentError(
+        f"a {type(value).__name__} is given; jit takes tensors, NumPy arrays, Python numbers, strings, "
+        "functions and containers of them (dict, list, tuple, namedtuple, dataclass). Name the argument in "
+        "static_argnames if it is hashable and seldom changes, or make its class a container with "
+        "td.pytree.register_pytree_node"
+    )
+
+
+def _is_static(value: Any) -> bool:
+    """Whether a value is a compiled-in constant: a string, a function, a wrapped function (lru_cache)."""
+    is_wrapper = callable(value) and hasattr(value, "__wrapped__")
+    return (isinstance(value, _STATIC_TYPES) or is_wrapper) and _is_hashable(value)
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _make_subclass_error(value: Any) -> Exception:
+    check_alive(value)
+    return UnsupportedError(
+        f"a jitted function was called with a {type(value).__name__}; Tensor itself is what it takes"
+    )
+
+
+def make_guard(key: tuple[Any, ...]) -> LeafGuard:
+    """Make the guard for a cache key."""
+    head = key[0]
+    if head is Tensor:
+        device = key[4] if len(key) == 6 else "cpu"
+        return LeafGuard("tensor", Tensor, key[1], key[2], key[3], key[-1], None, device)
+    if head is np.ndarray:
+        return LeafGuard("array", np.ndarray, *key[1:])
+    if head is np.generic:
+        return LeafGuard("array", np.generic, *key[1:])
+    if head in SCALARS:
+        return LeafGuard("scalar", head)
+    if head == "weak":
+        return LeafGuard("weak", key[1])
+    return LeafGuard(head, key[1], value=key[2])
+
+
+def without_data(value: Any) -> Any:
+    """Convert an object that only has a shape and a dtype to a meta tensor; other leaves are returned unchanged."""
+    if isinstance(value, (Tensor, np.ndarray, np.generic)) or not (
+        hasattr(value, "shape") and hasattr(value, "dtype")
+    ):
+        return value
+    return meta_tensor(TensorSpec(tuple(value.shape), as_dtype(value.dtype), "meta"))
+
+
+def to_tensor(value: Any) -> Any:
+    """Convert an array leaf to a tensor on its memory, and a weak scalar to its number."""
+    if isinstance(value, Tensor):
+        return number_of(value)
+    return converters[np.ndarray if isinstance(value, np.ndarray) else np.generic](value)

@@ -1,0 +1,236 @@
+"""Joint tracing: trace a function together with its gradient, and make a specialization of both.
+
+The function is traced once, on values of a level that records operators on the leaves that need gradients. Then the
+ordinary backward pass runs in the same trace, from cotangents of the results that are further inputs. So custom
+derivatives, ``detach``, ``no_grad`` and writes inside the function behave as in eager code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from .. import pytree
+from ..eager.autograd.autograd_meta import AutogradMeta
+from ..eager.autograd.engine import Pass
+from ..eager.autograd.lifted_captures import capture_lifters
+from ..eager.autograd.node import Node
+from ..eager.layers.levels import Level, LevelTensor, open_level, wrap_level
+from ..eager.tensor.dunders import by_name
+from ..lowering.passes.pipeline import remove_dead_code
+from ..registry.dispatch.guards import adjust_keys
+from ..registry.dispatch.keys import AUTOCAST
+from ..registry.source import source_line
+from ..tracer.graph import Graph, Value
+from ..tracer.lifting import value_of
+from ..tracer.tensor import TracerTensor, make_tracer
+from ..tracer.trace import Trace, current_trace
+from .arguments import Arguments, BoundArguments
+from .autograd_call import Derivative
+from .failed_writes import collect_writes
+from .outputs import Output, OutputTree, ViewCall, make_output_tree
+from .partition import partition
+from .specialization import Specialization
+from .specialize import DYNAMIC, copy_with_outputs, make_specialization, trace_call, unflatten_arguments
+from .writes import find_written
+
+
+class RecordingLevel(NamedTuple):
+    """The level that records a function, and the captured tensors that were wrapped as its values."""
+
+    level: Level
+    captured: dict[int, tuple[Any, LevelTensor]]
+
+    def value(self, tensor: Any) -> LevelTensor:
+        """Wrap a captured tensor that requires a gradient as a value of the level."""
+        cached = self.captured.get(id(tensor))
+        if cached is None:
+            value = wrap_level(self.level, _lower_captured(tensor, self.level), AutogradMeta())
+            cached = self.captured[id(tensor)] = tensor, value
+        return cached[1]
+
+
+def _lower_captured(tensor: Any, level: Level) -> Any:
+    """Lift a captured tensor into the levels and the trace around a level."""
+    around = capture_lifters.stack[:-1]
+    if around:
+        with _set_entrances(around):
+            return around[-1](tensor)
+    trace = current_trace()
+    return tensor if trace is None else make_tracer(trace, trace.capture(tensor))
+
+
+@contextmanager
+def _set_entrances(stack: list[Any]) -> Iterator[None]:
+    before = capture_lifters.stack
+    capture_lifters.stack = stack
+    try:
+        yield
+    finally:
+        capture_lifters.stack = before
+
+
+@contextmanager
+def open_recording_level(name: str) -> Iterator[RecordingLevel]:
+    """Open a recording level; captured tensors that require gradients become its values when operators use them."""
+    with open_level(f"backward of {name}", source_line()) as level:
+        result = RecordingLevel(level, {})
+        with _set_entrances([*capture_lifters.stack, result.value]):
+            yield result
+
+
+def compute_gradients(roots: list[tuple[Any, int, Any]]) -> dict[AutogradMeta, Any]:
+    """Run the backward pass from cotangents of a level's results; autocast is off."""
+    with adjust_keys(exclude=AUTOCAST):
+        return Pass(keep=False).run(roots)
+
+
+def specialize_joint(
+    fn: Callable[..., Any],
+    arguments: Arguments,
+    bound: BoundArguments,
+    keys: Sequence[tuple[Any, ...]],
+    wanted: Sequence[int],
+) -> Specialization:
+    """Trace a call with its gradient, and split the graph into a forward and a backward pass, without lowering.
+
+    Args:
+        fn: the function.
+        arguments: how it is called.
+        bound: the call.
+        keys: the key of each leaf.
+        wanted: indices of the leaves that need gradients.
+    """
+    with trace_call(arguments, bound, keys) as call:
+        trace, leaves = call.trace, call.leaves
+        trace.writes_states = True
+        with open_recording_level(arguments.name) as current:
+            inputs = {place: wrap_level(current.level, leaves[place], AutogradMeta()) for place in wanted}
+            given = [inputs.get(place, leaf) for place, leaf in enumerate(leaves)]
+            result = arguments.call(fn, unflatten_arguments(bound.treedef, given), bound.statics)
+            tree, metas = unwrap_result(current.level, result)
+        memories = find_written(trace, call.memories)
+        plan = make_output_tree(trace.graph, tree, memories)
+        plan, roots = _find_gradient_roots(plan, metas, trace.graph)
+        sources = [*((place, inputs[place]) for place in wanted), *current.captured.values()]
+        count, steps = len(trace.graph.inputs), len(trace.graph.nodes)
+        gradients = _trace_gradients(trace, plan, roots, [value for _, value in sources])
+    graph = trace.graph
+    flowing = [number for number, gradient in enumerate(gradients) if gradient is not None]
+    wanted_gradients = [gradient for gradient in gradients if gradient is not None]
+    joint = copy_with_outputs(graph, [*plan.computed, *wanted_gradients])
+    split = partition(joint, len(plan.computed), len(graph.inputs) - count)
+    needed = _find_needed_parameters(graph.parameters, wanted_gradients)
+    forward = _make_forward_program(graph, plan, count)
+    made = make_specialization(fn, bound, call, forward, split.forward, plan)
+    made.history = collect_writes(trace, memories)
+    if made.history:
+        made.traced = _make_traced_program(graph, steps, forward)
+    cut = frozenset(n for n, o in enumerate(plan.leaves) if o.views and metas[n] is None)
+    if not (roots or cut):
+        return made  # no gradient flows
+    made.derivative = Derivative(
+        name=arguments.name,
+        split=split,
+        roots={
+            number: [o.index if o.kind == "result" else -1 for o in plan.leaves].index(number)
+            for number in roots
+        },
+        targets=[sources[number][0] for number in flowing],
+        computed=len(plan.computed),
+        needed=needed,
+        fixed=tuple(place for place, guard in enumerate(call.guards) if guard.kind not in DYNAMIC),
+        moving=made.moving,
+        cut=cut,
+    )
+    return made
+
+
+def _find_needed_parameters(parameters: list[Value], gradients: list[Value]) -> set[int]:
+    """The indices of the parameters that gradients depend on."""
+    seen, waiting = set[Value](), list(gradients)
+    while waiting:
+        value = waiting.pop()
+        if value not in seen:
+            seen.add(value)
+            waiting.extend(() if value.node is None else value.node.inputs)
+    return {number for number, value in enumerate(parameters) if value in seen}
+
+
+def _make_traced_program(graph: Graph, steps: int, forward: Graph) -> Graph:
+    """The traced program without its gradient: the first ``steps`` nodes, with the forward pass's parameters."""
+    made = copy_with_outputs(forward, forward.outputs)
+    made.nodes = graph.nodes[:steps]
+    return made
+
+
+def _make_forward_program(graph: Graph, plan: OutputTree, given: int) -> Graph:
+    """The graph without the nodes that only gradients need, for display."""
+    made = copy_with_outputs(graph, [*graph.outputs, *plan.computed])
+    made.inputs = graph.inputs[:given]
+    made = remove_dead_code(made)
+    made.outputs = list(graph.outputs)
+    return made
+
+
+def unwrap_result(level: Level, result: Any) -> tuple[Any, list[AutogradMeta | None]]:
+    """Unwrap the level's values in a result; returns the result and the autograd metadata of each leaf, or None."""
+    leaves, treedef = pytree.flatten(result)
+    metas: list[AutogradMeta | None] = []
+    seen: dict[Any, AutogradMeta | None] = {}
+    for number, leaf in enumerate(leaves):
+        meta = None
+        if isinstance(leaf, LevelTensor) and leaf._level is level:
+            meta, leaf = leaf._meta, leaf._payload
+            if meta is not None and not meta.requires_grad:
+                meta = None
+            if type(leaf) is TracerTensor and seen.setdefault(leaf._value, meta) is not meta:
+                leaf = by_name("clone")(leaf)  # the same value with another autograd graph
+            leaves[number] = leaf
+        metas.append(meta)
+    return treedef.unflatten(leaves), metas
+
+
+def _find_gradient_roots(
+    plan: OutputTree, metas: list[AutogradMeta | None], graph: Graph
+) -> tuple[OutputTree, dict[int, AutogradMeta]]:
+    """Find the computed results through which gradients flow, by their index among the computed ones.
+
+    An argument that is returned, or a view of one, gets its autograd graph from the call that makes the view.
+    """
+    leaves, computed = list(plan.leaves), list(plan.computed)
+    roots: dict[int, AutogradMeta] = {}
+    for place, (leaf, meta) in enumerate(zip(plan.leaves, metas)):
+        if meta is None or meta.node is None:
+            continue
+        if leaf.kind == "parameter":
+            if _is_view_chain(meta, leaf.views):
+                continue
+            leaf = leaves[place] = Output("result", len(computed))
+            computed.append(graph.outputs[place])
+        roots[leaf.index] = meta
+    return plan._replace(leaves=tuple(leaves), computed=tuple(computed)), roots
+
+
+def _is_view_chain(meta: AutogradMeta, views: tuple[ViewCall, ...]) -> bool:
+    """Whether an autograd graph consists of exactly these views of a leaf."""
+    at: Any = meta.node
+    for view in reversed(views):
+        if type(at) is not Node or at.op is not view.op or len(at.edges) != 1:
+            return False
+        at = at.edges[0][0]
+    return type(at) is AutogradMeta
+
+
+def _trace_gradients(
+    trace: Trace, plan: OutputTree, roots: dict[int, AutogradMeta], values: list[LevelTensor]
+) -> list[Value | None]:
+    """Trace the gradient of each value (None if there is none); the cotangents of the roots become graph inputs."""
+    starts = []
+    for number, meta in roots.items():
+        gradient = make_tracer(trace, trace.graph.add_input(plan.computed[number].spec))
+        starts.append((meta.node, meta.index, gradient))
+    result = compute_gradients(starts)
+    gradients = [result.get(value._meta) for value in values]
+    return [None if g is None else value_of(trace, g) for g in gradients]

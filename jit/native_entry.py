@@ -1,0 +1,117 @@
+"""The native entry of a jitted function: links specializations that native code can run.
+
+Python runs calls whose guards fail, and specializations that the entry cannot express (views among the results,
+foreign containers, ...).
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from .. import config
+from ..backends.cpu import fastpath
+from ..backends.cpu.fastpath.glue import traced
+from ..backends.cpu.fastpath.glue.jit_structs import JitStruct, SpecializationStruct
+from ..registry import native_type
+from ..registry.operator import Operator, change_listeners, lock
+from .arguments import Arguments
+from .native_record import make_native_specialization
+from .specialization import Specialization
+
+_clock = itertools.count(-(2**62))  # before any time of the native clock
+
+
+def use_time() -> int:
+    """Advance and return the clock of uses, which native calls advance too; for least-recently-used eviction."""
+    runtime = fastpath.runtime()
+    return next(_clock) if runtime is None else int(runtime.tick())
+
+
+class NativeEntry:
+    """The native entry of one jitted function.
+
+    Args:
+        function: the jitted function, a ``NativeCallable``.
+        slow: the Python fallback for calls whose guards fail.
+        kind: ``"jitted"``, or ``"recorded"`` for the forward passes of calls that Python differentiates.
+    """
+
+    def __init__(self, function: Any, slow: Callable[..., Any], kind: str = "jitted"):
+        self._kind = kind
+        self._function = weakref.ref(function)
+        self._slow = slow
+        self._record: JitStruct | None = None
+        self._ready: bool | None = None
+        _entries.add(self)
+
+    def link(self, found: Specialization, arguments: Arguments, form: Any) -> None:
+        """Link a specialization for calls of this form if native code can run it."""
+        runtime, function = fastpath.runtime(), self._function()
+        if runtime is None or function is None or not self._worth_it(runtime, found):
+            return
+        record = found.records.get(form)
+        if record is None:
+            record = found.records[form] = make_native_specialization(found, arguments, form)
+        if isinstance(record, str) or self._is_linked(record):
+            return
+        # A change of the registry unlinks, so the check of versions and the link must be atomic. Calls do not wait:
+        # while another thread holds the lock, linking is left to a later call.
+        lock.if_free(lambda: self._link(runtime, function, found, record))
+
+    def _link(self, runtime: Any, function: Any, found: Specialization, record: Any) -> None:
+        if found.is_dropped or not found.is_current() or self._is_linked(record):
+            return  # another thread may have linked or dropped the specialization
+        if self._record is None:
+            entry = runtime.entry(self._kind)
+            self._record = JitStruct(runtime.process, self._slow)
+            native_type.set_entry(function, entry, self._record.address)
+        self._record.link(record)
+
+    def _worth_it(self, runtime: Any, found: Specialization) -> bool:
+        """Whether the entry is compiled, or the function is called often enough to compile it.
+
+        An executable that still tunes how it is called stays with Python.
+        """
+        if not getattr(found.executable, "settled", True):
+            return False
+        if self._record is not None or found.hits >= config.flags.hot_calls:
+            return True
+        if self._ready is None:
+            self._ready = runtime.is_available(self._kind)
+        return bool(self._ready)
+
+    def _is_linked(self, record: SpecializationStruct) -> bool:
+        return self._record is not None and record in self._record.chain
+
+    def replay(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any] | None:
+        """Run the native entry while the dispatch trace is on; returns a 1-tuple, or None if guards fail."""
+        return traced.answer_by_specialization(self._function(), self._record, args, kwargs)
+
+    def remove(self, found: Specialization) -> None:
+        """Unlink one specialization, so that Python runs its calls."""
+        with lock:
+            found.is_dropped = True
+            for record in found.records.values():
+                if self._record is not None and not isinstance(record, str):
+                    self._record.remove(record)
+
+    def unlink(self) -> None:
+        """Unlink all specializations, so that Python runs every call until it links them again."""
+        if self._record is not None:
+            with lock:
+                self._record.unlink()
+
+
+_entries: weakref.WeakSet[NativeEntry] = weakref.WeakSet()
+
+
+def _unlink_all(op: Operator) -> None:
+    """Unlink all entries when a kernel changes, so that Python checks the guards again."""
+    for entry in list(_entries):
+        entry.unlink()
+
+
+change_listeners.append(_unlink_all)

@@ -1,0 +1,353 @@
+"""Encode a specialization for the native entry of a jitted function: guards, parameters, results."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import pytree
+from ..backends.cpu.executable import CallingConvention, CpuExecutable
+from ..backends.cpu.fastpath.entries.rt_base import ELSEWHERE
+from ..backends.cpu.fastpath.glue import jit_layout as at
+from ..backends.cpu.fastpath.glue.jit_structs import (
+    Program,
+    SpecializationStruct,
+    float_bits,
+    make_array_guard,
+    make_output_table,
+)
+from ..eager.tensor.tensor import Tensor
+from ..registry.dispatch.state import flags_of
+from ..registry.dtypes import as_dtype
+from ..registry.values import TensorSpec
+from ..tracer.graph import Value
+from .arguments import Arguments
+from .guards.externals import ABSENT
+from .guards.leaves import LeafGuard
+from .specialization import Specialization
+
+INT64 = (-(2**63), 2**63 - 1)
+_ARITHMETIC = {"add": at.D_ADD, "sub": at.D_SUBTRACT, "mul": at.D_MULTIPLY, "truediv": at.D_DIVIDE}
+_SOURCES = {float: at.FROM_FLOAT, int: at.FROM_INT}
+
+
+_REST, _KEYWORDS = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+
+
+class NotNative(Exception):
+    """The native entry cannot express a specialization; the message is the reason."""
+
+
+class _Builder:
+    """Builds the native struct of one specialization."""
+
+    def __init__(self, found: Specialization, arguments: Arguments, plan: CallingConvention):
+        self.found, self.arguments, self.convention = found, arguments, plan
+        self.guards, self.build = Program(), Program()
+        self.held = 0
+        self.places: dict[int, int] = {}  # parameter of the graph: which held reference is the object given
+        self.parameter_of = {leaf: number for number, leaf in enumerate(found.moving)}
+        self.arrays = sum(p.weak is None for p in plan.parameters)
+        self.externals = 0
+        self.device: Any = None if isinstance(found.executable, CpuExecutable) else found.executable.entry()
+
+    def record(self, positional: int, names: tuple[str, ...]) -> SpecializationStruct:
+        """Build the struct for calls with ``positional`` positional arguments and the keywords ``names``."""
+        self.add_argument_guards(positional, names)
+        self.add_external_guards()
+        for item in self.found.graph.derived:
+            self.add_derived_scalar(item.value, item.function, item.operands)
+        self.add_result(self.found.outputs.treedef, iter(self.found.outputs.leaves))
+        made = SpecializationStruct()
+        made.kept.append(self.found.executable)
+        for offset, number in {
+            at.S_MAIN: self.convention.address,
+            at.S_FLAGS: flags_of(self.found.include, self.found.exclude),
+            at.S_ARGS: positional + len(names),
+            at.S_KEYWORDS: len(names),
+            at.S_EXTERNALS: self.externals,
+            at.S_DERIVED: len(self.found.graph.derived),
+            at.S_BUFFERS: self.arrays + len(self.convention.storages) + 4,
+            at.S_SCALARS: len(self.convention.parameters) - self.arrays,
+            at.S_HELD: self.held
+            + len(self.convention.storages)
+            + 1,  # on a device scratch memory is an object too
+            at.S_OUTPUTS: len(self.convention.storages),
+            at.S_WORKSPACE: self.convention.workspace if self.device is None else 0,
+            at.S_TABLES: self.convention.tables,
+            at.S_WORKSPACE_AT: self.arrays + len(self.convention.storages),
+        }.items():
+            made.set(offset, number)
+        if self.device is not None:
+            made.point(at.S_DEVICE, self.device.record)
+        keywords = Program()
+        for name in names:
+            keywords.same(_intern(name))
+        made.point(at.S_NAMES, keywords.record())
+        made.point(at.S_GUARDS, self.guards.record())
+        made.point(at.S_BUILD, self.build.record())
+        made.point(at.S_OUTPUT_TABLE, make_output_table(self.convention.storages, self.arrays))
+        return made
+
+    # -- guards ----------------------------------------------------------------------------------------------------
+    def add_argument_guards(self, positional: int, names: tuple[str, ...]) -> None:
+        """Add the guards of the arguments in the order of the call, then those of defaults."""
+        leaves, given = self._index_leaves(), self.arguments.match_call(positional, names)
+        for name, label in given:
+            if label is None:
+                self._guard_parameter(name, leaves)
+            else:
+                self._guard_item(name, label, leaves)
+        known = {name for name, _ in given} | self.arguments.static
+        for parameter in self.arguments.parameters:
+            if parameter.name not in known and parameter.kind not in (_REST, _KEYWORDS):
+                self._guard_default(parameter, leaves)
+
+    def _index_leaves(self) -> dict[str, tuple[pytree.TreeDef, int]]:
+        """For each dynamic parameter, its treedef and the index of its first leaf."""
+        result, first = {}, 0
+        for name, child in zip(self.arguments.dynamic, self.found.treedef.children):
+            result[name] = (child, first)
+            first += child.leaf_count
+        return result
+
+    def _guard_parameter(self, name: str, leaves: dict[str, tuple[pytree.TreeDef, int]]) -> None:
+        if name in self.arguments.static:
+            order = [p.name for p in self.arguments.parameters if p.name in self.arguments.static]
+            self._guard_constant(self.found.static_values[order.index(name)])
+            return
+        treedef, first = leaves[name]
+        self._guard_tree(treedef, iter(range(first, first + treedef.leaf_count)))
+
+    def _guard_item(self, name: str, label: int | str, leaves: dict[str, tuple[pytree.TreeDef, int]]) -> None:
+        """Add the guard of one argument in ``*args`` or ``**kwargs``."""
+        if name in self.arguments.static:
+            raise NotNative(f"{name}, which takes any number of arguments, is static")
+        treedef, first = leaves[name]
+        place = label if type(label) is int else treedef.static.index(label)
+        first += sum(child.leaf_count for child in treedef.children[:place])
+        child = treedef.children[place]
+        self._guard_tree(child, iter(range(first, first + child.leaf_count)))
+
+    def _guard_default(self, parameter: Any, leaves: dict[str, tuple[pytree.TreeDef, int]]) -> None:
+        self.guards.add(at.E_OBJECT)
+        self.guards.same(parameter.default)
+        self.externals += 1
+        self._guard_parameter(parameter.name, leaves)
+
+    def _guard_tree(self, treedef: pytree.TreeDef, numbers: Iterator[int]) -> None:
+        kind = treedef.kind
+        if kind is None:
+            self._guard_leaf(next(numbers))
+            return
+        if kind is type(None):
+            self.guards.add(at.G_SAME)
+            self.guards.same(None)
+            return
+        labels: tuple[Any, ...] = ()
+        fixed: tuple[str, ...] = ()  # attributes that are part of the container
+        if kind is dict:
+            labels = treedef.static
+            if any(type(key) not in (str, int) for key in labels):
+                raise NotNative("a dict with keys that are neither str nor int")
+            self.guards.add(at.G_DICT, len(labels))
+        elif kind is list or kind is tuple or treedef._node is pytree.NAMEDTUPLE:
+            self.guards.add(at.G_LIST if kind is list else at.G_TUPLE, kind, len(treedef.children))
+        elif treedef._node.attributes is not None:
+            labels, fixed = treedef._node.attributes
+            self.guards.add(at.G_ATTRIBUTES, kind, len(labels) + len(fixed))
+        else:
+            raise NotNative(f"a {kind.__name__} among the arguments")
+        for place, child in enumerate(treedef.children):
+            if labels:
+                self.guards.same(labels[place])
+            self._guard_tree(child, numbers)
+        for name, value in zip(fixed, treedef.static if fixed else ()):
+            self.guards.same(name)
+            self._guard_constant(value)
+
+    def _guard_leaf(self, number: int) -> None:
+        guard = self.found.guards[number]
+        if guard.kind == "same":
+            self.guards.add(at.G_SAME)
+            self.guards.weakly(guard.value._ref())
+        elif guard.kind == "fixed":
+            self._guard_constant(guard.value)
+        elif guard.kind == "scalar":
+            self._guard_scalar(guard.type, self.parameter_of[number])
+        elif guard.kind == "weak":
+            raise NotNative("a weak scalar among the arguments")
+        else:
+            self._guard_array(guard, self.parameter_of[number])
+
+    def _guard_constant(self, value: Any) -> None:
+        self.guards.add(at.G_STRING if type(value) is str else at.G_SAME)
+        self.guards.same(value)
+
+    def _guard_scalar(self, kind: type, parameter: int) -> None:
+        slot = self.convention.parameters[parameter].slot
+        if kind is float:
+            self.guards.add(at.G_FLOAT_LEAF)
+        elif kind is bool:
+            self.guards.add(at.G_BOOL_LEAF)
+        elif kind is int:
+            self.guards.add(at.G_INT_LEAF, *self._bounds(parameter))
+        else:
+            raise NotNative("a complex number among the arguments")
+        self.guards.add(slot)
+        self._hold(parameter, 1)
+
+    def _bounds(self, parameter: int) -> tuple[int, int]:
+        bounds = [(r.low, r.high) for r in self.found.ranges if r.index == parameter]
+        return max([INT64[0], *(low for low, _ in bounds)]), min([INT64[1], *(high for _, high in bounds)])
+
+    def _guard_array(self, guard: LeafGuard, parameter: int) -> None:
+        if self.device is not None:
+            self._guard_device_tensor(guard, parameter)
+            return
+        dtype = as_dtype(guard.dtype)
+        if guard.type not in (Tensor, np.ndarray) or not guard.contiguous or guard.dtype is not dtype.np:
+            raise NotNative("an array that is not contiguous, or of a foreign class or byte order")
+        spec = TensorSpec(tuple(guard.shape), dtype)
+        kind = at.G_TENSOR_LEAF if guard.type is Tensor else at.G_ARRAY_LEAF
+        self.guards.add(kind, make_array_guard(spec, self.convention.parameters[parameter].slot))
+        if guard.type is Tensor:
+            self.places[parameter] = self.held
+        self.held += 2
+
+    def _guard_device_tensor(self, guard: LeafGuard, parameter: int) -> None:
+        if guard.device == "cpu" or not guard.contiguous:
+            raise NotNative("a tensor that lies on the host, or is not contiguous")
+        spec = TensorSpec(tuple(guard.shape), as_dtype(guard.dtype), guard.device)
+        self.guards.add(at.G_DEVICE_LEAF, self.device.guard(spec, self.convention.parameters[parameter].slot))
+        self.places[parameter] = self.held
+        self.held += 2
+
+    def _hold(self, parameter: int, count: int) -> None:
+        self.places[parameter] = self.held
+        self.held += count
+
+    def add_external_guards(self) -> None:
+        """Add the guards of closure cells and globals, then of captured tensors."""
+        for guard in self.found.externals:
+            if guard.value is ABSENT:
+                raise NotNative(f"the closure variable {guard.name} was not set")
+            if guard.kind == "cell":
+                self.guards.add(at.E_CELL, guard.place)
+            else:
+                self.guards.add(at.E_ITEM, guard.place)
+                self.guards.same(_intern(guard.name))
+            self.guards.add(at.G_SAME)
+            self.guards.same(guard.value)
+        first = len(self.found.graph.inputs) + len(self.found.graph.derived)
+        for number, (leaf, tensor) in enumerate(zip(self.found.captured, self.found.graph.constants)):
+            self.guards.add(at.E_OBJECT)
+            self.guards.same(tensor)
+            self._guard_array(leaf, first + number)
+        self.externals += len(self.found.externals) + len(self.found.captured)
+
+    def add_derived_scalar(self, value: Value, function: str, operands: tuple[Any, ...]) -> None:
+        """Add the computation of a derived scalar, if machine arithmetic equals Python's."""
+        number = self.found.graph.parameters.index(value)
+        code = _ARITHMETIC.get(function)
+        if function == "neg":
+            code, operands = at.D_MULTIPLY, (operands[0], -1)
+        kinds = [o.weak if isinstance(o, Value) else type(o) for o in operands]
+        whole = value.weak is int and kinds == [int, int] and code != at.D_DIVIDE
+        real = value.weak is float and float in kinds and set(kinds) <= {int, float}
+        if code is None or not (whole or real) or any(r.index == number for r in self.found.ranges):
+            raise NotNative(f"scalar arithmetic that Python computes ({function})")
+        self.guards.add(code + at.D_INTEGER * whole, self.convention.parameters[number].slot)
+        for operand in operands:
+            self._operand(operand, whole)
+
+    def _operand(self, operand: Any, whole: bool) -> None:
+        if isinstance(operand, Value):
+            place = self.found.graph.parameters.index(operand)
+            self.guards.add(_SOURCES[operand.weak or float], self.convention.parameters[place].slot)
+        elif whole:
+            if abs(operand) >= at.SMALL_INTEGER:
+                raise NotNative("a long integer")
+            self.guards.add(at.FROM_CONSTANT, operand)
+        else:
+            self.guards.add(at.FROM_CONSTANT, float_bits(float(operand)))
+
+    # -- the result ------------------------------------------------------------------------------------------------
+    def add_result(self, treedef: pytree.TreeDef, leaves: Iterator[Any]) -> None:
+        """Add the instructions that build a result tree."""
+        kind = treedef.kind
+        if kind is None:
+            self._result_leaf(next(leaves))
+            return
+        if kind is type(None):
+            self.build.add(at.B_SAME, None)
+            return
+        if kind is dict:
+            self.build.add(at.B_DICT, len(treedef.children), dict.fromkeys(treedef.static))
+        elif kind is list or kind is tuple:
+            self.build.add(at.B_LIST if kind is list else at.B_TUPLE, len(treedef.children))
+        else:
+            self.build.add(at.B_CALL, len(treedef.children), _make_constructor(treedef))
+        for place, child in enumerate(treedef.children):
+            if kind is dict:
+                self.build.same(treedef.static[place])
+            self.add_result(child, leaves)
+
+    def _result_leaf(self, leaf: Any) -> None:
+        if leaf.weak:
+            raise NotNative("a weak scalar among the results")
+        if leaf.kind == "constant":
+            self.build.add(at.B_SAME)
+            self.build.same(leaf.value)
+        elif leaf.kind == "parameter":
+            if leaf.views or leaf.index not in self.places:
+                raise NotNative("a view of an argument among the results")
+            self.build.add(at.B_HELD, self.places[leaf.index])
+        else:
+            storage = self._storage(leaf.index)
+            if self.device is None:
+                self.build.add(at.B_RESULT, storage)
+            else:  # device results are tensors, stored after the arguments
+                self.build.add(at.B_HELD, self.held + storage)
+
+    def _storage(self, index: int) -> int:
+        output = self.convention.outputs[index]
+        alone = [o.index for o in self.convention.outputs if o.kind == "storage"].count(output.index) == 1
+        twice = [o.index for o in self.found.outputs.leaves if o.kind == "result"].count(index) > 1
+        if output.kind != "storage" or not output.same or not alone or twice:
+            raise NotNative("a result that is a view, a constant, or there twice")
+        return output.index
+
+
+def _make_constructor(treedef: pytree.TreeDef) -> Callable[..., Any]:
+    """A function that builds a container from its children, for containers that only Python can build."""
+    return lambda *children: treedef.build(children)
+
+
+def _intern(name: str) -> str:
+    return next(iter({name: None}))
+
+
+def make_native_specialization(
+    found: Specialization, arguments: Arguments, form: Any
+) -> SpecializationStruct | str:
+    """Encode a specialization for the native entry, or return why Python must run its calls.
+
+    Args:
+        found: a specialization with its executable.
+        arguments: how the function is called.
+        form: the number of positional arguments and the names of the keyword arguments of a call.
+    """
+    if not isinstance(found.executable, CpuExecutable) and not hasattr(found.executable, "entry"):
+        return "there is no machine code to call"
+    if found.outputs.writes:
+        return "it writes into an argument"
+    if flags_of(found.include, found.exclude) == ELSEWHERE:
+        return "it was traced in a dispatch state that is neither the default nor no_grad"
+    try:
+        return _Builder(found, arguments, found.executable.convention).record(*form)
+    except NotNative as why:
+        return str(why)

@@ -1,0 +1,187 @@
+"""The results of a jitted function: the source of each leaf, and rebuilding of the result tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from .. import pytree
+from ..eager.layers.levels import LevelTensor
+from ..eager.tensor.weak_scalars import weak_scalar
+from ..errors import UnsupportedError
+from ..registry.operator import Operator
+from ..registry.values import describe
+from ..tracer.aliases import Aliases
+from ..tracer.graph import Graph, Node, Value, values_in
+from ..tracer.scalar import TracerScalar
+from ..tracer.tensor import TracerTensor
+from ..tracer.trace import check_alive
+from ..tracer.weak import WeakTracer
+from .writes import final_values, write_back
+
+
+class CapturedValueError(UnsupportedError):
+    """A result depends on a captured value of a surrounding transform, which is not an argument."""
+
+
+class ViewCall(NamedTuple):
+    """One view operator between an argument and a returned view; called eagerly, so that storage is shared."""
+
+    op: Operator
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Output:
+    """The source of one leaf of the result.
+
+    Attributes:
+        kind: ``"result"`` (of the executable), ``"parameter"`` (what was passed for the graph's parameter, or the
+            captured tensor itself) or ``"constant"``.
+        index: which result or parameter.
+        views: for parameters, the view operators to call, in order.
+        value: the constant.
+        weak: whether to return a weak scalar of the computed number.
+    """
+
+    kind: str
+    index: int = 0
+    views: tuple[ViewCall, ...] = ()
+    value: Any = None
+    weak: bool = False
+
+
+class OutputTree(NamedTuple):
+    """The sources of the leaves of a result, its treedef, and the Values that the executable computes.
+
+    ``writes`` lists the parameters that are written: ``(parameter, source of the contents)``.
+    """
+
+    leaves: tuple[Output, ...]
+    treedef: pytree.TreeDef
+    computed: tuple[Value, ...]
+    writes: tuple[tuple[int, Output], ...] = ()
+
+    @property
+    def written(self) -> tuple[int, ...]:
+        """The parameters that are written."""
+        return tuple(place for place, _ in self.writes)
+
+    def build(self, parameters: Sequence[Any], results: Sequence[Any]) -> Any:
+        """Build the result of a call.
+
+        Args:
+            parameters: the tensors and numbers of ``graph.parameters``.
+            results: the tensors of ``computed``.
+
+        Native twin: backends/cpu/fastpath/entries/rt_build.py:build
+        """
+        if self.writes:
+            write_back(
+                parameters, [(place, _read_contents(out, parameters, results)) for place, out in self.writes]
+            )
+        items = []
+        for leaf in self.leaves:
+            if leaf.weak:
+                items.append(weak_scalar(results[leaf.index].item()))
+            elif leaf.kind == "result":
+                items.append(results[leaf.index])
+            elif leaf.kind == "constant":
+                items.append(leaf.value)
+            else:
+                items.append(_apply_views(parameters[leaf.index], leaf.views))
+        return self.treedef.unflatten(items)
+
+
+def _read_contents(output: Output, parameters: Sequence[Any], results: Sequence[Any]) -> Any:
+    """Read the new contents of a parameter; copied if another parameter, which may be written too, has them."""
+    if output.kind == "result":
+        return results[output.index]
+    return _apply_views(parameters[output.index], output.views).clone()
+
+
+def _apply_views(tensor: Any, views: tuple[ViewCall, ...]) -> Any:
+    for op, args, kwargs in views:
+        tensor = op(tensor, *args, **kwargs)
+    return tensor
+
+
+def make_output_tree(graph: Graph, tree: Any, written: dict[Aliases, int]) -> OutputTree:
+    """Find the sources of the leaves of a traced function's result; sets ``graph.outputs``.
+
+    Args:
+        graph: the graph.
+        tree: the returned value of the function.
+        written: the arguments that it wrote, by their memory.
+
+    Raises:
+        AutogradError: a result belongs to a ``td.grad`` outside of the jitted function.
+        LeakedTracerError: a result belongs to a trace that has ended.
+    """
+    leaves, treedef = pytree.flatten(tree)
+    parameters = {value: index for index, value in enumerate(graph.parameters)}
+    computed: dict[Value, int] = {}
+    plan = []
+    for leaf in leaves:
+        value = _to_value(leaf)
+        graph.outputs.append(value)
+        memory = leaf._aliases if type(leaf) is TracerTensor else None
+        if memory in written:  # the argument itself, or a view of it: it is written before results are made
+            steps = tuple(ViewCall(*step) for step in memory.path_of(leaf))
+            plan.append(Output("parameter", written[memory], steps))
+        else:
+            plan.append(_make_leaf_output(leaf, value, parameters, computed))
+    writes = tuple(
+        (place, _make_output(value, parameters, computed)) for place, value in final_values(written)
+    )
+    return OutputTree(tuple(plan), treedef, tuple(computed), writes)
+
+
+def _make_leaf_output(
+    leaf: Any, value: Any, parameters: dict[Value, int], computed: dict[Value, int]
+) -> Output:
+    """Find the source of a leaf that is not a written argument."""
+    if type(value) is not Value:
+        return Output("constant", value=leaf)
+    if type(leaf) is WeakTracer:
+        return Output("result", computed.setdefault(value, len(computed)), weak=True)
+    return _make_output(value, parameters, computed)
+
+
+def _to_value(leaf: Any) -> Any:
+    """The Value of a traced leaf; a constant leaf is returned as it is."""
+    if type(leaf) in (TracerTensor, TracerScalar, WeakTracer):
+        check_alive(leaf)
+        return leaf._value
+    if isinstance(leaf, LevelTensor):
+        raise CapturedValueError(
+            f"a jitted function returned {describe(leaf)}, computed from a tensor of {leaf._level.name} that it "
+            "reaches by a closure or a global; pass that tensor as an argument"
+        )
+    return leaf
+
+
+def _make_output(value: Value, parameters: dict[Value, int], computed: dict[Value, int]) -> Output:
+    root, views = _find_view_base(value)
+    if root in parameters:
+        return Output("parameter", parameters[root], views)
+    return Output("result", computed.setdefault(value, len(computed)))
+
+
+def _find_view_base(value: Value) -> tuple[Value, tuple[ViewCall, ...]]:
+    """The base of a chain of views, and the view calls that lead from it to the value."""
+    views: list[ViewCall] = []
+    while value.node is not None and _is_plain_view(value.node):
+        node = value.node
+        views.append(ViewCall(node.op, node.args[1:], node.kwargs))
+        value = node.args[0]
+    return value, tuple(reversed(views))
+
+
+def _is_plain_view(node: Node) -> bool:
+    """Whether a node is a view of its first argument with constant other arguments."""
+    single = len(node.outputs) == 1 and isinstance(node.args[0], Value) if node.args else False
+    known = not any(values_in((node.args[1:], tuple(node.kwargs.values()))))
+    return single and node.op.schema.is_view and known

@@ -1,0 +1,249 @@
+"""Partition a joint graph into forward and backward passes: choose residuals by a minimum cut of their costs.
+
+The joint graph computes a function's results and, from their gradients, those of its inputs. What depends on no
+cotangent may run in either half. Storing a value costs memory traffic, recomputing it costs arithmetic; products,
+reductions, random and opaque operators are never recomputed.
+
+Source: the min-cut partitioner of PyTorch's AOTAutograd, which minimizes bytes alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from .. import lazy
+from ..lowering.fusion.scalarize import node_expr, operand_types
+from ..lowering.kernel_selection import body_dtype, uniform_constant
+from ..lowering.layout import is_view
+from ..lowering.passes.pipeline import (
+    canonicalize_views,
+    merge_common_subexpressions,
+    remove_dead_code,
+    simplify,
+)
+from ..lowering.passes.rewrite import copy_node, has_effects
+from ..operators.scalar_ir.cost import cost
+from ..operators.scalar_ir.expr import Expr
+from ..tracer.graph import Graph, Node, Value
+
+# In picoseconds on one core; only the ratios matter.
+STORE_OVERHEAD = 100_000  # another result of the forward pass
+BYTE_COST = 100  # written there and read here
+INSTRUCTION_COST = 12  # on each byte of the result
+RESIDENT_COST = 1  # what is in memory anyway: arguments and results
+
+PASSES = (remove_dead_code, simplify, canonicalize_views, merge_common_subexpressions, remove_dead_code)
+
+
+class Split(NamedTuple):
+    """A joint graph split into a forward and a backward graph.
+
+    Attributes:
+        forward: returns the results, then the residuals; takes the joint graph's inputs without the cotangents.
+        backward: returns the gradients of the inputs; takes :attr:`reads`.
+        kept: the residuals, in the order of the forward graph's last outputs.
+        reads: the backward graph's inputs, as values of the joint graph: residuals, results, arguments, cotangents.
+        again: the nodes that are in both graphs.
+    """
+
+    forward: Graph
+    backward: Graph
+    kept: tuple[Value, ...]
+    reads: tuple[Value, ...]
+    again: tuple[Node, ...]
+
+    def describe(self) -> list[str]:
+        """Describe the residuals and the recomputed values."""
+        total = sum(map(_nbytes, self.kept))
+        kept = [
+            f"  {value.spec}, {_nbytes(value)} bytes: {_describe_producer(value.node)}" for value in self.kept
+        ]
+        again = [
+            f"  {node.outputs[0].spec}: {_describe_producer(node)}"
+            for node in self.again
+            if not is_view(node)
+        ]
+        lines = (
+            [f"kept for the backward pass, {total} bytes beside arguments and results:", *kept]
+            if kept
+            else []
+        )
+        if not kept:
+            lines = ["kept for the backward pass: nothing beside arguments and results"]
+        return lines + (["computed again in the backward pass:", *again] if again else [])
+
+
+def _nbytes(value: Value) -> int:
+    return value.spec.size * value.spec.dtype.itemsize
+
+
+def _describe_producer(node: Any) -> str:
+    """Describe the operator that computes a value, and its source line."""
+    return f"{node.op.schema.name} at {node.source}" if node.source else str(node.op.schema.name)
+
+
+def partition(joint: Graph, results: int, cotangents: int) -> Split:
+    """Partition a joint graph.
+
+    Args:
+        joint: a graph whose first outputs are the function's results and whose others are gradients of its inputs.
+        results: the number of results.
+        cotangents: the number of cotangents, which are its last inputs.
+    """
+    for run in PASSES:
+        joint = run(joint)
+    given = len(joint.inputs) - cotangents
+    outputs, gradients = joint.outputs[:results], joint.outputs[results:]
+    late = _find_dependents(joint, [*joint.inputs[given:], *_find_checkpoint_values(joint, outputs)])
+    parameters = [value for value in joint.parameters if value not in late]
+    computed_results = {o for o in outputs if isinstance(o, Value)}
+    needed = _find_needed_values(joint, gradients, late)
+    if needed <= set(parameters):
+        saved, again = needed, set[Node]()
+    else:
+        saved, again = _find_minimum_cut(joint, late, needed, {*parameters}, computed_results)
+    there = {*parameters, *computed_results}
+    kept = [v for v in _node_outputs(joint) if v in saved and v not in there]
+    reads = [v for v in (*parameters, *_node_outputs(joint)) if v in saved] + joint.inputs[given:]
+    return Split(
+        forward=_make_forward(joint, given, [*outputs, *kept], late),
+        backward=_make_backward(joint, reads, gradients, late),
+        kept=tuple(kept),
+        reads=tuple(reads),
+        again=tuple(node for node in joint.nodes if node in again),
+    )
+
+
+def _node_outputs(graph: Graph) -> Iterator[Value]:
+    return (value for node in graph.nodes for value in node.outputs)
+
+
+def _find_dependents(graph: Graph, sources: Iterable[Value]) -> set[Value]:
+    """The values that depend on ``sources``, including these."""
+    result = set(sources)
+    for node in graph.nodes:
+        if any(value in result for value in node.inputs):
+            result.update(node.outputs)
+    return result
+
+
+def _find_checkpoint_values(joint: Graph, outputs: list[Any]) -> list[Value]:
+    """The values that ``checkpoint`` recomputes: only the backward pass computes them, and they are not residuals."""
+    before: set[Value] = {o for o in outputs if isinstance(o, Value)}
+    for node in reversed(joint.nodes):
+        if before.intersection(node.outputs):
+            before.update(node.inputs)
+    again = [node for node in joint.nodes if node.op.schema.name == "recompute_barrier"]
+    return [value for node in again for value in node.outputs if value not in before]
+
+
+def _is_late(node: Node, late: set[Value]) -> bool:
+    """Whether a node belongs to the backward pass, by its results or, if it only has effects, by its inputs."""
+    return not late.isdisjoint(node.outputs) or not late.isdisjoint(node.inputs)
+
+
+def _find_needed_values(joint: Graph, gradients: list[Any], late: set[Value]) -> set[Value]:
+    """The values that the backward pass reads and that depend on no cotangent."""
+    read = [value for node in joint.nodes if _is_late(node, late) for value in node.inputs]
+    return {value for value in (*read, *gradients) if isinstance(value, Value) and value not in late}
+
+
+# -- the cut -----------------------------------------------------------------------------------------------------------
+def _find_minimum_cut(
+    joint: Graph, late: set[Value], needed: set[Value], parameters: set[Value], results: set[Value]
+) -> tuple[set[Value], set[Node]]:
+    """Find the values that cross from the forward to the backward pass, and the nodes to recompute."""
+    network = lazy.networkx().DiGraph()
+    for value in parameters:
+        network.add_edge("forward", value, capacity=RESIDENT_COST)
+    early = [node for node in joint.nodes if not _is_late(node, late)]
+    fixed: set[Value] = set()  # constants, which either half can compute
+    for node in early:
+        price = recompute_cost(node)
+        if _is_constant(node, fixed):
+            price = 0
+        network.add_edge("forward", node, **({} if price is None else {"capacity": price}))
+        for value in node.inputs:
+            network.add_edge(value, node)
+        for value in node.outputs:
+            if is_view(node):
+                network.add_edge(node, value)  # its base is stored instead
+            else:
+                storing = RESIDENT_COST if value in results else STORE_OVERHEAD + BYTE_COST * _nbytes(value)
+                network.add_edge(node, value, capacity=storing)
+    for value in needed:
+        network.add_edge(value, "backward")
+    _, (near, far) = lazy.networkx().minimum_cut(network, "forward", "backward")
+    again = {node for node in early if node in far}
+    saved = {v for v in parameters if v in far}
+    saved |= {v for node in early if node in near for v in node.outputs if v in far}
+    return saved, again
+
+
+def _is_constant(node: Node, fixed: set[Value]) -> bool:
+    """Whether a node computes a constant from constants; if so, its results are added to ``fixed``."""
+    decl = node.op.decl
+    if (
+        decl is None
+        or has_effects(node)
+        or decl.kind in ("random", "custom")
+        or not fixed.issuperset(node.inputs)
+    ):
+        return False
+    fixed.update(node.outputs)
+    return True
+
+
+def recompute_cost(node: Node) -> int | None:
+    """The cost of recomputing a node; None if it must not be recomputed."""
+    if has_effects(node) or not node.outputs:
+        return None
+    if is_view(node) or uniform_constant(node) is not None:
+        return 0
+    out = node.outputs[0].spec
+    instructions = _count_instructions(node)
+    return None if instructions is None else INSTRUCTION_COST * instructions * out.size * out.dtype.itemsize
+
+
+def _count_instructions(node: Node) -> int | None:
+    """The instructions per element of a node that fuses into a loop; None for others."""
+    decl = node.op.decl
+    if decl is None or decl.kind in ("random", "custom"):
+        return None
+    if decl.is_elementwise:
+        if node.kwargs or body_dtype(node).kind == "c":
+            return None
+    elif decl.kind not in ("cast", "copy") and (decl.kind != "creation" or node.op.schema.name != "full"):
+        return None
+    given = [Expr("load", (), dtype, place) for place, dtype in enumerate(operand_types(node))]
+    return cost(node_expr(node, given))
+
+
+# -- the halves --------------------------------------------------------------------------------------------------------
+def _make_forward(joint: Graph, given: int, outputs: list[Any], late: set[Value]) -> Graph:
+    made = Graph()
+    made.inputs, made.derived = joint.inputs[:given], joint.derived
+    made.captured, made.constants = joint.captured, joint.constants
+    made.nodes = [node for node in joint.nodes if not _is_late(node, late)]
+    made.outputs = outputs
+    return remove_dead_code(made)
+
+
+def _make_backward(joint: Graph, reads: list[Value], gradients: list[Any], late: set[Value]) -> Graph:
+    made, known = Graph(), set(reads)
+    env = {value: made.add_input(value.spec, value.weak) for value in reads}
+    wanted = {node for node in joint.nodes if late.intersection(node.inputs) and has_effects(node)}
+    waiting = [g for g in gradients if isinstance(g, Value)] + [v for node in wanted for v in node.inputs]
+    while waiting:
+        value = waiting.pop()
+        if value not in known and value.node is not None and value.node not in wanted:
+            wanted.add(value.node)
+            waiting.extend(value.node.inputs)
+    for node in joint.nodes:
+        if node in wanted:
+            new = copy_node(node, env.__getitem__)
+            made.nodes.append(new)
+            env.update(zip(node.outputs, new.outputs))
+    made.outputs = [env[g] if isinstance(g, Value) else g for g in gradients]
+    return made

@@ -1,0 +1,350 @@
+"""Differentiated calls of a jitted function: on tensors that require gradients, and on values of a level of ``grad``.
+
+A call runs the compiled forward pass and adds one autograd node, whose gradients the compiled backward pass computes.
+For gradients of gradients, batched gradients and traces, the node's gradients come from a jitted function of the
+arguments instead, which is differentiated, batched and traced like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import pytree
+from ..eager.autograd.autograd_meta import AutogradMeta
+from ..eager.autograd.derivative_rules import ActiveRules, Rule
+from ..eager.autograd.kernel import edge_of
+from ..eager.autograd.node import CallName
+from ..eager.autograd.recompute import is_over, watch_draws
+from ..eager.layers.level_stack import stack
+from ..eager.layers.levels import Level, LevelTensor, unwrap, wrap_level
+from ..eager.tensor.dunders import by_name
+from ..eager.tensor.generator_state import replay_draws
+from ..eager.tensor.tensor import Tensor, require_grad, wrap
+from ..lowering.interpreter import to_payload
+from ..registry.dispatch.guards import adjust_keys
+from ..registry.dispatch.keys import AUTOGRAD
+from ..registry.dispatch.state import state
+from ..registry.native_type import NativeCallable, accept_entries
+from ..registry.values import SCALARS
+from ..tracer.graph import compute_derived
+from . import writes
+from .arguments import Arguments, BoundArguments
+from .autograd_call import CompiledNode, Derivative
+from .guards.leaves import leaf_key, to_tensor
+from .joint_trace import compute_gradients, open_recording_level, unwrap_result
+from .native_entry import NativeEntry
+from .outputs import CapturedValueError
+from .specialization import Specialization
+from .variants import Variants, is_data
+
+NO_INDICES: frozenset[int] = frozenset()
+MISSED = object()
+
+
+@accept_entries
+class ForwardEntry(NativeCallable):  # type: ignore[misc]
+    """Runs the forward pass of a call natively if it is linked; returns the call's values, else None."""
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return None
+
+
+class GradientCall(NamedTuple):
+    """The properties of a call that determine its gradient function.
+
+    Attributes:
+        treedef, statics, static_keys: as in :class:`.arguments.Bound`.
+        moving: indices of the dynamic leaves.
+        fixed: the static leaves, in order.
+        wanted: indices of the leaves to differentiate by.
+        positions: indices in the flat result whose cotangents are given.
+        captured: captured tensors to differentiate by as well.
+        states: captured generator states; their values before the call are passed at each call.
+        unbatched: whether the call drew random numbers outside of ``vmap``.
+        mixed: whether it drew inside ``vmap``, and further levels have been opened since.
+    """
+
+    treedef: pytree.TreeDef
+    statics: tuple[Any, ...]
+    static_keys: tuple[Any, ...]
+    moving: tuple[int, ...]
+    fixed: tuple[Any, ...]
+    wanted: tuple[int, ...]
+    positions: tuple[int, ...]
+    captured: tuple[Any, ...]
+    states: tuple[Any, ...]
+    unbatched: bool
+    mixed: bool = False
+
+    @property
+    def key(self) -> Any:
+        """The cache key of the gradient function."""
+        fixed = tuple(leaf_key(leaf, identity=True) for leaf in self.fixed)
+        reached = tuple(map(id, self.captured)), tuple(map(id, self.states)), self.unbatched, self.mixed
+        return self.treedef, self.static_keys, self.moving, fixed, self.wanted, self.positions, reached
+
+    def leaves(self, given: Sequence[Any]) -> list[Any]:
+        """Merge the dynamic leaves with the static ones."""
+        moving, fixed, where = iter(given), iter(self.fixed), set(self.moving)
+        return [next(moving) if n in where else next(fixed) for n in range(self.treedef.leaf_count)]
+
+
+class GradientVariants(Variants):
+    """Differentiates the calls of one jitted function; its variants compute gradients."""
+
+    def __init__(self, fn: Callable[..., Any], arguments: Arguments, jit: Callable[..., Any]):
+        super().__init__(fn, arguments, jit)
+        self._called = CallName(arguments.name)
+        self.entry = ForwardEntry()
+        self._native = NativeEntry(self.entry, _return_none, "recorded")
+
+    # -- by the compiled forward pass ------------------------------------------------------------------------------
+    def run(
+        self, found: Specialization, bound: BoundArguments, scalars: Sequence[Any], level: Level | None
+    ) -> Any:
+        """Run the forward pass and add the call's autograd node.
+
+        Args:
+            found: a specialization with a derivative.
+            bound: the call; values of the level are given as they are.
+            scalars: its derived scalars.
+            level: the level of ``grad`` that records the call; None for tensors that require gradients.
+        """
+        derivative: Derivative = found.derivative
+        leaves = [bound.leaves[place] for place in found.moving]
+        raw = leaves if level is None else [unwrap(level, leaf) for leaf in leaves]
+        raw = [leaf if type(leaf) in SCALARS else to_tensor(leaf) for leaf in raw]
+        parameters = [*raw, *scalars, *found.graph.constants]
+        if found.outputs.writes:
+            writes.check_writes("a jitted function", parameters, found.outputs.written)
+        for limits in found.ranges:
+            limits.check(parameters)
+        results = found.run_with_recovery(
+            lambda: derivative.forward.run(*map(to_payload, parameters)), parameters
+        )
+        fixed = tuple([bound.leaves[place] for place in derivative.fixed])
+        return self._add_node(found, leaves, fixed, parameters, results, level)
+
+    def link(self, found: Specialization, form: Any) -> None:
+        """Link the forward pass for calls of this form, if native code can run it."""
+        twin = found.derivative.make_native_twin(found)
+        twin.hits = found.hits
+        self._native.link(twin, self._arguments, form)
+
+    def replay(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a call with a native forward pass while the dispatch trace is on; `MISSED` if guards fail."""
+        result = self._native.replay(args, kwargs)
+        return MISSED if result is None or result[0] is None else self.finish_native_call(result[0])
+
+    def remove(self, found: Specialization) -> None:
+        """Unlink one specialization, so that Python runs its calls."""
+        if found.derivative is not None and found.derivative.twin is not None:
+            self._native.remove(found.derivative.twin)
+
+    def unlink(self) -> None:
+        """Unlink all specializations, so that Python runs every call until it links them again."""
+        self._native.unlink()
+
+    def finish_native_call(self, values: Sequence[Any]) -> Any:
+        """Add the autograd node of a native call; :data:`MISSED` if other tensors need gradients than were traced.
+
+        Args:
+            values: the specialization, its parameters but for the derived numbers, and the results.
+        """
+        value: Specialization = values[0]
+        derivative: Derivative = value.derivative
+        count, captured = derivative.counts
+        leaves, end = values[1 : 1 + count], 1 + count + captured
+        if [values[place]._keys for place in derivative.tensors] != derivative.keys:
+            return MISSED
+        numbers = compute_derived(value.graph, leaves) if value.scalar_types else ()
+        parameters = [*leaves, *numbers, *values[1 + count : end]]
+        return self._add_node(value, leaves, derivative.static_leaves(value), parameters, values[end:], None)
+
+    def _add_node(
+        self,
+        found: Specialization,
+        leaves: Sequence[Any],
+        fixed: tuple[Any, ...],
+        parameters: Sequence[Any],
+        results: Sequence[Any],
+        level: Level | None,
+    ) -> Any:
+        """Add the autograd node of a call whose forward pass has run.
+
+        Args:
+            found: the specialization.
+            leaves: the dynamic leaves, as they were passed.
+            fixed: the static leaves.
+            parameters: the forward graph's parameters.
+            results: its results.
+            level: the level that records the call, or None.
+        """
+        derivative: Derivative = found.derivative
+        if not derivative.roots:
+            return found.outputs.build([*leaves, *parameters[len(leaves) :]], results)
+        targets = [leaves[t] if type(t) is int else t for t in derivative.places]
+        edges = [edge_of(target, target._meta) for target in targets]
+        pull = partial(self._compute_gradients, found, fixed)
+        node = CompiledNode(derivative, derivative.called, derivative.active, edges, pull)
+        values = [*parameters, *results]
+        for place, _ in found.outputs.writes:
+            if place in derivative.holds and not values[place].dtype.is_inexact:
+                values[place] = values[place].clone()  # a generator's state, which is about to change
+        node.store_residuals(values, derivative.holds, derivative.shown if level is None else NO_INDICES)
+        outcome = list(results[: derivative.computed])
+        for number in derivative.roots:
+            meta, item = AutogradMeta(node, number), outcome[number]
+            outcome[number] = require_grad(item, meta) if level is None else wrap_level(level, item, meta)
+        given = parameters if level is None else [*leaves, *parameters[len(leaves) :]]
+        out = found.outputs.build(given, outcome)
+        return _detach_leaves(out, derivative.cut) if derivative.cut else out
+
+    def _compute_gradients(
+        self, found: Specialization, fixed: tuple[Any, ...], values: dict[int, Any], cotangents: Sequence[Any]
+    ) -> tuple[Any, ...]:
+        """Compute the gradients of a call from its arguments, by a jitted function that can be transformed."""
+        derivative: Derivative = found.derivative
+        graph, count = found.graph, len(found.graph.inputs)
+        first = count + len(graph.derived)  # of the captured tensors; those written are states of generators
+        reached = [place for place in found.outputs.written if place >= first]
+        given = [
+            values[n] if n in values else _make_placeholder(graph.parameters[n])
+            for n in (*range(count), *reached)
+        ]
+        form = GradientCall(
+            found.treedef,
+            found.static_values,
+            found.statics,
+            found.moving,
+            fixed,
+            tuple(t for t in derivative.targets if type(t) is int),
+            derivative.positions,
+            tuple(t for t in derivative.targets if type(t) is not int),
+            tuple(graph.constants[place - first] for place in reached),
+            unbatched=True,
+        )
+        gradients = self.get_gradient_function(form)(tuple(given), tuple(cotangents))
+        return tuple(gradients)  # leaves are the first targets
+
+    # -- by a jitted function of the gradients ---------------------------------------------------------------------
+    def run_at(self, level: Level, bound: BoundArguments, below: Callable[[BoundArguments], Any]) -> Any:
+        """Record a call at a level whose payloads are themselves recorded, batched or traced.
+
+        Args:
+            level: the innermost level among the leaves.
+            bound: the call.
+            below: calls the jitted function with other leaves.
+        """
+        raw = [unwrap(level, leaf) for leaf in bound.leaves]
+        with (
+            adjust_keys(exclude=0 if state.exclude & AUTOGRAD else level.outer_exclude),
+            watch_draws() as seen,
+        ):
+            out = below(bound._replace(leaves=raw))
+        metas = [autograd_meta_at(level, leaf) for leaf in bound.leaves]
+        wanted = tuple(n for n, meta in enumerate(metas) if meta is not None)
+        if state.exclude & AUTOGRAD or not wanted:
+            return out
+        results, treedef = pytree.flatten(out)
+        if any(isinstance(item, LevelTensor) and item._level is level for item in results):
+            raise CapturedValueError(f"{self._arguments.name} captures a value of {level.name}")
+        given = {id(item): leaf for item, leaf in zip(raw, bound.leaves) if isinstance(item, Tensor)}
+        positions = tuple(
+            n
+            for n, item in enumerate(results)
+            if isinstance(item, Tensor) and item.dtype.is_inexact and id(item) not in given
+        )
+        moving = tuple(n for n, leaf in enumerate(raw) if is_data(leaf))
+        fixed = tuple(leaf for n, leaf in enumerate(raw) if n not in moving)
+        reached = [pair for n, pair in seen.items() if n not in map(id, raw) and not is_over(pair[0])]
+        levels = tuple(stack.levels)
+        states, unbatched = tuple(state for state, _ in reached), not any(map(_is_batched, raw))
+        call = bound.treedef, bound.statics, bound.static_keys
+        form = GradientCall(
+            *call, moving, fixed, wanted, positions, captured=(), states=states, unbatched=unbatched
+        )
+        active = ActiveRules(tuple(Rule(n, None, (), 0, False, False) for n in range(len(wanted))), ())
+        edges = [edge_of(bound.leaves[n], metas[n]) for n in wanted]  # type: ignore[arg-type]
+
+        def pull(values: dict[int, Any], cotangents: Sequence[Any]) -> tuple[Any, ...]:
+            mixed = not unbatched and any(x.batch_size and x not in levels for x in stack.levels)
+            gradients = self.get_gradient_function(form._replace(mixed=mixed))
+            return tuple(gradients(tuple(values.values()), tuple(cotangents)))
+
+        node = CompiledNode(None, self._called, active, edges, pull)
+        saved = [seen[id(raw[n])][1] if id(raw[n]) in seen else raw[n] for n in moving]
+        saved += [before for _, before in reached]
+        node.store_residuals(saved, tuple(range(len(saved))), frozenset())
+        node.roots = positions
+        for n, item in enumerate(results):
+            if n in positions:
+                results[n] = wrap_level(level, item, AutogradMeta(node, n))
+            else:
+                results[n] = given.get(id(item), item)
+        return treedef.unflatten(results)
+
+    def get_gradient_function(self, form: GradientCall) -> Any:
+        """The jitted function from the dynamic leaves, generator states and cotangents to the wanted gradients."""
+        return self._get_variant(form.key, form)
+
+    def _make_function(self, form: GradientCall) -> Any:
+        name = self._arguments.name
+
+        def gradients(given: tuple[Any, ...], cotangents: tuple[Any, ...]) -> tuple[Any, ...]:
+            # The function may write its arguments, as the first call did; copies cost nothing in a trace.
+            given = tuple([x.clone() if isinstance(x, Tensor) else x for x in given])
+            count = len(form.moving)
+            leaves = form.leaves(given[:count])
+            again = replay_draws(form.states, given[count:], form.unbatched, form.mixed)
+            with again, open_recording_level(name) as value:
+                for place in form.wanted:
+                    leaves[place] = wrap_level(value.level, to_tensor(leaves[place]), AutogradMeta())
+                out = self._arguments.call(self._fn, form.treedef.unflatten(leaves), form.statics)
+                _, metas = unwrap_result(value.level, out)
+            pairs = [(metas[place], g) for place, g in zip(form.positions, cotangents)]
+            flowing = compute_gradients(
+                [(m.node or m, m.index, g) for m, g in pairs if m is not None and g is not None]
+            )
+            inputs = [leaves[place]._meta for place in form.wanted]
+            inputs += [value.value(tensor)._meta for tensor in form.captured]
+            return tuple([flowing.get(meta) for meta in inputs])
+
+        return self._mark_variant(gradients, f"backward of {name}")
+
+
+def _return_none(*args: Any, **kwargs: Any) -> None:
+    """The fallback of the native entry: return None for calls whose guards fail."""
+
+
+def autograd_meta_at(level: Level, leaf: Any) -> AutogradMeta | None:
+    """The autograd metadata of a leaf at a level, if it requires a gradient."""
+    meta = leaf._meta if isinstance(leaf, LevelTensor) and leaf._level is level else None
+    return meta if meta is not None and meta.requires_grad else None
+
+
+def _is_batched(value: Any) -> bool:
+    """Whether a value is batched by a level of ``vmap``."""
+    while isinstance(value, LevelTensor):
+        if value._level.batch_size:
+            return True
+        value = value._payload
+    return False
+
+
+def _make_placeholder(value: Any) -> Any:
+    """Make zeros for an argument that the gradients do not depend on."""
+    spec = value.spec
+    if spec.device == "cpu":
+        return wrap(np.zeros(spec.shape, spec.dtype.np))
+    return by_name("full")(spec.shape, 0, dtype=spec.dtype, device=spec.device)
+
+
+def _detach_leaves(out: Any, places: frozenset[int]) -> Any:
+    """Detach some leaves of a result: views that were made without recording."""
+    leaves, treedef = pytree.flatten(out)
+    return treedef.unflatten([leaf.detach() if n in places else leaf for n, leaf in enumerate(leaves)])

@@ -1,0 +1,173 @@
+"""A specialization of a jitted function: its guards, and its compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..eager.tensor.tensor import Tensor
+from ..pytree import TreeDef
+from ..registry.values import SCALARS
+from ..tracer.graph import Graph, compute_derived
+from . import writes
+from .execute import run
+from .failed_writes import Write, run_with_write_recovery
+from .guards.externals import ExternalGuard
+from .guards.integer_ranges import Range
+from .guards.leaves import SCALAR_KINDS, LeafGuard, to_tensor
+from .guards.versions import Versions, count_changes
+from .outputs import OutputTree
+
+
+@dataclass(eq=False, slots=True)
+class Specialization:
+    """Guards, as plain data that a native entry can be generated from, and the code that runs when they hold.
+
+    Attributes:
+        treedef: containers of the arguments: a tuple with one item per parameter that is not static.
+        guards: one per leaf of ``treedef``, in order.
+        paths: the name of each leaf in messages.
+        statics: keys of the static arguments' values (see :func:`.arguments.static_key`).
+        include, exclude: this thread's key sets (the default state is 0, 0).
+        context: the dtypes that autocast casts to, if it is on.
+        static_values: the static arguments' values.
+        externals: closure cells and globals.
+        captured: guards on the captured tensors, in step with ``graph.constants``; their data are read at each call.
+        versions: versions of the registry's operators.
+        scalar_types: types of the derived scalars.
+        graph: the traced graph, with all results as outputs.
+        program: the graph to lower: the same nodes, with the results to compute as outputs.
+        moving: leaf index of each of ``graph.inputs``.
+        outputs: the sources of the leaves of the result.
+        ranges: bounds on integer scalars.
+        history: the writes into arguments, in program order.
+        traced: the whole traced program, if ``graph`` is only a part of it.
+        executable: has ``run(parameters) -> arrays``; None if there is nothing to compute.
+        derivative: the compiled derivative (:class:`.autograd_call.Derivative`) if tensors require gradients.
+        hits: number of calls through Python.
+        used: time of the last call through Python; see :func:`.native_entry.use_time`.
+        is_dropped: whether the cache has dropped it, so that the native entry must not link it again.
+        records: for each form of call, the struct of the native entry, or why Python must run the call.
+    """
+
+    treedef: TreeDef
+    guards: tuple[LeafGuard, ...]
+    paths: tuple[str, ...]
+    statics: tuple[Any, ...]
+    static_values: tuple[Any, ...]
+    include: int
+    exclude: int
+    externals: tuple[ExternalGuard, ...]
+    captured: tuple[LeafGuard, ...]
+    versions: Versions
+    scalar_types: tuple[type, ...]
+    graph: Graph
+    program: Graph
+    moving: tuple[int, ...]
+    outputs: OutputTree
+    ranges: tuple[Range, ...]
+    history: tuple[Write, ...] = ()
+    traced: Graph | None = None
+    executable: Any = None
+    derivative: Any = None
+    context: tuple[Any, ...] = ()
+    hits: int = 0
+    used: int = 0
+    is_dropped: bool = False
+    records: dict[Any, Any] = field(default_factory=dict)
+    _changes: int = (
+        -1
+    )  # so the first look at the registry is a whole one: it may have changed during the trace
+
+    @property
+    def calls(self) -> int:
+        """Number of calls, through Python and native."""
+        native: int = sum(r.hits for r in list(self.records.values()) if not isinstance(r, str))
+        return self.hits + native
+
+    @property
+    def last_use(self) -> int:
+        """Time of the last call, through Python or native."""
+        twin = getattr(self.derivative, "twin", None)
+        records = [*self.records.values(), *(twin.records.values() if twin is not None else ())]
+        times: list[int] = [record.used for record in records if not isinstance(record, str)]
+        return max([self.used, *times])
+
+    def holds(self) -> bool:
+        """Whether the guards hold that do not concern arguments: variables, captured tensors, the registry."""
+        return (
+            all(guard.holds() for guard in self.externals)
+            and all(
+                _is_unchanged(guard, tensor) for guard, tensor in zip(self.captured, self.graph.constants)
+            )
+            and self.is_current()
+        )
+
+    def is_current(self) -> bool:
+        """Whether the operators that the graph depends on are unchanged in the registry."""
+        now = count_changes()
+        if now == self._changes:
+            return True
+        if not self.versions.is_current():
+            return False
+        self._changes = now
+        return True
+
+    def scalars(self, leaves: Sequence[Any]) -> list[Any] | None:
+        """The derived scalars of a call; None if a type differs from the traced one.
+
+        Raises:
+            whatever Python's arithmetic raises.
+        """
+        if not self.scalar_types:
+            return []
+        result = compute_derived(self.graph, [leaves[index] for index in self.moving])
+        return result if tuple(map(type, result)) == self.scalar_types else None
+
+    def overlaps(self, leaves: Sequence[Any]) -> bool:
+        """Whether a call writes into memory that several of its tensors share; the trace assumed that they do not."""
+        if not self.outputs.writes:
+            return False
+        given = [None if self.guards[i].kind in SCALAR_KINDS else to_tensor(leaves[i]) for i in self.moving]
+        derived = [None] * len(self.graph.derived)
+        return writes.overlaps([*given, *derived, *self.graph.constants], self.outputs.written)
+
+    def run(self, leaves: Sequence[Any], scalars: Sequence[Any]) -> Any:
+        """Run a call whose guards hold.
+
+        Args:
+            leaves: the leaves of the arguments.
+            scalars: the derived scalars.
+        """
+        given = [
+            leaf if type(leaf) in SCALARS else to_tensor(leaf) for leaf in (leaves[i] for i in self.moving)
+        ]
+        parameters = [*given, *scalars, *self.graph.constants]
+        if self.outputs.writes:
+            writes.check_writes("a jitted function", parameters, self.outputs.written)
+        for bound in self.ranges:
+            bound.check(parameters)
+        results = self._execute(parameters) if self.executable is not None else ()
+        return self.outputs.build(parameters, results)
+
+    def _execute(self, parameters: list[Any]) -> Any:
+        return self.run_with_recovery(lambda: run(self.executable, self.program, parameters), parameters)
+
+    def run_with_recovery(self, work: Callable[[], Any], parameters: Sequence[Any]) -> Any:
+        """Run compiled code; if it raises, apply the writes that preceded the failure to the arguments.
+
+        Args:
+            work: runs the compiled code.
+            parameters: the graph's parameters.
+        """
+        if not self.history:
+            return work()
+        return run_with_write_recovery(work, self.traced or self.graph, parameters, self.history)
+
+
+def _is_unchanged(guard: LeafGuard, tensor: Any) -> bool:
+    if type(tensor) is not Tensor:
+        return bool((tensor._keys, tensor.shape, tensor.device) == (guard.keys, guard.shape, guard.device))
+    array = tensor._array
+    return bool(tensor._keys == guard.keys and array.shape == guard.shape and array.dtype == guard.dtype)

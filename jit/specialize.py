@@ -1,0 +1,178 @@
+"""Make a specialization: trace the function and describe its results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from .. import config
+from ..eager.layers.autocast import context_key
+from ..eager.tensor.tensor import Tensor
+from ..eager.tensor.weak_scalars import number_of
+from ..pytree import TreeDef
+from ..registry.dispatch.state import state
+from ..registry.dtypes import as_dtype
+from ..registry.values import TensorSpec
+from ..tracer import generators as _generators  # noqa: F401 - lets generators draw in a trace
+from ..tracer.aliases import Aliases
+from ..tracer.graph import Graph, Value, scalar_spec
+from ..tracer.scalar import TracerScalar
+from ..tracer.tensor import make_tracer
+from ..tracer.trace import Trace, tracing
+from ..tracer.verify import verify
+from ..tracer.weak import make_weak_tracer
+from .arguments import Arguments, BoundArguments
+from .failed_writes import collect_writes
+from .guards.externals import find_externals
+from .guards.integer_ranges import find_ranges
+from .guards.leaves import LeafGuard, device_key, make_guard
+from .guards.versions import read_registry_time, read_versions
+from .outputs import OutputTree, make_output_tree
+from .specialization import Specialization
+from .writes import find_written
+
+DYNAMIC = ("tensor", "array", "scalar", "weak")
+"""The kinds of dynamic leaves, whose values are inputs of the graph."""
+
+
+def _make_tracer(trace: Trace, guard: LeafGuard, leaf: Any) -> Any:
+    """Make the tracer of a leaf; a static leaf is returned as it is."""
+    if guard.kind in ("scalar", "weak"):
+        number = TracerScalar(
+            trace, trace.graph.add_input(scalar_spec(guard.type), guard.type), number_of(leaf)
+        )
+        return number if guard.kind == "scalar" else make_weak_tracer(number)
+    if guard.kind not in DYNAMIC:
+        return leaf
+    value = trace.graph.add_input(TensorSpec(tuple(guard.shape), as_dtype(guard.dtype), guard.device))
+    tensor = make_tracer(trace, value)
+    Aliases(value, "an argument", is_written_back=True).add(tensor)
+    return tensor
+
+
+def specialize(
+    fn: Callable[..., Any], arguments: Arguments, bound: BoundArguments, keys: Sequence[tuple[Any, ...]]
+) -> Specialization:
+    """Trace a call and make a specialization for calls like it, without lowering.
+
+    Args:
+        fn: the function.
+        arguments: how it is called.
+        bound: the call.
+        keys: the key of each leaf.
+    """
+    with trace_call(arguments, bound, keys) as call:
+        trace = call.trace
+        trace.writes_states = True
+        result = arguments.call(fn, unflatten_arguments(bound.treedef, call.leaves), bound.statics)
+        memories = find_written(trace, call.memories)
+        plan = make_output_tree(trace.graph, result, memories)
+    graph = trace.graph
+    made = make_specialization(fn, bound, call, graph, copy_with_outputs(graph, plan.computed), plan)
+    made.history = collect_writes(trace, memories)
+    return made
+
+
+class TracedCall(NamedTuple):
+    """A call that is being traced.
+
+    Attributes:
+        trace: the trace.
+        guards, paths: of the call's leaves.
+        before: the registry time before tracing began.
+        leaves: the tracers of the leaves.
+        memories: the memory of each of the graph's inputs.
+    """
+
+    trace: Trace
+    guards: tuple[LeafGuard, ...]
+    paths: tuple[str, ...]
+    before: int
+    leaves: list[Any]
+    memories: list[Aliases | None]
+
+
+@contextmanager
+def trace_call(
+    arguments: Arguments, bound: BoundArguments, keys: Sequence[tuple[Any, ...]]
+) -> Iterator[TracedCall]:
+    """Trace a call whose leaves have these keys; the graph is verified at the end."""
+    guards, paths, before = (
+        tuple(map(make_guard, keys)),
+        tuple(arguments.paths(bound.treedef)),
+        read_registry_time(),
+    )
+    with tracing(arguments.name) as trace:
+        trace.names = [path for path, guard in zip(paths, guards) if guard.kind in DYNAMIC]
+        leaves = [_make_tracer(trace, guard, leaf) for guard, leaf in zip(guards, bound.leaves)]
+        moving = [leaf for leaf, guard in zip(leaves, guards) if guard.kind in DYNAMIC]
+        memories = [getattr(leaf, "_aliases", None) for leaf in moving]
+        yield TracedCall(trace, guards, paths, before, leaves, memories)
+    if config.flags.verify:
+        verify(trace.graph, after="tracing")
+
+
+def make_specialization(
+    fn: Callable[..., Any],
+    bound: BoundArguments,
+    call: TracedCall,
+    graph: Graph,
+    program: Graph,
+    plan: OutputTree,
+) -> Specialization:
+    """Make a specialization for calls like one that was traced.
+
+    Args:
+        fn, bound: the function and the call.
+        call: its trace.
+        graph: the traced graph, or its part that computes the results.
+        program: the graph to lower.
+        plan: the sources of the results.
+    """
+    guards = call.guards
+    return Specialization(
+        treedef=bound.treedef,
+        guards=guards,
+        paths=call.paths,
+        statics=bound.static_keys,
+        static_values=bound.statics,
+        include=state.include,
+        exclude=state.exclude,
+        context=context_key(),
+        externals=find_externals(fn),
+        captured=tuple(make_guard(_captured_key(tensor)) for tensor in graph.constants),
+        versions=read_versions(call.trace.graph, call.before),
+        scalar_types=tuple(item.value.weak for item in graph.derived),  # type: ignore[misc]
+        graph=graph,
+        program=program,
+        moving=tuple(index for index, guard in enumerate(guards) if guard.kind in DYNAMIC),
+        outputs=plan,
+        ranges=find_ranges(graph),
+    )
+
+
+def unflatten_arguments(treedef: TreeDef, leaves: Sequence[Any]) -> tuple[Any, ...]:
+    """Rebuild the dynamic arguments from their leaves."""
+    built: tuple[Any, ...] = treedef.unflatten(leaves)
+    return built
+
+
+def _captured_key(tensor: Any) -> tuple[Any, ...]:
+    if type(tensor) is not Tensor:
+        return device_key(tensor, tensor.device)
+    array = tensor._array
+    return (Tensor, array.dtype, array.shape, array.flags.c_contiguous, tensor._keys)
+
+
+def copy_with_outputs(graph: Graph, outputs: Sequence[Value]) -> Graph:
+    """Copy a graph with other outputs; the nodes are shared."""
+    made = Graph()
+    made.inputs, made.derived, made.captured, made.constants = (
+        graph.inputs,
+        graph.derived,
+        graph.captured,
+        graph.constants,
+    )
+    made.nodes, made.outputs = list(graph.nodes), list(outputs)
+    return made

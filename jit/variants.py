@@ -1,0 +1,74 @@
+"""Variants of a jitted function: jitted functions of batches, of dual values, of captures, of gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..eager.tensor.tensor import Tensor
+from ..registry.values import SCALARS
+from .arguments import Arguments, BoundArguments
+from .guards.leaves import leaf_key
+
+MAX_VARIANTS = 64  # cached variants of one kind for one jitted function
+
+
+class Variants:
+    """A cache of variants of one kind for a jitted function; subclasses define ``_make_function``, which makes one.
+
+    Args:
+        fn: the function that was jitted.
+        arguments: how its calls are normalised.
+        jit: makes a jitted function.
+    """
+
+    _make_function: Callable[..., Any]
+
+    def __init__(self, fn: Callable[..., Any], arguments: Arguments, jit: Callable[..., Any]):
+        self._fn, self._arguments, self._jit = fn, arguments, jit
+        self._cache: dict[Any, Any] = {}
+
+    def _get_variant(self, key: Any, *what: Any) -> Any:
+        """Look up the variant for a key; make it from ``what`` if there is none."""
+        made = self._cache.get(key)
+        if made is None:
+            if len(self._cache) >= MAX_VARIANTS:
+                self._cache.clear()
+            made = self._cache[key] = self._jit(self._make_function(*what))
+        return made
+
+    def _bind_static_leaves(
+        self, bound: BoundArguments, moving: tuple[int, ...]
+    ) -> Callable[[Sequence[Any]], Any]:
+        """Make a function of the dynamic leaves; the static leaves are bound."""
+        template, treedef, statics = list(bound.leaves), bound.treedef, bound.statics
+        for place in moving:
+            template[place] = None
+
+        def call(given: Sequence[Any]) -> Any:
+            filled = list(template)
+            for place, leaf in zip(moving, given, strict=True):
+                filled[place] = leaf
+            return self._arguments.call(self._fn, treedef.unflatten(filled), statics)
+
+        return call
+
+    def _mark_variant(self, function: Any, name: str, **marks: Any) -> Any:
+        """Set the name and the tracing attributes of a variant's function."""
+        function.__name__ = function.__qualname__ = name
+        vars(function).update(marks, stands_for=self._fn)
+        return function
+
+
+def is_data(leaf: Any) -> bool:
+    """Whether a leaf is dynamic; static leaves are part of the function."""
+    return isinstance(leaf, (Tensor, np.ndarray, np.generic)) or type(leaf) in SCALARS
+
+
+def split_leaves(bound: BoundArguments) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+    """The indices of the dynamic leaves, and a key that is equal for calls that differ only in these."""
+    moving = tuple(n for n, leaf in enumerate(bound.leaves) if is_data(leaf))
+    fixed = tuple(leaf_key(leaf, identity=True) for leaf in bound.leaves if not is_data(leaf))
+    return moving, (bound.treedef, moving, fixed, bound.static_keys)

@@ -1,0 +1,92 @@
+"""Buffer assignment: give each intermediate an offset in the workspace; intermediates with disjoint lifetimes share.
+
+Arguments belong to the caller and outputs are newly allocated; neither is ever reused. All other values, and the
+scratch memory of kernels, are in one workspace per call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..registry.values import align_up
+from ..tracer.graph import Value
+from .thunks import Thunk, reads_and_writes
+
+
+class Interval(NamedTuple):
+    """The lifetime of an intermediate: the first and the last step that use it, its size, its workspace offset."""
+
+    value: Value
+    first: int
+    last: int
+    nbytes: int
+    offset: int = 0
+
+
+class BufferAssignment(NamedTuple):
+    """The workspace offsets of all intermediates.
+
+        Attributes:
+    intervals: one per intermediate.
+            workspace: bytes that a call needs for intermediates and kernel scratch memory.
+            scratch: bytes of kernel scratch memory at the end of the workspace, which the steps use in turn.
+    """
+
+    intervals: tuple[Interval, ...]
+    workspace: int
+    scratch: int = 0
+
+    def with_scratch(self, nbytes: int) -> BufferAssignment:
+        """The same assignment with kernel scratch memory added."""
+        return BufferAssignment(self.intervals, self.workspace + nbytes, nbytes)
+
+    def offsets(self) -> dict[Value, int]:
+        """The offset of each intermediate in the workspace."""
+        return {interval.value: interval.offset for interval in self.intervals}
+
+
+def nbytes_of(value: Value) -> int:
+    """The size of a value's buffer in bytes."""
+    return int(value.spec.size * value.spec.dtype.itemsize)
+
+
+def find_lifetimes(steps: Sequence[Thunk], placed: set[Value]) -> list[Interval]:
+    """The lifetimes of the intermediates: values that steps use and that are not allocated elsewhere."""
+    first: dict[Value, int] = {}
+    last: dict[Value, int] = {}
+    for time, step in enumerate(steps):
+        reads, writes = reads_and_writes(step)
+        for value in (*writes, *reads):
+            if value not in placed and value.weak is None:
+                first.setdefault(value, time)
+                last[value] = time
+    return [Interval(value, start, last[value], nbytes_of(value)) for value, start in first.items()]
+
+
+def _lifetimes_overlap(one: Interval, two: Interval) -> bool:
+    return one.first <= two.last and two.first <= one.last
+
+
+def _find_lowest_offset(interval: Interval, there: list[Interval]) -> int:
+    """The lowest offset at which an interval fits between the assigned ones that overlap its lifetime."""
+    size, offset = align_up(interval.nbytes), 0
+    for other in sorted((o for o in there if _lifetimes_overlap(o, interval)), key=lambda o: o.offset):
+        if offset + size <= other.offset:
+            break
+        offset = max(offset, other.offset + align_up(other.nbytes))
+    return offset
+
+
+def assign_buffers(steps: Sequence[Thunk], placed: set[Value]) -> BufferAssignment:
+    """Assign an offset to each intermediate, the largest first.
+
+    Args:
+        steps: in order.
+        placed: values with buffers elsewhere: parameters, constants, outputs.
+    """
+    done: list[Interval] = []
+    for interval in sorted(find_lifetimes(steps, placed), key=lambda i: (-i.nbytes, i.first)):
+        done.append(interval._replace(offset=_find_lowest_offset(interval, done)))
+    size = max((i.offset + align_up(i.nbytes) for i in done), default=0)
+    return BufferAssignment(tuple(done), size)

@@ -1,0 +1,8 @@
+"""Fusion: group nodes into kernels, and schedule each group as a loop-IR kernel.
+
+groups.py: the partition of a graph into fusion groups
+loop_ir.py: the loop IR, which the LLVM and CUDA printers read
+scalarize.py: the scalar expression of a fused node
+schedule.py: the stages and buffers of a group's kernel
+concat_in_place.py: kernels that write the pieces of a concatenation into the result
+"""

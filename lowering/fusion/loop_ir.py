@@ -1,0 +1,158 @@
+"""The loop IR: a fused kernel as stages over an iteration space, which printers translate to LLVM IR or CUDA C.
+
+A kernel runs over *rows*, the points of ``outer``, in any order and on any thread; for each row its stages run one
+after the other over the *inner* space. A stage evaluates scalar expressions at each inner point, stores them, and
+reduces them into row values (or, keeping trailing dimensions, into buffers). So softmax is one kernel::
+
+    row max = max(x);  e = exp(x - max) -> out, row total = sum(e);  out / total -> out
+
+An elementwise kernel has no rows (``outer=()``) and one stage. A reduction over leading axes has them in ``inner`` and
+keeps the rest. Printers emit equal subexpressions once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ...operators.scalar_ir.expr import Expr, order
+from ...registry import dtypes as dt
+from ...registry.dtypes import DType
+
+REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
+"""Reductions of a stage. argmax and argmin return int64 positions, in row-major order of the reduced axes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A strided view of a kernel's memory.
+
+        Attributes:
+            name: its name in ``load`` and ``Store``.
+            dtype: the dtype of its elements.
+    strides: in elements, for the outer then the inner dimensions; 0 where it does not vary.
+            param: its index in the table of data pointers; None for memory private to a row.
+            offset: of the first element from the data pointer, in elements.
+    """
+
+    name: str
+    dtype: DType
+    strides: tuple[int, ...]
+    param: int | None = None
+    offset: int = 0
+
+
+class Store(NamedTuple):
+    """Write ``value`` at each point of the stage. A load in the same stage reads the old element."""
+
+    buffer: str
+    value: Expr
+
+
+class Reduce(NamedTuple):
+    """Reduce ``value`` over the stage.
+
+    ``into`` names a new row value (read with ``row`` in later stages), or a buffer: then the trailing dimensions
+    of the stage along which the buffer varies are not reduced.
+    """
+
+    op: str
+    value: Expr
+    into: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A loop nest over some inner dimensions; without dimensions it runs once for each row."""
+
+    dims: tuple[int, ...]
+    body: tuple[Store | Reduce, ...]
+
+    def exprs(self) -> list[Expr]:
+        """Every expression of the stage, operands first."""
+        return order(*[statement.value for statement in self.body])
+
+    def buffers(self) -> Iterator[str]:
+        """The names of the buffers that the stage uses, repeated for each use."""
+        for e in self.exprs():
+            if e.op == "load":
+                yield e.payload
+        for statement in self.body:
+            yield statement.buffer if isinstance(statement, Store) else statement.into
+
+
+@dataclass(frozen=True, slots=True)
+class FusedKernel:
+    """One kernel: ``void name(char **buffers, void *scalars)``; ``scalars`` is a table of 8-byte slots.
+
+    Attributes:
+        name: of the function.
+        outer: the sizes of the dimensions of rows.
+        inner: the sizes of the dimensions within a row.
+        buffers: the buffers that it reads and writes. Two may share memory only if their strides and offsets agree.
+        stages: the stages that it runs for each row.
+    """
+
+    name: str
+    outer: tuple[int, ...]
+    inner: tuple[int, ...]
+    buffers: tuple[Buffer, ...]
+    stages: tuple[Stage, ...]
+
+    def buffer(self, name: str) -> Buffer | None:
+        """The buffer called ``name``; None if that is the name of a row value."""
+        return next((b for b in self.buffers if b.name == name), None)
+
+
+# ---- leaves of expressions ------------------------------------------------------------------------------------------
+
+
+def load(buffer: Buffer) -> Expr:
+    """The element of ``buffer`` at the current point."""
+    return Expr("load", (), buffer.dtype, buffer.name)
+
+
+def row(name: str, dtype: DType) -> Expr:
+    """The row value ``name`` that an earlier stage reduced; ``dtype`` is that of the reduced expression, int64 for
+    argmax and argmin, bool for any and all."""
+    return Expr("row", (), dtype, name)
+
+
+def scalar(slot: int, dtype: DType) -> Expr:
+    """The run-time scalar in ``slot``: a C double for float64, an int64 for int64, a byte for bool."""
+    return Expr("scalar", (), dtype, slot)
+
+
+def index(dim: int) -> Expr:
+    """The int64 position along inner dimension ``dim``."""
+    return Expr("index", (), dt.int64, dim)
+
+
+# ---- merging dimensions ---------------------------------------------------------------------------------------------
+
+
+def collapse(
+    shape: tuple[int, ...], strides: list[tuple[int, ...]]
+) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+    """Merge adjacent dimensions that are contiguous in every buffer, and drop those of size 1.
+
+    >>> collapse((2, 3, 4), [(12, 4, 1), (12, 4, 1)])
+    ((24,), [(1,), (1,)])
+    >>> collapse((2, 3), [(3, 1), (0, 1)])
+    ((2, 3), [(3, 1), (0, 1)])
+    """
+    sizes: list[int] = []
+    steps: list[list[int]] = [[] for _ in strides]
+    for d, size in enumerate(shape):
+        if size == 1:
+            continue
+        if sizes and all(s[-1] == whole[d] * size for s, whole in zip(steps, strides, strict=True)):
+            sizes[-1] *= size
+            for s, whole in zip(steps, strides, strict=True):
+                s[-1] = whole[d]
+        else:
+            sizes.append(size)
+            for s, whole in zip(steps, strides, strict=True):
+                s.append(whole[d])
+    return tuple(sizes), [tuple(s) for s in steps]

@@ -1,0 +1,103 @@
+"""Scalarize: build the scalar expression that a fused node evaluates for each element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...operators.declare.shape_rules import operand_dtypes
+from ...operators.scalar_ir.expr import Expr, cast, const, substitute
+from ...operators.scalar_ir.nodes import instantiate
+from ...registry import dtypes as dt
+from ...registry.dtypes import DType
+from ...tracer.graph import Node, Value
+from ..foreign_kernels import user_function
+from ..kernel_selection import body_dtype
+
+
+def number_expr(value: bool | int | float | complex, dtype: DType) -> Expr:
+    """Make a constant of ``dtype`` from a Python number, with NumPy's conversion rules."""
+    if isinstance(value, bool):
+        return cast(const(value, dt.bool_), dtype)
+    if dtype.kind in "fc" or (dtype.is_integer and isinstance(value, int)):
+        return const(value, dtype)
+    return cast(const(value, dt.int64 if isinstance(value, int) else dt.float64), dtype)
+
+
+def operands_of(node: Node) -> tuple[Any, ...]:
+    """The arguments of a fused node that its expression reads: Values and Python numbers."""
+    decl = node.op.decl
+    if decl.is_elementwise or decl.kind == "custom":
+        return node.args
+    return node.args[1:2] if decl.kind == "creation" else node.args[:1]
+
+
+def operand_types(node: Node) -> tuple[DType, ...]:
+    """The dtype of each operand of a node's body; ``full`` and ``cast`` convert after the body."""
+    decl = node.op.decl
+    if decl.kind == "custom":
+        params: tuple[DType, ...] = _function(node).params
+        return params
+    if decl.is_elementwise:
+        return operand_dtypes(decl, body_dtype(node), len(node.args))
+    return tuple(_argument_dtype(a) for a in operands_of(node))
+
+
+def _argument_dtype(argument: Any) -> DType:
+    if isinstance(argument, Value):
+        return argument.spec.dtype
+    if isinstance(argument, complex):
+        return dt.complex128
+    return dt.bool_ if isinstance(argument, bool) else dt.int64 if isinstance(argument, int) else dt.float64
+
+
+def _function(node: Node) -> Any:
+    """The foreign scalar function of a fused custom node."""
+    return user_function(node)
+
+
+def _has_scalar_second_operand(node: Node) -> bool:
+    """Whether the second of a node's two arguments is a Python number, constant or at run time."""
+    last = node.args[-1]
+    return len(node.args) == 2 and (last.weak is not None if isinstance(last, Value) else True)
+
+
+def node_expr(node: Node, operands: list[Expr]) -> Expr:
+    """The expression of a fused node: its body, or its operand cast to the result's dtype."""
+    out = node.outputs[0].spec.dtype
+    dtypes = operand_types(node)
+    if node.op.decl.kind == "custom":
+        function = _function(node)
+        given = tuple(cast(x, dtype) for x, dtype in zip(operands, dtypes, strict=True))
+        return Expr("call", given, function.result, function)
+    if not node.op.decl.is_elementwise:
+        return cast(operands[0], out)
+    body = instantiate(node.op.decl.body_with(_has_scalar_second_operand(node)), dtypes, out)
+    return substitute(body, [cast(x, dtype) for x, dtype in zip(operands, dtypes, strict=True)])
+
+
+def reduction_operand(node: Node, operand: Expr) -> Expr:
+    """Cast a reduction's argument to the dtype of the fold."""
+    fold, out = node.op.decl.reduce, node.outputs[0].spec.dtype
+    if fold in ("any", "all"):
+        return cast(operand, dt.bool_)
+    typed = cast(operand, out) if fold in ("sum", "prod") else operand
+    return cast(typed, dt.float32) if typed.dtype in dt.HALVES else typed
+
+
+def accumulator_dtype(node: Node, operand: Expr) -> DType:
+    """The dtype of a reduction's row value."""
+    return dt.int64 if node.op.decl.reduce in ("argmax", "argmin") else operand.dtype
+
+
+def size_one_reduction_expr(node: Node, operand: Expr) -> Expr:
+    """The expression of a reduction over axes of size one: the element itself, or its position."""
+    out = node.outputs[0].spec.dtype
+    if node.op.decl.reduce in ("argmax", "argmin"):
+        return const(0, out)
+    typed = reduction_operand(node, operand)
+    # A fold starts from its identity: that turns -0.0 into 0.0, and a complex one's zero times infinity into NaN.
+    if node.op.decl.reduce == "sum" and typed.dtype.is_inexact:
+        typed = const(0, typed.dtype) + typed
+    if node.op.decl.reduce == "prod" and typed.dtype.kind == "c":
+        typed = const(1, typed.dtype) * typed
+    return cast(typed, out)

@@ -1,0 +1,238 @@
+"""Kernel selection: choose how each node is computed, from its declaration and the backend's capabilities.
+
+Preference: a view (no code) > a scalar body, a reduction or a constant that is fused > a library kernel with a C
+signature > a callback to the eager kernel, which works for every node that has a shape rule.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ..operators.declare.shape_rules import compute_dtype, normalize_axes
+from ..operators.foreign.functions import ScalarFunction, explain_mismatch
+from ..registry.dispatch.keys import DispatchKey
+from ..registry.dispatch.precedence import find_external_kernel
+from ..registry.dtypes import DType, int64
+from ..tracer.graph import Graph, Node, Value
+from ..tracer.infer import to_example
+from .foreign_kernels import user_function
+from .layout import Layout, contiguous, is_view, view_layout
+from .passes.iota import match_range
+
+FUSED = ("fused", "reduction", "copy", "constant")
+"""The choices that become part of an emitted loop."""
+REALS = (bool, int, float)
+NUMBERS = (*REALS, complex)
+FOLDS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
+
+
+class Choice(NamedTuple):
+    """The chosen kernel of a node.
+
+    Attributes:
+        kind: ``"fused"``, ``"reduction"``, ``"copy"``, ``"constant"``, ``"view"``, ``"pieces"``, ``"blas"``,
+            ``"range"``, ``"native"`` (a C function of the user) or ``"callback"``.
+        why: the reason, as text.
+    """
+
+    kind: str
+    why: str
+
+
+class Target(NamedTuple):
+    """The capabilities of a backend.
+
+    Attributes:
+        emits: whether it emits code for a dtype.
+        library: why a library kernel of the backend computes a node; None if none does.
+        native: why a C function or a prewritten kernel computes a node; None if none does.
+        loops: whether it emits loops and branches around compiled bodies.
+        key: the dispatch key of its eager kernels.
+        inlines_producers: whether a launch costs more than recomputing a cheap operand for each element.
+        copies: returns which operands of a library kernel or a C function must be copied first, from their layouts;
+            None: operands that are not BLAS matrices, or not contiguous.
+    """
+
+    emits: Callable[[DType], bool]
+    library: Callable[[Node], str | None]
+    native: Callable[[Node], str | None] = lambda node: None
+    loops: bool = False
+    key: DispatchKey = DispatchKey.CPU
+    inlines_producers: bool = False
+    copies: Callable[[Node, Sequence[Layout]], Sequence[bool]] | None = None
+
+
+class KernelSelection:
+    """The kernel choices for a graph's nodes, and the layouts of views.
+
+    Attributes:
+        choices: by node.
+        roots: for the result of each view, the value whose buffer holds it, and its layout there.
+        pieces: returns the pieces of a node that is concatenated in place, else None.
+    """
+
+    def __init__(self, graph: Graph, target: Target, pieces: Callable[[Node], Any]):
+        self.target, self.pieces = target, pieces
+        self.choices: dict[Node, Choice] = {}
+        self.roots: dict[Value, tuple[Value, Layout]] = {}
+        outputs = [output for output in graph.outputs if isinstance(output, Value)]
+        self._reads = Counter([*outputs, *(value for node in graph.nodes for value in node.inputs)])
+        for node in graph.nodes:
+            self.choices[node] = self._choose(node)
+
+    def root(self, value: Value) -> tuple[Value, Layout]:
+        """The value whose buffer holds ``value``, and its layout there."""
+        return self.roots.get(value) or (value, contiguous(value.shape))
+
+    def _choose(self, node: Node) -> Choice:
+        for key, what in ((self.target.key, "kernel"), (DispatchKey.Meta, "shape rule")):
+            instead = find_external_kernel(node.op, key)
+            if instead is not None:
+                return Choice(
+                    "callback", f"{instead.name} of {instead.origin} is registered in place of its {what}"
+                )
+        if is_view(node):
+            result = self._choose_view(node)
+            if result is not None:
+                return result
+        decl = node.op.decl
+        dtypes = [value.spec.dtype for value in (*node.inputs, *node.outputs)]
+        unable = next((d for d in dtypes if not self.target.emits(d)), None)
+        if decl is None or not node.outputs:
+            return Choice(
+                "callback", "defined without a declaration" if decl is None else "it has no results"
+            )
+        if decl.kind == "control" and self.target.loops:
+            return Choice("loop", "its bodies are compiled, and called from compiled code")
+        if decl.effects:
+            return Choice("callback", f"it has effects: {', '.join(sorted(decl.effects))}")
+        library = self.target.library(node)
+        if library is not None:
+            return Choice("blas", library)
+        if unable is not None:
+            return Choice("callback", f"{unable.name} is not emitted")
+        if any(value.weak is complex for value in node.inputs):
+            return Choice("callback", "a complex number is passed at run time")
+        if decl.kind == "custom":
+            return self._choose_custom(node)
+        if decl.kind == "random":
+            native = self.target.native(node)
+            return (
+                Choice("callback", "a random has no emitted kernel")
+                if native is None
+                else Choice("native", native)
+            )
+        native = self.target.native(node) if decl.kind in ("gather", "scatter", "scan") else None
+        if native is not None:
+            return Choice("native", native)
+        if self.pieces(node):
+            return Choice("pieces", "each part is written where it belongs")
+        if self.target.inlines_producers and match_range(node) is not None:
+            return Choice("range", "its numbers are counted where they are read")
+        return self._alias_copy(node) or _choose_fused(node, self.target)
+
+    def _alias_copy(self, node: Node) -> Choice | None:
+        """Alias a copy to its operand if that is a copying reshape that no other node reads."""
+        source = node.args[0] if node.op.decl.kind == "copy" else None
+        if not isinstance(source, Value) or source.node is None or self._reads[source] > 1:
+            return None
+        if self.choices[source.node].kind != "copy":
+            return None
+        self.roots[node.outputs[0]] = self.root(source)
+        return Choice("view", "its elements have been copied already")
+
+    def _choose_custom(self, node: Node) -> Choice:
+        """Choose the kernel of a custom operator by the language of its kernel."""
+        native = self.target.native(node)
+        if native is not None:
+            return Choice("native", native)
+        function = user_function(node)
+        if function is None:
+            return Choice("callback", "its kernel is a Python function")
+        if not isinstance(function, ScalarFunction):
+            return Choice(
+                "callback", f"the C function {function.signature} cannot be called from compiled code here"
+            )
+        given = [
+            a if not isinstance(a, Value) else a.spec if a.weak is None else to_example(a) for a in node.args
+        ]
+        why = explain_mismatch(function, given, node.outputs[0].spec)
+        if not why and any(
+            _may_not_fit(a, dtype) for a, dtype in zip(node.args, function.params, strict=True)
+        ):
+            why = "an integer that is passed at run time may not fit"
+        if why:
+            return Choice("callback", f"its {function.language} function does not fit: {why}")
+        return Choice("fused", f"a scalar function in {function.language}")
+
+    def _choose_view(self, node: Node) -> Choice | None:
+        source, out = node.args[0], node.outputs[0]
+        if not isinstance(source, Value) or source.weak is not None:
+            return None
+        root, layout = self.root(source)
+        result = view_layout(node, layout)
+        if result is not None:
+            self.roots[out] = root, result
+            return Choice("view", f"strides {result.strides}, offset {result.offset}")
+        fresh = view_layout(node, contiguous(source.shape))
+        if fresh is None or not fresh.is_contiguous or not self.target.emits(out.spec.dtype):
+            return None
+        return Choice("copy", "its elements have to move for that shape")
+
+
+def _may_not_fit(argument: Any, dtype: DType) -> bool:
+    """Whether an argument is a run-time integer that may not fit the parameter's dtype."""
+    weak = argument.weak if isinstance(argument, Value) else None
+    return weak is int and dtype.is_integer and dtype is not int64
+
+
+def _choose_fused(node: Node, target: Target) -> Choice:
+    decl = node.op.decl
+    if decl.is_elementwise:
+        return _choose_elementwise(node, target)
+    if decl.reduce in FOLDS and decl.kind == "reduction":
+        return Choice("reduction", f"{decl.reduce} over axes {reduced_axes(node)}")
+    if decl.kind == "creation" and node.op.schema.name == "full":
+        return _choose_filled(node)
+    if decl.kind in ("cast", "copy") and isinstance(node.args[0], (Value, *NUMBERS)):
+        return Choice("fused", "a conversion" if decl.kind == "cast" else "a copy")
+    return Choice("callback", f"a {decl.kind} has no emitted kernel")
+
+
+def _choose_elementwise(node: Node, target: Target) -> Choice:
+    odd = [a for a in (*node.args, *node.kwargs.values()) if not isinstance(a, (Value, *NUMBERS))]
+    if odd or node.kwargs:
+        return Choice("callback", f"its body takes tensors and numbers, not {(odd or ['keywords'])[0]!r}")
+    if not target.emits(body_dtype(node)):
+        return Choice("callback", f"{body_dtype(node).name} is not emitted")
+    return Choice("fused", "it has a scalar body")
+
+
+def _choose_filled(node: Node) -> Choice:
+    if uniform_constant(node) is not None:
+        return Choice("constant", f"{uniform_constant(node)!r} everywhere")
+    return Choice("fused", "one value everywhere")
+
+
+def body_dtype(node: Node) -> DType:
+    """The dtype that the scalar body of an elementwise node runs in."""
+    decl = node.op.decl
+    args = [to_example(a) if isinstance(a, Value) else a for a in node.args]
+    return compute_dtype(node.op.schema.name, decl.result, decl.dtypes, args)
+
+
+def reduced_axes(node: Node) -> tuple[int, ...]:
+    """The axes that a reduction node reduces, sorted and not negative."""
+    axis: Any = node.args[1] if len(node.args) > 1 else node.kwargs.get("axis")
+    axes = (axis,) if isinstance(axis, int) else axis
+    return normalize_axes(node.op.schema.name, axes, len(node.args[0].shape))
+
+
+def uniform_constant(node: Node) -> bool | int | float | None:
+    """The Python number that fills a node's result; None if the node is not such a ``full``."""
+    if node.op.decl is None or node.op.decl.kind != "creation" or node.op.schema.name != "full":
+        return None
+    value = node.args[1]
+    return value if isinstance(value, REALS) else None

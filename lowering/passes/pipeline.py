@@ -1,0 +1,233 @@
+"""The pass pipeline: functions from a graph to a graph that computes the same values, bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ... import config
+from ...eager.tensor.tensor import Tensor
+from ...errors import TandemError
+from ...registry.operator import find_operator
+from ...tracer.graph import Graph, Node, Value, map_values
+from ...tracer.verify import verify
+from ..interpreter import call_kernel
+from ..kernel_selection import uniform_constant
+from ..layout import contiguous, is_view, view_layout
+from .hoist_scatter_add import hoist_scatters
+from .licm import hoist_invariants
+from .loop_dce import prune_control
+from .loop_passes import hoist_products, inline_calls
+from .rewrite import Replacement, empty_like, has_effects, new_node, replace_arguments, rewrite
+from .simplify import simplify_node
+
+MAX_FOLDED_SIZE = 1024  # elements; storing larger constants costs more than computing them
+
+
+def remove_dead_code(graph: Graph) -> Graph:
+    """Remove nodes whose results are unused; nodes with effects stay."""
+    live = {o for o in graph.outputs if isinstance(o, Value)}
+    kept: list[Node] = []
+    for node in reversed(graph.nodes):
+        if has_effects(node) or any(o in live for o in node.outputs):
+            kept.append(node)
+            live.update(node.inputs)
+    out = empty_like(graph)
+    out.nodes, out.outputs = kept[::-1], list(graph.outputs)
+    return out
+
+
+def _to_key(argument: Any) -> Any:
+    """Convert an argument to a key that distinguishes 1, 1.0 and True, and 0.0 from -0.0."""
+    if isinstance(argument, (tuple, list)):
+        return tuple(map(_to_key, argument))
+    return argument if isinstance(argument, Value) else (type(argument), repr(argument))
+
+
+def merge_common_subexpressions(graph: Graph) -> Graph:
+    """Compute the same operator on the same arguments once."""
+    seen: dict[Any, tuple[Value, ...]] = {}
+
+    def visit(node: Node) -> Replacement:
+        if has_effects(node):
+            return None
+        key = (
+            node.op,
+            _to_key(node.args),
+            tuple((name, _to_key(arg)) for name, arg in sorted(node.kwargs.items())),
+        )
+        result = seen.setdefault(key, node.outputs)
+        return None if result is node.outputs else result
+
+    return rewrite(graph, visit)
+
+
+def fold_constants(graph: Graph) -> Graph:
+    """Evaluate small nodes that depend on no input; their results are appended to the captured tensors."""
+    folded: dict[Value, Any] = {}
+    extra: list[Value] = []
+
+    def visit(node: Node) -> Replacement:
+        if has_effects(node) or not all(value in folded for value in node.inputs) or not _is_foldable(node):
+            return None
+        try:
+            results = call_kernel(
+                node, map_values(folded.__getitem__, node.args), _folded_kwargs(node, folded)
+            )
+        except TandemError:
+            return None  # the error is raised at run time
+        values = tuple(Value(o.spec) for o in node.outputs)
+        folded.update(zip(values, results, strict=True))
+        extra.extend(values)
+        return values
+
+    out = rewrite(graph, visit)
+    used = {value for node in out.nodes for value in node.inputs} | {
+        o for o in out.outputs if isinstance(o, Value)
+    }
+    for value in extra:
+        if value in used:
+            value.index = len(out.captured)
+            out.captured.append(value)
+            out.constants.append(folded[value])
+    return out
+
+
+def _folded_kwargs(node: Node, folded: dict[Value, Any]) -> dict[str, Any]:
+    return {name: map_values(folded.__getitem__, arg) for name, arg in node.kwargs.items()}
+
+
+def _is_foldable(node: Node) -> bool:
+    """Whether a node can be folded: small CPU results, not weak, random or filled with one number."""
+    decl = node.op.decl
+    return (
+        decl is not None
+        and decl.kind not in ("random", "custom", "control")
+        and uniform_constant(node) is None
+        and all(
+            o.spec.size <= MAX_FOLDED_SIZE and o.weak is None and o.spec.device == "cpu" for o in node.outputs
+        )
+    )
+
+
+def simplify(graph: Graph) -> Graph:
+    """Apply algebraic rules that are exact in IEEE arithmetic (see :mod:`.simplify`)."""
+    return rewrite(graph, simplify_node)
+
+
+def canonicalize_views(graph: Graph) -> Graph:
+    """Remove chains of views that are the identity: double transposes, reshapes there and back."""
+    bases: dict[Value, tuple[Value, Any]] = {}
+
+    def visit(node: Node) -> Replacement:
+        if not is_view(node) or not isinstance(node.args[0], Value) or node.args[0].weak is not None:
+            return None
+        source, out = node.args[0], node.outputs[0]
+        base, layout = bases.get(source, (source, contiguous(source.shape)))
+        result = view_layout(node, layout)
+        if result is None:
+            return None
+        bases[out] = base, result
+        same = result.canonical() == contiguous(base.shape).canonical() and base.spec == out.spec
+        return (base,) if same else None
+
+    return rewrite(graph, visit)
+
+
+def _view_base(value: Value) -> Value:
+    """The base of a chain of views; a value that is not a view is its own base."""
+    while value.node is not None and is_view(value.node) and isinstance(value.node.args[0], Value):
+        value = value.node.args[0]
+    return value
+
+
+def keep_outputs_apart(graph: Graph, original: Graph) -> Graph:
+    """Copy outputs that share memory only because of the passes: a caller must not see ``x * 1`` alias ``x``."""
+    out = rewrite(graph, lambda node: None)
+    shown: dict[Value, Value] = {}
+    for place, (now, before) in enumerate(zip(graph.outputs, original.outputs, strict=True)):
+        if isinstance(now, Value) and now.weak is None:
+            own, owner = _view_base(before), _view_base(now)
+            if (owner if owner.node is None else shown.setdefault(owner, own)) is not own:
+                copy = new_node(find_operator("td::clone"), (now,), {}, now.spec, "")
+                out.nodes.append(copy)
+                out.outputs[place] = copy.outputs[0]
+    return out
+
+
+def optimize_bodies(graph: Graph) -> Graph:
+    """Run the passes on the bodies of loops and branches, except constant folding, which would add captured tensors."""
+    if all(_kind(node) != "control" for node in graph.nodes):
+        return graph
+    out = empty_like(graph)
+    env: dict[Value, Value] = {}
+    for node in graph.nodes:
+        kwargs = {name: map_values(lambda v: env.get(v, v), arg) for name, arg in node.kwargs.items()}
+        args = map_values(lambda v: env.get(v, v), node.args)
+        if _kind(node) == "control":
+            args = tuple(_optimize_body(arg) for arg in args)
+        made = replace_arguments(node, args, kwargs)
+        env.update(zip(node.outputs, made.outputs))
+        out.nodes.append(made)
+    out.outputs = [env.get(o, o) if isinstance(o, Value) else o for o in graph.outputs]
+    return out
+
+
+def _kind(node: Node) -> str:
+    return str(getattr(node.op.decl, "kind", ""))
+
+
+def _optimize_body(arg: Any) -> Any:
+    if type(arg) is tuple and arg and type(arg[0]) is Graph:
+        return tuple(map(_optimize_body, arg))
+    if type(arg) is not Graph:
+        return arg
+    for run in PASSES:
+        if run is not fold_constants:
+            arg = run(arg)
+    return arg
+
+
+Pass = Callable[[Graph], Graph]
+PASSES: tuple[Pass, ...] = (
+    inline_calls,
+    remove_dead_code,
+    fold_constants,
+    simplify,
+    canonicalize_views,
+    merge_common_subexpressions,
+    remove_dead_code,
+    optimize_bodies,
+    prune_control,
+    hoist_products,
+    hoist_scatters,
+    prune_control,
+    hoist_invariants,
+    remove_dead_code,
+)
+"""The passes of lowering, in order."""
+
+
+def optimize(graph: Graph) -> Graph:
+    """Run all passes; with ``config.verify`` the graph is verified after each.
+
+    Args:
+        graph: the traced graph, which is not changed.
+
+    Returns:
+        A graph with the same inputs and outputs. Its captured tensors are those of ``graph``, then folded constants.
+    """
+    original = graph
+    for run in PASSES:
+        graph = _verify(run(graph), run.__name__)
+    return _verify(keep_outputs_apart(graph, original), keep_outputs_apart.__name__)
+
+
+def _verify(graph: Graph, after: str) -> Graph:
+    return verify(graph, after) if config.flags.verify else graph
+
+
+def folded_constants(graph: Graph, original: Graph) -> list[tuple[Value, Tensor]]:
+    """The constants that :func:`fold_constants` added to the captured tensors of ``original``."""
+    start = len(original.captured)
+    return list(zip(graph.captured[start:], graph.constants[start:], strict=True))

@@ -1,0 +1,115 @@
+"""Graph rewriting: walk the nodes in order, substitute replaced values, and let a pass keep or replace each node.
+
+Unchanged nodes are shared between the graphs before and after a pass; nodes are immutable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...registry.values import TensorSpec
+from ...tracer.graph import Graph, Node, Value, bodies_of, map_values
+
+Replacement = Sequence[Value] | None
+Visit = Callable[[Node], Replacement]
+
+
+def empty_like(graph: Graph) -> Graph:
+    """Make an empty graph with the same inputs, derived scalars and captured tensors."""
+    result = Graph()
+    result.inputs, result.captured = list(graph.inputs), list(graph.captured)
+    result.constants, result.derived = list(graph.constants), list(graph.derived)
+    return result
+
+
+def replace_arguments(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
+    """Copy a node with other arguments; its results have the same specs."""
+    result = Node(node.op, args, kwargs, node.source)
+    result.outputs = tuple(Value(o.spec, result, o.index, o.weak) for o in node.outputs)
+    return result
+
+
+def copy_node(node: Node, read: Callable[[Value], Any]) -> Node:
+    """Copy a node with the Values among its arguments replaced.
+
+    Args:
+        node: the node.
+        read: returns the replacement of a Value.
+    """
+    kwargs = {name: map_values(read, arg) for name, arg in node.kwargs.items()}
+    return replace_arguments(node, map_values(read, node.args), kwargs)
+
+
+def new_node(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], spec: TensorSpec, source: str) -> Node:
+    """Make a node with one result of the given spec."""
+    node = Node(op, args, kwargs, source)
+    node.outputs = (Value(spec, node, 0),)
+    return node
+
+
+def rewrite(graph: Graph, visit: Visit) -> Graph:
+    """Walk the nodes in order; ``visit(node)`` returns None to keep a node, or the values that replace its results.
+
+    Args:
+        graph: what to rewrite; it stays as it is.
+        visit: called with each node, whose arguments have been replaced already.
+
+    Returns:
+        The new graph.
+    """
+    out = empty_like(graph)
+    env: dict[Value, Value] = {}
+
+    def read(value: Value) -> Value:
+        return env.get(value, value)
+
+    for node in graph.nodes:
+        current = node
+        if env and any(value in env for value in node.inputs):
+            current = copy_node(node, read)
+        results = visit(current)
+        if results is None:
+            out.nodes.append(current)
+            results = current.outputs
+        if results is not node.outputs:
+            env.update(zip(node.outputs, results, strict=True))
+    out.outputs = [read(o) if isinstance(o, Value) else o for o in graph.outputs]
+    return out
+
+
+def replace_each(graph: Graph, visit: Callable[[Node, Graph], Value | None]) -> Graph:
+    """Walk the nodes in order; ``visit(node, out)`` returns None to keep a node, or the value that replaces its only
+    result, whose nodes it has appended to ``out``, the new graph.
+
+    Args:
+        graph: what to rewrite; it stays as it is.
+        visit: called with each node, whose arguments have been replaced already.
+
+    Returns:
+        The new graph.
+    """
+    out = empty_like(graph)
+    env: dict[Value, Value] = {}
+
+    def read(value: Value) -> Value:
+        return env.get(value, value)
+
+    for node in graph.nodes:
+        now = copy_node(node, read) if any(value in env for value in node.inputs) else node
+        result = visit(now, out)
+        if result is not None:
+            env[node.outputs[0]] = result
+            continue
+        out.nodes.append(now)
+        env.update(zip(node.outputs, now.outputs) if now is not node else ())
+    out.outputs = [read(o) if isinstance(o, Value) else o for o in graph.outputs]
+    return out
+
+
+def has_effects(node: Node) -> bool:
+    """Whether a node may not be merged, dropped or moved."""
+    decl = node.op.decl
+    if getattr(decl, "kind", "") == "control":
+        return any(has_effects(inner) for body in bodies_of(node) for inner in body.nodes)
+    return bool(getattr(decl, "effects", None)) or node.op.schema.is_mutable

@@ -1,0 +1,242 @@
+"""Thunks: the executable steps of a lowered graph (emitted kernels, library calls, callbacks), in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..eager.tensor.tensor import Tensor
+from ..operators.scalar_ir.expr import Expr
+from ..registry.values import TensorSpec
+from ..tracer.graph import Graph, Node, Value
+from .fusion.concat_in_place import find_pieces, make_piece_kernel
+from .fusion.groups import Group, Partition
+from .fusion.loop_ir import Buffer, FusedKernel, Stage, Store, load
+from .fusion.schedule import ScheduleContext, schedule
+from .kernel_selection import FUSED, KernelSelection, uniform_constant
+from .layout import Layout, contiguous
+from .passes.iota import make_range_kernel, match_range
+
+
+@dataclass(frozen=True)
+class KernelThunk:
+    """An emitted kernel: its loop IR, the values of its parameters, and the values that only it uses."""
+
+    kernel: FusedKernel
+    params: tuple[Value, ...]
+    temporaries: tuple[Value, ...]
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class NodeThunk:
+    """A node that one call computes: a library kernel, a C function of the user, or a callback to its eager kernel.
+
+    Attributes:
+        kind: ``"blas"``, ``"native"`` or ``"callback"``.
+        operands: for each Value argument, in order, the value whose buffer holds it and its layout there.
+    """
+
+    kind: str
+    node: Node
+    operands: tuple[tuple[Value, Layout], ...]
+
+    @property
+    def temporaries(self) -> list[Value]:
+        """Values whose buffers the step needs only while it runs."""
+        return []
+
+
+Thunk = KernelThunk | NodeThunk
+
+
+class Uses:
+    """The escaping values: those that need a buffer because another step reads them or because they are results."""
+
+    def __init__(self, graph: Graph, resolution: KernelSelection, partition: Partition):
+        self.resolution, self.partition = resolution, partition
+        self.escaping: set[Value] = set()
+        for node in graph.nodes:
+            if resolution.choices[node].kind != "view":
+                self._read(node)
+        for output in graph.outputs:
+            if isinstance(output, Value):
+                self.escaping.add(resolution.root(output)[0])
+
+    def _read(self, node: Node) -> None:
+        fused = self.resolution.choices[node].kind in FUSED
+        group = self.partition.of[node]
+        for value in node.inputs:
+            root = self.resolution.root(value)[0]
+            maker = self.partition.maker.get(root)
+            inlined = (
+                fused and root.node is not None and self.resolution.choices[root.node].kind == "constant"
+            )
+            if maker is not None and not inlined and (maker is not group or not fused):
+                self.escaping.add(root)
+
+
+def find_uniform_number(tensor: Any) -> bool | int | float | None:
+    """The Python number that all elements of a folded constant equal, or None."""
+    array = tensor._array if isinstance(tensor, Tensor) else np.asarray(tensor)
+    if array.size == 0 or array.dtype.kind == "c":
+        return None
+    first = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(array.size, -1)
+    if not (first == first[0]).all():
+        return None
+    number = array.reshape(-1)[0].item()
+    return number if isinstance(number, (bool, int, float)) else None
+
+
+def find_constant_numbers(
+    graph: Graph, resolution: KernelSelection, folded: list[tuple[Value, Any]]
+) -> dict[Value, bool | int | float]:
+    """The values all of whose elements equal one number: results of ``full`` and uniform folded constants."""
+    mapping = {value: find_uniform_number(tensor) for value, tensor in folded}
+    for node in graph.nodes:
+        if resolution.choices[node].kind == "constant":
+            mapping[node.outputs[0]] = uniform_constant(node)
+    return {value: number for value, number in mapping.items() if number is not None}
+
+
+def make_thunks(
+    graph: Graph, resolution: KernelSelection, partition: Partition, folded: list[tuple[Value, Any]]
+) -> list[Thunk]:
+    """Make the steps of a graph.
+
+    Args:
+        graph: the optimised graph.
+        resolution, partition: the kernel choices of its nodes, and its fusion groups.
+        folded: constants that the passes computed, with their tensors.
+
+    Returns:
+        The steps in execution order.
+    """
+    uses = Uses(graph, resolution, partition)
+    scalars = [value for value in graph.parameters if value.weak is not None]
+    slots = {value: slot for slot, value in enumerate(scalars)}
+    around = ScheduleContext(
+        resolution, uses.escaping, slots, find_constant_numbers(graph, resolution, folded)
+    )
+    steps: list[Thunk] = []
+    for group in partition.groups:
+        steps += _thunks_of_group(f"k{len(steps)}", group, around)
+    return steps
+
+
+def _thunks_of_group(name: str, group: Group, around: ScheduleContext) -> list[Thunk]:
+    if not group.fused:
+        return _thunks_of_node(name, group.nodes[0], around)
+    if not any(o in around.escaping for node in group.nodes for o in node.outputs):
+        return []  # a constant that its readers inline
+    result = schedule(name, group, around)
+    return [KernelThunk(result.kernel, tuple(result.params), tuple(result.temporaries), tuple(group.nodes))]
+
+
+def _thunks_of_node(name: str, node: Node, around: ScheduleContext) -> list[Thunk]:
+    kind = around.resolution.choices[node].kind
+    if kind == "pieces":
+        return _piece_thunks(name, node, around)
+    counted = match_range(node) if kind == "range" else None
+    if counted is not None:
+        return [
+            KernelThunk(make_range_kernel(name, node.outputs[0].spec, counted), node.outputs, (), (node,))
+        ]
+    operands = [around.resolution.root(value) for value in node.inputs]
+    if kind not in IS_ACCEPTED:
+        return [NodeThunk("callback", node, tuple(operands))]
+    steps: list[Thunk] = []
+    moved = _select_copies(kind, node, [layout for _, layout in operands], around)
+    for place, (root, layout) in enumerate(operands):
+        if root.weak is None and moved[place]:
+            turns = kind == "blas" and _is_transposed(layout)
+            source = transpose_layout(layout) if turns else layout
+            known = around.copies.get((root, source))
+            if known is None:
+                copy = copy_thunk(f"{name}_copy{place}", root, source)
+                steps.append(copy)
+                known = around.copies[root, source] = copy.params[1]
+            target = contiguous(source.shape)
+            operands[place] = (known, transpose_layout(target) if turns else target)
+    return [*steps, NodeThunk(kind, node, tuple(operands))]
+
+
+def _is_transposed(layout: Layout) -> bool:
+    """Whether matrices are stored column by column; their copies keep that order."""
+    return len(layout.shape) > 1 and layout.strides[-2] == 1 and layout.strides[-1] != 1
+
+
+def transpose_layout(layout: Layout) -> Layout:
+    """The layout of the transposed matrices."""
+    (*batch, m, n), (*steps, s, t) = layout.shape, layout.strides
+    return Layout((*batch, n, m), (*steps, t, s), layout.offset)
+
+
+def _select_copies(kind: str, node: Node, layouts: list[Layout], around: ScheduleContext) -> Sequence[bool]:
+    """For each operand, whether it must be copied before the call."""
+    ask = around.resolution.target.copies
+    if kind != "loop" and ask is not None:
+        return ask(node, layouts)
+    return [not IS_ACCEPTED[kind](layout) for layout in layouts]
+
+
+def _piece_thunks(name: str, node: Node, around: ScheduleContext) -> list[Thunk]:
+    steps: list[Thunk] = []
+    for place, piece in enumerate(find_pieces(node) or ()):
+        if piece.target.size:
+            kernel, params = make_piece_kernel(
+                f"{name}_piece{place}", node.outputs[0], piece, around.resolution.root, around.slots
+            )
+            steps.append(KernelThunk(kernel, params, (), (node,)))
+    return steps
+
+
+def is_matrix(layout: Layout) -> bool:
+    """Whether BLAS accepts the last two axes as a matrix: one has stride 1, the other a leading dimension."""
+    if len(layout.shape) == 1:
+        return layout.shape[0] == 1 or layout.strides[0] > 0
+    (m, n), (s, t) = layout.shape[-2:], layout.strides[-2:]
+    rows = (t == 1 or n == 1) and (s >= n or m == 1)
+    columns = (s == 1 or m == 1) and (t >= m or n == 1)
+    return rows or columns
+
+
+# By kind of step, whether an operand's layout is accepted; other operands are copied first.
+IS_ACCEPTED: dict[str, Callable[[Layout], bool]] = {
+    "blas": is_matrix,
+    "native": lambda layout: layout.is_contiguous,
+    "loop": lambda layout: layout.is_contiguous,
+}
+
+
+def copy_thunk(name: str, root: Value, layout: Layout) -> KernelThunk:
+    """Make a kernel that copies a view into a contiguous buffer."""
+    target = Value(TensorSpec(layout.shape, root.spec.dtype, root.spec.device))
+    source = Buffer("b0", root.spec.dtype, layout.strides, 0, layout.offset)
+    written = Buffer("b1", root.spec.dtype, contiguous(layout.shape).strides, 1)
+    value: Expr = load(source)
+    stage = Stage(tuple(range(len(layout.shape))), (Store("b1", value),))
+    kernel = FusedKernel(name, (), layout.shape, (source, written), (stage,))
+    return KernelThunk(kernel, (root, target), (target,), ())
+
+
+def is_empty(step: KernelThunk) -> bool:
+    """Whether a kernel writes no elements."""
+    return all(value.spec.size == 0 for value in written_values(step))
+
+
+def written_values(step: KernelThunk) -> list[Value]:
+    """The values whose buffers a kernel writes."""
+    made = {o for node in step.nodes for o in node.outputs} | set(step.temporaries)
+    return [value for value in step.params if value in made]
+
+
+def reads_and_writes(step: Thunk) -> tuple[list[Value], list[Value]]:
+    """The values whose buffers a step reads and writes."""
+    if isinstance(step, NodeThunk):
+        return [root for root, _ in step.operands], [*step.node.outputs, *step.temporaries]
+    written = set(written_values(step))
+    return [value for value in step.params if value not in written], [v for v in step.params if v in written]

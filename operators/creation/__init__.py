@@ -1,0 +1,6 @@
+"""Creation operators.
+
+creation.py: full, arange, linspace, eye
+full.py: zeros, ones, empty and the ``_like`` variants
+devices.py: checks of device arguments, and the CUDA loader
+"""

@@ -1,0 +1,382 @@
+"""Creation operators: full, arange, linspace, eye.
+
+The default dtypes are the Array API's: float32 for floats, int64 for integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ...errors import AllocationError, DTypeError, ShapeError, ValueArgumentError
+from ...registry.dtypes import ALL, DEFAULT_COMPLEX, DEFAULT_FLOAT, NUMERIC, REAL, DType, promote_scalar
+from ...registry.values import SCALARS, TensorSpec
+from ..declare.batching import Batched, BatchInfo, Dims, expand_rank, get_operator
+from ..declare.declaration import ErrorInput, SampleInput
+from ..declare.derivatives import Linear, NotDifferentiable
+from ..declare.kinds import array_op
+from ..declare.shape_rules import check_shape, is_tensor, promoted_dtype, spec_of
+from .devices import check_device
+
+# The constants of the Array API standard.
+e, inf, nan, pi, newaxis = math.e, math.inf, math.nan, math.pi, None
+
+
+CONSTANT = NotDifferentiable("the result depends on no tensor")
+
+
+def allocate(name: str, shape: tuple[int, ...], make: Callable[[], Any]) -> Any:
+    """Return ``make()``, with its memory errors raised as AllocationError.
+
+    Raises:
+        AllocationError: there is not enough memory for ``shape``.
+    """
+    try:
+        return make()
+    except (MemoryError, ValueError) as fault:  # NumPy raises ValueError if the size in bytes overflows
+        raise AllocationError(
+            f"{name}: no memory for shape {shape} ({math.prod(shape):.3g} elements): {fault}"
+        ) from None
+
+
+def common_errors(*args: Any) -> list[ErrorInput]:
+    """The errors of every creation operator: unknown dtypes and devices, and an unavailable GPU."""
+    return [
+        ErrorInput(args, TypeError, "not a dtype", {"dtype": "float12"}),
+        ErrorInput(args, ValueError, "unknown device", {"device": "tpu"}),
+        ErrorInput(args, RuntimeError, "pip install", {"device": "cuda"}),
+    ]
+
+
+def shape_errors(*rest: Any) -> list[ErrorInput]:
+    """The errors of operators that take a shape."""
+    return [
+        *common_errors((2,), *rest),
+        ErrorInput(((-1,), *rest), ValueError, "negative"),
+        ErrorInput(((float("nan"),), *rest), TypeError, "shape"),
+        ErrorInput(((2.0,), *rest), TypeError, "shape"),
+        ErrorInput(((2**40, 2**40), *rest), ValueError, "too many"),
+        ErrorInput(((2**55,), *rest), MemoryError, "no memory"),
+    ]
+
+
+# -- full --------------------------------------------------------------------------------------------------------------
+def _full_shape_rule(
+    shape: Any, fill_value: Any, *, dtype: DType | None = None, device: str | None = None
+) -> TensorSpec:
+    fill = spec_of(fill_value)
+    if fill.shape != ():
+        raise ShapeError(
+            f"full: the fill value must be a number or a 0-d tensor, not a tensor of shape {fill.shape}"
+        )
+    if dtype is not None and fill.dtype.kind == "c" and dtype.kind != "c":
+        raise DTypeError(f"full: a complex value does not fit {dtype}; use its real part")
+    if dtype is not None and not is_tensor(fill_value):
+        promote_scalar(dtype, fill_value)  # an integer that does not fit raises
+    return TensorSpec(check_shape("full", shape), dtype or fill.dtype, check_device("full", device))
+
+
+def _full_kernel(xp: Any, shape: Any, fill_value: Any, *, dtype: DType | None, device: str | None) -> Any:
+    chosen = dtype or spec_of(fill_value).dtype if isinstance(fill_value, SCALARS) else dtype
+    native = chosen.np if chosen else fill_value.dtype
+    if isinstance(fill_value, (int, float)) and fill_value == 0 and math.copysign(1, fill_value) > 0:
+        return allocate("full", shape, lambda: xp.zeros(shape, native))  # the system returns zeroed memory
+    with xp.errstate(all="ignore"):
+        value = xp.asarray(fill_value).astype(native)
+    return allocate("full", shape, lambda: xp.full(shape, value, native))
+
+
+def _full_samples(dtype: DType) -> Iterable[SampleInput]:
+    for shape in ((), (3,), (2, 0), (2, 3)):
+        yield SampleInput((shape, 1), {"dtype": dtype})
+    yield SampleInput((4, 0), {"dtype": dtype})
+    yield SampleInput(((2,), True))
+    yield SampleInput(((2,), -0.0))
+    yield SampleInput(((2,), 3))
+    yield SampleInput(((2,), 3j))
+
+
+def _full_batched(
+    info: BatchInfo, in_dims: Dims, shape: Any, fill_value: Any, *, dtype: DType | None, device: str | None
+) -> Batched:
+    """Batching rule: one value per example, in memory of its own, since the result may be written."""
+    spec = _full_shape_rule(
+        shape, TensorSpec(fill_value.shape[1:], fill_value.dtype), dtype=dtype, device=device
+    )
+    values = get_operator("cast")(fill_value, spec.dtype)
+    wide = get_operator("broadcast_to")(
+        expand_rank(values, 0, len(spec.shape)), (info.batch_size, *spec.shape)
+    )
+    return get_operator("clone")(wide), 0
+
+
+full = array_op(
+    "creation",
+    "full(SymInt[] shape, Tensor fill_value, *, ScalarType? dtype=None, Device? device=None) -> Tensor",
+    _full_shape_rule,
+    _full_kernel,
+    doc="""A tensor of one value.
+
+    Args:
+        shape: its shape; an int means one axis.
+        fill_value: a number or a 0-d tensor.
+        dtype: its dtype; None: that of the value (the default dtype of a Python number).
+        device: its device; None: the CPU.
+
+    Returns:
+        A new tensor.
+
+    Raises:
+        ShapeError: a size is negative, or the shape has too many elements.
+        AllocationError: there is not enough memory.
+        BackendUnavailableError: ``device="cuda"`` without a CUDA backend.
+
+    >>> td.full((2, 2), 7).tolist()
+    [[7, 7], [7, 7]]
+    """,
+    reference="references.basic.full",
+    dtypes=ALL,
+    derivative=Linear({"fill_value": lambda g: g.sum()}),
+    batching=_full_batched,
+    samples=_full_samples,
+    errors=lambda: [*shape_errors(1.0), ErrorInput(((2,), 300), OverflowError, "fit", {"dtype": "int8"})],
+    method=False,
+)
+
+
+# -- arange ------------------------------------------------------------------------------------------------------------
+def arange_length(start: float, stop: float, step: float) -> int:
+    """The number of values from ``start`` to below ``stop``; exact for integers.
+
+    Raises:
+        ValueArgumentError: a bound is NaN or infinite, or the step is 0.
+    """
+    if all(isinstance(bound, int) for bound in (start, stop, step)) and step:
+        return max(0, -int((start - stop) // step))
+    if step == 0 or not all(-math.inf < bound < math.inf for bound in (start, stop, step)):
+        raise ValueArgumentError(
+            f"arange: from {start} to {stop} by {step}: needs finite bounds and a step other than 0"
+        )
+    length = (stop - start) / step
+    if abs(length) >= 2.0**60:
+        raise ShapeError(f"arange: from {start} to {stop} by {step} has too many elements")
+    return max(0, math.ceil(length))
+
+
+def _normalize_bounds(start: Any, stop: Any) -> tuple[Any, Any]:
+    return (0, start) if stop is None else (start, stop)
+
+
+def _arange_shape_rule(
+    start: Any, stop: Any = None, step: Any = 1, *, dtype: DType | None = None, device: str | None = None
+) -> TensorSpec:
+    start, stop = _normalize_bounds(start, stop)
+    value = dtype or promoted_dtype("arange", (start, stop, step))
+    if value.kind in "bc" or any(isinstance(bound, complex) for bound in (start, stop, step)):
+        raise DTypeError(f"arange: values are real numbers, not {value}")
+    shape = check_shape("arange", (arange_length(start, stop, step),))
+    return TensorSpec(shape, value, check_device("arange", device))
+
+
+def _arange_kernel(
+    xp: Any, start: Any, stop: Any, step: Any, *, dtype: DType | None, device: str | None
+) -> Any:
+    spec = _arange_shape_rule(start, stop, step, dtype=dtype)
+    start, stop = _normalize_bounds(start, stop)
+    exact = all(isinstance(bound, int) for bound in (start, step))
+    # start + i * step in the widest type, rounded once
+    return allocate(
+        "arange",
+        spec.shape,
+        lambda: (xp.arange(spec.shape[0], dtype=xp.int64 if exact else xp.float64) * step + start).astype(
+            spec.dtype.np
+        ),
+    )
+
+
+def _arange_samples(dtype: DType) -> Iterable[SampleInput]:
+    for args in ((5,), (0,), (2, 9), (1, 10, 3), (9, 1, -2), (5, 1)):
+        yield SampleInput(args, {"dtype": dtype})
+    yield SampleInput((5,))
+    yield SampleInput((0.5, 3))
+    yield SampleInput((0, 1, 0.1))
+
+
+arange = array_op(
+    "creation",
+    "arange(Scalar start, Scalar? stop=None, Scalar step=1, *, ScalarType? dtype=None, Device? device=None) -> Tensor",
+    _arange_shape_rule,
+    _arange_kernel,
+    doc="""Evenly spaced values ``start + i * step`` from ``start`` to below ``stop``.
+
+    Args:
+        start: the first value; if ``stop`` is not given, the end, and the first value is 0.
+        stop: the end, exclusive.
+        step: the distance of the values; may be negative.
+        dtype: integer or float; None: int64 if all three are integers, else float32.
+        device: its device; None: the CPU.
+
+    Returns:
+        A 1-d tensor; computed in int64 or float64 and rounded once.
+
+    Raises:
+        ValueArgumentError: the step is 0, or a bound is NaN or infinite.
+        DTypeError: a bool or complex dtype.
+        AllocationError: there is not enough memory.
+
+    >>> td.arange(1, 8, 3).tolist()
+    [1, 4, 7]
+    """,
+    reference="references.basic.arange",
+    dtypes=REAL,
+    derivative=CONSTANT,
+    samples=_arange_samples,
+    errors=lambda: [
+        *common_errors(3),
+        ErrorInput((float("nan"),), ValueError, "finite"),
+        ErrorInput((0, 1, 0), ValueError, "step"),
+        ErrorInput((2**62,), ValueError, "too many"),
+        ErrorInput((2**50,), MemoryError, "no memory"),
+        ErrorInput((10**400,), OverflowError, "fit"),
+        ErrorInput((0, 1e308, 1e-300), ValueError, "too many"),
+        ErrorInput((3,), TypeError, "real", {"dtype": "bool"}),
+        ErrorInput(("a",), TypeError, "start"),
+    ],
+    method=False,
+)
+
+
+# -- linspace ----------------------------------------------------------------------------------------------------------
+def _linspace_shape_rule(
+    start: Any,
+    stop: Any,
+    num: int,
+    *,
+    endpoint: bool = True,
+    dtype: DType | None = None,
+    device: str | None = None,
+) -> TensorSpec:
+    default = DEFAULT_COMPLEX if isinstance(start, complex) or isinstance(stop, complex) else DEFAULT_FLOAT
+    value = dtype or default
+    if value.kind == "b" or (default.kind == "c" and value.kind != "c"):
+        raise DTypeError(f"linspace: the values from {start} to {stop} are not {value}")
+    return TensorSpec(check_shape("linspace", (num,)), value, check_device("linspace", device))
+
+
+def _linspace_kernel(
+    xp: Any, start: Any, stop: Any, num: int, *, endpoint: bool, dtype: Any, device: Any
+) -> Any:
+    spec = _linspace_shape_rule(start, stop, num, dtype=dtype)
+    with xp.errstate(invalid="ignore"):
+        make = lambda: xp.linspace(start, stop, num, endpoint=endpoint).astype(spec.dtype.np)  # noqa: E731
+        return allocate("linspace", spec.shape, make)
+
+
+linspace = array_op(
+    "creation",
+    "linspace(Scalar start, Scalar stop, int num, *, ScalarType? dtype=None, Device? device=None, bool endpoint=True)"
+    " -> Tensor",
+    _linspace_shape_rule,
+    _linspace_kernel,
+    doc="""``num`` evenly spaced values from ``start`` to ``stop``.
+
+    Args:
+        start: the first value.
+        stop: the last value; if ``endpoint`` is false, the value after it.
+        num: the number of values.
+        dtype: a numeric dtype; None: float32, or complex64 for complex bounds.
+        device: its device; None: the CPU.
+        endpoint: whether ``stop`` is one of the values.
+
+    Returns:
+        A 1-d tensor of ``num`` values; computed in float64 and rounded once.
+
+    Raises:
+        ShapeError: ``num`` is negative.
+        DTypeError: bool, or a real dtype for complex bounds.
+
+    >>> td.linspace(0, 1, 5).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """,
+    reference="references.basic.linspace",
+    dtypes=NUMERIC,
+    derivative=CONSTANT,
+    samples=lambda dtype: [
+        *(SampleInput((0, 8, num), {"dtype": dtype}) for num in (0, 1, 2, 5, 9)),
+        SampleInput((0, 8, 4), {"dtype": dtype, "endpoint": False}),
+        SampleInput((0.0, -1.0, 7)),
+        SampleInput((0, 1j, 3)),
+    ],
+    errors=lambda: [
+        *common_errors(0, 1, 3),
+        ErrorInput((0, 1, -1), ValueError, "negative"),
+        ErrorInput((0, 1, 2.5), TypeError, "num"),
+        ErrorInput((0, 1, 2**50), MemoryError, "no memory"),
+    ],
+    method=False,
+)
+
+
+# -- eye ---------------------------------------------------------------------------------------------------------------
+def _eye_shape_rule(
+    n_rows: int,
+    n_cols: int | None = None,
+    *,
+    k: int = 0,
+    dtype: DType | None = None,
+    device: str | None = None,
+) -> TensorSpec:
+    shape = check_shape("eye", (n_rows, n_rows if n_cols is None else n_cols))
+    return TensorSpec(shape, dtype or DEFAULT_FLOAT, check_device("eye", device))
+
+
+def _eye_kernel(xp: Any, n_rows: int, n_cols: Any, *, k: int, dtype: DType | None, device: Any) -> Any:
+    spec = _eye_shape_rule(n_rows, n_cols, dtype=dtype)
+    native = spec.dtype.np
+    offset = max(
+        -spec.shape[0], min(k, spec.shape[1])
+    )  # beyond these offsets the diagonal is outside of the matrix
+    return allocate("eye", spec.shape, lambda: xp.eye(*spec.shape, offset, dtype=native))
+
+
+eye = array_op(
+    "creation",
+    "eye(SymInt n_rows, SymInt? n_cols=None, *, int k=0, ScalarType? dtype=None, Device? device=None) -> Tensor",
+    _eye_shape_rule,
+    _eye_kernel,
+    doc="""A matrix with ones on one diagonal and zeros elsewhere.
+
+    Args:
+        n_rows: number of rows.
+        n_cols: number of columns; None: ``n_rows``.
+        k: the offset of the diagonal; positive: above the main one.
+        dtype: None: float32.
+        device: its device; None: the CPU.
+
+    Returns:
+        A tensor of shape ``(n_rows, n_cols)``.
+
+    Raises:
+        ShapeError: a size is negative.
+
+    >>> td.eye(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """,
+    reference="references.basic.eye",
+    dtypes=ALL,
+    derivative=CONSTANT,
+    samples=lambda dtype: [
+        SampleInput((3,), {"dtype": dtype}),
+        SampleInput((2, 4), {"dtype": dtype, "k": 1}),
+        SampleInput((4, 2), {"dtype": dtype, "k": -1}),
+        SampleInput((2, 2), {"k": 9}),
+        SampleInput((0, 3)),
+    ],
+    errors=lambda: [
+        *common_errors(3),
+        ErrorInput((-1,), ValueError, "negative"),
+        ErrorInput((2**29, 2**29), MemoryError, "no memory"),
+    ],
+    method=False,
+)

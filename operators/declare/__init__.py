@@ -1,0 +1,13 @@
+"""How operators are declared.
+
+declaration.py: the ``Declaration`` of an operator, test inputs, and ``declare``
+kinds.py: functions that declare an operator of a kind: ``unary``, ``reduction``, ``array_op``, ``composite``, ...
+derivatives.py: the forms of a declared derivative: ``Partials``, ``Linear``, ``Rule``, ...
+shape_rules.py: promotion, broadcasting and checks that shape rules share
+batching.py: helpers of batching rules, and the rules of the kinds
+docstrings.py: the docstring parts that operators of a kind share
+families.py: the operators that are declared lazily, by module, and the aliases
+ownership.py: copies composite results that alias an argument
+quiet.py: runs NumPy functions without floating-point warnings
+samples.py: sample inputs and error inputs of the kinds
+"""

@@ -1,0 +1,191 @@
+"""The declaration of an operator: everything that tandem knows about it, in one place.
+
+The dispatcher's layers, the backends, the documentation and the tests read declarations. The *kinds* (:mod:`.kinds`)
+fill in the fields that operators of a kind have in common.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ...errors import UnsupportedError
+from ...registry.dtypes import DType
+from ...registry.function import make_function
+from ...registry.lazy_operators import materialize_all
+from ...registry.library import Library
+from ...registry.operator import Operator, lock, operators
+from .derivatives import Derivative
+
+LIBRARY = Library("td", "DEF")
+
+# Called with each operator that is declared: layers and backends register their kernels here.
+_listeners: list[Callable[[Operator], object]] = []
+
+
+class SampleInput(NamedTuple):
+    """One call to test an operator with. The tests turn each :class:`TensorSample` in ``args`` into a tensor."""
+
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any] = {}
+
+
+class TensorSample(NamedTuple):
+    """The description of a random test tensor: shape, range of values and memory layout.
+
+    Attributes:
+        shape: the shape.
+        low, high: interval of the values (clipped to the dtype's range).
+        values: exact values instead, of length ``prod(shape)``, cast to the dtype.
+        layout: ``"contiguous"``, ``"transposed"``, ``"reversed"`` (negative strides) or ``"strided"`` (every second).
+        dtype: a dtype that overrides the one under test.
+        distinct: whether all values differ (for derivatives of max, sort, ...).
+    """
+
+    shape: tuple[int, ...] = ()
+    low: float = -3.0
+    high: float = 3.0
+    values: tuple[Any, ...] | None = None
+    layout: str = "contiguous"
+    dtype: DType | None = None
+    distinct: bool = False
+
+
+class ErrorInput(NamedTuple):
+    """A call that must raise: arguments, exception class and part of its message."""
+
+    args: tuple[Any, ...]
+    error: type[Exception]
+    match: str = ""
+    kwargs: Mapping[str, Any] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Declaration:
+    """One operator.
+
+    Attributes:
+        schema: its schema, in PyTorch's language.
+        kind: ``"unary" "binary" "comparison" "ternary" "reduction" "scan" "view" "cast" "copy" "join" "gather"
+            "scatter" "contraction" "convolution" "creation" "composite" "random"``.
+        doc: its documentation.
+        shape_rule: the shape and dtype rule: from the schema's arguments (tensors, specs, scalars) to one TensorSpec
+            or a tuple of them.
+        body: for elementwise kinds the scalar body, in :mod:`..scalar_ir`; for composites the body, in operators.
+        number_body: for binary elementwise kinds: the body for a Python number as second operand, where it differs.
+        kernel: for other kinds the array kernel ``kernel(xp, *arguments)``, with ``xp`` numpy or cupy; a view's kernel
+            returns a view.
+        reduce: for reductions and scans that are folds: the name of the combining fold (``"sum"``, ``"max"``, ...).
+        derivative: the derivative, or why there is none; None only for composites, whose body is differentiated.
+        dtypes: the accepted dtypes of the first tensor argument.
+        result: how the result's dtype follows from the promoted one: ``"same"``, ``"float"`` (integers become the
+            default float), ``"bool"`` or ``"real"`` (complex becomes its real type).
+        conditions: for elementwise kinds: bool arguments, which do not take part in promotion; a body accepts them as
+            bools or as values of the promoted dtype, with zero for false.
+        value_checked: for elementwise kinds: whether ``shape_rule`` rejects some Python integers by value (not only
+            those that do not fit), so that calls with a Python integer stay in Python.
+        reference: dotted name of the function that tests compare with: NumPy's, SciPy's, or one of
+            ``tests/harness/references``, which gets tandem's dtypes; or a function of NumPy arrays. It is never
+            derived from the body.
+        samples, errors: the calls that the tests make.
+        tolerance: relative tolerance by dtype name, where the kind's default is too strict.
+        inplace: whether an in-place variant (``add_``) exists.
+        method: whether it is a method of Tensor.
+        explicit: for composites: a trace records the operator itself (CompositeExplicit) instead of decomposing it.
+        batching: how the Batched layer runs the operator on tensors with a batch axis in front, a rule of
+            :mod:`.batching`; the elementwise kinds, reductions and scans supply theirs. None: run a composite's body,
+            or loop over the examples.
+        autocast: the Autocast layer's policy: ``"lower"`` (run in the lower precision), ``"float32"``, ``"promote"``
+            (the widest dtype among the arguments), or empty: no casts.
+        effects: ``"random"``, ``"callback"``, ``"print"``, ``"mutation"``: such nodes are never merged, removed or
+            reordered.
+    """
+
+    schema: str
+    kind: str
+    doc: str
+    shape_rule: Callable[..., Any] | None = None
+    body: Callable[..., Any] | None = None
+    number_body: Callable[..., Any] | None = None
+    kernel: Callable[..., Any] | None = None
+    reduce: str | None = None
+    derivative: Derivative | None = None
+    dtypes: Sequence[DType] = ()
+    result: str = "same"
+    conditions: tuple[str, ...] = ()
+    value_checked: bool = False
+    reference: str | Callable[..., Any] = ""
+    samples: Callable[[DType], Iterable[SampleInput]] | None = None
+    errors: Callable[[], Iterable[ErrorInput]] | None = None
+    tolerance: Mapping[str, float] = field(default_factory=dict)
+    inplace: bool = False
+    method: bool = True
+    explicit: bool = False
+    batching: Callable[..., Any] | None = None
+    autocast: str = ""
+    effects: frozenset[str] = frozenset()
+
+    @property
+    def is_elementwise(self) -> bool:
+        """Whether the operator has a scalar body."""
+        return self.kind in ("unary", "binary", "comparison", "ternary")
+
+    def body_with(self, number: bool) -> Callable[..., Any]:
+        """The scalar body for calls whose second operand is a Python number (``number``) or a tensor."""
+        chosen = self.number_body if number else None
+        if chosen is None:
+            chosen = self.body
+        if chosen is None:
+            raise UnsupportedError(f"{self.schema} is not elementwise")
+        return chosen
+
+
+def declare(declaration: Declaration) -> Any:
+    """Enter a declaration into the registry.
+
+    Returns:
+        The operator's function object, which is also what users call.
+    """
+    LIBRARY.define(declaration.schema, declaration)
+    operator = next(op for op in reversed(operators.values()) if op.decl is declaration)
+    if declaration.kind == "composite" and declaration.body is not None:
+        key = "CompositeExplicit" if declaration.explicit else "CompositeImplicit"
+        LIBRARY.impl(operator, declaration.body, key)
+    function = make_function(operator, clean_doc(declaration.doc))
+    for listener in _listeners:
+        listener(operator)
+    return function
+
+
+def clean_doc(doc: str) -> str:
+    """``inspect.cleandoc`` with fast paths for the usual indentations (it takes a twentieth of the import)."""
+    if "\n" not in doc or re.search(r"\n\S", doc):
+        return doc.strip()
+    if re.search(r"\n {4}\S", doc) and not re.search(r"\n {1,3}\S", doc):
+        return doc.replace("\n    ", "\n").strip()
+    return inspect.cleandoc(doc)
+
+
+def on_declaration(listener: Callable[[Operator], object]) -> None:
+    """Call ``listener`` with every operator that is declared so far, and with each that is declared later."""
+    with lock:
+        for operator in _list_declared():
+            listener(operator)
+        _listeners.append(listener)
+
+
+def declared_operators() -> list[Operator]:
+    """All operators of the namespace ``td`` that have a declaration, in order of declaration."""
+    materialize_all()
+    return _list_declared()
+
+
+def _list_declared() -> list[Operator]:
+    return [
+        operator
+        for operator in list(operators.values())
+        if isinstance(operator.decl, Declaration) and operator.schema.namespace == "td"
+    ]

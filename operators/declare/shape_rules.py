@@ -1,0 +1,202 @@
+"""Shape and dtype rules that operators share."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from ...errors import (
+    ArgumentError,
+    DeviceError,
+    DTypeError,
+    OutOfBoundsError,
+    ScalarOverflowError,
+    ShapeError,
+)
+from ...registry.dtypes import (
+    DEFAULT_FLOAT,
+    DType,
+    bool_,
+    complex128,
+    float32,
+    float64,
+    promote,
+    promote_scalar,
+    scalar_dtype,
+)
+from ...registry.formatting import short_repr
+from ...registry.schemas.parser import parse_schema
+from ...registry.values import MAX_RANK, TensorBase, TensorSpec
+from .declaration import Declaration
+
+Arg = Any  # a tensor, a TensorSpec or a Python scalar
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a value has shape and dtype (a tensor or a spec), unlike a Python scalar."""
+    return isinstance(value, (TensorBase, TensorSpec))
+
+
+def spec_of(value: Any) -> TensorSpec:
+    """The spec of a tensor or of a Python scalar (0-d, default dtype of its kind)."""
+    if isinstance(value, TensorSpec):
+        return value
+    if isinstance(value, TensorBase):
+        return TensorSpec(value.shape, value.dtype, value.device)  # type: ignore[attr-defined]
+    return TensorSpec((), scalar_dtype(value))
+
+
+def promoted_dtype(name: str, args: Sequence[Arg]) -> DType:
+    """The promoted dtype of tensors and weak Python scalars, in which an operation is computed.
+
+    Raises:
+        DTypeError: two dtypes do not promote.
+        ScalarOverflowError: a Python integer does not fit.
+    """
+    tensors = [arg.dtype for arg in args if is_tensor(arg)]
+    scalars = [arg for arg in args if not is_tensor(arg)]
+    try:
+        result = tensors[0] if tensors else scalar_dtype(scalars[0])
+        for dtype in tensors[1:]:
+            result = promote(result, dtype)
+        for scalar in scalars:
+            result = promote_scalar(result, scalar)
+    except (DTypeError, ScalarOverflowError) as fault:
+        raise type(fault)(f"{name}: {fault}") from None
+    return result
+
+
+def result_dtype(rule: str, computed: DType) -> DType:
+    """The dtype of a result by the rule of its declaration (``"same"``, ``"float"``, ``"bool"``, ``"real"``)."""
+    if rule == "bool":
+        return bool_
+    if rule == "real" and computed.kind == "c":
+        return float64 if computed is complex128 else float32
+    if rule == "float" and not computed.is_inexact:
+        return DEFAULT_FLOAT
+    return computed
+
+
+def compute_dtype(name: str, rule: str, accepts: Sequence[DType], args: Sequence[Arg]) -> DType:
+    """The dtype that an elementwise body runs in.
+
+    Raises:
+        DTypeError: the operator does not support that dtype.
+    """
+    result = promoted_dtype(name, args)
+    if result not in accepts:
+        raise DTypeError(f"{name} does not take {result.name}; it takes {', '.join(d.name for d in accepts)}")
+    return result_dtype("float", result) if rule == "float" else result
+
+
+def operand_dtypes(decl: Declaration, computed: DType, count: int) -> tuple[DType, ...]:
+    """The dtypes of an elementwise body's operands: the computed dtype, and bool for conditions.
+
+    Args:
+        decl: the declaration.
+        computed: the result of :func:`compute_dtype`.
+        count: the number of operands.
+    """
+    if not decl.conditions:
+        return (computed,) * count
+    names = [argument.name for argument in parse_schema(decl.schema).arguments]
+    return tuple(bool_ if name in decl.conditions else computed for name in names)
+
+
+def broadcast_shapes(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The broadcast shape of several shapes.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+    """
+    rank = max(map(len, shapes), default=0)
+    out = [1] * rank
+    for shape in shapes:
+        for axis, size in enumerate(shape, rank - len(shape)):
+            if size != 1 and out[axis] not in (1, size):
+                raise ShapeError(f"{name}: shapes {' and '.join(map(str, shapes))} do not broadcast")
+            out[axis] = size if size != 1 else out[axis]
+    return tuple(out)
+
+
+def common_device(name: str, args: Sequence[Arg]) -> str:
+    """The device that all arguments are on.
+
+    Raises:
+        DeviceError: the arguments are on several devices.
+    """
+    devices = {spec_of(arg).device for arg in args if is_tensor(arg)}
+    if len(devices) > 1:
+        raise DeviceError(
+            f"{name}: the arguments are on different devices: {', '.join(sorted(devices))}; "
+            "move them to one device with .to(device)"
+        )
+    return devices.pop() if devices else "cpu"
+
+
+def normalize_axis(name: str, axis: int, rank: int) -> int:
+    """The axis as a non-negative int.
+
+    Raises:
+        OutOfBoundsError: the axis is not in ``-rank .. rank-1``.
+    """
+    if not -rank <= axis < rank:
+        raise OutOfBoundsError(
+            f"{name}: axis {short_repr(axis)} is out of bounds for an array of {rank} dimensions"
+        )
+    return axis % rank
+
+
+def normalize_axes(name: str, axes: Sequence[int] | None, rank: int) -> tuple[int, ...]:
+    """The axes as sorted non-negative ints; None means all.
+
+    Raises:
+        OutOfBoundsError: an axis is out of bounds.
+        ShapeError: an axis occurs twice.
+    """
+    if axes is None:
+        return tuple(range(rank))
+    result = tuple(sorted(normalize_axis(name, axis, rank) for axis in axes))
+    if len(set(result)) != len(result):
+        raise ShapeError(f"{name}: axis {tuple(axes)} names an axis twice")
+    return result
+
+
+def reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
+    """The shape after a reduction over non-negative axes."""
+    if keepdims:
+        return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
+    return tuple(size for axis, size in enumerate(shape) if axis not in axes)
+
+
+def check_rank(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape if it has at most ``MAX_RANK`` axes.
+
+    Raises:
+        ShapeError: the shape has more axes than an array can have.
+    """
+    if len(shape) > MAX_RANK:
+        raise ShapeError(f"{name}: the result would have {len(shape)} axes; a tensor has at most {MAX_RANK}")
+    return shape
+
+
+def check_shape(name: str, shape: Sequence[Any]) -> tuple[int, ...]:
+    """The shape as a tuple of non-negative ints.
+
+    Raises:
+        ArgumentError: a size is not an integer.
+        ShapeError: a size is negative, or the array would be too large to address.
+    """
+    try:
+        sizes = tuple(operator.index(size) for size in shape)
+    except TypeError:
+        raise ArgumentError(f"{name}: a shape is a sequence of ints, not {shape!r}") from None
+    if any(size < 0 for size in sizes):
+        raise ShapeError(f"{name}: negative size in shape {short_repr(sizes)}")
+    total = 1
+    for size in sizes:
+        total *= max(size, 1)
+    if total >= 2**60:
+        raise ShapeError(f"{name}: shape {short_repr(sizes)} has too many elements")
+    return sizes

@@ -1,0 +1,204 @@
+"""Activation functions of neural networks. The derivative of `relu` at 0 is 0."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ...errors import ValueArgumentError
+from ...lazy import scipy_special
+from ...registry.dtypes import FLOATS, REAL, DType, bool_
+from ..declare.declaration import ErrorInput, SampleInput, TensorSample
+from ..declare.derivatives import Partials
+from ..declare.docstrings import make_docstring
+from ..declare.kinds import composite, unary
+from ..scalar_ir import nodes as s
+from .comparison import gt
+from .exponential import erf, exp, expm1
+from .selection import minimum, where
+from .trigonometry import tanh
+
+_REAL = (bool_, *REAL)
+
+
+relu = unary(
+    "relu",
+    lambda x: s.maximum(x, 0),
+    doc="The positive part of each element; NaN stays NaN.",
+    example="td.relu(td.asarray([-1.0, 2.0])) -> [0.0, 2.0]",
+    reference=lambda x: np.maximum(x, x.dtype.type(0)),
+    dtypes=REAL,
+    derivative=Partials({"self": lambda g, self: where(gt(self, 0), g, 0.0)}),
+    inplace=True,
+)
+sigmoid = unary(
+    "sigmoid",
+    s.sigmoid,
+    doc="1 / (1 + exp(-self)), without intermediate overflow.",
+    example="td.sigmoid(td.asarray([0.0])) -> [0.5]",
+    reference="scipy.special.expit",
+    dtypes=_REAL,
+    result="float",
+    special=((100.0,), (-80.0,)),
+    derivative=Partials({"self": lambda out: out * (1 - out)}),
+    inplace=True,
+)
+
+
+def _silu_derivative(self: Any) -> Any:
+    share = sigmoid(self)
+    return share * (1 + self * (1 - share))
+
+
+silu = unary(
+    "silu",
+    lambda x: x * s.sigmoid(x),
+    doc="self * sigmoid(self), also called swish.",
+    example="td.silu(td.asarray([0.0])) -> [0.0]",
+    reference=lambda x: x * np.reciprocal(1 + np.exp(-x)),
+    dtypes=_REAL,
+    result="float",
+    derivative=Partials({"self": _silu_derivative}),
+    inplace=True,
+)
+softplus = unary(
+    "softplus",
+    lambda x: s.maximum(x, 0) + s.log1p(s.exp(-abs(x))),
+    doc="log(1 + exp(self)), without intermediate overflow.",
+    example="td.softplus(td.asarray([float('-inf'), 100.0])) -> [0.0, 100.0]",
+    reference=lambda x: np.logaddexp(x, x.dtype.type(0)),
+    dtypes=_REAL,
+    result="float",
+    special=((100.0,), (-80.0,)),
+    derivative=Partials({"self": lambda self: sigmoid(self)}),
+    inplace=True,
+    autocast="float32",
+)
+
+
+# -- gelu: an operator for each formula, and a composite that selects one ----------------------------------------------
+_SQRT_HALF = math.sqrt(0.5)
+_DENSITY = 1 / math.sqrt(2 * math.pi)  # of the normal distribution, at 0
+_SLOPE, _CUBE = math.sqrt(2 / math.pi), 0.044715
+
+
+def _gelu_erf_derivative(self: Any) -> Any:
+    return 0.5 * (1 + erf(self * _SQRT_HALF)) + self * exp(-0.5 * self * self) * _DENSITY
+
+
+def _gelu_tanh_derivative(self: Any) -> Any:
+    t = tanh(_SLOPE * (self + _CUBE * self * self * self))
+    return 0.5 * (1 + t) + 0.5 * self * (1 - t * t) * _SLOPE * (1 + 3 * _CUBE * self * self)
+
+
+def _gelu_erf_reference(x: Any) -> Any:
+    wide = x.astype(np.float64)
+    return (wide * scipy_special().ndtr(wide)).astype(x.dtype)
+
+
+def _gelu_tanh_reference(x: Any) -> Any:
+    wide = x.astype(np.float64)
+    return (0.5 * wide * (1 + np.tanh(_SLOPE * (wide + _CUBE * wide**3)))).astype(x.dtype)
+
+
+gelu_erf = unary(
+    "gelu_erf",
+    lambda x: 0.5 * x * (1 + s.erf(x * _SQRT_HALF)),
+    doc="The element times the probability that a standard normal variable is smaller.",
+    example="td.ops.td.gelu_erf(td.asarray([0.0])) -> [0.0]",
+    reference=_gelu_erf_reference,
+    dtypes=_REAL,
+    result="float",
+    derivative=Partials({"self": _gelu_erf_derivative}),
+    tolerance={"float32": 5e-5, "float64": 1e-13},  # 1 + erf(x) loses digits below 0
+    method=False,
+)
+gelu_tanh = unary(
+    "gelu_tanh",
+    # (1 + tanh(u)) / 2 loses the digits of small values
+    lambda x: x * s.sigmoid(2 * _SLOPE * (x + _CUBE * x * x * x)),
+    doc="`gelu_erf` with the probability approximated by a tanh.",
+    example="td.ops.td.gelu_tanh(td.asarray([0.0])) -> [0.0]",
+    reference=_gelu_tanh_reference,
+    dtypes=_REAL,
+    result="float",
+    derivative=Partials({"self": _gelu_tanh_derivative}),
+    method=False,
+)
+
+
+def _float_samples(dtype: DType) -> Iterable[SampleInput]:
+    for shape in ((), (0,), (33,)):
+        yield SampleInput((TensorSample(shape),))
+    yield SampleInput((TensorSample((3, 4), layout="transposed"),))
+
+
+@composite(
+    'gelu(Tensor self, *, str approximate="none") -> Tensor',
+    doc=make_docstring(
+        "The Gaussian error linear unit.",
+        """Args:
+    self: tensor of bool, integer or real floating dtype, any shape.
+    approximate: "none" for the exact function, "tanh" for the approximation by a tanh.
+
+Returns:
+    A tensor of the same shape; the default float for integers and bools.
+
+Raises:
+    ValueArgumentError: another `approximate`.""",
+        "td.gelu(td.asarray([0.0])) -> [0.0]",
+    ),
+    reference=_gelu_erf_reference,
+    dtypes=FLOATS,
+    samples=_float_samples,
+    errors=lambda: [
+        ErrorInput((TensorSample((2,)),), ValueError, "'none' or 'tanh'", {"approximate": "erf"})
+    ],
+)
+def gelu(self: Any, *, approximate: str) -> Any:
+    if approximate not in ("none", "tanh"):
+        raise ValueArgumentError(f"gelu: approximate must be 'none' or 'tanh', not {approximate!r}")
+    return gelu_tanh(self) if approximate == "tanh" else gelu_erf(self)
+
+
+@composite(
+    "leaky_relu(Tensor self, float negative_slope=0.01) -> Tensor",
+    doc=make_docstring(
+        "The positive elements, and the others times a slope.",
+        """Args:
+    self: tensor of real floating dtype, any shape.
+    negative_slope: the slope below 0; also the derivative at 0.
+
+Returns:
+    A tensor of the same shape and dtype.""",
+        "td.leaky_relu(td.asarray([-2.0, 2.0]), 0.5) -> [-1.0, 2.0]",
+    ),
+    reference=lambda x: np.where(x > 0, x, x * x.dtype.type(0.01)),
+    dtypes=FLOATS,
+    samples=_float_samples,
+)
+def leaky_relu(self: Any, negative_slope: float) -> Any:
+    return where(gt(self, 0), self, self * negative_slope)
+
+
+@composite(
+    "elu(Tensor self, float alpha=1.0) -> Tensor",
+    doc=make_docstring(
+        "The positive elements, and alpha * (exp(self) - 1) for the others.",
+        """Args:
+    self: tensor of real floating dtype, any shape.
+    alpha: minus the limit at minus infinity.
+
+Returns:
+    A tensor of the same shape and dtype.""",
+        "td.elu(td.asarray([0.0, 2.0])) -> [0.0, 2.0]",
+    ),
+    reference=lambda x: np.where(x > 0, x, np.expm1(x)),
+    dtypes=FLOATS,
+    samples=_float_samples,
+)
+def elu(self: Any, alpha: float) -> Any:
+    return where(gt(self, 0), self, alpha * expm1(minimum(self, 0.0)))

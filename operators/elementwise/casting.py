@@ -1,0 +1,209 @@
+"""Casts and copies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ...errors import DTypeError
+from ...registry.dtypes import ALL, DType, as_dtype, bfloat16
+from ...registry.values import TensorSpec
+from ..declare import batching
+from ..declare.declaration import ErrorInput, SampleInput, TensorSample
+from ..declare.derivatives import Linear, Rule
+from ..declare.kinds import LAYOUTS, array_op, composite
+from ..declare.shape_rules import is_tensor, spec_of
+from ..scalar_ir import nodes as s
+from ..scalar_ir.numpy_evaluation import cast_array
+
+
+# -- cast --------------------------------------------------------------------------------------------------------------
+def _cast_shape_rule(self: Any, dtype: DType) -> TensorSpec:
+    spec = spec_of(self)
+    if spec.dtype.kind == "c" and dtype.kind not in "bc":
+        raise DTypeError(f"astype: {spec.dtype} to {dtype} would drop the imaginary part; call real(x) first")
+    return TensorSpec(spec.shape, dtype, spec.device)
+
+
+def _cast_kernel(xp: Any, self: Any, dtype: DType) -> Any:
+    """Native twin: backends/cpu/fastpath/entries/rt_casts.py:cast"""
+    array = xp.asarray(self)
+    if array.dtype == bfloat16.np and dtype.is_integer:
+        array = array.astype(xp.float32)  # its conversions to integers are defined
+    with xp.errstate(all="ignore"):
+        return cast_array(array, dtype)
+
+
+def _cast_samples(dtype: DType) -> Iterable[SampleInput]:
+    for target in ALL:
+        if not (dtype.kind == "c" and target.kind not in "bc"):
+            # values out of an integer type's range are tested with the scalar IR
+            low = 0.0 if target.kind == "u" else -3.0
+            yield SampleInput((TensorSample((3, 4), low, layout="transposed"), target))
+    for layout in LAYOUTS:
+        yield SampleInput((TensorSample((3, 4), layout=layout), dtype))
+    yield SampleInput((TensorSample(()), dtype))
+    yield SampleInput((TensorSample((0, 2)), dtype))
+
+
+_ERRORS = [
+    ErrorInput((TensorSample((2,)), "float12"), TypeError, "not a dtype"),
+    ErrorInput((TensorSample((2,), dtype=as_dtype("complex64")), "float32"), TypeError, "imaginary"),
+]
+
+
+def _cast_transpose(g: Any, self_spec: TensorSpec) -> Any:
+    if g.dtype.kind == "c" and self_spec.dtype.kind != "c":
+        g = batching.get_operator("real")(g)
+    return cast(g, self_spec.dtype)
+
+
+cast: Any = array_op(
+    "cast",
+    "cast(Tensor self, ScalarType dtype) -> Tensor",
+    _cast_shape_rule,
+    _cast_kernel,
+    body=s.cast,
+    doc="""A new tensor with the elements converted to another dtype.
+
+    Casts of floats to integers truncate; NaN and values out of range have the results that
+    :mod:`tandem.operators.scalar_ir.nodes` lists, the same on every backend.
+
+    Args:
+        self: any tensor.
+        dtype: the dtype of the result.
+
+    Returns:
+        A new tensor, even if the dtype is the same.
+
+    Raises:
+        DTypeError: complex to real.
+
+    >>> td.ops.td.cast(td.asarray([1.7, -1.7]), td.int32).tolist()
+    [1, -1]
+    """,
+    reference="references.basic.cast",
+    dtypes=ALL,
+    derivative=Linear({"self": _cast_transpose}),
+    batching=batching.pointwise,
+    samples=_cast_samples,
+    errors=lambda: _ERRORS,
+    method=False,
+)
+
+
+@composite(
+    "astype(Tensor self, ScalarType dtype, *, bool copy=True) -> Tensor",
+    doc="""The tensor with another dtype.
+
+    Args:
+        self: any tensor.
+        dtype: the dtype of the result.
+        copy: whether to copy if the dtype is the same; otherwise the result is ``self``.
+
+    Returns:
+        A tensor of that dtype. Casts of floats to integers truncate.
+
+    Raises:
+        DTypeError: complex to real: call ``real(x)`` first.
+
+    >>> td.astype(td.asarray([1.5, 2.5]), td.int64).tolist()
+    [1, 2]
+    """,
+    reference="references.basic.cast",
+    samples=_cast_samples,
+    errors=lambda: _ERRORS,
+    dtypes=ALL,
+    owns=False,
+)
+def astype(self: Any, dtype: DType, *, copy: bool) -> Any:
+    if not copy and is_tensor(self) and self.dtype is dtype:
+        return self
+    return cast(self, dtype)
+
+
+# -- copies ------------------------------------------------------------------------------------------------------------
+def _same_shape_rule(self: Any) -> TensorSpec:
+    return spec_of(self)
+
+
+def _layout_samples(dtype: DType) -> Iterable[SampleInput]:
+    for layout in LAYOUTS:
+        yield SampleInput((TensorSample((3, 4), layout=layout),))
+    yield SampleInput((TensorSample(()),))
+    yield SampleInput((TensorSample((2, 0)),))
+
+
+clone = array_op(
+    "copy",
+    "clone(Tensor self) -> Tensor",
+    _same_shape_rule,
+    lambda xp, self: xp.array(self, order="C"),
+    doc="""A copy in memory of its own, in row-major order.
+
+    Args:
+        self: any tensor.
+
+    Returns:
+        A new tensor, equal to ``self``.
+
+    >>> x = td.zeros(2)
+    >>> td.clone(x).tolist()
+    [0.0, 0.0]
+    """,
+    reference="references.basic.identity",
+    dtypes=ALL,
+    derivative=Linear({"self": lambda g: g}),
+    batching=batching.pointwise,
+    samples=_layout_samples,
+    errors=lambda: [ErrorInput((None,), TypeError, "Tensor")],
+)
+
+contiguous = array_op(
+    "copy",
+    "contiguous(Tensor(a) self) -> Tensor(a)",
+    _same_shape_rule,
+    lambda xp, self: xp.asarray(self, order="C"),
+    doc="""The tensor in row-major order: a view of the same memory if it is contiguous already, else a copy.
+
+    Args:
+        self: any tensor.
+
+    Returns:
+        A tensor equal to ``self`` for which ``is_contiguous()`` is true.
+
+    >>> td.contiguous(td.eye(2)).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """,
+    reference="references.basic.identity",
+    dtypes=ALL,
+    derivative=Linear({"self": lambda g: g}),
+    batching=batching.pointwise,
+    samples=_layout_samples,
+    errors=lambda: [ErrorInput((None,), TypeError, "Tensor")],
+)
+
+stop_gradient = array_op(
+    "view",
+    "stop_gradient(Tensor(a) self) -> Tensor(a)",
+    _same_shape_rule,
+    lambda xp, self: xp.asarray(self)[...],
+    doc="""The tensor as a constant: no derivative flows through it, in either mode.
+
+    Args:
+        self: any tensor.
+
+    Returns:
+        A view of the tensor.
+
+    >>> td.stop_gradient(td.ones(2)).requires_grad
+    False
+    """,
+    reference="references.basic.identity",
+    dtypes=ALL,
+    derivative=Rule(vjp={}),
+    batching=batching.pointwise,
+    samples=_layout_samples,
+    errors=lambda: [ErrorInput((None,), TypeError, "Tensor")],
+    method=False,
+)

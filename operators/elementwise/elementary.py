@@ -1,0 +1,131 @@
+"""Elementwise functions that are composed of other operators: angle, sinc, nan_to_num."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from ... import lazy
+from ...registry.dtypes import ALL, COMPLEX, DType
+from ..declare.declaration import SampleInput, TensorSample
+from ..declare.docstrings import make_docstring
+from ..declare.kinds import composite
+from ..declare.samples import unary_samples
+from ..declare.shape_rules import result_dtype, spec_of
+from .casting import astype
+from .comparison import eq, isnan, lt
+from .complex_parts import imag, real
+from .selection import where
+from .trigonometry import atan2, sin
+
+_FLOATING = ALL[-6:]
+_ARGS = """Args:
+    self: tensor of {dtypes} dtype; any shape.
+
+Returns:
+    A tensor of the same shape, of the {result} dtype; the default float for integers.
+
+Raises:
+    DTypeError: the dtype is not supported."""
+
+
+@composite(
+    "angle(Tensor self) -> Tensor",
+    doc=make_docstring(
+        "The angle of each element in the complex plane, in radians: 0 or pi for real elements.",
+        _ARGS.format(dtypes="any", result="real"),
+        "td.angle(td.asarray([1.0, -0.5 + 0j])).astype(td.float16) -> [0.0, 3.140625]",
+    ),
+    reference="references.arrays.angle",
+    samples=lambda dtype: unary_samples(dtype, (-3.0, 3.0), ()),
+    dtypes=ALL,
+)
+def angle(self: Any) -> Any:
+    x = astype(self, result_dtype("float", spec_of(self).dtype), copy=False)
+    return atan2(imag(x), real(x))
+
+
+# -- sinc --------------------------------------------------------------------------------------------------------------
+_TERMS = tuple((-1) ** n / math.factorial(2 * n + 1) for n in range(8, -1, -1))
+
+
+def _sinc_series(square: Any) -> Any:
+    """``sin(y) / y`` from ``y**2`` below 1/4, to the last bit: the Taylor series."""
+    total: Any = _TERMS[0]
+    for term in _TERMS[1:]:
+        total = total * square + term
+    return total
+
+
+@composite(
+    "sinc(Tensor self) -> Tensor",
+    doc=make_docstring(
+        "sin(pi * self) / (pi * self), and 1 at 0, where derivatives of any order are defined too.",
+        _ARGS.format(dtypes="real", result="same"),
+        "td.sinc(td.asarray([0.0, 1.0])).astype(td.int8) -> [1, 0]",
+    ),
+    reference="numpy.sinc",
+    samples=lambda dtype: _sinc_samples(dtype),
+    dtypes=_FLOATING[:4],
+    tolerance={"float32": 1e-5, "float64": 1e-13},
+)
+def sinc(self: Any) -> Any:
+    y = self * math.pi
+    square = y * y
+    is_near = lt(square, 0.25)
+    far = where(is_near, 1.0, y)
+    return where(is_near, _sinc_series(where(is_near, square, 0.0)), sin(far) / far)
+
+
+def _sinc_samples(dtype: DType) -> Iterable[SampleInput]:
+    yield SampleInput((TensorSample((3, 4)),))
+    yield SampleInput((TensorSample((), -0.1, 0.1),))
+    yield SampleInput((TensorSample((5,), values=(0.0, 0.5, -0.25, 0.1, 1e-3)),))
+    yield SampleInput((TensorSample((0,)),))
+
+
+# -- nan_to_num --------------------------------------------------------------------------------------------------------
+@composite(
+    "nan_to_num(Tensor self, *, float nan=0.0, float? posinf=None, float? neginf=None) -> Tensor",
+    doc=make_docstring(
+        "Replace NaN and infinities by numbers; no gradient flows to the replaced elements.",
+        """Args:
+    self: tensor of any dtype and shape.
+    nan: the replacement of NaN.
+    posinf, neginf: the replacements of the infinities; None: the largest and the smallest number of the dtype.
+
+Returns:
+    A tensor of the same shape and dtype; complex numbers are replaced part by part.""",
+        "td.nan_to_num(td.asarray([float('nan'), 1.0])) -> [0.0, 1.0]",
+    ),
+    reference="references.arrays.nan_to_num",
+    samples=lambda dtype: [
+        *unary_samples(dtype, (-3.0, 3.0), ()),
+        *(
+            SampleInput((sample.args[0],), {"nan": 2.0, "posinf": 3.0, "neginf": -1.0})
+            for sample in _nonfinite_samples(dtype)
+        ),
+    ],
+    dtypes=ALL,
+)
+def nan_to_num(self: Any, *, nan: float, posinf: float | None, neginf: float | None) -> Any:
+    dtype = spec_of(self).dtype
+    if dtype in COMPLEX:
+        parts = [nan_to_num(part(self), nan=nan, posinf=posinf, neginf=neginf) for part in (real, imag)]
+        return astype(parts[0] + 1j * parts[1], dtype, copy=False)
+    if not dtype.is_inexact:
+        return self
+    high = _largest_finite(dtype) if posinf is None else posinf
+    low = -_largest_finite(dtype) if neginf is None else neginf
+    result = where(isnan(self), nan, self)
+    return where(eq(self, math.inf), high, where(eq(self, -math.inf), low, result))
+
+
+def _largest_finite(dtype: DType) -> float:
+    return float(lazy.module("ml_dtypes").finfo(dtype.np).max)
+
+
+def _nonfinite_samples(dtype: DType) -> Iterable[SampleInput]:
+    if dtype.is_inexact:
+        yield SampleInput((TensorSample((4,), values=(math.nan, math.inf, -math.inf, 0.5)),))

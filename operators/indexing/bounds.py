@@ -1,0 +1,91 @@
+"""Modes of ``x.at`` for out-of-bounds positions: clip them, read a fill value, or drop the write.
+
+An indexed axis is extended by one element, to which all positions out of bounds are mapped; after a write the element
+is removed. So reads and writes differentiate and batch as the operators that they are composed of.
+
+Source: the ``mode`` of ``jax.numpy.ndarray.at``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import OutOfBoundsError, ValueArgumentError
+from ...registry.dtypes import DType, bool_, int64
+from ...registry.values import TensorBase
+from ..creation.creation import full
+from ..declare.shape_rules import spec_of
+from ..elementwise.casting import astype
+from ..elementwise.selection import clip, where
+from ..shape.joining import concat
+from .subscript import count_axes, getitem, normalize_item, put
+
+MODES = ("promise_in_bounds", "clip", "fill", "drop")
+
+
+def get_with_mode(x: Any, key: Any, mode: str | None, wraps: bool, fill: Any) -> Any:
+    """The elements that a key selects, by a mode for out-of-bounds positions; see ``x.at[...].get``."""
+    within, axes = _bound_key(x, key, mode, wraps)
+    return getitem(_append_slots(x, axes, _default_fill(spec_of(x).dtype) if fill is None else fill), within)
+
+
+def put_with_mode(x: Any, key: Any, value: Any, mode: str | None, wraps: bool, combine: str) -> Any:
+    """A copy with the selected elements replaced by a value, or combined with it; see ``x.at[...].set``."""
+    within, axes = _bound_key(x, key, mode, wraps)
+    written = put(_append_slots(x, axes, 0), within, value, combine=combine)
+    if not axes:
+        return written
+    shape = spec_of(x).shape
+    return getitem(
+        written, tuple([slice(n) if axis in axes else slice(None) for axis, n in enumerate(shape)])
+    )
+
+
+def _bound_key(x: Any, key: Any, mode: str | None, wraps: bool) -> tuple[tuple[Any, ...], list[int]]:
+    """The key with out-of-bounds positions clipped or mapped to the axis' size, and the axes to extend."""
+    if mode is not None and mode not in MODES:
+        raise ValueArgumentError(f"at: mode is one of {', '.join(map(repr, MODES))}, not {mode!r}")
+    items = [normalize_item(one) for one in (key if isinstance(key, tuple) else (key,))]
+    shape, axis, value, axes = spec_of(x).shape, 0, list(items), []
+    missing = len(shape) - sum(map(count_axes, items))
+    if missing < 0:
+        raise OutOfBoundsError(f"index: {len(shape) - missing} indices are too many for shape {shape}")
+    for place, item in enumerate(items):
+        if _is_position(item):
+            value[place] = _bound_positions(item, shape[axis], mode == "clip", wraps)
+            axes.append(axis)
+        axis += missing if item is Ellipsis else count_axes(item)
+    return tuple(value), axes if mode in ("fill", "drop") else []
+
+
+def _is_position(item: Any) -> bool:
+    return type(item) is int or (isinstance(item, TensorBase) and spec_of(item).dtype is not bool_)
+
+
+def _bound_positions(item: Any, size: int, clips: bool, wraps: bool) -> Any:
+    """Positions from 0 to ``size`` along an axis; ``size`` represents all that are out of bounds."""
+    if type(item) is int:
+        at = item + size if wraps and item < 0 else item
+        return max(0, min(at, size - 1)) if clips else at if 0 <= at < size else size
+    at = astype(item, int64, copy=False)
+    at = where(at < 0, at + size, at) if wraps else at
+    return clip(at, 0, size - 1) if clips else where((at < 0) | (at >= size), size, at)
+
+
+def _append_slots(x: Any, axes: list[int], fill: Any) -> Any:
+    """A tensor with one element ``fill`` appended along each of some axes."""
+    for axis in axes:
+        shape = list(spec_of(x).shape)
+        shape[axis] = 1
+        x = concat([x, full(shape, fill, dtype=spec_of(x).dtype, device=spec_of(x).device)], axis)
+    return x
+
+
+def _default_fill(dtype: DType) -> Any:
+    """The default fill value: NaN, True, the largest unsigned or the most negative signed integer."""
+    if dtype.is_inexact:
+        return float("nan")
+    if dtype is bool_:
+        return True
+    bits = 8 * dtype.itemsize
+    return 2**bits - 1 if dtype.kind == "u" else -(2 ** (bits - 1))

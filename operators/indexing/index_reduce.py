@@ -1,0 +1,236 @@
+"""``index_reduce``: combine elements at integer positions with all values for each position, as ``x.at[i].max(v)``.
+
+Source: ``scatter_mul``, ``scatter_min`` and ``scatter_max`` of ``jax.lax``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ...errors import DTypeError, ValueArgumentError
+from ...registry.dtypes import ALL, DType, int64, uint8
+from ...registry.values import TensorSpec
+from ..creation.creation import arange
+from ..creation.full import ones_like, zeros
+from ..declare.declaration import ErrorInput, SampleInput, TensorSample
+from ..declare.derivatives import Rule
+from ..declare.kinds import array_op
+from ..declare.shape_rules import is_tensor, spec_of
+from ..elementwise.arithmetic import mul
+from ..elementwise.casting import astype
+from ..elementwise.comparison import eq, ge, logical_and
+from ..elementwise.selection import maximum, minimum, where
+from ..reductions.sorting import argsort
+from ..shape.rearrange import flip
+from ..shape.views import broadcast_to, reshape, sum_to
+from .gather import Indices, index, index_put, index_shape, write_at_indices, write_batched
+from .slicing import check_storable
+
+COMBINE: dict[str, Callable[[Any, Any], Any]] = {"multiply": mul, "minimum": minimum, "maximum": maximum}
+
+
+# -- runs of equal positions -------------------------------------------------------------------------------------------
+def _is_same_run(places: Any, width: int) -> Any:
+    """Whether the entry ``width`` before each entry of sorted positions has the same position."""
+    numbers = arange(places.shape[0], device=places.device)
+    return logical_and(eq(places, places.roll(width, 0)), ge(numbers, width))
+
+
+def _combine_runs(places: Any, values: Any, combine: Callable[[Any, Any], Any]) -> Any:
+    """An inclusive scan of the values over runs of equal positions, by doubling the covered width in each step."""
+    width = 1
+    while width < places.shape[0]:
+        values = where(_is_same_run(places, width), combine(values.roll(width, 0), values), values)
+        width *= 2
+    return values
+
+
+def _products_before(places: Any, values: Any) -> Any:
+    """An exclusive scan of products over runs of equal positions."""
+    return where(_is_same_run(places, 1), _combine_runs(places, values, mul).roll(1, 0), ones_like(values))
+
+
+def sort_by_position(
+    spec: TensorSpec, indices: Indices, value: Any, axis: int
+) -> tuple[Any, Any, Any, tuple[int, ...]]:
+    """Sort the selected positions of a flattened tensor, and the values with them.
+
+    Returns:
+        The sorted positions; their values; the permutation that sorted them; the shape of the selection.
+    """
+    numbers = reshape(arange(spec.size, device=spec.device), spec.shape)
+    places = index(numbers, indices, axis)
+    flat = reshape(places, (-1,))
+    order = argsort(flat)
+    values = reshape(broadcast_to(_as_tensor(value, spec), places.shape), (-1,))
+    return index(flat, (order,), 0), index(values, (order,), 0), order, places.shape
+
+
+def _as_tensor(value: Any, spec: TensorSpec) -> Any:
+    """A value as a tensor of the dtype of a spec."""
+    if is_tensor(value):
+        return astype(value, spec.dtype, copy=False)
+    return zeros((), dtype=spec.dtype, device=spec.device) + value
+
+
+def _product_of_others(self: Any, indices: Indices, value: Any, axis: int) -> Any:
+    """For each value the product of the others for its position, without a division, so zeros are allowed."""
+    places, values, order, shape = sort_by_position(spec_of(self), indices, value, axis)
+    behind = flip(_products_before(flip(places, 0), flip(values, 0)), 0)
+    others = mul(_products_before(places, values), behind)
+    return reshape(index(others, (argsort(order),), 0), shape)
+
+
+def reduce_by_sorting(self: Any, indices: Indices, value: Any, axis: int, reduce: str) -> Any:
+    """``index_reduce`` composed of other operators: store the scans over runs; the last one stored is the result."""
+    combine = COMBINE[reduce]
+    places, values, _, _ = sort_by_position(spec_of(self), indices, value, axis)
+    flat = reshape(self, (-1,))
+    result = combine(index(flat, (places,), 0), _combine_runs(places, values, combine))
+    return reshape(index_put(flat, (places,), result, 0), spec_of(self).shape)
+
+
+# -- derivatives -------------------------------------------------------------------------------------------------------
+def _tie_shares(self: Any, indices: Indices, value: Any, axis: int, out: Any) -> tuple[Any, Any]:
+    """The shares of the elements and of the values in the extremum: 1/n for each of n ties."""
+    kept = where(eq(self, out), 1.0, 0.0)
+    chosen = where(eq(_as_tensor(value, spec_of(self)), index(out, indices, axis)), 1.0, 0.0)
+    count = index_put(kept, indices, chosen, axis, accumulate=True)
+    return kept / count, chosen / index(count, indices, axis)
+
+
+def _self_vjp(g: Any, self: Any, indices: Indices, value: Any, axis: int, reduce: str, out: Any) -> Any:
+    if reduce == "multiply":
+        return index_reduce(g, indices, value, axis, reduce=reduce)
+    return g * _tie_shares(self, indices, value, axis, out)[0]
+
+
+def _value_vjp(
+    g: Any, self: Any, indices: Indices, value: Any, axis: int, reduce: str, out: Any, value_spec: TensorSpec
+) -> Any:
+    if reduce == "multiply":
+        slope = _product_of_others(self, indices, value, axis)
+        return sum_to(index(g * self, indices, axis) * slope, value_spec.shape)
+    return sum_to(index(g, indices, axis) * _tie_shares(self, indices, value, axis, out)[1], value_spec.shape)
+
+
+def _self_jvp(t: Any, self: Any, indices: Indices, value: Any, axis: int, reduce: str, out: Any) -> Any:
+    return _self_vjp(t, self, indices, value, axis, reduce, out)
+
+
+def _value_jvp(t: Any, self: Any, indices: Indices, value: Any, axis: int, reduce: str, out: Any) -> Any:
+    if reduce == "multiply":
+        slope = _product_of_others(self, indices, value, axis)
+    else:
+        slope = _tie_shares(self, indices, value, axis, out)[1]
+    empty = zeros(spec_of(self).shape, dtype=t.dtype, device=t.device)
+    added = index_put(empty, indices, t * slope, axis, accumulate=True)
+    return added * self if reduce == "multiply" else added
+
+
+# -- the operator ------------------------------------------------------------------------------------------------------
+def _shape_rule(self: Any, indices: Indices, value: Any, axis: int = 0, *, reduce: str) -> TensorSpec:
+    spec = spec_of(self)
+    if reduce not in COMBINE:
+        raise ValueArgumentError(
+            f"index_reduce: reduce is one of {', '.join(map(repr, COMBINE))}, not {reduce!r}"
+        )
+    if spec.dtype.kind == "c" and reduce != "multiply":
+        raise DTypeError(f"index_reduce: complex numbers have no {reduce}, and self is {spec}")
+    check_storable("index_reduce", spec, value, index_shape("index_reduce", spec.shape, indices, axis))
+    return TensorSpec(spec.shape, spec.dtype, spec.device)
+
+
+def _kernel(xp: Any, self: Any, indices: Indices, value: Any, axis: int, *, reduce: str) -> Any:
+    out = xp.array(self)
+    write_at_indices(xp, out, indices, value, axis, reduce, "index_reduce")
+    return out
+
+
+def _samples(dtype: DType) -> Iterable[SampleInput]:
+    twice = TensorSample((4,), values=(2, 0, -1, 2), dtype=int64)
+    pairs = TensorSample((3, 2), values=(0, 1, 1, 2, 1, -1), dtype=uint8)
+    for reduce in COMBINE if dtype.kind != "c" else ("multiply",):
+        options = {"reduce": reduce}
+        yield SampleInput((TensorSample((3, 4)), (twice,), TensorSample((4, 4))), options)
+        yield SampleInput((TensorSample((2, 3)), (twice,), TensorSample((1, 4)), 1), options)
+        yield SampleInput((TensorSample((3, 4)), (twice, twice), TensorSample((4,))), options)
+        yield SampleInput(
+            (TensorSample((5,)), (pairs._replace(values=(0, 1, 1, 2, 1, 4)),), TensorSample((2,))), options
+        )
+        yield SampleInput(
+            (
+                TensorSample((2, 3, 2)),
+                (TensorSample((2, 1), values=(1, 0), dtype=int64), twice),
+                TensorSample((2, 4, 2)),
+            ),
+            options,
+        )
+        yield SampleInput(
+            (
+                TensorSample((3,), layout="reversed"),
+                (TensorSample((), values=(-1,), dtype=int64),),
+                TensorSample(()),
+            ),
+            options,
+        )
+        yield SampleInput((TensorSample((3, 0)), (twice,), TensorSample((4, 0))), options)
+        yield SampleInput(
+            (TensorSample((3,)), (TensorSample((0,), dtype=int64),), TensorSample((0,))), options
+        )
+        yield SampleInput((TensorSample((3,)), (twice,), True if dtype.kind == "b" else 2), options)
+
+
+def _errors() -> Iterable[ErrorInput]:
+    one, options = TensorSample((2,), values=(0, 1), dtype=int64), {"reduce": "maximum"}
+    yield ErrorInput(
+        (TensorSample((3,)), (one,), TensorSample((2,))),
+        ValueError,
+        "'multiply', 'minimum', 'maximum'",
+        {"reduce": "mean"},
+    )
+    yield ErrorInput((TensorSample((3,)), (one,), TensorSample((3,))), ValueError, "broadcast", options)
+    yield ErrorInput((TensorSample((3,), dtype=int64), (one,), 0.5), TypeError, "does not go into", options)
+    yield ErrorInput((TensorSample((1,)), (one,), 1), IndexError, "out of bounds", options)
+    yield ErrorInput((TensorSample((3,)), (TensorSample((2,)),), 1), IndexError, "integers", options)
+
+
+index_reduce: Any = array_op(
+    "scatter",
+    "index_reduce(Tensor self, Tensor[] indices, Tensor value, int axis=0, *, str reduce) -> Tensor",
+    _shape_rule,
+    _kernel,
+    doc="""A copy of the tensor with elements at integer positions combined with all values for each position.
+
+    Args:
+        self: any tensor.
+        indices: integer tensors, as for ``index``.
+        value: a tensor that broadcasts to the result of ``index``, or a number; cast to the dtype of ``self``.
+        axis: the first of the indexed axes.
+        reduce: ``"multiply"``, ``"minimum"`` or ``"maximum"``.
+
+    Returns:
+        A new tensor of the shape and dtype of ``self``.
+
+    Raises:
+        OutOfBoundsError: a position is out of bounds.
+        IndexArgumentError: an index tensor does not have an integer dtype.
+        ShapeError: the value does not broadcast.
+        DTypeError: the value's dtype is of a higher kind, or the numbers are complex and ``reduce`` orders them.
+        ValueArgumentError: another ``reduce``.
+
+    >>> td.ops.td.index_reduce(td.ones(3), [td.asarray([1, 1])], 2.0, reduce="multiply").tolist()
+    [1.0, 4.0, 1.0]
+    """,
+    reference="references.basic.index_reduce",
+    dtypes=ALL,
+    derivative=Rule(
+        vjp={"self": _self_vjp, "value": _value_vjp}, jvp={"self": _self_jvp, "value": _value_jvp}
+    ),
+    batching=write_batched,
+    samples=_samples,
+    errors=_errors,
+    method=False,
+    autocast="promote",
+)

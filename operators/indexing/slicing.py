@@ -1,0 +1,266 @@
+"""Basic indexing: ``basic_index``, a view by integers, slices and new axes, and ``basic_put``, its functional write.
+
+The index of both operators is an index plan: a tuple with, for each axis of the tensor in order, an int (the axis is
+removed) or ``(start, length, step)``, and ``None`` for each new axis between them. A plan is hashable, is valid for one
+shape only, and determines the shape of the result. :mod:`.subscript` makes plans from subscripts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ...errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeError
+from ...registry.dtypes import ALL, DType, check_range
+from ...registry.values import TensorSpec
+from ..creation.full import zeros
+from ..declare.batching import Batched, BatchInfo, Dims, ensure_batch_axis, expand_rank
+from ..declare.declaration import ErrorInput, SampleInput, TensorSample
+from ..declare.derivatives import Linear, Rule
+from ..declare.kinds import LAYOUTS, array_op
+from ..declare.shape_rules import broadcast_shapes, spec_of
+from ..shape.views import sum_to
+
+Plan = tuple[Any, ...]
+
+
+def check_plan(name: str, shape: tuple[int, ...], plan: Any) -> None:
+    """Check that a plan fits a shape, so that kernels stay within the memory."""
+    entries = [entry for entry in plan if entry is not None] if isinstance(plan, tuple) else None
+    if entries is None or len(entries) != len(shape):
+        raise ArgumentError(
+            f"{name}: {plan!r} is not a plan for shape {shape}: write one int or (start, length, step) per axis"
+        )
+    for axis, (entry, size) in enumerate(zip(entries, shape)):
+        if not _fits_axis(name, entry, size):
+            raise OutOfBoundsError(f"{name}: {entry!r} is out of bounds for axis {axis} with size {size}")
+
+
+def _fits_axis(name: str, entry: Any, size: int) -> bool:
+    if type(entry) is int:
+        return 0 <= entry < size
+    if not (type(entry) is tuple and len(entry) == 3 and all(type(part) is int for part in entry)):
+        raise ArgumentError(f"{name}: {entry!r} is neither an int nor (start, length, step)")
+    start, length, step = entry
+    last = start + (length - 1) * step
+    return bool(length == 0 or (length > 0 and step != 0 and 0 <= start < size and 0 <= last < size))
+
+
+def plan_shape(plan: Plan) -> tuple[int, ...]:
+    """The shape of the view that a plan selects."""
+    return tuple(1 if entry is None else entry[1] for entry in plan if type(entry) is not int)
+
+
+def to_numpy_index(plan: Plan) -> tuple[Any, ...]:
+    """A plan as an index for NumPy; the ellipsis makes the result an array even if all axes are removed.
+
+    Native twin: backends/cpu/fastpath/entries/rt_subscript.py:basic_index
+    """
+    return (
+        *(entry if entry is None or type(entry) is int else _to_slice(*entry) for entry in plan),
+        Ellipsis,
+    )
+
+
+def plan_strides(plan: Plan, strides: Sequence[int]) -> tuple[tuple[int, ...], int]:
+    """The strides and the offset of the view that a plan selects from an array with ``strides``."""
+    items: list[int] = []
+    first = axis = 0
+    for entry in plan:
+        if entry is None:
+            items.append(0)
+            continue
+        step = strides[axis]
+        axis += 1
+        if type(entry) is int:
+            first += entry * step
+        else:
+            start, length, stride = entry
+            first += start * step if length else 0
+            items.append(stride * step)
+    return tuple(items), first
+
+
+def _to_slice(start: int, length: int, step: int) -> slice:
+    if length == 0:
+        return slice(0, 0)
+    stop = start + length * step
+    return slice(start, stop if stop >= 0 else None, step)
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+def _read_shape_rule(self: Any, plan: Plan) -> TensorSpec:
+    spec = spec_of(self)
+    check_plan("basic_index", spec.shape, plan)
+    return TensorSpec(plan_shape(plan), spec.dtype, spec.device)
+
+
+def _plan_cases() -> Iterable[tuple[tuple[int, ...], Plan]]:
+    yield (3, 4), (1, (0, 4, 1))
+    yield (3, 4), ((2, 3, -1), (3, 2, -2))
+    yield (3, 4), ((1, 2, 1), None, 2)
+    yield (3, 4), (0, 0)
+    yield (3, 4), ((0, 0, 1), (1, 3, 1))
+    yield (), (None, None)
+
+
+def _read_samples(dtype: DType) -> Iterable[SampleInput]:
+    for layout in LAYOUTS:
+        yield SampleInput((TensorSample((3, 4), layout=layout), ((0, 2, 2), (1, 3, 1))))
+    for shape, plan in _plan_cases():
+        yield SampleInput((TensorSample(shape), plan))
+
+
+def _read_errors() -> Iterable[ErrorInput]:
+    yield ErrorInput((TensorSample((3, 4)), (3, 0)), IndexError, "out of bounds")
+    yield ErrorInput((TensorSample((3, 4)), ((0, 4, 1), 0)), IndexError, "out of bounds")
+    yield ErrorInput((TensorSample((3, 4)), (0,)), TypeError, "plan")
+    yield ErrorInput((TensorSample((3,)), (slice(1),)), TypeError, "neither")
+
+
+def _batch_plan(plan: Plan, size: int) -> Plan:
+    """The plan that applies ``plan`` to each example of a batch."""
+    return (0, size, 1), *plan
+
+
+def _read_batched(info: BatchInfo, in_dims: Dims, x: Any, plan: Plan) -> Batched:
+    return info.call(x, _batch_plan(plan, info.batch_size)), 0
+
+
+basic_index = array_op(
+    "view",
+    "basic_index(Tensor(a) self, Any plan) -> Tensor(a)",
+    _read_shape_rule,
+    lambda xp, self, plan: self[to_numpy_index(plan)],
+    doc="""A view of the elements that a plan selects: what ``x[1, 2:8:3, None]`` becomes.
+
+    Args:
+        self: any tensor.
+        plan: for each axis in order an int, or ``(start, length, step)``; ``None`` for each new axis between them.
+
+    Returns:
+        A view; an int removes its axis, a triple selects ``length`` elements, ``None`` adds an axis of length 1.
+
+    Raises:
+        OutOfBoundsError: the plan selects elements outside of the tensor.
+        ArgumentError: the plan is not for this number of axes.
+
+    >>> td.ops.td.basic_index(td.arange(5), ((4, 2, -2),)).tolist()
+    [4, 2]
+    """,
+    reference="references.basic.basic_index",
+    dtypes=ALL,
+    derivative=Linear({"self": lambda g, plan, self_spec: put_into_zeros(g, plan, self_spec)}),
+    batching=_read_batched,
+    samples=_read_samples,
+    errors=_read_errors,
+    method=False,
+)
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+def check_storable(name: str, into: TensorSpec, value: Any, shape: tuple[int, ...]) -> None:
+    """Check that a value broadcasts to ``shape`` and that its dtype is not of a higher kind than the tensor's.
+
+    Raises:
+        ShapeError: the value does not broadcast.
+        DTypeError: storing it would drop a fraction or an imaginary part.
+        ScalarOverflowError: a Python integer does not fit.
+    """
+    spec = spec_of(value)
+    if broadcast_shapes(name, spec.shape, shape) != shape:
+        raise ShapeError(
+            f"{name}: a value of shape {spec.shape} does not broadcast to the selected shape {shape}"
+        )
+    ranks = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+    if ranks[spec.dtype.kind] > ranks[into.dtype.kind]:
+        raise DTypeError(f"{name}: {spec.dtype} does not go into {into.dtype}; cast the value with astype")
+    if type(value) is int and into.dtype.is_integer:
+        check_range(into.dtype, value)
+
+
+def _write_shape_rule(self: Any, value: Any, plan: Plan, *, accumulate: bool = False) -> TensorSpec:
+    spec = spec_of(self)
+    check_plan("basic_put", spec.shape, plan)
+    check_storable("basic_put", spec, value, plan_shape(plan))
+    return TensorSpec(spec.shape, spec.dtype, spec.device)
+
+
+def _write_kernel(xp: Any, self: Any, value: Any, plan: Plan, *, accumulate: bool) -> Any:
+    """Native twin: backends/cpu/fastpath/entries/rt_assign.py:put"""
+    out = xp.array(self)
+    place = out[to_numpy_index(plan)]  # a plan selects no element twice, so plain addition is right
+    value = xp.asarray(value).astype(out.dtype)
+    place[...] = place + value if accumulate else value
+    return out
+
+
+def _write_samples(dtype: DType) -> Iterable[SampleInput]:
+    for keywords in ({}, {"accumulate": True}):
+        for shape, plan in _plan_cases():
+            yield SampleInput((TensorSample(shape), TensorSample(plan_shape(plan)), plan), keywords)
+        yield SampleInput(
+            (TensorSample((3, 4), layout="transposed"), TensorSample((4,)), ((0, 2, 2), (0, 4, 1))), keywords
+        )
+        yield SampleInput((TensorSample((5,)), dtype.kind == "b" or 1, ((0, 3, 2),)), keywords)
+
+
+def _write_batched(
+    info: BatchInfo, in_dims: Dims, x: Any, value: Any, plan: Plan, *, accumulate: bool
+) -> Batched:
+    x = ensure_batch_axis(x, in_dims[0], info.batch_size)
+    value = expand_rank(value, in_dims[1], len(plan_shape(plan)))
+    return info.call(x, value, _batch_plan(plan, info.batch_size), accumulate=accumulate), 0
+
+
+basic_put: Any = array_op(
+    "scatter",
+    "basic_put(Tensor self, Tensor value, Any plan, *, bool accumulate=False) -> Tensor",
+    _write_shape_rule,
+    _write_kernel,
+    doc="""A copy of the tensor with the elements that a plan selects replaced, or added to.
+
+    Args:
+        self: any tensor.
+        value: a tensor that broadcasts to the shape that the plan selects, or a number; cast to the dtype of ``self``.
+        plan: as for ``basic_index``.
+        accumulate: add instead of replacing.
+
+    Returns:
+        A new tensor of the shape and dtype of ``self``.
+
+    Raises:
+        OutOfBoundsError: the plan selects elements outside of the tensor.
+        ShapeError: the value does not broadcast.
+        DTypeError: the value's dtype is of a higher kind (a float into integers).
+
+    >>> td.ops.td.basic_put(td.zeros(4), 1.0, ((0, 2, 2),)).tolist()
+    [1.0, 0.0, 1.0, 0.0]
+    """,
+    reference="references.basic.basic_put",
+    dtypes=ALL,
+    derivative=Rule(
+        vjp={
+            "self": lambda g, plan, accumulate: g if accumulate else basic_put(g, 0, plan),
+            "value": lambda g, plan, value_spec: sum_to(basic_index(g, plan), value_spec.shape),
+        },
+        jvp={
+            "self": lambda t, plan, accumulate: t if accumulate else basic_put(t, 0, plan),
+            "value": lambda t, plan, self_spec: put_into_zeros(t, plan, self_spec),
+        },
+    ),
+    batching=_write_batched,
+    samples=_write_samples,
+    errors=lambda: [
+        ErrorInput((TensorSample((3,)), TensorSample((2,)), ((0, 3, 1),)), ValueError, "broadcast"),
+        ErrorInput((TensorSample((3,)), 1, (3,)), IndexError, "out of bounds"),
+        ErrorInput((TensorSample((3,)), 1j, (0,)), TypeError, "complex"),
+    ],
+    method=False,
+)
+
+
+def put_into_zeros(g: Any, plan: Plan, spec: TensorSpec) -> Any:
+    """Zeros of a spec with ``g`` at the selection of a plan: the transpose of ``basic_index``."""
+    where = {} if spec.device == "cpu" else {"device": spec.device}
+    return basic_put(zeros(spec.shape, dtype=g.dtype, **where), g, plan)

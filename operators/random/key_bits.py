@@ -1,0 +1,274 @@
+"""Keys as uint32 tensors, and their random bits, from which operators compute all other random numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from ...errors import DTypeError, ShapeError, ValueArgumentError
+from ...registry.dtypes import INTEGERS, DType, float32, int64, uint32, uint64
+from ...registry.values import TensorSpec, describe
+from ..creation.creation import allocate
+from ..declare import batching
+from ..declare.batching import Batched, BatchInfo, Dims, expand_rank, logical_shape
+from ..declare.declaration import ErrorInput, SampleInput, TensorSample
+from ..declare.derivatives import NotDifferentiable
+from ..declare.kinds import array_op
+from ..declare.shape_rules import broadcast_shapes, check_shape, is_tensor, spec_of
+from .philox import FOLD, SPLIT, blocks, random_words
+
+INTEGRAL = NotDifferentiable("random bits are integers, which do not depend on the key differentiably")
+KEY = TensorSample((4,), values=(20, 11, 3, 4000000000), dtype=uint32)
+KEYS = TensorSample((2, 4), values=(1, 2, 3, 4, 5, 6, 7, 8), dtype=uint32)
+
+
+def check_key(name: str, key: Any) -> TensorSpec:
+    """Check that a tensor is a key, or an array of keys, and return its spec.
+
+    Raises:
+        DTypeError, ShapeError: it is not a key.
+    """
+    if not is_tensor(key):
+        raise DTypeError(
+            f"{name}: a key is made by td.random.key(seed), or is a uint32 tensor of its words, not {describe(key)}"
+        )
+    spec = spec_of(key)
+    if spec.dtype is not uint32:
+        raise DTypeError(f"{name}: a key is a uint32 tensor made by td.random.key(seed), not {spec}")
+    if spec.shape[-1:] != (4,):
+        raise ShapeError(f"{name}: a key has 4 words along its last axis, unlike {spec}; see td.random.key")
+    return spec
+
+
+def key_errors(*rest: Any) -> list[ErrorInput]:
+    """The errors of every operator that takes a key."""
+    return [
+        ErrorInput((0, *rest), TypeError, "td.random.key"),
+        ErrorInput((TensorSample((4,), dtype=float32), *rest), TypeError, "td.random.key"),
+        ErrorInput((TensorSample((2,), dtype=uint32), *rest), ValueError, "4 words"),
+        ErrorInput((TensorSample((), dtype=uint32), *rest), ValueError, "4 words"),
+    ]
+
+
+# -- key ---------------------------------------------------------------------------------------------------------------
+def _key_shape_rule(seed: Any) -> TensorSpec:
+    spec = spec_of(seed)
+    if not spec.dtype.is_integer:
+        raise DTypeError(f"random_key: a seed is an integer, not {spec}")
+    if type(seed) is int and not -(2**63) <= seed < 2**64:
+        raise ValueArgumentError(f"random_key: the seed {seed} does not fit into 64 bits")
+    return TensorSpec((*spec.shape, 4), uint32, spec.device)
+
+
+def _key_kernel(xp: Any, seed: Any) -> Any:
+    number = xp.asarray(seed).astype(xp.uint64)
+    zero = xp.zeros_like(number)
+    words = [number & xp.uint64(0xFFFFFFFF), number >> xp.uint64(32), zero, zero]
+    return xp.stack(words, -1).astype(xp.uint32)
+
+
+key = array_op(
+    "random",
+    "random_key(Tensor seed) -> Tensor",
+    _key_shape_rule,
+    _key_kernel,
+    doc="""A key from a seed.
+
+    Args:
+        seed: an int of at most 64 bits, or an integer tensor, which gives one key for each element.
+
+    Returns:
+        A uint32 tensor of shape ``(4,)``, or ``(*seed.shape, 4)``.
+
+    Raises:
+        DTypeError: the seed is not an integer.
+        ValueArgumentError: it does not fit into 64 bits.
+
+    >>> td.ops.td.random_key(42).tolist()
+    [42, 0, 0, 0]
+    """,
+    reference="references.random_bits.random_key",
+    dtypes=INTEGERS,
+    derivative=INTEGRAL,
+    batching=batching.leading,
+    samples=lambda dtype: [
+        SampleInput((TensorSample((), 0, 100),)),
+        SampleInput((TensorSample((3,), 0, 100),)),
+        *(SampleInput((seed,)) for seed in (0, 42, -1, 2**63, 2**64 - 1)),
+    ],
+    errors=lambda: [
+        ErrorInput((0.5,), TypeError, "integer"),
+        ErrorInput((True,), TypeError, "integer"),
+        ErrorInput((2**64,), ValueError, "64 bits"),
+    ],
+    method=False,
+)
+
+
+# -- bits --------------------------------------------------------------------------------------------------------------
+def _bits_shape_rule(key: Any, shape: tuple[int, ...] = (), *, bits: int = 32) -> TensorSpec:
+    spec = check_key("random_bits", key)
+    if bits not in (32, 64):
+        raise ValueArgumentError(f"random_bits: bits is 32 or 64, not {bits}")
+    dtype = uint32 if bits == 32 else uint64
+    return TensorSpec(spec.shape[:-1] + check_shape("random_bits", shape), dtype, spec.device)
+
+
+def _bits_kernel(xp: Any, key: Any, shape: tuple[int, ...], *, bits: int) -> Any:
+    count = math.prod(shape) * (bits // 32)
+    words = allocate("random_bits", shape, lambda: random_words(xp, key, count))
+    if bits == 64:
+        words = words.astype(xp.uint64)
+        words = words[..., 0::2] | words[..., 1::2] << xp.uint64(32)
+    return words.reshape((*key.shape[:-1], *shape))
+
+
+def _bits_samples(dtype: DType) -> Iterable[SampleInput]:
+    for bits in (32, 64):
+        for shape in ((), (0,), (1,), (7,), (3, 5)):
+            yield SampleInput((KEY, shape), {"bits": bits})
+        yield SampleInput((KEYS, (3,)), {"bits": bits})
+
+
+random_bits = array_op(
+    "random",
+    "random_bits(Tensor key, SymInt[] shape=[], *, int bits=32) -> Tensor",
+    _bits_shape_rule,
+    _bits_kernel,
+    doc="""Random bits: the stream of Philox4x32-10, from which all random numbers are computed.
+
+    Args:
+        key: a key, or several: a uint32 tensor of shape ``(..., 4)``.
+        shape: the shape of what is drawn for each key.
+        bits: 32 or 64; of two words that make one of 64 bits the first is the lower half.
+
+    Returns:
+        A uint32 or uint64 tensor of shape ``(..., *shape)``.
+
+    Raises:
+        DTypeError, ShapeError: not a key, or not a shape.
+        ValueArgumentError: another number of bits.
+
+    >>> [hex(word) for word in td.random.bits(td.random.key(0), 2).tolist()]
+    ['0x6627e8d5', '0xe169c58d']
+    """,
+    reference="references.random_bits.random_bits",
+    dtypes=(uint32,),
+    derivative=INTEGRAL,
+    batching=batching.leading,
+    samples=_bits_samples,
+    errors=lambda: [
+        *key_errors(3),
+        ErrorInput((KEY, (-1,)), ValueError, "negative"),
+        ErrorInput((KEY, 3), ValueError, "32 or 64", {"bits": 7}),
+        ErrorInput((KEY, 2**50), MemoryError, "no memory"),
+    ],
+    method=False,
+)
+
+
+# -- new keys ----------------------------------------------------------------------------------------------------------
+def _split_shape_rule(key: Any, n: int = 2) -> TensorSpec:
+    spec = check_key("random_split", key)
+    return TensorSpec((*spec.shape[:-1], *check_shape("random_split", (n,)), 4), uint32, spec.device)
+
+
+def _split_kernel(xp: Any, key: Any, n: int) -> Any:
+    words = allocate("random_split", (n, 4), lambda: random_words(xp, key, 4 * n, SPLIT))
+    return words.reshape((*key.shape[:-1], n, 4))
+
+
+split = array_op(
+    "random",
+    "random_split(Tensor key, int n=2) -> Tensor",
+    _split_shape_rule,
+    _split_kernel,
+    doc="""Several new keys from one, which should not be used again.
+
+    Args:
+        key: a key, or several: a uint32 tensor of shape ``(..., 4)``.
+        n: the number of keys; the first keys do not depend on it.
+
+    Returns:
+        A uint32 tensor of shape ``(..., n, 4)``; unpack or index it.
+
+    Raises:
+        DTypeError, ShapeError: not a key, or ``n`` is negative.
+
+    >>> first, second = td.ops.td.random_split(td.random.key(0))
+    >>> first.shape
+    (4,)
+    """,
+    reference="references.random_bits.random_split",
+    dtypes=(uint32,),
+    derivative=INTEGRAL,
+    batching=batching.leading,
+    samples=lambda dtype: [
+        SampleInput((KEY,)),
+        SampleInput((KEY, 5)),
+        SampleInput((KEY, 0)),
+        SampleInput((KEYS, 3)),
+    ],
+    errors=lambda: [
+        *key_errors(),
+        ErrorInput((KEY, -1), ValueError, "negative"),
+        ErrorInput((KEY, 0.5), TypeError, "n"),
+    ],
+    method=False,
+)
+
+
+def _fold_shape_rule(key: Any, data: Any) -> TensorSpec:
+    spec, number = check_key("random_fold_in", key), spec_of(data)
+    if not number.dtype.is_integer:
+        raise DTypeError(f"random_fold_in: the data is an integer, not {number}")
+    return TensorSpec(
+        (*broadcast_shapes("random_fold_in", spec.shape[:-1], number.shape), 4), uint32, spec.device
+    )
+
+
+def _fold_kernel(xp: Any, key: Any, data: Any) -> Any:
+    number = xp.asarray(data % 2**64 if isinstance(data, int) else data).astype(xp.uint64)
+    return blocks(xp, key, number, FOLD)
+
+
+def _fold_batched(info: BatchInfo, in_dims: Dims, key: Any, data: Any) -> Batched:
+    lead = [len(shape) for shape in (logical_shape(key, in_dims[0])[:-1], logical_shape(data, in_dims[1]))]
+    rank = max(lead)
+    return info.call(expand_rank(key, in_dims[0], rank + 1), expand_rank(data, in_dims[1], rank)), 0
+
+
+fold_in = array_op(
+    "random",
+    "random_fold_in(Tensor key, Tensor data) -> Tensor",
+    _fold_shape_rule,
+    _fold_kernel,
+    doc="""A new key from a key and a number: one for each step, layer or process.
+
+    Args:
+        key: a key, or several: a uint32 tensor of shape ``(..., 4)``.
+        data: an int or an integer tensor, of which the lowest 62 bits count.
+
+    Returns:
+        A key; several if either argument is several.
+
+    Raises:
+        DTypeError, ShapeError: not a key, or ``data`` is not an integer.
+
+    >>> td.ops.td.random_fold_in(td.random.key(0), 7).shape
+    (4,)
+    """,
+    reference="references.random_bits.random_fold_in",
+    dtypes=(uint32,),
+    derivative=INTEGRAL,
+    batching=_fold_batched,
+    samples=lambda dtype: [
+        *(SampleInput((KEY, data)) for data in (0, 1, -1, 2**40)),
+        SampleInput((KEY, TensorSample((3,), 0, 9, dtype=int64))),
+        SampleInput((KEYS, 5)),
+        SampleInput((KEYS, TensorSample((2,), 0, 9, dtype=int64))),
+    ],
+    errors=lambda: [*key_errors(1), ErrorInput((KEY, 0.5), TypeError, "integer")],
+    method=False,
+)

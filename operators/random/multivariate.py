@@ -1,0 +1,382 @@
+"""Distributions of vectors and matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ...errors import ShapeError, ValueArgumentError
+from ...registry.dtypes import FLOATS, DType, float32, float64
+from ...registry.function import functions
+from ...registry.lazy_operators import materialize
+from ...registry.values import TensorSpec
+from ..contraction.matmul import matmul
+from ..declare.batching import leading
+from ..declare.declaration import ErrorInput, SampleInput, TensorSample
+from ..declare.derivatives import NotDifferentiable, Rule
+from ..declare.kinds import array_op, composite
+from ..declare.shape_rules import check_shape, spec_of
+from ..elementwise.casting import astype
+from ..elementwise.exponential import sqrt
+from ..elementwise.selection import maximum, where
+from ..shape.rearrange import matrix_transpose
+from ..shape.triangles import tril
+from .continuous import RAISES, exponential
+from .gamma import CLOSE, generalized_normal, split_key
+from .key_bits import KEY, KEYS, key_errors
+from .uniform import cast_parameter, float_dtype, normal, sample_shape, working_dtype
+
+SUMS = {"float16": 1e-2, "bfloat16": 5e-2, "float32": 1e-4, "float64": 1e-10}
+
+
+def _check_square(name: str, x: Any) -> TensorSpec:
+    spec = spec_of(x)
+    if len(spec.shape) < 2 or spec.shape[-1] != spec.shape[-2]:
+        raise ShapeError(f"{name}: takes square matrices, not {spec}")
+    return spec
+
+
+# -- factors -----------------------------------------------------------------------------------------------------------
+def _apply_each(xp: Any, function: Any, x: Any) -> Any:
+    """Apply a function to each matrix of a stack; NaN for matrices for which it raises LinAlgError."""
+    out = xp.full(x.shape, xp.nan, x.dtype)
+    for place in np.ndindex(*x.shape[:-2]):
+        try:
+            out[place] = function(x[place])
+        except np.linalg.LinAlgError:
+            continue
+    return out
+
+
+def _factor_kernel(xp: Any, x: Any) -> Any:
+    return _apply_each(xp, xp.linalg.cholesky, 0.5 * (x + xp.swapaxes(x, -1, -2)))
+
+
+def _half_diagonal(x: Any) -> Any:
+    """The lower triangle with half of the diagonal."""
+    return 0.5 * (tril(x) + tril(x, k=-1))
+
+
+def _factor_transpose(g: Any, out: Any) -> Any:
+    """Source: Murray, "Differentiation of the Cholesky decomposition", 2016."""
+    inverse = lower_inverse(out)
+    middle = _half_diagonal(matmul(matrix_transpose(out), g))
+    whole = matmul(matmul(matrix_transpose(inverse), middle), inverse)
+    return 0.5 * (whole + matrix_transpose(whole))
+
+
+def _factor_tangent(t: Any, out: Any) -> Any:
+    inverse = lower_inverse(out)
+    even = 0.5 * (t + matrix_transpose(t))
+    return matmul(out, _half_diagonal(matmul(matmul(inverse, even), matrix_transpose(inverse))))
+
+
+FACTORS: dict[str, Any] = {
+    "dtypes": (float32, float64),
+    "batching": leading,
+    "tolerance": SUMS,
+    "method": False,
+}
+
+
+def _matrices(dtype: DType) -> Iterable[SampleInput]:
+    yield SampleInput((TensorSample((2, 2), values=(2.0, 0.5, 0.5, 1.0)),))
+    yield SampleInput((TensorSample((3, 3), values=(4.0, 1, 2, 1, 3, 0, 2, 0, 2), dtype=float64),))
+    yield SampleInput((TensorSample((2, 2, 2), values=(2.0, 0.5, 0.5, 1.0, 3.0, 0.0, 0.0, 1.0)),))
+    yield SampleInput((TensorSample((0, 0)),))
+
+
+def _matrix_errors() -> list[ErrorInput]:
+    return [ErrorInput((TensorSample((2, 3), dtype=float32),), ValueError, "square")]
+
+
+factor: Any = array_op(
+    "random",
+    "random_factor(Tensor x) -> Tensor",
+    lambda x: _check_square("random_factor", x),
+    _factor_kernel,
+    doc="""The Cholesky factor of a matrix: the lower triangular L with ``L @ L.T`` equal to the matrix.
+
+    Args:
+        x: a float32 or float64 tensor of symmetric matrices, along the last two axes.
+
+    Returns:
+        A tensor of the same shape and dtype; NaN for a matrix that is not positive definite.
+
+    Raises:
+        ShapeError: the matrices are not square.
+
+    >>> td.ops.td.random_factor(td.asarray([[4.0, 2.0], [2.0, 2.0]])).tolist()
+    [[2.0, 0.0], [1.0, 1.0]]
+    """,
+    reference="numpy.linalg.cholesky",
+    derivative=Rule(vjp={"x": _factor_transpose}, jvp={"x": _factor_tangent}),
+    samples=_matrices,
+    errors=_matrix_errors,
+    **FACTORS,
+)
+
+
+def _inverse_kernel(xp: Any, x: Any) -> Any:
+    return xp.tril(_apply_each(xp, xp.linalg.inv, xp.tril(x)))
+
+
+lower_inverse: Any = array_op(
+    "random",
+    "random_lower_inverse(Tensor x) -> Tensor",
+    lambda x: _check_square("random_lower_inverse", x),
+    _inverse_kernel,
+    doc="""The inverse of a lower triangular matrix.
+
+    Args:
+        x: a float32 or float64 tensor of lower triangular matrices, along the last two axes.
+
+    Returns:
+        A tensor of the same shape and dtype.
+
+    Raises:
+        ShapeError: the matrices are not square.
+
+    >>> td.ops.td.random_lower_inverse(td.asarray([[2.0, 0.0], [1.0, 1.0]])).tolist()
+    [[0.5, 0.0], [-0.5, 1.0]]
+    """,
+    reference="numpy.linalg.inv",
+    derivative=Rule(
+        vjp={"x": lambda g, out: -tril(matmul(matmul(matrix_transpose(out), g), matrix_transpose(out)))},
+        jvp={"x": lambda t, out: -matmul(matmul(out, tril(t)), out)},
+    ),
+    samples=lambda dtype: [
+        SampleInput((TensorSample((2, 2), values=(2.0, 0.0, 0.5, 1.0)),)),
+        SampleInput((TensorSample((3, 3), values=(2.0, 0, 0, 1, 3, 0, 2, 1, 2), dtype=float64),)),
+        SampleInput((TensorSample((2, 2, 2), values=(2.0, 0.0, 0.5, 1.0, 3.0, 0.0, 0.0, 1.0)),)),
+    ],
+    errors=_matrix_errors,
+    **FACTORS,
+)
+
+
+def _orthogonal_kernel(xp: Any, x: Any) -> Any:
+    q, r = xp.linalg.qr(x)
+    diagonal = xp.diagonal(r, axis1=-2, axis2=-1)
+    return q * xp.where(diagonal < 0, -1, 1).astype(x.dtype)[..., None, :]
+
+
+def _check_tall(x: Any) -> TensorSpec:
+    spec = spec_of(x)
+    if len(spec.shape) < 2 or spec.shape[-2] < spec.shape[-1]:
+        raise ShapeError(
+            f"random_orthonormal: takes matrices with at least as many rows as columns, not {spec}"
+        )
+    return spec
+
+
+orthonormal: Any = array_op(
+    "random",
+    "random_orthonormal(Tensor x) -> Tensor",
+    _check_tall,
+    _orthogonal_kernel,
+    doc="""The orthonormalized columns of a matrix: Q of its QR decomposition with a positive diagonal of R.
+
+    Args:
+        x: a float32 or float64 tensor of matrices with at least as many rows as columns, along the last two axes.
+
+    Returns:
+        A tensor of the same shape and dtype.
+
+    Raises:
+        ShapeError: there are more columns.
+
+    >>> td.ops.td.random_orthonormal(td.asarray([[3.0], [4.0]])).shape
+    (2, 1)
+    """,
+    reference="references.vectors.orthonormal",
+    derivative=NotDifferentiable("it is for random matrices only"),
+    samples=lambda dtype: [
+        SampleInput((TensorSample((3, 2), distinct=True),)),
+        SampleInput((TensorSample((2, 2, 2), distinct=True),)),
+        SampleInput((TensorSample((2, 0)),)),
+    ],
+    errors=lambda: [ErrorInput((TensorSample((2, 3), dtype=float32),), ValueError, "rows")],
+    **FACTORS,
+)
+
+
+def _linalg_operator(name: str) -> Any:
+    materialize(f"td::linalg_{name}")
+    return functions[f"td::linalg_{name}"]
+
+
+def _root_by_eigh(x: Any) -> Any:
+    values, vectors = _linalg_operator("eigh")(x)
+    rounding = np.finfo(spec_of(x).dtype.np).eps * spec_of(x).shape[-1]
+    values = where(values < -rounding * values[..., -1:], np.nan, values)
+    return vectors * sqrt(maximum(values, 0.0))[..., None, :]
+
+
+def _root_by_svd(x: Any) -> Any:
+    vectors, values, _ = _linalg_operator("svd")(x)
+    return vectors * sqrt(values)[..., None, :]
+
+
+_ROOTS = {"cholesky": factor, "eigh": _root_by_eigh, "svd": _root_by_svd}
+
+
+# -- distributions -----------------------------------------------------------------------------------------------------
+def _normal_samples(dtype: DType) -> Iterable[SampleInput]:
+    mean, cov = TensorSample((2,), -1, 1), TensorSample((2, 2), values=(2.0, 0.5, 0.5, 1.0), dtype=float32)
+    yield SampleInput((KEY, mean, cov), {"dtype": dtype})
+    yield SampleInput((KEY, mean, cov), {"shape": (3, 2)})
+    yield SampleInput((KEYS, mean, cov), {"shape": (3,)})
+    yield SampleInput((KEY, TensorSample((3, 2), -1, 1), cov), {"dtype": dtype})
+
+
+@composite(
+    "random_multivariate_normal(Tensor key, Tensor mean, Tensor cov, SymInt[]? shape=None, ScalarType? dtype=None, "
+    "str method='cholesky') -> Tensor",
+    doc="""Samples of the multivariate normal distribution.
+
+    Args:
+        key: a key, or several.
+        mean: a tensor of shape ``(..., n)``.
+        cov: a tensor of shape ``(..., n, n)`` of symmetric, positive definite matrices; NaN comes of others.
+        shape: the shape of vectors to draw for each key, to which the leading axes broadcast; None: these.
+        dtype: a float dtype; None: that of ``mean`` and ``cov``.
+        method: how the root of ``cov`` is found: ``"cholesky"``, or ``"eigh"`` or ``"svd"``, which are slower and take
+            matrices of lower rank too; of negative eigenvalues ``"svd"`` takes the magnitude.
+
+    Returns:
+        A tensor of that shape and one axis of ``n`` more; with several keys, their axes come first.
+
+    Raises:
+        DTypeError: no float dtype, or no key.
+        ShapeError: no key, or shapes that do not fit.
+        ValueArgumentError: another method.
+
+    >>> td.random.multivariate_normal(td.random.key(0), td.zeros(2), td.eye(2), (3,)).shape
+    (3, 2)
+    """,
+    reference="references.vectors.multivariate_normal",
+    samples=_normal_samples,
+    errors=lambda: [
+        *key_errors(TensorSample((2,)), TensorSample((2, 2))),
+        ErrorInput((KEY, TensorSample((2,)), TensorSample((2, 3))), ValueError, "square"),
+        ErrorInput((KEY, TensorSample((3,)), TensorSample((2, 2))), ValueError, "mean"),
+        ErrorInput((KEY, TensorSample((2,)), TensorSample((2, 2))), TypeError, "floats", {"dtype": "int32"}),
+        ErrorInput(
+            (KEY, TensorSample((2, 3)), TensorSample((3, 3))), ValueError, "broadcast", {"shape": (3,)}
+        ),
+        ErrorInput((KEY, TensorSample((2,)), TensorSample((2, 2))), ValueError, "method", {"method": "lu"}),
+    ],
+    dtypes=FLOATS,
+    tolerance=SUMS,
+    autocast="float32",
+    method=False,
+)
+def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any, dtype: DType | None, method: str) -> Any:
+    name = "random_multivariate_normal"
+    if method not in _ROOTS:
+        raise ValueArgumentError(f"{name}: method is one of {', '.join(map(repr, _ROOTS))}, not {method!r}")
+    one, two = spec_of(mean), _check_square(name, cov)
+    if one.shape[-1:] != two.shape[-1:]:
+        raise ShapeError(
+            f"{name}: the mean has as many elements as the covariance has rows, unlike {one} and {two}"
+        )
+    leads = TensorSpec(one.shape[:-1], one.dtype), TensorSpec(two.shape[:-2], two.dtype)
+    lead = sample_shape(name, shape, *leads)
+    dtype = float_dtype(name, dtype, mean, cov)
+    wide = working_dtype(dtype)
+    z = normal(key, (*lead, one.shape[-1]), wide)
+    spread = matmul(_ROOTS[method](cast_parameter(cov, wide)), z[..., None])[..., 0]
+    return astype(cast_parameter(mean, wide) + spread, dtype, copy=False)
+
+
+@composite(
+    "random_orthogonal(Tensor key, int n, SymInt[] shape=[], ScalarType? dtype=None, int? m=None) -> Tensor",
+    doc=f"""Orthogonal matrices, uniformly distributed (Haar measure).
+
+    Args:
+        key: a key, or several.
+        n: the number of rows.
+        shape: the shape of matrices to draw for each key.
+        dtype: a float dtype; None: float32.
+        m: the number of columns; None: n. The shorter rows or columns are at right angles.
+
+    Returns:
+        A tensor of shape ``(*shape, n, m)``; with several keys, their axes come first.
+
+    {RAISES}
+
+    >>> td.random.orthogonal(td.random.key(0), 3).shape
+    (3, 3)
+    """,
+    reference="references.vectors.orthogonal",
+    samples=lambda dtype: [
+        SampleInput((KEY, 3)),
+        SampleInput((KEY, 2, (2,)), {"dtype": dtype, "m": 4}),
+        SampleInput((KEYS, 3), {"m": 2}),
+    ],
+    errors=lambda: [
+        *key_errors(3),
+        ErrorInput((KEY, -1), ValueError, "negative"),
+        ErrorInput((KEY, 2), TypeError, "floats", {"dtype": "int32"}),
+    ],
+    dtypes=FLOATS,
+    tolerance=SUMS,
+    method=False,
+)
+def orthogonal(key: Any, n: int, shape: Any, dtype: DType | None, m: int | None) -> Any:
+    dtype = float_dtype("random_orthogonal", dtype)
+    m = n if m is None else m
+    check_shape("random_orthogonal", (n, m))
+    result = orthonormal(normal(key, (*shape, max(n, m), min(n, m)), working_dtype(dtype)))
+    return astype(result if n >= m else matrix_transpose(result), dtype, copy=False)
+
+
+@composite(
+    "random_ball(Tensor key, int d, float p=2.0, SymInt[] shape=[], ScalarType? dtype=None) -> Tensor",
+    doc=f"""Points in the unit ball, uniformly distributed.
+
+    Args:
+        key: a key, or several.
+        d: the dimension, at least 1.
+        p: the norm that says what the ball is: the ``p``-th root of the sum of the ``p``-th powers.
+        shape: the shape of points to draw for each key.
+        dtype: a float dtype; None: float32.
+
+    Returns:
+        A tensor of shape ``(*shape, d)``; with several keys, their axes come first.
+
+    {RAISES}
+        ValueArgumentError: the dimension or ``p`` is not positive.
+
+    >>> td.random.ball(td.random.key(0), 3, shape=(5,)).shape
+    (5, 3)
+    """,
+    reference="references.vectors.ball",
+    samples=lambda dtype: [
+        SampleInput((KEY, 3)),
+        SampleInput((KEY, 2, 1.0, (4,)), {"dtype": dtype}),
+        SampleInput((KEYS, 2), {"shape": (3,)}),
+    ],
+    errors=lambda: [
+        *key_errors(3),
+        ErrorInput((KEY, 0), ValueError, "dimension"),
+        ErrorInput((KEY, 2, -1.0), ValueError, "positive"),
+        ErrorInput((KEY, 2), TypeError, "floats", {"dtype": "int32"}),
+    ],
+    dtypes=FLOATS,
+    tolerance=CLOSE,
+    method=False,
+)
+def ball(key: Any, d: int, p: float, shape: Any, dtype: DType | None) -> Any:
+    """Source: Barthe and others, "A probabilistic approach to the geometry of the l_p^n-ball", 2005."""
+    if d < 1 or not p > 0:
+        raise ValueArgumentError(f"random_ball: the dimension and p are positive, unlike {d} and {p}")
+    dtype = float_dtype("random_ball", dtype)
+    wide = working_dtype(dtype)
+    one, two = split_key(key)
+    x = generalized_normal(one, p, (*shape, d), wide)
+    total = (abs(x) ** p).sum(-1) + exponential(two, shape, wide)
+    return astype(x / (total ** (1.0 / p))[..., None], dtype, copy=False)

@@ -1,0 +1,190 @@
+"""Reductions that are folds: sums and products, extrema, any and all.
+
+Sums and products of float16 and bfloat16 are accumulated in float32. Where several elements are the maximum, each gets
+an equal share of the cotangent (the convention of JAX).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...registry.dtypes import ALL, DEFAULT_INT, REAL, DType, bool_, uint64
+from ..creation.creation import full
+from ..declare.derivatives import Linear, NotDifferentiable, Rule
+from ..declare.kinds import reduction, reduction_shape_rule
+from ..declare.samples import index_reduction_samples
+from ..declare.shape_rules import normalize_axes
+from ..elementwise.comparison import eq
+from ..elementwise.selection import where
+from ..shape.views import broadcast_to, expand_reduced, reshape
+
+_ORDERED = (bool_, *REAL)
+
+
+def accumulator_dtype(dtype: DType) -> DType:
+    """The dtype of a sum or product: integers are summed in the default integer, or ``uint64`` if unsigned."""
+    return dtype if dtype.is_inexact else uint64 if dtype.kind == "u" else DEFAULT_INT
+
+
+sum = reduction(
+    "sum",
+    "sum",
+    schema="sum(Tensor self, int[]? axis=None, *, ScalarType? dtype=None, bool keepdims=False) -> Tensor",
+    shape_rule=reduction_shape_rule("sum", accumulator_dtype, ALL),
+    doc="The sum of the elements over axes; 0 if there are none.",
+    example="td.sum(td.asarray([[1, 2], [3, 4]]), 0) -> [4, 6]",
+    reference="numpy.sum",
+    dtypes=ALL,
+    derivative=Linear(
+        {"self": lambda g, self_spec, axis, keepdims: expand_reduced(g, self_spec.shape, axis, keepdims)}
+    ),
+    autocast="float32",
+)
+
+
+def _expand_cotangent(g: Any, self: Any, axis: Any, keepdims: bool) -> Any:
+    return expand_reduced(g, self.shape, axis, keepdims)
+
+
+# -- prod --------------------------------------------------------------------------------------------------------------
+def _roll_last(x: Any, shift: int) -> Any:
+    """The last axis rolled backwards by ``shift``."""
+    return x.roll(-shift, -1)
+
+
+def product_of_others(x: Any) -> Any:
+    """For each element the product of the others along the last axis, without a division, so zeros are allowed.
+
+    Binary powering: ``block[i]`` is the product of the ``width`` elements after ``i``, counted round the axis.
+    """
+    remaining = x.shape[-1] - 1
+    block, width, value, covered = _roll_last(x, 1), 1, None, 0
+    while remaining > 0:
+        if remaining & 1:
+            value = block if value is None else value * _roll_last(block, covered)
+            covered += width
+        block, width, remaining = block * _roll_last(block, width), 2 * width, remaining >> 1
+    return broadcast_to(full((), 1.0, device=x.device), x.shape) if value is None else value
+
+
+def _prod_partial(self: Any, axis: Any) -> Any:
+    """The partial derivative of a product with respect to each of its factors."""
+    rank = len(self.shape)
+    axes = normalize_axes("prod", axis, rank)
+    kept = tuple(a for a in range(rank) if a not in axes)
+    order = kept + axes
+    front = self.permute(order)
+    count = math.prod(self.shape[a] for a in axes)
+    others = product_of_others(reshape(front, (*[self.shape[a] for a in kept], count)))
+    back = tuple(order.index(a) for a in range(rank))
+    return reshape(others, front.shape).permute(back)
+
+
+prod = reduction(
+    "prod",
+    "prod",
+    schema="prod(Tensor self, int[]? axis=None, *, ScalarType? dtype=None, bool keepdims=False) -> Tensor",
+    shape_rule=reduction_shape_rule("prod", accumulator_dtype, ALL),
+    doc="The product of the elements over axes; 1 if there are none.",
+    example="td.prod(td.asarray([[1, 2], [3, 4]]), 0) -> [3, 8]",
+    reference="numpy.prod",
+    dtypes=ALL,
+    derivative=Rule(
+        vjp={
+            "self": lambda g, self, axis, keepdims: (
+                _expand_cotangent(g, self, axis, keepdims) * _prod_partial(self, axis)
+            )
+        },
+        jvp={
+            "self": lambda t, self, axis, keepdims: sum(
+                t * _prod_partial(self, axis), axis, keepdims=keepdims
+            )
+        },
+    ),
+    autocast="float32",
+)
+
+
+# -- extrema -----------------------------------------------------------------------------------------------------------
+def _tie_shares(self: Any, out: Any, axis: Any, keepdims: bool) -> Any:
+    """Each element's share in the extremum: 1/n for each of n ties, else 0."""
+    chosen = where(eq(self, expand_reduced(out, self.shape, axis, keepdims)), 1.0, 0.0)
+    return chosen / sum(chosen, axis, keepdims=True)
+
+
+_TIE_RULE = Rule(
+    vjp={
+        "self": lambda g, self, out, axis, keepdims: (
+            _expand_cotangent(g, self, axis, keepdims) * _tie_shares(self, out, axis, keepdims)
+        )
+    },
+    jvp={
+        "self": lambda t, self, out, axis, keepdims: sum(
+            t * _tie_shares(self, out, axis, keepdims), axis, keepdims=keepdims
+        )
+    },
+)
+
+max = reduction(
+    "max",
+    "max",
+    doc="The largest element over axes; NaN if there is one.",
+    example="td.max(td.asarray([[1, 2], [3, 4]]), 0) -> [3, 4]",
+    reference="numpy.max",
+    dtypes=_ORDERED,
+    derivative=_TIE_RULE,
+)
+min = reduction(
+    "min",
+    "min",
+    doc="The smallest element over axes; NaN if there is one.",
+    example="td.min(td.asarray([[1, 2], [3, 4]]), 0) -> [1, 2]",
+    reference="numpy.min",
+    dtypes=_ORDERED,
+    derivative=_TIE_RULE,
+)
+any = reduction(
+    "any",
+    "any",
+    doc="Whether an element over axes is true (not zero); False if there are none.",
+    example="td.any(td.asarray([[0, 0], [0, 4]]), 0) -> [False, True]",
+    reference="numpy.any",
+    dtypes=ALL,
+    dtype_of=lambda dtype: bool_,
+    derivative=NotDifferentiable("any returns bools"),
+)
+all = reduction(
+    "all",
+    "all",
+    doc="Whether all elements over axes are true (not zero); True if there are none.",
+    example="td.all(td.asarray([[0, 2], [3, 4]]), 0) -> [False, True]",
+    reference="numpy.all",
+    dtypes=ALL,
+    dtype_of=lambda dtype: bool_,
+    derivative=NotDifferentiable("all returns bools"),
+)
+argmax = reduction(
+    "argmax",
+    "argmax",
+    schema="argmax(Tensor self, int? axis=None, *, bool keepdims=False) -> Tensor",
+    doc="The index of the largest element along an axis or of all; the first of several; NaN if there is one.",
+    example="td.argmax(td.asarray([[1, 2], [3, 4]]), 0) -> [1, 1]",
+    reference="numpy.argmax",
+    dtypes=_ORDERED,
+    dtype_of=lambda dtype: DEFAULT_INT,
+    samples=index_reduction_samples,
+    derivative=NotDifferentiable("argmax returns integers"),
+)
+argmin = reduction(
+    "argmin",
+    "argmin",
+    schema="argmin(Tensor self, int? axis=None, *, bool keepdims=False) -> Tensor",
+    doc="The index of the smallest element along an axis or of all; the first of several; NaN if there is one.",
+    example="td.argmin(td.asarray([[1, 2], [3, 4]]), 0) -> [0, 0]",
+    reference="numpy.argmin",
+    dtypes=_ORDERED,
+    dtype_of=lambda dtype: DEFAULT_INT,
+    samples=index_reduction_samples,
+    derivative=NotDifferentiable("argmin returns integers"),
+)

@@ -1,0 +1,87 @@
+"""Cumulative sums and products along an axis.
+
+float16 and bfloat16 are accumulated in float32 and rounded element by element.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...registry.dtypes import ALL
+from ..creation.creation import arange
+from ..declare.derivatives import Linear, Rule
+from ..declare.kinds import scan
+from ..elementwise.comparison import eq
+from ..elementwise.selection import where
+from ..shape.views import reshape
+from .folds import accumulator_dtype
+
+
+def _flatten_if_none(x: Any, axis: Any) -> tuple[Any, int]:
+    """The tensor and the axis that a scan runs along; without an axis it runs over the flattened tensor."""
+    return (reshape(x, (-1,)), 0) if axis is None else (x, axis % len(x.shape))
+
+
+def _cumsum_transpose(g: Any, self_spec: Any, axis: Any) -> Any:
+    g, along = _flatten_if_none(g, axis)
+    return reshape(cumsum(g.flip(along), along).flip(along), self_spec.shape)
+
+
+cumsum = scan(
+    "cumsum",
+    "sum",
+    doc="The sums of the elements up to and including each along an axis.",
+    example="td.cumsum(td.asarray([1, 2, 3]), 0) -> [1, 3, 6]",
+    reference="numpy.cumsum",
+    dtypes=ALL,
+    dtype_of=accumulator_dtype,
+    derivative=Linear({"self": _cumsum_transpose}),
+    autocast="float32",
+)
+
+
+# -- cumprod: derivatives without a division, so zeros are allowed ----------------------------------------------------
+def _is_first(x: Any, axis: int) -> Any:
+    """A bool tensor, true for the first index along an axis."""
+    size = x.shape[axis]
+    column = (size,) + (1,) * (len(x.shape) - axis - 1)
+    return reshape(eq(arange(size, device=x.device), 0), column)
+
+
+def _recurrence(factor: Any, term: Any, axis: int) -> Any:
+    """``r[i] = term[i] + factor[i] * r[i-1]`` along an axis, by doubling the stride that a step spans."""
+    factor, stride = where(_is_first(factor, axis), 0.0, factor), 1
+    while stride < factor.shape[axis]:
+        # elements that wrap around are multiplied by the first factor, which is 0
+        term = term + factor * term.roll(stride, axis)
+        factor, stride = factor * factor.roll(stride, axis), 2 * stride
+    return term
+
+
+def _product_before(out: Any, axis: int) -> Any:
+    """The product of all elements before each."""
+    return where(_is_first(out, axis), 1.0, out.roll(1, axis))
+
+
+def _cumprod_vjp(g: Any, self: Any, out: Any, axis: Any) -> Any:
+    x, along = _flatten_if_none(self, axis)
+    later = _recurrence(x.flip(along).roll(1, along), g.flip(along), along).flip(along)
+    return reshape(later * _product_before(out, along), self.shape)
+
+
+def _cumprod_jvp(t: Any, self: Any, out: Any, axis: Any) -> Any:
+    x, along = _flatten_if_none(self, axis)
+    return _recurrence(x, _flatten_if_none(t, axis)[0] * _product_before(out, along), along)
+
+
+cumprod = scan(
+    "cumprod",
+    "prod",
+    doc="The products of the elements up to and including each along an axis.",
+    example="td.cumprod(td.asarray([1, 2, 3]), 0) -> [1, 2, 6]",
+    reference="numpy.cumprod",
+    dtypes=ALL,
+    dtype_of=accumulator_dtype,
+    derivative=Rule(vjp={"self": _cumprod_vjp}, jvp={"self": _cumprod_jvp}),
+    autocast="float32",
+)

@@ -1,0 +1,101 @@
+"""argsort and sort."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ...registry.dtypes import DEFAULT_INT, REAL, DType, bool_, is_half
+from ...registry.values import TensorSpec
+from ..declare.batching import Batched, BatchInfo, Dims
+from ..declare.declaration import ErrorInput, SampleInput, TensorSample
+from ..declare.derivatives import NotDifferentiable
+from ..declare.kinds import LAYOUTS, array_op, composite
+from ..declare.shape_rules import compute_dtype, normalize_axis, spec_of
+from ..indexing.take import take_along_axis
+
+_ORDERED = (bool_, *REAL)
+_TEXT = """
+
+    Args:
+        self: a real tensor of at least one axis; NaN comes last.
+        axis: the axis to sort along.
+        descending: whether to sort from the largest to the smallest element.
+        stable: whether equal elements keep their order; sorting is always stable.
+
+    Returns:
+        A new tensor of the same shape{dtype}.
+
+    Raises:
+        OutOfBoundsError: there is no such axis.
+        DTypeError: the tensor is complex.
+"""
+
+
+def _shape_rule(self: Any, *, axis: int = -1, descending: bool = False, stable: bool = True) -> TensorSpec:
+    spec = spec_of(self)
+    compute_dtype("argsort", "same", _ORDERED, (spec,))
+    normalize_axis("argsort", axis, len(spec.shape))
+    return TensorSpec(spec.shape, DEFAULT_INT, spec.device)
+
+
+def _kernel(xp: Any, self: Any, *, axis: int, descending: bool, stable: bool) -> Any:
+    values = self.astype(xp.float32) if is_half(self.dtype) else self
+    if not descending:
+        return xp.argsort(values, axis, kind="stable")
+    # stable: sort the reversed tensor in ascending order and reverse the result
+    result = xp.flip(xp.argsort(xp.flip(values, axis), axis, kind="stable"), axis)
+    return self.shape[axis] - 1 - result
+
+
+def _batched(info: BatchInfo, in_dims: Dims, self: Any, *, axis: int, **options: Any) -> Batched:
+    return info.call(self, axis=normalize_axis(info.name, axis, len(self.shape) - 1) + 1, **options), 0
+
+
+def _samples(dtype: DType) -> Iterable[SampleInput]:
+    for layout in LAYOUTS:
+        yield SampleInput((TensorSample((3, 4), layout=layout, distinct=True),))
+    yield SampleInput((TensorSample((3, 4), distinct=True),), {"axis": 0, "descending": True})
+    yield SampleInput((TensorSample((0, 2)),))
+    yield SampleInput((TensorSample((9,), values=(1, 0, 1, 0, 1, 1, 0, 0, 1)),), {"descending": True})
+    yield SampleInput(
+        (TensorSample((5,), values=(2, float("nan"), 1, float("inf"), 0)),)
+        if dtype.is_inexact
+        else (TensorSample((1,)),)
+    )
+
+
+def _errors() -> Iterable[ErrorInput]:
+    yield ErrorInput((TensorSample(()),), IndexError, "out of bounds")
+    yield ErrorInput((TensorSample((3,)),), IndexError, "out of bounds", {"axis": 1})
+
+
+argsort: Any = array_op(
+    "gather",
+    "argsort(Tensor self, *, int axis=-1, bool descending=False, bool stable=True) -> Tensor",
+    _shape_rule,
+    _kernel,
+    doc="The positions of the elements in sorted order along an axis."
+    + _TEXT.format(dtype=", int64")
+    + "\n    >>> td.argsort(td.asarray([3, 1, 2])).tolist()\n    [1, 2, 0]\n",
+    reference="references.arrays.argsort",
+    dtypes=_ORDERED,
+    derivative=NotDifferentiable("argsort returns integers"),
+    batching=_batched,
+    samples=_samples,
+    errors=_errors,
+)
+
+
+@composite(
+    "sort(Tensor self, *, int axis=-1, bool descending=False, bool stable=True) -> Tensor",
+    doc="The elements in sorted order along an axis."
+    + _TEXT.format(dtype=" and dtype")
+    + "\n    >>> td.sort(td.asarray([3, 1, 2])).tolist()\n    [1, 2, 3]\n",
+    reference="references.arrays.sort",
+    samples=_samples,
+    errors=_errors,
+    dtypes=_ORDERED,
+)
+def sort(self: Any, *, axis: int, descending: bool, stable: bool) -> Any:
+    return take_along_axis(self, argsort(self, axis=axis, descending=descending, stable=stable), axis)

@@ -1,0 +1,18 @@
+"""The cost of scalar expressions, in cheap instructions per element; fusion and rematerialization use it."""
+
+from __future__ import annotations
+
+from .expr import Expr, order
+
+CHEAP = 12  # at most this cost: recompute a value instead of storing it
+_COST = {"cast": 1, "load": 1, "truediv": 4, "sqrt": 6, "floordiv": 8, "remainder": 8}
+_FREE = frozenset("const row scalar index".split())
+_LIGHT = frozenset(
+    "add sub mul neg abs minimum maximum eq ne lt le gt ge and or xor invert select copysign "
+    "floor ceil trunc rint isnan isinf isfinite".split()
+)
+
+
+def cost(root: Expr) -> int:
+    """The approximate cost of an expression, in cheap instructions per element."""
+    return sum(0 if e.op in _FREE else _COST.get(e.op, 1 if e.op in _LIGHT else 16) for e in order(root))

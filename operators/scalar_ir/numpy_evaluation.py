@@ -1,0 +1,166 @@
+"""Evaluate the scalar IR with NumPy's ufuncs: the kernel without native code, and the reference of each node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ... import lazy
+from ...registry import dtypes as dt
+from ...registry.dtypes import DType
+from ..declare.quiet import call_quietly
+from .expr import NODES, Expr, constant_value, order
+
+Array = Any
+Ufunc = Callable[..., Array]
+
+
+def _erf(x: Array) -> Array:
+    return lazy.scipy_special().erf(x)
+
+
+def _erfc(x: Array) -> Array:
+    return lazy.scipy_special().erfc(x)
+
+
+def _pow(a: Array, b: Array) -> Array:
+    """NumPy's power; negative integer exponents return the truncated quotient ``1 / a**-b``."""
+    if np.result_type(a, b).kind in "fc" and np.ndim(b) == 0:
+        # NumPy chooses other functions for a scalar exponent
+        return np.power(a, np.reshape(b, (1,))).reshape(np.shape(a))
+    if np.result_type(a, b).kind != "i" or not np.any(np.less(b, 0)):
+        return np.power(a, b)
+    positive = np.power(a, np.maximum(b, 0))
+    odd = np.bitwise_and(b, 1) == 1
+    unit = np.where(np.equal(a, 1), 1, np.where(np.equal(a, -1), np.where(odd, -1, 1), 0))
+    return np.where(np.less(b, 0), unit, positive).astype(positive.dtype)
+
+
+_BY_EXPONENT: dict[float, Callable[[Array], Array]] = {
+    0.0: np.ones_like,
+    1.0: np.positive,
+    2.0: np.square,
+    -1.0: np.reciprocal,
+    0.5: np.sqrt,
+}
+
+
+def _uniform_pow(a: Array, b: Array) -> Array:
+    """The power with one exponent for all elements; see ``expr.uniform_power``."""
+    if a.dtype.kind != "f":
+        return _pow(a, b)
+    number = float(np.ravel(b)[0])
+    if number == 3 and a.dtype == np.float32:
+        wide = a.astype(np.float64)
+        return (wide * wide * wide).astype(np.float32)
+    return _BY_EXPONENT[number](a) if number in _BY_EXPONENT else _pow(a, b)
+
+
+def _complex(real: Array, imag: Array) -> Array:
+    real, imag = np.broadcast_arrays(real, imag)
+    result = np.empty(real.shape, np.result_type(real.dtype, np.complex64))
+    result.real, result.imag = real, imag
+    return result
+
+
+UFUNCS: dict[str, Ufunc] = {row.name: getattr(np, row.numpy) for row in NODES.values() if row.numpy != "-"}
+"""The NumPy function of each node of ``expr.NODES``, and of ``select``."""
+UFUNCS |= {
+    "erf": _erf,
+    "erfc": _erfc,
+    "pow": _pow,
+    "uniform_pow": _uniform_pow,
+    "select": np.where,
+    "complex": _complex,
+    "real": lambda x: np.real(x).copy(),  # NumPy's are views
+    "imag": lambda x: np.imag(x).copy(),
+}
+
+
+def cast_array(x: Array, dtype: DType) -> Array:
+    """``x.astype(dtype)``, made deterministic where NumPy's result depends on an element's position in the array."""
+    x = np.asarray(x)
+    if dtype is dt.uint32 and x.dtype.kind not in "biu":
+        x = (x.real if x.dtype.kind == "c" else x).astype(np.int64)
+    elif x.dtype.kind == "c" and dtype.kind not in "bc":
+        x = x.real
+    return x.astype(dtype.np)
+
+
+def ufunc_of(expr: Expr) -> Ufunc:
+    """The NumPy function of a node other than ``arg`` and ``const``."""
+    if expr.op != "cast":
+        return UFUNCS[expr.op]
+    dtype = expr.dtype
+    return lambda x: cast_array(x, dtype)
+
+
+Instruction = tuple[Ufunc, tuple[int, ...]]
+
+
+class _Program:
+    """An expression as a list of calls on numbered values: the operands, the constants, then each result."""
+
+    def __init__(self, root: Expr, arity: int, find: Callable[[Expr], Ufunc]):
+        self.constants: list[Any] = []
+        self.instructions: list[Instruction] = []
+        slots: dict[Expr, int] = {}
+        nodes = order(root)
+        for expr in nodes:
+            if expr.op == "const":
+                slots[expr] = arity + len(self.constants)
+                self.constants.append(constant_value(expr))
+            elif expr.op == "arg":
+                slots[expr] = expr.payload
+        for expr in nodes:
+            if expr not in slots:
+                slots[expr] = arity + len(self.constants) + len(self.instructions)
+                self.instructions.append((find(expr), tuple(slots[a] for a in expr.args)))
+        self.result = slots[root]
+        is_single = len(self.instructions) == 1 and self.instructions[0][1] == tuple(range(arity))
+        self.ufunc = self.instructions[0][0] if is_single else None
+
+    def run_broadcast(self, *arrays: Array) -> Array:
+        return np.array(np.broadcast_to(self.run(*arrays), np.broadcast_shapes(*map(np.shape, arrays))))
+
+    def run(self, *arrays: Array) -> Array:
+        values = [*arrays, *self.constants]
+        for function, slots in self.instructions:
+            values.append(function(*[values[i] for i in slots]))
+        return values[self.result]
+
+
+def numpy_kernel(
+    root: Expr, arity: int | None = None, find: Callable[[Expr], Ufunc] = ufunc_of
+) -> Callable[..., Array]:
+    """A function of NumPy arrays that evaluates ``root`` without warnings.
+
+    Args:
+        root: the expression.
+        arity: the number of operands; None: the number that ``root`` uses.
+        find: returns the function of a node.
+
+    Returns:
+        A function of ``arity`` arrays of the operands' dtypes. It broadcasts them and returns a new array of
+        ``root.dtype``, 0-d for 0-d operands.
+
+    >>> from tandem.operators.scalar_ir import nodes as s
+    >>> from tandem.registry import dtypes as dt
+    >>> numpy_kernel(s.instantiate(lambda x, y: x // y, [dt.int8] * 2))(np.int8([7, 7]), np.int8([2, 0]))
+    array([3, 0], dtype=int8)
+    """
+    used = {e.payload for e in order(root) if e.op == "arg"}
+    arity = max(used, default=-1) + 1 if arity is None else arity
+    program, dtype = _Program(root, arity, find), root.dtype.np
+    if not program.instructions or len(used) < arity:
+        function = program.run_broadcast  # the result is an operand, or has another shape: copy and broadcast
+    else:
+        function = program.ufunc or program.run
+
+    def kernel(*arrays: Array) -> Array:
+        result = call_quietly(function, *arrays)
+        return result if type(result) is np.ndarray and result.dtype is dtype else np.asarray(result, dtype)
+
+    return kernel

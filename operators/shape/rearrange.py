@@ -1,0 +1,302 @@
+"""Views composed of ``reshape``, ``permute``, ``broadcast_to`` and ``basic_index``: transpose, squeeze, flip, ..."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ...errors import ShapeError
+from ...registry.dtypes import ALL, DType
+from ..declare.declaration import ErrorInput, SampleInput, TensorSample
+from ..declare.kinds import LAYOUTS, composite
+from ..declare.shape_rules import normalize_axes, normalize_axis, spec_of
+from ..indexing.slicing import basic_index
+from .views import broadcast_to, permute, reshape
+
+
+def full_plan(shape: tuple[int, ...]) -> list[tuple[int, int, int]]:
+    """The index plan that selects a whole tensor of a shape."""
+    return [(0, size, 1) for size in shape]
+
+
+def _samples(shape: tuple[int, ...], *rests: tuple[Any, ...]) -> Callable[[DType], Iterable[SampleInput]]:
+    """Samples of each memory layout, then of each set of further arguments."""
+
+    def samples(dtype: DType) -> Iterable[SampleInput]:
+        for layout in LAYOUTS:
+            yield SampleInput((TensorSample(shape, layout=layout), *rests[0]))
+        for rest in rests[1:]:
+            yield SampleInput((TensorSample(shape), *rest))
+
+    return samples
+
+
+def _view(
+    schema: str, doc: str, reference: Any, samples: Any, errors: Callable[[], Iterable[ErrorInput]]
+) -> Callable[[Callable[..., Any]], Any]:
+    return composite(schema, doc=doc, reference=reference, samples=samples, errors=errors, dtypes=ALL)
+
+
+@_view(
+    "transpose(Tensor(a) self, int dim0=-2, int dim1=-1) -> Tensor(a)",
+    """A view with two axes exchanged.
+
+    Args:
+        self: a tensor with these axes.
+        dim0, dim1: the two axes; by default the last two.
+
+    Returns:
+        A view.
+
+    Raises:
+        OutOfBoundsError: there is no such axis.
+
+    >>> td.transpose(td.zeros((2, 3, 4)), 0, 1).shape
+    (3, 2, 4)
+    """,
+    "references.basic.transpose",
+    _samples((3, 4), (0, 1), (), (1, 1), (-1, 0)),
+    lambda: [
+        ErrorInput((TensorSample((3,)),), IndexError, "out of bounds"),
+        ErrorInput((TensorSample((3, 4)), 0, 2), IndexError, "out of bounds"),
+    ],
+)
+def transpose(self: Any, dim0: int, dim1: int) -> Any:
+    own = spec_of(self).shape
+    axes = list(range(len(own)))
+    one, two = (normalize_axis("transpose", dim, len(axes)) for dim in (dim0, dim1))
+    axes[one], axes[two] = two, one
+    return permute(self, axes)
+
+
+@_view(
+    "matrix_transpose(Tensor(a) self) -> Tensor(a)",
+    """The transposes of a stack of matrices: a view with the last two axes exchanged; also ``x.mT``.
+
+    Args:
+        self: a tensor of shape ``(..., M, N)``.
+
+    Returns:
+        A view of shape ``(..., N, M)``.
+
+    Raises:
+        ShapeError: there are fewer than two axes.
+
+    >>> td.matrix_transpose(td.zeros((2, 3, 4))).shape
+    (2, 4, 3)
+    """,
+    "references.basic.transpose",
+    lambda dtype: [SampleInput((TensorSample(shape),)) for shape in ((3, 4), (2, 3, 4), (0, 2))],
+    lambda: [ErrorInput((TensorSample((3,)),), ValueError, "two axes")],
+)
+def matrix_transpose(self: Any) -> Any:
+    own = spec_of(self).shape
+    if len(own) < 2:
+        raise ShapeError(f"matrix_transpose: needs at least two axes, not shape {own}")
+    return transpose(self, -2, -1)
+
+
+@_view(
+    "moveaxis(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
+    """A view with some axes moved to new positions; the others keep their order.
+
+    Args:
+        self: any tensor.
+        source: the axes to move, an int or several.
+        destination: the new position of each.
+
+    Returns:
+        A view.
+
+    Raises:
+        OutOfBoundsError: there is no such axis.
+        ShapeError: an axis occurs twice, or the numbers of axes differ.
+
+    >>> td.moveaxis(td.zeros((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """,
+    "numpy.moveaxis",
+    _samples((2, 3, 4), (0, -1), ((0, 1), (2, 0)), (2, 0)),
+    lambda: [
+        ErrorInput((TensorSample((2, 3)), 2, 0), IndexError, "out of bounds"),
+        ErrorInput((TensorSample((2, 3)), (0, 0), (0, 1)), ValueError, "twice"),
+        ErrorInput((TensorSample((2, 3)), (0, 1), 0), ValueError, "as many"),
+    ],
+)
+def moveaxis(self: Any, source: tuple[int, ...], destination: tuple[int, ...]) -> Any:
+    own = spec_of(self).shape
+    rank = len(own)
+    if len(source) != len(destination):
+        raise ShapeError(f"moveaxis: {source} to {destination}: needs as many destinations as axes")
+    normalize_axes("moveaxis", source, rank), normalize_axes("moveaxis", destination, rank)
+    axes = [axis for axis in range(rank) if axis not in {s % rank for s in source}]
+    for place, axis in sorted((d % rank, s % rank) for s, d in zip(source, destination)):
+        axes.insert(place, axis)
+    return permute(self, axes)
+
+
+@_view(
+    "expand(Tensor(a) self, SymInt[] shape) -> Tensor(a)",
+    """``broadcast_to`` where -1 keeps a size.
+
+    Args:
+        self: any tensor.
+        shape: the sizes of the result; -1 keeps that of ``self``.
+
+    Returns:
+        A view of that shape.
+
+    Raises:
+        ShapeError: the shapes do not broadcast, or -1 is the size of a new axis.
+
+    >>> td.expand(td.zeros((2, 1)), (-1, 3)).shape
+    (2, 3)
+    """,
+    "references.basic.expand",
+    _samples((3, 1), ((-1, 4),), ((2, 3, 4),), ((2, -1, -1),)),
+    lambda: [
+        ErrorInput((TensorSample((3,)), (-1, 3)), ValueError, "-1"),
+        ErrorInput((TensorSample((3,)), (4,)), ValueError, "broadcast"),
+    ],
+)
+def expand(self: Any, shape: tuple[int, ...]) -> Any:
+    own = spec_of(self).shape
+    lead = len(shape) - len(own)
+    if -1 in shape[: max(lead, 0)]:
+        raise ShapeError(f"expand: -1 in {shape} is the size of a new axis, which shape {own} does not have")
+    return broadcast_to(
+        self, tuple(own[i - lead] if n == -1 and lead >= 0 else n for i, n in enumerate(shape))
+    )
+
+
+@_view(
+    "squeeze(Tensor(a) self, int[]? axis=None) -> Tensor(a)",
+    """A view without axes of length 1.
+
+    Args:
+        self: any tensor.
+        axis: the axis or axes to remove; None: all of length 1.
+
+    Returns:
+        A view.
+
+    Raises:
+        ShapeError: an axis has another length.
+        OutOfBoundsError: there is no such axis.
+
+    >>> td.squeeze(td.zeros((1, 3, 1)), 0).shape
+    (3, 1)
+    """,
+    "numpy.squeeze",
+    _samples((1, 3, 1), (), (0,), (-1,), ((0, 2),), ((),)),
+    lambda: [
+        ErrorInput((TensorSample((1, 3)), 1), ValueError, "length 3"),
+        ErrorInput((TensorSample((1, 3)), 2), IndexError, "out of bounds"),
+    ],
+)
+def squeeze(self: Any, axis: tuple[int, ...] | None) -> Any:
+    own = spec_of(self).shape
+    if axis is None:
+        return reshape(self, [size for size in own if size != 1])
+    gone = normalize_axes("squeeze", axis, len(own))
+    for axis_ in gone:
+        if own[axis_] != 1:
+            raise ShapeError(f"squeeze: axis {axis_} of shape {own} has length {own[axis_]}, not 1")
+    return reshape(self, [size for at, size in enumerate(own) if at not in gone])
+
+
+@_view(
+    "flatten(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
+    """Consecutive axes merged into one; by default all of them. Also called ``ravel``.
+
+    Args:
+        self: any tensor.
+        start_dim, end_dim: the first and the last of the axes.
+
+    Returns:
+        A view if the strides allow it, else a copy.
+
+    Raises:
+        OutOfBoundsError: there is no such axis.
+        ShapeError: ``end_dim`` is before ``start_dim``.
+
+    >>> td.flatten(td.zeros((2, 3, 4)), 1).shape
+    (2, 12)
+    """,
+    "references.basic.flatten",
+    _samples((2, 3, 4), (), (1,), (0, 1), (-1,)),
+    lambda: [
+        ErrorInput((TensorSample((2, 3)), 2), IndexError, "out of bounds"),
+        ErrorInput((TensorSample((2, 3)), 1, 0), ValueError, "before"),
+    ],
+)
+def flatten(self: Any, start_dim: int, end_dim: int) -> Any:
+    own = spec_of(self).shape
+    if not own:
+        return reshape(self, (1,))
+    first, last = (normalize_axis("flatten", dim, len(own)) for dim in (start_dim, end_dim))
+    if last < first:
+        raise ShapeError(f"flatten: end_dim {end_dim} is before start_dim {start_dim} of shape {own}")
+    return reshape(self, (*own[:first], math.prod(own[first : last + 1]), *own[last + 1 :]))
+
+
+@_view(
+    "expand_dims(Tensor(a) self, int[] axis=[0]) -> Tensor(a)",
+    """A view with new axes of length 1; also called ``unsqueeze``.
+
+    Args:
+        self: any tensor.
+        axis: the index of the new axis or axes in the result.
+
+    Returns:
+        A view.
+
+    Raises:
+        OutOfBoundsError: the result has no such axis.
+
+    >>> td.expand_dims(td.zeros(3), -1).shape
+    (3, 1)
+    """,
+    "numpy.expand_dims",
+    _samples((3, 4), (0,), (1,), (-1,), ((0, 2),)),
+    lambda: [
+        ErrorInput((TensorSample((3,)), 2), IndexError, "out of bounds"),
+        ErrorInput((TensorSample((3,)), (0, 0)), ValueError, "twice"),
+    ],
+)
+def expand_dims(self: Any, axis: tuple[int, ...]) -> Any:
+    own = spec_of(self).shape
+    rank = len(own) + len(axis)
+    new = normalize_axes("expand_dims", axis, rank)
+    sizes = iter(own)
+    return reshape(self, [1 if at in new else next(sizes) for at in range(rank)])
+
+
+@_view(
+    "flip(Tensor(a) self, int[]? axis=None) -> Tensor(a)",
+    """A view with the elements in reverse order along some axes.
+
+    Args:
+        self: any tensor.
+        axis: the axis or axes; None: all.
+
+    Returns:
+        A view.
+
+    Raises:
+        OutOfBoundsError: there is no such axis.
+
+    >>> td.flip(td.arange(3)).tolist()
+    [2, 1, 0]
+    """,
+    "numpy.flip",
+    _samples((3, 4), (), (0,), (-1,), ((0, 1),)),
+    lambda: [ErrorInput((TensorSample((3,)), 1), IndexError, "out of bounds")],
+)
+def flip(self: Any, axis: tuple[int, ...] | None) -> Any:
+    own = spec_of(self).shape
+    turned = normalize_axes("flip", axis, len(own))
+    return basic_index(
+        self, tuple((n - 1, n, -1) if at in turned and n else (0, n, 1) for at, n in enumerate(own))
+    )

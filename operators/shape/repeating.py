@@ -1,0 +1,217 @@
+"""roll, repeat, tile and pad."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...errors import ValueArgumentError
+from ...registry.dtypes import ALL
+from ..creation.creation import full
+from ..declare.declaration import ErrorInput, SampleInput, TensorSample
+from ..declare.kinds import LAYOUTS, composite
+from ..declare.shape_rules import normalize_axis, spec_of
+from ..indexing.slicing import basic_index, basic_put
+from .joining import concat
+from .rearrange import full_plan
+from .views import broadcast_to, reshape
+
+
+@composite(
+    "roll(Tensor self, int[] shift, int[]? axis=None) -> Tensor",
+    doc="""The elements shifted along axes; elements shifted out at one end come in at the other.
+
+    Args:
+        self: any tensor.
+        shift: the number of positions; one int for all axes, or one for each.
+        axis: the axis or axes; None: roll the flattened tensor and restore the shape.
+
+    Returns:
+        A new tensor.
+
+    Raises:
+        ValueArgumentError: the numbers of shifts and axes differ.
+        OutOfBoundsError: there is no such axis.
+
+    >>> td.roll(td.arange(4), 1).tolist()
+    [3, 0, 1, 2]
+    """,
+    reference="numpy.roll",
+    samples=lambda dtype: [
+        *(SampleInput((TensorSample((3, 4), layout=layout), 2, 1)) for layout in LAYOUTS),
+        SampleInput((TensorSample((3, 4)), 5)),
+        SampleInput((TensorSample((3, 4)), (1, -9), (0, 1))),
+        SampleInput((TensorSample((3, 4)), 1, (0, 1))),
+        SampleInput((TensorSample((0, 2)), 1, 0)),
+        SampleInput((TensorSample(()), 1)),
+    ],
+    errors=lambda: [
+        ErrorInput((TensorSample((3,)), (1, 2), 0), ValueError, "shifts"),
+        ErrorInput((TensorSample((3,)), 1, 1), IndexError, "out of bounds"),
+    ],
+    dtypes=ALL,
+)
+def roll(self: Any, shift: tuple[int, ...], axis: tuple[int, ...] | None) -> Any:
+    shape = spec_of(self).shape
+    if axis is None:
+        flat = reshape(self, (math.prod(shape),))
+        return reshape(_roll_axis(flat, sum(shift), 0), shape)
+    if len(shift) not in (1, len(axis)):
+        raise ValueArgumentError(f"roll: {len(shift)} shifts for {len(axis)} axes")
+    for by, along in zip(shift * len(axis) if len(shift) == 1 else shift, axis):
+        self = _roll_axis(self, by, normalize_axis("roll", along, len(shape)))
+    return self
+
+
+def _roll_axis(x: Any, by: int, axis: int) -> Any:
+    size = x.shape[axis]
+    cut = -by % size if size else 0
+    head, tail = full_plan(x.shape), full_plan(x.shape)
+    head[axis], tail[axis] = (cut, size - cut, 1), (0, cut, 1)
+    return concat([basic_index(x, tuple(plan)) for plan in (head, tail) if plan[axis][1] or not size], axis)
+
+
+@composite(
+    "repeat(Tensor self, int repeats, int? axis=None) -> Tensor",
+    doc="""Each element, or slice along an axis, repeated.
+
+    Args:
+        self: any tensor.
+        repeats: the number of repetitions.
+        axis: the axis; None: the flattened tensor.
+
+    Returns:
+        A new tensor.
+
+    Raises:
+        ValueArgumentError: ``repeats`` is negative.
+        OutOfBoundsError: there is no such axis.
+
+    >>> td.repeat(td.arange(2), 2).tolist()
+    [0, 0, 1, 1]
+    """,
+    reference="numpy.repeat",
+    samples=lambda dtype: [
+        *(SampleInput((TensorSample((3, 4), layout=layout), 2, 0)) for layout in LAYOUTS),
+        SampleInput((TensorSample((3, 4)), 3, -1)),
+        SampleInput((TensorSample((3, 4)), 2)),
+        SampleInput((TensorSample((3,)), 0)),
+        SampleInput((TensorSample(()), 2)),
+    ],
+    errors=lambda: [
+        ErrorInput((TensorSample((3,)), -1), ValueError, "negative"),
+        ErrorInput((TensorSample((3,)), 2, 1), IndexError, "out of bounds"),
+    ],
+    dtypes=ALL,
+)
+def repeat(self: Any, repeats: int, axis: int | None) -> Any:
+    if repeats < 0:
+        raise ValueArgumentError(f"repeat: repeats must be non-negative, not {repeats}")
+    if axis is None:
+        self, axis = reshape(self, (spec_of(self).size,)), 0
+    shape = spec_of(self).shape
+    along = normalize_axis("repeat", axis, len(shape))
+    head, tail = shape[: along + 1], shape[along + 1 :]
+    wide = broadcast_to(reshape(self, (*head, 1, *tail)), (*head, repeats, *tail))
+    return reshape(wide, (*head[:-1], head[-1] * repeats, *tail))
+
+
+@composite(
+    "tile(Tensor self, int[] repetitions) -> Tensor",
+    doc="""Copies of the tensor side by side along each axis.
+
+    Args:
+        self: any tensor.
+        repetitions: the number for each axis, aligned with the last axes.
+
+    Returns:
+        A new tensor with the larger number of axes of the two.
+
+    Raises:
+        ValueArgumentError: a number is negative.
+
+    >>> td.tile(td.arange(2), 2).tolist()
+    [0, 1, 0, 1]
+    """,
+    reference="numpy.tile",
+    samples=lambda dtype: [
+        *(SampleInput((TensorSample((3, 4), layout=layout), (2, 1))) for layout in LAYOUTS),
+        SampleInput((TensorSample((3,)), (2, 2))),
+        SampleInput((TensorSample((2, 3)), 3)),
+        SampleInput((TensorSample((2, 3)), (0, 1))),
+        SampleInput((TensorSample(()), ())),
+    ],
+    errors=lambda: [ErrorInput((TensorSample((3,)), (-1,)), ValueError, "negative")],
+    dtypes=ALL,
+)
+def tile(self: Any, repetitions: tuple[int, ...]) -> Any:
+    if any(count < 0 for count in repetitions):
+        raise ValueArgumentError(f"tile: repetitions must be non-negative, not {repetitions}")
+    shape = spec_of(self).shape
+    rank = max(len(shape), len(repetitions))
+    sizes, counts = (1,) * (rank - len(shape)) + shape, (1,) * (rank - len(repetitions)) + repetitions
+    pairs = [n for size, count in zip(sizes, counts) for n in ((size,) if count == 1 else (count, size))]
+    ones = [n for size, count in zip(sizes, counts) for n in ((size,) if count == 1 else (1, size))]
+    return reshape(
+        broadcast_to(reshape(self, ones), pairs), [size * count for size, count in zip(sizes, counts)]
+    )
+
+
+# -- pad ---------------------------------------------------------------------------------------------------------------
+def _pad_widths(width: Any, rank: int) -> list[tuple[int, int]]:
+    """The padding before and after each axis, from an int, a pair, or one pair per axis."""
+    if type(width) is int:
+        width = (width, width)
+    try:
+        pairs = [width] * rank if all(type(one) is int for one in width) else list(width)
+        if len(pairs) == rank and all(
+            type(n) is int and n >= 0 for before, after in pairs for n in (before, after)
+        ):
+            return [(before, after) for before, after in pairs]
+    except (TypeError, ValueError):
+        pass
+    raise ValueArgumentError(
+        f"pad: width {width!r} is neither a non-negative int, nor (before, after), nor {rank} such pairs"
+    )
+
+
+@composite(
+    "pad(Tensor self, Any width, *, Scalar value=0) -> Tensor",
+    doc="""The tensor padded with a constant.
+
+    Args:
+        self: any tensor.
+        width: the padding: an int, ``(before, after)`` for all axes, or such a pair for each axis.
+        value: the padding value.
+
+    Returns:
+        A new tensor.
+
+    Raises:
+        ValueArgumentError: the widths do not fit the axes.
+
+    >>> td.pad(td.ones(2), (1, 2)).tolist()
+    [0.0, 1.0, 1.0, 0.0, 0.0]
+    """,
+    reference="references.basic.pad",
+    samples=lambda dtype: [
+        *(SampleInput((TensorSample((3, 4), layout=layout), ((1, 2), (0, 1)))) for layout in LAYOUTS),
+        SampleInput((TensorSample((2, 3)), 1), {"value": True}),
+        SampleInput((TensorSample((2,)), (0, 3))),
+        SampleInput((TensorSample((0,)), 1)),
+        SampleInput((TensorSample(()), 2)),
+    ],
+    errors=lambda: [
+        ErrorInput((TensorSample((3,)), -1), ValueError, "width"),
+        ErrorInput((TensorSample((3,)), ((1, 1), (1, 1))), ValueError, "width"),
+        ErrorInput((TensorSample((3,)), 0.5), ValueError, "width"),
+    ],
+    dtypes=ALL,
+)
+def pad(self: Any, width: Any, *, value: Any) -> Any:
+    spec = spec_of(self)
+    widths = _pad_widths(width, len(spec.shape))
+    shape = [before + size + after for size, (before, after) in zip(spec.shape, widths)]
+    around = full(shape, value, dtype=spec.dtype, device=spec.device)
+    plan = tuple((before, size, 1) if size else (0, 0, 1) for size, (before, _) in zip(spec.shape, widths))
+    return basic_put(around, self, plan)

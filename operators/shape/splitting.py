@@ -1,0 +1,123 @@
+"""split and diff."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import Any
+
+from ...errors import ArgumentError, ValueArgumentError
+from ...registry.dtypes import ALL
+from ..declare.declaration import ErrorInput, SampleInput, TensorSample
+from ..declare.kinds import LAYOUTS, composite
+from ..declare.shape_rules import normalize_axis, spec_of
+from ..elementwise.comparison import logical_xor
+from ..indexing.slicing import basic_index
+from .rearrange import full_plan
+
+
+def slice_axis(x: Any, axis: int, start: int, stop: int) -> Any:
+    """A view of the slice ``start:stop`` along an axis."""
+    plan = full_plan(x.shape)
+    plan[axis] = (start, stop - start, 1) if stop > start else (0, 0, 1)
+    return basic_index(x, tuple(plan))
+
+
+def _cut_positions(sections: Any, size: int) -> list[int]:
+    """The ends of the parts, except the last."""
+    if type(sections) is int:
+        if sections < 1 or size % sections:
+            raise ValueArgumentError(
+                f"split: an axis of length {size} cannot be split into {sections} equal parts; "
+                "pass the positions to split at, as in split(x, [2, 5])"
+            )
+        return list(accumulate([size // sections] * (sections - 1)))
+    if not isinstance(sections, Sequence) or not all(type(cut) is int for cut in sections):
+        raise ArgumentError(f"split: sections must be an int or a list of positions, not {sections!r}")
+    return [min(max(cut + size if cut < 0 else cut, 0), size) for cut in sections]
+
+
+@composite(
+    "split(Tensor(a) self, Any sections, int axis=0) -> Tensor(a)[]",
+    doc="""The tensor in parts along an axis, as views.
+
+    Args:
+        self: a tensor of at least one axis.
+        sections: the number of equal parts, or a list of the positions to split at.
+        axis: the axis to split.
+
+    Returns:
+        A tuple of tensors.
+
+    Raises:
+        ValueArgumentError: the axis cannot be split into equal parts.
+        ArgumentError: ``sections`` is neither an int nor a list of ints.
+        OutOfBoundsError: there is no such axis.
+
+    >>> [x.tolist() for x in td.split(td.arange(4), [1, 3])]
+    [[0], [1, 2], [3]]
+    """,
+    reference="references.arrays.split",
+    samples=lambda dtype: [
+        *(SampleInput((TensorSample((4, 3), layout=layout), 2)) for layout in LAYOUTS),
+        SampleInput((TensorSample((2, 5)), (1, -1), 1)),
+        SampleInput((TensorSample((3,)), (2, 9))),
+        SampleInput((TensorSample((0, 2)), 1, -1)),
+    ],
+    errors=lambda: [
+        ErrorInput((TensorSample((3,)), 2), ValueError, "equal parts"),
+        ErrorInput((TensorSample((3,)), 0), ValueError, "equal parts"),
+        ErrorInput((TensorSample((3,)), "ab"), TypeError, "sections"),
+        ErrorInput((TensorSample((3,)), 1, 1), IndexError, "out of bounds"),
+    ],
+    dtypes=ALL,
+)
+def split(self: Any, sections: Any, axis: int) -> tuple[Any, ...]:
+    shape = spec_of(self).shape
+    along = normalize_axis("split", axis, len(shape))
+    ends = [0, *_cut_positions(sections, shape[along]), shape[along]]
+    return tuple(slice_axis(self, along, start, stop) for start, stop in pairwise(ends))
+
+
+@composite(
+    "diff(Tensor self, *, int n=1, int axis=-1) -> Tensor",
+    doc="""The n-th differences of neighbours along an axis.
+
+    Args:
+        self: a tensor of at least one axis; for bools the result is whether neighbours differ.
+        n: the order of the differences.
+        axis: the axis, whose length decreases by ``n``.
+
+    Returns:
+        A new tensor of the same dtype.
+
+    Raises:
+        ValueArgumentError: ``n`` is negative.
+        OutOfBoundsError: there is no such axis.
+
+    >>> td.diff(td.asarray([1, 4, 9])).tolist()
+    [3, 5]
+    """,
+    reference="numpy.diff",
+    samples=lambda dtype: [
+        *(SampleInput((TensorSample((3, 4), layout=layout),)) for layout in LAYOUTS),
+        SampleInput((TensorSample((4, 3)),), {"n": 2, "axis": 0}),
+        SampleInput((TensorSample((2,)),), {"n": 3}),
+        SampleInput((TensorSample((2,)),), {"n": 0}),
+    ],
+    errors=lambda: [
+        ErrorInput((TensorSample((3,)),), ValueError, "negative", {"n": -1}),
+        ErrorInput((TensorSample(()),), IndexError, "out of bounds"),
+    ],
+    dtypes=ALL,
+    tolerance={"float16": 1e-2, "bfloat16": 8e-2},
+)
+def diff(self: Any, *, n: int, axis: int) -> Any:
+    if n < 0:
+        raise ValueArgumentError(f"diff: n must be non-negative, not {n}")
+    along = normalize_axis("diff", axis, len(spec_of(self).shape))
+    for _ in range(n):
+        size = self.shape[along]
+        late, early = slice_axis(self, along, 1, size), slice_axis(self, along, 0, size - 1)
+        self = logical_xor(late, early) if spec_of(self).dtype.kind == "b" else late - early
+    return self

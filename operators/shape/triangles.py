@@ -1,0 +1,80 @@
+"""tril and triu."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ...errors import ShapeError
+from ...registry.dtypes import ALL, DType
+from ..creation.creation import arange
+from ..declare.declaration import ErrorInput, SampleInput, TensorSample
+from ..declare.kinds import LAYOUTS, composite
+from ..declare.shape_rules import spec_of
+from ..elementwise.comparison import ge, le
+from ..elementwise.selection import where
+from .views import reshape
+
+_DOC = """
+
+    Args:
+        self: a tensor of shape ``(..., M, N)``.
+        k: the last diagonal that is kept; 0 is the main one, positive offsets are above it.
+
+    Returns:
+        A new tensor of the same shape and dtype.
+
+    Raises:
+        ShapeError: there are fewer than two axes.
+"""
+
+
+def _samples(dtype: DType) -> Iterable[SampleInput]:
+    for layout in LAYOUTS:
+        yield SampleInput((TensorSample((3, 4), layout=layout),))
+    for k in (1, -1, 9, -9):
+        yield SampleInput((TensorSample((2, 3, 3)),), {"k": k})
+    yield SampleInput((TensorSample((0, 2)),))
+
+
+def _errors() -> Iterable[ErrorInput]:
+    yield ErrorInput((TensorSample((3,)),), ValueError, "two axes")
+    yield ErrorInput((TensorSample((3, 3)),), TypeError, "'k' must be an int", {"k": 0.5})
+
+
+def _keep_triangle(name: str, self: Any, k: int, compare: Any) -> Any:
+    """The elements where ``compare(column - k, row)`` is true, zero elsewhere."""
+    shape = spec_of(self).shape
+    if len(shape) < 2:
+        raise ShapeError(f"{name}: needs at least two axes, not shape {shape}")
+    rows, columns = (arange(size, device=spec_of(self).device) for size in shape[-2:])
+    zero = False if spec_of(self).dtype.kind == "b" else 0
+    return where(compare(columns - k, reshape(rows, (shape[-2], 1))), self, zero)
+
+
+@composite(
+    "tril(Tensor self, *, int k=0) -> Tensor",
+    doc="The lower triangles of a stack of matrices, zero above."
+    + _DOC
+    + "\n    >>> td.tril(td.ones((2, 2))).tolist()\n    [[1.0, 0.0], [1.0, 1.0]]\n",
+    reference="numpy.tril",
+    samples=_samples,
+    errors=_errors,
+    dtypes=ALL,
+)
+def tril(self: Any, *, k: int) -> Any:
+    return _keep_triangle("tril", self, k, le)
+
+
+@composite(
+    "triu(Tensor self, *, int k=0) -> Tensor",
+    doc="The upper triangles of a stack of matrices, zero below."
+    + _DOC.replace("the last diagonal", "the first diagonal")
+    + "\n    >>> td.triu(td.ones((2, 2))).tolist()\n    [[1.0, 1.0], [0.0, 1.0]]\n",
+    reference="numpy.triu",
+    samples=_samples,
+    errors=_errors,
+    dtypes=ALL,
+)
+def triu(self: Any, *, k: int) -> Any:
+    return _keep_triangle("triu", self, k, ge)

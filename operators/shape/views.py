@@ -1,0 +1,252 @@
+"""The primitive views: reshape, permute and broadcast_to. A reshape copies only if the strides require it.
+
+All other views are composed of these and of ``basic_index`` (:mod:`..indexing.slicing`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from ...errors import ShapeError
+from ...registry.dtypes import ALL, DType
+from ...registry.values import TensorSpec
+from ..declare.batching import Batched, BatchInfo, Dims, expand_rank
+from ..declare.declaration import ErrorInput, SampleInput, TensorSample
+from ..declare.derivatives import Linear
+from ..declare.kinds import LAYOUTS, array_op
+from ..declare.shape_rules import (
+    broadcast_shapes,
+    check_shape,
+    normalize_axes,
+    normalize_axis,
+    reduced_shape,
+    spec_of,
+)
+
+
+# -- reshape -----------------------------------------------------------------------------------------------------------
+def reshape_shape(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of a reshape, with one ``-1`` filled in.
+
+    Raises:
+        ShapeError: the number of elements differs, or there are several ``-1``.
+
+    Native twin: backends/cpu/fastpath/entries/rt_reshape.py:fill_sizes
+    """
+    total = math.prod(shape)
+    known = math.prod(size for size in wanted if size != -1)
+    filled = wanted
+    if wanted.count(-1) == 1 and known and total % known == 0:
+        filled = tuple(total // known if size == -1 else size for size in wanted)
+    if -1 in filled or math.prod(check_shape("reshape", filled)) != total:
+        raise ShapeError(
+            f"reshape: shape {shape} has {total} elements and does not reshape to {tuple(wanted)}"
+        )
+    return filled
+
+
+def _reshape_shape_rule(self: Any, shape: tuple[int, ...]) -> TensorSpec:
+    spec = spec_of(self)
+    return TensorSpec(reshape_shape(spec.shape, shape), spec.dtype, spec.device)
+
+
+def _reshape_samples(dtype: DType) -> Iterable[SampleInput]:
+    for layout in LAYOUTS:
+        yield SampleInput((TensorSample((3, 4), layout=layout), (2, 6)))
+    yield SampleInput((TensorSample((3, 4)), (-1,)))
+    yield SampleInput((TensorSample((3, 4)), (2, -1, 2)))
+    yield SampleInput((TensorSample(()), (1, 1)))
+    yield SampleInput((TensorSample((1,)), ()))
+    yield SampleInput((TensorSample((0, 3)), (3, 0)))
+
+
+def _reshape_errors() -> Iterable[ErrorInput]:
+    yield ErrorInput((TensorSample((3, 4)), (5, 2)), ValueError, "does not reshape")
+    yield ErrorInput((TensorSample((3, 4)), (-1, -1)), ValueError, "does not reshape")
+    yield ErrorInput((TensorSample((3, 4)), (-2, -6)), ValueError, "negative")
+    yield ErrorInput((TensorSample((3, 4)), (12.0,)), TypeError, "shape")
+
+
+def _reshape_batched(info: BatchInfo, in_dims: Dims, x: Any, shape: tuple[int, ...]) -> Batched:
+    return info.call(x, (info.batch_size, *reshape_shape(x.shape[1:], shape))), 0
+
+
+reshape: Any = array_op(
+    "view",
+    "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)",
+    _reshape_shape_rule,
+    lambda xp, self, shape: xp.reshape(self, shape),
+    doc="""The elements in row-major order in another shape: a view if the strides allow it, else a copy.
+
+    Args:
+        self: any tensor.
+        shape: the new sizes; one of them may be -1, and is then inferred.
+
+    Returns:
+        A tensor of that shape and the same dtype.
+
+    Raises:
+        ShapeError: the number of elements differs.
+
+    >>> td.reshape(td.arange(6), (2, -1)).tolist()
+    [[0, 1, 2], [3, 4, 5]]
+    """,
+    reference="numpy.reshape",
+    dtypes=ALL,
+    derivative=Linear({"self": lambda g, self_spec: reshape(g, self_spec.shape)}),
+    batching=_reshape_batched,
+    samples=_reshape_samples,
+    errors=_reshape_errors,
+)
+
+
+# -- permute -----------------------------------------------------------------------------------------------------------
+def normalize_permutation(name: str, axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    """Non-negative axes, each of ``rank`` once.
+
+    Raises:
+        ShapeError: an axis is missing or occurs twice.
+        OutOfBoundsError: an axis is out of bounds.
+    """
+    result = tuple(normalize_axis(name, axis, rank) for axis in axes)
+    if sorted(result) != list(range(rank)):
+        raise ShapeError(f"{name}: axes {tuple(axes)} are not a permutation of the {rank} axes")
+    return result
+
+
+def inverse_permutation(axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The inverse of a permutation (of possibly negative axes)."""
+    known = [axis % len(axes) for axis in axes]
+    return tuple(known.index(axis) for axis in range(len(axes)))
+
+
+def _permute_shape_rule(self: Any, axes: tuple[int, ...]) -> TensorSpec:
+    spec = spec_of(self)
+    order = normalize_permutation("permute", axes, len(spec.shape))
+    return TensorSpec(tuple(spec.shape[axis] for axis in order), spec.dtype, spec.device)
+
+
+def _permute_samples(dtype: DType) -> Iterable[SampleInput]:
+    for layout in LAYOUTS:
+        yield SampleInput((TensorSample((3, 4), layout=layout), (1, 0)))
+    yield SampleInput((TensorSample((2, 3, 4)), (2, 0, 1)))
+    yield SampleInput((TensorSample((2, 0, 4)), (-1, 0, 1)))
+    yield SampleInput((TensorSample(()), ()))
+
+
+def _permute_errors() -> Iterable[ErrorInput]:
+    yield ErrorInput((TensorSample((3, 4)), (0,)), ValueError, "permutation")
+    yield ErrorInput((TensorSample((3, 4)), (0, 0)), ValueError, "permutation")
+    yield ErrorInput((TensorSample((3, 4)), (0, 2)), IndexError, "out of bounds")
+
+
+def _permute_batched(info: BatchInfo, in_dims: Dims, x: Any, axes: tuple[int, ...]) -> Batched:
+    order = normalize_permutation("permute", axes, len(x.shape) - 1)
+    return info.call(x, (0, *[axis + 1 for axis in order])), 0
+
+
+permute: Any = array_op(
+    "view",
+    "permute(Tensor(a) self, int[] axes) -> Tensor(a)",
+    _permute_shape_rule,
+    lambda xp, self, axes: xp.transpose(self, axes),
+    doc="""A view with the axes in another order; also called ``permute_dims``.
+
+    Args:
+        self: any tensor.
+        axes: for each axis of the result the axis of ``self``.
+
+    Returns:
+        A view with ``shape[i] == self.shape[axes[i]]``.
+
+    Raises:
+        ShapeError: ``axes`` is not a permutation.
+        OutOfBoundsError: an axis does not exist.
+
+    >>> td.permute(td.zeros((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """,
+    reference="numpy.transpose",
+    dtypes=ALL,
+    derivative=Linear({"self": lambda g, axes: permute(g, inverse_permutation(axes))}),
+    batching=_permute_batched,
+    samples=_permute_samples,
+    errors=_permute_errors,
+)
+
+
+# -- broadcast_to ------------------------------------------------------------------------------------------------------
+def _broadcast_shape_rule(self: Any, shape: tuple[int, ...]) -> TensorSpec:
+    spec = spec_of(self)
+    wanted = check_shape("broadcast_to", shape)
+    if broadcast_shapes("broadcast_to", spec.shape, wanted) != wanted:
+        raise ShapeError(f"broadcast_to: shape {spec.shape} does not broadcast to {wanted}")
+    return TensorSpec(wanted, spec.dtype, spec.device)
+
+
+def _broadcast_samples(dtype: DType) -> Iterable[SampleInput]:
+    for layout in LAYOUTS:
+        yield SampleInput((TensorSample((3, 4), layout=layout), (2, 3, 4)))
+    yield SampleInput((TensorSample((3, 1)), (2, 3, 4)))
+    yield SampleInput((TensorSample(()), (2,)))
+    yield SampleInput((TensorSample((1, 0)), (2, 0)))
+    yield SampleInput((TensorSample((3, 1)), (3, 0)))
+
+
+def _broadcast_batched(info: BatchInfo, in_dims: Dims, x: Any, shape: tuple[int, ...]) -> Batched:
+    _broadcast_shape_rule(
+        TensorSpec(x.shape[1:], x.dtype, x.device), shape
+    )  # longer shapes must not reach the batch axis
+    return info.call(expand_rank(x, 0, len(shape)), (info.batch_size, *shape)), 0
+
+
+broadcast_to = array_op(
+    "view",
+    "broadcast_to(Tensor(a) self, SymInt[] shape) -> Tensor(a)",
+    _broadcast_shape_rule,
+    lambda xp, self, shape: xp.broadcast_to(self, shape),
+    doc="""A view with the tensor repeated along new leading axes and axes of length 1.
+
+    Args:
+        self: any tensor.
+        shape: the shape of the result.
+
+    Returns:
+        A view of that shape; its elements may share memory, so it cannot be written.
+
+    Raises:
+        ShapeError: the shapes do not fit by the rules of broadcasting.
+
+    >>> td.broadcast_to(td.arange(2), (2, 2)).tolist()
+    [[0, 1], [0, 1]]
+    """,
+    reference="numpy.broadcast_to",
+    dtypes=ALL,
+    derivative=Linear({"self": lambda g, self_spec: sum_to(g, self_spec.shape)}),
+    batching=_broadcast_batched,
+    samples=_broadcast_samples,
+    errors=lambda: [
+        ErrorInput((TensorSample((3,)), (2,)), ValueError, "broadcast"),
+        ErrorInput((TensorSample((2, 3)), (3,)), ValueError, "broadcast"),
+        ErrorInput((TensorSample((3,)), (-1,)), ValueError, "negative"),
+    ],
+)
+
+
+# -- helpers of derivatives -------------------------------------------------------------------------------------------
+def sum_to(x: Any, shape: tuple[int, ...]) -> Any:
+    """Sum over the axes that broadcasting added or expanded: the transpose of ``broadcast_to``."""
+    lead = len(x.shape) - len(shape)
+    axes = tuple(range(lead)) + tuple(
+        axis + lead for axis, size in enumerate(shape) if size == 1 and x.shape[axis + lead] != 1
+    )
+    return reshape(x.sum(axes), shape) if axes else x
+
+
+def expand_reduced(g: Any, shape: tuple[int, ...], axis: Any, keepdims: bool) -> Any:
+    """The cotangent of a reduction's result, repeated along the reduced axes."""
+    if g.shape and not keepdims:
+        g = reshape(g, reduced_shape(shape, normalize_axes("reduction", axis, len(shape)), True))
+    return broadcast_to(g, shape)

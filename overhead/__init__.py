@@ -1,1 +1,0 @@
-"""What a call costs, eager and compiled, and where the time goes: the measuring behind ``tandem overhead``."""

@@ -1,0 +1,78 @@
+"""Observers: the running profiler, if there is one.
+
+Layers report spans that are not operator calls (a jitted function, a step of the backward pass) to the observer; the
+profiler itself is :mod:`tandem.profiler`.
+
+Source: PyTorch's ``RecordFunction``.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from .keys import DispatchKey
+from .state import set_keys, state
+
+PROFILER = 1 << DispatchKey.Profiler
+
+
+class Observer(Protocol):
+    """The interface of a profiler.
+
+    Attributes:
+        kernels: whether the kernels inside compiled graphs are noted too.
+    """
+
+    kernels: bool
+
+    def span(self, name: str, kind: str, run: Callable[[], Any], inputs: tuple[Any, ...] = ()) -> Any:
+        """Call ``run`` and note its duration."""
+
+
+class Watch:
+    """The current observer, for all threads that include the Profiler key."""
+
+    observer: Observer | None = None
+
+
+watch = Watch()
+
+
+Note = Callable[[str, str, int, int], None]
+"""Called with the kind (usually ``"kernel"``), name, start and end of an event, in ns of ``time.perf_counter_ns``."""
+
+
+class KernelWatch(threading.local):
+    """The function to which compiled graphs in this thread report their kernels; None: they do not report."""
+
+    note: Note | None = None
+
+
+kernel_watch = KernelWatch()
+
+
+@contextmanager
+def note_kernels(note: Note | None) -> Iterator[None]:
+    """Make compiled graphs report their kernels to ``note`` inside the block."""
+    before, kernel_watch.note = kernel_watch.note, note
+    try:
+        yield
+    finally:
+        kernel_watch.note = before
+
+
+def current_observer() -> Observer | None:
+    """The observer of this thread's calls, or None."""
+    return watch.observer if state.include & PROFILER and not state.exclude & PROFILER else None
+
+
+def run_unobserved(run: Callable[[], Any]) -> Any:
+    """Call ``run`` without the Profiler key, so that compiled code runs as without a profiler."""
+    before = set_keys(state.include & ~PROFILER, state.exclude)
+    try:
+        return run()
+    finally:
+        set_keys(*before)

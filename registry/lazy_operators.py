@@ -1,0 +1,50 @@
+"""Lazy operators: operators that are declared at the first lookup, to keep the import fast.
+
+Call :func:`materialize` before looking up an operator by name, and :func:`materialize_all` before iterating over all
+operators. Do not hold the registry's lock: loading imports modules, and imports take locks too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+# Full name of an operator, without overload -> the function that declares it.
+_lazy_operators: dict[str, Callable[[], Any]] = {}
+
+
+def register_lazy(namespace: str, names: Iterable[str], declare: Callable[[], Any]) -> None:
+    """Register operators that ``declare()`` will declare; repeated calls of ``declare`` must have no effect."""
+    _lazy_operators.update({f"{namespace}::{name}": declare for name in names})
+
+
+def materialize(full_name: str) -> None:
+    """Declare the operator of a full name (``"td::sort"``, with or without overload) if it is still lazy."""
+    stem = full_name.partition(".")[0]
+    declare = _lazy_operators.get(stem)
+    if declare is not None:
+        declare()
+        _lazy_operators.pop(stem, None)
+
+
+def discard_lazy(namespace: str, names: Iterable[str]) -> None:
+    """Remove operators from the table of lazy ones, because an imported module is declaring them."""
+    for name in names:
+        _lazy_operators.pop(f"{namespace}::{name}", None)
+
+
+def materialize_all() -> None:
+    """Declare every operator that is still lazy."""
+    for full_name in list(_lazy_operators):
+        materialize(full_name)
+
+
+def lazy_names(namespace: str) -> list[str]:
+    """The names of the operators of a namespace that are still lazy."""
+    start = f"{namespace}::"
+    return [name[len(start) :] for name in _lazy_operators if name.startswith(start)]
+
+
+def lazy_namespaces() -> set[str]:
+    """The namespaces of all operators that are still lazy."""
+    return {name.partition("::")[0] for name in _lazy_operators}

@@ -1,0 +1,124 @@
+"""Fixtures that several test files share, and hooks that keep the collection of 20,000 tests fast."""
+
+import gc
+import os
+import re
+import warnings
+
+import pytest
+import tandem as td
+from tandem.errors import FallbackWarning
+
+# Without the cache each block comes from the driver and freed memory is poisoned; with it memory is reused.
+CACHING = os.environ.get("TANDEM_HOST_CACHING") == "1"
+
+
+@pytest.fixture
+def cuda():
+    """The test double of the CUDA driver as the toolkit; fails if a kernel accessed memory out of bounds."""
+    from cuda_host.host import host_library, host_toolkit, missing
+    from tandem.backends.cuda import load
+    from tandem.backends.cuda.runtime import toolkit
+
+    reason = missing()
+    if reason:
+        pytest.skip(reason)
+    library = host_library()
+    library.host_faults()
+    library.host_lazy(1)
+    with toolkit.use(host_toolkit(library)), td.config.override(cuda_caching=CACHING):
+        yield library
+        library.host_break(0)
+        load.unload()
+        library.host_limit(1 << 30)
+        library.host_fail_allocation(-1)
+    assert not library.host_faults(), library.host_fault_text().decode()
+
+
+@pytest.fixture
+def caching(cuda):
+    """The test double with the caching allocator: freed memory is reused by the next result."""
+    from tandem.backends.cuda.runtime import memory
+
+    with td.config.override(cuda_caching=True):
+        memory._forget()
+        yield cuda
+        gc.collect()
+        memory.empty_cache()
+
+
+@pytest.fixture
+def define():
+    """A function that defines custom operators, which are removed after the test."""
+    operators = []
+
+    def define(schema, fake=None, device_types="cuda"):
+        op = td.custom_op(
+            f"kernels::op{len(operators)}", lambda *a: None, schema=schema, device_types=device_types
+        )
+        operators.append(op)
+        if fake is not None:
+            op.register_fake(fake)
+        return op
+
+    yield define
+    for op in operators:
+        op.remove()
+
+
+@pytest.fixture
+def no_fallback():
+    """A sparse operator that falls back to dense raises."""
+    from tandem.eager.sparse import kernels
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FallbackWarning)
+        kernels._warned.clear()
+        yield
+
+
+# --- collection -------------------------------------------------------------------------------------------
+gc.disable()  # until all tests are collected: the collector would traverse their objects again and again
+
+
+def pytest_collection_finish():
+    """Take the collected tests out of the garbage collector, so that ``gc.collect()`` in a test is fast."""
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_pycollect_makeitem(collector, name, obj):
+    """Skip functions marked ``full`` where the run deselects them anyway."""
+    marks = getattr(obj, "pytestmark", ())
+    is_full = collector.istestfunction(obj, name) and any(mark.name == "full" for mark in marks)
+    return [] if is_full and collector.config.option.markexpr == "not full" else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc):
+    """With ``-k WORD`` make only the tests of a parametrized function that the word can select.
+
+    pytest makes all of them, several hundred for each function over the op table, and deselects them afterwards.
+    """
+    node, word = metafunc.definition, metafunc.config.option.keyword.lower()
+    marks = list(node.iter_markers("parametrize"))
+    if (
+        not re.fullmatch(r"(?!and$|or$|not$)[a-z]\w*", word)
+        or len(marks) != 1
+        or marks[0] not in node.own_markers
+    ):
+        return
+    mark = marks[0]
+    if mark.kwargs or any(word in name.lower() for name in _names_of(node)):
+        return
+    names, values = mark.args[0], list(mark.args[1])
+    if all(type(value) is str for value in values):  # only pytest knows the ids of others
+        selected = pytest.mark.parametrize(names, [value for value in values if word in value.lower()])
+        node.own_markers[node.own_markers.index(mark)] = selected.mark
+
+
+def _names_of(node):
+    """The names that ``-k`` matches, apart from those of parameters."""
+    for parent in node.listchain():
+        yield from (parent.name, *parent.extra_keyword_matches, *(mark.name for mark in parent.own_markers))
+    yield from node.obj.__dict__

@@ -1,0 +1,468 @@
+"""Control flow: eagerly as Python loops, inside jit as operators; both give the same."""
+
+import functools
+import gc
+import signal
+import weakref
+
+import numpy as np
+import pytest
+import tandem as td
+from control_harness import RNG, check, draw, same
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tandem import config, errors
+from tandem.tracer.parser import parse_graph
+from tandem.tracer.printer import objects_of, print_graph
+from tandem.tracer.verify import verify
+
+
+# -- scan --------------------------------------------------------------------------------------------------------------
+def rnn(w, h, xs, **options):
+    return td.scan(lambda c, x: (td.tanh(c @ w + x), c.sum()), h, xs, **options)
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 7])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_scan(length, reverse):
+    w, h, xs = draw(3, 3), draw(2, 3), draw(length, 2, 3)
+    last, sums = check(functools.partial(rnn, reverse=reverse), w, h, xs)
+    state, wanted = h.numpy(), np.zeros(length)
+    for at in reversed(range(length)) if reverse else range(length):
+        wanted[at] = state.sum()
+        state = np.tanh(state @ w.numpy() + xs.numpy()[at])
+    np.testing.assert_allclose(last.numpy(), state)
+    np.testing.assert_allclose(sums.numpy(), wanted)
+
+
+def test_trees_numbers_and_none():
+    def f(xs):
+        def step(carry, x):
+            return {"n": carry["n"] + 1, "s": carry["s"] + x["a"].sum()}, (x["b"], None, [carry["n"]])
+
+        return td.scan(step, {"n": 0, "s": 0.0}, xs)
+
+    (last, (b, nothing, (numbers,))) = check(f, {"a": draw(4, 2), "b": draw(4)})
+    assert last["n"].item() == 4 and nothing is None and numbers.tolist() == [0, 1, 2, 3] and b.shape == (4,)
+    assert last["s"].dtype is td.float64  # a Python number takes the dtype of what is added to it
+
+
+def test_carries_and_stacked_results_of_bodies():
+    """Carries that swap, stand still, come from items and constants, and stacked results that are the same value."""
+    k = draw(3)
+
+    def f(a, b, xs):
+        def step(carry, x):
+            p, q, r, _, _ = carry
+            new = p + x
+            return (q, p, r, x, k), (p, q, new, new, x, k, r)
+
+        return td.scan(step, (a, b, a, b, a), xs)
+
+    check(f, draw(3), draw(3), draw(5, 3))
+
+
+def test_fibonacci():
+    (a, _), found = check(
+        lambda x: td.scan(lambda c, _: ((c[1], c[0] + c[1]), c[0]), (x, x), None, 10), td.asarray(1)
+    )
+    assert found.tolist() == [1, 1, 2, 3, 5, 8, 13, 21, 34, 55] and a.item() == 89
+
+
+def test_views_and_constants_as_results():
+    def f(m, xs):
+        def step(c, x):
+            y = td.exp(c)
+            return y.T, (y.T, y[0], y.reshape(-1), td.ones((2,)), x.T, c[1:])
+
+        return td.scan(step, m, xs)
+
+    check(f, draw(3, 3), draw(2, 3, 2))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int64", "float32", "float16", "bfloat16", "complex64"])
+def test_dtypes(dtype):
+    kind = getattr(td, dtype if dtype != "bool" else "bool_")
+    xs = td.asarray(RNG.integers(0, 3, (5, 4))).astype(kind)
+    check(lambda xs: td.scan(lambda c, x: (td.where(x == c, c, x), c), xs[0], xs), xs)
+
+
+def test_nested_scans_branches_and_loops():
+    def f(w, xs):
+        def inner(c, x):
+            return td.cond(x > 0, lambda c: c * 0.5 + x, lambda c: halved(c), c), c.sum()
+
+        def halved(c):
+            return td.while_loop(lambda v: (v * v).sum() > 1.0, lambda v: v * 0.5, c)
+
+        def step(c, x):
+            c, sums = td.scan(inner, c @ w, x)
+            return c, sums
+
+        return td.scan(step, td.ones(3, dtype=td.float64), xs)
+
+    check(f, draw(3, 3), draw(4, 5))
+
+
+def test_closures_and_numbers_of_a_call():
+    w = draw(3)
+    f = lambda x, factor: td.scan(lambda c, _: (c * factor + w, None), x, length=3)[0]  # noqa: E731
+    check(f, draw(3), 2.0)
+    compiled = td.jit(f)
+    x = draw(3)
+    for factor in (2.0, 3.0):
+        same(f(x, factor), compiled(x, factor))
+    assert compiled.cache_info().specializations == 1
+
+
+def test_map():
+    m = draw(2, 3)
+    found = check(lambda xs: td.map(lambda x: {"p": m @ x, "s": x.sum()}, xs), draw(4, 3))
+    assert found["p"].shape == (4, 2) and found["s"].shape == (4,)
+
+
+def test_callback_in_a_body():
+    with td.Library("loopdoc", "DEF") as library:
+        library.define("twice(Tensor x) -> Tensor")
+        library.impl("twice", lambda x: td.asarray(x.numpy() * 2), "CPU")
+        library.impl("twice", lambda x: td.empty_like(x), "Meta")
+        twice = td.ops.loopdoc.twice
+        check(lambda xs: td.scan(lambda c, x: (twice(c) + x, twice(x)), xs[0], xs), draw(4, 3))
+
+
+def test_error_in_a_body_reaches_the_caller():
+    with td.Library("loopdoc", "DEF") as library:
+        library.define("fail(Tensor x) -> Tensor")
+        library.impl("fail", lambda x: 1 // 0, "CPU")
+        library.impl("fail", lambda x: td.empty_like(x), "Meta")
+        f = td.jit(lambda xs: td.scan(lambda c, x: (td.ops.loopdoc.fail(c) + x, x), xs[0], xs))
+        with pytest.raises(ZeroDivisionError):
+            f(draw(4, 3))
+
+
+# -- fori_loop, while_loop ---------------------------------------------------------------------------------------------
+def test_fori_loop():
+    assert check(lambda x: td.fori_loop(2, 6, lambda i, v: v + i * x, 0.0), td.asarray(1.0)).item() == 14.0
+    same(td.fori_loop(5, 2, lambda i, v: v + 1, 3), td.asarray(3))
+    f = lambda n, x: td.fori_loop(0, n, lambda i, v: v * 2 + i, x)  # noqa: E731
+    compiled = td.jit(f)
+    for n in (0, 1, 5):
+        same(f(n, td.asarray(1)), compiled(n, td.asarray(1)))
+        same(f(td.asarray(n), td.asarray(1)), compiled(td.asarray(n), td.asarray(1)))
+
+
+def test_while_loop():
+    def collatz(n):
+        return td.while_loop(
+            lambda s: s[0] != 1,
+            lambda s: (td.where(s[0] % 2 == 0, s[0] // 2, 3 * s[0] + 1), s[1] + 1),
+            (n, 0),
+        )
+
+    assert check(collatz, td.asarray(27))[1].item() == 111
+    assert check(collatz, td.asarray(1))[1].item() == 0
+
+
+def test_condition_that_is_a_carry_or_a_constant():
+    check(lambda x: td.while_loop(lambda s: s[1], lambda s: (s[0] + 1, s[0] < 3), (x, True)), td.asarray(0.0))
+    check(lambda x: td.while_loop(lambda v: False, lambda v: v + 1, x), td.asarray(0.0))
+
+
+# -- cond, switch ------------------------------------------------------------------------------------------------------
+def test_cond_runs_only_what_is_taken():
+    seen = []
+    with td.Library("loopdoc", "DEF") as library:
+        library.define("see(Tensor x) -> Tensor")
+        library.impl("see", lambda x: (seen.append(x.item()), td.asarray(x.numpy() * 2))[1], "CPU")
+        library.impl("see", lambda x: td.empty_like(x), "Meta")
+        f = td.jit(lambda x: td.cond(x > 0, td.ops.loopdoc.see, lambda x: x - 1, x))
+        assert f(td.asarray(3.0)).item() == 6.0 and f(td.asarray(-3.0)).item() == -4.0
+    assert seen == [3.0]
+
+
+def test_cond():
+    def f(p, x):
+        return td.cond(p, lambda x: (x["a"] * 2, 1.0), lambda x: (x["b"], x["a"].sum()), x)
+
+    x = {"a": draw(3), "b": draw(3)}
+    eager = [f(p, x) for p in (True, False)]
+    compiled = td.jit(f)
+    for p, wanted in zip((True, False), eager):
+        same(wanted[0], compiled(td.asarray(p), x)[0])
+        same(wanted[0], compiled(p, x)[0])
+        assert float(wanted[1]) == pytest.approx(compiled(td.asarray(p), x)[1].item())
+
+
+@pytest.mark.parametrize("index", [-5, 0, 1, 2, 9])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
+def test_switch(index, dtype):
+    if dtype == "uint8" and index < 0:
+        return
+    x = draw(3)
+    branches = [td.sin, lambda x: x, lambda x: td.ones(3, dtype=td.float64)]
+    check(lambda i, x: td.switch(i, branches, x), td.asarray(index).astype(getattr(td, dtype)), x)
+    same(td.jit(lambda i, x: td.switch(i, branches, x))(index, x), td.switch(index, branches, x))
+
+
+# -- associative_scan --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("length", range(10))
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_associative_scan(length, reverse, axis):
+    shape = [2, 2]
+    shape[axis] = length
+    x = draw(*shape)
+    found = check(lambda x: td.associative_scan(td.add, x, reverse=reverse, axis=axis), x)
+    array = np.flip(x.numpy(), axis) if reverse else x.numpy()
+    wanted = np.cumsum(array, axis)
+    np.testing.assert_allclose(found.numpy(), np.flip(wanted, axis) if reverse else wanted)
+
+
+def test_associative_scan_of_matrices():
+    m = draw(6, 2, 2)
+    found = td.associative_scan(lambda a, b: a @ b, m).numpy()
+    wanted = m.numpy()[0]
+    for at in range(1, 6):
+        wanted = wanted @ m.numpy()[at]
+        np.testing.assert_allclose(found[at], wanted)
+
+
+# -- errors ------------------------------------------------------------------------------------------------------------
+X = td.ones((3, 2))
+BAD = {
+    "carry of another dtype": (
+        lambda x: td.scan(lambda c, x: ({"h": c["h"].astype(td.float64)}, x), {"h": x[0]}, x),
+        errors.ArgumentError,
+        r"at \['h'\]: .*float32.*float64",
+    ),
+    "carry of another shape": (
+        lambda x: td.scan(lambda c, x: ([c[0], c[1][None]], x), [x[0], x[0]], x),
+        errors.ArgumentError,
+        r"at \[1\]",
+    ),
+    "carry of another structure": (
+        lambda x: td.scan(lambda c, x: ((c["a"],), x), {"a": x[0]}, x),
+        errors.ArgumentError,
+        "structure at the root: dict and tuple",
+    ),
+    "no pair": (lambda x: td.scan(lambda c, x: c, x[0], x), errors.ArgumentError, "pair"),
+    "lengths": (lambda x: td.scan(lambda c, x: (c, x), 0, (x, x[:2])), errors.ShapeError, "differ: 3 of xs"),
+    "no length": (lambda x: td.scan(lambda c, x: (c, x), x, None), errors.ValueArgumentError, "length"),
+    "no axis": (lambda x: td.scan(lambda c, x: (c, x), x, 1.0), errors.ShapeError, "no axis"),
+    "no function": (lambda x: td.scan(1, x, x), errors.ArgumentError, "function"),
+    "while structure": (
+        lambda x: td.while_loop(lambda v: v.sum() < 9, lambda v: (v, v), x),
+        errors.ArgumentError,
+        "structure",
+    ),
+    "condition": (
+        lambda x: td.while_loop(lambda v: v > 0, lambda v: v, x),
+        errors.ArgumentError,
+        "condition",
+    ),
+    "branches": (
+        lambda x: td.cond(x.sum() > 0, lambda x: {"a": x}, lambda x: {"a": x[0]}, x),
+        errors.ArgumentError,
+        r"at \['a'\]",
+    ),
+    "predicate": (lambda x: td.cond(x > 0, td.sin, td.cos, x), errors.ShapeError, "pred"),
+    "index": (lambda x: td.switch(x[0, 0], [td.sin, td.cos], x), errors.DTypeError, "integer"),
+    "branches that are none": (lambda x: td.switch(0, 5, x), errors.ArgumentError, "list of functions"),
+    "items that shrink": (
+        lambda x: td.associative_scan(lambda a, b: (a + b)[:0], x),
+        errors.ShapeError,
+        r"\(0, 2\) for items of shape",
+    ),
+    "items that are summed": (
+        lambda x: td.associative_scan(lambda a, b: (a + b).sum(), x),
+        errors.ShapeError,
+        "keep the shape",
+    ),
+    "no branches": (lambda x: td.switch(0, [], x), errors.ArgumentError, "no branches"),
+    "bounds": (lambda x: td.fori_loop(0, x[0, 0], lambda i, v: v, x), errors.DTypeError, "upper"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_errors(name, compiled):
+    function, kind, message = BAD[name]
+    if name == "branches" and not compiled:
+        return  # eagerly only the branch taken is known
+    with pytest.raises(kind, match=message):
+        (td.jit(function) if compiled else function)(X)
+
+
+def test_writes_to_body_arguments_are_refused_while_tracing():
+    def step(c, x):
+        c += x
+        return c, None
+
+    with pytest.raises(errors.UnsupportedError, match="writes into an argument of scan"):
+        td.jit(lambda x: td.scan(step, x[0], x)[0])(X)
+
+
+def test_body_value_escaping_its_body_raises():
+    kept = []
+
+    def step(c, x):
+        kept.append(c)
+        return c + x, None
+
+    td.jit(lambda x: td.scan(step, x[0], x)[0])(X)
+    with pytest.raises(errors.LeakedTracerError):
+        kept[0] + 1
+
+
+# -- graphs ------------------------------------------------------------------------------------------------------------
+def test_text_of_a_graph_with_bodies():
+    def f(x):
+        def step(c, x):
+            return td.cond(x.sum() > 0, lambda c: c + x, lambda c: c, c), None
+
+        return td.scan(step, x[0], x)[0]
+
+    graph = td.jit(f).trace(X).ir
+    text = print_graph(graph, "f")
+    assert "control::scan(&body0" in text and "graph body2(" in text
+    again = parse_graph(text, objects_of(graph))
+    assert print_graph(verify(again), "f") == text
+
+
+def test_loops_are_compiled():
+    lowered = td.jit(lambda x: td.scan(lambda c, x: (td.tanh(c + x), None), x[0], x)[0]).lower(X)
+    if config.flags.native:
+        assert "loop" in str(lowered.kernels())
+        assert "phi ptr" in lowered.llvm_ir() and "call_back" not in lowered.llvm_ir()
+
+
+# -- random programs ---------------------------------------------------------------------------------------------------
+STEPS = [
+    lambda c, x: (c[1], c[0] + x),
+    lambda c, x: (c[0] * 0.5 + x, c[1] - c[0] * 0.25),
+    lambda c, x: (td.tanh(c[0] * x), c[1]),
+    lambda c, x: (td.where(c[0] > x, c[0], c[1]), c[0]),
+    lambda c, x: (c[0] - c[1].mean(), x),
+    lambda c, x: td.cond(x.sum() > 0, lambda c: (c[1], c[0]), lambda c: (c[0] * 0.5, c[1]), c),
+    lambda c, x: (td.fori_loop(0, 3, lambda i, v: v * 0.5 + x, c[0]), c[1]),
+]
+RESULTS = [
+    lambda c, x: None,
+    lambda c, x: c[0],
+    lambda c, x: (c[1], x),
+    lambda c, x: {"sum": c[0].sum(), "x": x[::-1]},
+]
+
+
+def program(steps, result, reverse, a, b, xs):
+    def step(c, x):
+        for at in steps:
+            c = STEPS[at](c, x)
+        return c, RESULTS[result](c, x)
+
+    return td.scan(step, (a, b), xs, reverse=reverse)
+
+
+PROGRAMS = st.tuples(
+    st.lists(st.integers(0, len(STEPS) - 1), min_size=1, max_size=3),
+    st.integers(0, len(RESULTS) - 1),
+    st.booleans(),
+    st.integers(0, 4),
+    st.integers(0, 2**16),
+)
+
+
+def arguments(length, seed):
+    rng = np.random.default_rng(seed)
+    return [td.asarray(rng.standard_normal(shape)) for shape in ((3,), (3,), (length, 3))]
+
+
+@settings(max_examples=25, deadline=None)
+@given(PROGRAMS)
+def test_random_programs(drawn):
+    steps, result, reverse, length, seed = drawn
+    args = arguments(length, seed)
+    f = functools.partial(program, steps, result, reverse)
+    same(f(*args), td.jit(f)(*args))
+
+
+@settings(max_examples=15, deadline=None)
+@given(PROGRAMS)
+def test_gradients_of_random_programs(drawn):
+    steps, result, reverse, length, seed = drawn
+    args = arguments(length, seed)
+
+    def loss(*args):
+        leaves, _ = td.pytree.flatten(program(steps, result, reverse, *args))
+        return sum((leaf * leaf).sum() for leaf in leaves)
+
+    gradient = td.grad(loss, (0, 1, 2))
+    same(gradient(*args), td.jit(gradient)(*args), 1e-7)
+
+
+def test_effects_in_bodies(capfd):
+    @td.jit
+    def f(x):
+        td.cond(x > 0, lambda: td.debug.print("positive"), lambda: td.debug.print("negative"))
+        return td.fori_loop(0, 3, lambda i, v: (td.debug.print("step {}", i), v)[1], x)
+
+    f(td.asarray(1.0))
+    assert capfd.readouterr().out.split("\n")[:-1] == ["positive", "step 0", "step 1", "step 2"]
+
+
+def test_integers_must_fit_in_loop_bodies():
+    f = td.jit(lambda x, n: td.scan(lambda c, _: (c + n, None), x, length=2)[0])
+    x = td.asarray(np.ones(2, np.int8))
+    assert f(x, 3).tolist() == [7, 7]
+    with pytest.raises(OverflowError):
+        f(x, 300)
+
+
+def test_loop_bodies_use_changed_kernel():
+    with td.Library("loopdoc", "DEF") as library:
+        library.define("shift(Tensor x) -> Tensor")
+        library.impl("shift", lambda x: td.empty_like(x), "Meta")
+        f = td.jit(lambda x: td.fori_loop(0, 2, lambda i, v: td.ops.loopdoc.shift(v), x))
+        with library.impl("shift", lambda x: td.asarray(x.numpy() + 1), "CPU"):
+            assert f(td.asarray(1.0)).item() == 3.0
+        with library.impl("shift", lambda x: td.asarray(x.numpy() + 10), "CPU"):
+            assert f(td.asarray(1.0)).item() == 21.0
+
+
+def test_a_loop_without_end_can_be_interrupted():
+    class Enough(Exception):
+        pass
+
+    def stop(number, frame):
+        raise Enough
+
+    f = td.jit(lambda x: td.while_loop(lambda v: v.sum() < 1e9, td.cos, x))
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 1.0)
+        with pytest.raises(Enough):
+            f(td.ones(3))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_call_numbers_as_carries_conditions_and_closures():
+    f = td.jit(lambda n, x: td.fori_loop(0, n, lambda i, v: v + x, n))
+    assert [f(n, td.asarray(2)).item() for n in (3, 0)] == [9, 0]
+    g = td.jit(lambda n, x: td.cond(n > 2, lambda: x * n, lambda: x))
+    assert [g(n, td.asarray(2.0)).item() for n in (3, 1)] == [6.0, 2.0]
+
+
+def test_operands_that_are_views():
+    check(lambda x: td.scan(lambda c, row: (c + row.sum(), c), 0.0, (x * 2).T[::-1]), draw(3, 5))
+
+
+def test_graphs_of_bodies_are_collected():
+    f = td.jit(td.grad(lambda x: td.scan(lambda c, _: (td.sin(c), None), x, None, 3)[0]))
+    f(td.asarray(1.0))
+    graph = weakref.ref(f._specializations[0].graph.nodes[0].args[0])
+    assert graph() is not None
+    del f
+    gc.collect()
+    assert graph() is None

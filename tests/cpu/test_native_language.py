@@ -1,0 +1,208 @@
+"""The small typed language that the native runtime is written in: what it computes, and what it refuses."""
+
+import ctypes
+
+import numpy as np
+import pytest
+from tandem.backends.cpu import fastpath as native_layer
+from tandem.backends.cpu.fastpath.compiler import engine, lang
+from tandem.backends.cpu.fastpath.compiler.dsl import (
+    call_i64,
+    extern,
+    f32,
+    f64,
+    fmaximum,
+    i8,
+    i32,
+    i64,
+    load,
+    load_i64,
+    native,
+    ptr,
+    quick_max,
+    stack,
+    store_i64,
+    u8,
+    unlikely,
+)
+
+pytestmark = pytest.mark.skipif(
+    bool(native_layer.why_off()), reason=native_layer.why_off() or "native code is on"
+)
+
+LIMIT: i64 = 10
+WIDE: i64 = 0
+T = float
+strlen = extern("strlen", "i64(ptr)")
+
+
+def run(function, *args, result=ctypes.c_int64, types=None, constants=None):
+    code = engine.compile_ir(lang.emit({"f": function}, constants, types), ["f"])
+    kinds = [ctypes.c_double if isinstance(a, float) else ctypes.c_int64 for a in args]
+    return ctypes.CFUNCTYPE(result, *kinds)(code["f"])(*args)
+
+
+@native
+def collatz(n: i64) -> i64:
+    steps: i64 = 0
+    while n != 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        steps += 1
+    return steps
+
+
+@native
+def primes_below(n: i64) -> i64:
+    count: i64 = 0
+    for k in range(2, n):
+        prime = True
+        for d in range(2, k):
+            if k % d == 0:
+                prime = False
+                break
+        if not prime:
+            continue
+        count += 1
+    return count
+
+
+@native
+def short_circuit(n: i64) -> i64:
+    return 1 if (n != 0 and 100 // n > 5) or n == -7 else 0
+
+
+@native
+def narrow(x: i64) -> i64:
+    return i64(i8(x)) * 1000 + i64(u8(x))
+
+
+@native
+def constants_fold(x: i64) -> i64:
+    if WIDE and x > LIMIT:
+        return 2
+    if x in (3, 5, LIMIT):
+        return 1
+    return 0
+
+
+@native
+def scratch(n: i64) -> i64:
+    room = stack(64)
+    for k in range(8):
+        store_i64(room, k * 8, k * n)
+    p: ptr = room + 24
+    return load_i64(p, 0) + (room + 64 - room)
+
+
+@native
+def twice(x: i64) -> i64:
+    return 2 * x
+
+
+@native
+def indirect(x: i64) -> i64:
+    return call_i64(twice, x) if unlikely(x > 0) else twice(-x)
+
+
+@native
+def half(x: f64) -> f64:
+    return -(f64(f32(x)) / 2.0)
+
+
+@native
+def length(p: ptr) -> i64:
+    return strlen(p)
+
+
+@native
+def biggest(p: ptr, n: i64) -> f64:
+    total: T = load(T, p, 0)
+    for k in range(n):
+        total = quick_max(total, load(T, p, k * 4))
+    return f64(fmaximum(total, load(T, p, 0)))
+
+
+def test_loops_and_branches():
+    assert run(collatz, 27) == 111
+    assert run(primes_below, 100) == 25
+
+
+def test_and_or_do_not_evaluate_what_is_decided():
+    assert [run(short_circuit, n) for n in (0, 1, 10, 50, -7)] == [0, 1, 1, 0, 1]
+
+
+def test_conversions_are_those_of_c():
+    assert run(narrow, 300) == 44 * 1000 + 44
+    assert run(narrow, 255) == -1 * 1000 + 255
+    assert run(half, 3.0, result=ctypes.c_double) == -1.5
+
+
+def test_compile_time_constants_choose_the_code():
+    assert [run(constants_fold, x) for x in (3, 4, 10, 11)] == [1, 0, 1, 0]
+    assert [run(constants_fold, x, constants={"WIDE": 1}) for x in (3, 11)] == [1, 2]
+    assert run(constants_fold, 12, constants={"LIMIT": 12}) == 1
+
+
+def test_memory_pointers_and_calls():
+    assert run(scratch, 5) == 3 * 5 + 64
+    assert run(indirect, 4) == 8
+    assert run(indirect, -4) == 8
+    text = ctypes.create_string_buffer(b"tandem")
+    assert run(length, ctypes.addressof(text)) == 6
+
+
+def test_type_parameters():
+    values = np.array([1.0, 7.5, -3.0, 2.0], np.float32)
+    assert run(biggest, values.ctypes.data, 4, result=ctypes.c_double, types={"T": "f32"}) == 7.5
+
+
+@native
+def mixes(x: i64) -> i64:
+    y: i32 = i32(x)
+    return x + y
+
+
+@native  # noqa: RET503
+def falls_off(x: i64) -> i64:
+    if x > 0:
+        return x
+
+
+@native
+def unknown(x: i64) -> i64:
+    return no_such_function(x)  # noqa: F821
+
+
+@native
+def strange(x: i64) -> i64:
+    return [x][0]
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (mixes, "i64 wanted, i32 found"),
+        (falls_off, "without a return"),
+        (unknown, "unknown name"),
+        (strange, "not in the subset"),
+    ],
+)
+def test_what_is_refused(function, message):
+    with pytest.raises(lang.LangError, match=message):
+        lang.emit({"f": function})
+
+
+def test_missing_symbol_raises():
+    missing = "declare i64 @tandem_no_such_symbol()\n"
+    body = "define i64 @f() {\n %x = call i64 @tandem_no_such_symbol()\n ret i64 %x\n}\n"
+    with pytest.raises(RuntimeError, match="tandem_no_such_symbol"):
+        engine.compile_ir(missing + body, ["f"])
+
+
+def test_bad_ir_raises_and_code_is_released():
+    with pytest.raises(RuntimeError):
+        engine.compile_ir("define i64 @f( {", ["f"])
+    code = engine.compile_ir("define i64 @g(i64 %x) { ret i64 %x }", ["g"])
+    assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(code["g"])(5) == 5
+    code.release()
+    assert not code

@@ -1,0 +1,477 @@
+"""Eager CUDA: operators, gradients, transforms, writes and refusals, on a double of the driver (no GPU is used)."""
+
+import copy
+import os
+import pickle
+import zlib
+
+import numpy as np
+import pytest
+import tandem as td
+from cuda_host.rows import run_row, to_cuda
+from optable import generator, make, replace, rows, table
+from tandem import errors
+from tandem.backends.cuda import load
+from tandem.registry.dispatch.keys import DispatchKey
+from tandem.registry.function import functions
+
+pytestmark = pytest.mark.usefixtures("cuda")
+OPS = table()
+SEED = int(os.environ.get("TANDEM_TEST_SEED", "0"))
+
+
+# -- every operator ----------------------------------------------------------------------------------------------------
+CHECKED = [name for name, op in OPS.items() if op.decl.reference and op.decl.samples]
+SHARE = 6  # of the operators are tried in one default run; the commit, or TANDEM_TEST_SEED, chooses which
+
+
+def chosen(name):
+    return zlib.crc32(f"{SEED} {name}".encode()) % SHARE == 0
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_operators_agree_with_their_references(part):
+    """A sample: one row of some of the operators."""
+    for name in CHECKED[part::4]:
+        if chosen(name):
+            found = list(rows(OPS[name]))
+            run_row(OPS[name], *found[zlib.crc32(f"{SEED} row {name}".encode()) % len(found)])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", CHECKED)
+def test_every_row_agrees_with_its_reference(name):
+    for dtype, sample in rows(OPS[name]):
+        run_row(OPS[name], dtype, sample)
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_every_operator_is_served(name):
+    """By emitted kernels, stride arithmetic, the array library, or as a composite; nothing is left out."""
+    td.zeros(1, device="cuda")
+    op = OPS[name]
+    way = load.strategy_of(op)
+    assert way in ("emitted", "view", "library", "in place", "composite")
+    kind = op.table[DispatchKey.CUDA].kind
+    assert kind.startswith("composite" if way == "composite" else "kernel"), (way, kind)
+
+
+# -- what a tensor is --------------------------------------------------------------------------------------------------
+def test_round_trip():
+    x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cuda")
+    assert (x.device, x.shape, x.dtype, x.strides) == ("cuda:0", (2, 2), td.float32, (2, 1))
+    assert x.to("cuda") is x
+    assert x.to("cuda:0") is x
+    assert x.to("cpu").device == "cpu"
+    assert x.cpu().tolist() == x.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert td.ones(2).cuda().device == "cuda:0"
+    assert td.ones(2).cuda(1).device == "cuda:1"
+    assert x.to("cuda:1").device == "cuda:1"
+    assert x.T.to("cuda:1").tolist() == [[1.0, 3.0], [2.0, 4.0]]
+    assert td.zeros((2, 3), device="cuda:1").device == "cuda:1"
+    assert td.asarray([1, 2]).to(device="cuda", dtype=td.float64).dtype is td.float64
+    assert x.to("meta").shape == (2, 2)
+
+
+def test_printing_and_numbers():
+    x = td.asarray([1.5, 2.5], device="cuda")
+    assert repr(x) == "tensor([1.5, 2.5], device='cuda:0')"
+    assert str(x) == "[1.5 2.5]"
+    assert x[1].item() == 2.5
+    assert float(x[0]) == 1.5
+    assert bool(td.all(x > 0))
+    assert f"{x[0]:.2f}" == "1.50"
+    assert [row.item() for row in x] == [1.5, 2.5]
+    assert 2.5 in x
+
+
+def test_numpy_gets_nothing_by_itself():
+    x = td.asarray([1.0], device="cuda")
+    for call in (x.numpy, lambda: np.asarray(x), lambda: np.sin(np.float32(1)) + np.add.reduce(x)):
+        with pytest.raises(errors.ArgumentError, match=r'x\.to\("cpu"\)'):
+            call()
+    assert np.add(x, 1).device == "cuda:0"  # NumPy hands its functions on
+
+
+def test_pickles_and_copies():
+    x = td.asarray([1.0, 2.0], device="cuda:1", requires_grad=True)
+    for made in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x), copy.copy(x)):
+        assert made.device == "cuda:1"
+        assert made.requires_grad
+        assert made.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda tree: pickle.loads(pickle.dumps(tree))])
+def test_copied_views_share_memory(again):
+    x = td.arange(12, device="cuda:1", dtype=td.float32).reshape((3, 4))
+    whole, part, turned = again((x, x[1:, ::2], td.flip(x, 0).T))
+    assert whole.device == part.device == "cuda:1" and whole.storage() is part.storage() is not x.storage()
+    assert (part.strides, turned.strides) == ((4, 2), (1, -4))
+    whole[1, 2] = 99.0
+    assert part.tolist() == [[4.0, 99.0], [8.0, 10.0]] and turned.tolist()[2] == [10.0, 99.0, 2.0]
+    assert x.tolist()[1] == [4.0, 5.0, 6.0, 7.0]
+
+
+def test_views_share_memory():
+    x = td.arange(12, device="cuda", dtype=td.float32).reshape((3, 4))
+    row, column = x[1], x[:, 2]
+    assert column.strides == (4,)
+    assert (x.T.strides, x.T.is_contiguous()) == ((1, 4), False)
+    assert row.storage() is x.storage()
+    x[1, 2] = 50.0
+    assert row.tolist() == [4.0, 5.0, 50.0, 7.0]
+    assert column.tolist() == [2.0, 50.0, 10.0]
+    column.add_(1)
+    assert x[1, 2].item() == 51.0
+    assert x.storage().version == 2
+    assert x.T.reshape((12,)).storage() is not x.storage()
+    assert td.flip(x, 0)[0].tolist() == x[2].tolist()
+    assert x[::-1, ::-2].tolist() == x.to("cpu")[::-1, ::-2].tolist()
+
+
+def test_results_keep_the_order_of_axes():
+    x = td.ones((3, 4), device="cuda").T
+    assert (x + x).strides == (1, 4)
+    assert (x + td.ones((4, 3), device="cuda")).strides == (3, 1)
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+def test_in_place():
+    x = td.asarray([1.0, 2.0, 3.0], device="cuda")
+    y = x
+    x += 1
+    x.mul_(td.asarray([1.0, 2.0, 3.0], device="cuda"))
+    assert y.tolist() == [2.0, 6.0, 12.0]
+    x[td.asarray([0, 2])] = 0.0
+    assert x.tolist() == [0.0, 6.0, 0.0]
+    x[[1, 1]] = td.asarray([7.0, 8.0], device="cuda")
+    assert x.tolist() == [0.0, 8.0, 0.0]
+    x[1:] = x[:2]  # the parts overlap
+    assert x.tolist() == [0.0, 0.0, 8.0]
+    assert x.at[td.asarray([0, 0])].add(2.0).tolist() == [4.0, 0.0, 8.0]
+    assert x.at[0].set(5.0).tolist() == [5.0, 0.0, 8.0]
+    m = td.arange(4, device="cuda", dtype=td.float32).reshape((2, 2))
+    m.add_(m.T)
+    assert m.tolist() == [[0.0, 3.0], [3.0, 6.0]]
+    with pytest.raises(errors.UnsupportedError, match="broadcast view"):
+        td.broadcast_to(x, (2, 3)).add_(1)
+    with pytest.raises(errors.ShapeError, match="does not fit"):
+        x.add_(td.ones((2, 3), device="cuda"))
+    with pytest.raises(errors.DTypeError, match="cannot be written"):
+        td.ones(2, device="cuda", dtype=td.int32).add_(0.5)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "float16", "bfloat16", "float32", "float64", "int64", "complex64"]
+)
+def test_adding_at_positions(dtype):
+    dtype = getattr(td, dtype if dtype != "bool" else "bool_")
+    x = td.zeros(4, dtype=dtype)
+    at, value = td.asarray([3, 0, 3, -1]), td.asarray([1, 1, 1, 0]).astype(dtype)
+    want = x.at[at].add(value)
+    assert x.to("cuda").at[at].add(value.to("cuda")).tolist() == want.tolist()
+
+
+def test_the_last_of_several_values_stays():
+    x = td.zeros((50, 3), device="cuda")
+    at = td.asarray([7] * 40 + [9, 7])
+    values = td.arange(42 * 3, dtype=td.float32).reshape((42, 3))
+    want = td.zeros((50, 3)).at[at].set(values)
+    assert x.at[at].set(values.to("cuda")).tolist() == want.tolist()
+
+
+# -- layers ------------------------------------------------------------------------------------------------------------
+def test_gradients():
+    x = td.asarray([1.0, 2.0, 3.0], device="cuda", requires_grad=True)
+    w = td.asarray([2.0, 0.5, 1.0], requires_grad=True)
+    y = (x * w.to("cuda")).exp().sum()
+    y.backward()
+    assert x.grad.device == "cuda:0"
+    assert w.grad.device == "cpu"
+    np.testing.assert_allclose(
+        x.grad.tolist(), np.array([2.0, 0.5, 1.0]) * np.exp([2.0, 1.0, 3.0]), rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        w.grad.tolist(), np.array([1.0, 2.0, 3.0]) * np.exp([2.0, 1.0, 3.0]), rtol=1e-6
+    )
+    assert repr(y).startswith("tensor(") and "grad_fn" in repr(y) and "device='cuda:0'" in repr(y)
+
+
+def test_gradients_through_views_and_writes():
+    def f(x):
+        y = x * 2
+        y[0] = y[1] * 3
+        return (y[::2] * td.asarray([1.0, 3.0], device=x.device)).sum()
+
+    x = td.asarray([1.0, 2.0, 3.0], requires_grad=True)
+    f(x).backward()
+    z = td.asarray([1.0, 2.0, 3.0], device="cuda", requires_grad=True)
+    f(z).backward()
+    assert z.grad.tolist() == x.grad.tolist()
+    with pytest.raises(errors.AutogradError, match="leaf"):
+        z.add_(1)
+
+
+def test_transforms():
+    def f(x):
+        return td.tanh(x @ x.T).sum()
+
+    x = td.asarray([[0.1, 0.2], [0.3, 0.4]])
+    z = x.to("cuda")
+    assert td.grad(f)(z).device == "cuda:0"
+    np.testing.assert_allclose(td.grad(f)(z).tolist(), td.grad(f)(x).tolist(), rtol=1e-6)
+    np.testing.assert_allclose(td.jvp(f, (z,), (z,))[1].item(), td.jvp(f, (x,), (x,))[1].item(), rtol=1e-6)
+    g = td.vmap(lambda row: (row * row).sum())
+    assert g(z).device == "cuda:0"
+    np.testing.assert_allclose(g(z).tolist(), g(x).tolist(), rtol=1e-6)
+    assert td.vmap(td.grad(lambda v: (v**3).sum()))(z).shape == (2, 2)
+
+
+def test_tensors_made_inside_a_transform_are_written():
+    def f(x):
+        y = td.zeros(3, device=x.device)
+        y[0] = x[0] * x[1]
+        y[1:] = x[:2]
+        return (y * y).sum()
+
+    x = td.asarray([1.0, 2.0, 3.0])
+    z = x.to("cuda")
+    assert td.grad(f)(z).tolist() == td.grad(f)(x).tolist()
+    assert td.vmap(f)(td.stack([z, z])).tolist() == td.vmap(f)(td.stack([x, x])).tolist()
+    outside = td.zeros(3, device="cuda")
+
+    def g(v):
+        outside[0] = v[0]
+        return v.sum()
+
+    with pytest.raises(errors.UnsupportedError, match="was not made inside"):
+        td.grad(g)(z)
+
+
+def test_derivatives_of_higher_order():
+    f = lambda v: (v**3).sum()  # noqa: E731
+    x = td.asarray([1.0, 2.0])
+    for transform in (td.hessian, td.jacrev, td.jacfwd):
+        got = transform(f)(x.to("cuda"))
+        assert got.device == "cuda:0"
+        assert got.tolist() == transform(f)(x).tolist()
+
+
+def test_autocast_takes_float16():
+    x = td.ones((2, 2), device="cuda")
+    with td.autocast("cuda"):
+        assert (x @ x).dtype is td.float16
+    with td.autocast("cpu"):
+        assert (x @ x).dtype is td.float32
+
+
+def test_functionalize():
+    def f(x):
+        y = x.clone()
+        y[0] = 5.0
+        y.add_(1)
+        return y
+
+    x = td.asarray([1.0, 2.0], device="cuda")
+    assert td.functionalize(f)(x).tolist() == f(x).tolist() == [6.0, 3.0]
+
+
+def test_random_numbers_are_those_of_the_cpu():
+    key = td.random.key(7)
+    there = key.to("cuda")
+    for draw in (
+        lambda k: td.random.bits(k, (33,)),
+        lambda k: td.random.key_data(td.random.split(k, 5)),
+        lambda k: td.random.key_data(td.random.fold_in(k, 3)),
+        lambda k: td.random.uniform(k, (17,)),
+        lambda k: td.random.randint(k, (9,), 0, 100) if hasattr(td.random, "randint") else td.random.bits(k),
+        lambda k: td.random.permutation(k, 10),
+    ):
+        got = draw(there)
+        assert got.device == "cuda:0"
+        assert got.tolist() == draw(key).tolist()
+    np.testing.assert_allclose(
+        td.random.normal(there, (50,)).tolist(), td.random.normal(key, (50,)).tolist(), rtol=1e-5
+    )
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
+def test_two_devices_are_an_error_that_names_both():
+    x, y = td.ones(3, device="cuda"), td.ones(3)
+    for call in (
+        lambda: x + y,
+        lambda: y * x,
+        lambda: td.concat([x, y]),
+        lambda: td.where(x > 0, x, y),
+        lambda: x @ y,
+        lambda: x.add_(y),
+        lambda: y.add_(x),
+        lambda: td.ones(3, device="cuda:1") + x,
+    ):
+        with pytest.raises(errors.DeviceError, match="cuda:0") as caught:
+            call()
+        assert "cpu" in str(caught.value) or "cuda:1" in str(caught.value)
+    assert x.tolist() == [1.0] * 3
+    assert y.tolist() == [1.0] * 3
+
+
+def test_constants_of_the_host_are_numbers():
+    x = td.ones(2, device="cuda", dtype=td.float64)
+    assert (x * np.float32(2)).tolist() == [2.0, 2.0]
+    assert (td.asarray(3.0) - x).device == "cuda:0"
+    assert (x + td.asarray(1)).dtype is td.float64
+    x[0] = td.asarray(9.0)
+    assert x.tolist() == [9.0, 1.0]
+
+
+@pytest.mark.parametrize("name", [name for name, op in OPS.items() if op.decl.errors])
+def test_bad_calls_raise_what_they_say(name):
+    """As on the CPU; positions out of bounds are noticed where the host waits."""
+    op = OPS[name]
+    default = td.float32 if td.float32 in op.decl.dtypes or not op.decl.dtypes else op.decl.dtypes[-1]
+    for bad in op.decl.errors():
+        rng = generator(op, default)
+        made = replace((bad.args, dict(bad.kwargs)), _draw_type(), lambda d, rng=rng: _drawn(d, default, rng))
+        args, kwargs = to_cuda(made)
+        if "device" in kwargs or bad.error is MemoryError:
+            continue
+        with pytest.raises(bad.error) as caught:
+            functions[op.name](*args, **kwargs)
+            td.synchronize("cuda:0")
+            td.synchronize()
+        assert isinstance(caught.value, errors.TandemError), bad
+
+
+def _draw_type():
+    return td.operators.declare.declaration.TensorSample
+
+
+def _drawn(draw, dtype, rng):
+    return make(draw, dtype, rng)
+
+
+def test_positions_out_of_bounds():
+    x = td.arange(4, device="cuda")
+    with pytest.raises(errors.OutOfBoundsError, match="index 4 is out of bounds for axis 0 with size 4"):
+        x[td.asarray([0, 4])].tolist()
+    with pytest.raises(errors.OutOfBoundsError, match="index -5"):
+        x[td.asarray([-5])] = 0
+        td.synchronize()
+    assert x.tolist() == [0, 1, 2, 3]
+    td.synchronize()
+
+
+def test_devices_that_are_not_there():
+    with pytest.raises(errors.DeviceError, match="there are 'cuda:0', 'cuda:1'"):
+        td.ones(2, device="cuda:7")
+    with pytest.raises(errors.DeviceError, match="unknown device"):
+        td.ones(2).to("cuda:x")
+
+
+# -- random programs ---------------------------------------------------------------------------------------------------
+def one_step(rng, x):
+    """A random step that keeps the number of axes at two or three: what it does, given a tensor on any device."""
+    kind = rng.integers(0, 9)
+    rank = x.ndim
+    if kind == 0:
+        axes = tuple(int(a) for a in rng.permutation(rank))
+        return lambda v: td.permute(v, axes)
+    if kind == 1:
+        axis, step = int(rng.integers(0, rank)), int(rng.choice([1, 2, -1]))
+        plan = tuple(slice(None, None, step) if a == axis else slice(None) for a in range(rank))
+        return lambda v: v[plan]
+    if kind == 2:
+        return lambda v: v.reshape((-1, v.shape[-1]))
+    if kind == 3:
+        return lambda v: v + v[:1]
+    if kind == 4:
+        number = float(rng.integers(-2, 3))
+        return lambda v: v.clone().mul_(number)
+    if kind == 5:
+        return lambda v: td.concat([v, v[:2]], axis=0)
+    if kind == 6:
+        places = [int(i) for i in rng.integers(-x.shape[0], x.shape[0], 3)]
+        return lambda v: v[td.asarray(places)]
+    if kind == 7:
+        place, many = int(rng.integers(0, x.shape[0])), [int(i) for i in rng.integers(0, x.shape[0], 4)]
+
+        def write(v):
+            made = v.clone()
+            made[place] = made[-1] * 2
+            return made.at[td.asarray(many)].add(1.0)
+
+        return write
+    return lambda v: v - v.sum(0, keepdims=True) * 0.5
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + 12))
+def test_random_programs_agree_with_the_cpu(seed):
+    rng = np.random.default_rng(seed)
+    x = td.asarray(rng.integers(-3, 4, (4, 3, 5)).astype(np.float64))
+    y = x.to("cuda")
+    for _ in range(12):
+        step = one_step(rng, x)
+        x, y = step(x), step(y)
+        assert y.device == "cuda:0"
+        np.testing.assert_allclose(y.to("cpu").numpy(), x.numpy(), rtol=1e-12, atol=1e-9)
+        if x.size > 400:
+            x, y = x[:3], y[:3]
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + 30))
+def test_wrong_arguments_raise_as_on_cpu(seed):
+    """Random arguments, most of them wrong: the same class of error as on the CPU, and the tensors stay as they are."""
+    rng = np.random.default_rng(seed)
+    names = [
+        name
+        for name, op in OPS.items()
+        if op.decl.kind in ("view", "reduction", "scan", "gather", "join", "scatter")
+    ]
+    values = [None, -1, 2, 10**6, 1.5, "x", (0, 1), (5,), (), True, [[1]], td.float32, object()]
+    x = td.arange(6, dtype=td.float32).reshape((2, 3))
+    y = x.to("cuda")
+    for _ in range(10):
+        call = functions[OPS[names[rng.integers(len(names))]].name]
+        rest = [values[i] for i in rng.integers(0, len(values), int(rng.integers(0, 3)))]
+        outcomes = []
+        for tensor in (x, y):
+            try:
+                found = call(tensor, *rest)
+                td.synchronize()
+                outcomes.append([item.shape for item in (found if isinstance(found, tuple) else (found,))])
+            except errors.TandemError as fault:
+                outcomes.append(type(fault))
+        assert outcomes[0] == outcomes[1], (call, rest)
+    assert y.tolist() == x.tolist()
+
+
+@pytest.mark.parametrize("device", ["cuda", "meta"])
+def test_write_to_residual_raises_in_backward(cuda, device):
+    x = td.ones((2, 2), device=device, dtype=td.float32).requires_grad_()
+    y = td.exp(x)
+    y.mul_(2.0)
+    with pytest.raises(errors.VersionError, match="exp"):
+        y.sum().backward()
+
+
+def test_host_constants_with_integers(cuda):
+    x = td.asarray([1, 2], device="cuda")
+    for _ in range(3):
+        assert td.where(x > 1, td.asarray(5), 0).tolist() == [0, 5]
+        assert td.where(x > 1, 0, np.int64(5)).tolist() == [5, 0]
+
+
+@pytest.mark.parametrize("dtype", [td.float32, td.int8, td.complex64], ids=str)
+def test_positions_along_negative_strides(cuda, dtype):
+    a, at = np.arange(1, 7).reshape(3, 2).astype(dtype.np), np.asarray([0, 2])
+    x, place = td.asarray(a, device="cuda"), td.asarray(at, device="cuda")
+    back = x[::-1, ::-1]
+    assert back[place].tolist() == a[::-1, ::-1][at].tolist()
+    assert back[place, place - 1].tolist() == a[::-1, ::-1][at, at - 1].tolist()
+    added = x[::-1].at[place].add(x[:2])
+    want = a[::-1].copy()
+    want[at] += a[:2]
+    assert added.tolist() == want.tolist()
+    back[place] = x[:2].clone()
+    a[::-1, ::-1][at] = a[:2].copy()
+    assert x.tolist() == a.tolist()

@@ -1,0 +1,461 @@
+"""DispatchMode: what a mode sees and may change, stacks of modes, interest in a few operators, modes below autograd,
+jitted functions, and three modes to use."""
+
+import asyncio
+import threading
+
+import numpy as np
+import pytest
+import tandem as td
+from tandem.eager.layers import dispatch_mode as layer
+from tandem.operators.declare.declaration import declared_operators
+from tandem.registry import native_type
+
+
+class Log(td.DispatchMode):
+    """Notes the names of the operators called."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.names = []
+
+    def __tandem_dispatch__(self, op, types, args, kwargs):
+        self.names.append(op.schema.name)
+        return op(*args, **kwargs)
+
+
+class FlopCounter(td.DispatchMode):
+    """Counts the floating-point operations of matrix products and of what works element by element."""
+
+    below = "Autograd"
+
+    def __init__(self):
+        super().__init__()
+        self.total = 0
+
+    def __tandem_dispatch__(self, op, types, args, kwargs):
+        out = op(*args, **kwargs)
+        if op.schema.name == "matmul":
+            self.total += 2 * out.size * args[0].shape[-1]
+        elif op.decl is not None and op.decl.is_elementwise:
+            self.total += out.size
+        return out
+
+
+class NanChecker(td.DispatchMode):
+    """Raises where the first NaN comes into being."""
+
+    below = "Autograd"
+
+    def __tandem_dispatch__(self, op, types, args, kwargs):
+        out = op(*args, **kwargs)
+        for item in out if isinstance(out, tuple) else (out,):
+            if isinstance(item, td.Tensor) and item.dtype.is_floating and bool(td.any(td.isnan(item))):
+                raise FloatingPointError(f"{op.name} gave NaN")
+        return out
+
+
+@pytest.fixture(autouse=True)
+def nothing_left():
+    yield
+    assert not layer.active() and not layer.watching()
+    assert not any(op.extra_keys for op in declared_operators())
+
+
+def ones(*shape):
+    return td.ones(shape)
+
+
+# --- what it sees -----------------------------------------------------------------------------------------
+
+
+def test_sees_what_the_user_calls():
+    x = ones(3)
+    with Log() as log:
+        x + 1
+        2 - x
+        td.neg(x)
+        x[0]
+        x[1:] = 5.0
+        x += 1
+        x.sum()
+        x.mean()
+        td.softmax(x)
+        td.zeros((2, 2))
+        td.random.uniform(td.random.key(0), (2,))
+        td.concat([x, x])
+        x == x  # noqa: B015
+        td.asarray(1.0).item()
+    assert log.names == (
+        "add sub neg basic_index basic_put_ add_ sum mean softmax zeros random_key random_uniform concat eq".split()
+    )
+    x + 1
+    assert log.names[-1] == "eq"
+
+
+def test_arguments_are_those_of_the_schema():
+    seen = []
+
+    class Look(td.DispatchMode):
+        def __tandem_dispatch__(self, op, types, args, kwargs):
+            seen.append((op, types, args, kwargs))
+            return op(*args, **kwargs)
+
+    x = ones(2, 2)
+    with Look():
+        x.sum(1)
+    assert seen == [(td.sum.operator, (), (x, (1,)), {"dtype": None, "keepdims": False})]
+
+
+def test_may_change_arguments_and_results_or_not_call():
+    class Swap(td.DispatchMode):
+        def __tandem_dispatch__(self, op, types, args, kwargs):
+            if op.schema.name == "add":
+                return td.sub(*args)
+            if op.schema.name == "exp":
+                return nothing
+            return op(*args, **kwargs) * 10
+
+    x, nothing = ones(1), td.zeros(0)
+    with Swap():
+        assert (x + 3).tolist() == [-2.0]
+        assert td.exp(x) is nothing
+        assert (x * 3).tolist() == [30.0]
+    assert (ones(1) + 3).tolist() == [4.0]
+
+
+def test_the_default_handler_passes_calls_on():
+    with td.DispatchMode():
+        assert (ones(1) + 1).tolist() == [2.0]
+
+
+def test_gradients_are_recorded_through_a_mode():
+    w = ones(3).requires_grad_()
+    with Log() as log:
+        (w * w).sum().backward()
+    assert w.grad.tolist() == [2.0] * 3
+    assert log.names[:2] == ["mul", "sum"]
+    with Log():
+        assert td.grad(lambda v: (v * v).sum())(ones(2)).tolist() == [2.0, 2.0]
+
+
+# --- stacks -----------------------------------------------------------------------------------------------
+
+
+def test_nested_modes_run_from_the_inside_out():
+    order = []
+
+    class Named(td.DispatchMode):
+        def __init__(self, name):
+            super().__init__()
+            self.name = name
+
+        def __tandem_dispatch__(self, op, types, args, kwargs):
+            order.append((self.name, op.schema.name))
+            if self.name == "inner":
+                td.exp(args[0])  # the outer one sees what the handler calls
+            return op(*args, **kwargs)
+
+    x = ones(1)
+    with Named("outer"), Named("inner"):
+        x + 1
+    x + 1
+    assert order == [("inner", "add"), ("outer", "exp"), ("outer", "add")]
+
+
+def test_the_same_mode_twice_sees_a_call_twice():
+    log = Log()
+    x = ones(1)
+    with log:
+        with log:
+            x + 1
+        x * 1
+    assert log.names == ["add", "add", "mul"]
+
+
+def test_an_exception_leaves_nothing_on():
+    x = ones(1)
+
+    class Fault(td.DispatchMode):
+        def __tandem_dispatch__(self, op, types, args, kwargs):
+            raise ZeroDivisionError
+
+    log = Log()
+    with log:
+        with pytest.raises(ZeroDivisionError), Fault():
+            x + 1
+        with pytest.raises(ZeroDivisionError), Fault(ops=["add"]):
+            x + 1
+        x * 1
+        with Fault():
+            for _ in range(2):  # the fault of a handler leaves the mode on
+                with pytest.raises(ZeroDivisionError):
+                    x * 1
+    assert log.names == ["mul"]
+    assert (x + 1).tolist() == [2.0]
+
+
+def test_a_handler_may_open_a_mode():
+    inner = Log()
+
+    class Open(td.DispatchMode):
+        def __tandem_dispatch__(self, op, types, args, kwargs):
+            with inner:
+                return op(*args, **kwargs)
+
+    x = ones(1)
+    with Open():
+        x + 1
+        x * 1
+    assert inner.names == ["add", "mul"]
+
+
+def test_modes_closed_in_another_order():
+    one, two, x = Log(), Log(), ones(1)
+
+    def generator():
+        with one:
+            yield
+            x + 1
+
+    running = generator()
+    next(running)
+    two.__enter__()
+    assert list(running) == []  # `one`, the outer one, is closed first
+    assert one.names == ["add"] and two.names == ["add"]
+    x * 1
+    two.__exit__(None, None, None)
+    x - 1
+    assert one.names == ["add"] and two.names == ["add", "mul"]
+
+
+def test_coroutines_take_turns():
+    x = ones(1)
+
+    async def work(log):
+        for _ in range(3):
+            with log:
+                x + 1
+            await asyncio.sleep(0)
+
+    async def main():
+        logs = [Log(), Log()]
+        await asyncio.gather(*map(work, logs))
+        return logs
+
+    assert [log.names for log in asyncio.run(main())] == [["add"] * 3] * 2
+
+
+def test_is_of_one_thread():
+    x, log = ones(1), Log(ops=["add"])
+    with log, Log() as every:
+        thread = threading.Thread(target=lambda: x + 1)
+        thread.start()
+        thread.join()
+    assert log.names == every.names == []
+
+
+def test_no_dispatch():
+    x = ones(1)
+    with Log() as log, Log(ops=["mul"], below="Autograd") as below:
+        x + 1
+        with td.no_dispatch():
+            x * 1
+            with Log() as inner:
+                x * 1
+        x * 1
+    assert log.names == ["add", "mul"] and below.names == ["mul"] and inner.names == []
+
+
+# --- interest in a few operators --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["name", "function", "operator", "full", "packet", "class"])
+def test_interest_by(how):
+    ops = {
+        "name": ["exp"],
+        "function": [td.exp],
+        "operator": [td.exp.operator],
+        "full": ["td::exp"],
+        "packet": [td.ops.td.exp],
+        "class": None,
+    }[how]
+
+    class Exp(Log):
+        ops = ("exp",)
+
+    x = ones(2)
+    for _ in range(60):  # hot: the native entries step aside
+        td.exp(x), x + 1
+    with Exp() if ops is None else Log(ops=ops) as log:
+        td.exp(x), x + 1, x.exp_()
+    assert log.names == ["exp"]
+    td.exp(x)
+    assert log.names == ["exp"]
+
+
+def test_native_entries_of_other_operators_stay():
+    x = ones(2)
+    for _ in range(60):
+        td.exp(x), x + x, x.sum()
+    others = (td.add, td.sum)
+    before = [native_type.entry_of(one) for one in others]
+    with Log(ops=["exp"]):
+        x + x, x.sum()
+        assert [native_type.entry_of(one) for one in others] == before
+        assert not native_type.entry_of(td.exp)
+
+
+def test_overloads_by_name():
+    x = ones(2)
+    with Log(ops=["td::add.Tensor"]) as one, Log(ops=["add"]) as every:
+        x + x
+    assert one.names == every.names == ["add"]
+
+
+def test_outer_mode_sees_calls_inner_mode_skips():
+    x = ones(2)
+    with Log() as every, Log(ops=["exp"]) as some:
+        td.exp(x), td.cos(x)
+    assert every.names == ["exp", "cos"] and some.names == ["exp"]
+    with Log(ops=["exp"]) as some, Log() as every:
+        td.exp(x), td.cos(x)
+    assert every.names == ["exp", "cos"] and some.names == ["exp"]
+
+
+def test_two_interested_modes_and_one_that_ends():
+    x = ones(2)
+    one, two = Log(ops=["exp"]), Log(ops=["exp", "cos"])
+    one.__enter__()
+    with two:
+        td.exp(x), td.cos(x)
+    td.exp(x), td.cos(x)
+    one.__exit__(None, None, None)
+    td.exp(x)
+    assert one.names == ["exp", "exp"] and two.names == ["exp", "cos"]
+
+
+def test_bad_modes():
+    with pytest.raises(TypeError, match="ops are operators"):
+        Log(ops=[3]).__enter__()
+    with pytest.raises(AttributeError, match="no operator"):
+        Log(ops=["no_such"]).__enter__()
+    with pytest.raises(ValueError, match="below is None or 'Autograd'"):
+        Log(below="Tracer")
+
+
+# --- below autograd ---------------------------------------------------------------------------------------
+
+
+def test_below_mode_sees_parts_of_composites():
+    x, w = ones(3), ones(3).requires_grad_()
+    with Log(below="Autograd") as plain:
+        td.softmax(x)
+    with Log(below="Autograd") as recorded:
+        td.softmax(w)
+    assert plain.names == recorded.names == ["max", "stop_gradient", "sub", "exp", "sum", "div"]
+
+
+def test_below_mode_sees_backward_pass_once():
+    w = ones(3).requires_grad_()
+    with Log(below="Autograd") as log:
+        loss = td.exp(w).sum()
+        forward = len(log.names)
+        loss.backward()
+    assert log.names[:forward] == ["exp", "sum"] and "mul" in log.names[forward:]
+    np.testing.assert_allclose(w.grad.numpy(), np.exp(np.ones(3)), rtol=1e-6)
+
+
+def test_below_sees_casts_and_transforms():
+    with Log(below="Autograd") as log, td.autocast("cpu"):
+        ones(2, 2) @ ones(2, 2)
+    assert log.names == ["full", "full", "cast", "cast", "matmul"]
+    with Log(below="Autograd") as log:
+        td.grad(lambda x: (x * x).sum())(ones(2))
+    assert log.names[:3] == ["full", "mul", "sum"]
+
+
+def test_both_places_at_once():
+    x = ones(3)
+    with Log(below="Autograd") as low, Log() as high:
+        x.mean()
+    assert high.names == ["mean"] and low.names == ["sum", "div"]
+
+
+# --- jit --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"below": "Autograd"}, {"ops": ["exp"]}], ids=["all", "below", "ops"]
+)
+def test_a_jitted_function_runs_its_python_code(options):
+    f = td.jit(lambda x: td.exp(x) + 1)
+    x = ones(2)
+    wanted = f(x).tolist()
+    for _ in range(60):
+        f(x)
+    with Log(**options) as log:
+        np.testing.assert_allclose(f(x).tolist(), wanted, rtol=1e-6)
+        f(x)
+    assert log.names == (["exp"] * 2 if "ops" in options else ["exp", "add"] * 2)
+    misses = f.cache_info().misses
+    assert f(x).tolist() == wanted
+    f(x)
+    assert f.cache_info().misses <= misses + 1 and len(log.names) in (2, 4)
+
+
+def test_another_thread_keeps_its_compiled_code():
+    f = td.jit(lambda x: td.exp(x) + 1)
+    x, found = ones(2), []
+    f(x)
+    with Log(ops=["exp"]) as log:
+        thread = threading.Thread(target=lambda: found.extend(f(x).tolist() for _ in range(5)))
+        thread.start()
+        thread.join()
+        assert log.names == []
+        f(x)
+        assert log.names == ["exp"]
+    assert found == [f(x).tolist()] * 5
+
+
+# --- modes to use -----------------------------------------------------------------------------------------
+
+
+def test_a_counter_of_operations():
+    x, w = ones(4, 3), ones(3, 5).requires_grad_()
+    with FlopCounter() as counter:
+        loss = td.relu(x @ w).sum()
+    assert counter.total == 2 * 4 * 3 * 5 + 4 * 5
+    with counter:
+        loss.backward()
+    assert counter.total > 2 * (2 * 4 * 3 * 5)
+
+
+def test_a_checker_of_nan():
+    x = td.asarray([1.0, -1.0])
+    with NanChecker():
+        td.sqrt(td.abs(x))
+        with pytest.raises(FloatingPointError, match="td::log gave NaN"):
+            td.exp(td.log(x))
+
+
+def test_many_threads_open_and_close_modes():
+    x, faults = ones(2), []
+
+    def work():
+        try:
+            for _ in range(50):
+                with Log(ops=["exp"]) as log:
+                    td.exp(x), td.cos(x)
+                assert log.names == ["exp"]
+                td.exp(x)
+        except Exception as fault:
+            faults.append(fault)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not faults
+    assert td.exp.operator.extra_keys == 0

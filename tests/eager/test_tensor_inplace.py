@@ -1,0 +1,184 @@
+"""Views and in-place operators: the same programs on tensors and on ndarrays, and what must not be written."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+import tandem as td
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tandem import errors
+from tandem.eager.tensor import inplace
+
+
+def start():
+    return np.arange(24, dtype=np.float64).reshape(4, 6) + 1
+
+
+# -- random programs on a pool of views of one memory ------------------------------------------------------------------
+INDEX = st.one_of(
+    st.integers(-1, 0),
+    st.slices(4),
+    st.just(Ellipsis),
+    st.none(),
+    st.tuples(st.slices(3), st.integers(-1, 0)),
+)
+ROWS = st.lists(st.integers(-1, 0), min_size=1, max_size=3)
+STEP = st.one_of(
+    st.tuples(st.just("view"), st.integers(0, 9), INDEX),
+    st.tuples(st.just("transpose"), st.integers(0, 9)),
+    st.tuples(st.just("reshape"), st.integers(0, 9)),
+    st.tuples(st.just("assign"), st.integers(0, 9), INDEX, st.integers(-3, 3)),
+    st.tuples(st.just("augment"), st.integers(0, 9), st.sampled_from(["add", "sub", "mul"]), st.integers(-2, 2)),
+    st.tuples(st.just("from"), st.integers(0, 9), st.integers(0, 9)),
+    st.tuples(st.just("gather"), st.integers(0, 9), ROWS, st.integers(1, 3)),
+)  # fmt: skip
+
+
+def view(array, key):
+    """``array[key]``, an array also where NumPy would give a scalar."""
+    key = key if isinstance(key, tuple) else (key,)
+    return array[key if Ellipsis in key else (*key, ...)]
+
+
+def take_step(pool, step, is_tensor):
+    kind, x = step[0], pool[step[1] % len(pool)]
+    if kind == "view":
+        pool.append(x[step[2]] if is_tensor else view(x, step[2]))
+    elif kind == "transpose":
+        pool.append(x.permute(*reversed(range(x.ndim))) if is_tensor else x.T)
+    elif kind == "reshape":
+        pool.append(x.reshape(-1))
+    elif kind == "assign":
+        x[step[2]] = step[3]
+    elif kind == "augment":
+        getattr(x, f"__i{step[2]}__")(step[3])
+    elif kind == "from":
+        x[...] = pool[step[2] % len(pool)]
+    elif kind == "gather":
+        x[step[2]] = step[3]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(STEP, min_size=1, max_size=12))
+def test_programs_of_views_and_writes(steps):
+    arrays, tensors = [start()], [td.asarray(start())]
+    for step in steps:
+        outcomes = []
+        for pool, is_tensor in ((arrays, False), (tensors, True)):
+            try:
+                take_step(pool, step, is_tensor)
+                outcomes.append(None)
+            except (ValueError, IndexError) as fault:
+                outcomes.append(type(fault))
+        assert (outcomes[0] is None) == (outcomes[1] is None), (step, outcomes)
+        arrays = [a if isinstance(a, np.ndarray) else np.asarray(a) for a in arrays]
+        for array, tensor in zip(arrays, tensors, strict=True):
+            np.testing.assert_array_equal(np.asarray(tensor), array)
+    for one, x in zip(arrays, tensors, strict=True):
+        for other, y in zip(arrays, tensors, strict=True):
+            if np.shares_memory(one, other):
+                assert x.storage() is y.storage()
+
+
+# -- versions ----------------------------------------------------------------------------------------------------------
+def test_versions_are_shared_by_views():
+    x = td.zeros((3, 4))
+    v = x[1]
+    before = x.storage().version
+    v.add_(1)
+    x[0] = 2
+    v[...] = x[0]
+    assert x.storage().version == v.storage().version == before + 3
+
+
+def test_failed_writes_change_nothing():
+    x = td.asarray(start().astype(np.float32))
+    version, wanted = x.storage().version, x.tolist()
+    for write in (
+        lambda: x.add_(td.zeros((2, 4, 6))),
+        lambda: x.add_(td.zeros((4, 6), dtype=td.float64)),
+        lambda: x.add_(1j),
+        lambda: x.__setitem__(9, 1.0),
+        lambda: x.__setitem__(0, td.zeros(5)),
+        lambda: x.__setitem__([0, 9], 1.0),
+        lambda: x.__setitem__(0, 1j),
+    ):
+        with pytest.raises((TypeError, ValueError, IndexError)):
+            write()
+        assert x.tolist() == wanted
+        assert x.storage().version == version
+
+
+def test_whole_tensor_writers():
+    x = td.zeros((2, 2))
+    assert x.fill_(3) is x
+    assert x.tolist() == [[3, 3], [3, 3]]
+    assert x.copy_(td.asarray([1, 2], dtype=td.int8)).tolist() == [[1, 2], [1, 2]]
+    assert x.zero_().tolist() == [[0, 0], [0, 0]]
+
+
+@pytest.mark.parametrize("op", list(inplace.functional), ids=lambda op: op.schema.name)
+def test_every_inplace_operator_is_its_functional_one(op):
+    """The result is written into the memory, seen by views, and the dtype must fit."""
+    inner = inplace.functional[op]
+    assert str(op.schema).startswith(f"td::{inner.schema.name}_")
+    assert op.schema.is_mutable
+    if op.schema.name in ("basic_put_", "index_put_", "index_reduce_"):
+        return
+    kind = td.int32 if op.schema.name.startswith("bitwise") else td.float64
+    x = td.asarray([[1, 2], [3, 1]], dtype=kind)
+    view = x[0]
+    rest = tuple(
+        td.asarray([[2, 1], [1, 2]], dtype=kind) for a in op.schema.arguments[1:] if a.type.core == "Tensor"
+    )
+    wanted = inner(x, *rest)
+    if wanted.dtype is not x.dtype:
+        with pytest.raises(errors.DTypeError, match="cannot be written"):
+            op(x, *rest)
+        return
+    assert op(x, *rest) is x
+    np.testing.assert_allclose(np.asarray(x), np.asarray(wanted), rtol=1e-14)
+    np.testing.assert_array_equal(np.asarray(view), np.asarray(x)[0])
+
+
+def test_integer_tensors_take_no_fractions():
+    x = td.asarray([1, 2])
+    with pytest.raises(errors.DTypeError, match="cannot be written"):
+        x += 1.5
+    with pytest.raises(errors.DTypeError, match="does not go into"):
+        x[0] = 1.5
+    x += 1
+    assert x.tolist() == [2, 3]
+
+
+def test_read_only_memory_is_refused():
+    array = np.ones(3)
+    array.flags.writeable = False
+    for x in (td.asarray(array), td.broadcast_to(td.zeros(1), (3,))):
+        with pytest.raises(errors.UnsupportedError, match=r"read-only.*clone"):
+            x.add_(1)
+        with pytest.raises(errors.UnsupportedError, match="read-only"):
+            x[0] = 1
+    assert array.tolist() == [1, 1, 1]
+
+
+def test_overlapping_source():
+    x, array = td.asarray(np.arange(6.0)), np.arange(6.0)
+    x[1:] = x[:-1]
+    array[1:] = array[:-1].copy()
+    np.testing.assert_array_equal(x.numpy(), array)
+    x.add_(x[::-1])
+    np.testing.assert_array_equal(x.numpy(), array + array[::-1])
+
+
+def test_memory_lives_as_long_as_a_view():
+    x = td.zeros(1000)
+    v, gone = x[10:20], weakref.ref(x)
+    del x
+    gc.collect()
+    assert gone() is None
+    v += 1
+    assert v.storage().nbytes == 4000
+    assert v.tolist() == [1.0] * 10

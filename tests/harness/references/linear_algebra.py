@@ -1,0 +1,88 @@
+"""References of linear algebra: NumPy's functions as the standard calls them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = Any
+
+
+def _hermitian(x: Array) -> Array:
+    return (x + np.conj(np.swapaxes(x, -1, -2))) / 2
+
+
+def solve(x: Array, y: Array) -> Array:
+    """NumPy's solve with vectors as columns."""
+    return np.linalg.solve(x, y[:, None])[..., 0] if y.ndim == 1 else np.linalg.solve(x, y)
+
+
+def slogdet(x: Array) -> tuple[Array, ...]:
+    """NumPy's slogdet."""
+    return tuple(np.linalg.slogdet(x))
+
+
+def pinv(x: Array, *, rtol: float | None = None) -> Array:
+    """NumPy's pinv with the standard's default."""
+    return np.linalg.pinv(x, max(x.shape[-2:]) * np.finfo(x.dtype).eps if rtol is None else rtol)
+
+
+def cholesky(x: Array, *, upper: bool = False) -> Array:
+    """NumPy's cholesky of the Hermitian part."""
+    return np.linalg.cholesky(_hermitian(x), upper=upper)
+
+
+def eigh(x: Array) -> tuple[Array, ...]:
+    """NumPy's eigh of the Hermitian part."""
+    return tuple(np.linalg.eigh(_hermitian(x)))
+
+
+def eig(x: Array) -> tuple[Array, ...]:
+    """NumPy's eig, complex where its results happen to be real."""
+    return tuple(one.astype(np.result_type(x.dtype, np.complex64)) for one in np.linalg.eig(x))
+
+
+def eigvals(x: Array) -> Array:
+    """The eigenvalues of NumPy's eig."""
+    return eig(x)[0]
+
+
+def eigvalsh(x: Array) -> Array:
+    """NumPy's eigvalsh of the Hermitian part."""
+    return np.linalg.eigvalsh(_hermitian(x))
+
+
+def svd(x: Array, *, full_matrices: bool = True) -> tuple[Array, ...]:
+    """NumPy's svd."""
+    return tuple(np.linalg.svd(x, full_matrices))
+
+
+def svdvals(x: Array) -> Array:
+    """The singular values of NumPy's svd."""
+    return np.linalg.svdvals(x)
+
+
+def qr(x: Array, *, mode: Any = "reduced") -> tuple[Array, ...]:
+    """NumPy's qr."""
+    return tuple(np.linalg.qr(x, mode))
+
+
+def vector_norm(x: Array, *, axis: Any = None, keepdims: bool = False, ord: float = 2) -> Array:
+    """NumPy's vector_norm."""
+    return np.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
+
+
+def matrix_norm(x: Array, *, keepdims: bool = False, ord: Any = "fro") -> Array:
+    """NumPy's matrix_norm."""
+    return np.linalg.matrix_norm(x, keepdims=keepdims, ord=ord)
+
+
+def norm(x: Array, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
+    """NumPy's norm."""
+    return np.linalg.norm(x, ord, axis, keepdims)
+
+
+def matrix_rank(x: Array, *, rtol: float | None = None) -> Array:
+    """NumPy's matrix_rank."""
+    return np.linalg.matrix_rank(x, rtol=rtol)

@@ -1,0 +1,25 @@
+"""The files of the package, and their syntax trees, for tests of the source itself."""
+
+import ast
+import functools
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+NOT_PACKAGED = {"tests", "benchmarks", "examples", "docs", "build", "dist", "venv"}
+
+
+@functools.cache
+def source_files() -> list[Path]:
+    """The package's modules: everything at the root but tests, environments and hidden folders."""
+    found = []
+    for path in sorted(ROOT.rglob("*.py")):
+        top = path.relative_to(ROOT).parts[0]
+        if top not in NOT_PACKAGED and not top.startswith(".") and not (ROOT / top / "pyvenv.cfg").exists():
+            found.append(path)
+    return found
+
+
+@functools.cache
+def syntax_trees() -> dict[Path, ast.Module]:
+    """The syntax tree of each module of the package."""
+    return {path: ast.parse(path.read_text(), str(path)) for path in source_files()}

@@ -1,0 +1,164 @@
+"""Convolution and pooling: PyTorch's values and gradients on drawn shapes, edges, layers of the dispatcher."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tandem as td
+
+
+def draws(rng, *shapes):
+    return [rng.normal(size=shape) for shape in shapes]
+
+
+def close(one, two, tolerance=1e-10):
+    np.testing.assert_allclose(np.asarray(one), np.asarray(two), rtol=tolerance, atol=tolerance)
+
+
+def drawn_call(rng, rank, is_transposed):
+    """Arrays and options of a convolution."""
+    groups = int(rng.integers(1, 3))
+    many, few = (int(n) * groups for n in rng.integers(1, 3, 2))
+    kernel, stride, dilation = ([int(n) for n in rng.integers(1, 4, rank)] for _ in range(3))
+    padding = [int(n) for n in rng.integers(0, 3, rank)]
+    sizes = [int(n) for n in rng.integers(7, 9, rank)]
+    weight = (many, few // groups, *kernel) if is_transposed else (few, many // groups, *kernel)
+    arrays = draws(rng, (2, many, *sizes), weight, (few,))
+    return arrays, {
+        "stride": tuple(stride),
+        "padding": tuple(padding),
+        "dilation": tuple(dilation),
+        "groups": groups,
+    }
+
+
+def gradients(theirs, torch, arrays, options, cotangent):
+    leaves = [torch.tensor(a, requires_grad=True) for a in arrays]
+    out = theirs(*leaves, **options)
+    return out.detach().numpy(), torch.autograd.grad(out, leaves, torch.tensor(cotangent(out.shape)))
+
+
+@pytest.mark.parametrize("name", ["conv1d", "conv2d", "conv3d"])
+@pytest.mark.parametrize("kind", ["", "_transpose"])
+def test_is_the_convolution_of_pytorch(name, kind):
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(3)
+    name = name.replace("conv", f"conv{kind}")
+    ours, theirs = getattr(td, name), getattr(torch.nn.functional, name)
+    for _ in range(15):
+        arrays, options = drawn_call(rng, int(name[-2]), bool(kind))
+        try:
+            wanted, slopes = gradients(theirs, torch, arrays, options, np.ones)
+        except RuntimeError:  # nothing is left
+            with pytest.raises(ValueError, match=r"longer|at least"):
+                ours(*map(td.asarray, arrays), **options)
+            continue
+        found, back = td.vjp(lambda *a, options=options: ours(*a, **options), *map(td.asarray, arrays))
+        close(found, wanted)
+        for one, two in zip(back(td.ones_like(found)), slopes, strict=True):
+            close(one, two)
+
+
+@pytest.mark.parametrize("name", ["max_pool1d", "max_pool2d", "max_pool3d", "avg_pool1d", "avg_pool2d"])
+def test_is_the_pooling_of_pytorch(name):
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(4)
+    ours, theirs = getattr(td, name), getattr(torch.nn.functional, name)
+    for kernel, stride, padding in itertools.product((1, 2, 3), (None, 1, 2), (0, 1)):
+        if 2 * padding > kernel:
+            continue
+        (x,) = draws(rng, (2, 3, *(6, 5, 4)[: int(name[-2])]))
+        options = {"kernel_size": kernel, "stride": stride, "padding": padding}
+        wanted, slopes = gradients(theirs, torch, [x], options, np.ones)
+        found, back = td.vjp(lambda x, options=options: ours(x, **options), td.asarray(x))
+        close(found, wanted)
+        close(back(td.ones_like(found))[0], slopes[0])
+
+
+def test_same_padding():
+    x, w = td.ones((1, 1, 7)), td.ones((1, 1, 4))
+    assert td.conv1d(x, w, padding="same").tolist() == [[[3.0, 4.0, 4.0, 4.0, 4.0, 3.0, 2.0]]]
+    assert td.conv1d(x, w, padding="same", stride=3).shape == (1, 1, 3)
+    assert td.conv1d(x, w, padding=((1, 2),)).shape == td.conv1d(x, w, padding="same").shape
+    assert td.max_pool2d(td.ones((1, 5, 5)), 2, padding="same").shape == (1, 3, 3)
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, td.jit], ids=["eager", "jit"])
+def test_derivatives_of_both_orders(transform):
+    rng = np.random.default_rng(5)
+    x, w, b = map(td.asarray, draws(rng, (2, 2, 4, 3), (4, 1, 2, 2), (4,)))
+
+    def net(x, w, b):
+        return td.max_pool2d(td.tanh(td.conv2d(x, w, b, 1, "same", (2, 1), 2)), 2, 1)
+
+    td.check_grads(transform(net), (x, w, b), order=2)
+    td.check_grads(transform(lambda x, w: td.conv_transpose2d(x, w, stride=2)), (x, w[:2]), order=2)
+
+
+def test_batches_of_inputs_and_of_weights():
+    rng = np.random.default_rng(6)
+    xs, ws = map(td.asarray, draws(rng, (3, 2, 4, 6), (3, 2, 2, 3)))
+    x, w = xs[0], ws[0]
+
+    def f(x, w):
+        return td.conv1d(x, w, groups=2, stride=2, padding=1)
+
+    for axes, args in (((0, None), (xs, w)), ((None, 0), (x, ws)), ((0, 0), (xs, ws))):
+        found = td.vmap(f, in_axes=axes)(*args)
+        for i in range(3):
+            one = [a if at is None else a[i] for a, at in zip(args, axes)]
+            close(found[i], f(*one))
+            slope = td.vmap(td.grad(lambda x, w: (f(x, w) ** 2).sum(), (0, 1)), in_axes=axes)(*args)
+            wanted = td.grad(lambda x, w: (f(x, w) ** 2).sum(), (0, 1))(*one)
+            for batch, single in zip(slope, wanted):
+                close(batch[i], single)
+
+
+def test_first_of_equal_elements_and_nan():
+    x = td.asarray([[1.0, 1.0, 2.0, 2.0]])
+    assert td.grad(lambda x: td.max_pool1d(x, 2).sum())(x).tolist() == [[1.0, 0.0, 1.0, 0.0]]
+    x = td.asarray([[float("nan"), 1.0, 2.0, float("nan"), 3.0, 4.0]])
+    assert np.isnan(td.max_pool1d(x, 2).numpy()).tolist() == [[True, True, False]]
+    assert td.max_pool1d(td.asarray([[-5, -7]]), 2, 1, 1).tolist() == [[-5, -5, -7]]
+
+
+def test_large_inputs_are_taken_in_blocks(monkeypatch):
+    rng = np.random.default_rng(7)
+    x, w = map(td.asarray, draws(rng, (5, 3, 6), (2, 3, 3)))
+    f = td.value_and_grad(lambda x, w: (td.conv1d(x, w, padding=1) ** 2).sum(), (0, 1))
+    whole = f(x, w)
+    monkeypatch.setattr("tandem.operators.nn.convolution_kernel.BLOCK", 40)
+    for one, two in zip(td.tree.leaves(whole), td.tree.leaves(f(x, w)), strict=True):
+        close(one, two)
+
+
+def test_layers_of_the_dispatcher():
+    x, w, b = td.ones((1, 2, 5, 5)), td.ones((3, 2, 3, 3)), td.ones(3)
+    with td.autocast("cpu"):
+        assert td.conv2d(x, w, b).dtype is td.bfloat16
+    assert td.conv2d(x.to("meta"), w.to("meta"), b.to("meta"), 2).shape == (1, 3, 2, 2)
+    compiled = td.jit(td.conv2d).lower(x, w).compile()
+    assert compiled.cost_analysis()["flops"] == 2 * 3 * 9 * 18
+    half = td.conv2d(x.to(td.float16), w.to(td.float16))
+    assert half.dtype is td.float16 and half[0, 0, 0, 0].item() == 18.0
+
+
+def test_a_small_network_learns():
+    rng = np.random.default_rng(8)
+    images = rng.normal(size=(32, 1, 8, 8)).astype(np.float32)
+    labels = td.asarray((images[:, 0, :4].mean((1, 2)) > images[:, 0, 4:].mean((1, 2))).astype(np.int64))
+    shapes = (4, 1, 3, 3), (4,), (36, 2)
+    weights = [td.asarray(0.3 * a.astype(np.float32)) for a in draws(rng, *shapes)]
+
+    def loss(weights, x):
+        w, b, out = weights
+        hidden = td.relu(td.max_pool2d(td.conv2d(x, w, b), 2))
+        return td.cross_entropy(td.reshape(hidden, (32, 36)) @ out, labels)
+
+    step = td.jit(td.value_and_grad(loss))
+    values = []
+    for _ in range(60):
+        value, slopes = step(weights, td.asarray(images))
+        weights = [w - 0.3 * g for w, g in zip(weights, slopes)]
+        values.append(value.item())
+    assert values[-1] < 0.2 * values[0]

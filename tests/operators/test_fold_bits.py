@@ -1,0 +1,165 @@
+"""Float sums and products: one order for all calls and layouts, at least as accurate as NumPy's pairwise sums."""
+
+import contextlib
+import io
+import itertools
+import math
+import os
+import random
+
+import ml_dtypes
+import numpy as np
+import pytest
+import tandem as td
+from tandem import config
+from tandem.backends.cpu import fastpath as native_layer
+
+native_only = pytest.mark.skipif(
+    bool(native_layer.why_off()), reason=native_layer.why_off() or "native code is on"
+)
+SEED = os.environ.get("TANDEM_TEST_SEED", "0")
+DTYPES = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16]
+SIZES = [1, 2, 3, 7, 16, 17, 33, 64, 100, 500, 1024, 3000]
+FOLDS = {
+    "sum": lambda x, axes: td.sum(x, axes),
+    "prod": lambda x, axes: td.prod(x, axes),
+    "mean": lambda x, axes: td.mean(x, axes),
+    "var": lambda x, axes: td.var(x, axes),
+    "fused": lambda x, axes: ((x * 2 + 1) * x).sum(axes),
+    "fused with a function": lambda x, axes: td.exp(x * 0.125).sum(axes),
+    "with a broadcast operand": lambda x, axes: (x * x[..., :1]).sum(axes),
+    "several at once": lambda x, axes: x.sum(axes) + td.max(x, axes) * td.prod(x, axes),
+    "softmax": lambda x, axes: td.softmax(x, -1),
+    "norm": lambda x, axes: td.sqrt((x * x).sum(axes, keepdims=True)),
+}
+
+
+def drawn(rng, dtype):
+    """A tensor whose axes are stored in any order, with gaps, or backwards; and some of its axes."""
+    rank = rng.choice([1, 1, 2, 2, 3])
+    shape = [rng.choice(SIZES) for _ in range(rank)]
+    while math.prod(shape) > 30_000:
+        shape[shape.index(max(shape))] //= 4
+    wide, order = [n + rng.choice([0, 0, 1]) for n in shape], rng.sample(range(rank), rank)
+    raw = np.random.default_rng(rng.randrange(2**31)).standard_normal([wide[axis] for axis in order])
+    array = raw.astype(dtype).transpose(np.argsort(order))[tuple(slice(0, n) for n in shape)]
+    array = array[tuple(slice(None, None, rng.choice([1, 1, 1, -1])) for _ in shape)]
+    axes = tuple(sorted(rng.sample(range(rank), rng.randint(1, rank))))
+    return td.asarray(np.asarray(array), copy=False), axes
+
+
+def jitted(fold, axes):
+    return td.jit(lambda x: fold(x, axes))
+
+
+@native_only
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", FOLDS)
+def test_every_call_has_the_same_bits(name, dtype):
+    rng, fold = random.Random(f"{name} {np.dtype(dtype)} {SEED}"), FOLDS[name]
+    with config.override(hot_calls=3):
+        for _ in range(3):
+            x, axes = drawn(rng, dtype)
+            results = [fold(x, axes) for _ in range(5)]
+            with contextlib.redirect_stderr(io.StringIO()), td.show_dispatch_trace():
+                results.append(fold(x, axes))
+            with td.profiler.profile():
+                results.append(fold(x, axes))
+            results.append(jitted(fold, axes)(x))
+            results.append(fold(td.asarray(np.ascontiguousarray(x.numpy())), axes))
+            assert len({result.numpy().tobytes() for result in results}) == 1, (x.shape, x.strides, axes)
+
+
+@native_only
+@pytest.mark.parametrize("fold", [td.sum, td.prod])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("count", [3, 1024, 2500])
+def test_strided_rows_have_bits_of_contiguous_rows(count, dtype, fold):
+    """Axes in every order of memory, against rows that are contiguous and have one folded axis."""
+    rng = np.random.default_rng(count)
+    with config.override(hot_calls=1):
+        for kept, outer in ((1, 1), (70, 1), (2, 5), (37, 3), (1, 41), (1300, 1)):
+            values = (1 + rng.standard_normal((kept, outer, count)) / 8)[
+                :, :, : max(1, 100_000 // kept // outer)
+            ]
+            rows = td.asarray(np.ascontiguousarray(values.astype(dtype)))
+            flat = rows.reshape(kept, -1)
+            expected = [fold(flat, -1) for _ in range(3)][-1].numpy().tobytes()
+            for order in itertools.permutations(range(3)):
+                stored = np.ascontiguousarray(rows.numpy().transpose(order)).transpose(np.argsort(order))
+                x = td.asarray(stored, copy=False)
+                found = [fold(x, (1, 2)) for _ in range(3)][-1]
+                assert found.numpy().tobytes() == expected, (order, kept, outer)
+
+
+def errors_of(array, exact, axis):
+    """The mean errors of sums by tandem, eager and jitted, and by NumPy pairwise, relative to sums of magnitudes."""
+    x, scale = td.asarray(array), np.abs(array.astype(np.float64)).sum(axis)
+    rows = np.ascontiguousarray(np.moveaxis(array, axis, -1))
+    results = {
+        "eager": td.sum(x, axis).numpy(),
+        "jitted": td.jit(lambda x: (x * 1.0 + 0.0).sum(axis))(x).numpy(),
+        "numpy": rows.sum(-1),
+    }
+    return {name: np.mean(np.abs(found - exact) / scale) for name, found in results.items()}
+
+
+@native_only
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("count", [5, 16, 64, 100, 1000, 20_000])
+@pytest.mark.parametrize("kind", ["uniform", "normal", "ill-conditioned"])
+def test_sums_are_as_accurate_as_pairwise_sums(kind, count, dtype, axis):
+    numbers, rows = np.random.default_rng(count), 400 if count <= 1000 else 20
+    raw = numbers.random((rows, count)) if kind == "uniform" else numbers.standard_normal((rows, count))
+    if kind == "ill-conditioned":
+        raw *= 10.0 ** numbers.integers(-6, 6, raw.shape)
+        raw[:, : count // 2] = -raw[:, count - count // 2 :][:, ::-1] * (1 + 1e-3 * raw[:, : count // 2] ** 0)
+    raw = raw.astype(dtype)
+    exact = np.array([math.fsum(row.tolist()) for row in raw])
+    errors = errors_of(raw if axis else np.ascontiguousarray(raw.T), exact, axis)
+    assert max(errors["eager"], errors["jitted"]) <= 1.25 * errors["numpy"] + 1e-18, errors
+
+
+@native_only
+def test_a_large_sum_keeps_small_terms():
+    array = np.ones(1_000_000, np.float32)
+    array[0] = 2.0**24
+    for shape, axis in (((1_000_000,), 0), ((1_000_000, 1), 0), ((10, 100_000), None)):
+        found = td.sum(td.asarray(array.reshape(shape)), axis).numpy()
+        assert abs(float(np.ravel(found)[0]) - math.fsum(array.tolist())) <= 32
+
+
+@native_only
+def test_sums_of_special_values():
+    for values, expected in (
+        ([math.inf, 1.0], math.inf),
+        ([math.inf, -math.inf], math.nan),
+        ([math.nan, 1.0], math.nan),
+        ([-0.0, -0.0], 0.0),
+        ([], 0.0),
+    ):
+        for repeats in (1, 700):
+            array = np.array(values * repeats, np.float32)
+            x = td.asarray(array)
+            for found in (td.sum(x), td.jit(td.sum)(x), td.jit(lambda x: (x * 1.0).sum(0))(x)):
+                np.testing.assert_array_equal(found.numpy(), np.float32(expected))
+
+
+@native_only
+@pytest.mark.parametrize("fold", [td.sum, td.prod, td.mean])
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_folds_of_complex_numbers_have_one_order(fold, dtype):
+    rng = random.Random(f"{np.dtype(dtype)} {SEED}")
+    with config.override(hot_calls=3):
+        for _ in range(12):
+            x, axes = drawn(rng, dtype)
+            array = np.exp(1j * x.numpy()).astype(dtype)  # of magnitude 1, in the same layout
+            x = td.asarray(array, copy=False)
+            results = [fold(x, axes) for _ in range(5)]
+            with td.show_dispatch_trace(lambda *_: None):
+                results.append(fold(x, axes))
+            with td.profiler.profile():
+                results.append(fold(x, axes))
+            results += [jitted(fold, axes)(x), fold(td.asarray(np.ascontiguousarray(x.numpy())), axes)]
+            assert len({result.numpy().tobytes() for result in results}) == 1, (x.shape, x.strides, axes)

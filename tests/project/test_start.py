@@ -1,0 +1,69 @@
+"""The cost of starting: bytecode instructions and modules of the import and of the first calls of a process.
+
+Counts do not depend on how busy the machine is. The instructions are those of the main thread; lazy imports run on
+another one, and their modules are counted, but not packages, which hold docstrings. A bound is a few percent above
+what was counted on CPython 3.11. If a change needs more, load what the first calls do not use at its first use, or
+raise the bound and say why.
+"""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+COUNT = """
+import sys, numpy
+{before}
+executed, loaded = 0, set(sys.modules)
+def count(frame, event, argument):
+    global executed
+    frame.f_trace_opcodes, frame.f_trace_lines = True, False
+    executed += event == "opcode"
+    return count
+sys.settrace(count)
+{code}
+sys.settrace(None)
+loaded = set(sys.modules) - loaded
+own = [sys.modules[name] for name in loaded if name.startswith("tandem")]
+print(executed, sum(not hasattr(module, "__path__") for module in own), "llvmlite" in loaded)
+"""
+IMPORT = "import tandem as td"
+EAGER = "import tandem as td; x = td.asarray(numpy.ones(16, numpy.float32)); x + x"
+JITTED = "td.jit(lambda x: td.tanh(x * 2.0 + 1.0))(td.asarray(numpy.ones(16, numpy.float32)))"
+
+
+@pytest.fixture(scope="module")
+def counts(tmp_path_factory):
+    """Counts of a code in a new process whose bytecode and machine code are in warm caches."""
+    folder = tmp_path_factory.mktemp("caches")
+    environment = {
+        **os.environ,
+        "PYTHONPYCACHEPREFIX": str(folder / "bytecode"),
+        "PYTHONDONTWRITEBYTECODE": "",
+        "TANDEM_CACHE_DIR": str(folder / "code"),
+    }
+
+    def measure(code, before=""):
+        program = COUNT.format(code=code, before=before)
+        for _ in range(2):  # the first run fills the caches
+            done = subprocess.run(
+                [sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True
+            )
+        executed, modules, llvmlite = done.stdout.split()
+        return int(executed), int(modules), llvmlite == "True"
+
+    return measure
+
+
+@pytest.mark.parametrize(
+    ("code", "before", "instructions", "modules"),
+    [(IMPORT, "", 1_130_000, 114), (EAGER, "", 1_740_000, 206), (JITTED, IMPORT, 400_000, 196)],
+    ids=["import", "first eager call", "first jitted call"],
+)
+def test_start_executes_few_instructions(counts, code, before, instructions, modules):
+    executed, loaded, llvmlite = counts(code, before)
+    assert not llvmlite
+    assert loaded <= modules
+    if sys.version_info[:2] == (3, 11):
+        assert executed <= instructions

@@ -1,0 +1,447 @@
+"""``td.grad`` and ``td.value_and_grad``: pytrees, nesting, levels, leaks, errors."""
+
+import dataclasses
+import gc
+import sys
+import weakref
+from collections import namedtuple
+
+import numpy as np
+import pytest
+import tandem as td
+from tandem import errors
+from tandem.eager.layers.levels import LevelTensor, stack
+
+Pair = namedtuple("Pair", "a b")
+
+
+@dataclasses.dataclass
+class Layer:
+    weight: object
+    bias: object
+
+
+def f64(values):
+    return td.asarray(values, dtype=td.float64)
+
+
+# -- arguments and results ---------------------------------------------------------------------------------------------
+def test_numbers_arrays_and_tensors():
+    for x in (3.0, np.float32(3), np.array(3.0), td.asarray(3.0), f64(3)):
+        value, slope = td.value_and_grad(lambda v: v * v)(x)
+        assert (value.item(), slope.item()) == (9.0, 6.0)
+        assert value.dtype is slope.dtype is td.asarray(x).dtype
+        assert type(value) is type(slope) is td.Tensor
+
+
+def test_pytrees():
+    def loss(p):
+        return (
+            (p["layers"][0].weight * p["pair"].a).sum()
+            + p["pair"].b[0] * p["scale"][1]
+            + 0 * p["unused"].sum()
+        )
+
+    tree = {
+        "layers": [Layer(f64([1, 2]), None)],
+        "pair": Pair(f64([3, 4]), (f64(5), 6.0)),
+        "scale": (1.0, 2.0),
+        "unused": np.ones(2),
+    }
+    found = td.grad(loss)(tree)
+    assert type(found["layers"][0]) is Layer
+    assert found["layers"][0].weight.tolist() == [3.0, 4.0]
+    assert found["layers"][0].bias is None
+    assert type(found["pair"]) is Pair
+    assert found["pair"].a.tolist() == [1.0, 2.0]
+    assert (found["pair"].b[0].item(), found["pair"].b[1].item()) == (2.0, 0.0)
+    assert found["scale"][1].item() == 5.0
+    assert found["unused"].tolist() == [0.0, 0.0]
+
+
+def test_argnums_and_keywords():
+    def f(x, y, *, scale=1.0):
+        return (x * y * scale).sum()
+
+    x, y = f64([1, 2]), f64([3, 4])
+    assert td.grad(f, 1)(x, y).tolist() == [1, 2]
+    assert td.grad(f, -1)(x, y).tolist() == [1, 2]
+    one, two = td.grad(f, (1, 0))(x, y, scale=2.0)
+    assert (one.tolist(), two.tolist()) == ([2, 4], [6, 8])
+    assert type(td.grad(f, (0,))(x, y)) is tuple
+
+
+def test_aux():
+    def f(x):
+        y = x * x
+        return y.sum(), {"y": y, "n": 3, "none": None}
+
+    (value, aux), slope = td.value_and_grad(f, has_aux=True)(f64([1, 2]))
+    assert (value.item(), aux["y"].tolist(), aux["n"]) == (5.0, [1, 4], 3)
+    assert type(aux["y"]) is td.Tensor
+    slope, aux = td.grad(f, has_aux=True)(f64([1, 2]))
+    assert (slope.tolist(), aux["n"]) == ([2, 4], 3)
+
+
+def test_ignored_arguments_give_zeros():
+    for f in (lambda x: 1.0, lambda x: td.asarray(2.0), lambda x: (x > 0).astype(td.float32).sum()):
+        assert td.grad(f)(td.ones((2, 3))).tolist() == [[0, 0, 0], [0, 0, 0]]
+
+
+def test_control_flow_on_values():
+    def f(x):
+        return x * 3 if x > 1 else x * x
+
+    assert td.grad(f)(2.0).item() == 3.0
+    assert td.grad(f)(0.5).item() == 1.0
+
+
+def test_results_are_plain_and_writable():
+    x = td.ones(3)
+    found = td.grad(lambda v: (v + v.sum()).sum())(x)
+    found += 1
+    assert type(found) is td.Tensor
+    assert not found.requires_grad
+    assert x.tolist() == [1, 1, 1]
+
+
+def test_name_and_doc_are_kept():
+    def loss(x):
+        """Doc."""
+        return x
+
+    assert td.grad(loss).__name__ == "loss"
+    assert td.value_and_grad(loss).__doc__ == "Doc."
+
+
+# -- nesting -----------------------------------------------------------------------------------------------------------
+def test_higher_orders():
+    f, x = (lambda v: v**5), 1.5
+    for order, wanted in enumerate([5 * x**4, 20 * x**3, 60 * x**2, 120 * x, 120.0]):
+        f = td.grad(f)
+        assert f(f64(x)).item() == pytest.approx(wanted), order
+
+
+def test_no_perturbation_confusion():
+    assert td.grad(lambda x: x * td.grad(lambda y: x + y)(1.0))(1.0).item() == 1.0
+    assert td.grad(lambda x: x * td.grad(lambda y: x * y)(2.0))(3.0).item() == 6.0
+    assert td.grad(lambda x: td.grad(lambda y: x * x * y)(x) + x)(2.0).item() == 5.0
+
+
+def test_inner_gradient_of_captured_values():
+    def outer(x):
+        inner = td.grad(lambda y: (y * y * x).sum())(x)  # 2 x^2, where x arrives both ways
+        return (inner * x).sum()
+
+    np.testing.assert_allclose(td.grad(outer)(f64([1, 2])).numpy(), 6 * np.array([1.0, 4.0]))
+
+
+def test_mixed_with_requires_grad():
+    w = td.asarray([2.0, 3.0], requires_grad=True)
+    found = td.grad(lambda x: (x * x * w).sum())(td.asarray([1.0, 2.0]))
+    assert found.requires_grad
+    found.sum().backward()
+    assert w.grad.tolist() == [2.0, 4.0]
+    w.grad = None
+    found = td.grad(lambda x: (x**3).sum())(w)
+    found.sum().backward()
+    assert w.grad.tolist() == [12.0, 18.0]
+    with td.no_grad():
+        assert not td.grad(lambda x: (x * w).sum())(td.ones(2)).requires_grad
+        assert td.grad(lambda x: (x * x).sum())(td.ones(2)).tolist() == [2.0, 2.0]
+
+
+def test_no_grad_inside():
+    def f(x):
+        with td.no_grad():
+            y = x * x
+        return (x * y).sum()
+
+    assert td.grad(f)(f64([3])).tolist() == [9.0]
+
+
+def test_stop_gradient():
+    assert td.grad(lambda x: x * td.stop_gradient(x))(3.0).item() == 3.0
+    assert td.grad(lambda x: x * x.detach())(3.0).item() == 3.0
+    assert td.grad(td.grad(lambda x: x * x * td.stop_gradient({"x": x})["x"]))(3.0).item() == 6.0
+
+
+def test_composites_decompose_at_each_level():
+    x = f64(np.random.default_rng(0).normal(size=(2, 3)))
+    found = td.grad(lambda v: (td.softmax(v) ** 2).sum())(x).numpy()
+    p = np.exp(x.numpy()) / np.exp(x.numpy()).sum(-1, keepdims=True)
+    wanted = 2 * p * (p - (p * p).sum(-1, keepdims=True))
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+# -- values of a level -------------------------------------------------------------------------------------------------
+def test_what_a_value_shows():
+    seen = {}
+
+    def f(x):
+        seen.update(
+            shape=x.shape, dtype=x.dtype, ndim=x.ndim, size=x.size, strides=x.strides, text=repr(x), n=len(x)
+        )
+        seen.update(
+            item=x[0].item(),
+            whole=x.tolist(),
+            is_leaf=x.is_leaf,
+            contiguous=x.is_contiguous(),
+            nbytes=x.nbytes,
+        )
+        seen["rows"] = [float(row) for row in x]
+        return x.sum()
+
+    td.grad(f)(f64([1, 2]))
+    assert seen["text"].startswith("<value of grad(")
+    assert (seen["shape"], seen["dtype"], seen["size"], seen["item"]) == ((2,), td.float64, 2, 1.0)
+    assert seen["rows"] == seen["whole"] == [1.0, 2.0]
+
+
+def test_numpy_would_lose_the_gradient():
+    for convert in (lambda x: np.asarray(x), lambda x: x.numpy(), lambda x: np.add.reduce(x)):
+        with pytest.raises(errors.ConcretizationError, match=r"grad\(.*detach"):
+            td.grad(lambda x, convert=convert: td.asarray(convert(x)).sum())(td.ones(2))
+    assert td.grad(lambda x: np.exp(x).sum())(td.zeros(2)).tolist() == [1.0, 1.0]
+
+
+def test_leaked_values_say_where_they_were_made():
+    kept = []
+
+    def careless(x):
+        kept.extend([x, x * 2])
+        return x.sum()
+
+    td.grad(careless)(td.ones(2))
+    for value, made in zip(kept, ("an argument", "the result of mul"), strict=True):
+        for use in (
+            lambda v=value: v + 1,
+            lambda v=value: v.sum(),
+            lambda v=value: v.tolist(),
+            lambda v=value: bool(v[0]),
+        ):
+            with pytest.raises(
+                errors.LeakedTracerError, match=rf"(?s)careless.*{made}.*test_grad\.py:\d+.*has_aux"
+            ):
+                use()
+    with pytest.raises(errors.LeakedTracerError, match="careless"):
+        td.grad(lambda x: (x * kept[1]).sum())(td.ones(2))
+
+
+def test_levels_are_closed_after_errors():
+    def fails(x):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        td.grad(td.grad(fails))(1.0)
+    assert not stack.levels
+    assert td.is_grad_enabled()
+
+
+def test_writing():
+    def f(x):
+        y = x * 2.0
+        y[0] = x[1] * x[1]
+        y += 1.0
+        y[1:] *= x[0]
+        return (y * y).sum()
+
+    def wanted(v):
+        y = v * 2
+        y[0] = v[1] ** 2
+        y = y + 1
+        y[1:] *= v[0]
+        return (y * y).sum()
+
+    at = np.array([0.5, -1.5, 2.0])
+    eps = np.eye(3) * 1e-6
+    differences = [(wanted(at + e) - wanted(at - e)) / 2e-6 for e in eps]
+    np.testing.assert_allclose(td.grad(f)(f64(at)).numpy(), differences, rtol=1e-7)
+
+
+def test_writing_what_must_not_be_written():
+    outside = td.zeros(2)
+    x = td.ones(2)
+    for write in (lambda v: outside.add_(v), lambda v: outside.__setitem__(0, v[0])):
+        with pytest.raises(errors.UnsupportedError, match=r"\.at\["):
+            td.grad(lambda v, write=write: write(v))(x)
+    for write in (lambda v: v.add_(1), lambda v: v.__setitem__(0, 1.0), lambda v: v[0].mul_(2.0)):
+        with pytest.raises(errors.AutogradError, match=r"leaf.*\.at\["):
+            td.grad(lambda v, write=write: write(v))(x)
+    assert (outside.tolist(), x.tolist()) == ([0, 0], [1, 1])
+
+
+def assembled(a):
+    z = td.zeros(3, dtype=td.float64)
+    z[0] = a[1]
+    z[1:] = a[:2] * a[0]
+    return (z * z).sum()
+
+
+def through_a_view(a):
+    z = td.arange(6, dtype=td.float64).reshape((2, 3)).clone() * 2.0
+    row = z[1]
+    row *= a
+    z[0][1] = a.sum()
+    z.T[2] += row[:2]
+    return (z * z * z).sum() + row.sum()
+
+
+def from_captured(a):
+    z = CAPTURED.clone()
+    z += a
+    y = CAPTURED * 2.0
+    y.mul_(z)
+    t = td.empty_like(a)
+    t[:] = y
+    return (t * t).sum()
+
+
+CAPTURED = f64([0.3, -0.2, 0.9])
+
+
+def mixed_levels(a):
+    def inner(b):
+        z = td.zeros(3, dtype=td.float64)
+        z[0] = a[0]  # a value of the outer level
+        z[1:] = b[1:] * a[0]
+        z[0] *= b[1]
+        return (z * z).sum()
+
+    return (td.grad(inner)(a) * a).sum()
+
+
+@pytest.mark.parametrize(
+    "f", [assembled, through_a_view, from_captured, mixed_levels], ids=lambda f: f.__name__
+)
+def test_writing_into_what_was_made_inside(f):
+    at = np.array([0.5, -1.5, 2.0])
+    eps = np.eye(3) * 1e-6
+    want = [(f(f64(at + e)).item() - f(f64(at - e)).item()) / 2e-6 for e in eps]
+    for _ in range(40):  # past the calls after which stubs are made
+        found = td.grad(f)(f64(at))
+        np.testing.assert_allclose(found.numpy(), want, rtol=1e-6)
+    np.testing.assert_allclose(td.jit(td.grad(f))(f64(at)).numpy(), want, rtol=1e-6)
+
+    def slope(g, x):
+        return (td.grad(g)(x) * f64([1.0, 2.0, 3.0])).sum()
+
+    want = [(slope(f, f64(at + e)).item() - slope(f, f64(at - e)).item()) / 2e-6 for e in eps]
+    np.testing.assert_allclose(td.grad(lambda x: slope(f, x))(f64(at)).numpy(), want, rtol=1e-6)
+    np.testing.assert_allclose(td.jit(td.grad(lambda x: slope(f, x)))(f64(at)).numpy(), want, rtol=1e-6)
+
+
+def test_captured_tensors_are_not_written():
+    outside, older = td.zeros(2), td.ones((2, 2))
+    part = older[0]
+
+    def nested(a):
+        made = td.zeros(2)
+        return td.grad(lambda b: (made.add_(b), b.sum())[1])(a).sum()
+
+    for write in (
+        lambda a: outside.add_(a),
+        lambda a: outside[1:].add_(a[0]),
+        lambda a: part.add_(a),
+        lambda a: older[1].add_(a),
+        lambda a: older.reshape((4,))[:2].add_(a),
+        lambda a: outside.detach().add_(a),
+        lambda a: td.asarray(outside).add_(a),
+        nested,
+    ):
+        with pytest.raises(errors.UnsupportedError, match=r"not made inside.*\.at\["):
+            td.grad(write)(td.ones(2))
+    assert (outside.tolist(), older.tolist()) == ([0, 0], [[1, 1], [1, 1]])
+
+
+def test_what_was_made_inside_leaves_as_a_value():
+    kept = []
+
+    def f(a):
+        z = td.zeros(2)
+        z[0] = a[0]
+        kept.append(z)
+        return z.sum(), {"z": z}
+
+    slope, aux = td.grad(f, has_aux=True)(td.ones(2))
+    assert (slope.tolist(), aux["z"].tolist(), type(aux["z"])) == ([1, 0], [1, 0], td.Tensor)
+    with pytest.raises(errors.LeakedTracerError, match="grad"):
+        kept[0] + 1
+    plain = []
+    td.grad(lambda a: (plain.append(td.zeros(2)), a.sum())[1])(td.ones(2))
+    assert type(plain[0]) is td.Tensor
+
+
+def test_values_cannot_be_copied_or_run_backward():
+    import copy
+    import pickle
+
+    for use in (
+        copy.copy,
+        copy.deepcopy,
+        pickle.dumps,
+        lambda v: v.sum().backward(),
+        lambda v: v.requires_grad_(),
+    ):
+        with pytest.raises((errors.UnsupportedError, errors.TandemError)):
+            td.grad(lambda v, use=use: use(v * 2))(td.ones(2))
+
+
+def test_nothing_stays_behind():
+    seen = []
+
+    def f(x):
+        y = x * x
+        y[0] *= 2.0
+        seen.append(weakref.ref(y))
+        return y.sum()
+
+    def assembled_inside(v):
+        z = td.zeros((2, 2))
+        row = z[1]
+        row += v
+        seen.extend(map(weakref.ref, (z, row)))
+        return (z * z).sum()
+
+    gc.collect()
+    gc.disable()
+    try:
+        if sys.version_info < (3, 13):  # later ones keep a family of written views in a cycle
+            td.grad(lambda v: td.grad(assembled_inside)(v).sum())(td.ones(2))
+        td.grad(td.grad(lambda v: f(v) * 1.0 if v.ndim else f(v.reshape(1))))(2.0)
+        assert all(ref() is None for ref in seen)
+    finally:
+        gc.enable()
+    gc.collect()
+    assert not [o for o in gc.get_objects() if isinstance(o, LevelTensor) and o._level.is_open]
+
+
+# -- errors ------------------------------------------------------------------------------------------------------------
+ONES = td.ones(2)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "text"),
+    [
+        (lambda: td.grad(3), TypeError, "takes a function"),
+        (lambda: td.grad(lambda x: x, "x"), TypeError, "argnums"),
+        (lambda: td.grad(lambda x: x, ()), TypeError, "argnums"),
+        (lambda: td.grad(lambda x: x, 1)(1.0), TypeError, "1 positional"),
+        (lambda: td.grad(lambda x: x.sum())(x=ONES), TypeError, "by position"),
+        (lambda: td.grad(lambda x: x)(1), TypeError, "argument 0 is int64.*astype"),
+        (lambda: td.grad(lambda p: p["w"])({"w": [1.0, True]}), TypeError, r"at \['w'\]\[1\] is bool"),
+        (lambda: td.grad(lambda p: p["w"])({"w": "a"}), TypeError, r"at \['w'\].*text"),
+        (lambda: td.grad(lambda p: p)(object()), TypeError, "argument 0"),
+        (lambda: td.grad(lambda x: x * 2)(ONES), ValueError, r"float32\[2\].*\.sum\(\)"),
+        (lambda: td.grad(lambda x: x.argmax())(ONES), TypeError, "int64"),
+        (lambda: td.grad(lambda x: None)(ONES), TypeError, "NoneType"),
+        (lambda: td.grad(lambda x: (x.sum(), x))(ONES), TypeError, "has_aux=True"),
+        (lambda: td.grad(lambda x: x.sum(), has_aux=True)(ONES), TypeError, "pair"),
+        (lambda: td.grad(lambda x: (x * 1j).sum())(ONES), TypeError, "complex64"),
+    ],
+)
+def test_errors_say_what_works(call, kind, text):
+    with pytest.raises(kind, match=rf"(?s){text}") as caught:
+        call()
+    assert isinstance(caught.value, errors.TandemError)
+    assert not stack.levels

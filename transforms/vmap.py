@@ -1,0 +1,93 @@
+"""``vmap``: a function of examples becomes one of batches of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import lazy
+from ..operators.declare.declaration import LIBRARY
+from ..registry.dispatch.keys import DispatchKey
+
+
+def vmap(
+    fun: Callable[..., Any],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Any = None,
+    axis_size: int | None = None,
+) -> Callable[..., Any]:
+    """A function that runs ``fun`` on every example of a batch at once.
+
+    ``fun`` is written for one example and sees one: shapes, axes and indices are those of an example. The operators
+    that it calls run once each, on the whole batch. It nests, and combines with ``grad`` and ``jit`` in any order.
+
+    Args:
+        fun: a function of tensors and pytrees of them (dicts, lists, tuples, namedtuples, dataclasses).
+        in_axes: which axis of each argument the examples lie along: an int, None for an argument that all examples
+            share, or a tuple with an item for each positional argument, which may be a pytree that begins as the
+            argument does. Negative axes count from the end. Keyword arguments are mapped along axis 0.
+        out_axes: where the examples lie in the result, likewise; None: the result does not depend on the example.
+        axis_name: what the axis of the examples is called inside, for :func:`tandem.psum` and the like; hashable.
+        axis_size: the number of examples, where no argument says it.
+
+    Returns:
+        A function of batches. What ``fun`` returns that is the same for all examples is repeated along ``out_axes``.
+
+    Raises:
+        ArgumentError: ``in_axes`` or ``out_axes`` do not fit the arguments or the result.
+        ShapeError: arguments hold different numbers of examples; the message names them.
+        OutOfBoundsError: an argument or a result has no such axis.
+        ValueArgumentError: no argument is mapped, or a result for which ``out_axes`` says None is.
+
+    >>> import tandem as td
+    >>> def distance(p, q):
+    ...     return ((p - q) ** 2).sum() ** 0.5
+    >>> td.vmap(distance, in_axes=(0, None))(td.asarray([[3.0, 4.0], [6.0, 8.0]]), td.zeros(2))
+    tensor([ 5., 10.])
+    >>> gradients = td.vmap(td.grad(lambda w, x: (w * x).sum()), in_axes=(None, 0))
+    >>> gradients(td.ones(2), td.asarray([[1.0, 2.0], [3.0, 4.0]])).tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
+    mapped: Callable[..., Any] = lazy.batched_layer().make_batch_function(
+        fun, in_axes, out_axes, axis_name, axis_size
+    )
+    return mapped
+
+
+def register_vmap(op: Any, rule: Callable[..., Any] | None = None) -> Any:
+    """Register a batching rule for an operator, which replaces the rule of its declaration or its body.
+
+    Args:
+        op: the operator, its function, or its full name, such as ``"td::exp"``.
+        rule: ``rule(info, in_dims, *args, **kwargs) -> (result, out_dims)``; None to use this as a decorator. The
+            arguments are those of the call; ``in_dims`` has for each positional one 0 where a batch axis is in front of
+            it, else None (for a list of tensors a tuple of these); ``info.batch_size`` is the length of the batch,
+            ``info.call`` the operator. ``out_dims`` says which axis of the result is the batch; None: it is the same
+            for all examples; for several results a tuple.
+
+    Returns:
+        A handle whose ``remove()`` restores the former rule; as a decorator, the function.
+
+    Raises:
+        RegistrationError: ``op`` is no operator, or the rule is not callable.
+
+    >>> import tandem as td
+    >>> with td.Library("doc", "DEF") as lib:
+    ...     _ = lib.define("total(Tensor x) -> Tensor")
+    ...     _ = lib.impl("total", lambda x: td.asarray(x.numpy().sum()), "CPU")
+    ...     with td.register_vmap("doc::total", lambda info, in_dims, x: (x.sum(tuple(range(1, x.ndim))), 0)):
+    ...         td.vmap(td.ops.doc.total)(td.ones((2, 3))).tolist()
+    [3.0, 3.0]
+    """
+    if rule is None:
+        return lambda function: (register_vmap(op, function), function)[1]
+    return lazy.batching_rules().register_rule(op, rule)
+
+
+def _run_batched(op: Any, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The Batched key's fallback: load the layer at the first call, and run the operator on the batch."""
+    return lazy.batched_layer().batched(op, keyset, args, kwargs)
+
+
+LIBRARY.fallback(_run_batched, DispatchKey.Batched)
