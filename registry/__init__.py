@@ -20,5 +20,6 @@
 - registration.py: Registration, Handle, and the code that registered a kernel
 - schemas/: the schema language, binding of arguments, overload resolution
 - source.py: the user's file and line
+- types.py: Tensor, Array, Shape and other types for annotations
 - values.py: TensorBase, TensorSpec, and descriptions of arguments
 """
