@@ -34,11 +34,15 @@ class _ReadyBinder(Binder):
 
 
 def _make_variant(op: Operator, methods: Override, slots: Override) -> Operator:
-    """A copy of an operator with some methods and slots replaced; the registry does not know it."""
+    """A copy of an operator with some methods and slots replaced; the registry does not know it.
+
+    The derivative refers to the operator that it runs, so the copy makes one of its own.
+    """
     copy: Operator = object.__new__(type("Variant", (Operator,), {"__slots__": (), **methods}))
     for name in Operator.__slots__:
         if name != "__weakref__":
             setattr(copy, name, slots.get(name, getattr(op, name)))
+    copy.derivative = None
     return copy
 
 

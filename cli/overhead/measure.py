@@ -18,9 +18,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-# The shortest block worth timing. CPython specializes the bytecode that the cases share for each case again, so a
-# block of a dozen calls would measure mostly that.
-BLOCK_NS = 1_000_000
+BLOCK_NS = 1_000_000  # the shortest block worth timing
+# Runs before each timed block. CPython specializes bytecode that cases share anew for each of them, after some 70 runs.
+WARM_UP = 200
 MIN_ROUNDS, MAX_ROUNDS = 5, 201
 
 
@@ -103,7 +103,7 @@ def interleave(
     with quiet_gc():
         blocks = {name: calibrate(timer) for name, timer in timers.items()}
         if rounds is None:
-            per_round = sum(taken for _, taken in blocks.values()) * 1e-9
+            per_round = 2 * sum(taken for _, taken in blocks.values()) * 1e-9
             rounds = int(min(MAX_ROUNDS, max(MIN_ROUNDS, seconds / max(per_round, 1e-9))))
         samples = _rounds(timers, {name: loops for name, (loops, _) in blocks.items()}, rounds, tick)
     return {name: _timing(values) for name, values in samples.items()}
@@ -116,6 +116,7 @@ def _rounds(
     order = list(timers)
     for _ in range(rounds):
         for name in order:
+            timers[name].timeit(min(WARM_UP, loops[name]))
             samples[name].append(timers[name].timeit(loops[name]) / loops[name])
         order.append(order.pop(0))  # nobody always runs behind the same neighbour
         tick()

@@ -13,10 +13,11 @@ from tandem.cli import commands
 from tandem.cli.overhead import coverage, measure, peers, workloads
 from tandem.cli.overhead import native as native_layers
 from tandem.cli.overhead.compare import compare_chain, compare_step
-from tandem.cli.overhead.layers import python_split, recording_split
+from tandem.cli.overhead.layers import _make_variant, python_split, recording_split
 from tandem.cli.overhead.report import split_table
 from tandem.cli.overhead.results import Split
 from tandem.cli.overhead.run import CLOSE_ENOUGH, closure_gap, measure_consistently
+from tandem.eager.autograd.derivative_rules import derivative_of
 from tandem.registry.operator import find_operator
 
 
@@ -73,6 +74,13 @@ def test_comparisons_name_every_contender():
 @pytest.mark.parametrize("split_of", [python_split, recording_split])
 def test_python_layers_sum_to_the_whole(split_of):
     assert closes(split_of)
+
+
+def test_recorded_layers_sum_after_the_operator_has_recorded():
+    td.add(td.asarray([1.0, 2.0], requires_grad=True), td.ones(2)).sum().backward()
+    variant = _make_variant(find_operator("td::add.Tensor"), {}, {})
+    assert derivative_of(variant).op is variant
+    assert closes(recording_split)
 
 
 def test_recording_costs_something():
