@@ -27,7 +27,7 @@ ALL_DEVICES = "CompositeExplicit"
 
 
 @accept_entries
-class CustomOp(OperatorFunction):
+class CustomOp(OperatorFunction[Any]):
     """A custom operator. It is called like any operator; its methods register kernels and rules for it.
 
     Each ``register_...`` is a decorator when it is given no function; with one it returns a handle, whose ``remove()``

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ShapeError, ValueArgumentError
 from ..operators.declare.declaration import ErrorInput, SampleInput, TensorSample
@@ -14,6 +14,9 @@ from ..operators.elementwise.casting import astype
 from ..operators.shape.rearrange import moveaxis
 from ..registry.dtypes import COMPLEX, DType, complex64, complex128, float32, float64
 from .sums import CLOSE, resize_last_axis
+
+if TYPE_CHECKING:
+    from ..registry.types import Tensor
 
 DTYPES = (float32, float64, *COMPLEX)
 NORMS = ("backward", "ortho", "forward")
@@ -74,26 +77,27 @@ def normalization_factor(name: str, n: int, norm: str, inverse: bool) -> float:
     return 1 / n if (norm == "backward") is inverse else 1.0
 
 
-def apply_along_axis(name: str, x: Any, axis: int, run: Callable[[Any], Any]) -> Any:
+def apply_along_axis(name: str, x: Tensor, axis: int, run: Callable[[Any], Any]) -> Tensor:
     """Apply a function of the last axis along another axis."""
     at = normalize_axis(name, axis, len(spec_of(x).shape))
     if at == len(spec_of(x).shape) - 1:
-        return run(x)
+        result: Tensor = run(x)
+        return result
     return moveaxis(run(moveaxis(x, at, -1)), -1, at)
 
 
-def as_complex(x: Any) -> Any:
+def as_complex(x: Tensor) -> Tensor:
     """The tensor as a complex tensor of the same precision."""
     dtype = spec_of(x).dtype
     return x if dtype.kind == "c" else astype(x, complex128 if dtype is float64 else complex64)
 
 
-def scale(x: Any, by: float) -> Any:
+def scale(x: Tensor, by: float) -> Tensor:
     """The product with a number; for 1 the tensor itself."""
     return x if by == 1.0 else x * by
 
 
-def set_length(x: Any, n: int | None) -> Any:
+def set_length(x: Tensor, n: int | None) -> Tensor:
     """The tensor truncated or zero-padded to ``n`` points along its last axis."""
     return x if n is None or n < 1 else resize_last_axis(x, n)
 
@@ -168,7 +172,7 @@ def _many_samples(dtype: DType) -> Iterable[SampleInput]:
     yield SampleInput((TensorSample((5,)),))
 
 
-def axes_and_sizes(name: str, x: Any, s: Any, axes: Any) -> list[tuple[int, int | None]]:
+def axes_and_sizes(name: str, x: Tensor, s: Any, axes: Any) -> list[tuple[int, int | None]]:
     """The axes with the number of points along each.
 
     Raises:

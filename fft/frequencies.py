@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ValueArgumentError
 from ..operators.creation.creation import arange
@@ -14,6 +14,9 @@ from ..operators.elementwise.selection import where
 from ..operators.shape.repeating import roll
 from ..registry.dtypes import ALL, DEFAULT_FLOAT, DType
 
+if TYPE_CHECKING:
+    from ..registry.types import Tensor
+
 
 def _shift_samples(dtype: DType) -> list[SampleInput]:
     return [
@@ -24,7 +27,7 @@ def _shift_samples(dtype: DType) -> list[SampleInput]:
     ]
 
 
-def _shift(name: str, x: Any, axes: Any, back: bool) -> Any:
+def _shift(name: str, x: Tensor, axes: Any, back: bool) -> Tensor:
     shape = spec_of(x).shape
     chosen = range(len(shape)) if axes is None else [normalize_axis(name, axis, len(shape)) for axis in axes]
     return roll(x, tuple(-(shape[a] // 2) if back else shape[a] // 2 for a in chosen), tuple(chosen))
@@ -53,7 +56,7 @@ def _shift(name: str, x: Any, axes: Any, back: bool) -> Any:
     dtypes=ALL,
     method=False,
 )
-def fftshift(self: Any, axes: Any) -> Any:
+def fftshift(self: Tensor, axes: Any) -> Tensor:
     return _shift("fftshift", self, axes, False)
 
 
@@ -80,7 +83,7 @@ def fftshift(self: Any, axes: Any) -> Any:
     dtypes=ALL,
     method=False,
 )
-def ifftshift(self: Any, axes: Any) -> Any:
+def ifftshift(self: Tensor, axes: Any) -> Tensor:
     return _shift("ifftshift", self, axes, True)
 
 
@@ -89,7 +92,7 @@ def _check_length(name: str, n: int) -> None:
         raise ValueArgumentError(f"{name}: n must be a positive int, the number of points, not {n!r}")
 
 
-def fftfreq(n: int, /, *, d: float = 1.0, dtype: DType = DEFAULT_FLOAT, device: str = "cpu") -> Any:
+def fftfreq(n: int, /, *, d: float = 1.0, dtype: DType = DEFAULT_FLOAT, device: str = "cpu") -> Tensor:
     """The frequencies of the elements of a transform.
 
     Args:
@@ -113,7 +116,7 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: DType = DEFAULT_FLOAT, device: 
     return where(lt(at, (n + 1) // 2), at, at - n) / (n * d)
 
 
-def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DType = DEFAULT_FLOAT, device: str = "cpu") -> Any:
+def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DType = DEFAULT_FLOAT, device: str = "cpu") -> Tensor:
     """The frequencies of the elements of a transform of real numbers.
 
     Args:

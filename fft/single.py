@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..operators.elementwise.complex_parts import conj
 from .declared import (
@@ -15,11 +15,14 @@ from .declared import (
 )
 from .sums import c2c, c2r, r2c, resize_last_axis
 
+if TYPE_CHECKING:
+    from ..registry.types import Tensor
+
 _HALF = "twice the others, 2 * (m - 1)"
 
 
-def _complex_to_complex(name: str, x: Any, n: int | None, axis: int, norm: str, inverse: bool) -> Any:
-    def run(last: Any) -> Any:
+def _complex_to_complex(name: str, x: Tensor, n: int | None, axis: int, norm: str, inverse: bool) -> Tensor:
+    def run(last: Any) -> Tensor:
         size = last.shape[-1] if n is None else n
         by = normalization_factor(name, size, norm, inverse)
         return scale(c2c(as_complex(set_length(last, size)), inverse), by)
@@ -33,7 +36,7 @@ def _complex_to_complex(name: str, x: Any, n: int | None, axis: int, norm: str, 
     "td.fft.fft(td.asarray([1.0, 0.0])).tolist()\n    [(1+0j), (1+0j)]",
     given="complex",
 )
-def fft(self: Any, n: int | None, axis: int, norm: str) -> Any:
+def fft(self: Tensor, n: int | None, axis: int, norm: str) -> Tensor:
     return _complex_to_complex("fft", self, n, axis, norm, False)
 
 
@@ -43,12 +46,12 @@ def fft(self: Any, n: int | None, axis: int, norm: str) -> Any:
     "td.fft.ifft(td.asarray([2.0, 0.0])).tolist()\n    [(1+0j), (1+0j)]",
     given="complex",
 )
-def ifft(self: Any, n: int | None, axis: int, norm: str) -> Any:
+def ifft(self: Tensor, n: int | None, axis: int, norm: str) -> Tensor:
     return _complex_to_complex("ifft", self, n, axis, norm, True)
 
 
-def _real_to_half(name: str, x: Any, n: int | None, axis: int, norm: str, inverse: bool) -> Any:
-    def run(last: Any) -> Any:
+def _real_to_half(name: str, x: Tensor, n: int | None, axis: int, norm: str, inverse: bool) -> Tensor:
+    def run(last: Any) -> Tensor:
         size = last.shape[-1] if n is None else n
         by = normalization_factor(name, size, norm, inverse)
         result = scale(r2c(set_length(last, size)), by)
@@ -64,7 +67,7 @@ def _real_to_half(name: str, x: Any, n: int | None, axis: int, norm: str, invers
     given="complex",
     real=True,
 )
-def rfft(self: Any, n: int | None, axis: int, norm: str) -> Any:
+def rfft(self: Tensor, n: int | None, axis: int, norm: str) -> Tensor:
     return _real_to_half("rfft", self, n, axis, norm, False)
 
 
@@ -75,12 +78,12 @@ def rfft(self: Any, n: int | None, axis: int, norm: str) -> Any:
     given="complex",
     real=True,
 )
-def ihfft(self: Any, n: int | None, axis: int, norm: str) -> Any:
+def ihfft(self: Tensor, n: int | None, axis: int, norm: str) -> Tensor:
     return _real_to_half("ihfft", self, n, axis, norm, True)
 
 
-def _half_to_real(name: str, x: Any, n: int | None, axis: int, norm: str, inverse: bool) -> Any:
-    def run(last: Any) -> Any:
+def _half_to_real(name: str, x: Tensor, n: int | None, axis: int, norm: str, inverse: bool) -> Tensor:
+    def run(last: Any) -> Tensor:
         size = 2 * (last.shape[-1] - 1) if n is None else n
         by = normalization_factor(name, size, norm, inverse)
         half = resize_last_axis(as_complex(last), size // 2 + 1)
@@ -96,7 +99,7 @@ def _half_to_real(name: str, x: Any, n: int | None, axis: int, norm: str, invers
     given="real",
     none=_HALF,
 )
-def irfft(self: Any, n: int | None, axis: int, norm: str) -> Any:
+def irfft(self: Tensor, n: int | None, axis: int, norm: str) -> Tensor:
     return _half_to_real("irfft", self, n, axis, norm, True)
 
 
@@ -107,5 +110,5 @@ def irfft(self: Any, n: int | None, axis: int, norm: str) -> Any:
     given="real",
     none=_HALF,
 )
-def hfft(self: Any, n: int | None, axis: int, norm: str) -> Any:
+def hfft(self: Tensor, n: int | None, axis: int, norm: str) -> Tensor:
     return _half_to_real("hfft", self, n, axis, norm, False)

@@ -5,7 +5,8 @@ They are linear, so their derivatives are transposes; ``c2c`` is its own transpo
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,11 +25,15 @@ from ..operators.shape.splitting import slice_axis
 from ..registry.dtypes import COMPLEX, DType, complex64, complex128, float32, float64
 from ..registry.values import TensorSpec
 
+if TYPE_CHECKING:
+    from ..registry.function import OperatorFunction
+    from ..registry.types import Array, ArrayModule, Tensor, TensorOrSpec
+
 FLOATING = (float32, float64)
 CLOSE = {"float32": 2e-5, "complex64": 2e-5, "float64": 1e-12, "complex128": 1e-12}
 
 
-def resize_last_axis(x: Any, size: int) -> Any:
+def resize_last_axis(x: Tensor, size: int) -> Tensor:
     """A tensor with its last axis truncated, or padded with zeros."""
     *lead, own = x.shape
     if own >= size:
@@ -36,7 +41,7 @@ def resize_last_axis(x: Any, size: int) -> Any:
     return pad(x, (*((0, 0) for _ in lead), (0, size - own)))
 
 
-def _check_points(name: str, x: Any, dtypes: tuple[DType, ...]) -> TensorSpec:
+def _check_points(name: str, x: TensorOrSpec, dtypes: tuple[DType, ...]) -> TensorSpec:
     spec = spec_of(x)
     compute_dtype(name, "same", dtypes, (spec,))
     if not spec.shape or spec.shape[-1] < 1:
@@ -44,7 +49,7 @@ def _check_points(name: str, x: Any, dtypes: tuple[DType, ...]) -> TensorSpec:
     return spec
 
 
-def _samples(*rest: Any) -> list[SampleInput]:
+def _samples(*rest: object) -> Iterable[SampleInput]:
     return [
         SampleInput((TensorSample((*lead, n)), *rest))
         for lead, n in (((), 1), ((), 5), ((2,), 4), ((2, 3), 6), ((0,), 3))
@@ -52,11 +57,11 @@ def _samples(*rest: Any) -> list[SampleInput]:
 
 
 # -- complex to complex ------------------------------------------------------------------------------------------------
-def _c2c_kernel(xp: Any, self: Any, inverse: bool) -> Any:
+def _c2c_kernel(xp: ArrayModule, self: Array, inverse: bool) -> Array:
     return xp.fft.ifft(self, norm="forward") if inverse else xp.fft.fft(self)
 
 
-c2c: Any = array_op(
+c2c: OperatorFunction[Tensor] = array_op(
     "fourier",
     "fft_c2c(Tensor self, bool inverse=False) -> Tensor",
     lambda self, inverse=False: _check_points("fft_c2c", self, COMPLEX),
@@ -87,18 +92,18 @@ c2c: Any = array_op(
 )
 
 
-def _reference_c2c(x: Any, inverse: bool) -> Any:
+def _reference_c2c(x: Array, inverse: bool) -> Array:
     return np.fft.ifft(x) * x.shape[-1] if inverse else np.fft.fft(x)
 
 
 # -- real to complex ---------------------------------------------------------------------------------------------------
-def _r2c_shape_rule(self: Any) -> TensorSpec:
+def _r2c_shape_rule(self: TensorSpec) -> TensorSpec:
     spec = _check_points("fft_r2c", self, FLOATING)
     dtype = complex128 if spec.dtype is float64 else complex64
     return TensorSpec((*spec.shape[:-1], spec.shape[-1] // 2 + 1), dtype, spec.device)
 
 
-r2c: Any = array_op(
+r2c = array_op(
     "fourier",
     "fft_r2c(Tensor self) -> Tensor",
     _r2c_shape_rule,
@@ -126,24 +131,24 @@ r2c: Any = array_op(
 
 
 # -- complex to real ---------------------------------------------------------------------------------------------------
-def _c2r_shape_rule(self: Any, n: int) -> TensorSpec:
+def _c2r_shape_rule(self: TensorSpec, n: int) -> TensorSpec:
     spec = _check_points("fft_c2r", self, COMPLEX)
     if n < 1 or n // 2 + 1 != spec.shape[-1]:
         raise ShapeError(f"fft_c2r: {n} real numbers need {n // 2 + 1} complex numbers, not {spec.shape[-1]}")
     return TensorSpec((*spec.shape[:-1], n), float64 if spec.dtype is complex128 else float32, spec.device)
 
 
-def _half_weights(n: int, device: str) -> Any:
+def _half_weights(n: int, device: str) -> Tensor:
     """The number of times that each element of the first half occurs in the whole transform: 1 or 2."""
     at = arange(n // 2 + 1, device=device)
     return where(eq(at * 2 % n, 0), 1.0, 2.0)
 
 
-def _c2r_transpose(g: Any, n: int) -> Any:
+def _c2r_transpose(g: Tensor, n: int) -> Tensor:
     return conj(r2c(g)) * _half_weights(n, g.device)
 
 
-c2r: Any = array_op(
+c2r = array_op(
     "fourier",
     "fft_c2r(Tensor self, int n) -> Tensor",
     _c2r_shape_rule,

@@ -8,7 +8,7 @@ gradients, 2017.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..operators.contraction.matmul import matmul
 from ..operators.declare.declaration import SampleInput, TensorSample
@@ -23,19 +23,22 @@ from .factorizations import conjugate, divide_by_gaps, to_diagonal
 from .rules import DTYPES, TOLERANCE, call_lapack, check_matrices, matrix_op, square_errors, well_conditioned
 from .solving import solve
 
+if TYPE_CHECKING:
+    from ..registry.types import Array, ArrayModule, Tensor
 
-def _shape_rule(self: Any) -> tuple[TensorSpec, TensorSpec]:
+
+def _shape_rule(self: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
     spec = check_matrices("eig", self, is_square=True)
     dtype = complex128 if spec.dtype in (float64, complex128) else complex64
     return TensorSpec(spec.shape[:-1], dtype, spec.device), spec._replace(dtype=dtype)
 
 
-def _kernel(xp: Any, self: Any) -> Any:
+def _kernel(xp: ArrayModule, self: Array) -> tuple[Array, ...]:
     dtype = xp.result_type(self.dtype, xp.complex64)  # NumPy returns real results if all are real
     return tuple(one.astype(dtype, copy=False) for one in call_lapack("eig", lambda: xp.linalg.eig(self)))
 
 
-def _vjp(g: Any, self_spec: TensorSpec, out: Any) -> Any:
+def _vjp(g: Tensor, self_spec: TensorSpec, out: Tensor) -> Tensor:
     """``dV = V @ M`` with ``M[i, j] = (inv(V) @ dA @ V)[i, j] / (w[j] - w[i])``, and on the diagonal what leaves each
     vector orthogonal to its change, as its length is 1."""
     values, vectors = out
@@ -58,7 +61,7 @@ def _samples(dtype: DType) -> list[SampleInput]:
     ]
 
 
-eig: Any = matrix_op(
+eig = matrix_op(
     "linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)",
     _shape_rule,
     _kernel,
@@ -108,5 +111,6 @@ eig: Any = matrix_op(
     tolerance=TOLERANCE,
     method=False,
 )
-def eigvals(self: Any) -> Any:
-    return eig(self)[0]
+def eigvals(self: Tensor) -> Tensor:
+    result: Tensor = eig(self)[0]
+    return result

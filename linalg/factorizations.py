@@ -11,7 +11,7 @@ Sources: Giles, Collected matrix derivative results, 2008; Townsend, Differentia
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import NotDifferentiableError, ValueArgumentError
 from ..operators.contraction.matmul import matmul
@@ -48,23 +48,26 @@ from .rules import (
 )
 from .solving import inv, solve_stack
 
+if TYPE_CHECKING:
+    from ..registry.types import Array, ArrayModule, Tensor
 
-def conjugate(x: Any) -> Any:
+
+def conjugate(x: Tensor) -> Tensor:
     return conj(x) if spec_of(x).dtype.kind == "c" else x
 
 
-def to_diagonal(x: Any) -> Any:
+def to_diagonal(x: Tensor) -> Tensor:
     """Diagonal matrices of the vectors."""
     spec = spec_of(x)
     return expand_dims(x, -1) * eye(spec.shape[-1], dtype=real_dtype(spec.dtype), device=spec.device)
 
 
-def _real_diagonal(x: Any) -> Any:
+def _real_diagonal(x: Tensor) -> Tensor:
     result = diagonal(x, 0, -2, -1)
     return real(result) if spec_of(x).dtype.kind == "c" else result
 
 
-def divide_by_gaps(x: Any, values: Any, of_vectors: Any) -> Any:
+def divide_by_gaps(x: Tensor, values: Tensor, of_vectors: Any) -> Tensor:
     """``x[i, j] / (values[j] - values[i])``, and 0 on the diagonal.
 
     Off the diagonal, where two values are equal, the result is 0 if ``of_vectors`` is 0 there, else NaN.
@@ -76,17 +79,17 @@ def divide_by_gaps(x: Any, values: Any, of_vectors: Any) -> Any:
 
 
 # -- Cholesky ----------------------------------------------------------------------------------------------------------
-def _cholesky_shape_rule(self: Any, *, upper: bool = False) -> TensorSpec:
+def _cholesky_shape_rule(self: TensorSpec, *, upper: bool = False) -> TensorSpec:
     return check_matrices("cholesky", self, is_square=True)
 
 
-def _cholesky_kernel(xp: Any, self: Any, *, upper: bool) -> Any:
+def _cholesky_kernel(xp: ArrayModule, self: Array, *, upper: bool) -> Array:
     whole = (self + xp.conj(xp.swapaxes(self, -1, -2))) / 2
     lower = call_lapack("cholesky", lambda: xp.linalg.cholesky(whole))
     return xp.conj(xp.swapaxes(lower, -1, -2)) if upper else lower
 
 
-def _cholesky_vjp(g: Any, out: Any, upper: bool) -> Any:
+def _cholesky_vjp(g: Tensor, out: Tensor, upper: bool) -> Tensor:
     lower, g = (adjoint(out), adjoint(g)) if upper else (out, g)
     inverse = inv(lower)
     inner = tril(matmul(matrix_transpose(lower), g))
@@ -94,7 +97,7 @@ def _cholesky_vjp(g: Any, out: Any, upper: bool) -> Any:
     return symmetrize(matmul(matrix_transpose(inverse), matmul(inner, conjugate(inverse))))
 
 
-cholesky: Any = matrix_op(
+cholesky = matrix_op(
     "linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor",
     _cholesky_shape_rule,
     _cholesky_kernel,
@@ -135,24 +138,24 @@ def _definite_samples(dtype: DType) -> list[SampleInput]:
 
 
 # -- eigenvalues of symmetric matrices ---------------------------------------------------------------------------------
-def _eigh_shape_rule(self: Any) -> tuple[TensorSpec, TensorSpec]:
+def _eigh_shape_rule(self: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
     spec = check_matrices("eigh", self, is_square=True)
     return TensorSpec(spec.shape[:-1], real_dtype(spec.dtype), spec.device), spec
 
 
-def _eigh_kernel(xp: Any, self: Any) -> Any:
+def _eigh_kernel(xp: ArrayModule, self: Array) -> tuple[Array, ...]:
     whole = (self + xp.conj(xp.swapaxes(self, -1, -2))) / 2
     return tuple(call_lapack("eigh", lambda: xp.linalg.eigh(whole)))
 
 
-def _eigh_vjp(g: Any, out: Any) -> Any:
+def _eigh_vjp(g: Tensor, out: Tensor) -> Tensor:
     values, vectors = out
     turned = matmul(matrix_transpose(vectors), g[1])
     inner = to_diagonal(g[0]) + divide_by_gaps(turned, values, turned)
     return symmetrize(matmul(conjugate(vectors), matmul(inner, matrix_transpose(vectors))))
 
 
-eigh: Any = matrix_op(
+eigh = matrix_op(
     "linalg_eigh(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)",
     _eigh_shape_rule,
     _eigh_kernel,
@@ -200,12 +203,15 @@ eigh: Any = matrix_op(
     tolerance=TOLERANCE,
     method=False,
 )
-def eigvalsh(self: Any) -> Any:
-    return eigh(self)[0]
+def eigvalsh(self: Tensor) -> Tensor:
+    result: Tensor = eigh(self)[0]
+    return result
 
 
 # -- singular values ---------------------------------------------------------------------------------------------------
-def _svd_shape_rule(self: Any, *, full_matrices: bool = True) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
+def _svd_shape_rule(
+    self: TensorSpec, *, full_matrices: bool = True
+) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
     spec = check_matrices("svd", self)
     *lead, rows, columns = spec.shape
     least = min(rows, columns)
@@ -217,11 +223,11 @@ def _svd_shape_rule(self: Any, *, full_matrices: bool = True) -> tuple[TensorSpe
     )
 
 
-def _svd_kernel(xp: Any, self: Any, *, full_matrices: bool) -> Any:
+def _svd_kernel(xp: ArrayModule, self: Array, *, full_matrices: bool) -> tuple[Array, ...]:
     return tuple(call_lapack("svd", lambda: xp.linalg.svd(self, full_matrices)))
 
 
-def _svd_vjp(g: Any, self_spec: TensorSpec, out: Any, full_matrices: bool) -> Any:
+def _svd_vjp(g: Tensor, self_spec: TensorSpec, out: Tensor, full_matrices: bool) -> Tensor:
     rows, columns = self_spec.shape[-2:]
     if full_matrices and rows != columns:
         raise NotDifferentiableError(
@@ -246,11 +252,11 @@ def _svd_vjp(g: Any, self_spec: TensorSpec, out: Any, full_matrices: bool) -> An
     return conjugate(result)
 
 
-def _skew_part(x: Any) -> Any:
+def _skew_part(x: Tensor) -> Tensor:
     return x - adjoint(x)
 
 
-svd: Any = matrix_op(
+svd = matrix_op(
     "linalg_svd(Tensor self, *, bool full_matrices=True) -> (Tensor U, Tensor S, Tensor Vh)",
     _svd_shape_rule,
     _svd_kernel,
@@ -306,12 +312,13 @@ svd: Any = matrix_op(
     tolerance=TOLERANCE,
     method=False,
 )
-def svdvals(self: Any) -> Any:
-    return svd(self, full_matrices=False)[1]
+def svdvals(self: Tensor) -> Tensor:
+    result: Tensor = svd(self, full_matrices=False)[1]
+    return result
 
 
 # -- QR ----------------------------------------------------------------------------------------------------------------
-def _qr_shape_rule(self: Any, *, mode: str = "reduced") -> tuple[TensorSpec, TensorSpec]:
+def _qr_shape_rule(self: TensorSpec, *, mode: str = "reduced") -> tuple[TensorSpec, TensorSpec]:
     spec = check_matrices("qr", self)
     if mode not in ("reduced", "complete"):
         raise ValueArgumentError(f"qr: mode must be 'reduced' or 'complete', not {mode!r}")
@@ -321,11 +328,11 @@ def _qr_shape_rule(self: Any, *, mode: str = "reduced") -> tuple[TensorSpec, Ten
     return TensorSpec(shapes[0], spec.dtype, spec.device), TensorSpec(shapes[1], spec.dtype, spec.device)
 
 
-def _qr_kernel(xp: Any, self: Any, *, mode: str) -> Any:
+def _qr_kernel(xp: ArrayModule, self: Array, *, mode: str) -> tuple[Array, ...]:
     return tuple(call_lapack("qr", lambda: xp.linalg.qr(self, mode)))
 
 
-def _qr_vjp(g: Any, self: Any, out: Any, mode: str) -> Any:
+def _qr_vjp(g: Tensor, self: Tensor, out: Tensor, mode: str) -> Tensor:
     rows, columns = spec_of(self).shape[-2:]
     if mode == "complete" and rows > columns:
         raise NotDifferentiableError(
@@ -345,7 +352,7 @@ def _qr_vjp(g: Any, self: Any, out: Any, mode: str) -> Any:
     return conjugate(concat([front, matmul(q, of_behind)], -1))
 
 
-def _square_qr_vjp(q: Any, r: Any, gq: Any, gr: Any) -> Any:
+def _square_qr_vjp(q: Tensor, r: Any, gq: Any, gr: Any) -> Tensor:
     """The vjp of QR for a square R."""
     inner = matmul(r, adjoint(gr)) - matmul(adjoint(gq), q)
     below = tril(inner, k=-1)
@@ -353,7 +360,7 @@ def _square_qr_vjp(q: Any, r: Any, gq: Any, gr: Any) -> Any:
     return adjoint(solve_stack(r, adjoint(gq + matmul(q, whole))))
 
 
-qr: Any = matrix_op(
+qr = matrix_op(
     "linalg_qr(Tensor self, *, str mode='reduced') -> (Tensor Q, Tensor R)",
     _qr_shape_rule,
     _qr_kernel,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,16 +23,19 @@ from ..registry.dtypes import DType, int64
 from .factorizations import svdvals
 from .rules import DTYPES, TOLERANCE, check_matrices, real_dtype, rectangular_errors, rectangular_samples
 
+if TYPE_CHECKING:
+    from ..registry.types import Tensor
+
 Axes = tuple[int, ...]
 
 
-def _euclidean_norm(x: Any, axes: Axes | None, keepdims: bool) -> Any:
+def _euclidean_norm(x: Tensor, axes: Axes | None, keepdims: bool) -> Tensor:
     """The square root of the sum of squares."""
     squares = real(x) * real(x) + imag(x) * imag(x) if spec_of(x).dtype.kind == "c" else x * x
     return sqrt(sum(squares, axes, keepdims=keepdims))
 
 
-def _norm_of_order(x: Any, axes: Axes | None, keepdims: bool, ord: float) -> Any:
+def _norm_of_order(x: Tensor, axes: Axes | None, keepdims: bool, ord: float) -> Tensor:
     """The norm of vectors of any order."""
     if ord == 2:
         return _euclidean_norm(x, axes, keepdims)
@@ -89,13 +92,13 @@ def _vector_samples(dtype: DType) -> list[SampleInput]:
     tolerance={"float32": 1e-5, "complex64": 1e-5},
     method=False,
 )
-def vector_norm(self: Any, *, axis: Axes | None, keepdims: bool, ord: float) -> Any:
+def vector_norm(self: Tensor, *, axis: Axes | None, keepdims: bool, ord: float) -> Tensor:
     compute_dtype("vector_norm", "same", DTYPES, (spec_of(self),))
     return _norm_of_order(self, axis, keepdims, ord)
 
 
 # -- of matrices -------------------------------------------------------------------------------------------------------
-def _matrix_norms(x: Any, ord: Any) -> Any:
+def _matrix_norms(x: Tensor, ord: Any) -> Tensor:
     """The norm of each matrix in a stack."""
     if ord == "fro":
         return _euclidean_norm(x, (-2, -1), False)
@@ -111,7 +114,7 @@ def _matrix_norms(x: Any, ord: Any) -> Any:
     return extreme(sum(abs(x), -2 if ord in (1, -1) else -1), -1)
 
 
-def _restore_axes(norms: Any, axes: Axes, keepdims: bool) -> Any:
+def _restore_axes(norms: Tensor, axes: Axes, keepdims: bool) -> Tensor:
     """The norms with axes of length 1 instead of the reduced ones if ``keepdims``."""
     if not keepdims:
         return norms
@@ -158,7 +161,7 @@ def _restore_axes(norms: Any, axes: Axes, keepdims: bool) -> Any:
     tolerance=TOLERANCE,
     method=False,
 )
-def matrix_norm(self: Any, *, keepdims: bool, ord: Any) -> Any:
+def matrix_norm(self: Tensor, *, keepdims: bool, ord: Any) -> Tensor:
     check_matrices("matrix_norm", self)
     return _restore_axes(_matrix_norms(self, ord), (-2, -1), keepdims)
 
@@ -204,7 +207,7 @@ def matrix_norm(self: Any, *, keepdims: bool, ord: Any) -> Any:
     tolerance=TOLERANCE,
     method=False,
 )
-def norm(self: Any, ord: Any, axis: Axes | None, keepdims: bool) -> Any:
+def norm(self: Tensor, ord: Any, axis: Axes | None, keepdims: bool) -> Tensor:
     spec = spec_of(self)
     compute_dtype("norm", "same", DTYPES, (spec,))
     rank = len(spec.shape)
@@ -245,7 +248,7 @@ def norm(self: Any, ord: Any, axis: Axes | None, keepdims: bool) -> Any:
     dtypes=DTYPES,
     method=False,
 )
-def matrix_rank(self: Any, *, rtol: float | None) -> Any:
+def matrix_rank(self: Tensor, *, rtol: float | None) -> Tensor:
     spec = check_matrices("matrix_rank", self)
     limit = (
         math.prod(sorted(spec.shape[-2:])[1:]) * float(np.finfo(spec.dtype.np).eps) if rtol is None else rtol

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from ..operators.shape.rearrange import matrix_transpose
 from ..registry.dtypes import COMPLEX, DType, complex128, float32, float64, int64
 from ..registry.values import TensorSpec
 
+if TYPE_CHECKING:
+    from ..registry.function import OperatorFunction
+    from ..registry.types import Function, ShapeRule, T, Tensor, TensorOrSpec
+
 DTYPES = (float32, float64, *COMPLEX)
 TOLERANCE = {"float32": 1e-3, "complex64": 1e-3, "float64": 1e-10, "complex128": 1e-10}
 
@@ -25,7 +29,7 @@ Samples = Callable[[DType], Iterable[SampleInput]]
 
 
 # -- shapes and dtypes -------------------------------------------------------------------------------------------------
-def check_matrices(name: str, x: Any, is_square: bool = False) -> TensorSpec:
+def check_matrices(name: str, x: TensorOrSpec, is_square: bool = False) -> TensorSpec:
     """Check that a tensor is a stack of matrices and return its spec.
 
     Raises:
@@ -46,18 +50,18 @@ def real_dtype(dtype: DType) -> DType:
     return (float64 if dtype is complex128 else float32) if dtype.kind == "c" else dtype
 
 
-def adjoint(x: Any) -> Any:
+def adjoint(x: Tensor) -> Tensor:
     """The conjugated transposes of a stack of matrices."""
     turned = matrix_transpose(x)
     return conj(turned) if spec_of(x).dtype.kind == "c" else turned
 
 
-def symmetrize(x: Any) -> Any:
+def symmetrize(x: Tensor) -> Tensor:
     """The nearest symmetric (Hermitian) matrices."""
     return (x + adjoint(x)) / 2
 
 
-def call_lapack(name: str, compute: Callable[[], Any]) -> Any:
+def call_lapack(name: str, compute: Callable[[], T]) -> T:
     """Call a LAPACK routine and return its result.
 
     Raises:
@@ -112,17 +116,17 @@ def rectangular_errors() -> Iterable[ErrorInput]:
 
 def matrix_op(
     schema: str,
-    shape_rule: Callable[..., Any],
-    kernel: Callable[..., Any],
+    shape_rule: ShapeRule,
+    kernel: Function,
     *,
     doc: str,
-    reference: str | Callable[..., Any],
+    reference: str | Function,
     derivative: Derivative,
     samples: Samples = square_samples,
     errors: Callable[[], Iterable[ErrorInput]] = square_errors,
     tolerance: Mapping[str, float] = TOLERANCE,
     rule: Callable[..., Any] = batching.leading,
-) -> Any:
+) -> OperatorFunction[Any]:
     """Declare an operator on stacks of matrices whose kernel calls LAPACK."""
     return array_op(
         "factorization",

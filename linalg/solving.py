@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..errors import ShapeError
 from ..operators.contraction.matmul import matmul
@@ -34,9 +34,13 @@ from .rules import (
     well_conditioned,
 )
 
+if TYPE_CHECKING:
+    from ..registry.function import OperatorFunction
+    from ..registry.types import Array, ArrayModule, Tensor
+
 
 # -- solve -------------------------------------------------------------------------------------------------------------
-def _solve_shape_rule(self: Any, other: Any) -> TensorSpec:
+def _solve_shape_rule(self: TensorSpec, other: TensorSpec) -> TensorSpec:
     one, two = check_matrices("solve", self, is_square=True), check_matrices("solve", other)
     if one.shape[-1] != two.shape[-2]:
         raise ShapeError(
@@ -47,22 +51,22 @@ def _solve_shape_rule(self: Any, other: Any) -> TensorSpec:
     return TensorSpec((*lead, *two.shape[-2:]), dtype, common_device("solve", (one, two)))
 
 
-def _solve_kernel(xp: Any, self: Any, other: Any) -> Any:
+def _solve_kernel(xp: ArrayModule, self: Array, other: Array) -> Array:
     lead = broadcast_shapes("solve", self.shape[:-2], other.shape[:-2])  # which cupy leaves to its callers
     one, two = (xp.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (self, other))
     return call_lapack("solve", lambda: xp.linalg.solve(one, two))
 
 
-def _matrix_vjp(g: Any, self: Any, out: Any) -> Any:
+def _matrix_vjp(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
     back = solve_stack(matrix_transpose(self), g)
     return sum_to(-matmul(back, matrix_transpose(out)), self.shape)
 
 
-def _right_side_vjp(g: Any, self: Any, other_spec: TensorSpec) -> Any:
+def _right_side_vjp(g: Tensor, self: Tensor, other_spec: TensorSpec) -> Tensor:
     return sum_to(solve_stack(matrix_transpose(self), g), other_spec.shape)
 
 
-def _solve_batched(info: BatchInfo, in_dims: Dims, self: Any, other: Any) -> Batched:
+def _solve_batched(info: BatchInfo, in_dims: Dims, self: Tensor, other: Tensor) -> Batched:
     rank = max(len(logical_shape(x, dim)) for x, dim in zip((self, other), in_dims))
     return info.call(expand_rank(self, in_dims[0], rank), expand_rank(other, in_dims[1], rank)), 0
 
@@ -76,7 +80,7 @@ def _solve_samples(dtype: DType) -> Iterable[SampleInput]:
     yield SampleInput((TensorSample((0, 0)), TensorSample((0, 2))))
 
 
-solve_stack: Any = matrix_op(
+solve_stack: OperatorFunction[Tensor] = matrix_op(
     "linalg_solve_stack(Tensor self, Tensor other) -> Tensor",
     _solve_shape_rule,
     _solve_kernel,
@@ -146,7 +150,7 @@ solve_stack: Any = matrix_op(
     tolerance=TOLERANCE,
     method=False,
 )
-def solve(self: Any, other: Any) -> Any:
+def solve(self: Tensor, other: Tensor) -> Tensor:
     if len(spec_of(other).shape) != 1:
         return solve_stack(self, other)
     return squeeze(solve_stack(self, expand_dims(other, -1)), -1)
@@ -180,23 +184,23 @@ def solve(self: Any, other: Any) -> Any:
     tolerance=TOLERANCE,
     method=False,
 )
-def inv(self: Any) -> Any:
+def inv(self: Tensor) -> Tensor:
     spec = check_matrices("inv", self, is_square=True)
     return solve_stack(self, eye(spec.shape[-1], dtype=spec.dtype, device=spec.device))
 
 
 # -- determinants ------------------------------------------------------------------------------------------------------
-def _scalar_spec(name: str, x: Any) -> TensorSpec:
+def _scalar_spec(name: str, x: TensorSpec) -> TensorSpec:
     spec = check_matrices(name, x, is_square=True)
     return TensorSpec(spec.shape[:-2], spec.dtype, spec.device)
 
 
-def _per_matrix(g: Any) -> Any:
+def _per_matrix(g: Tensor) -> Tensor:
     """One number per matrix, in a shape that broadcasts with the matrices."""
     return reshape(g, (*g.shape, 1, 1))
 
 
-det: Any = matrix_op(
+det = matrix_op(
     "linalg_det(Tensor self) -> Tensor",
     lambda self: _scalar_spec("det", self),
     lambda xp, self: xp.asarray(xp.linalg.det(self)),
@@ -220,19 +224,19 @@ det: Any = matrix_op(
 )
 
 
-def _slogdet_shape_rule(self: Any) -> tuple[TensorSpec, TensorSpec]:
+def _slogdet_shape_rule(self: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
     spec = _scalar_spec("slogdet", self)
     return spec, TensorSpec(spec.shape, real_dtype(spec.dtype), spec.device)
 
 
-def _slogdet_vjp(g: Any, self: Any, out: Any) -> Any:
+def _slogdet_vjp(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
     of_sign, of_log = g
     if spec_of(self).dtype.kind == "c":
         of_log = of_log + 1j * imag(of_sign * out[0])
     return _per_matrix(of_log) * matrix_transpose(inv(self))
 
 
-slogdet: Any = matrix_op(
+slogdet = matrix_op(
     "linalg_slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)",
     _slogdet_shape_rule,
     lambda xp, self: tuple(map(xp.asarray, xp.linalg.slogdet(self))),
@@ -257,17 +261,17 @@ slogdet: Any = matrix_op(
 
 
 # -- pinv --------------------------------------------------------------------------------------------------------------
-def _pinv_shape_rule(self: Any, *, rtol: float | None = None) -> TensorSpec:
+def _pinv_shape_rule(self: TensorSpec, *, rtol: float | None = None) -> TensorSpec:
     spec = check_matrices("pinv", self)
     return TensorSpec((*spec.shape[:-2], *spec.shape[:-3:-1]), spec.dtype, spec.device)
 
 
-def _pinv_kernel(xp: Any, self: Any, *, rtol: float | None) -> Any:
+def _pinv_kernel(xp: ArrayModule, self: Array, *, rtol: float | None) -> Array:
     limit = max(self.shape[-2:]) * xp.finfo(self.dtype).eps if rtol is None else rtol
     return call_lapack("pinv", lambda: xp.linalg.pinv(self, limit))
 
 
-def _pinv_vjp(g: Any, self: Any, out: Any) -> Any:
+def _pinv_vjp(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
     """Source: Golub and Pereyra, The differentiation of pseudo-inverses, 1973."""
     p, gh = adjoint(out), matrix_transpose(g)
     residual = gh - matmul(self, matmul(out, gh))
@@ -277,7 +281,7 @@ def _pinv_vjp(g: Any, self: Any, out: Any) -> Any:
     return conj(value) if spec_of(value).dtype.kind == "c" else value
 
 
-pinv: Any = matrix_op(
+pinv = matrix_op(
     "linalg_pinv(Tensor self, *, float? rtol=None) -> Tensor",
     _pinv_shape_rule,
     _pinv_kernel,
@@ -333,15 +337,17 @@ pinv: Any = matrix_op(
     method=False,
     autocast="float32",
 )
-def matrix_power(self: Any, n: int) -> Any:
+def matrix_power(self: Tensor, n: int) -> Tensor:
     spec = check_matrices("matrix_power", self, is_square=True)
     if n == 0:
         unit = eye(spec.shape[-1], dtype=spec.dtype, device=spec.device)
         return zeros(spec.shape, dtype=spec.dtype, device=spec.device) + broadcast_to(unit, spec.shape)
-    base, left, result = (inv(self) if n < 0 else self), abs(n), None
-    while left:
+    base, left = (inv(self) if n < 0 else self), abs(n)
+    result: Tensor | None = None
+    while True:
         if left % 2:
             result = base if result is None else matmul(result, base)
         left //= 2
-        base = matmul(base, base) if left else base
-    return result
+        if not left:
+            return base if result is None else result
+        base = matmul(base, base)

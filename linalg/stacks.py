@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..operators.declare.shape_rules import spec_of
 from ..operators.shape import diagonals
 from ..registry.dtypes import DType, as_dtype
 
+if TYPE_CHECKING:
+    from ..registry.types import Tensor
 
-def diagonal(x: Any, /, *, offset: int = 0) -> Any:
+
+def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
     """A diagonal of each matrix in a stack.
 
     Args:
@@ -29,7 +32,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Any:
     return diagonals.diagonal(x, offset, -2, -1)
 
 
-def trace(x: Any, /, *, offset: int = 0, dtype: DType | None = None) -> Any:
+def trace(x: Tensor, /, *, offset: int = 0, dtype: DType | None = None) -> Tensor:
     """The sum along a diagonal of each matrix in a stack.
 
     Args:

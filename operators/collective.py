@@ -10,7 +10,7 @@ Source: the collectives of ``jax.lax``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,25 +25,29 @@ from .indexing.gather import index
 from .reductions.folds import sum
 from .shape.views import broadcast_to
 
+if TYPE_CHECKING:
+    from ..registry.function import OperatorFunction
+    from ..registry.types import DTypeLike, Tensor
+
 
 def _make_batching_rule(work: Callable[[Any], Any]) -> Callable[..., Batched]:
     """A batching rule: ``work(batch)`` at the level that has the named axis, with a result that is not batched."""
 
-    def rule(info: BatchInfo, in_dims: Dims, x: Any, axis_name: Any, axis_size: int) -> Batched:
+    def rule(info: BatchInfo, in_dims: Dims, x: Tensor, axis_name: Any, axis_size: int) -> Batched:
         return (info.call(x, axis_name, axis_size), 0) if info.axis_name != axis_name else (work(x), None)
 
     return rule
 
 
 def _gather_batching_rule(
-    info: BatchInfo, in_dims: Dims, x: Any, number: Any, axis_name: Any, axis_size: int
+    info: BatchInfo, in_dims: Dims, x: Tensor, number: Any, axis_name: Any, axis_size: int
 ) -> Batched:
     if info.axis_name != axis_name:
         return info.call(x, number, axis_name, axis_size), None if in_dims[0] is None else 1
     return (x if in_dims[0] == 0 else broadcast_to(x, (axis_size, *x.shape))), None
 
 
-def _samples(dtype: Any) -> list[SampleInput]:
+def _samples(dtype: DTypeLike | None) -> list[SampleInput]:
     return [SampleInput((TensorSample(shape), "i", 3)) for shape in ((3, 4), (), (0, 2))]
 
 
@@ -54,7 +58,7 @@ def _errors() -> list[ErrorInput]:
     ]
 
 
-axis_sum: Any = array_op(
+axis_sum: OperatorFunction[Tensor] = array_op(
     "collective",
     "axis_sum(Tensor self, Any axis_name, int axis_size) -> Tensor",
     lambda self, axis_name, axis_size: spec_of(self),
@@ -82,12 +86,12 @@ axis_sum: Any = array_op(
 )
 
 
-def _gather_shape_rule(self: Any, number: Any, axis_name: Any, axis_size: int) -> TensorSpec:
+def _gather_shape_rule(self: TensorSpec, number: Any, axis_name: Any, axis_size: int) -> TensorSpec:
     spec = spec_of(self)
     return TensorSpec((axis_size, *spec.shape), spec.dtype, spec.device)
 
 
-axis_gather: Any = array_op(
+axis_gather = array_op(
     "collective",
     "axis_gather(Tensor self, Tensor number, Any axis_name, int axis_size) -> Tensor",
     _gather_shape_rule,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..registry.dtypes import ALL, COMPLEX, FLOATS
@@ -15,7 +13,7 @@ from .declare.kinds import LAYOUTS, array_op, binary
 from .declare.shape_rules import spec_of
 
 
-def _same_shape_rule(self: Any, name: str) -> TensorSpec:
+def _same_shape_rule(self: TensorSpec, name: str) -> TensorSpec:
     return spec_of(self)
 
 

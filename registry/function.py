@@ -8,17 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .. import lazy
 from .native_type import NativeCallable, accept_entries
 from .operator import Operator, definition_listeners, find_operator, lock
 from .schemas.schema import MISSING, Schema
 
+if TYPE_CHECKING:
+    from .types import Tensor
+
+R = TypeVar("R")
+
 # Run once, before the first operator call of the process: initialization that the import defers.
 before_first_call: list[Callable[[], Any]] = []
 # Called with each new function while the lock is held; native code adds itself when it is loaded.
-function_listeners: list[Callable[[Any], None]] = []
+function_listeners: list[Callable[[OperatorFunction[Any]], None]] = []
 
 
 class _State:
@@ -29,8 +34,10 @@ _state = _State()
 
 
 @accept_entries
-class OperatorFunction(NativeCallable):  # type: ignore[misc]
+class OperatorFunction(NativeCallable, Generic[R]):  # type: ignore[misc]
     """The public callable of one operator: it binds as a method and has a name, a signature and a docstring.
+
+    The type parameter is the type of the result: ``Tensor``, or a tuple of them.
 
     Attributes:
         operator: the :class:`Operator` that it calls.
@@ -77,8 +84,8 @@ class OperatorFunction(NativeCallable):  # type: ignore[misc]
             raise AttributeError(name)
         return getattr(self.operator, name)
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        return self.target(*args, **kwargs)
+    def __call__(self, /, *args: object, **kwargs: object) -> R:
+        return self.target(*args, **kwargs)  # type: ignore[no-any-return]
 
     def _first_call(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the deferred initialization, then the call; the target of functions before the first operator call."""
@@ -100,7 +107,8 @@ class OperatorFunction(NativeCallable):  # type: ignore[misc]
         return (function_of, (self.operator.name,))
 
 
-functions: dict[str, Any] = {}
+# The functions of operators by full name, with the type of those that return one tensor.
+functions: dict[str, OperatorFunction[Tensor]] = {}
 
 
 def initialize() -> None:
@@ -114,7 +122,7 @@ def initialize() -> None:
                 function.target = function.operator
 
 
-def make_function(operator: Operator, doc: str = "") -> Any:
+def make_function(operator: Operator, doc: str = "") -> OperatorFunction[Any]:
     """The function object of an operator, created at the first request."""
     with lock:
         result = functions.get(operator.name)
@@ -135,7 +143,7 @@ def _remove_function(operator: Operator, defined: bool) -> None:
 definition_listeners.append(_remove_function)
 
 
-def function_of(full_name: str) -> Any:
+def function_of(full_name: str) -> OperatorFunction[Tensor]:
     """The function of an operator by its full name; the operator is declared first if necessary.
 
     Raises:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .dtypes import DType
 from .formatting import short_repr
+
+if TYPE_CHECKING:
+    from .types import Tensor
 
 
 class TensorBase:
@@ -47,11 +50,11 @@ class TensorSpec(NamedTuple):
 SCALARS = (bool, int, float, complex)
 
 # type -> function that converts such a value to a tensor where a schema says Tensor (ndarray, np.generic, ...).
-converters: dict[type, Callable[[Any], TensorBase]] = {}
+converters: dict[type, Callable[[Any], Tensor]] = {}
 
 # Types of traced Python numbers -> function that converts an instance to a 0-d tensor. Instances have the attribute
 # ``python_type``, the number's type.
-traced_number_types: dict[type, Callable[[Any], TensorBase]] = {}
+traced_number_types: dict[type, Callable[[Any], Tensor]] = {}
 
 
 _DEPTH = 4  # of nested lists; one may hold itself

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..errors import ValueArgumentError
 from ..operators.declare.batching import Batched, BatchInfo, Dims
@@ -14,12 +14,16 @@ from ..operators.elementwise.exponential import exp, log, log1p
 from ..registry.values import TensorSpec
 from .rules import DTYPES, float_spec, interval_samples, scipy_kernel, scipy_op, scipy_reference
 
+if TYPE_CHECKING:
+    from ..registry.function import OperatorFunction
+    from ..registry.types import Tensor
+
 POSITIVE = (0.3, 5.0)
 BETWEEN = (0.05, 0.95)
 
 
 # -- polygamma ---------------------------------------------------------------------------------------------------------
-def _polygamma_shape_rule(n: int, self: Any) -> TensorSpec:
+def _polygamma_shape_rule(n: int, self: TensorSpec) -> TensorSpec:
     if n < 0:
         raise ValueArgumentError(
             f"polygamma: n must be a non-negative int, the order of the derivative, not {n}"
@@ -27,11 +31,11 @@ def _polygamma_shape_rule(n: int, self: Any) -> TensorSpec:
     return float_spec("special_polygamma", self)
 
 
-def _polygamma_batched(info: BatchInfo, in_dims: Dims, n: int, self: Any) -> Batched:
+def _polygamma_batched(info: BatchInfo, in_dims: Dims, n: int, self: Tensor) -> Batched:
     return info.call(n, self), 0
 
 
-polygamma: Any = array_op(
+polygamma: OperatorFunction[Tensor] = array_op(
     "special",
     "special_polygamma(int n, Tensor self) -> Tensor",
     _polygamma_shape_rule,
@@ -85,7 +89,7 @@ gamma = scipy_op(
 
 
 # -- the beta function -------------------------------------------------------------------------------------------------
-def _beta_slope(one: Any, self: Any, other: Any) -> Any:
+def _beta_slope(one: Tensor, self: Tensor, other: Tensor) -> Tensor:
     return digamma(one) - digamma(self + other)
 
 
@@ -116,11 +120,11 @@ beta = scipy_op(
 
 
 # -- incomplete functions: differentiable by the last argument ---------------------------------------------------------
-def _gamma_density(a: Any, x: Any) -> Any:
+def _gamma_density(a: Tensor, x: Tensor) -> Tensor:
     return exp((a - 1) * log(x) - x - gammaln(a))
 
 
-def _beta_density(a: Any, b: Any, x: Any) -> Any:
+def _beta_density(a: Tensor, b: Tensor, x: Tensor) -> Tensor:
     return exp((a - 1) * log(x) + (b - 1) * log1p(-x) - betaln(a, b))
 
 

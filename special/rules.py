@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,25 +20,30 @@ from ..registry.dtypes import REAL, DType, as_dtype, bool_
 from ..registry.schemas.parser import parse_schema
 from ..registry.values import TensorSpec
 
+if TYPE_CHECKING:
+    from ..registry.function import OperatorFunction
+    from ..registry.types import Array, ArrayModule, Function, Number, Tensor
+
 DTYPES = (bool_, *REAL)
 Span = tuple[float, float]
 
 
-def scipy_reference(name: str) -> Callable[..., Any]:
+def scipy_reference(name: str) -> Callable[..., Array]:
     """SciPy's function of float64 arrays: the reference."""
 
-    def reference(*args: Any) -> Any:
+    def reference(*args: Array | Number) -> Array:
         wide = [np.asarray(arg).astype(np.float64) if isinstance(arg, np.ndarray) else arg for arg in args]
-        return getattr(lazy.scipy_special(), name)(*wide)
+        result: Array = getattr(lazy.scipy_special(), name)(*wide)
+        return result
 
     return reference
 
 
-def scipy_kernel(name: str, own: str) -> Callable[..., Any]:
+def scipy_kernel(name: str, own: str) -> Callable[..., Array]:
     """The array kernel that computes SciPy's ``name`` in float64."""
 
-    def kernel(xp: Any, *args: Any) -> Any:
-        arrays = [arg if type(arg) in (int, float) else xp.asarray(arg) for arg in args]
+    def kernel(xp: ArrayModule, *args: Array | Number) -> Array:
+        arrays: list[Any] = [arg if type(arg) in (int, float) else xp.asarray(arg) for arg in args]
         specs = [arg if type(arg) in (int, float) else TensorSpec((), as_dtype(arg.dtype)) for arg in arrays]
         wide = [
             xp.full((), arg, xp.float64) if type(arg) in (int, float) else arg.astype(xp.float64)
@@ -71,10 +76,10 @@ def scipy_op(
     example: str,
     *spans: Span,
     arguments: tuple[str, ...] = ("self",),
-    derivative: dict[str, Any],
+    derivative: dict[str, Function | int],
     samples: Callable[[DType], Iterable[SampleInput]] | None = None,
     errors: Callable[[], Iterable[ErrorInput]] | None = None,
-) -> Any:
+) -> OperatorFunction[Tensor]:
     """Declare an operator that is a function of ``scipy.special``.
 
     Args:
@@ -107,7 +112,7 @@ def scipy_op(
     )
 
 
-def float_spec(name: str, x: Any) -> TensorSpec:
+def float_spec(name: str, x: TensorSpec) -> TensorSpec:
     """The spec of a float function of a tensor: its shape, and its float dtype."""
     spec = spec_of(x)
     return TensorSpec(spec.shape, compute_dtype(name, "float", DTYPES, (spec,)), spec.device)

@@ -87,7 +87,7 @@ class Hold:
         self.storage.hold_count -= 1
 
 
-def count_holds(storage: Storage) -> int:
+def count_holds(storage: Storage | None) -> int:
     """The number of holds on a storage; native code creates storages without that field."""
     return getattr(storage, "hold_count", 0)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import lazy
 from ...errors import ArgumentError, ShapeError
@@ -18,6 +18,9 @@ from ..reductions.folds import sum
 from ..shape.diagonals import diagonal
 from ..shape.views import permute, reshape
 from .matmul import SUMS, matmul
+
+if TYPE_CHECKING:
+    from ...registry.types import Tensor
 
 Labels = tuple[str, ...]
 
@@ -136,7 +139,7 @@ def _sum_out(term: _Term, kept: set[str]) -> _Term:
     return _Term(x, tuple(label for label in term.labels if label in kept))
 
 
-def _arrange(term: _Term, order: Sequence[str]) -> Any:
+def _arrange(term: _Term, order: Sequence[str]) -> Tensor:
     """The tensor with its axes in the order of the labels, and axes of length 1 for labels that it does not have."""
     own = [label for label in order if label in term.labels]
     x = permute(term.x, tuple(term.labels.index(label) for label in own))
@@ -189,7 +192,7 @@ def _cached_path(
     return tuple((min(pair), max(pair)) for pair in path)
 
 
-def einsum(equation: str, *operands: Any) -> Any:
+def einsum(equation: str, *operands: Tensor) -> Tensor:
     """Sums of products in Einstein notation.
 
     Args:
@@ -269,7 +272,7 @@ def einsum(equation: str, *operands: Any) -> Any:
     method=False,
     autocast="lower",
 )
-def _einsum(equation: str, operands: Sequence[Any]) -> Any:
+def _einsum(equation: str, operands: Sequence[Any]) -> Tensor:
     terms, output = _parse(equation, operands)
     for first, second in _find_path(terms, output):
         two, one = terms.pop(second), terms.pop(first)

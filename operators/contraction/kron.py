@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...errors import ShapeError
 from ...registry.dtypes import ALL, NUMERIC
@@ -14,6 +14,9 @@ from ..elementwise.arithmetic import mul
 from ..shape.joining import stack
 from ..shape.rearrange import moveaxis
 from ..shape.views import reshape
+
+if TYPE_CHECKING:
+    from ...registry.types import Tensor
 
 
 @composite(
@@ -39,7 +42,7 @@ from ..shape.views import reshape
     ],
     dtypes=ALL,
 )
-def kron(self: Any, other: Any) -> Any:
+def kron(self: Tensor, other: Tensor) -> Tensor:
     one, two = spec_of(self).shape, spec_of(other).shape
     rank = max(len(one), len(two))
     one, two = (1,) * (rank - len(one)) + one, (1,) * (rank - len(two)) + two
@@ -80,7 +83,7 @@ def kron(self: Any, other: Any) -> Any:
     dtypes=NUMERIC,
     tolerance={"float16": 2e-2, "bfloat16": 1e-1},
 )
-def cross(self: Any, other: Any, *, axis: int) -> Any:
+def cross(self: Tensor, other: Tensor, *, axis: int) -> Tensor:
     parts = []
     for x in (self, other):
         shape = spec_of(x).shape

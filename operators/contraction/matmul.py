@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ArgumentError, OutOfBoundsError, ShapeError
 from ...registry.dtypes import NUMERIC, REAL, DType, as_dtype, bool_, int64, is_half, promote, uint64
@@ -17,6 +17,10 @@ from ..declare.shape_rules import broadcast_shapes, common_device, compute_dtype
 from ..reductions.folds import sum
 from ..shape.rearrange import matrix_transpose
 from ..shape.views import permute, reshape, sum_to
+
+if TYPE_CHECKING:
+    from ...registry.function import OperatorFunction
+    from ...registry.types import Array, ArrayModule, Tensor
 
 SUMS = {"float16": 2e-2, "bfloat16": 1e-1, "float32": 1e-5, "complex64": 1e-5}
 
@@ -39,13 +43,13 @@ def matmul_shape(one: tuple[int, ...], two: tuple[int, ...]) -> tuple[int, ...]:
     return lead + one[-2:-1] + (two[-1:] if len(two) > 1 else ())
 
 
-def _shape_rule(self: Any, other: Any) -> TensorSpec:
+def _shape_rule(self: TensorSpec, other: TensorSpec) -> TensorSpec:
     dtype = compute_dtype("matmul", "same", NUMERIC, (self, other))
     shape = matmul_shape(spec_of(self).shape, spec_of(other).shape)
     return TensorSpec(shape, dtype, common_device("matmul", (self, other)))
 
 
-def _kernel(xp: Any, self: Any, other: Any) -> Any:
+def _kernel(xp: ArrayModule, self: Array, other: Array) -> Array:
     dtype = promote(as_dtype(self.dtype), as_dtype(other.dtype)).np
     wide = xp.dtype(xp.float32) if is_half(dtype) else dtype  # BLAS has no half types
     with xp.errstate(all="ignore"):
@@ -56,18 +60,18 @@ def _kernel(xp: Any, self: Any, other: Any) -> Any:
 
 
 # -- derivative --------------------------------------------------------------------------------------------------------
-def _to_matrices(g: Any, x: tuple[int, ...], y: tuple[int, ...]) -> Any:
+def _to_matrices(g: Tensor, x: tuple[int, ...], y: tuple[int, ...]) -> Tensor:
     """The cotangent with the axes that 1-d operands of shapes ``x`` and ``y`` removed, of length 1."""
     rows, columns = len(x) > 1, len(y) > 1
     lead = g.shape[: len(g.shape) - rows - columns]
     return reshape(g, (*lead, x[-2] if rows else 1, y[-1] if columns else 1))
 
 
-def _flatten_rows(x: Any) -> Any:
+def _flatten_rows(x: Tensor) -> Tensor:
     return reshape(x, (math.prod(x.shape[:-1]), *x.shape[-1:]))
 
 
-def _self_vjp(g: Any, self_spec: TensorSpec, other: Any) -> Any:
+def _self_vjp(g: Tensor, self_spec: TensorSpec, other: Tensor) -> Tensor:
     shape = self_spec.shape
     if len(shape) == len(other.shape) == 2:
         return matmul(g, permute(other, (1, 0)))
@@ -76,7 +80,7 @@ def _self_vjp(g: Any, self_spec: TensorSpec, other: Any) -> Any:
     return reshape(sum_to(result, shape if len(shape) > 1 else (1, *shape)), shape)
 
 
-def _other_vjp(g: Any, self: Any, other_spec: TensorSpec) -> Any:
+def _other_vjp(g: Tensor, self: Tensor, other_spec: TensorSpec) -> Tensor:
     shape = other_spec.shape
     if len(shape) == len(self.shape) == 2:
         return matmul(permute(self, (1, 0)), g)
@@ -89,7 +93,7 @@ def _other_vjp(g: Any, self: Any, other_spec: TensorSpec) -> Any:
 
 
 # -- batches -----------------------------------------------------------------------------------------------------------
-def _batched(info: BatchInfo, in_dims: Dims, self: Any, other: Any) -> Batched:
+def _batched(info: BatchInfo, in_dims: Dims, self: Tensor, other: Tensor) -> Batched:
     """Batching rule: a batch of vectors times one matrix is one product; other calls become stacks."""
     x, y = (logical_shape(one, dim) for one, dim in zip((self, other), in_dims))
     shape = (info.batch_size, *matmul_shape(x, y))
@@ -145,7 +149,7 @@ def _errors() -> Iterable[ErrorInput]:
     yield ErrorInput((TensorSample((3,)), None), TypeError, "other")
 
 
-matmul: Any = array_op(
+matmul: OperatorFunction[Tensor] = array_op(
     "contraction",
     "matmul(Tensor self, Tensor other) -> Tensor",
     _shape_rule,
@@ -205,7 +209,7 @@ matmul: Any = array_op(
     errors=lambda: [ErrorInput((TensorSample((2, 2)), TensorSample((2,))), ValueError, "1-d")],
     dtypes=NUMERIC,
 )
-def outer(self: Any, other: Any) -> Any:
+def outer(self: Tensor, other: Tensor) -> Tensor:
     if len(spec_of(self).shape) != 1 or len(spec_of(other).shape) != 1:
         raise ShapeError(f"outer: needs two 1-d tensors, not {spec_of(self)} and {spec_of(other)}")
     return reshape(self, (*self.shape, 1)) * other
@@ -245,7 +249,7 @@ def outer(self: Any, other: Any) -> Any:
     tolerance=SUMS,
     autocast="lower",
 )
-def vecdot(self: Any, other: Any, *, axis: int) -> Any:
+def vecdot(self: Tensor, other: Tensor, *, axis: int) -> Tensor:
     dtype = compute_dtype("vecdot", "same", REAL, (self, other))
     one, two = spec_of(self), spec_of(other)
     sizes = [spec.shape[normalize_axis("vecdot", axis, len(spec.shape))] for spec in (one, two)]
@@ -288,7 +292,7 @@ def vecdot(self: Any, other: Any, *, axis: int) -> Any:
     tolerance=SUMS,
     autocast="lower",
 )
-def tensordot(self: Any, other: Any, axes: Any) -> Any:
+def tensordot(self: Tensor, other: Tensor, axes: Any) -> Tensor:
     summed, against = _axis_pairs(self, other, axes)
     kept = [axis for axis in range(len(self.shape)) if axis not in summed]
     left = [axis for axis in range(len(other.shape)) if axis not in against]
@@ -304,7 +308,7 @@ def tensordot(self: Any, other: Any, axes: Any) -> Any:
     return reshape(matmul(one, two), (*rows, *columns))
 
 
-def _axis_pairs(self: Any, other: Any, axes: Any) -> tuple[list[int], list[int]]:
+def _axis_pairs(self: Tensor, other: Tensor, axes: Any) -> tuple[list[int], list[int]]:
     ranks = len(spec_of(self).shape), len(spec_of(other).shape)
     if type(axes) is int:
         if not 0 <= axes <= min(ranks):

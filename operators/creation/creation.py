@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import AllocationError, DTypeError, ShapeError, ValueArgumentError
 from ...registry.dtypes import ALL, DEFAULT_COMPLEX, DEFAULT_FLOAT, NUMERIC, REAL, DType, promote_scalar
@@ -19,6 +19,10 @@ from ..declare.kinds import array_op
 from ..declare.shape_rules import check_shape, is_tensor, promoted_dtype, spec_of
 from .devices import check_device
 
+if TYPE_CHECKING:
+    from ...registry.function import OperatorFunction
+    from ...registry.types import Array, ArrayModule, Shape, T, Tensor
+
 # The constants of the Array API standard.
 e, inf, nan, pi, newaxis = math.e, math.inf, math.nan, math.pi, None
 
@@ -26,7 +30,7 @@ e, inf, nan, pi, newaxis = math.e, math.inf, math.nan, math.pi, None
 CONSTANT = NotDifferentiable("the result depends on no tensor")
 
 
-def allocate(name: str, shape: tuple[int, ...], make: Callable[[], Any]) -> Any:
+def allocate(name: str, shape: tuple[int, ...], make: Callable[[], T]) -> T:
     """Return ``make()``, with its memory errors raised as AllocationError.
 
     Raises:
@@ -40,7 +44,7 @@ def allocate(name: str, shape: tuple[int, ...], make: Callable[[], Any]) -> Any:
         ) from None
 
 
-def common_errors(*args: Any) -> list[ErrorInput]:
+def common_errors(*args: object) -> list[ErrorInput]:
     """The errors of every creation operator: unknown dtypes and devices, and an unavailable GPU."""
     return [
         ErrorInput(args, TypeError, "not a dtype", {"dtype": "float12"}),
@@ -49,7 +53,7 @@ def common_errors(*args: Any) -> list[ErrorInput]:
     ]
 
 
-def shape_errors(*rest: Any) -> list[ErrorInput]:
+def shape_errors(*rest: object) -> list[ErrorInput]:
     """The errors of operators that take a shape."""
     return [
         *common_errors((2,), *rest),
@@ -63,7 +67,7 @@ def shape_errors(*rest: Any) -> list[ErrorInput]:
 
 # -- full --------------------------------------------------------------------------------------------------------------
 def _full_shape_rule(
-    shape: Any, fill_value: Any, *, dtype: DType | None = None, device: str | None = None
+    shape: Shape, fill_value: Any, *, dtype: DType | None = None, device: str | None = None
 ) -> TensorSpec:
     fill = spec_of(fill_value)
     if fill.shape != ():
@@ -77,7 +81,9 @@ def _full_shape_rule(
     return TensorSpec(check_shape("full", shape), dtype or fill.dtype, check_device("full", device))
 
 
-def _full_kernel(xp: Any, shape: Any, fill_value: Any, *, dtype: DType | None, device: str | None) -> Any:
+def _full_kernel(
+    xp: ArrayModule, shape: Shape, fill_value: Any, *, dtype: DType | None, device: str | None
+) -> Array:
     chosen = dtype or spec_of(fill_value).dtype if isinstance(fill_value, SCALARS) else dtype
     native = chosen.np if chosen else fill_value.dtype
     if isinstance(fill_value, (int, float)) and fill_value == 0 and math.copysign(1, fill_value) > 0:
@@ -98,7 +104,13 @@ def _full_samples(dtype: DType) -> Iterable[SampleInput]:
 
 
 def _full_batched(
-    info: BatchInfo, in_dims: Dims, shape: Any, fill_value: Any, *, dtype: DType | None, device: str | None
+    info: BatchInfo,
+    in_dims: Dims,
+    shape: Shape,
+    fill_value: Any,
+    *,
+    dtype: DType | None,
+    device: str | None,
 ) -> Batched:
     """Batching rule: one value per example, in memory of its own, since the result may be written."""
     spec = _full_shape_rule(
@@ -111,7 +123,7 @@ def _full_batched(
     return get_operator("clone")(wide), 0
 
 
-full = array_op(
+full: OperatorFunction[Tensor] = array_op(
     "creation",
     "full(SymInt[] shape, Tensor fill_value, *, ScalarType? dtype=None, Device? device=None) -> Tensor",
     _full_shape_rule,
@@ -164,12 +176,17 @@ def arange_length(start: float, stop: float, step: float) -> int:
     return max(0, math.ceil(length))
 
 
-def _normalize_bounds(start: Any, stop: Any) -> tuple[Any, Any]:
+def _normalize_bounds(start: float, stop: float | None) -> tuple[float, float]:
     return (0, start) if stop is None else (start, stop)
 
 
 def _arange_shape_rule(
-    start: Any, stop: Any = None, step: Any = 1, *, dtype: DType | None = None, device: str | None = None
+    start: float,
+    stop: float | None = None,
+    step: float = 1,
+    *,
+    dtype: DType | None = None,
+    device: str | None = None,
 ) -> TensorSpec:
     start, stop = _normalize_bounds(start, stop)
     value = dtype or promoted_dtype("arange", (start, stop, step))
@@ -180,8 +197,8 @@ def _arange_shape_rule(
 
 
 def _arange_kernel(
-    xp: Any, start: Any, stop: Any, step: Any, *, dtype: DType | None, device: str | None
-) -> Any:
+    xp: ArrayModule, start: float, stop: float | None, step: float, *, dtype: DType | None, device: str | None
+) -> Array:
     spec = _arange_shape_rule(start, stop, step, dtype=dtype)
     start, stop = _normalize_bounds(start, stop)
     exact = all(isinstance(bound, int) for bound in (start, step))
@@ -265,8 +282,8 @@ def _linspace_shape_rule(
 
 
 def _linspace_kernel(
-    xp: Any, start: Any, stop: Any, num: int, *, endpoint: bool, dtype: Any, device: Any
-) -> Any:
+    xp: ArrayModule, start: Any, stop: Any, num: int, *, endpoint: bool, dtype: DType | None, device: Any
+) -> Array:
     spec = _linspace_shape_rule(start, stop, num, dtype=dtype)
     with xp.errstate(invalid="ignore"):
         make = lambda: xp.linspace(start, stop, num, endpoint=endpoint).astype(spec.dtype.np)  # noqa: E731
@@ -331,7 +348,9 @@ def _eye_shape_rule(
     return TensorSpec(shape, dtype or DEFAULT_FLOAT, check_device("eye", device))
 
 
-def _eye_kernel(xp: Any, n_rows: int, n_cols: Any, *, k: int, dtype: DType | None, device: Any) -> Any:
+def _eye_kernel(
+    xp: ArrayModule, n_rows: int, n_cols: Any, *, k: int, dtype: DType | None, device: Any
+) -> Array:
     spec = _eye_shape_rule(n_rows, n_cols, dtype=dtype)
     native = spec.dtype.np
     offset = max(

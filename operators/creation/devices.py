@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ... import lazy
 from ...errors import ArgumentError, DeviceError, UnsupportedError
@@ -16,6 +16,9 @@ from ...registry.library import Handle
 from ...registry.operator import Operator
 from ...registry.values import describe
 from ..declare.declaration import LIBRARY
+
+if TYPE_CHECKING:
+    from ...registry.types import Args, Kwargs, TensorOrSpec
 
 INSTALL = 'pip install "tandem-dispatch[cuda]"'
 
@@ -82,7 +85,7 @@ def check_device(name: str, device: str | None) -> str:
     return kind
 
 
-def device_mismatch_error(name: str, value: Any, other: Any) -> DeviceError:
+def device_mismatch_error(name: str, value: TensorOrSpec, other: TensorOrSpec) -> DeviceError:
     """The error for two tensors, or their specs, on two devices."""
     return DeviceError(
         f"{name}: {describe(value)} lies on {value.device} and {describe(other)} on {other.device}; move one of them "
@@ -90,7 +93,7 @@ def device_mismatch_error(name: str, value: Any, other: Any) -> DeviceError:
     )
 
 
-def _load_cuda(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _load_cuda(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object:
     """The first call on CUDA: load the backend, which takes this kernel away, and go on; or say what is missing."""
     device = kwargs.get(op.binder.device_argument or "") or "cuda"
     lazy.cuda_backend().resolve_device(device, op.schema.name)

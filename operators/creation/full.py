@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...registry.dtypes import ALL, DEFAULT_FLOAT, DType
 from ..declare.declaration import ErrorInput, SampleInput, TensorSample
 from ..declare.kinds import composite
 from ..declare.shape_rules import spec_of
 from .creation import full, shape_errors
+
+if TYPE_CHECKING:
+    from ...registry.function import OperatorFunction
+    from ...registry.types import Function, Shape, Tensor
 
 
 def _shape_samples(dtype: DType) -> Iterable[SampleInput]:
@@ -18,7 +22,7 @@ def _shape_samples(dtype: DType) -> Iterable[SampleInput]:
     yield SampleInput((2,))
 
 
-def _like_samples(*rest: Any) -> Any:
+def _like_samples(*rest: object) -> Callable[[DType], Iterable[SampleInput]]:
     def samples(dtype: DType) -> Iterable[SampleInput]:
         for shape in ((), (0,), (2, 3)):
             yield SampleInput((TensorSample(shape), *rest))
@@ -27,7 +31,7 @@ def _like_samples(*rest: Any) -> Any:
     return samples
 
 
-def _like_errors(*rest: Any) -> Any:
+def _like_errors(*rest: object) -> Callable[[], list[ErrorInput]]:
     return lambda: [
         ErrorInput((TensorSample((2,)), *rest), TypeError, "not a dtype", {"dtype": "float12"}),
         ErrorInput((TensorSample((2,)), *rest), RuntimeError, "pip install", {"device": "cuda"}),
@@ -61,7 +65,9 @@ _LIKE_DOC = """
 """
 
 
-def _shape_op(name: str, doc: str, reference: Any) -> Callable[[Callable[..., Any]], Any]:
+def _shape_op(
+    name: str, doc: str, reference: str | Function
+) -> Callable[[Callable[..., Tensor]], OperatorFunction[Tensor]]:
     return composite(
         f"{name}(SymInt[] shape, *, ScalarType? dtype=None, Device? device=None) -> Tensor",
         doc=doc,
@@ -73,7 +79,9 @@ def _shape_op(name: str, doc: str, reference: Any) -> Callable[[Callable[..., An
     )
 
 
-def _like_op(name: str, doc: str, reference: Any) -> Callable[[Callable[..., Any]], Any]:
+def _like_op(
+    name: str, doc: str, reference: str | Function
+) -> Callable[[Callable[..., Tensor]], OperatorFunction[Tensor]]:
     return composite(
         f"{name}(Tensor self, *, ScalarType? dtype=None, Device? device=None) -> Tensor",
         doc=doc,
@@ -90,7 +98,7 @@ def _like_op(name: str, doc: str, reference: Any) -> Callable[[Callable[..., Any
     "A tensor of zeros." + _SHAPE_DOC + "\n    >>> td.zeros(2).tolist()\n    [0.0, 0.0]\n",
     "references.basic.zeros",
 )
-def zeros(shape: Any, *, dtype: DType | None, device: str | None) -> Any:
+def zeros(shape: Shape, *, dtype: DType | None, device: str | None) -> Tensor:
     return full(shape, 0, dtype=dtype or DEFAULT_FLOAT, device=device)
 
 
@@ -99,7 +107,7 @@ def zeros(shape: Any, *, dtype: DType | None, device: str | None) -> Any:
     "A tensor of ones." + _SHAPE_DOC + "\n    >>> td.ones(2).tolist()\n    [1.0, 1.0]\n",
     "references.basic.ones",
 )
-def ones(shape: Any, *, dtype: DType | None, device: str | None) -> Any:
+def ones(shape: Shape, *, dtype: DType | None, device: str | None) -> Tensor:
     return full(shape, 1, dtype=dtype or DEFAULT_FLOAT, device=device)
 
 
@@ -110,7 +118,7 @@ def ones(shape: Any, *, dtype: DType | None, device: str | None) -> Any:
     + "\n    >>> td.empty((2, 3)).shape\n    (2, 3)\n",
     "references.basic.zeros",
 )
-def empty(shape: Any, *, dtype: DType | None, device: str | None) -> Any:
+def empty(shape: Shape, *, dtype: DType | None, device: str | None) -> Tensor:
     return full(shape, 0, dtype=dtype or DEFAULT_FLOAT, device=device)
 
 
@@ -125,7 +133,7 @@ def empty(shape: Any, *, dtype: DType | None, device: str | None) -> Any:
     dtypes=ALL,
     method=False,
 )
-def full_like(self: Any, fill_value: Any, *, dtype: DType | None, device: str | None) -> Any:
+def full_like(self: Tensor, fill_value: Any, *, dtype: DType | None, device: str | None) -> Tensor:
     like = spec_of(self)
     return full(like.shape, fill_value, dtype=dtype or like.dtype, device=device or like.device)
 
@@ -137,7 +145,7 @@ def full_like(self: Any, fill_value: Any, *, dtype: DType | None, device: str | 
     + "\n    >>> td.zeros_like(td.ones(2)).tolist()\n    [0.0, 0.0]\n",
     "references.basic.zeros_like",
 )
-def zeros_like(self: Any, *, dtype: DType | None, device: str | None) -> Any:
+def zeros_like(self: Tensor, *, dtype: DType | None, device: str | None) -> Tensor:
     return full(self.shape, 0, dtype=dtype or self.dtype, device=device or self.device)
 
 
@@ -148,7 +156,7 @@ def zeros_like(self: Any, *, dtype: DType | None, device: str | None) -> Any:
     + "\n    >>> td.ones_like(td.zeros(2)).tolist()\n    [1.0, 1.0]\n",
     "references.basic.ones_like",
 )
-def ones_like(self: Any, *, dtype: DType | None, device: str | None) -> Any:
+def ones_like(self: Tensor, *, dtype: DType | None, device: str | None) -> Tensor:
     return full(self.shape, 1, dtype=dtype or self.dtype, device=device or self.device)
 
 
@@ -159,5 +167,5 @@ def ones_like(self: Any, *, dtype: DType | None, device: str | None) -> Any:
     + "\n    >>> td.empty_like(td.ones((2, 3))).shape\n    (2, 3)\n",
     "references.basic.zeros_like",
 )
-def empty_like(self: Any, *, dtype: DType | None, device: str | None) -> Any:
+def empty_like(self: Tensor, *, dtype: DType | None, device: str | None) -> Tensor:
     return full(self.shape, 0, dtype=dtype or self.dtype, device=device or self.device)

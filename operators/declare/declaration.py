@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ...errors import UnsupportedError
 from ...registry.dtypes import DType
-from ...registry.function import make_function
+from ...registry.function import OperatorFunction, make_function
 from ...registry.lazy_operators import materialize_all
 from ...registry.library import Library
 from ...registry.operator import Operator, lock, operators
@@ -143,7 +143,7 @@ class Declaration:
         return chosen
 
 
-def declare(declaration: Declaration) -> Any:
+def declare(declaration: Declaration) -> OperatorFunction[Any]:
     """Enter a declaration into the registry.
 
     Returns:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ...errors import ShapeError
 from ...registry.dtypes import DType
@@ -43,12 +43,18 @@ from .shape_rules import (
     spec_of,
 )
 
+if TYPE_CHECKING:
+    from ...registry.function import OperatorFunction
+    from ...registry.types import Function, Operand, ShapeRule, Tensor
+
+R = TypeVar("R")
+
 
 # -- elementwise -------------------------------------------------------------------------------------------------------
 def elementwise_shape_rule(name: str, result: str, dtypes: Sequence[DType]) -> Callable[..., TensorSpec]:
     """The shape and dtype rule of an elementwise operator: broadcast, promote, check."""
 
-    def shape_rule(*args: Any) -> TensorSpec:
+    def shape_rule(*args: Operand) -> TensorSpec:
         computed = compute_dtype(name, result, dtypes, args)
         shape = broadcast_shapes(name, *(spec_of(arg).shape for arg in args))
         return TensorSpec(shape, result_dtype(result, computed), common_device(name, args))
@@ -59,7 +65,7 @@ def elementwise_shape_rule(name: str, result: str, dtypes: Sequence[DType]) -> C
 def elementwise(
     kind: str,
     schema: str,
-    body: Callable[..., Any],
+    body: Function,
     *,
     doc: str,
     dtypes: Sequence[DType],
@@ -67,7 +73,7 @@ def elementwise(
     example: str = "",
     result: str = "same",
     **fields: Any,
-) -> Any:
+) -> OperatorFunction[Tensor]:
     """Declare an operator with a scalar body; see also :func:`unary` and :func:`binary`.
 
     Args:
@@ -98,12 +104,12 @@ def elementwise(
 
 def unary(
     name: str,
-    body: Callable[..., Any],
+    body: Function,
     *,
     domain: tuple[float, float] = (-3.0, 3.0),
     special: Rows = (),
     **fields: Any,
-) -> Any:
+) -> OperatorFunction[Tensor]:
     """Declare an elementwise operator of one tensor.
 
     Args:
@@ -124,12 +130,12 @@ def unary(
 
 def binary(
     name: str,
-    body: Callable[..., Any],
+    body: Function,
     *,
     domain: tuple[float, float] = (-3.0, 3.0),
     special: Rows = (),
     **fields: Any,
-) -> Any:
+) -> OperatorFunction[Tensor]:
     """Declare an elementwise operator of two tensors; the arguments are those of :func:`unary`."""
     kind = "comparison" if fields.get("result") == "bool" else "binary"
     fields.setdefault("samples", lambda dtype: binary_samples(dtype, domain, tuple(special)))
@@ -143,7 +149,11 @@ def reduction_shape_rule(
     """The shape rule of a reduction over ``axis`` with ``keepdims`` (and ``dtype``, if the schema has it)."""
 
     def shape_rule(
-        self: Any, axis: Any = None, *, keepdims: bool = False, dtype: DType | None = None
+        self: TensorSpec,
+        axis: int | tuple[int, ...] | None = None,
+        *,
+        keepdims: bool = False,
+        dtype: DType | None = None,
     ) -> TensorSpec:
         spec = spec_of(self)
         compute_dtype(name, "same", dtypes, (spec,))
@@ -168,7 +178,7 @@ def reduction(
     example: str = "",
     dtype_of: Callable[[DType], DType] = lambda d: d,
     **fields: Any,
-) -> Any:
+) -> OperatorFunction[Tensor]:
     """Declare a reduction that is a fold.
 
     Args:
@@ -199,7 +209,7 @@ def scan_shape_rule(
 ) -> Callable[..., TensorSpec]:
     """The shape rule of a scan along ``axis``, or over the flattened tensor."""
 
-    def shape_rule(self: Any, axis: int | None = None, *, dtype: DType | None = None) -> TensorSpec:
+    def shape_rule(self: TensorSpec, axis: int | None = None, *, dtype: DType | None = None) -> TensorSpec:
         spec = spec_of(self)
         compute_dtype(name, "same", dtypes, (spec,))
         if axis is not None:
@@ -219,7 +229,7 @@ def scan(
     example: str = "",
     dtype_of: Callable[[DType], DType] = lambda d: d,
     **fields: Any,
-) -> Any:
+) -> OperatorFunction[Tensor]:
     """Declare a scan, a fold that returns all partial results; the arguments are those of :func:`reduction`."""
     schema = f"{name}(Tensor self, int? axis=None, *, ScalarType? dtype=None) -> Tensor"
     fields.setdefault("shape_rule", scan_shape_rule(name, dtype_of, dtypes))
@@ -231,14 +241,14 @@ def scan(
 
 
 # -- other kinds -------------------------------------------------------------------------------------------------------
-def check_result_rank(name: str, shape_rule: Callable[..., Any]) -> Callable[..., Any]:
+def check_result_rank(name: str, shape_rule: ShapeRule) -> ShapeRule:
     """Wrap a shape rule so that it rejects results with more axes than an array can have.
 
     Not all of NumPy's functions check this: ``numpy.take`` writes out of bounds for a result of 65 axes.
     """
 
     @functools.wraps(shape_rule)
-    def rule(*args: Any, **kwargs: Any) -> Any:
+    def rule(*args: object, **kwargs: object) -> TensorSpec | tuple[TensorSpec, ...]:
         result = shape_rule(*args, **kwargs)
         for spec in result if type(result) is tuple else (result,):
             if isinstance(spec, TensorSpec):
@@ -248,9 +258,27 @@ def check_result_rank(name: str, shape_rule: Callable[..., Any]) -> Callable[...
     return rule
 
 
+@overload
 def array_op(
-    kind: str, schema: str, shape_rule: Callable[..., Any], kernel: Callable[..., Any], **fields: Any
-) -> Any:
+    kind: str, schema: str, shape_rule: Callable[..., TensorSpec], kernel: Function, **fields: Any
+) -> OperatorFunction[Tensor]: ...
+
+
+@overload
+def array_op(
+    kind: str, schema: str, shape_rule: Callable[..., tuple[TensorSpec, ...]], kernel: Function, **fields: Any
+) -> OperatorFunction[tuple[Tensor, ...]]: ...
+
+
+@overload
+def array_op(
+    kind: str, schema: str, shape_rule: ShapeRule, kernel: Function, **fields: Any
+) -> OperatorFunction[Any]: ...
+
+
+def array_op(
+    kind: str, schema: str, shape_rule: ShapeRule, kernel: Function, **fields: Any
+) -> OperatorFunction[Any]:
     """Declare an operator with an array kernel ``kernel(xp, *arguments)``: a view, gather, scan, creation, ...
 
     ``xp`` is numpy or cupy. The kernel receives tensors as arrays of ``xp``, and other arguments as the schema declares
@@ -264,24 +292,24 @@ def composite(
     schema: str,
     *,
     doc: str,
-    reference: str | Callable[..., Any],
+    reference: str | Function,
     samples: Callable[[DType], Iterable[SampleInput]],
     dtypes: Sequence[DType],
     explicit: bool = False,
     derivative: Derivative | None = None,
-    shape_rule: Callable[..., Any] | None = None,
+    shape_rule: ShapeRule | None = None,
     tolerance: Mapping[str, float] | None = None,
     errors: Callable[[], Iterable[ErrorInput]] | None = None,
     method: bool = True,
     autocast: str = "",
     owns: bool = True,
-) -> Callable[[Callable[..., Any]], Any]:
+) -> Callable[[Callable[..., R]], OperatorFunction[R]]:
     """Declare an operator whose body, the decorated function, calls other operators.
 
     A result that shares memory with an argument is copied, unless the schema declares a view or ``owns`` is False.
     """
 
-    def wrap(body: Callable[..., Any]) -> Any:
+    def wrap(body: Callable[..., R]) -> OperatorFunction[R]:
         return declare(
             Declaration(
                 schema=schema,

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...registry.function import functions
 from ...registry.schemas.schema import Schema
 from ...registry.values import TensorBase
+
+if TYPE_CHECKING:
+    from ...registry.types import Args, Kwargs, T
 
 
 def unwrap_levels(value: Any) -> Any:
@@ -21,7 +24,7 @@ def unwrap_levels(value: Any) -> Any:
     return value
 
 
-def shares_memory(one: Any, two: Any) -> bool:
+def shares_memory(one: object, two: object) -> bool:
     """Whether two tensors are known to share memory."""
     first, second = unwrap_levels(one), unwrap_levels(two)
     return first is second or (first._memory is not None and first._memory is second._memory)
@@ -31,7 +34,7 @@ def shares_memory(one: Any, two: Any) -> bool:
 PLAIN: set[type] = set()
 
 
-def copy_shared_results(schema: Schema, body: Callable[..., Any]) -> Callable[..., Any]:
+def copy_shared_results(schema: Schema, body: Callable[..., T]) -> Callable[..., T]:
     """Wrap a composite's body so that results that share memory with an argument are copied.
 
     Args:
@@ -42,8 +45,8 @@ def copy_shared_results(schema: Schema, body: Callable[..., Any]) -> Callable[..
         return body
 
     @functools.wraps(body)
-    def kernel(*args: Any, **kwargs: Any) -> Any:
-        result = body(*args, **kwargs)
+    def kernel(*args: object, **kwargs: object) -> Any:
+        result: Any = body(*args, **kwargs)
         if type(result) in PLAIN and result._storage is None:  # fast path: only an argument itself can alias
             for value in (*args, *kwargs.values()) if kwargs else args:
                 if value is result or type(value) is tuple:
@@ -55,7 +58,7 @@ def copy_shared_results(schema: Schema, body: Callable[..., Any]) -> Callable[..
     return kernel
 
 
-def _copy_if_shared(result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _copy_if_shared(result: object, args: Args, kwargs: Kwargs) -> object:
     if isinstance(result, (tuple, list)):
         return type(result)(_copy_if_shared(item, args, kwargs) for item in result)
     if _is_shared(result, args) or _is_shared(result, kwargs.values()):
@@ -63,7 +66,7 @@ def _copy_if_shared(result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     return result
 
 
-def _is_shared(result: Any, args: Iterable[Any]) -> bool:
+def _is_shared(result: object, args: Iterable[object]) -> bool:
     """Whether a result is one of the arguments, or shares memory with one."""
     for value in args:
         if isinstance(value, (tuple, list)):

@@ -8,9 +8,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextvars import Context
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from ...registry.types import T
 
 
 class _Silence(threading.local):
@@ -27,10 +30,11 @@ class _Silence(threading.local):
 _silence = _Silence()
 
 
-def call_quietly(function: Callable[..., Any], *args: Any) -> Any:
+def call_quietly(function: Callable[..., T], *args: object) -> T:
     """``function(*args)`` with NumPy's floating-point errors ignored."""
     try:
-        return _silence.run(function, *args)
+        result: T = _silence.run(function, *args)
+        return result
     except RuntimeError:
         # a finalizer or a signal handler runs while this thread is inside the context, which cannot be re-entered
         with np.errstate(all="ignore"):

@@ -5,12 +5,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...registry.dtypes import ALL, DType, bool_, complex64, float32, int32
 from .declaration import ErrorInput, SampleInput, TensorSample
+
+if TYPE_CHECKING:
+    from ...registry.types import Number
 
 Rows = Iterable[tuple[Any, ...]]
 LAYOUTS = ("contiguous", "transposed", "reversed", "strided")
@@ -18,7 +21,7 @@ NEEDS_ELEMENTS = ("max", "min", "argmax", "argmin")
 """Folds without an identity element."""
 
 
-def extreme_values(dtype: DType) -> tuple[Any, ...]:
+def extreme_values(dtype: DType) -> tuple[Number, ...]:
     """The edge values of a dtype: its limits, zeros, infinities and NaN."""
     if dtype.kind == "b":
         return (False, True)

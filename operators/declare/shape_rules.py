@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from ...errors import (
     ArgumentError,
@@ -30,15 +30,16 @@ from ...registry.schemas.parser import parse_schema
 from ...registry.values import MAX_RANK, TensorBase, TensorSpec
 from .declaration import Declaration
 
-Arg = Any  # a tensor, a TensorSpec or a Python scalar
+if TYPE_CHECKING:
+    from ...registry.types import Operand, TensorOrSpec
 
 
-def is_tensor(value: Any) -> bool:
+def is_tensor(value: object) -> TypeGuard[TensorOrSpec]:
     """Whether a value has shape and dtype (a tensor or a spec), unlike a Python scalar."""
     return isinstance(value, (TensorBase, TensorSpec))
 
 
-def spec_of(value: Any) -> TensorSpec:
+def spec_of(value: object) -> TensorSpec:
     """The spec of a tensor or of a Python scalar (0-d, default dtype of its kind)."""
     if isinstance(value, TensorSpec):
         return value
@@ -47,7 +48,7 @@ def spec_of(value: Any) -> TensorSpec:
     return TensorSpec((), scalar_dtype(value))
 
 
-def promoted_dtype(name: str, args: Sequence[Arg]) -> DType:
+def promoted_dtype(name: str, args: Sequence[Operand]) -> DType:
     """The promoted dtype of tensors and weak Python scalars, in which an operation is computed.
 
     Raises:
@@ -55,7 +56,7 @@ def promoted_dtype(name: str, args: Sequence[Arg]) -> DType:
         ScalarOverflowError: a Python integer does not fit.
     """
     tensors = [arg.dtype for arg in args if is_tensor(arg)]
-    scalars = [arg for arg in args if not is_tensor(arg)]
+    scalars: list[Any] = [arg for arg in args if not is_tensor(arg)]
     try:
         result = tensors[0] if tensors else scalar_dtype(scalars[0])
         for dtype in tensors[1:]:
@@ -78,7 +79,7 @@ def result_dtype(rule: str, computed: DType) -> DType:
     return computed
 
 
-def compute_dtype(name: str, rule: str, accepts: Sequence[DType], args: Sequence[Arg]) -> DType:
+def compute_dtype(name: str, rule: str, accepts: Sequence[DType], args: Sequence[Operand]) -> DType:
     """The dtype that an elementwise body runs in.
 
     Raises:
@@ -120,7 +121,7 @@ def broadcast_shapes(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(out)
 
 
-def common_device(name: str, args: Sequence[Arg]) -> str:
+def common_device(name: str, args: Sequence[Operand]) -> str:
     """The device that all arguments are on.
 
     Raises:
@@ -181,7 +182,7 @@ def check_rank(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape
 
 
-def check_shape(name: str, shape: Sequence[Any]) -> tuple[int, ...]:
+def check_shape(name: str, shape: Sequence[int]) -> tuple[int, ...]:
     """The shape as a tuple of non-negative ints.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from .comparison import gt
 from .exponential import erf, exp, expm1
 from .selection import minimum, where
 from .trigonometry import tanh
+
+if TYPE_CHECKING:
+    from ...registry.types import Array, Tensor
 
 _REAL = (bool_, *REAL)
 
@@ -48,7 +51,7 @@ sigmoid = unary(
 )
 
 
-def _silu_derivative(self: Any) -> Any:
+def _silu_derivative(self: Tensor) -> Tensor:
     share = sigmoid(self)
     return share * (1 + self * (1 - share))
 
@@ -85,23 +88,25 @@ _DENSITY = 1 / math.sqrt(2 * math.pi)  # of the normal distribution, at 0
 _SLOPE, _CUBE = math.sqrt(2 / math.pi), 0.044715
 
 
-def _gelu_erf_derivative(self: Any) -> Any:
+def _gelu_erf_derivative(self: Tensor) -> Tensor:
     return 0.5 * (1 + erf(self * _SQRT_HALF)) + self * exp(-0.5 * self * self) * _DENSITY
 
 
-def _gelu_tanh_derivative(self: Any) -> Any:
+def _gelu_tanh_derivative(self: Tensor) -> Tensor:
     t = tanh(_SLOPE * (self + _CUBE * self * self * self))
     return 0.5 * (1 + t) + 0.5 * self * (1 - t * t) * _SLOPE * (1 + 3 * _CUBE * self * self)
 
 
-def _gelu_erf_reference(x: Any) -> Any:
+def _gelu_erf_reference(x: Array) -> Array:
     wide = x.astype(np.float64)
-    return (wide * scipy_special().ndtr(wide)).astype(x.dtype)
+    result: Array = (wide * scipy_special().ndtr(wide)).astype(x.dtype)
+    return result
 
 
-def _gelu_tanh_reference(x: Any) -> Any:
+def _gelu_tanh_reference(x: Array) -> Array:
     wide = x.astype(np.float64)
-    return (0.5 * wide * (1 + np.tanh(_SLOPE * (wide + _CUBE * wide**3)))).astype(x.dtype)
+    result: Array = (0.5 * wide * (1 + np.tanh(_SLOPE * (wide + _CUBE * wide**3)))).astype(x.dtype)
+    return result
 
 
 gelu_erf = unary(
@@ -158,7 +163,7 @@ Raises:
         ErrorInput((TensorSample((2,)),), ValueError, "'none' or 'tanh'", {"approximate": "erf"})
     ],
 )
-def gelu(self: Any, *, approximate: str) -> Any:
+def gelu(self: Tensor, *, approximate: str) -> Tensor:
     if approximate not in ("none", "tanh"):
         raise ValueArgumentError(f"gelu: approximate must be 'none' or 'tanh', not {approximate!r}")
     return gelu_tanh(self) if approximate == "tanh" else gelu_erf(self)
@@ -180,7 +185,7 @@ Returns:
     dtypes=FLOATS,
     samples=_float_samples,
 )
-def leaky_relu(self: Any, negative_slope: float) -> Any:
+def leaky_relu(self: Tensor, negative_slope: float) -> Tensor:
     return where(gt(self, 0), self, self * negative_slope)
 
 
@@ -200,5 +205,5 @@ Returns:
     dtypes=FLOATS,
     samples=_float_samples,
 )
-def elu(self: Any, alpha: float) -> Any:
+def elu(self: Tensor, alpha: float) -> Tensor:
     return where(gt(self, 0), self, alpha * expm1(minimum(self, 0.0)))

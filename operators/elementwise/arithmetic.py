@@ -5,7 +5,7 @@ Integers wrap around. Division of integers by zero returns 0, and INT_MIN // -1 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from .comparison import eq, logical_and
 from .exponential import exp, log
 from .rounding import floor, sign, trunc
 from .selection import where
+
+if TYPE_CHECKING:
+    from ...registry.types import Array, Number, Operand, Tensor
 
 add = binary(
     "add",
@@ -97,7 +100,7 @@ fmod = binary(
 _promoting_shape_rule = elementwise_shape_rule("pow", "same", NUMERIC)
 
 
-def _pow_shape_rule(self: Any, other: Any) -> TensorSpec:
+def _pow_shape_rule(self: Operand, other: Operand) -> TensorSpec:
     spec = _promoting_shape_rule(self, other)
     if type(other) is int and other < 0 and spec.dtype.is_integer:
         raise ValueArgumentError(
@@ -106,7 +109,7 @@ def _pow_shape_rule(self: Any, other: Any) -> TensorSpec:
     return spec
 
 
-def _pow_partial_self(self: Any, other: Any) -> Any:
+def _pow_partial_self(self: Tensor, other: Tensor | Number) -> Tensor | Number:
     if isinstance(other, (int, float, complex)):
         return _power_derivative(self, other)
     # at 0 ** 0 the derivatives of all orders are 0, not 0 * 0 ** -1
@@ -114,7 +117,7 @@ def _pow_partial_self(self: Any, other: Any) -> Any:
     return other * pow(base, other - 1)
 
 
-def _power_derivative(x: Any, number: Any) -> Any:
+def _power_derivative(x: Tensor, number: Number) -> Tensor | Number:
     """The derivative of ``x ** number``, as a product, quotient or root where the power is computed so."""
     if number == 2:
         return number * x
@@ -126,12 +129,12 @@ def _power_derivative(x: Any, number: Any) -> Any:
     return number * pow(x, number - 1) if number else 0.0
 
 
-def _pow_partial_other(self: Any, other: Any, out: Any) -> Any:
+def _pow_partial_other(self: Tensor, other: Tensor, out: Tensor) -> Tensor:
     # x ** y * log(x) tends to 0 at x = 0, y >= 0
     return out * log(where(eq(self, 0), 1.0, self))
 
 
-def _pow_reference(a: Any, b: Any) -> Any:
+def _pow_reference(a: Array, b: Array) -> Array:
     """NumPy's power; for negative powers of integers the truncated quotient 1 / a**-b (0 for a = 0)."""
     if a.dtype.kind not in "iu":
         return np.power(a, b)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...errors import DTypeError
 from ...registry.dtypes import ALL, DType, as_dtype, bfloat16
@@ -16,22 +16,26 @@ from ..declare.shape_rules import is_tensor, spec_of
 from ..scalar_ir import nodes as s
 from ..scalar_ir.numpy_evaluation import cast_array
 
+if TYPE_CHECKING:
+    from ...registry.types import Array, ArrayModule, Tensor
+
 
 # -- cast --------------------------------------------------------------------------------------------------------------
-def _cast_shape_rule(self: Any, dtype: DType) -> TensorSpec:
+def _cast_shape_rule(self: TensorSpec, dtype: DType) -> TensorSpec:
     spec = spec_of(self)
     if spec.dtype.kind == "c" and dtype.kind not in "bc":
         raise DTypeError(f"astype: {spec.dtype} to {dtype} would drop the imaginary part; call real(x) first")
     return TensorSpec(spec.shape, dtype, spec.device)
 
 
-def _cast_kernel(xp: Any, self: Any, dtype: DType) -> Any:
+def _cast_kernel(xp: ArrayModule, self: Array, dtype: DType) -> Array:
     """Native twin: backends/cpu/fastpath/entries/rt_casts.py:cast"""
     array = xp.asarray(self)
     if array.dtype == bfloat16.np and dtype.is_integer:
         array = array.astype(xp.float32)  # its conversions to integers are defined
     with xp.errstate(all="ignore"):
-        return cast_array(array, dtype)
+        result: Array = cast_array(array, dtype)
+        return result
 
 
 def _cast_samples(dtype: DType) -> Iterable[SampleInput]:
@@ -52,13 +56,13 @@ _ERRORS = [
 ]
 
 
-def _cast_transpose(g: Any, self_spec: TensorSpec) -> Any:
+def _cast_transpose(g: Tensor, self_spec: TensorSpec) -> Tensor:
     if g.dtype.kind == "c" and self_spec.dtype.kind != "c":
         g = batching.get_operator("real")(g)
     return cast(g, self_spec.dtype)
 
 
-cast: Any = array_op(
+cast = array_op(
     "cast",
     "cast(Tensor self, ScalarType dtype) -> Tensor",
     _cast_shape_rule,
@@ -116,14 +120,14 @@ cast: Any = array_op(
     dtypes=ALL,
     owns=False,
 )
-def astype(self: Any, dtype: DType, *, copy: bool) -> Any:
+def astype(self: Tensor, dtype: DType, *, copy: bool) -> Tensor:
     if not copy and is_tensor(self) and self.dtype is dtype:
         return self
     return cast(self, dtype)
 
 
 # -- copies ------------------------------------------------------------------------------------------------------------
-def _same_shape_rule(self: Any) -> TensorSpec:
+def _same_shape_rule(self: TensorSpec) -> TensorSpec:
     return spec_of(self)
 
 

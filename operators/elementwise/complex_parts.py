@@ -5,7 +5,7 @@ Derivatives follow JAX's convention: the cotangent of a complex value is the tra
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...registry.dtypes import NUMERIC
 from ...registry.values import TensorSpec
@@ -13,6 +13,9 @@ from ..declare.derivatives import Linear
 from ..declare.kinds import unary
 from ..scalar_ir import nodes as s
 from .arithmetic import mul
+
+if TYPE_CHECKING:
+    from ...registry.types import Tensor
 
 real = unary(
     "real",
@@ -26,7 +29,7 @@ real = unary(
 )
 
 
-def _imag_transpose(g: Any, self_spec: TensorSpec) -> Any:
+def _imag_transpose(g: Tensor, self_spec: TensorSpec) -> Tensor:
     return mul(g, -1j if self_spec.dtype.kind == "c" else 0)
 
 
@@ -42,7 +45,7 @@ imag = unary(
 )
 
 
-def _conj_transpose(g: Any) -> Any:
+def _conj_transpose(g: Tensor) -> Tensor:
     return conj(g)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ... import lazy
 from ...registry.dtypes import ALL, COMPLEX, DType
@@ -18,6 +18,9 @@ from .comparison import eq, isnan, lt
 from .complex_parts import imag, real
 from .selection import where
 from .trigonometry import atan2, sin
+
+if TYPE_CHECKING:
+    from ...registry.types import Tensor
 
 _FLOATING = ALL[-6:]
 _ARGS = """Args:
@@ -41,7 +44,7 @@ Raises:
     samples=lambda dtype: unary_samples(dtype, (-3.0, 3.0), ()),
     dtypes=ALL,
 )
-def angle(self: Any) -> Any:
+def angle(self: Tensor) -> Tensor:
     x = astype(self, result_dtype("float", spec_of(self).dtype), copy=False)
     return atan2(imag(x), real(x))
 
@@ -50,10 +53,10 @@ def angle(self: Any) -> Any:
 _TERMS = tuple((-1) ** n / math.factorial(2 * n + 1) for n in range(8, -1, -1))
 
 
-def _sinc_series(square: Any) -> Any:
+def _sinc_series(square: Tensor) -> Tensor:
     """``sin(y) / y`` from ``y**2`` below 1/4, to the last bit: the Taylor series."""
-    total: Any = _TERMS[0]
-    for term in _TERMS[1:]:
+    total: Tensor = square * _TERMS[0] + _TERMS[1]
+    for term in _TERMS[2:]:
         total = total * square + term
     return total
 
@@ -70,7 +73,7 @@ def _sinc_series(square: Any) -> Any:
     dtypes=_FLOATING[:4],
     tolerance={"float32": 1e-5, "float64": 1e-13},
 )
-def sinc(self: Any) -> Any:
+def sinc(self: Tensor) -> Tensor:
     y = self * math.pi
     square = y * y
     is_near = lt(square, 0.25)
@@ -109,7 +112,7 @@ Returns:
     ],
     dtypes=ALL,
 )
-def nan_to_num(self: Any, *, nan: float, posinf: float | None, neginf: float | None) -> Any:
+def nan_to_num(self: Tensor, *, nan: float, posinf: float | None, neginf: float | None) -> Tensor:
     dtype = spec_of(self).dtype
     if dtype in COMPLEX:
         parts = [nan_to_num(part(self), nan=nan, posinf=posinf, neginf=neginf) for part in (real, imag)]

@@ -6,7 +6,7 @@ The derivative of a step function is 0, and that of `abs` at 0 is 0.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...registry.dtypes import ALL, NUMERIC, REAL
 from ..declare.derivatives import Partials
@@ -14,6 +14,9 @@ from ..declare.kinds import unary
 from ..scalar_ir import nodes as s
 from .comparison import eq
 from .selection import where
+
+if TYPE_CHECKING:
+    from ...registry.types import Tensor
 
 _HALVES = ((2.5,), (-0.5,), (1.5,), (-2.5,), (0.49999997,))
 
@@ -67,7 +70,7 @@ sign = unary(
 )
 
 
-def _abs_derivative(self: Any) -> Any:
+def _abs_derivative(self: Tensor) -> Tensor:
     """The sign; for complex numbers its conjugate, written with operators that have derivatives."""
     if self.dtype.kind != "c":
         return sign(self)

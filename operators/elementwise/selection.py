@@ -7,7 +7,7 @@ to the tensor (the conventions of JAX and PyTorch).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ArgumentError, DTypeError
 from ...registry.dtypes import ALL, REAL, DType, bool_, int64
@@ -21,11 +21,15 @@ from ..declare.shape_rules import spec_of
 from ..scalar_ir import nodes as s
 from .comparison import eq, ge, gt, le, lt
 
+if TYPE_CHECKING:
+    from ...registry.function import OperatorFunction
+    from ...registry.types import Tensor
+
 _ORDERED = (bool_, *REAL)
 _promoting_shape_rule = elementwise_shape_rule("where", "same", ALL)
 
 
-def _where_shape_rule(condition: Any, self: Any, other: Any) -> TensorSpec:
+def _where_shape_rule(condition: TensorSpec, self: TensorSpec, other: TensorSpec) -> TensorSpec:
     dtype = spec_of(condition).dtype
     if dtype is not bool_:
         raise DTypeError(f"where: the condition is a bool tensor, not {dtype.name}; compare it, as in x != 0")
@@ -58,7 +62,7 @@ def _where_errors() -> Iterable[ErrorInput]:
     yield ErrorInput((TensorSample((2,), dtype=bool_), "x", 0), TypeError, "must be a Tensor")
 
 
-where: Any = elementwise(
+where: OperatorFunction[Tensor] = elementwise(
     "ternary",
     "where(Tensor condition, Tensor self, Tensor other) -> Tensor",
     _where_body,
@@ -90,7 +94,7 @@ Raises:
 )
 
 
-def _tie_share(one: Any, two: Any, out: Any) -> Any:
+def _tie_share(one: Tensor, two: Tensor, out: Tensor) -> Tensor:
     """The partial derivative of a choice by the candidate ``one``: 1 if it was chosen, 1/2 if both are equal."""
     return where(eq(one, two), 0.5, where(eq(one, out), 1.0, 0.0))
 
@@ -208,7 +212,7 @@ Raises:
     samples=_clip_samples,
     errors=lambda: [ErrorInput((TensorSample((2,)),), TypeError, "at least one of min and max")],
 )
-def clip(self: Any, min: Any, max: Any) -> Any:
+def clip(self: Tensor, min: Any, max: Any) -> Tensor:
     if min is None and max is None:
         raise ArgumentError("clip: give at least one of min and max")
     raised = self if min is None else clip_min(self, min)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...registry.dtypes import ALL, REAL
 from ..declare.derivatives import Partials
 from ..declare.kinds import binary, unary
 from ..scalar_ir import nodes as s
 from .exponential import rsqrt
+
+if TYPE_CHECKING:
+    from ...registry.function import OperatorFunction
+    from ...registry.types import Tensor
 
 sin = unary(
     "sin",
@@ -21,7 +25,7 @@ sin = unary(
     derivative=Partials({"self": lambda self: cos(self)}),
     inplace=True,
 )
-cos: Any = unary(
+cos: OperatorFunction[Tensor] = unary(
     "cos",
     s.cos,
     doc="The cosine of each element.",
@@ -112,7 +116,7 @@ sinh = unary(
     inplace=True,
     autocast="float32",
 )
-cosh: Any = unary(
+cosh: OperatorFunction[Tensor] = unary(
     "cosh",
     s.cosh,
     doc="The hyperbolic cosine of each element.",

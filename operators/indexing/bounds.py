@@ -8,7 +8,7 @@ Source: the ``mode`` of ``jax.numpy.ndarray.at``.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, TypeGuard
 
 from ...errors import OutOfBoundsError, ValueArgumentError
 from ...registry.dtypes import DType, bool_, int64
@@ -20,16 +20,21 @@ from ..elementwise.selection import clip, where
 from ..shape.joining import concat
 from .subscript import count_axes, getitem, normalize_item, put
 
+if TYPE_CHECKING:
+    from ...registry.types import IndexItem, Number, Tensor, TensorLike
+
 MODES = ("promise_in_bounds", "clip", "fill", "drop")
 
 
-def get_with_mode(x: Any, key: Any, mode: str | None, wraps: bool, fill: Any) -> Any:
+def get_with_mode(x: Tensor, key: object, mode: str | None, wraps: bool, fill: TensorLike | None) -> Tensor:
     """The elements that a key selects, by a mode for out-of-bounds positions; see ``x.at[...].get``."""
     within, axes = _bound_key(x, key, mode, wraps)
     return getitem(_append_slots(x, axes, _default_fill(spec_of(x).dtype) if fill is None else fill), within)
 
 
-def put_with_mode(x: Any, key: Any, value: Any, mode: str | None, wraps: bool, combine: str) -> Any:
+def put_with_mode(
+    x: Tensor, key: object, value: TensorLike, mode: str | None, wraps: bool, combine: str
+) -> Tensor:
     """A copy with the selected elements replaced by a value, or combined with it; see ``x.at[...].set``."""
     within, axes = _bound_key(x, key, mode, wraps)
     written = put(_append_slots(x, axes, 0), within, value, combine=combine)
@@ -41,7 +46,9 @@ def put_with_mode(x: Any, key: Any, value: Any, mode: str | None, wraps: bool, c
     )
 
 
-def _bound_key(x: Any, key: Any, mode: str | None, wraps: bool) -> tuple[tuple[Any, ...], list[int]]:
+def _bound_key(
+    x: Tensor, key: object, mode: str | None, wraps: bool
+) -> tuple[tuple[IndexItem, ...], list[int]]:
     """The key with out-of-bounds positions clipped or mapped to the axis' size, and the axes to extend."""
     if mode is not None and mode not in MODES:
         raise ValueArgumentError(f"at: mode is one of {', '.join(map(repr, MODES))}, not {mode!r}")
@@ -58,21 +65,23 @@ def _bound_key(x: Any, key: Any, mode: str | None, wraps: bool) -> tuple[tuple[A
     return tuple(value), axes if mode in ("fill", "drop") else []
 
 
-def _is_position(item: Any) -> bool:
+def _is_position(item: object) -> TypeGuard[int | Tensor]:
     return type(item) is int or (isinstance(item, TensorBase) and spec_of(item).dtype is not bool_)
 
 
-def _bound_positions(item: Any, size: int, clips: bool, wraps: bool) -> Any:
+def _bound_positions(item: int | Tensor, size: int, clips: bool, wraps: bool) -> int | Tensor:
     """Positions from 0 to ``size`` along an axis; ``size`` represents all that are out of bounds."""
-    if type(item) is int:
-        at = item + size if wraps and item < 0 else item
-        return max(0, min(at, size - 1)) if clips else at if 0 <= at < size else size
+    if isinstance(item, int):
+        position = item + size if wraps and item < 0 else item
+        if clips:
+            return max(0, min(position, size - 1))
+        return position if 0 <= position < size else size
     at = astype(item, int64, copy=False)
     at = where(at < 0, at + size, at) if wraps else at
     return clip(at, 0, size - 1) if clips else where((at < 0) | (at >= size), size, at)
 
 
-def _append_slots(x: Any, axes: list[int], fill: Any) -> Any:
+def _append_slots(x: Tensor, axes: list[int], fill: TensorLike | None) -> Tensor:
     """A tensor with one element ``fill`` appended along each of some axes."""
     for axis in axes:
         shape = list(spec_of(x).shape)
@@ -81,11 +90,11 @@ def _append_slots(x: Any, axes: list[int], fill: Any) -> Any:
     return x
 
 
-def _default_fill(dtype: DType) -> Any:
+def _default_fill(dtype: DType) -> Number:
     """The default fill value: NaN, True, the largest unsigned or the most negative signed integer."""
     if dtype.is_inexact:
         return float("nan")
     if dtype is bool_:
         return True
     bits = 8 * dtype.itemsize
-    return 2**bits - 1 if dtype.kind == "u" else -(2 ** (bits - 1))
+    return (1 << bits) - 1 if dtype.kind == "u" else -(1 << (bits - 1))

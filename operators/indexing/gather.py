@@ -6,7 +6,7 @@ Both take index tensors for consecutive axes; :mod:`.subscript` reduces NumPy's 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,12 @@ from ..elementwise.comparison import eq
 from ..elementwise.selection import where
 from ..shape.views import inverse_permutation, permute, reshape, sum_to
 from .slicing import check_storable
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from ...registry.function import OperatorFunction
+    from ...registry.types import Array, ArrayModule, Tensor
 
 Indices = Sequence[Any]
 
@@ -55,7 +61,7 @@ def index_shape(name: str, shape: tuple[int, ...], indices: Indices, axis: int) 
     return check_rank(name, shape[:start] + broadcast + shape[start + len(specs) :])
 
 
-def _numpy_key(xp: Any, self: Any, indices: Indices, axis: int) -> tuple[Any, ...]:
+def _numpy_key(xp: ModuleType, self: Array, indices: Indices, axis: int) -> tuple[Array, ...]:
     before: tuple[Any, ...] = (slice(None),) * (axis % max(self.ndim, 1))
     return before + tuple(xp.asarray(one).astype(xp.int64, copy=False) for one in indices)
 
@@ -73,12 +79,12 @@ def _out_of_bounds(name: str, shape: tuple[int, ...], fault: IndexError) -> OutO
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
-def _read_shape_rule(self: Any, indices: Indices, axis: int = 0) -> TensorSpec:
+def _read_shape_rule(self: TensorSpec, indices: Indices, axis: int = 0) -> TensorSpec:
     spec = spec_of(self)
     return TensorSpec(index_shape("index", spec.shape, indices, axis), spec.dtype, spec.device)
 
 
-def _read_kernel(xp: Any, self: Any, indices: Indices, axis: int) -> Any:
+def _read_kernel(xp: ArrayModule, self: Array, indices: Indices, axis: int) -> Array:
     """Native twin: backends/cpu/fastpath/entries/rt_gathers.py:gather"""
     place = _numpy_key(xp, self, indices, axis)
     try:
@@ -128,7 +134,7 @@ def _read_errors() -> Iterable[ErrorInput]:
     yield ErrorInput((TensorSample((3, 3)), (one, TensorSample((3,), dtype=int64))), ValueError, "broadcast")
 
 
-def _prepend_example_index(info: BatchInfo, x: Any, dims: Dims, indices: Indices) -> tuple[Any, ...]:
+def _prepend_example_index(info: BatchInfo, x: Tensor, dims: Dims, indices: Indices) -> tuple[Tensor, ...]:
     """Index tensors with the example's number prepended, for the batch axis."""
     rank = max(len(logical_shape(one, dim)) for one, dim in zip(indices, dims))
     examples = reshape(arange(info.batch_size, device=x.device), (info.batch_size, *(1,) * rank))
@@ -141,7 +147,7 @@ def _front_permutation(axis: int, count: int, rank: int) -> tuple[int, ...]:
     return (0, *moved, *[at for at in range(1, rank) if at not in moved])
 
 
-def _read_batched(info: BatchInfo, in_dims: Dims, x: Any, indices: Indices, axis: int) -> Batched:
+def _read_batched(info: BatchInfo, in_dims: Dims, x: Tensor, indices: Indices, axis: int) -> Batched:
     own = logical_shape(x, in_dims[0])
     index_shape("index", own, example_index_specs(indices, in_dims[1]), axis)
     start = normalize_axis("index", axis, len(own))
@@ -165,7 +171,7 @@ def example_index_specs(indices: Indices, dims: Dims) -> list[TensorSpec]:
     return [spec._replace(shape=logical_shape(i, dim)) for spec, i, dim in zip(specs, indices, dims)]
 
 
-index: Any = array_op(
+index: OperatorFunction[Tensor] = array_op(
     "gather",
     "index(Tensor self, Tensor[] indices, int axis=0) -> Tensor",
     _read_shape_rule,
@@ -203,7 +209,7 @@ index: Any = array_op(
 
 # -- writing -----------------------------------------------------------------------------------------------------------
 def _write_shape_rule(
-    self: Any, indices: Indices, value: Any, axis: int = 0, *, accumulate: bool = False
+    self: TensorSpec, indices: Indices, value: Any, axis: int = 0, *, accumulate: bool = False
 ) -> TensorSpec:
     spec = spec_of(self)
     check_storable("index_put", spec, value, index_shape("index_put", spec.shape, indices, axis))
@@ -211,7 +217,13 @@ def _write_shape_rule(
 
 
 def write_at_indices(
-    xp: Any, out: Any, indices: Indices, value: Any, axis: int, combine: str, name: str = "index_put"
+    xp: ModuleType,
+    out: Array,
+    indices: Indices,
+    value: Any,
+    axis: int,
+    combine: str,
+    name: str = "index_put",
 ) -> None:
     """Write into an array at integer positions, or combine its elements with values by an unbuffered ufunc.
 
@@ -241,7 +253,9 @@ def write_at_indices(
         raise _out_of_bounds(name, out.shape, fault) from None
 
 
-def _write_kernel(xp: Any, self: Any, indices: Indices, value: Any, axis: int, *, accumulate: bool) -> Any:
+def _write_kernel(
+    xp: ArrayModule, self: Array, indices: Indices, value: Any, axis: int, *, accumulate: bool
+) -> Array:
     out = xp.array(self)
     write_at_indices(xp, out, indices, value, axis, "add" if accumulate else "")
     return out
@@ -277,7 +291,7 @@ def _write_errors() -> Iterable[ErrorInput]:
     yield ErrorInput((TensorSample((3,)), (TensorSample((2,)),), 1), IndexError, "integers")
 
 
-def _is_last_write(indices: Indices, axis: int, spec: TensorSpec) -> Any:
+def _is_last_write(indices: Indices, axis: int, spec: TensorSpec) -> Tensor:
     """Where a written element is still there at the end: of those at one place, the last."""
     shape = index_shape("index_put", spec.shape, indices, axis)
     size = TensorSpec(shape, DEFAULT_INT).size
@@ -287,15 +301,15 @@ def _is_last_write(indices: Indices, axis: int, spec: TensorSpec) -> Any:
 
 
 def _value_vjp(
-    g: Any, indices: Indices, axis: int, accumulate: bool, self_spec: TensorSpec, value_spec: TensorSpec
-) -> Any:
+    g: Tensor, indices: Indices, axis: int, accumulate: bool, self_spec: TensorSpec, value_spec: TensorSpec
+) -> Tensor:
     read = index(g, indices, axis)
     kept = read if accumulate else where(_is_last_write(indices, axis, self_spec), read, 0)
     return sum_to(kept, value_spec.shape)
 
 
 def write_batched(
-    info: BatchInfo, in_dims: Dims, x: Any, indices: Indices, value: Any, axis: int, **options: Any
+    info: BatchInfo, in_dims: Dims, x: Tensor, indices: Indices, value: Any, axis: int, **options: Any
 ) -> Batched:
     """Batching rule of operators that write at positions: the example's number is one more index tensor."""
     own = logical_shape(x, in_dims[0])
@@ -316,7 +330,7 @@ def write_batched(
     return permute(result, inverse_permutation(order)), 0
 
 
-index_put: Any = array_op(
+index_put: OperatorFunction[Tensor] = array_op(
     "scatter",
     "index_put(Tensor self, Tensor[] indices, Tensor value, int axis=0, *, bool accumulate=False) -> Tensor",
     _write_shape_rule,
@@ -368,6 +382,6 @@ index_put: Any = array_op(
 )
 
 
-def add_into_zeros(g: Any, indices: Indices, axis: int, spec: TensorSpec) -> Any:
+def add_into_zeros(g: Tensor, indices: Indices, axis: int, spec: TensorSpec) -> Tensor:
     """Zeros of a spec with ``g`` added at integer positions: the transpose of reading."""
     return index_put(zeros(spec.shape, dtype=g.dtype, device=spec.device), indices, g, axis, accumulate=True)

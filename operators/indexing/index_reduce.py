@@ -6,7 +6,7 @@ Source: ``scatter_mul``, ``scatter_min`` and ``scatter_max`` of ``jax.lax``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import DTypeError, ValueArgumentError
 from ...registry.dtypes import ALL, DType, int64, uint8
@@ -27,17 +27,21 @@ from ..shape.views import broadcast_to, reshape, sum_to
 from .gather import Indices, index, index_put, index_shape, write_at_indices, write_batched
 from .slicing import check_storable
 
+if TYPE_CHECKING:
+    from ...registry.function import OperatorFunction
+    from ...registry.types import Array, ArrayModule, Tensor
+
 COMBINE: dict[str, Callable[[Any, Any], Any]] = {"multiply": mul, "minimum": minimum, "maximum": maximum}
 
 
 # -- runs of equal positions -------------------------------------------------------------------------------------------
-def _is_same_run(places: Any, width: int) -> Any:
+def _is_same_run(places: Any, width: int) -> Tensor:
     """Whether the entry ``width`` before each entry of sorted positions has the same position."""
     numbers = arange(places.shape[0], device=places.device)
     return logical_and(eq(places, places.roll(width, 0)), ge(numbers, width))
 
 
-def _combine_runs(places: Any, values: Any, combine: Callable[[Any, Any], Any]) -> Any:
+def _combine_runs(places: Any, values: Tensor, combine: Callable[[Any, Any], Any]) -> Tensor:
     """An inclusive scan of the values over runs of equal positions, by doubling the covered width in each step."""
     width = 1
     while width < places.shape[0]:
@@ -46,7 +50,7 @@ def _combine_runs(places: Any, values: Any, combine: Callable[[Any, Any], Any]) 
     return values
 
 
-def _products_before(places: Any, values: Any) -> Any:
+def _products_before(places: Any, values: Tensor) -> Tensor:
     """An exclusive scan of products over runs of equal positions."""
     return where(_is_same_run(places, 1), _combine_runs(places, values, mul).roll(1, 0), ones_like(values))
 
@@ -67,14 +71,15 @@ def sort_by_position(
     return index(flat, (order,), 0), index(values, (order,), 0), order, places.shape
 
 
-def _as_tensor(value: Any, spec: TensorSpec) -> Any:
+def _as_tensor(value: Any, spec: TensorSpec) -> Tensor:
     """A value as a tensor of the dtype of a spec."""
     if is_tensor(value):
         return astype(value, spec.dtype, copy=False)
-    return zeros((), dtype=spec.dtype, device=spec.device) + value
+    result: Tensor = zeros((), dtype=spec.dtype, device=spec.device) + value
+    return result
 
 
-def _product_of_others(self: Any, indices: Indices, value: Any, axis: int) -> Any:
+def _product_of_others(self: Tensor, indices: Indices, value: Any, axis: int) -> Tensor:
     """For each value the product of the others for its position, without a division, so zeros are allowed."""
     places, values, order, shape = sort_by_position(spec_of(self), indices, value, axis)
     behind = flip(_products_before(flip(places, 0), flip(values, 0)), 0)
@@ -82,7 +87,7 @@ def _product_of_others(self: Any, indices: Indices, value: Any, axis: int) -> An
     return reshape(index(others, (argsort(order),), 0), shape)
 
 
-def reduce_by_sorting(self: Any, indices: Indices, value: Any, axis: int, reduce: str) -> Any:
+def reduce_by_sorting(self: Tensor, indices: Indices, value: Any, axis: int, reduce: str) -> Tensor:
     """``index_reduce`` composed of other operators: store the scans over runs; the last one stored is the result."""
     combine = COMBINE[reduce]
     places, values, _, _ = sort_by_position(spec_of(self), indices, value, axis)
@@ -92,7 +97,7 @@ def reduce_by_sorting(self: Any, indices: Indices, value: Any, axis: int, reduce
 
 
 # -- derivatives -------------------------------------------------------------------------------------------------------
-def _tie_shares(self: Any, indices: Indices, value: Any, axis: int, out: Any) -> tuple[Any, Any]:
+def _tie_shares(self: Tensor, indices: Indices, value: Any, axis: int, out: Tensor) -> tuple[Tensor, Tensor]:
     """The shares of the elements and of the values in the extremum: 1/n for each of n ties."""
     kept = where(eq(self, out), 1.0, 0.0)
     chosen = where(eq(_as_tensor(value, spec_of(self)), index(out, indices, axis)), 1.0, 0.0)
@@ -100,26 +105,39 @@ def _tie_shares(self: Any, indices: Indices, value: Any, axis: int, out: Any) ->
     return kept / count, chosen / index(count, indices, axis)
 
 
-def _self_vjp(g: Any, self: Any, indices: Indices, value: Any, axis: int, reduce: str, out: Any) -> Any:
+def _self_vjp(
+    g: Tensor, self: Tensor, indices: Indices, value: Any, axis: int, reduce: str, out: Tensor
+) -> Tensor:
     if reduce == "multiply":
         return index_reduce(g, indices, value, axis, reduce=reduce)
     return g * _tie_shares(self, indices, value, axis, out)[0]
 
 
 def _value_vjp(
-    g: Any, self: Any, indices: Indices, value: Any, axis: int, reduce: str, out: Any, value_spec: TensorSpec
-) -> Any:
+    g: Tensor,
+    self: Tensor,
+    indices: Indices,
+    value: Any,
+    axis: int,
+    reduce: str,
+    out: Tensor,
+    value_spec: TensorSpec,
+) -> Tensor:
     if reduce == "multiply":
         slope = _product_of_others(self, indices, value, axis)
         return sum_to(index(g * self, indices, axis) * slope, value_spec.shape)
     return sum_to(index(g, indices, axis) * _tie_shares(self, indices, value, axis, out)[1], value_spec.shape)
 
 
-def _self_jvp(t: Any, self: Any, indices: Indices, value: Any, axis: int, reduce: str, out: Any) -> Any:
+def _self_jvp(
+    t: Tensor, self: Tensor, indices: Indices, value: Any, axis: int, reduce: str, out: Tensor
+) -> Tensor:
     return _self_vjp(t, self, indices, value, axis, reduce, out)
 
 
-def _value_jvp(t: Any, self: Any, indices: Indices, value: Any, axis: int, reduce: str, out: Any) -> Any:
+def _value_jvp(
+    t: Tensor, self: Tensor, indices: Indices, value: Any, axis: int, reduce: str, out: Tensor
+) -> Tensor:
     if reduce == "multiply":
         slope = _product_of_others(self, indices, value, axis)
     else:
@@ -130,7 +148,7 @@ def _value_jvp(t: Any, self: Any, indices: Indices, value: Any, axis: int, reduc
 
 
 # -- the operator ------------------------------------------------------------------------------------------------------
-def _shape_rule(self: Any, indices: Indices, value: Any, axis: int = 0, *, reduce: str) -> TensorSpec:
+def _shape_rule(self: TensorSpec, indices: Indices, value: Any, axis: int = 0, *, reduce: str) -> TensorSpec:
     spec = spec_of(self)
     if reduce not in COMBINE:
         raise ValueArgumentError(
@@ -142,7 +160,7 @@ def _shape_rule(self: Any, indices: Indices, value: Any, axis: int = 0, *, reduc
     return TensorSpec(spec.shape, spec.dtype, spec.device)
 
 
-def _kernel(xp: Any, self: Any, indices: Indices, value: Any, axis: int, *, reduce: str) -> Any:
+def _kernel(xp: ArrayModule, self: Array, indices: Indices, value: Any, axis: int, *, reduce: str) -> Array:
     out = xp.array(self)
     write_at_indices(xp, out, indices, value, axis, reduce, "index_reduce")
     return out
@@ -196,7 +214,7 @@ def _errors() -> Iterable[ErrorInput]:
     yield ErrorInput((TensorSample((3,)), (TensorSample((2,)),), 1), IndexError, "integers", options)
 
 
-index_reduce: Any = array_op(
+index_reduce: OperatorFunction[Tensor] = array_op(
     "scatter",
     "index_reduce(Tensor self, Tensor[] indices, Tensor value, int axis=0, *, str reduce) -> Tensor",
     _shape_rule,

@@ -8,7 +8,8 @@ shape only, and determines the shape of the result. :mod:`.subscript` makes plan
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeError
 from ...registry.dtypes import ALL, DType, check_range
@@ -20,6 +21,10 @@ from ..declare.derivatives import Linear, Rule
 from ..declare.kinds import LAYOUTS, array_op
 from ..declare.shape_rules import broadcast_shapes, spec_of
 from ..shape.views import sum_to
+
+if TYPE_CHECKING:
+    from ...registry.function import OperatorFunction
+    from ...registry.types import Array, ArrayModule, Tensor
 
 Plan = tuple[Any, ...]
 
@@ -51,7 +56,7 @@ def plan_shape(plan: Plan) -> tuple[int, ...]:
     return tuple(1 if entry is None else entry[1] for entry in plan if type(entry) is not int)
 
 
-def to_numpy_index(plan: Plan) -> tuple[Any, ...]:
+def to_numpy_index(plan: Plan) -> tuple[int | slice | EllipsisType | None, ...]:
     """A plan as an index for NumPy; the ellipsis makes the result an array even if all axes are removed.
 
     Native twin: backends/cpu/fastpath/entries/rt_subscript.py:basic_index
@@ -89,7 +94,7 @@ def _to_slice(start: int, length: int, step: int) -> slice:
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
-def _read_shape_rule(self: Any, plan: Plan) -> TensorSpec:
+def _read_shape_rule(self: TensorSpec, plan: Plan) -> TensorSpec:
     spec = spec_of(self)
     check_plan("basic_index", spec.shape, plan)
     return TensorSpec(plan_shape(plan), spec.dtype, spec.device)
@@ -123,7 +128,7 @@ def _batch_plan(plan: Plan, size: int) -> Plan:
     return (0, size, 1), *plan
 
 
-def _read_batched(info: BatchInfo, in_dims: Dims, x: Any, plan: Plan) -> Batched:
+def _read_batched(info: BatchInfo, in_dims: Dims, x: Tensor, plan: Plan) -> Batched:
     return info.call(x, _batch_plan(plan, info.batch_size)), 0
 
 
@@ -179,14 +184,14 @@ def check_storable(name: str, into: TensorSpec, value: Any, shape: tuple[int, ..
         check_range(into.dtype, value)
 
 
-def _write_shape_rule(self: Any, value: Any, plan: Plan, *, accumulate: bool = False) -> TensorSpec:
+def _write_shape_rule(self: TensorSpec, value: Any, plan: Plan, *, accumulate: bool = False) -> TensorSpec:
     spec = spec_of(self)
     check_plan("basic_put", spec.shape, plan)
     check_storable("basic_put", spec, value, plan_shape(plan))
     return TensorSpec(spec.shape, spec.dtype, spec.device)
 
 
-def _write_kernel(xp: Any, self: Any, value: Any, plan: Plan, *, accumulate: bool) -> Any:
+def _write_kernel(xp: ArrayModule, self: Array, value: Any, plan: Plan, *, accumulate: bool) -> Array:
     """Native twin: backends/cpu/fastpath/entries/rt_assign.py:put"""
     out = xp.array(self)
     place = out[to_numpy_index(plan)]  # a plan selects no element twice, so plain addition is right
@@ -206,14 +211,14 @@ def _write_samples(dtype: DType) -> Iterable[SampleInput]:
 
 
 def _write_batched(
-    info: BatchInfo, in_dims: Dims, x: Any, value: Any, plan: Plan, *, accumulate: bool
+    info: BatchInfo, in_dims: Dims, x: Tensor, value: Any, plan: Plan, *, accumulate: bool
 ) -> Batched:
     x = ensure_batch_axis(x, in_dims[0], info.batch_size)
     value = expand_rank(value, in_dims[1], len(plan_shape(plan)))
     return info.call(x, value, _batch_plan(plan, info.batch_size), accumulate=accumulate), 0
 
 
-basic_put: Any = array_op(
+basic_put: OperatorFunction[Tensor] = array_op(
     "scatter",
     "basic_put(Tensor self, Tensor value, Any plan, *, bool accumulate=False) -> Tensor",
     _write_shape_rule,
@@ -260,7 +265,7 @@ basic_put: Any = array_op(
 )
 
 
-def put_into_zeros(g: Any, plan: Plan, spec: TensorSpec) -> Any:
+def put_into_zeros(g: Tensor, plan: Plan, spec: TensorSpec) -> Tensor:
     """Zeros of a spec with ``g`` at the selection of a plan: the transpose of ``basic_index``."""
     where = {} if spec.device == "cpu" else {"device": spec.device}
     return basic_put(zeros(spec.shape, dtype=g.dtype, **where), g, plan)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from .gather import index, index_put
 from .slicing import Plan, basic_index, basic_put, check_storable, plan_shape
 from .take import nonzero
 
+if TYPE_CHECKING:
+    from ...registry.types import Array, IndexItem, Tensor, TensorLike
+
 
 class Subscript(NamedTuple):
     """A parsed subscript.
@@ -45,13 +48,13 @@ class Subscript(NamedTuple):
     indices: tuple[Any, ...] = ()
     axis: int = 0
 
-    def view(self, x: Any) -> Any:
+    def view(self, x: Tensor) -> Tensor:
         """The view of ``x`` that the subscript selects, to which ``indices`` apply."""
         seen = x if self.plan is None else basic_index(x, self.plan)
         return seen if self.order is None else permute(seen, self.order)
 
 
-def getitem(x: Any, key: Any) -> Any:
+def getitem(x: Tensor, key: object) -> Tensor:
     """``x[key]``: a view if the key has no tensor, list or mask, else a new tensor.
 
     Args:
@@ -70,7 +73,7 @@ def getitem(x: Any, key: Any) -> Any:
     return basic_index(x, tuple(full_plan(x.shape))) if seen is x else seen
 
 
-def put(x: Any, key: Any, value: Any, *, combine: str = "") -> Any:
+def put(x: Tensor, key: object, value: Any, *, combine: str = "") -> Tensor:
     """A copy of ``x`` where ``x[key]`` is ``value`` (``x.at[key].set``) or is combined with it (``x.at[key].add``).
 
     Args:
@@ -88,7 +91,7 @@ def put(x: Any, key: Any, value: Any, *, combine: str = "") -> Any:
     return _write(x, parse_subscript(x, key), value, _FUNCTIONAL[combine])
 
 
-def setitem(x: Any, key: Any, value: Any) -> None:
+def setitem(x: Tensor, key: object, value: Any) -> None:
     """``x[key] = value``, in place; arguments and exceptions are those of :func:`put`.
 
     The in-place operators ``basic_put_`` and ``index_put_`` are derived from the functional ones by ``eager``.
@@ -107,10 +110,10 @@ class Writer(NamedTuple):
         back: writes that new tensor back into the view: ``back(x, changed, plan)``.
     """
 
-    view: Callable[..., Any]
-    indices: Callable[..., Any]
-    within: Callable[..., Any]
-    back: Callable[..., Any]
+    view: Callable[..., Tensor]
+    indices: Callable[..., Tensor]
+    within: Callable[..., Tensor]
+    back: Callable[..., Tensor]
 
 
 def _functional_writer(view: Callable[..., Any], indices: Callable[..., Any]) -> Writer:
@@ -121,12 +124,12 @@ def _functional_writer(view: Callable[..., Any], indices: Callable[..., Any]) ->
 def _combining_writer(name: str, combine: Callable[..., Any]) -> Writer:
     """A writer that combines by an operator; on a view, which has no element twice, it applies the operator itself."""
 
-    def write_view(x: Any, value: Any, plan: Plan) -> Any:
+    def write_view(x: Tensor, value: Any, plan: Plan) -> Tensor:
         check_storable("index_reduce", spec_of(x), value, plan_shape(plan))
         given = astype(value, x.dtype, copy=False) if isinstance(value, TensorBase) else value
         return basic_put(x, combine(basic_index(x, plan), given), plan)
 
-    def write_indices(x: Any, indices: Any, value: Any, axis: int) -> Any:
+    def write_indices(x: Tensor, indices: Tensor, value: Any, axis: int) -> Tensor:
         return function_of("td::index_reduce")(x, indices, value, axis, reduce=name)
 
     return _functional_writer(write_view, write_indices)
@@ -141,7 +144,7 @@ _FUNCTIONAL = {
 }
 
 
-def _write(x: Any, subscript: Subscript, value: Any, write: Writer) -> Any:
+def _write(x: Tensor, subscript: Subscript, value: Any, write: Writer) -> Tensor:
     """Write at a subscript of ``x`` by the functions of a writer, which write in place or return a new tensor."""
     plan = subscript.plan or tuple(full_plan(x.shape))
     if not subscript.indices:
@@ -162,7 +165,7 @@ def _selected_rank(view: Any, subscript: Subscript) -> int:
     return len(view.shape) - len(subscript.indices) + broadcast
 
 
-def without_leading_ones(value: Any, rank: int) -> Any:
+def without_leading_ones(value: TensorLike, rank: int) -> TensorLike:
     """A value without excess leading axes of length 1, which assignment allows."""
     if type(value) in traced_number_types:
         return value
@@ -194,7 +197,7 @@ class _SubscriptParser:
         self.axis += entry is not None
         self.was_index = False
 
-    def add_index(self, one: Any, entry: Any) -> None:
+    def add_index(self, one: Tensor | int, entry: Any) -> None:
         """Append an axis of the view that a tensor indexes."""
         self.is_split |= bool(self.index_tensors) and not self.was_index
         self.index_tensors.append((len(self.plan), one))
@@ -208,7 +211,7 @@ class _SubscriptParser:
         return self.shape[self.axis]
 
 
-def parse_subscript(x: Any, key: Any) -> Subscript:
+def parse_subscript(x: Tensor, key: object) -> Subscript:
     """Parse a subscript of ``x``; the arguments and exceptions are those of :func:`getitem`."""
     items = [normalize_item(one) for one in (key if isinstance(key, tuple) else (key,))]
     shape = spec_of(x).shape
@@ -227,16 +230,16 @@ def parse_subscript(x: Any, key: Any) -> Subscript:
     return _build_subscript(parser)
 
 
-def normalize_item(item: Any) -> Any:
+def normalize_item(item: Any) -> IndexItem:
     """One part of a key as an int, bool, slice, None, Ellipsis, tensor, or an ndarray for a list of bools."""
     if item is None or item is Ellipsis or isinstance(item, (slice, TensorBase, bool)):
-        return item
+        return item  # type: ignore[return-value]  # at run time every TensorBase is a Tensor
     if isinstance(item, np.bool_):
         return bool(item)
     if isinstance(item, (list, tuple)):
-        item = _to_array(item)
-        if item.dtype.kind == "b":
-            return item
+        array = item = _to_array(item)
+        if array.dtype.kind == "b":
+            return array
     if isinstance(item, np.ndarray):
         if item.dtype.kind not in "biu":
             raise IndexArgumentError(
@@ -253,7 +256,7 @@ def normalize_item(item: Any) -> Any:
         ) from None
 
 
-def _to_array(items: Sequence[Any]) -> Any:
+def _to_array(items: Sequence[object]) -> Array:
     try:
         return np.asarray(items, None if items else np.int64)
     except ValueError:
@@ -262,7 +265,7 @@ def _to_array(items: Sequence[Any]) -> Any:
         ) from None
 
 
-def count_axes(item: Any) -> int:
+def count_axes(item: object) -> int:
     """The number of axes that one part of a key consumes."""
     if isinstance(item, np.ndarray):
         return item.ndim
@@ -271,7 +274,7 @@ def count_axes(item: Any) -> int:
     return 0 if item is None or item is Ellipsis or isinstance(item, bool) else 1
 
 
-def _parse_item(parser: _SubscriptParser, item: Any, missing: int, has_tensor: bool) -> None:
+def _parse_item(parser: _SubscriptParser, item: IndexItem, missing: int, has_tensor: bool) -> None:
     if item is None:
         parser.add_axis(None)
     elif item is Ellipsis:
@@ -305,7 +308,7 @@ def _slice_entry(item: slice, size: int) -> tuple[int, int, int]:
     return (start, length, step) if length else (0, 0, 1)
 
 
-def _parse_tensor(parser: _SubscriptParser, item: Any) -> None:
+def _parse_tensor(parser: _SubscriptParser, item: bool | Tensor | Array) -> None:
     if isinstance(item, bool):
         parser.add_index(arange(int(item)), None)
     elif isinstance(item, np.ndarray):
@@ -318,11 +321,11 @@ def _parse_tensor(parser: _SubscriptParser, item: Any) -> None:
         parser.add_index(nonzero(reshape(item, (1,)))[0], None)
     else:
         _check_mask(parser, item)
-        for one in nonzero(item):
-            parser.add_index(one, (0, parser.size, 1))
+        for indices in nonzero(item):
+            parser.add_index(indices, (0, parser.size, 1))
 
 
-def _check_mask(parser: _SubscriptParser, mask: Any) -> None:
+def _check_mask(parser: _SubscriptParser, mask: Tensor | Array) -> None:
     covered = parser.shape[parser.axis : parser.axis + len(mask.shape)]
     if covered != mask.shape:
         raise OutOfBoundsError(f"index: a mask of shape {mask.shape} for axes of shape {covered}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ShapeError, UnsupportedError
 from ...registry.dtypes import ALL, DEFAULT_INT, bool_, int64
@@ -21,6 +21,9 @@ from ..reductions.scans import cumsum
 from ..shape.views import reshape
 from .gather import index, index_put
 from .slicing import basic_index
+
+if TYPE_CHECKING:
+    from ...registry.types import Array, ArrayModule, Tensor, TensorOrSpec
 
 
 @composite(
@@ -63,7 +66,7 @@ from .slicing import basic_index
     ],
     dtypes=ALL,
 )
-def take(self: Any, indices: Any, axis: int | None) -> Any:
+def take(self: Tensor, indices: Tensor, axis: int | None) -> Tensor:
     if axis is None:
         self, axis = reshape(self, (spec_of(self).size,)), 0
     return index(self, [indices], axis)
@@ -113,7 +116,7 @@ def _along_errors() -> Iterable[ErrorInput]:
     errors=_along_errors,
     dtypes=ALL,
 )
-def take_along_axis(self: Any, indices: Any, axis: int) -> Any:
+def take_along_axis(self: Tensor, indices: Tensor, axis: int) -> Tensor:
     shape, rank, device = spec_of(self).shape, len(spec_of(indices).shape), spec_of(self).device
     if len(shape) != rank:
         raise ShapeError(
@@ -130,7 +133,9 @@ def take_along_axis(self: Any, indices: Any, axis: int) -> Any:
 
 
 # -- positions of a mask -----------------------------------------------------------------------------------------------
-def _nonzero_shape_rule(self: Any, *, size: int | None = None, fill_value: int = 0) -> tuple[TensorSpec, ...]:
+def _nonzero_shape_rule(
+    self: TensorOrSpec, *, size: int | None = None, fill_value: int = 0
+) -> tuple[TensorSpec, ...]:
     spec = spec_of(self)
     if not spec.shape:
         raise ShapeError("nonzero: a 0-d tensor has no axes; reshape it to (1,)")
@@ -151,7 +156,7 @@ def _count_nonzero(self: Any) -> int:
     return int((array != 0).sum())
 
 
-def _nonzero_kernel(xp: Any, self: Any, *, size: int | None, fill_value: int) -> tuple[Any, ...]:
+def _nonzero_kernel(xp: ArrayModule, self: Array, *, size: int | None, fill_value: int) -> tuple[Array, ...]:
     result = xp.nonzero(self)
     if size is None:
         return tuple(result)
@@ -162,7 +167,7 @@ def _nonzero_kernel(xp: Any, self: Any, *, size: int | None, fill_value: int) ->
 
 
 def _nonzero_batched(
-    info: BatchInfo, in_dims: Dims, self: Any, *, size: int | None, fill_value: int
+    info: BatchInfo, in_dims: Dims, self: Tensor, *, size: int | None, fill_value: int
 ) -> Batched:
     """Batching rule: scatter each position to its rank among the true elements; a last slot receives the excess."""
     if size is None:

@@ -10,7 +10,7 @@ Sources: ``jax.lax.conv_general_dilated``; Dumoulin and Visin, A guide to convol
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ShapeError, ValueArgumentError
 from ...registry.dtypes import NUMERIC, DType, as_dtype, bool_, is_half, promote
@@ -24,6 +24,10 @@ from ..declare.shape_rules import common_device, compute_dtype, spec_of
 from ..shape.rearrange import flip
 from ..shape.views import permute, reshape
 from .convolution_kernel import convolve
+
+if TYPE_CHECKING:
+    from ...registry.function import OperatorFunction
+    from ...registry.types import Array, ArrayModule, Tensor
 
 Ints = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]
@@ -61,8 +65,8 @@ def _out_sizes(
 
 
 def _shape_rule(
-    self: Any,
-    weight: Any,
+    self: TensorSpec,
+    weight: TensorSpec,
     stride: Ints,
     padding: Ints,
     input_dilation: Ints,
@@ -96,16 +100,17 @@ def _shape_rule(
     return TensorSpec((x.shape[0], w.shape[0], *sizes), dtype, common_device("convolution", (self, weight)))
 
 
-def _kernel(xp: Any, self: Any, weight: Any, *how: Any) -> Any:
+def _kernel(xp: ArrayModule, self: Array, weight: Array, *how: Any) -> Array:
     dtype = promote(as_dtype(self.dtype), as_dtype(weight.dtype)).np
     wide = xp.dtype(xp.float32) if is_half(dtype) else dtype  # BLAS has no half types
     with xp.errstate(all="ignore"):
         result = convolve(xp, self.astype(wide, copy=False), weight.astype(wide, copy=False), *how)
-    return result.astype(dtype, copy=False)
+    out: Array = result.astype(dtype, copy=False)
+    return out
 
 
 # -- derivative --------------------------------------------------------------------------------------------------------
-def transpose_weight(weight: Any, groups: int) -> Any:
+def transpose_weight(weight: Tensor, groups: int) -> Tensor:
     """A weight ``(O, C / groups, ...)`` as ``(C, O / groups, ...)``, with flipped kernels."""
     out, within, *kernel = weight.shape
     axes = tuple(range(2, len(weight.shape)))
@@ -117,15 +122,15 @@ def transpose_weight(weight: Any, groups: int) -> Any:
 
 
 def _input_vjp(
-    g: Any,
+    g: Tensor,
     self_spec: TensorSpec,
-    weight: Any,
+    weight: Tensor,
     stride: Ints,
     padding: Ints,
     input_dilation: Ints,
     dilation: Ints,
     groups: int,
-) -> Any:
+) -> Tensor:
     around = []
     for axis, (before, _) in enumerate(to_pairs(padding)):
         reach = dilated_size(weight.shape[axis + 2], dilation[axis])
@@ -138,15 +143,15 @@ def _input_vjp(
 
 
 def _weight_vjp(
-    g: Any,
-    self: Any,
+    g: Tensor,
+    self: Tensor,
     weight_spec: TensorSpec,
     stride: Ints,
     padding: Ints,
     input_dilation: Ints,
     dilation: Ints,
     groups: int,
-) -> Any:
+) -> Tensor:
     """The vjp of the weight: a convolution whose batch are the channels, and whose channels are the examples."""
     around = []
     for axis, (before, _) in enumerate(to_pairs(padding)):
@@ -168,7 +173,7 @@ def _weight_vjp(
 
 
 # -- batches -----------------------------------------------------------------------------------------------------------
-def _batched(info: BatchInfo, in_dims: Dims, self: Any, weight: Any, *steps: Any) -> Batched:
+def _batched(info: BatchInfo, in_dims: Dims, self: Tensor, weight: Tensor, *steps: Tensor) -> Batched:
     """Batching rule: a batch of inputs becomes examples; a batch of weights becomes groups of channels."""
     *how, groups = steps
     size = info.batch_size
@@ -244,7 +249,7 @@ def _errors() -> Iterable[ErrorInput]:
     yield ErrorInput((*yes, _ONES_1D, (0, 0), _ONES_1D, _ONES_1D), TypeError, "does not take bool")
 
 
-convolution: Any = array_op(
+convolution: OperatorFunction[Tensor] = array_op(
     "convolution",
     "convolution(Tensor self, Tensor weight, int[] stride, int[] padding, int[] input_dilation, int[] dilation, "
     "int groups=1) -> Tensor",

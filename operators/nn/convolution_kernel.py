@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from ...registry.types import ArrayModule
 
 Array = Any
 Ints = tuple[int, ...]
@@ -19,12 +22,12 @@ BLOCK = 1 << 20
 DEVICE_BLOCK = 1 << 25
 
 
-def _block_size(xp: Any) -> int:
+def _block_size(xp: ArrayModule) -> int:
     return BLOCK if xp is np else DEVICE_BLOCK
 
 
 def convolve(
-    xp: Any,
+    xp: ArrayModule,
     x: Array,
     w: Array,
     stride: Ints,
@@ -56,7 +59,7 @@ def convolve(
     return _convolve_by_gather(xp, x, w, stride, out, dilation, groups)
 
 
-def _pad(xp: Any, x: Array, padding: Ints, apart: Ints) -> Array:
+def _pad(xp: ArrayModule, x: Array, padding: Ints, apart: Ints) -> Array:
     """Insert zeros between and around the elements; negative padding removes elements."""
     if not any(padding) and max(apart) == 1:
         return x
@@ -73,7 +76,7 @@ def _pad(xp: Any, x: Array, padding: Ints, apart: Ints) -> Array:
 
 
 def _convolve_by_gather(
-    xp: Any, x: Array, w: Array, stride: Ints, out: Ints, dilation: Ints, groups: int
+    xp: ArrayModule, x: Array, w: Array, stride: Ints, out: Ints, dilation: Ints, groups: int
 ) -> Array:
     count, rank, places = x.shape[0], len(out), math.prod(out)
     of_group, within, kernel = w.shape[0] // groups, w.shape[1], w.shape[2:]
@@ -108,7 +111,7 @@ def _convolve_by_gather(
 
 
 def _convolve_by_scatter(
-    xp: Any, x: Array, w: Array, before: Ints, out: Ints, apart: Ints, dilation: Ints, groups: int
+    xp: ArrayModule, x: Array, w: Array, before: Ints, out: Ints, apart: Ints, dilation: Ints, groups: int
 ) -> Array:
     count, sizes, kernel = x.shape[0], x.shape[2:], w.shape[2:]
     of_group, within, taps = w.shape[0] // groups, w.shape[1], math.prod(kernel)
@@ -129,7 +132,9 @@ def _convolve_by_scatter(
         parts = xp.matmul(weights, rows).reshape(len(block), groups, taps, of_group, *sizes)
         for tap, offsets in enumerate(itertools.product(*map(range, kernel))):
             starts = [first - k * d + extra for first, k, d, extra in zip(before, offsets, dilation, margin)]
-            target = tuple(slice(s, s + (n - 1) * a + 1, a) for s, n, a in zip(starts, sizes, apart))
+            target: tuple[Any, ...] = tuple(
+                slice(s, s + (n - 1) * a + 1, a) for s, n, a in zip(starts, sizes, apart)
+            )
             result[(slice(at, at + step), ..., *target)] += parts[:, :, tap]
-    cut = tuple(slice(extra, extra + size) for extra, size in zip(margin, out))
+    cut: tuple[Any, ...] = tuple(slice(extra, extra + size) for extra, size in zip(margin, out))
     return result[(..., *cut)].reshape(count, w.shape[0], *out)

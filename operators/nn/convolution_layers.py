@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ShapeError, ValueArgumentError
 from ...registry.dtypes import NUMERIC
@@ -14,6 +14,10 @@ from ..declare.kinds import composite
 from ..declare.shape_rules import spec_of
 from ..shape.views import reshape
 from .convolution import Ints, Pairs, convolution, dilated_size, flatten_pairs, transpose_weight
+
+if TYPE_CHECKING:
+    from ...registry.function import OperatorFunction
+    from ...registry.types import Tensor
 
 
 # -- arguments ---------------------------------------------------------------------------------------------------------
@@ -62,7 +66,7 @@ def normalize_padding(
     return tuple((n, n) for n in expand_per_axis(name, "padding", padding, len(sizes), 0))
 
 
-def ensure_example_axis(name: str, x: Any, rank: int) -> tuple[Any, bool]:
+def ensure_example_axis(name: str, x: Tensor, rank: int) -> tuple[Any, bool]:
     """The input with shape ``(N, C, ...)``, and whether it was a single example without the axis N.
 
     Raises:
@@ -165,7 +169,9 @@ def _errors(rank: int) -> list[ErrorInput]:
     ]
 
 
-def _check_inputs(name: str, rank: int, self: Any, weight: Any, bias: Any, out: int) -> tuple[Any, bool]:
+def _check_inputs(
+    name: str, rank: int, self: Tensor, weight: Tensor, bias: Tensor, out: int
+) -> tuple[Any, bool]:
     x, is_single = ensure_example_axis(name, self, rank)
     if len(spec_of(weight).shape) != rank + 2:
         raise ShapeError(f"{name}: takes a weight of {rank + 2} axes, not {spec_of(weight)}")
@@ -174,13 +180,15 @@ def _check_inputs(name: str, rank: int, self: Any, weight: Any, bias: Any, out: 
     return x, is_single
 
 
-def _add_bias(result: Any, bias: Any, rank: int, is_single: bool) -> Any:
+def _add_bias(result: Any, bias: Tensor, rank: int, is_single: bool) -> Tensor:
     if bias is not None:
         result = result + reshape(bias, (bias.shape[0], *(1,) * rank))
     return reshape(result, result.shape[1:]) if is_single else result
 
 
-def _conv_op(schema: str, rank: int, doc: str, **fields: Any) -> Callable[[Callable[..., Any]], Any]:
+def _conv_op(
+    schema: str, rank: int, doc: str, **fields: Any
+) -> Callable[[Callable[..., Tensor]], OperatorFunction[Tensor]]:
     return composite(
         schema,
         doc=_format_doc(doc, rank),
@@ -192,7 +200,7 @@ def _conv_op(schema: str, rank: int, doc: str, **fields: Any) -> Callable[[Calla
     )
 
 
-def _make_conv(rank: int) -> Any:
+def _make_conv(rank: int) -> OperatorFunction[Tensor]:
     name = f"conv{rank}d"
 
     @_conv_op(
@@ -207,7 +215,9 @@ def _make_conv(rank: int) -> Any:
             ErrorInput((*_sample_tensors(rank)[:2], None, 1, 0, 9), ValueError, "longer than"),
         ],
     )
-    def conv(self: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+    def conv(
+        self: Tensor, weight: Tensor, bias: Tensor, stride: Any, padding: Any, dilation: Any, groups: int
+    ) -> Tensor:
         x, is_single = _check_inputs(name, rank, self, weight, bias, (spec_of(weight).shape or (0,))[0])
         steps = expand_per_axis(name, "stride", stride, rank, 1)
         apart = expand_per_axis(name, "dilation", dilation, rank, 1)
@@ -230,7 +240,7 @@ def _transposed_samples(rank: int) -> list[SampleInput]:
     ]
 
 
-def _check_channels(name: str, x: Any, weight: Any, groups: int) -> None:
+def _check_channels(name: str, x: Tensor, weight: Tensor, groups: int) -> None:
     if groups < 1 or weight.shape[0] % groups or x.shape[1] != weight.shape[0]:
         raise ShapeError(
             f"{name}: the channels of {spec_of(x)} and {spec_of(weight)} do not fit with groups={groups}: both must "
@@ -238,7 +248,7 @@ def _check_channels(name: str, x: Any, weight: Any, groups: int) -> None:
         )
 
 
-def _make_conv_transpose(rank: int) -> Any:
+def _make_conv_transpose(rank: int) -> OperatorFunction[Tensor]:
     name = f"conv_transpose{rank}d"
 
     @_conv_op(
@@ -251,15 +261,15 @@ def _make_conv_transpose(rank: int) -> Any:
         errors=lambda: _errors(rank),
     )
     def conv_transpose(
-        self: Any,
-        weight: Any,
-        bias: Any,
+        self: Tensor,
+        weight: Tensor,
+        bias: Tensor,
         stride: Any,
         padding: Any,
         output_padding: Any,
         groups: int,
         dilation: Any,
-    ) -> Any:
+    ) -> Tensor:
         out = groups * (*spec_of(weight).shape, 0, 0)[1]
         x, is_single = _check_inputs(name, rank, self, weight, bias, out)
         steps = expand_per_axis(name, "stride", stride, rank, 1)
@@ -275,9 +285,9 @@ def _make_conv_transpose(rank: int) -> Any:
     return conv_transpose
 
 
-conv1d: Any = _make_conv(1)
-conv2d: Any = _make_conv(2)
-conv3d: Any = _make_conv(3)
-conv_transpose1d: Any = _make_conv_transpose(1)
-conv_transpose2d: Any = _make_conv_transpose(2)
-conv_transpose3d: Any = _make_conv_transpose(3)
+conv1d = _make_conv(1)
+conv2d = _make_conv(2)
+conv3d = _make_conv(3)
+conv_transpose1d = _make_conv_transpose(1)
+conv_transpose2d = _make_conv_transpose(2)
+conv_transpose3d = _make_conv_transpose(3)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import DTypeError, ShapeError, ValueArgumentError
 from ...registry.dtypes import FLOATS, bool_
@@ -20,6 +20,9 @@ from ..random.uniform import bernoulli
 from ..shape.rearrange import matrix_transpose
 from ..shape.views import reshape
 from .normalization import float_result_dtype, narrow, softmax, widen
+
+if TYPE_CHECKING:
+    from ...registry.types import Tensor
 
 
 @composite(
@@ -60,7 +63,7 @@ from .normalization import float_result_dtype, narrow, softmax, widen
     dtypes=FLOATS,
     method=False,
 )
-def dropout(self: Any, key: Any, p: float) -> Any:
+def dropout(self: Tensor, key: Tensor, p: float) -> Tensor:
     spec = spec_of(self)
     if not spec.dtype.is_floating:
         raise DTypeError(f"dropout: takes real floats, not {spec}")
@@ -76,7 +79,7 @@ def dropout(self: Any, key: Any, p: float) -> Any:
     return where(bernoulli(key, 1 - p, spec.shape), self * (1 / (1 - p) if p < 1 else 0.0), 0.0)
 
 
-def _check_attention(query: Any, key: Any, value: Any) -> None:
+def _check_attention(query: Any, key: Tensor, value: Any) -> None:
     specs = [spec_of(one) for one in (query, key, value)]
     if any(len(spec.shape) < 2 for spec in specs):
         raise ShapeError(
@@ -89,7 +92,7 @@ def _check_attention(query: Any, key: Any, value: Any) -> None:
         )
 
 
-def _apply_mask(scores: Any, mask: Any) -> Any:
+def _apply_mask(scores: Any, mask: Tensor) -> Tensor:
     return where(mask, scores, -math.inf) if spec_of(mask).dtype is bool_ else scores + mask
 
 
@@ -157,8 +160,8 @@ def _apply_mask(scores: Any, mask: Any) -> Any:
     autocast="lower",
 )
 def scaled_dot_product_attention(
-    query: Any, key: Any, value: Any, attn_mask: Any, *, is_causal: bool, scale: float | None
-) -> Any:
+    query: Any, key: Tensor, value: Any, attn_mask: Any, *, is_causal: bool, scale: float | None
+) -> Tensor:
     _check_attention(query, key, value)
     dtype = float_result_dtype("scaled_dot_product_attention", query, key, value)
     factor = 1 / math.sqrt(query.shape[-1] or 1) if scale is None else scale

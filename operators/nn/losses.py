@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import DTypeError, ShapeError, ValueArgumentError
 from ...registry.dtypes import DEFAULT_FLOAT, FLOATS, INTEGERS, DType, float32, int64
@@ -21,6 +21,9 @@ from ..shape.rearrange import expand_dims
 from ..shape.views import reshape
 from .normalization import float_result_dtype, narrow, subtract_max, widen
 
+if TYPE_CHECKING:
+    from ...registry.types import Tensor, TensorOrSpec
+
 REDUCTIONS = ("mean", "sum", "none")
 
 
@@ -30,13 +33,15 @@ def check_reduction(name: str, reduction: str) -> None:
         raise ValueArgumentError(f"{name}: reduction must be 'mean', 'sum' or 'none', not {reduction!r}")
 
 
-def reduce_losses(losses: Any, reduction: str) -> Any:
+def reduce_losses(losses: Tensor, reduction: str) -> Tensor:
     """The losses, or their mean or sum over all axes."""
-    return {"mean": mean, "sum": sum, "none": lambda x: x}[reduction](losses)
+    if reduction == "none":
+        return losses
+    return mean(losses) if reduction == "mean" else sum(losses)
 
 
 # -- one_hot -----------------------------------------------------------------------------------------------------------
-def is_class(target: Any, count: int, axis: int) -> Any:
+def is_class(target: Tensor, count: int, axis: int) -> Tensor:
     """A mask with a new axis of ``count`` classes: whether the target is that class."""
     rank = len(spec_of(target).shape) + 1
     classes = reshape(
@@ -83,7 +88,7 @@ def is_class(target: Any, count: int, axis: int) -> Any:
     ],
     dtypes=INTEGERS,
 )
-def one_hot(self: Any, num_classes: int, *, axis: int, dtype: DType | None) -> Any:
+def one_hot(self: Tensor, num_classes: int, *, axis: int, dtype: DType | None) -> Tensor:
     spec = spec_of(self)
     if not spec.dtype.is_integer:
         raise DTypeError(f"one_hot: classes are integers, not {spec}")
@@ -150,7 +155,9 @@ def _cross_entropy_errors() -> Iterable[ErrorInput]:
     method=False,
     autocast="float32",
 )
-def cross_entropy(self: Any, target: Any, *, axis: int, reduction: str, label_smoothing: float) -> Any:
+def cross_entropy(
+    self: Tensor, target: Tensor, *, axis: int, reduction: str, label_smoothing: float
+) -> Tensor:
     spec, wanted = spec_of(self), spec_of(target)
     along = _check_cross_entropy(spec, wanted, axis, reduction, label_smoothing)
     count, dtype = spec.shape[along], float_result_dtype("cross_entropy", self)
@@ -168,7 +175,9 @@ def cross_entropy(self: Any, target: Any, *, axis: int, reduction: str, label_sm
     return narrow(reduce_losses(losses, reduction), dtype)
 
 
-def _check_cross_entropy(spec: Any, target: Any, axis: int, reduction: str, label_smoothing: float) -> int:
+def _check_cross_entropy(
+    spec: Any, target: TensorOrSpec, axis: int, reduction: str, label_smoothing: float
+) -> int:
     check_reduction("cross_entropy", reduction)
     if not 0 <= label_smoothing <= 1:
         raise ValueArgumentError(
@@ -227,7 +236,7 @@ def _check_cross_entropy(spec: Any, target: Any, axis: int, reduction: str, labe
     method=False,
     autocast="float32",
 )
-def mse_loss(self: Any, target: Any, *, reduction: str) -> Any:
+def mse_loss(self: Tensor, target: Tensor, *, reduction: str) -> Tensor:
     check_reduction("mse_loss", reduction)
     if spec_of(self).shape != spec_of(target).shape:
         raise ShapeError(f"mse_loss: the shapes of {spec_of(self)} and {spec_of(target)} differ")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import DTypeError, ShapeError
 from ...registry.dtypes import DEFAULT_FLOAT, REAL, DType, bfloat16, bool_, float16, float32
@@ -20,9 +20,12 @@ from ..elementwise.exponential import exp, log, rsqrt
 from ..elementwise.selection import where
 from ..reductions.folds import max, sum
 
+if TYPE_CHECKING:
+    from ...registry.types import Axes, Operand, Tensor
+
 
 # -- dtypes ------------------------------------------------------------------------------------------------------------
-def float_result_dtype(name: str, *args: Any) -> DType:
+def float_result_dtype(name: str, *args: Operand) -> DType:
     """The floating dtype of a result: the promoted one, or the default float.
 
     Raises:
@@ -34,17 +37,17 @@ def float_result_dtype(name: str, *args: Any) -> DType:
     return value if value.is_floating else DEFAULT_FLOAT
 
 
-def widen(x: Any, dtype: DType) -> Any:
+def widen(x: Tensor, dtype: DType) -> Tensor:
     """``x`` in the dtype in which a result of ``dtype`` is computed: at least float32."""
     return astype(x, float32 if dtype in (float16, bfloat16) else dtype, copy=False)
 
 
-def narrow(x: Any, dtype: DType) -> Any:
+def narrow(x: Tensor, dtype: DType) -> Tensor:
     """Cast a computed result to its dtype."""
     return astype(x, dtype, copy=False)
 
 
-def _check_axis(name: str, x: Any, axis: Any) -> None:
+def _check_axis(name: str, x: Tensor, axis: Axes) -> None:
     shape = x.shape if is_tensor(x) else ()
     if type(axis) is int and -len(shape) <= axis < len(shape) and 0 not in shape:
         return  # fast path
@@ -58,13 +61,13 @@ def _check_axis(name: str, x: Any, axis: Any) -> None:
         raise ShapeError(f"{name}: there is nothing to reduce in {spec} over axes {axes}")
 
 
-def subtract_max(x: Any, axis: Any) -> tuple[Any, Any]:
+def subtract_max(x: Tensor, axis: Axes) -> tuple[Tensor, Tensor]:
     """``x`` minus its maximum along axes, and the maximum, which is a constant in derivatives."""
     top = stop_gradient(max(x, axis, keepdims=True))
     return x - top, top
 
 
-def _finite_or_zero(top: Any) -> Any:
+def _finite_or_zero(top: Any) -> Tensor:
     """The maximum, or 0 where it is infinite, so that nothing is shifted there."""
     return where(isfinite(top), top, 0.0)
 
@@ -121,7 +124,7 @@ _TOLERANCE = {"float32": 4e-6, "float64": 4e-14}
     tolerance=_TOLERANCE,
     autocast="float32",
 )
-def softmax(self: Any, axis: int) -> Any:
+def softmax(self: Tensor, axis: int) -> Tensor:
     dtype = float_result_dtype("softmax", self)
     _check_axis("softmax", self, axis)
     powers = exp(subtract_max(widen(self, dtype), axis)[0])
@@ -140,7 +143,7 @@ def softmax(self: Any, axis: int) -> Any:
     tolerance=_TOLERANCE,
     autocast="float32",
 )
-def log_softmax(self: Any, axis: int) -> Any:
+def log_softmax(self: Tensor, axis: int) -> Tensor:
     dtype = float_result_dtype("log_softmax", self)
     _check_axis("log_softmax", self, axis)
     wide = widen(self, dtype)
@@ -190,7 +193,7 @@ def log_softmax(self: Any, axis: int) -> Any:
     tolerance=_TOLERANCE,
     autocast="float32",
 )
-def logsumexp(self: Any, axis: tuple[int, ...] | None, *, keepdims: bool) -> Any:
+def logsumexp(self: Tensor, axis: tuple[int, ...] | None, *, keepdims: bool) -> Tensor:
     dtype = float_result_dtype("logsumexp", self)
     _check_axis("logsumexp", self, axis)
     wide = widen(self, dtype)
@@ -200,7 +203,7 @@ def logsumexp(self: Any, axis: tuple[int, ...] | None, *, keepdims: bool) -> Any
 
 
 # -- layer_norm --------------------------------------------------------------------------------------------------------
-def _check_normalized(self: Any, sizes: tuple[int, ...], parameters: Sequence[Any]) -> None:
+def _check_normalized(self: Tensor, sizes: tuple[int, ...], parameters: Sequence[Any]) -> None:
     shape = spec_of(self).shape
     if not sizes or shape[-len(sizes) :] != sizes:
         raise ShapeError(f"layer_norm: shape {shape} ends differently from normalized_shape {sizes}")
@@ -250,7 +253,9 @@ def _check_normalized(self: Any, sizes: tuple[int, ...], parameters: Sequence[An
     tolerance={"float32": 1e-5, "float64": 1e-13},
     autocast="float32",
 )
-def layer_norm(self: Any, normalized_shape: tuple[int, ...], weight: Any, bias: Any, eps: float) -> Any:
+def layer_norm(
+    self: Tensor, normalized_shape: tuple[int, ...], weight: Tensor, bias: Tensor, eps: float
+) -> Tensor:
     parameters = [one for one in (weight, bias) if one is not None]
     dtype = float_result_dtype("layer_norm", self, *parameters)
     _check_normalized(self, normalized_shape, (weight, bias))

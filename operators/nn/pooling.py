@@ -6,9 +6,10 @@ first receives the cotangent.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,8 +29,11 @@ from ..shape.views import reshape
 from .convolution import Ints, Pairs, dilated_size
 from .convolution_layers import ensure_example_axis, expand_per_axis, normalize_padding
 
+if TYPE_CHECKING:
+    from ...registry.types import Tensor
 
-def _nan_maximum(one: Any, two: Any) -> Any:
+
+def _nan_maximum(one: Tensor, two: Tensor) -> Tensor:
     """The larger of two elements, the first if they are equal; NaN if either is NaN."""
     is_second = gt(two, one)
     if spec_of(one).dtype.is_floating:
@@ -38,8 +42,8 @@ def _nan_maximum(one: Any, two: Any) -> Any:
 
 
 def _fold_windows(
-    name: str, x: Any, fold: Callable[[Any, Any], Any], kernel: Ints, stride: Ints, dilation: Ints
-) -> Any:
+    name: str, x: Tensor, fold: Callable[[Any, Any], Any], kernel: Ints, stride: Ints, dilation: Ints
+) -> Tensor:
     """Fold every window, one axis after the other, the last axis first."""
     rank = len(x.shape)
     for axis in range(rank - 1, rank - len(kernel) - 1, -1):
@@ -51,24 +55,23 @@ def _fold_windows(
                 f"padded elements along axis {axis}"
             )
         count = room // stride[at] + 1
-        value = None
+        parts = []
         for tap in range(kernel[at]):
             plan = [(0, size, 1) for size in x.shape]
             plan[axis] = (tap * dilation[at], count, stride[at])
-            part = basic_index(x, tuple(plan))
-            value = part if value is None else fold(value, part)
-        x = value
+            parts.append(basic_index(x, tuple(plan)))
+        x = functools.reduce(fold, parts)
     return x
 
 
-def _pad_spatial(x: Any, pairs: Pairs, value: Any) -> Any:
+def _pad_spatial(x: Tensor, pairs: Pairs, value: Any) -> Tensor:
     if not any(map(any, pairs)):
         return x
     return pad(x, ((0, 0),) * (len(x.shape) - len(pairs)) + pairs, value=value)
 
 
 def _normalize_windows(
-    name: str, x: Any, rank: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any
+    name: str, x: Tensor, rank: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any
 ) -> tuple[Ints, Ints, Pairs, Ints]:
     kernel = expand_per_axis(name, "kernel_size", kernel_size, rank, 1)
     steps = kernel if stride is None else expand_per_axis(name, "stride", stride, rank, 1)
@@ -123,7 +126,7 @@ def _format_doc(rank: int, name: str, **words: str) -> str:
     return _DOC.format(rank=rank, name=name, sizes=", 4" * rank, halves=", 2" * rank, **words)
 
 
-def _make_max_pool(rank: int) -> Any:
+def _make_max_pool(rank: int) -> Tensor:
     name = f"max_pool{rank}d"
     size = _SIZES[rank]
 
@@ -155,7 +158,7 @@ def _make_max_pool(rank: int) -> Any:
         dtypes=REAL,
         method=False,
     )
-    def max_pool(self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any) -> Any:
+    def max_pool(self: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any) -> Tensor:
         x, is_single = ensure_example_axis(name, self, rank)
         dtype = compute_dtype(name, "same", REAL, (self,))
         kernel, steps, pairs, apart = _normalize_windows(
@@ -168,7 +171,7 @@ def _make_max_pool(rank: int) -> Any:
     return max_pool
 
 
-def _make_avg_pool(rank: int) -> Any:
+def _make_avg_pool(rank: int) -> Tensor:
     name = f"avg_pool{rank}d"
     size = _SIZES[rank]
 
@@ -195,7 +198,9 @@ def _make_avg_pool(rank: int) -> Any:
         tolerance={"float16": 2e-3, "bfloat16": 2e-2, "float32": 1e-5},
         method=False,
     )
-    def avg_pool(self: Any, kernel_size: Any, stride: Any, padding: Any, *, count_include_pad: bool) -> Any:
+    def avg_pool(
+        self: Tensor, kernel_size: Any, stride: Any, padding: Any, *, count_include_pad: bool
+    ) -> Tensor:
         x, is_single = ensure_example_axis(name, self, rank)
         dtype = compute_dtype(name, "same", FLOATS, (self,))
         x = astype(x, float32, copy=False) if is_half(dtype) else x
@@ -211,9 +216,9 @@ def _make_avg_pool(rank: int) -> Any:
     return avg_pool
 
 
-max_pool1d: Any = _make_max_pool(1)
-max_pool2d: Any = _make_max_pool(2)
-max_pool3d: Any = _make_max_pool(3)
-avg_pool1d: Any = _make_avg_pool(1)
-avg_pool2d: Any = _make_avg_pool(2)
-avg_pool3d: Any = _make_avg_pool(3)
+max_pool1d = _make_max_pool(1)
+max_pool2d = _make_max_pool(2)
+max_pool3d = _make_max_pool(3)
+avg_pool1d = _make_avg_pool(1)
+avg_pool2d = _make_avg_pool(2)
+avg_pool3d = _make_avg_pool(3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...registry.dtypes import FLOATS, DType, float32
 from ..declare.declaration import ErrorInput, SampleInput, TensorSample
@@ -15,6 +15,10 @@ from ..elementwise.selection import maximum, minimum, where
 from .key_bits import KEY, KEYS, check_key, key_errors
 from .portable_math import cotangent, log_of, ndtri
 from .uniform import cast_parameter, float_dtype, normal, open_uniform, sample_shape, working_dtype
+
+if TYPE_CHECKING:
+    from ...registry.function import OperatorFunction
+    from ...registry.types import Function, Shape, Tensor
 
 Bounds = tuple[tuple[float, float], ...]
 ARGS = """Args:
@@ -44,10 +48,12 @@ def _plain_errors() -> list[ErrorInput]:
     ]
 
 
-def _parameter_free(name: str, summary: str, body: Callable[[Any], Any], reference: Any) -> Any:
+def _parameter_free(
+    name: str, summary: str, body: Callable[..., Tensor], reference: str | Function
+) -> OperatorFunction[Tensor]:
     """Declare a distribution without parameters: ``body`` of uniform numbers between 0 and 1, both excluded."""
 
-    def run(key: Any, shape: Any, dtype: DType | None) -> Any:
+    def run(key: Tensor, shape: Shape, dtype: DType | None) -> Tensor:
         dtype = float_dtype(f"random_{name}", dtype)
         return astype(body(open_uniform(key, shape, working_dtype(dtype))), dtype, copy=False)
 
@@ -159,10 +165,10 @@ def _make_doc(name: str, summary: str, words: str, example: str) -> str:
     """
 
 
-def _make_body(name: str, body: Callable[..., Any]) -> Callable[..., Any]:
+def _make_body(name: str, body: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """An operator's body that calls ``body`` in the working dtype and casts the sample."""
 
-    def run(key: Any, *given: Any) -> Any:
+    def run(key: Tensor, *given: Any) -> Tensor:
         *parameters, shape, dtype = given
         shape = sample_shape(name, shape, *parameters)
         dtype = float_dtype(name, dtype, *parameters)
@@ -180,7 +186,7 @@ def parametric(
     words: str,
     *,
     bounds: Bounds,
-    reference: Any,
+    reference: str | Function,
     example: str,
     tolerance: dict[str, float] | None = None,
     implicit: bool = False,
@@ -215,7 +221,7 @@ def parametric(
     return lambda body: declared(_make_body(f"random_{name}", body))
 
 
-def _draw_exponentials(key: Any, shape: Any, wide: DType) -> Any:
+def _draw_exponentials(key: Tensor, shape: Shape, wide: DType) -> Tensor:
     return -log_of(open_uniform(key, shape, wide))
 
 
@@ -227,7 +233,7 @@ def _draw_exponentials(key: Any, shape: Any, wide: DType) -> Any:
     reference="references.samplers.lognormal",
     example="0.5",
 )
-def lognormal(key: Any, shape: Any, wide: DType, sigma: Any) -> Any:
+def lognormal(key: Tensor, shape: Shape, wide: DType, sigma: Any) -> Tensor:
     return exp(sigma * normal(key, shape, wide))
 
 
@@ -239,7 +245,7 @@ def lognormal(key: Any, shape: Any, wide: DType, sigma: Any) -> Any:
     reference="references.samplers.pareto",
     example="2.0",
 )
-def pareto(key: Any, shape: Any, wide: DType, b: Any) -> Any:
+def pareto(key: Tensor, shape: Shape, wide: DType, b: Tensor) -> Tensor:
     return exp(_draw_exponentials(key, shape, wide) / b)
 
 
@@ -251,7 +257,7 @@ def pareto(key: Any, shape: Any, wide: DType, b: Any) -> Any:
     reference="references.samplers.rayleigh",
     example="1.0",
 )
-def rayleigh(key: Any, shape: Any, wide: DType, scale: Any) -> Any:
+def rayleigh(key: Tensor, shape: Shape, wide: DType, scale: Tensor) -> Tensor:
     return scale * sqrt(2.0 * _draw_exponentials(key, shape, wide))
 
 
@@ -263,7 +269,7 @@ def rayleigh(key: Any, shape: Any, wide: DType, scale: Any) -> Any:
     reference="references.samplers.weibull_min",
     example="1.0, 2.0",
 )
-def weibull_min(key: Any, shape: Any, wide: DType, scale: Any, power: Any) -> Any:
+def weibull_min(key: Tensor, shape: Shape, wide: DType, scale: Tensor, power: Any) -> Tensor:
     drawn = log_of(_draw_exponentials(key, shape, wide))
     return scale * exp(drawn / power)
 
@@ -277,14 +283,14 @@ def weibull_min(key: Any, shape: Any, wide: DType, scale: Any, power: Any) -> An
     example="0.0, 0.5, 1.0",
     tolerance=TOLERANCE | {"float32": 2e-4},
 )
-def triangular(key: Any, shape: Any, wide: DType, left: Any, mode: Any, right: Any) -> Any:
+def triangular(key: Tensor, shape: Shape, wide: DType, left: Tensor, mode: Any, right: Tensor) -> Tensor:
     u = open_uniform(key, shape, wide)
     rising = left + sqrt(u * ((right - left) * (mode - left)))
     falling = right - sqrt((1.0 - u) * ((right - left) * (right - mode)))
     return where(u * (right - left) < mode - left, rising, falling)
 
 
-def _normal_cdf(x: Any) -> Any:
+def _normal_cdf(x: Tensor) -> Tensor:
     """The normal distribution function, accurate in the lower tail."""
     return 0.5 * erfc(x * -math.sqrt(0.5))
 
@@ -298,7 +304,7 @@ def _normal_cdf(x: Any) -> Any:
     example="-1.0, 2.0",
     tolerance={"float16": 2e-3, "bfloat16": 1.6e-2, "float32": 1e-4, "float64": 1e-10},
 )
-def truncated_normal(key: Any, shape: Any, wide: DType, low: Any, high: Any) -> Any:
+def truncated_normal(key: Tensor, shape: Shape, wide: DType, low: Tensor, high: Tensor) -> Tensor:
     u = open_uniform(key, shape, wide)
     low, high = 0.0 * u + low, 0.0 * u + high
     flipped = low > 0.0  # the lower tail has more digits
@@ -328,12 +334,12 @@ def truncated_normal(key: Any, shape: Any, wide: DType, low: Any, high: Any) -> 
     tolerance=TOLERANCE,
     method=False,
 )
-def maxwell(key: Any, shape: Any, dtype: DType | None) -> Any:
+def maxwell(key: Tensor, shape: Shape, dtype: DType | None) -> Tensor:
     dtype = float_dtype("random_maxwell", dtype)
     return astype(speeds(key, shape, working_dtype(dtype)), dtype, copy=False)
 
 
-def speeds(key: Any, shape: tuple[int, ...], wide: DType) -> Any:
+def speeds(key: Tensor, shape: tuple[int, ...], wide: DType) -> Tensor:
     """The norms of three-dimensional normal vectors."""
     x = normal(key, (3, *shape), wide)
     return sqrt((x * x).sum(len(check_key("random_maxwell", key).shape) - 1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ... import lazy
 from ...errors import DTypeError, ValueArgumentError
@@ -20,17 +20,20 @@ from .key_bits import KEY, KEYS, key_errors
 from .portable_math import log_of
 from .uniform import float_dtype, open_uniform, sample_shape, working_dtype
 
+if TYPE_CHECKING:
+    from ...registry.types import Array, ArrayModule, Shape, Tensor
+
 rejection = lazy.Functions("operators.random.rejection")
 
 COUNTS = NotDifferentiable("it returns counts")
 
 
-def _poisson_or_minus_one(xp: Any, key: Any, shape: tuple[int, ...], rate: Any) -> Any:
+def _poisson_or_minus_one(xp: ArrayModule, key: Array, shape: tuple[int, ...], rate: Array) -> Array:
     result = rejection.poisson(xp, key, shape, rate)
     return xp.where(xp.isnan(result), -1.0, result)
 
 
-draw_poisson: Any = array_op(
+draw_poisson = array_op(
     "random",
     "random_draw_poisson(Tensor key, Tensor lam, SymInt[] shape) -> Tensor",
     drawing_shape_rule("random_draw_poisson", int64),
@@ -63,7 +66,7 @@ draw_poisson: Any = array_op(
     errors=lambda: [*key_errors(TensorSample((3,), 1, 2, dtype=float32), (3,))],
     method=False,
 )
-draw_binomial: Any = array_op(
+draw_binomial = array_op(
     "random",
     "random_draw_binomial(Tensor key, Tensor n, Tensor p, SymInt[] shape) -> Tensor",
     drawing_shape_rule("random_draw_binomial", None),
@@ -146,7 +149,7 @@ def _rate_samples(dtype: DType) -> Iterable[SampleInput]:
     dtypes=FLOATS,
     method=False,
 )
-def poisson(key: Any, lam: Any, shape: Any, dtype: DType | None) -> Any:
+def poisson(key: Tensor, lam: Tensor | float, shape: Shape, dtype: DType | None) -> Tensor:
     if type(lam) in (int, float) and not lam >= 0:
         raise ValueArgumentError(f"random_poisson: the rate must be at least 0, not {lam}")
     shape = sample_shape("random_poisson", shape, lam)
@@ -201,7 +204,7 @@ def _trial_samples(dtype: DType) -> Iterable[SampleInput]:
     dtypes=FLOATS,
     method=False,
 )
-def binomial(key: Any, n: Any, p: Any, shape: Any, dtype: DType | None) -> Any:
+def binomial(key: Tensor, n: int, p: Tensor | float, shape: Shape, dtype: DType | None) -> Tensor:
     if type(p) in (int, float) and not 0 <= p <= 1:
         raise ValueArgumentError(f"random_binomial: p must be a probability in [0, 1], not {p}")
     shape = sample_shape("random_binomial", shape, n, p)
@@ -250,7 +253,7 @@ def binomial(key: Any, n: Any, p: Any, shape: Any, dtype: DType | None) -> Any:
     dtypes=FLOATS[2:],
     method=False,
 )
-def geometric(key: Any, p: Any, shape: Any, dtype: DType | None) -> Any:
+def geometric(key: Tensor, p: Tensor | float, shape: Shape, dtype: DType | None) -> Tensor:
     if type(p) in (int, float) and not 0 < p <= 1:
         raise ValueArgumentError(f"random_geometric: p must be a probability in (0, 1], not {p}")
     shape = sample_shape("random_geometric", shape, p)

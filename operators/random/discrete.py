@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ArgumentError, DTypeError, ShapeError, ValueArgumentError
 from ...registry.dtypes import DEFAULT_INT, FLOATS, DType, float32, int64, uint32
@@ -27,10 +27,14 @@ from .key_bits import KEY, KEYS, key_errors, random_bits
 from .typed_keys import check_one_key
 from .uniform import cast_parameter, float_dtype, integers, open_uniform, order, working_dtype
 
+if TYPE_CHECKING:
+    from ...registry.function import OperatorFunction
+    from ...registry.types import Array, ArrayModule, Shape, Tensor
+
 POSITIONS = NotDifferentiable("it returns positions")
 
 
-def draw_signs(key: Any, shape: tuple[int, ...], dtype: DType) -> Any:
+def draw_signs(key: Tensor, shape: tuple[int, ...], dtype: DType) -> Tensor:
     """1 or -1 by the highest random bit."""
     return 1 - 2 * cast(bitwise_right_shift(random_bits(key, shape), 31), dtype)
 
@@ -63,7 +67,7 @@ def draw_signs(key: Any, shape: tuple[int, ...], dtype: DType) -> Any:
     dtypes=(uint32,),
     method=False,
 )
-def rademacher(key: Any, shape: Any, dtype: DType | None) -> Any:
+def rademacher(key: Tensor, shape: Shape, dtype: DType | None) -> Tensor:
     dtype = dtype or DEFAULT_INT
     if dtype.kind not in "ifc":
         raise DTypeError(f"random_rademacher: returns signed numbers, not {dtype}")
@@ -71,14 +75,14 @@ def rademacher(key: Any, shape: Any, dtype: DType | None) -> Any:
 
 
 # -- places ------------------------------------------------------------------------------------------------------------
-def _top_shape_rule(x: Any, k: int) -> TensorSpec:
+def _top_shape_rule(x: TensorSpec, k: int) -> TensorSpec:
     spec = spec_of(x)
     if not spec.shape or not 0 <= k <= spec.shape[-1]:
         raise ShapeError(f"random_top: {spec} has no {k} elements along its last axis")
     return TensorSpec((*spec.shape[:-1], k), int64, spec.device)
 
 
-top: Any = array_op(
+top = array_op(
     "random",
     "random_top(Tensor x, int k) -> Tensor",
     _top_shape_rule,
@@ -115,7 +119,7 @@ top: Any = array_op(
 )
 
 
-def _pick_shape_rule(bounds: Any, x: Any) -> TensorSpec:
+def _pick_shape_rule(bounds: Any, x: TensorSpec) -> TensorSpec:
     one, two = spec_of(bounds), spec_of(x)
     lead = one.shape[:-1]
     if not one.shape or two.shape[: len(lead)] != lead:
@@ -123,7 +127,7 @@ def _pick_shape_rule(bounds: Any, x: Any) -> TensorSpec:
     return TensorSpec(two.shape, int64, two.device)
 
 
-def _pick_kernel(xp: Any, bounds: Any, x: Any) -> Any:
+def _pick_kernel(xp: ArrayModule, bounds: Any, x: Array) -> Array:
     size = bounds.shape[-1]
     rows, numbers = bounds.reshape(-1, size), x.reshape(math.prod(bounds.shape[:-1]), -1)
     out = xp.empty(numbers.shape, xp.int64)
@@ -132,13 +136,13 @@ def _pick_kernel(xp: Any, bounds: Any, x: Any) -> Any:
     return out.reshape(x.shape)
 
 
-def _pick_batched(info: BatchInfo, in_dims: Dims, bounds: Any, x: Any) -> Batched:
+def _pick_batched(info: BatchInfo, in_dims: Dims, bounds: Any, x: Tensor) -> Batched:
     return info.call(
         *(ensure_batch_axis(one, dim, info.batch_size) for one, dim in zip((bounds, x), in_dims))
     ), 0
 
 
-pick: Any = array_op(
+pick: OperatorFunction[Tensor] = array_op(
     "random",
     "random_pick(Tensor bounds, Tensor x) -> Tensor",
     _pick_shape_rule,
@@ -180,7 +184,7 @@ pick: Any = array_op(
 
 
 # -- classes -----------------------------------------------------------------------------------------------------------
-def _class_shapes(logits: Any, axis: int, shape: Any) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+def _class_shapes(logits: Any, axis: int, shape: Shape) -> tuple[tuple[int, ...], tuple[int, ...], int]:
     """The leading axes, the shape of the scores, and the axis of the classes as a negative int."""
     spec = spec_of(logits)
     if not spec.shape or not spec.dtype.is_floating:
@@ -247,7 +251,7 @@ def _class_samples(dtype: DType) -> Iterable[SampleInput]:
     dtypes=FLOATS,
     method=False,
 )
-def categorical(key: Any, logits: Any, axis: int, shape: Any, replace: bool) -> Any:
+def categorical(key: Tensor, logits: Any, axis: int, shape: Shape, replace: bool) -> Tensor:
     prefix, scores, axis = _class_shapes(logits, axis, shape)
     wide = working_dtype(spec_of(logits).dtype)
     logits = cast_parameter(logits, wide)
@@ -265,7 +269,7 @@ def categorical(key: Any, logits: Any, axis: int, shape: Any, replace: bool) -> 
 
 
 # -- choices -----------------------------------------------------------------------------------------------------------
-def _count_choices(a: Any, axis: int) -> tuple[int, int]:
+def _count_choices(a: Tensor | int, axis: int) -> tuple[int, int]:
     """The number of items to choose from, and the axis as a non-negative int."""
     if type(a) is int:
         if a < 0:
@@ -281,7 +285,7 @@ def _count_choices(a: Any, axis: int) -> tuple[int, int]:
     return shape[axis], axis
 
 
-def _choose_positions(key: Any, n: int, shape: tuple[int, ...], replace: bool, p: Any) -> Any:
+def _choose_positions(key: Tensor, n: int, shape: tuple[int, ...], replace: bool, p: Tensor) -> Tensor:
     """The chosen positions."""
     size = math.prod(shape)
     if size and not n:
@@ -353,7 +357,7 @@ def _choice_samples(dtype: DType) -> Iterable[SampleInput]:
     dtypes=(float32,),
     method=False,
 )
-def choice(key: Any, a: Any, shape: Any, replace: bool, p: Any, axis: int) -> Any:
+def choice(key: Tensor, a: Tensor | int, shape: Shape, replace: bool, p: Tensor, axis: int) -> Tensor:
     check_one_key("random_choice", key)
     shape = check_shape("random_choice", shape)
     n, axis = _count_choices(a, axis)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import lazy
 from ...errors import DTypeError, ShapeError, ValueArgumentError
@@ -35,6 +35,10 @@ from .key_bits import KEY, KEYS, check_key, key_errors
 from .key_bits import split as split_words
 from .uniform import cast_parameter, float_dtype, normal, sample_shape, working_dtype
 
+if TYPE_CHECKING:
+    from ...registry.function import OperatorFunction
+    from ...registry.types import Array, ArrayModule, Shape, Tensor
+
 rejection = lazy.Functions("operators.random.rejection")
 slopes = lazy.Functions("operators.random.gamma_derivative")
 
@@ -46,7 +50,7 @@ CLOSE = TOLERANCE | {"float32": 1e-4, "float64": 1e-10}
 def drawing_shape_rule(name: str, result: DType | None) -> Callable[..., TensorSpec]:
     """The shape rule of a sampler of a key, parameters and a shape that the parameters broadcast to."""
 
-    def shape_rule(key: Any, *rest: Any) -> TensorSpec:
+    def shape_rule(key: TensorSpec, *rest: Any) -> TensorSpec:
         *parameters, shape = rest
         whole = check_key(name, key).shape[:-1] + check_shape(name, shape)
         specs = [spec_of(one) for one in parameters]
@@ -65,18 +69,19 @@ def drawing_shape_rule(name: str, result: DType | None) -> Callable[..., TensorS
 def drawing_kernel(draw: Callable[..., Any], result: DType | None) -> Callable[..., Any]:
     """The array kernel of a sampler of a key, parameters and a shape."""
 
-    def kernel(xp: Any, key: Any, *rest: Any) -> Any:
+    def kernel(xp: ArrayModule, key: Array, *rest: Any) -> Array:
         *given, shape = rest
         arrays = [xp.asarray(one) for one in given]
         whole = (*key.shape[:-1], *shape)
         wide = [xp.broadcast_to(one, whole).astype(xp.float64, order="C") for one in arrays]
         results = call_quietly(draw, xp, key, shape, *wide)
-        return results.astype(result.np if result else xp.result_type(*arrays))
+        cast: Array = results.astype(result.np if result else xp.result_type(*arrays))
+        return cast
 
     return kernel
 
 
-def drawing_batched(info: BatchInfo, in_dims: Dims, key: Any, *rest: Any) -> Batched:
+def drawing_batched(info: BatchInfo, in_dims: Dims, key: Tensor, *rest: Tensor) -> Batched:
     """Batching rule of samplers: each example has its own key, or all have the same one."""
     *parameters, shape = rest
     rank = len(logical_shape(key, in_dims[0])) - 1 + len(shape)
@@ -100,7 +105,7 @@ def _draw_errors() -> list[ErrorInput]:
     ]
 
 
-def _slope_shape_rule(a: Any, log_x: Any) -> TensorSpec:
+def _slope_shape_rule(a: TensorSpec, log_x: TensorSpec) -> TensorSpec:
     one, two = spec_of(a), spec_of(log_x)
     for spec in (one, two):
         if spec.dtype not in WIDE:
@@ -112,13 +117,14 @@ def _slope_shape_rule(a: Any, log_x: Any) -> TensorSpec:
     )
 
 
-def _slope_kernel(xp: Any, a: Any, log_x: Any) -> Any:
+def _slope_kernel(xp: ArrayModule, a: Array, log_x: Array) -> Array:
     one, two = xp.broadcast_arrays(a, log_x)
     result = call_quietly(slopes.slope, xp, one.astype(xp.float64), two.astype(xp.float64))
-    return result.astype(xp.result_type(a, log_x))
+    out: Array = result.astype(xp.result_type(a, log_x))
+    return out
 
 
-gamma_slope: Any = array_op(
+gamma_slope = array_op(
     "random",
     "random_gamma_slope(Tensor a, Tensor log_x) -> Tensor",
     _slope_shape_rule,
@@ -160,11 +166,11 @@ gamma_slope: Any = array_op(
 )
 
 
-def _a_vjp(g: Any, a: Any, out: Any) -> Any:
+def _a_vjp(g: Tensor, a: Tensor, out: Tensor) -> Tensor:
     return sum_to(g * gamma_slope(a, out), spec_of(a).shape)
 
 
-draw_loggamma: Any = array_op(
+draw_loggamma: OperatorFunction[Tensor] = array_op(
     "random",
     "random_draw_loggamma(Tensor key, Tensor a, SymInt[] shape) -> Tensor",
     drawing_shape_rule("random_draw_loggamma", None),
@@ -196,19 +202,19 @@ draw_loggamma: Any = array_op(
 )
 
 
-def fill_parameter(key: Any, value: Any, shape: tuple[int, ...], dtype: DType) -> Any:
+def fill_parameter(key: Tensor, value: Any, shape: tuple[int, ...], dtype: DType) -> Tensor:
     """A parameter as a tensor of a shape, on the device of the key."""
     if is_tensor(value):
         return broadcast_to(astype(value, dtype, copy=False), shape)
     return full(shape, value, dtype=dtype, device=spec_of(key).device)
 
 
-def draw_loggammas(key: Any, a: Any, shape: tuple[int, ...], wide: DType) -> Any:
+def draw_loggammas(key: Tensor, a: Tensor, shape: tuple[int, ...], wide: DType) -> Tensor:
     """Logarithms of gamma samples; ``a`` is a number or a tensor that broadcasts to the shape."""
     return draw_loggamma(key, fill_parameter(key, a, shape, wide), shape)
 
 
-def split_key(key: Any, n: int = 2) -> list[Any]:
+def split_key(key: Tensor, n: int = 2) -> list[Tensor]:
     """Split a key into a list of ``n`` keys."""
     words = split_words(key, n)
     return [words[..., one, :] for one in range(n)]
@@ -225,7 +231,7 @@ def split_key(key: Any, n: int = 2) -> list[Any]:
     tolerance=CLOSE,
     implicit=True,
 )
-def loggamma(key: Any, shape: Any, wide: DType, a: Any) -> Any:
+def loggamma(key: Tensor, shape: Shape, wide: DType, a: Tensor) -> Tensor:
     return draw_loggammas(key, a, shape, wide)
 
 
@@ -239,7 +245,7 @@ def loggamma(key: Any, shape: Any, wide: DType, a: Any) -> Any:
     tolerance=CLOSE,
     implicit=True,
 )
-def gamma(key: Any, shape: Any, wide: DType, a: Any) -> Any:
+def gamma(key: Tensor, shape: Shape, wide: DType, a: Tensor) -> Tensor:
     return exp(draw_loggammas(key, a, shape, wide))
 
 
@@ -253,7 +259,7 @@ def gamma(key: Any, shape: Any, wide: DType, a: Any) -> Any:
     tolerance=CLOSE,
     implicit=True,
 )
-def beta(key: Any, shape: Any, wide: DType, a: Any, b: Any) -> Any:
+def beta(key: Tensor, shape: Shape, wide: DType, a: Tensor, b: Tensor) -> Tensor:
     one, two = split_key(key)
     return sigmoid(draw_loggammas(one, a, shape, wide) - draw_loggammas(two, b, shape, wide))
 
@@ -268,7 +274,7 @@ def beta(key: Any, shape: Any, wide: DType, a: Any, b: Any) -> Any:
     tolerance=CLOSE,
     implicit=True,
 )
-def chisquare(key: Any, shape: Any, wide: DType, df: Any) -> Any:
+def chisquare(key: Tensor, shape: Shape, wide: DType, df: Tensor) -> Tensor:
     return 2.0 * exp(draw_loggammas(key, 0.5 * df, shape, wide))
 
 
@@ -282,7 +288,7 @@ def chisquare(key: Any, shape: Any, wide: DType, df: Any) -> Any:
     tolerance=CLOSE,
     implicit=True,
 )
-def t(key: Any, shape: Any, wide: DType, df: Any) -> Any:
+def t(key: Tensor, shape: Shape, wide: DType, df: Tensor) -> Tensor:
     one, two = split_key(key)
     half = 0.5 * df
     scale = sqrt(half / exp(draw_loggammas(two, half, shape, wide)))
@@ -299,7 +305,7 @@ def t(key: Any, shape: Any, wide: DType, df: Any) -> Any:
     tolerance=CLOSE,
     implicit=True,
 )
-def f(key: Any, shape: Any, wide: DType, above: Any, below: Any) -> Any:
+def f(key: Tensor, shape: Shape, wide: DType, above: Tensor, below: Tensor) -> Tensor:
     one, two = split_key(key)
     ratio = exp(draw_loggammas(one, 0.5 * above, shape, wide) - draw_loggammas(two, 0.5 * below, shape, wide))
     return ratio * (below / above)
@@ -315,7 +321,7 @@ def f(key: Any, shape: Any, wide: DType, above: Any, below: Any) -> Any:
     tolerance=CLOSE,
     implicit=True,
 )
-def generalized_normal(key: Any, shape: Any, wide: DType, p: Any) -> Any:
+def generalized_normal(key: Tensor, shape: Shape, wide: DType, p: Tensor) -> Tensor:
     one, two = split_key(key)
     size = exp(draw_loggammas(one, 1.0 / p, shape, wide) / p)
     return draw_signs(two, shape, wide) * size
@@ -362,7 +368,7 @@ def _dirichlet_samples(dtype: DType) -> Iterable[SampleInput]:
     tolerance=CLOSE,
     method=False,
 )
-def dirichlet(key: Any, alpha: Any, shape: Any, dtype: DType | None) -> Any:
+def dirichlet(key: Tensor, alpha: Tensor, shape: Shape, dtype: DType | None) -> Tensor:
     spec = spec_of(alpha)
     if not spec.shape or not spec.shape[-1]:
         raise ValueArgumentError(

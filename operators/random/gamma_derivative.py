@@ -7,11 +7,15 @@ density f of a sample x, ``dx/da = -(dF/da) / f``. Computed for ``log x``, in fl
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ... import lazy
+
+if TYPE_CHECKING:
+    from ...registry.types import Array, ArrayModule
 
 TERMS = 200
 
@@ -26,7 +30,7 @@ def _gauss_legendre() -> list[tuple[float, float]]:
     ]
 
 
-def slope(xp: Any, a: Any, log_x: Any) -> Any:
+def slope(xp: ArrayModule, a: Array, log_x: Array) -> Array:
     """``d(log x)/da`` of samples of the gamma distribution.
 
     Args:
@@ -47,7 +51,7 @@ def slope(xp: Any, a: Any, log_x: Any) -> Any:
     return out
 
 
-def _series(xp: Any, a: Any, log_x: Any, digamma: Any) -> Any:
+def _series(xp: ArrayModule, a: Array, log_x: Array, digamma: Callable[[Array], Array]) -> Array:
     """The power series of the incomplete gamma function, differentiated term by term."""
     x = xp.exp(log_x)
     term, total = xp.ones_like(a), xp.ones_like(a)
@@ -56,32 +60,35 @@ def _series(xp: Any, a: Any, log_x: Any, digamma: Any) -> Any:
         term = term * x / (a + number)
         harmonic = harmonic + 1 / (a + number)
         total, slope_ = total + term, slope_ - term * harmonic
-    return -(total * (log_x - digamma(a + 1)) + slope_) / a
+    result: Array = -(total * (log_x - digamma(a + 1)) + slope_) / a
+    return result
 
 
-def _upper_integral(xp: Any, a: Any, log_x: Any, digamma: Any) -> Any:
+def _upper_integral(xp: ArrayModule, a: Array, log_x: Array, digamma: Callable[[Array], Array]) -> Array:
     """The derivative from the integral over the upper tail, relative to x."""
     x, psi = xp.exp(log_x), digamma(a)
 
-    def exponent(w: Any) -> Any:
-        return (a - 1) * xp.log1p(w) - x * w
+    def exponent(w: Array) -> Array:
+        result: Array = (a - 1) * xp.log1p(w) - x * w
+        return result
 
     end = _find_end(xp, exponent, 40 / xp.maximum(x - a + 1, 1e-3))
     return _integrate(xp, lambda w: (log_x + xp.log1p(w) - psi) * xp.exp(exponent(w)), end)
 
 
-def _lower_integral(xp: Any, a: Any, log_x: Any, digamma: Any) -> Any:
+def _lower_integral(xp: ArrayModule, a: Array, log_x: Array, digamma: Callable[[Array], Array]) -> Array:
     """The derivative from the integral over the lower tail, relative to x."""
     x, psi = xp.exp(log_x), digamma(a)
 
-    def exponent(w: Any) -> Any:
-        return (a - 1) * xp.log1p(-w) + x * w
+    def exponent(w: Array) -> Array:
+        result: Array = (a - 1) * xp.log1p(-w) + x * w
+        return result
 
     end = _find_end(xp, exponent, xp.full_like(a, 1 - 1e-12))
     return _integrate(xp, lambda w: (psi - log_x - xp.log1p(-w)) * xp.exp(exponent(w)), end)
 
 
-def _find_end(xp: Any, exponent: Any, far: Any) -> Any:
+def _find_end(xp: ArrayModule, exponent: Callable[[Array], Array], far: Array) -> Array:
     """The point, at most ``far``, at which an exponent that decreases from 0 reaches -40, by bisection."""
     low, high = xp.zeros_like(far), far
     for _ in range(30):
@@ -91,7 +98,7 @@ def _find_end(xp: Any, exponent: Any, far: Any) -> Any:
     return high
 
 
-def _integrate(xp: Any, function: Any, end: Any) -> Any:
+def _integrate(xp: ArrayModule, function: Callable[[Array], Array], end: Array) -> Array:
     """The integral of a function from 0 to ``end``, by Gauss-Legendre quadrature."""
     total = xp.zeros_like(end)
     for node, weight in _gauss_legendre():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import DTypeError, ShapeError, ValueArgumentError
 from ...registry.dtypes import INTEGERS, DType, float32, int64, uint32, uint64
@@ -18,12 +18,15 @@ from ..declare.kinds import array_op
 from ..declare.shape_rules import broadcast_shapes, check_shape, is_tensor, spec_of
 from .philox import FOLD, SPLIT, blocks, random_words
 
+if TYPE_CHECKING:
+    from ...registry.types import Array, ArrayModule, Tensor, TensorOrSpec
+
 INTEGRAL = NotDifferentiable("random bits are integers, which do not depend on the key differentiably")
 KEY = TensorSample((4,), values=(20, 11, 3, 4000000000), dtype=uint32)
 KEYS = TensorSample((2, 4), values=(1, 2, 3, 4, 5, 6, 7, 8), dtype=uint32)
 
 
-def check_key(name: str, key: Any) -> TensorSpec:
+def check_key(name: str, key: TensorOrSpec) -> TensorSpec:
     """Check that a tensor is a key, or an array of keys, and return its spec.
 
     Raises:
@@ -41,7 +44,7 @@ def check_key(name: str, key: Any) -> TensorSpec:
     return spec
 
 
-def key_errors(*rest: Any) -> list[ErrorInput]:
+def key_errors(*rest: object) -> list[ErrorInput]:
     """The errors of every operator that takes a key."""
     return [
         ErrorInput((0, *rest), TypeError, "td.random.key"),
@@ -61,7 +64,7 @@ def _key_shape_rule(seed: Any) -> TensorSpec:
     return TensorSpec((*spec.shape, 4), uint32, spec.device)
 
 
-def _key_kernel(xp: Any, seed: Any) -> Any:
+def _key_kernel(xp: ArrayModule, seed: Any) -> Array:
     number = xp.asarray(seed).astype(xp.uint64)
     zero = xp.zeros_like(number)
     words = [number & xp.uint64(0xFFFFFFFF), number >> xp.uint64(32), zero, zero]
@@ -107,7 +110,7 @@ key = array_op(
 
 
 # -- bits --------------------------------------------------------------------------------------------------------------
-def _bits_shape_rule(key: Any, shape: tuple[int, ...] = (), *, bits: int = 32) -> TensorSpec:
+def _bits_shape_rule(key: TensorSpec, shape: tuple[int, ...] = (), *, bits: int = 32) -> TensorSpec:
     spec = check_key("random_bits", key)
     if bits not in (32, 64):
         raise ValueArgumentError(f"random_bits: bits is 32 or 64, not {bits}")
@@ -115,7 +118,7 @@ def _bits_shape_rule(key: Any, shape: tuple[int, ...] = (), *, bits: int = 32) -
     return TensorSpec(spec.shape[:-1] + check_shape("random_bits", shape), dtype, spec.device)
 
 
-def _bits_kernel(xp: Any, key: Any, shape: tuple[int, ...], *, bits: int) -> Any:
+def _bits_kernel(xp: ArrayModule, key: Array, shape: tuple[int, ...], *, bits: int) -> Array:
     count = math.prod(shape) * (bits // 32)
     words = allocate("random_bits", shape, lambda: random_words(xp, key, count))
     if bits == 64:
@@ -169,12 +172,12 @@ random_bits = array_op(
 
 
 # -- new keys ----------------------------------------------------------------------------------------------------------
-def _split_shape_rule(key: Any, n: int = 2) -> TensorSpec:
+def _split_shape_rule(key: TensorSpec, n: int = 2) -> TensorSpec:
     spec = check_key("random_split", key)
     return TensorSpec((*spec.shape[:-1], *check_shape("random_split", (n,)), 4), uint32, spec.device)
 
 
-def _split_kernel(xp: Any, key: Any, n: int) -> Any:
+def _split_kernel(xp: ArrayModule, key: Array, n: int) -> Array:
     words = allocate("random_split", (n, 4), lambda: random_words(xp, key, 4 * n, SPLIT))
     return words.reshape((*key.shape[:-1], n, 4))
 
@@ -219,7 +222,7 @@ split = array_op(
 )
 
 
-def _fold_shape_rule(key: Any, data: Any) -> TensorSpec:
+def _fold_shape_rule(key: TensorSpec, data: TensorSpec) -> TensorSpec:
     spec, number = check_key("random_fold_in", key), spec_of(data)
     if not number.dtype.is_integer:
         raise DTypeError(f"random_fold_in: the data is an integer, not {number}")
@@ -228,12 +231,12 @@ def _fold_shape_rule(key: Any, data: Any) -> TensorSpec:
     )
 
 
-def _fold_kernel(xp: Any, key: Any, data: Any) -> Any:
+def _fold_kernel(xp: ArrayModule, key: Array, data: Array) -> Array:
     number = xp.asarray(data % 2**64 if isinstance(data, int) else data).astype(xp.uint64)
     return blocks(xp, key, number, FOLD)
 
 
-def _fold_batched(info: BatchInfo, in_dims: Dims, key: Any, data: Any) -> Batched:
+def _fold_batched(info: BatchInfo, in_dims: Dims, key: Tensor, data: Tensor) -> Batched:
     lead = [len(shape) for shape in (logical_shape(key, in_dims[0])[:-1], logical_shape(data, in_dims[1]))]
     rank = max(lead)
     return info.call(expand_rank(key, in_dims[0], rank + 1), expand_rank(data, in_dims[1], rank)), 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...errors import ShapeError
 from ...registry.dtypes import FLOATS, DType, float32, float64
@@ -23,6 +23,9 @@ from .gamma import fill_parameter, split_key
 from .key_bits import KEY, KEYS, key_errors
 from .uniform import float_dtype, normal, open_uniform, sample_shape
 
+if TYPE_CHECKING:
+    from ...registry.types import Shape, Tensor
+
 
 @parametric(
     "wald(Tensor mean)",
@@ -32,7 +35,7 @@ from .uniform import float_dtype, normal, open_uniform, sample_shape
     reference="references.samplers.wald",
     example="2.0",
 )
-def wald(key: Any, shape: Any, wide: DType, mean: Any) -> Any:
+def wald(key: Tensor, shape: Shape, wide: DType, mean: Tensor) -> Tensor:
     # Michael, Schucany and Haas, "Generating random variates using transformations with multiple roots", 1976: one of
     # the two roots of an equation, written so that no digits cancel
     one, two = split_key(key)
@@ -51,7 +54,7 @@ def wald(key: Any, shape: Any, wide: DType, mean: Any) -> Any:
     reference="references.samplers.double_sided_maxwell",
     example="0.0, 1.0",
 )
-def double_sided_maxwell(key: Any, shape: Any, wide: DType, loc: Any, scale: Any) -> Any:
+def double_sided_maxwell(key: Tensor, shape: Shape, wide: DType, loc: Tensor, scale: Tensor) -> Tensor:
     one, two = split_key(key)
     return loc + scale * (draw_signs(two, shape, wide) * speeds(one, shape, wide))
 
@@ -102,7 +105,7 @@ def _outcome_samples(dtype: DType) -> Iterable[SampleInput]:
     derivative=COUNTS,
     method=False,
 )
-def multinomial(key: Any, n: Any, p: Any, shape: Any, dtype: DType | None) -> Any:
+def multinomial(key: Tensor, n: int, p: Tensor, shape: Shape, dtype: DType | None) -> Tensor:
     spec = spec_of(p)
     if not spec.size or not spec.shape:
         raise ShapeError(f"random_multinomial: p has an axis of outcomes, unlike {spec}")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,10 +28,14 @@ from .gamma import CLOSE, generalized_normal, split_key
 from .key_bits import KEY, KEYS, key_errors
 from .uniform import cast_parameter, float_dtype, normal, sample_shape, working_dtype
 
+if TYPE_CHECKING:
+    from ...registry.function import OperatorFunction
+    from ...registry.types import Array, ArrayModule, Function, Shape, Tensor
+
 SUMS = {"float16": 1e-2, "bfloat16": 5e-2, "float32": 1e-4, "float64": 1e-10}
 
 
-def _check_square(name: str, x: Any) -> TensorSpec:
+def _check_square(name: str, x: Tensor) -> TensorSpec:
     spec = spec_of(x)
     if len(spec.shape) < 2 or spec.shape[-1] != spec.shape[-2]:
         raise ShapeError(f"{name}: takes square matrices, not {spec}")
@@ -39,7 +43,7 @@ def _check_square(name: str, x: Any) -> TensorSpec:
 
 
 # -- factors -----------------------------------------------------------------------------------------------------------
-def _apply_each(xp: Any, function: Any, x: Any) -> Any:
+def _apply_each(xp: ArrayModule, function: Function, x: Array) -> Array:
     """Apply a function to each matrix of a stack; NaN for matrices for which it raises LinAlgError."""
     out = xp.full(x.shape, xp.nan, x.dtype)
     for place in np.ndindex(*x.shape[:-2]):
@@ -50,16 +54,16 @@ def _apply_each(xp: Any, function: Any, x: Any) -> Any:
     return out
 
 
-def _factor_kernel(xp: Any, x: Any) -> Any:
+def _factor_kernel(xp: ArrayModule, x: Array) -> Array:
     return _apply_each(xp, xp.linalg.cholesky, 0.5 * (x + xp.swapaxes(x, -1, -2)))
 
 
-def _half_diagonal(x: Any) -> Any:
+def _half_diagonal(x: Tensor) -> Tensor:
     """The lower triangle with half of the diagonal."""
     return 0.5 * (tril(x) + tril(x, k=-1))
 
 
-def _factor_transpose(g: Any, out: Any) -> Any:
+def _factor_transpose(g: Tensor, out: Tensor) -> Tensor:
     """Source: Murray, "Differentiation of the Cholesky decomposition", 2016."""
     inverse = lower_inverse(out)
     middle = _half_diagonal(matmul(matrix_transpose(out), g))
@@ -67,7 +71,7 @@ def _factor_transpose(g: Any, out: Any) -> Any:
     return 0.5 * (whole + matrix_transpose(whole))
 
 
-def _factor_tangent(t: Any, out: Any) -> Any:
+def _factor_tangent(t: Tensor, out: Tensor) -> Tensor:
     inverse = lower_inverse(out)
     even = 0.5 * (t + matrix_transpose(t))
     return matmul(out, _half_diagonal(matmul(matmul(inverse, even), matrix_transpose(inverse))))
@@ -92,7 +96,7 @@ def _matrix_errors() -> list[ErrorInput]:
     return [ErrorInput((TensorSample((2, 3), dtype=float32),), ValueError, "square")]
 
 
-factor: Any = array_op(
+factor = array_op(
     "random",
     "random_factor(Tensor x) -> Tensor",
     lambda x: _check_square("random_factor", x),
@@ -119,11 +123,11 @@ factor: Any = array_op(
 )
 
 
-def _inverse_kernel(xp: Any, x: Any) -> Any:
+def _inverse_kernel(xp: ArrayModule, x: Array) -> Array:
     return xp.tril(_apply_each(xp, xp.linalg.inv, xp.tril(x)))
 
 
-lower_inverse: Any = array_op(
+lower_inverse = array_op(
     "random",
     "random_lower_inverse(Tensor x) -> Tensor",
     lambda x: _check_square("random_lower_inverse", x),
@@ -157,13 +161,14 @@ lower_inverse: Any = array_op(
 )
 
 
-def _orthogonal_kernel(xp: Any, x: Any) -> Any:
+def _orthogonal_kernel(xp: ArrayModule, x: Array) -> Array:
     q, r = xp.linalg.qr(x)
     diagonal = xp.diagonal(r, axis1=-2, axis2=-1)
-    return q * xp.where(diagonal < 0, -1, 1).astype(x.dtype)[..., None, :]
+    result: Array = q * xp.where(diagonal < 0, -1, 1).astype(x.dtype)[..., None, :]
+    return result
 
 
-def _check_tall(x: Any) -> TensorSpec:
+def _check_tall(x: Tensor) -> TensorSpec:
     spec = spec_of(x)
     if len(spec.shape) < 2 or spec.shape[-2] < spec.shape[-1]:
         raise ShapeError(
@@ -172,7 +177,7 @@ def _check_tall(x: Any) -> TensorSpec:
     return spec
 
 
-orthonormal: Any = array_op(
+orthonormal = array_op(
     "random",
     "random_orthonormal(Tensor x) -> Tensor",
     _check_tall,
@@ -203,24 +208,30 @@ orthonormal: Any = array_op(
 )
 
 
-def _linalg_operator(name: str) -> Any:
+def _linalg_operator(name: str) -> OperatorFunction[Tensor]:
     materialize(f"td::linalg_{name}")
     return functions[f"td::linalg_{name}"]
 
 
-def _root_by_eigh(x: Any) -> Any:
+def _root_by_eigh(x: Tensor) -> Tensor:
     values, vectors = _linalg_operator("eigh")(x)
     rounding = np.finfo(spec_of(x).dtype.np).eps * spec_of(x).shape[-1]
     values = where(values < -rounding * values[..., -1:], np.nan, values)
-    return vectors * sqrt(maximum(values, 0.0))[..., None, :]
+    result: Tensor = vectors * sqrt(maximum(values, 0.0))[..., None, :]
+    return result
 
 
-def _root_by_svd(x: Any) -> Any:
+def _root_by_svd(x: Tensor) -> Tensor:
     vectors, values, _ = _linalg_operator("svd")(x)
-    return vectors * sqrt(values)[..., None, :]
+    result: Tensor = vectors * sqrt(values)[..., None, :]
+    return result
 
 
-_ROOTS = {"cholesky": factor, "eigh": _root_by_eigh, "svd": _root_by_svd}
+_ROOTS: dict[str, Callable[[Tensor], Tensor]] = {
+    "cholesky": factor,
+    "eigh": _root_by_eigh,
+    "svd": _root_by_svd,
+}
 
 
 # -- distributions -----------------------------------------------------------------------------------------------------
@@ -274,7 +285,9 @@ def _normal_samples(dtype: DType) -> Iterable[SampleInput]:
     autocast="float32",
     method=False,
 )
-def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any, dtype: DType | None, method: str) -> Any:
+def multivariate_normal(
+    key: Tensor, mean: Tensor, cov: Tensor, shape: Shape, dtype: DType | None, method: str
+) -> Tensor:
     name = "random_multivariate_normal"
     if method not in _ROOTS:
         raise ValueArgumentError(f"{name}: method is one of {', '.join(map(repr, _ROOTS))}, not {method!r}")
@@ -326,7 +339,7 @@ def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any, dtype: DType 
     tolerance=SUMS,
     method=False,
 )
-def orthogonal(key: Any, n: int, shape: Any, dtype: DType | None, m: int | None) -> Any:
+def orthogonal(key: Tensor, n: int, shape: Shape, dtype: DType | None, m: int | None) -> Tensor:
     dtype = float_dtype("random_orthogonal", dtype)
     m = n if m is None else m
     check_shape("random_orthogonal", (n, m))
@@ -370,7 +383,7 @@ def orthogonal(key: Any, n: int, shape: Any, dtype: DType | None, m: int | None)
     tolerance=CLOSE,
     method=False,
 )
-def ball(key: Any, d: int, p: float, shape: Any, dtype: DType | None) -> Any:
+def ball(key: Tensor, d: int, p: float, shape: Shape, dtype: DType | None) -> Tensor:
     """Source: Barthe and others, "A probabilistic approach to the geometry of the l_p^n-ball", 2005."""
     if d < 1 or not p > 0:
         raise ValueArgumentError(f"random_ball: the dimension and p are positive, unlike {d} and {p}")

@@ -9,11 +9,14 @@ counts blocks of four words; its two highest bits are the use of the block, so t
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ... import config, lazy
+
+if TYPE_CHECKING:
+    from ...registry.types import Array, ArrayModule
 
 BITS, SPLIT, FOLD, DRAW = 0, 1, 2, 3  # the use of a block
 ROUNDS = 10
@@ -25,7 +28,7 @@ PER_CALL = 1 << 11  # words that count as one more call
 _drawn = [0]  # calls so far, up to those that make the words hot
 
 
-def philox4x32(xp: Any, counter: Any, key: Any) -> Any:
+def philox4x32(xp: ArrayModule, counter: Any, key: Array) -> Array:
     """Four random words for each counter.
 
     Args:
@@ -49,7 +52,7 @@ def philox4x32(xp: Any, counter: Any, key: Any) -> Any:
     return xp.stack([even[0], odd[0], even[1], odd[1]])
 
 
-def blocks(xp: Any, keys: Any, numbers: Any, use: int) -> Any:
+def blocks(xp: ArrayModule, keys: Any, numbers: Any, use: int) -> Array:
     """The random blocks with given numbers.
 
     Args:
@@ -76,7 +79,7 @@ def _is_hot(size: int) -> bool:
     return _drawn[0] >= config.flags.hot_calls
 
 
-def random_words(xp: Any, keys: Any, count: int, use: int = BITS) -> Any:
+def random_words(xp: ArrayModule, keys: Any, count: int, use: int = BITS) -> Array:
     """The first ``count`` words of each key's stream: uint32 of shape ``(*keys.shape[:-1], count)``.
 
     Native twin: backends/cpu/random_bits.py:bits_function_ir

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from ..declare.derivatives import NotDifferentiable, Partials
 from ..declare.kinds import elementwise
 from ..scalar_ir import nodes as s
 
+if TYPE_CHECKING:
+    from ...registry.types import Array
+
 WIDE = (float32, float64)
 _LN2 = {
     float32: (0.693359375, math.log(2) - 0.693359375),
@@ -26,9 +29,9 @@ _LN2 = {
 }
 
 
-def _poly(x: s.Expr, coefficients: list[float]) -> Any:
+def _poly(x: s.Expr, coefficients: list[float]) -> s.Operand:
     """A polynomial by Horner's rule; the constant is the last coefficient."""
-    result: Any = coefficients[0]
+    result: s.Operand = coefficients[0]
     for one in coefficients[1:]:
         result = result * x + one
     return result
@@ -78,17 +81,19 @@ def _cotangent(x: s.Expr) -> s.Expr:
     return s.select(upper, value, -value)
 
 
-def polar_reference(one: Any, two: Any) -> Any:
+def polar_reference(one: Array, two: Array) -> Array:
     """The Box-Muller transform."""
     wide = np.float64
     value = np.sqrt(-2 * np.log(one.astype(wide))) * np.cos(2 * np.pi * two.astype(wide))
-    return value.astype(np.result_type(one, two))
+    result: Array = value.astype(np.result_type(one, two))
+    return result
 
 
-def cotangent_reference(x: Any) -> Any:
+def cotangent_reference(x: Array) -> Array:
     """From the nearer end, where no digits are lost."""
     near = np.minimum(x, 1 - x).astype(np.float64)
-    return (np.where(x > 0.5, 1, -1) / np.tan(np.pi * near)).astype(x.dtype)
+    result: Array = (np.where(x > 0.5, 1, -1) / np.tan(np.pi * near)).astype(x.dtype)
+    return result
 
 
 def _polar_samples(dtype: DType) -> Iterable[SampleInput]:
@@ -109,7 +114,7 @@ Raises:
     ShapeError: the shapes do not broadcast."""
 CONSTANT = NotDifferentiable("it is for random bits only, which have no derivative")
 
-polar: Any = elementwise(
+polar = elementwise(
     "binary",
     "random_polar(Tensor one, Tensor two) -> Tensor",
     _polar,
@@ -125,7 +130,7 @@ polar: Any = elementwise(
     method=False,
 )
 
-log_of: Any = elementwise(
+log_of = elementwise(
     "unary",
     "random_log(Tensor self) -> Tensor",
     log,
@@ -146,7 +151,7 @@ log_of: Any = elementwise(
 )
 
 
-cotangent: Any = elementwise(
+cotangent = elementwise(
     "unary",
     "random_cotangent(Tensor self) -> Tensor",
     _cotangent,
@@ -195,7 +200,7 @@ def _ndtri(p: s.Expr) -> s.Expr:
     )
 
 
-ndtri: Any = elementwise(
+ndtri = elementwise(
     "unary",
     "random_ndtri(Tensor self) -> Tensor",
     _ndtri,

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .philox import DRAW, blocks
 
-Attempt = Callable[
-    [Any, tuple[Any, ...]], tuple[Any, Any]
-]  # (parameters, uniform numbers) -> (values, accepted)
+if TYPE_CHECKING:
+    from ...registry.types import Array, ArrayModule
+
+# (parameters, uniform numbers) -> (values, accepted)
+Attempt = Callable[["tuple[Array, ...]", "tuple[Array, ...]"], "tuple[Array, Array]"]
 SPACING = 40  # bits of the number of a block that tell the element
 UNIFORMS = 4  # per attempt
 
 
-def uniforms(xp: Any, keys: Any, places: Any, attempt: int) -> tuple[Any, ...]:
+def uniforms(xp: ArrayModule, keys: Array, places: Array, attempt: int) -> tuple[Array, ...]:
     """Four uniform numbers between 0 and 1, both excluded, for each element.
 
     Args:
@@ -38,8 +40,13 @@ def uniforms(xp: Any, keys: Any, places: Any, attempt: int) -> tuple[Any, ...]:
 
 
 def draw_until_accepted(
-    xp: Any, keys: Any, shape: tuple[int, ...], parameters: tuple[Any, ...], valid: Any, attempt: Attempt
-) -> Any:
+    xp: ArrayModule,
+    keys: Array,
+    shape: tuple[int, ...],
+    parameters: tuple[Array, ...],
+    valid: Any,
+    attempt: Attempt,
+) -> Array:
     """Draw until all elements are accepted.
 
     Args:
@@ -68,7 +75,7 @@ def draw_until_accepted(
     return out.reshape((*keys.shape[:-1], *shape))
 
 
-def log_gamma_function(xp: Any, x: Any) -> Any:
+def log_gamma_function(xp: ArrayModule, x: Array) -> Array:
     """The logarithm of the gamma function of ``x + 1``, x at least 0: Stirling's series behind a recurrence."""
     product = xp.ones_like(x)
     for step in range(1, 9):
@@ -80,7 +87,7 @@ def log_gamma_function(xp: Any, x: Any) -> Any:
 
 
 # -- gamma -------------------------------------------------------------------------------------------------------------
-def log_gamma(xp: Any, keys: Any, shape: tuple[int, ...], a: Any) -> Any:
+def log_gamma(xp: ArrayModule, keys: Array, shape: tuple[int, ...], a: Array) -> Array:
     """The logarithms of samples of the gamma distribution.
 
     Source: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000. Below 1 the number for
@@ -89,7 +96,7 @@ def log_gamma(xp: Any, keys: Any, shape: tuple[int, ...], a: Any) -> Any:
     valid = (a > 0) & xp.isfinite(a)
     first = xp.where(valid, a, 1.0)
 
-    def attempt(parameters: tuple[Any, ...], drawn: tuple[Any, ...]) -> tuple[Any, Any]:
+    def attempt(parameters: tuple[Array, ...], drawn: tuple[Array, ...]) -> tuple[Array, Array]:
         (alpha,), (one, two, u, _) = parameters, drawn
         d = xp.where(alpha < 1, alpha + 1, alpha) - 1 / 3
         x = xp.sqrt(-2 * xp.log(one)) * xp.cos(2 * math.pi * two)
@@ -103,7 +110,7 @@ def log_gamma(xp: Any, keys: Any, shape: tuple[int, ...], a: Any) -> Any:
     return xp.where(valid & (a < 1), result + _boost(xp, keys, shape) / first, result)
 
 
-def _boost(xp: Any, keys: Any, shape: tuple[int, ...]) -> Any:
+def _boost(xp: ArrayModule, keys: Array, shape: tuple[int, ...]) -> Array:
     """The logarithm of a uniform number that no attempt uses: the last of the first attempt."""
     count, rows = math.prod(shape), keys.reshape(-1, 4)
     places = xp.tile(xp.arange(count, dtype=xp.uint64), rows.shape[0])
@@ -112,14 +119,14 @@ def _boost(xp: Any, keys: Any, shape: tuple[int, ...]) -> Any:
 
 
 # -- poisson -----------------------------------------------------------------------------------------------------------
-def poisson(xp: Any, keys: Any, shape: tuple[int, ...], rate: Any) -> Any:
+def poisson(xp: ArrayModule, keys: Array, shape: tuple[int, ...], rate: Array) -> Array:
     """Samples of the Poisson distribution: by inversion below a rate of 10, else by transformed rejection.
 
     Source: Hoermann, "The transformed rejection method for generating Poisson random variables", 1993 (PTRS).
     """
     valid = (rate > 0) & (rate < 2.0**62)
 
-    def attempt(parameters: tuple[Any, ...], drawn: tuple[Any, ...]) -> tuple[Any, Any]:
+    def attempt(parameters: tuple[Array, ...], drawn: tuple[Array, ...]) -> tuple[Array, Array]:
         (lam,) = parameters
         large = lam >= 10
         value, accepted = _poisson_large(xp, xp.where(large, lam, 10.0), *drawn[:2])
@@ -130,7 +137,7 @@ def poisson(xp: Any, keys: Any, shape: tuple[int, ...], rate: Any) -> Any:
     return xp.where(rate == 0, 0.0, result)
 
 
-def _poisson_small(xp: Any, lam: Any, u: Any, skip: Any) -> Any:
+def _poisson_small(xp: ArrayModule, lam: Array, u: Array, skip: Array) -> Array:
     term = xp.exp(-lam)
     total, result, number = term.copy(), xp.zeros_like(lam), 0
     more = (u > total) & ~skip
@@ -143,7 +150,7 @@ def _poisson_small(xp: Any, lam: Any, u: Any, skip: Any) -> Any:
     return result
 
 
-def _poisson_large(xp: Any, lam: Any, one: Any, two: Any) -> tuple[Any, Any]:
+def _poisson_large(xp: ArrayModule, lam: Array, one: Array, two: Array) -> tuple[Array, Array]:
     b = 0.931 + 2.53 * xp.sqrt(lam)
     a = -0.059 + 0.02483 * b
     inverse, bound = 1.1239 + 1.1328 / (b - 3.4), 0.9277 - 3.6224 / (b - 2)
@@ -158,7 +165,7 @@ def _poisson_large(xp: Any, lam: Any, one: Any, two: Any) -> tuple[Any, Any]:
 
 
 # -- binomial ----------------------------------------------------------------------------------------------------------
-def binomial(xp: Any, keys: Any, shape: tuple[int, ...], n: Any, p: Any) -> Any:
+def binomial(xp: ArrayModule, keys: Array, shape: tuple[int, ...], n: Array, p: Array) -> Array:
     """Samples of the binomial distribution: by inversion below a mean of 10, else by transformed rejection.
 
     Source: Hoermann, "The generation of binomial random variates", 1993 (BTRS).
@@ -167,7 +174,7 @@ def binomial(xp: Any, keys: Any, shape: tuple[int, ...], n: Any, p: Any) -> Any:
     valid = (whole >= 0) & xp.isfinite(whole) & (p >= 0) & (p <= 1)
     count, share = xp.where(valid, whole, 0.0), xp.where(valid, xp.minimum(p, 1 - p), 0.0)
 
-    def attempt(parameters: tuple[Any, ...], drawn: tuple[Any, ...]) -> tuple[Any, Any]:
+    def attempt(parameters: tuple[Array, ...], drawn: tuple[Array, ...]) -> tuple[Array, Array]:
         number, q = parameters
         large = number * q >= 10
         value, accepted = _binomial_large(
@@ -180,7 +187,7 @@ def binomial(xp: Any, keys: Any, shape: tuple[int, ...], n: Any, p: Any) -> Any:
     return xp.where(p > 0.5, whole - result, result)
 
 
-def _binomial_small(xp: Any, n: Any, p: Any, u: Any) -> Any:
+def _binomial_small(xp: ArrayModule, n: Array, p: Array, u: Array) -> Array:
     term = xp.exp(n * xp.log1p(-p))
     total, result, number = term.copy(), xp.zeros_like(n), 0
     more = (u > total) & (n > 0)
@@ -193,7 +200,7 @@ def _binomial_small(xp: Any, n: Any, p: Any, u: Any) -> Any:
     return result
 
 
-def _binomial_large(xp: Any, n: Any, p: Any, one: Any, two: Any) -> tuple[Any, Any]:
+def _binomial_large(xp: ArrayModule, n: Array, p: Array, one: Array, two: Array) -> tuple[Array, Array]:
     spread = xp.sqrt(n * p * (1 - p))
     b = 1.15 + 2.53 * spread
     a = -0.0873 + 0.0248 * b + 0.01 * p

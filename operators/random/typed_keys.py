@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from ..declare.shape_rules import check_shape, spec_of
 from . import key_bits as raw
 from .key_bits import check_key
 from .uniform import integers
+
+if TYPE_CHECKING:
+    from ...registry.types import DTypeLike, Shape, Tensor, TensorLike
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -72,7 +75,7 @@ class Key:
             items = (*items, Ellipsis)
         return Key(self.words[(*items, slice(None))])
 
-    def reshape(self, *shape: Any) -> Key:
+    def reshape(self, *shape: int) -> Key:
         """The keys in another shape."""
         sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
         return Key(self.words.reshape((*sizes, 4)))
@@ -91,10 +94,11 @@ class Key:
             return str(spec_of(self.words))
 
 
+K = TypeVar("K", "Tensor", Key)
 key_types[Key] = lambda key: key.words
 
 
-def key(seed: Any) -> Key:
+def key(seed: TensorLike) -> Key:
     """A key from a seed.
 
     Args:
@@ -114,7 +118,7 @@ def key(seed: Any) -> Key:
     return Key(raw.key(seed))
 
 
-def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
+def split(key: K, num: int | tuple[int, ...] = 2) -> K:
     """Several new keys from one, which should not be used again.
 
     Args:
@@ -134,12 +138,12 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
     """
     if not isinstance(num, tuple):
         return _wrap_like(key, raw.split(key, num))
-    shape = check_shape("random_split", num)
-    words = raw.split(key, math.prod(shape))
+    shape: tuple[int, ...] = check_shape("random_split", num)
+    words: Tensor = raw.split(key, math.prod(shape))
     return _wrap_like(key, words.reshape((*spec_of(words).shape[:-2], *shape, 4)))
 
 
-def clone(key: Any) -> Any:
+def clone(key: K) -> K:
     """A copy of a key, to mark that it is reused on purpose.
 
     Args:
@@ -158,7 +162,7 @@ def clone(key: Any) -> Any:
     return _wrap_like(key, _key_words("clone", key))
 
 
-def fold_in(key: Any, data: Any) -> Any:
+def fold_in(key: K, data: TensorLike) -> K:
     """A new key from a key and a number: one for each step, layer or process.
 
     Args:
@@ -178,12 +182,12 @@ def fold_in(key: Any, data: Any) -> Any:
     return _wrap_like(key, raw.fold_in(key, data))
 
 
-def _wrap_like(key: Any, words: Any) -> Any:
+def _wrap_like(key: K, words: Tensor) -> K:
     """Wrap words as a Key if ``key`` is a Key, else return the tensor."""
     return Key(words) if isinstance(key, Key) else words
 
 
-def key_data(key: Any) -> Any:
+def key_data(key: Tensor | Key) -> Tensor:
     """The words of a key.
 
     Args:
@@ -202,16 +206,17 @@ def key_data(key: Any) -> Any:
     return _key_words("key_data", key)
 
 
-def _key_words(name: str, key: Any) -> Any:
+def _key_words(name: str, key: TensorLike | Key) -> Tensor:
     """The checked words of a key, which may be given as a key, a tensor or a NumPy array."""
-    words = key.words if isinstance(key, Key) else key
+    words: Any = key.words if isinstance(key, Key) else key
     if isinstance(words, np.ndarray):
         words = converters[np.ndarray](words)
     check_key(name, words)
-    return words
+    result: Tensor = words
+    return result
 
 
-def wrap_key_data(words: Any) -> Key:
+def wrap_key_data(words: TensorLike) -> Key:
     """A key from its words, such as :func:`key_data` returns.
 
     Args:
@@ -232,7 +237,13 @@ def wrap_key_data(words: Any) -> Key:
     return Key(_key_words("wrap_key_data", words))
 
 
-def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -> Any:
+def randint(
+    key: Tensor | Key,
+    shape: Shape,
+    minval: Tensor | int,
+    maxval: Tensor | int,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
     """Uniform integers from ``minval`` to below ``maxval``: :func:`tandem.random.integers` with JAX's names.
 
     Args:
@@ -256,7 +267,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -
     return integers(key, shape, minval, maxval, dtype)
 
 
-def check_one_key(name: str, key: Any) -> None:
+def check_one_key(name: str, key: Tensor) -> None:
     """Check that there is one key.
 
     Raises:

@@ -6,7 +6,7 @@ They are the same bits on every backend, eager and compiled; :mod:`.portable_mat
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ArgumentError, DTypeError, ShapeError, ValueArgumentError
 from ...registry.dtypes import (
@@ -49,10 +49,13 @@ from ..shape.views import reshape
 from .key_bits import INTEGRAL, KEY, KEYS, check_key, key_errors, random_bits, split
 from .portable_math import polar
 
+if TYPE_CHECKING:
+    from ...registry.types import Array, ArrayModule, Operand, Shape, Tensor
+
 FRACTION = {float16: 11, bfloat16: 8, float32: 24, float64: 53}  # bits that a float holds exactly
 
 
-def float_dtype(name: str, dtype: DType | None, *parameters: Any) -> DType:
+def float_dtype(name: str, dtype: DType | None, *parameters: Operand) -> DType:
     """The dtype of a result: the one asked for, that of the parameters that are float tensors, or float32.
 
     Raises:
@@ -69,7 +72,7 @@ def float_dtype(name: str, dtype: DType | None, *parameters: Any) -> DType:
     return dtype or (promoted_dtype(name, given) if given else DEFAULT_FLOAT)
 
 
-def sample_shape(name: str, shape: tuple[int, ...] | None, *parameters: Any) -> tuple[int, ...]:
+def sample_shape(name: str, shape: tuple[int, ...] | None, *parameters: Operand) -> tuple[int, ...]:
     """The shape of the sample: the requested one, to which the parameters broadcast, or their broadcast shape.
 
     Raises:
@@ -94,14 +97,14 @@ def cast_parameter(value: Any, dtype: DType) -> Any:
     return astype(value, dtype, copy=False) if is_tensor(value) else value
 
 
-def open_uniform(key: Any, shape: tuple[int, ...], wide: DType) -> Any:
+def open_uniform(key: Tensor, shape: tuple[int, ...], wide: DType) -> Tensor:
     """Uniform numbers in (0, 1): odd multiples of a power of two, so that ``1 - x`` is one too."""
     words = random_bits(key, shape, bits=wide.bits)
     kept = FRACTION[wide] - 1
     return cast(bitwise_right_shift(words, wide.bits - kept), wide) * 2.0**-kept + 2.0 ** -(kept + 1)
 
 
-def _to_fraction(words: Any, dtype: DType) -> Any:
+def _to_fraction(words: Any, dtype: DType) -> Tensor:
     """Random bits as numbers in [0, 1): exact multiples of a power of two."""
     kept = FRACTION[dtype]
     return cast(bitwise_right_shift(words, words.dtype.bits - kept), dtype) * 2.0**-kept
@@ -145,16 +148,15 @@ def _to_fraction(words: Any, dtype: DType) -> Any:
     dtypes=FLOATS,
     method=False,
 )
-def uniform(key: Any, shape: Any, dtype: DType | None, minval: Any, maxval: Any) -> Any:
+def uniform(key: Tensor, shape: Shape, dtype: DType | None, minval: Any, maxval: Any) -> Tensor:
     dtype = float_dtype("random_uniform", dtype)
     result = _to_fraction(random_bits(key, shape, bits=64 if dtype is float64 else 32), dtype)
     if minval is None and maxval is None:
         return result
-    low, high = (
-        cast_parameter(0 if minval is None else minval, dtype),
-        cast_parameter(1 if maxval is None else maxval, dtype),
-    )
-    return result * (high - low) + low
+    low = cast_parameter(0 if minval is None else minval, dtype)
+    high = cast_parameter(1 if maxval is None else maxval, dtype)
+    scaled: Tensor = result * (high - low) + low
+    return scaled
 
 
 @composite(
@@ -195,7 +197,7 @@ def uniform(key: Any, shape: Any, dtype: DType | None, minval: Any, maxval: Any)
     },
     method=False,
 )
-def normal(key: Any, shape: Any, dtype: DType | None) -> Any:
+def normal(key: Tensor, shape: Shape, dtype: DType | None) -> Tensor:
     lead = len(check_key("random_normal", key).shape) - 1
     if dtype is not None and dtype.kind == "c":
         wide = float32 if dtype is complex64 else float64
@@ -209,7 +211,7 @@ def normal(key: Any, shape: Any, dtype: DType | None) -> Any:
     return astype(result, dtype, copy=False)
 
 
-def _split_pair(x: Any, axis: int) -> tuple[Any, Any]:
+def _split_pair(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
     """The two halves along an axis of length 2."""
     plan = full_plan(x.shape)
     one, two = (basic_index(x, (*plan[:axis], half, *plan[axis + 1 :])) for half in (0, 1))
@@ -217,7 +219,7 @@ def _split_pair(x: Any, axis: int) -> tuple[Any, Any]:
 
 
 # -- integers ----------------------------------------------------------------------------------------------------------
-def _check_bounds(low: Any, high: Any, dtype: DType) -> None:
+def _check_bounds(low: Tensor | int, high: Tensor | int | None, dtype: DType) -> None:
     """Check the dtypes of bounds, and the values of Python bounds."""
     for bound in (low, high):
         if not spec_of(bound).dtype.is_integer:
@@ -285,7 +287,9 @@ def _check_bounds(low: Any, high: Any, dtype: DType) -> None:
     dtypes=INTEGERS,
     method=False,
 )
-def integers(key: Any, shape: Any, low: Any, high: Any, dtype: DType | None) -> Any:
+def integers(
+    key: Tensor, shape: Shape, low: Tensor | int, high: Tensor | int | None, dtype: DType | None
+) -> Tensor:
     dtype = dtype or DEFAULT_INT
     if not dtype.is_integer:
         raise DTypeError(f"random_integers: returns integers, not {dtype}")
@@ -300,20 +304,20 @@ def integers(key: Any, shape: Any, low: Any, high: Any, dtype: DType | None) -> 
     return astype(astype(steps, wide, copy=False) + cast_parameter(low, wide), dtype, copy=False)
 
 
-def _unsigned_difference(high: Any, low: Any) -> Any:
+def _unsigned_difference(high: Tensor | int, low: Tensor | int) -> Tensor:
     """``high - low`` as uint64, where one may be the int ``2**63`` or ``2**64``, which no tensor holds."""
-    if type(high) is int:
+    if isinstance(high, int):
         return astype((high - 1) - low, uint64) + 1
     return astype(high - low, uint64)
 
 
 # -- permutation -------------------------------------------------------------------------------------------------------
-def _order_shape_rule(key: Any, n: int) -> TensorSpec:
+def _order_shape_rule(key: TensorSpec, n: int) -> TensorSpec:
     spec = check_key("random_order", key)
     return TensorSpec(spec.shape[:-1] + check_shape("random_order", (n,)), int64, spec.device)
 
 
-def _order_kernel(xp: Any, key: Any, n: int) -> Any:
+def _order_kernel(xp: ArrayModule, key: Array, n: int) -> Array:
     words = random_bits.operator.decl.kernel(xp, key, (n,), bits=64)
     return xp.argsort(words, axis=-1, kind="stable").astype(xp.int64)
 
@@ -386,7 +390,7 @@ order = array_op(
     dtypes=(uint32,),
     method=False,
 )
-def permutation(key: Any, x: Any, axis: int, independent: bool) -> Any:
+def permutation(key: Tensor, x: Tensor | int, axis: int, independent: bool) -> Tensor:
     if len(check_key("random_permutation", key).shape) != 1:
         raise ShapeError(f"random_permutation: takes one key, not {spec_of(key)}")
     if type(x) is int:
@@ -439,7 +443,7 @@ def permutation(key: Any, x: Any, axis: int, independent: bool) -> Any:
     dtypes=(uint32,),
     method=False,
 )
-def bernoulli(key: Any, p: Any, shape: tuple[int, ...] | None) -> Any:
+def bernoulli(key: Tensor, p: Tensor | float, shape: tuple[int, ...] | None) -> Tensor:
     p = 0.5 if p is None else p
     if type(p) in (int, float) and not 0 <= p <= 1:
         raise ValueArgumentError(f"random_bernoulli: p must be a probability in [0, 1], not {p}")

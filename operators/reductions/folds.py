@@ -7,7 +7,8 @@ an equal share of the cotangent (the convention of JAX).
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ...registry.dtypes import ALL, DEFAULT_INT, REAL, DType, bool_, uint64
 from ..creation.creation import full
@@ -18,6 +19,9 @@ from ..declare.shape_rules import normalize_axes
 from ..elementwise.comparison import eq
 from ..elementwise.selection import where
 from ..shape.views import broadcast_to, expand_reduced, reshape
+
+if TYPE_CHECKING:
+    from ...registry.types import Tensor
 
 _ORDERED = (bool_, *REAL)
 
@@ -43,17 +47,17 @@ sum = reduction(
 )
 
 
-def _expand_cotangent(g: Any, self: Any, axis: Any, keepdims: bool) -> Any:
+def _expand_cotangent(g: Tensor, self: Tensor, axis: tuple[int, ...] | None, keepdims: bool) -> Tensor:
     return expand_reduced(g, self.shape, axis, keepdims)
 
 
 # -- prod --------------------------------------------------------------------------------------------------------------
-def _roll_last(x: Any, shift: int) -> Any:
+def _roll_last(x: Tensor, shift: int) -> Tensor:
     """The last axis rolled backwards by ``shift``."""
     return x.roll(-shift, -1)
 
 
-def product_of_others(x: Any) -> Any:
+def product_of_others(x: Tensor) -> Tensor:
     """For each element the product of the others along the last axis, without a division, so zeros are allowed.
 
     Binary powering: ``block[i]`` is the product of the ``width`` elements after ``i``, counted round the axis.
@@ -68,7 +72,7 @@ def product_of_others(x: Any) -> Any:
     return broadcast_to(full((), 1.0, device=x.device), x.shape) if value is None else value
 
 
-def _prod_partial(self: Any, axis: Any) -> Any:
+def _prod_partial(self: Tensor, axis: Sequence[int] | None) -> Tensor:
     """The partial derivative of a product with respect to each of its factors."""
     rank = len(self.shape)
     axes = normalize_axes("prod", axis, rank)
@@ -107,7 +111,7 @@ prod = reduction(
 
 
 # -- extrema -----------------------------------------------------------------------------------------------------------
-def _tie_shares(self: Any, out: Any, axis: Any, keepdims: bool) -> Any:
+def _tie_shares(self: Tensor, out: Tensor, axis: tuple[int, ...] | None, keepdims: bool) -> Tensor:
     """Each element's share in the extremum: 1/n for each of n ties, else 0."""
     chosen = where(eq(self, expand_reduced(out, self.shape, axis, keepdims)), 1.0, 0.0)
     return chosen / sum(chosen, axis, keepdims=True)

@@ -5,7 +5,7 @@ float16 and bfloat16 are accumulated in float32 and rounded element by element.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...registry.dtypes import ALL
 from ..creation.creation import arange
@@ -16,13 +16,17 @@ from ..elementwise.selection import where
 from ..shape.views import reshape
 from .folds import accumulator_dtype
 
+if TYPE_CHECKING:
+    from ...registry.types import Tensor
+    from ...registry.values import TensorSpec
 
-def _flatten_if_none(x: Any, axis: Any) -> tuple[Any, int]:
+
+def _flatten_if_none(x: Tensor, axis: int | None) -> tuple[Tensor, int]:
     """The tensor and the axis that a scan runs along; without an axis it runs over the flattened tensor."""
     return (reshape(x, (-1,)), 0) if axis is None else (x, axis % len(x.shape))
 
 
-def _cumsum_transpose(g: Any, self_spec: Any, axis: Any) -> Any:
+def _cumsum_transpose(g: Tensor, self_spec: TensorSpec, axis: int | None) -> Tensor:
     g, along = _flatten_if_none(g, axis)
     return reshape(cumsum(g.flip(along), along).flip(along), self_spec.shape)
 
@@ -41,14 +45,14 @@ cumsum = scan(
 
 
 # -- cumprod: derivatives without a division, so zeros are allowed ----------------------------------------------------
-def _is_first(x: Any, axis: int) -> Any:
+def _is_first(x: Tensor, axis: int) -> Tensor:
     """A bool tensor, true for the first index along an axis."""
     size = x.shape[axis]
     column = (size,) + (1,) * (len(x.shape) - axis - 1)
     return reshape(eq(arange(size, device=x.device), 0), column)
 
 
-def _recurrence(factor: Any, term: Any, axis: int) -> Any:
+def _recurrence(factor: Tensor, term: Tensor, axis: int) -> Tensor:
     """``r[i] = term[i] + factor[i] * r[i-1]`` along an axis, by doubling the stride that a step spans."""
     factor, stride = where(_is_first(factor, axis), 0.0, factor), 1
     while stride < factor.shape[axis]:
@@ -58,18 +62,18 @@ def _recurrence(factor: Any, term: Any, axis: int) -> Any:
     return term
 
 
-def _product_before(out: Any, axis: int) -> Any:
+def _product_before(out: Tensor, axis: int) -> Tensor:
     """The product of all elements before each."""
     return where(_is_first(out, axis), 1.0, out.roll(1, axis))
 
 
-def _cumprod_vjp(g: Any, self: Any, out: Any, axis: Any) -> Any:
+def _cumprod_vjp(g: Tensor, self: Tensor, out: Tensor, axis: int | None) -> Tensor:
     x, along = _flatten_if_none(self, axis)
     later = _recurrence(x.flip(along).roll(1, along), g.flip(along), along).flip(along)
     return reshape(later * _product_before(out, along), self.shape)
 
 
-def _cumprod_jvp(t: Any, self: Any, out: Any, axis: Any) -> Any:
+def _cumprod_jvp(t: Tensor, self: Tensor, out: Tensor, axis: int | None) -> Tensor:
     x, along = _flatten_if_none(self, axis)
     return _recurrence(x, _flatten_if_none(t, axis)[0] * _product_before(out, along), along)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...registry.dtypes import DEFAULT_INT, REAL, DType, bool_, is_half
 from ...registry.values import TensorSpec
@@ -13,6 +13,9 @@ from ..declare.derivatives import NotDifferentiable
 from ..declare.kinds import LAYOUTS, array_op, composite
 from ..declare.shape_rules import compute_dtype, normalize_axis, spec_of
 from ..indexing.take import take_along_axis
+
+if TYPE_CHECKING:
+    from ...registry.types import Array, ArrayModule, Tensor
 
 _ORDERED = (bool_, *REAL)
 _TEXT = """
@@ -32,23 +35,26 @@ _TEXT = """
 """
 
 
-def _shape_rule(self: Any, *, axis: int = -1, descending: bool = False, stable: bool = True) -> TensorSpec:
+def _shape_rule(
+    self: TensorSpec, *, axis: int = -1, descending: bool = False, stable: bool = True
+) -> TensorSpec:
     spec = spec_of(self)
     compute_dtype("argsort", "same", _ORDERED, (spec,))
     normalize_axis("argsort", axis, len(spec.shape))
     return TensorSpec(spec.shape, DEFAULT_INT, spec.device)
 
 
-def _kernel(xp: Any, self: Any, *, axis: int, descending: bool, stable: bool) -> Any:
+def _kernel(xp: ArrayModule, self: Array, *, axis: int, descending: bool, stable: bool) -> Array:
     values = self.astype(xp.float32) if is_half(self.dtype) else self
     if not descending:
         return xp.argsort(values, axis, kind="stable")
     # stable: sort the reversed tensor in ascending order and reverse the result
     result = xp.flip(xp.argsort(xp.flip(values, axis), axis, kind="stable"), axis)
-    return self.shape[axis] - 1 - result
+    out: Array = self.shape[axis] - 1 - result
+    return out
 
 
-def _batched(info: BatchInfo, in_dims: Dims, self: Any, *, axis: int, **options: Any) -> Batched:
+def _batched(info: BatchInfo, in_dims: Dims, self: Tensor, *, axis: int, **options: Any) -> Batched:
     return info.call(self, axis=normalize_axis(info.name, axis, len(self.shape) - 1) + 1, **options), 0
 
 
@@ -70,7 +76,7 @@ def _errors() -> Iterable[ErrorInput]:
     yield ErrorInput((TensorSample((3,)),), IndexError, "out of bounds", {"axis": 1})
 
 
-argsort: Any = array_op(
+argsort = array_op(
     "gather",
     "argsort(Tensor self, *, int axis=-1, bool descending=False, bool stable=True) -> Tensor",
     _shape_rule,
@@ -97,5 +103,5 @@ argsort: Any = array_op(
     errors=_errors,
     dtypes=_ORDERED,
 )
-def sort(self: Any, *, axis: int, descending: bool, stable: bool) -> Any:
+def sort(self: Tensor, *, axis: int, descending: bool, stable: bool) -> Tensor:
     return take_along_axis(self, argsort(self, axis=axis, descending=descending, stable=stable), axis)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...registry.dtypes import ALL, REAL, DType, bfloat16, float16, float32
 from ..declare.declaration import SampleInput
@@ -14,6 +14,9 @@ from ..declare.samples import reduction_errors, reduction_samples
 from ..declare.shape_rules import normalize_axes
 from ..elementwise.exponential import sqrt
 from .folds import sum
+
+if TYPE_CHECKING:
+    from ...registry.types import Tensor
 
 _ARGS = """Args:
     self: tensor of integer or real floating dtype, any shape{more}.
@@ -30,19 +33,20 @@ Raises:
 _CORRECTION = "    correction: the sum of squares is divided by the number of elements less the correction.\n"
 
 
-def _count_reduced(self: Any, axis: Any) -> int:
+def _count_reduced(self: Tensor, axis: Sequence[int] | None) -> int:
     shape = self.shape
     return math.prod(shape if axis is None else [shape[a] for a in normalize_axes("mean", axis, len(shape))])
 
 
-def _widen(self: Any) -> Any:
+def _widen(self: Tensor) -> Tensor:
     """The tensor in the dtype that its mean is computed in."""
     keep = self.dtype.is_inexact and self.dtype not in (float16, bfloat16)
     return self if keep else self.astype(float32)
 
 
-def _narrow(result: Any, self: Any) -> Any:
-    return result.astype(self.dtype) if self.dtype in (float16, bfloat16) else result
+def _narrow(result: Any, self: Tensor) -> Tensor:
+    out: Tensor = result.astype(self.dtype) if self.dtype in (float16, bfloat16) else result
+    return out
 
 
 @composite(
@@ -58,11 +62,11 @@ def _narrow(result: Any, self: Any) -> Any:
     errors=reduction_errors,
     autocast="float32",
 )
-def mean(self: Any, axis: Any, *, keepdims: bool) -> Any:
+def mean(self: Tensor, axis: tuple[int, ...] | None, *, keepdims: bool) -> Tensor:
     return _narrow(sum(_widen(self), axis, keepdims=keepdims) / _count_reduced(self, axis), self)
 
 
-def _variance(wide: Any, axis: Any, correction: float, keepdims: bool) -> Any:
+def _variance(wide: Any, axis: tuple[int, ...] | None, correction: float, keepdims: bool) -> Tensor:
     count = _count_reduced(wide, axis)
     centred = wide - sum(wide, axis, keepdims=True) / count
     return sum(centred * centred, axis, keepdims=keepdims) / max(count - correction, 0)
@@ -81,7 +85,7 @@ def _variance(wide: Any, axis: Any, correction: float, keepdims: bool) -> Any:
     errors=reduction_errors,
     autocast="float32",
 )
-def var(self: Any, axis: Any, *, correction: float, keepdims: bool) -> Any:
+def var(self: Tensor, axis: tuple[int, ...] | None, *, correction: float, keepdims: bool) -> Tensor:
     return _narrow(_variance(_widen(self), axis, correction, keepdims), self)
 
 
@@ -105,5 +109,5 @@ def _uneven_samples(dtype: DType) -> Iterable[SampleInput]:
     errors=reduction_errors,
     autocast="float32",
 )
-def std(self: Any, axis: Any, *, correction: float, keepdims: bool) -> Any:
+def std(self: Tensor, axis: tuple[int, ...] | None, *, correction: float, keepdims: bool) -> Tensor:
     return _narrow(sqrt(_variance(_widen(self), axis, correction, keepdims)), self)

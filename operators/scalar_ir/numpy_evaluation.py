@@ -160,7 +160,7 @@ def numpy_kernel(
         function = program.ufunc or program.run
 
     def kernel(*arrays: Array) -> Array:
-        result = call_quietly(function, *arrays)
+        result: Array = call_quietly(function, *arrays)
         return result if type(result) is np.ndarray and result.dtype is dtype else np.asarray(result, dtype)
 
     return kernel

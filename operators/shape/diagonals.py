@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...errors import ShapeError
 from ...registry.dtypes import ALL
@@ -16,6 +16,9 @@ from ..reductions.folds import sum
 from .rearrange import moveaxis
 from .views import reshape
 
+if TYPE_CHECKING:
+    from ...registry.types import DTypeLike, Tensor
+
 _AXES = """    offset: the diagonal: 0 is the main one, positive offsets are above it.
         axis1, axis2: the axes of the rows and of the columns.
 """
@@ -26,7 +29,7 @@ _RAISES = """
 """
 
 
-def _samples(dtype: Any) -> list[SampleInput]:
+def _samples(dtype: DTypeLike | None) -> list[SampleInput]:
     return [
         *(SampleInput((TensorSample((3, 4), layout=layout),)) for layout in LAYOUTS),
         *(SampleInput((TensorSample((4, 3)),), {"offset": k}) for k in (1, -2, 9)),
@@ -61,7 +64,7 @@ def _errors() -> list[ErrorInput]:
     errors=_errors,
     dtypes=ALL,
 )
-def diagonal(self: Any, offset: int, axis1: int, axis2: int) -> Any:
+def diagonal(self: Tensor, offset: int, axis1: int, axis2: int) -> Tensor:
     normalize_axes("diagonal", (axis1, axis2), len(spec_of(self).shape))
     matrices = moveaxis(self, (axis1, axis2), (-2, -1))
     *lead, rows, columns = matrices.shape
@@ -91,7 +94,7 @@ def diagonal(self: Any, offset: int, axis1: int, axis2: int) -> Any:
     tolerance={"float16": 5e-3, "bfloat16": 4e-2},
     autocast="float32",
 )
-def trace(self: Any, offset: int, axis1: int, axis2: int) -> Any:
+def trace(self: Tensor, offset: int, axis1: int, axis2: int) -> Tensor:
     return sum(diagonal(self, offset, axis1, axis2), -1)
 
 
@@ -125,7 +128,7 @@ def trace(self: Any, offset: int, axis1: int, axis2: int) -> Any:
     ],
     dtypes=ALL,
 )
-def diag(self: Any, k: int) -> Any:
+def diag(self: Tensor, k: int) -> Tensor:
     spec = spec_of(self)
     if len(spec.shape) not in (1, 2):
         raise ShapeError(

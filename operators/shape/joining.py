@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ShapeError, ValueArgumentError
 from ...registry.dtypes import ALL, DType, as_dtype
-from ...registry.values import SCALARS, TensorSpec
+from ...registry.values import SCALARS, TensorBase, TensorSpec
 from ..creation.creation import full
 from ..declare.batching import Batched, BatchInfo, Dims, ensure_batch_axis, flatten_examples
 from ..declare.declaration import ErrorInput, SampleInput, TensorSample
@@ -17,6 +17,10 @@ from ..declare.shape_rules import common_device, is_tensor, normalize_axis, prom
 from ..indexing.slicing import basic_index
 from .rearrange import expand_dims, full_plan
 from .views import reshape
+
+if TYPE_CHECKING:
+    from ...registry.function import OperatorFunction
+    from ...registry.types import Array, ArrayModule, Number, Tensor
 
 
 # -- concat ------------------------------------------------------------------------------------------------------------
@@ -46,7 +50,7 @@ def _concat_shape_rule(tensors: Sequence[Any], axis: int | None = 0) -> TensorSp
     return TensorSpec((*first[:along], size, *first[along + 1 :]), dtype, common_device("concat", tensors))
 
 
-def _concat_kernel(xp: Any, tensors: Sequence[Any], axis: int | None) -> Any:
+def _concat_kernel(xp: ArrayModule, tensors: Sequence[Any], axis: int | None) -> Array:
     """Native twin: backends/cpu/fastpath/entries/rt_joins.py:join"""
     specs = [x if type(x) in SCALARS else TensorSpec(x.shape, as_dtype(x.dtype)) for x in tensors]
     native = promoted_dtype("concat", specs)
@@ -73,7 +77,7 @@ def _concat_errors() -> Iterable[ErrorInput]:
     yield ErrorInput((TensorSample((2,)),), TypeError, "sequence")
 
 
-def _split_cotangent(g: Any, tensors_spec: Sequence[TensorSpec], axis: int | None) -> tuple[Any, ...]:
+def _split_cotangent(g: Tensor, tensors_spec: Sequence[TensorSpec], axis: int | None) -> tuple[Tensor, ...]:
     """The transpose of ``concat``: each tensor's slice of ``g``."""
     shapes, along = _concat_axis(tensors_spec, axis)
     value, start = [], 0
@@ -85,9 +89,11 @@ def _split_cotangent(g: Any, tensors_spec: Sequence[TensorSpec], axis: int | Non
     return tuple(value)
 
 
-def _concat_batched(info: BatchInfo, in_dims: Dims, tensors: Sequence[Any], axis: int | None) -> Batched:
+def _concat_batched(
+    info: BatchInfo, in_dims: Dims, tensors: Sequence[Tensor | Number], axis: int | None
+) -> Batched:
     dtype = promoted_dtype("concat", tensors)
-    given = [one if is_tensor(one) else full((), one, dtype=dtype) for one in tensors]
+    given = [one if isinstance(one, TensorBase) else full((), one, dtype=dtype) for one in tensors]
     whole_batch = [ensure_batch_axis(one, dim, info.batch_size) for one, dim in zip(given, in_dims[0])]
     if axis is None:
         return info.call([flatten_examples(one) for one in whole_batch], 1), 0
@@ -95,7 +101,7 @@ def _concat_batched(info: BatchInfo, in_dims: Dims, tensors: Sequence[Any], axis
     return info.call(whole_batch, along + 1), 0
 
 
-concat = array_op(
+concat: OperatorFunction[Tensor] = array_op(
     "join",
     "concat(Tensor[] tensors, int? axis=0) -> Tensor",
     _concat_shape_rule,
@@ -164,7 +170,7 @@ concat = array_op(
     method=False,
     autocast="promote",
 )
-def stack(tensors: Sequence[Any], axis: int) -> Any:
+def stack(tensors: Sequence[Any], axis: int) -> Tensor:
     shapes = [spec_of(one).shape for one in tensors]
     if len(set(shapes)) > 1:
         raise ShapeError(f"stack: the shapes differ: {', '.join(map(str, shapes))}")
@@ -208,7 +214,7 @@ def _numbers_to_tensors(tensors: Sequence[Any]) -> Sequence[Any]:
     ],
     dtypes=ALL,
 )
-def unstack(self: Any, axis: int) -> tuple[Any, ...]:
+def unstack(self: Tensor, axis: int) -> tuple[Tensor, ...]:
     shape = spec_of(self).shape
     along = normalize_axis("unstack", axis, len(shape))
     plan: list[Any] = list(full_plan(shape))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ShapeError
 from ...registry.dtypes import ALL, DType
@@ -13,6 +13,10 @@ from ..declare.kinds import LAYOUTS, composite
 from ..declare.shape_rules import normalize_axes, normalize_axis, spec_of
 from ..indexing.slicing import basic_index
 from .views import broadcast_to, permute, reshape
+
+if TYPE_CHECKING:
+    from ...registry.function import OperatorFunction
+    from ...registry.types import Function, T, Tensor
 
 
 def full_plan(shape: tuple[int, ...]) -> list[tuple[int, int, int]]:
@@ -33,8 +37,12 @@ def _samples(shape: tuple[int, ...], *rests: tuple[Any, ...]) -> Callable[[DType
 
 
 def _view(
-    schema: str, doc: str, reference: Any, samples: Any, errors: Callable[[], Iterable[ErrorInput]]
-) -> Callable[[Callable[..., Any]], Any]:
+    schema: str,
+    doc: str,
+    reference: str | Function,
+    samples: Callable[[DType], Iterable[SampleInput]],
+    errors: Callable[[], Iterable[ErrorInput]],
+) -> Callable[[Callable[..., T]], OperatorFunction[T]]:
     return composite(schema, doc=doc, reference=reference, samples=samples, errors=errors, dtypes=ALL)
 
 
@@ -62,7 +70,7 @@ def _view(
         ErrorInput((TensorSample((3, 4)), 0, 2), IndexError, "out of bounds"),
     ],
 )
-def transpose(self: Any, dim0: int, dim1: int) -> Any:
+def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
     own = spec_of(self).shape
     axes = list(range(len(own)))
     one, two = (normalize_axis("transpose", dim, len(axes)) for dim in (dim0, dim1))
@@ -90,7 +98,7 @@ def transpose(self: Any, dim0: int, dim1: int) -> Any:
     lambda dtype: [SampleInput((TensorSample(shape),)) for shape in ((3, 4), (2, 3, 4), (0, 2))],
     lambda: [ErrorInput((TensorSample((3,)),), ValueError, "two axes")],
 )
-def matrix_transpose(self: Any) -> Any:
+def matrix_transpose(self: Tensor) -> Tensor:
     own = spec_of(self).shape
     if len(own) < 2:
         raise ShapeError(f"matrix_transpose: needs at least two axes, not shape {own}")
@@ -124,7 +132,7 @@ def matrix_transpose(self: Any) -> Any:
         ErrorInput((TensorSample((2, 3)), (0, 1), 0), ValueError, "as many"),
     ],
 )
-def moveaxis(self: Any, source: tuple[int, ...], destination: tuple[int, ...]) -> Any:
+def moveaxis(self: Tensor, source: tuple[int, ...], destination: tuple[int, ...]) -> Tensor:
     own = spec_of(self).shape
     rank = len(own)
     if len(source) != len(destination):
@@ -160,7 +168,7 @@ def moveaxis(self: Any, source: tuple[int, ...], destination: tuple[int, ...]) -
         ErrorInput((TensorSample((3,)), (4,)), ValueError, "broadcast"),
     ],
 )
-def expand(self: Any, shape: tuple[int, ...]) -> Any:
+def expand(self: Tensor, shape: tuple[int, ...]) -> Tensor:
     own = spec_of(self).shape
     lead = len(shape) - len(own)
     if -1 in shape[: max(lead, 0)]:
@@ -195,7 +203,7 @@ def expand(self: Any, shape: tuple[int, ...]) -> Any:
         ErrorInput((TensorSample((1, 3)), 2), IndexError, "out of bounds"),
     ],
 )
-def squeeze(self: Any, axis: tuple[int, ...] | None) -> Any:
+def squeeze(self: Tensor, axis: tuple[int, ...] | None) -> Tensor:
     own = spec_of(self).shape
     if axis is None:
         return reshape(self, [size for size in own if size != 1])
@@ -231,7 +239,7 @@ def squeeze(self: Any, axis: tuple[int, ...] | None) -> Any:
         ErrorInput((TensorSample((2, 3)), 1, 0), ValueError, "before"),
     ],
 )
-def flatten(self: Any, start_dim: int, end_dim: int) -> Any:
+def flatten(self: Tensor, start_dim: int, end_dim: int) -> Tensor:
     own = spec_of(self).shape
     if not own:
         return reshape(self, (1,))
@@ -265,7 +273,7 @@ def flatten(self: Any, start_dim: int, end_dim: int) -> Any:
         ErrorInput((TensorSample((3,)), (0, 0)), ValueError, "twice"),
     ],
 )
-def expand_dims(self: Any, axis: tuple[int, ...]) -> Any:
+def expand_dims(self: Tensor, axis: tuple[int, ...]) -> Tensor:
     own = spec_of(self).shape
     rank = len(own) + len(axis)
     new = normalize_axes("expand_dims", axis, rank)
@@ -294,7 +302,7 @@ def expand_dims(self: Any, axis: tuple[int, ...]) -> Any:
     _samples((3, 4), (), (0,), (-1,), ((0, 1),)),
     lambda: [ErrorInput((TensorSample((3,)), 1), IndexError, "out of bounds")],
 )
-def flip(self: Any, axis: tuple[int, ...] | None) -> Any:
+def flip(self: Tensor, axis: tuple[int, ...] | None) -> Tensor:
     own = spec_of(self).shape
     turned = normalize_axes("flip", axis, len(own))
     return basic_index(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ValueArgumentError
 from ...registry.dtypes import ALL
@@ -15,6 +15,9 @@ from ..indexing.slicing import basic_index, basic_put
 from .joining import concat
 from .rearrange import full_plan
 from .views import broadcast_to, reshape
+
+if TYPE_CHECKING:
+    from ...registry.types import Tensor
 
 
 @composite(
@@ -51,7 +54,7 @@ from .views import broadcast_to, reshape
     ],
     dtypes=ALL,
 )
-def roll(self: Any, shift: tuple[int, ...], axis: tuple[int, ...] | None) -> Any:
+def roll(self: Tensor, shift: tuple[int, ...], axis: tuple[int, ...] | None) -> Tensor:
     shape = spec_of(self).shape
     if axis is None:
         flat = reshape(self, (math.prod(shape),))
@@ -63,7 +66,7 @@ def roll(self: Any, shift: tuple[int, ...], axis: tuple[int, ...] | None) -> Any
     return self
 
 
-def _roll_axis(x: Any, by: int, axis: int) -> Any:
+def _roll_axis(x: Tensor, by: int, axis: int) -> Tensor:
     size = x.shape[axis]
     cut = -by % size if size else 0
     head, tail = full_plan(x.shape), full_plan(x.shape)
@@ -104,7 +107,7 @@ def _roll_axis(x: Any, by: int, axis: int) -> Any:
     ],
     dtypes=ALL,
 )
-def repeat(self: Any, repeats: int, axis: int | None) -> Any:
+def repeat(self: Tensor, repeats: int, axis: int | None) -> Tensor:
     if repeats < 0:
         raise ValueArgumentError(f"repeat: repeats must be non-negative, not {repeats}")
     if axis is None:
@@ -144,7 +147,7 @@ def repeat(self: Any, repeats: int, axis: int | None) -> Any:
     errors=lambda: [ErrorInput((TensorSample((3,)), (-1,)), ValueError, "negative")],
     dtypes=ALL,
 )
-def tile(self: Any, repetitions: tuple[int, ...]) -> Any:
+def tile(self: Tensor, repetitions: tuple[int, ...]) -> Tensor:
     if any(count < 0 for count in repetitions):
         raise ValueArgumentError(f"tile: repetitions must be non-negative, not {repetitions}")
     shape = spec_of(self).shape
@@ -208,7 +211,7 @@ def _pad_widths(width: Any, rank: int) -> list[tuple[int, int]]:
     ],
     dtypes=ALL,
 )
-def pad(self: Any, width: Any, *, value: Any) -> Any:
+def pad(self: Tensor, width: Any, *, value: Any) -> Tensor:
     spec = spec_of(self)
     widths = _pad_widths(width, len(spec.shape))
     shape = [before + size + after for size, (before, after) in zip(spec.shape, widths)]

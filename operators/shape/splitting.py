@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ArgumentError, ValueArgumentError
 from ...registry.dtypes import ALL
@@ -15,8 +15,11 @@ from ..elementwise.comparison import logical_xor
 from ..indexing.slicing import basic_index
 from .rearrange import full_plan
 
+if TYPE_CHECKING:
+    from ...registry.types import Tensor
 
-def slice_axis(x: Any, axis: int, start: int, stop: int) -> Any:
+
+def slice_axis(x: Tensor, axis: int, start: int, stop: int) -> Tensor:
     """A view of the slice ``start:stop`` along an axis."""
     plan = full_plan(x.shape)
     plan[axis] = (start, stop - start, 1) if stop > start else (0, 0, 1)
@@ -72,7 +75,7 @@ def _cut_positions(sections: Any, size: int) -> list[int]:
     ],
     dtypes=ALL,
 )
-def split(self: Any, sections: Any, axis: int) -> tuple[Any, ...]:
+def split(self: Tensor, sections: Any, axis: int) -> tuple[Tensor, ...]:
     shape = spec_of(self).shape
     along = normalize_axis("split", axis, len(shape))
     ends = [0, *_cut_positions(sections, shape[along]), shape[along]]
@@ -112,7 +115,7 @@ def split(self: Any, sections: Any, axis: int) -> tuple[Any, ...]:
     dtypes=ALL,
     tolerance={"float16": 1e-2, "bfloat16": 8e-2},
 )
-def diff(self: Any, *, n: int, axis: int) -> Any:
+def diff(self: Tensor, *, n: int, axis: int) -> Tensor:
     if n < 0:
         raise ValueArgumentError(f"diff: n must be non-negative, not {n}")
     along = normalize_axis("diff", axis, len(spec_of(self).shape))

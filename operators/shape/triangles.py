@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ShapeError
 from ...registry.dtypes import ALL, DType
@@ -14,6 +14,9 @@ from ..declare.shape_rules import spec_of
 from ..elementwise.comparison import ge, le
 from ..elementwise.selection import where
 from .views import reshape
+
+if TYPE_CHECKING:
+    from ...registry.types import Tensor
 
 _DOC = """
 
@@ -42,7 +45,7 @@ def _errors() -> Iterable[ErrorInput]:
     yield ErrorInput((TensorSample((3, 3)),), TypeError, "'k' must be an int", {"k": 0.5})
 
 
-def _keep_triangle(name: str, self: Any, k: int, compare: Any) -> Any:
+def _keep_triangle(name: str, self: Tensor, k: int, compare: Any) -> Tensor:
     """The elements where ``compare(column - k, row)`` is true, zero elsewhere."""
     shape = spec_of(self).shape
     if len(shape) < 2:
@@ -62,7 +65,7 @@ def _keep_triangle(name: str, self: Any, k: int, compare: Any) -> Any:
     errors=_errors,
     dtypes=ALL,
 )
-def tril(self: Any, *, k: int) -> Any:
+def tril(self: Tensor, *, k: int) -> Tensor:
     return _keep_triangle("tril", self, k, le)
 
 
@@ -76,5 +79,5 @@ def tril(self: Any, *, k: int) -> Any:
     errors=_errors,
     dtypes=ALL,
 )
-def triu(self: Any, *, k: int) -> Any:
+def triu(self: Tensor, *, k: int) -> Tensor:
     return _keep_triangle("triu", self, k, ge)

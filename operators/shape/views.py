@@ -6,8 +6,8 @@ All other views are composed of these and of ``basic_index`` (:mod:`..indexing.s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from ...errors import ShapeError
 from ...registry.dtypes import ALL, DType
@@ -24,6 +24,10 @@ from ..declare.shape_rules import (
     reduced_shape,
     spec_of,
 )
+
+if TYPE_CHECKING:
+    from ...registry.function import OperatorFunction
+    from ...registry.types import Tensor
 
 
 # -- reshape -----------------------------------------------------------------------------------------------------------
@@ -47,7 +51,7 @@ def reshape_shape(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int,
     return filled
 
 
-def _reshape_shape_rule(self: Any, shape: tuple[int, ...]) -> TensorSpec:
+def _reshape_shape_rule(self: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
     spec = spec_of(self)
     return TensorSpec(reshape_shape(spec.shape, shape), spec.dtype, spec.device)
 
@@ -69,11 +73,11 @@ def _reshape_errors() -> Iterable[ErrorInput]:
     yield ErrorInput((TensorSample((3, 4)), (12.0,)), TypeError, "shape")
 
 
-def _reshape_batched(info: BatchInfo, in_dims: Dims, x: Any, shape: tuple[int, ...]) -> Batched:
+def _reshape_batched(info: BatchInfo, in_dims: Dims, x: Tensor, shape: tuple[int, ...]) -> Batched:
     return info.call(x, (info.batch_size, *reshape_shape(x.shape[1:], shape))), 0
 
 
-reshape: Any = array_op(
+reshape: OperatorFunction[Tensor] = array_op(
     "view",
     "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)",
     _reshape_shape_rule,
@@ -122,7 +126,7 @@ def inverse_permutation(axes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(known.index(axis) for axis in range(len(axes)))
 
 
-def _permute_shape_rule(self: Any, axes: tuple[int, ...]) -> TensorSpec:
+def _permute_shape_rule(self: TensorSpec, axes: tuple[int, ...]) -> TensorSpec:
     spec = spec_of(self)
     order = normalize_permutation("permute", axes, len(spec.shape))
     return TensorSpec(tuple(spec.shape[axis] for axis in order), spec.dtype, spec.device)
@@ -142,12 +146,12 @@ def _permute_errors() -> Iterable[ErrorInput]:
     yield ErrorInput((TensorSample((3, 4)), (0, 2)), IndexError, "out of bounds")
 
 
-def _permute_batched(info: BatchInfo, in_dims: Dims, x: Any, axes: tuple[int, ...]) -> Batched:
+def _permute_batched(info: BatchInfo, in_dims: Dims, x: Tensor, axes: tuple[int, ...]) -> Batched:
     order = normalize_permutation("permute", axes, len(x.shape) - 1)
     return info.call(x, (0, *[axis + 1 for axis in order])), 0
 
 
-permute: Any = array_op(
+permute: OperatorFunction[Tensor] = array_op(
     "view",
     "permute(Tensor(a) self, int[] axes) -> Tensor(a)",
     _permute_shape_rule,
@@ -178,7 +182,7 @@ permute: Any = array_op(
 
 
 # -- broadcast_to ------------------------------------------------------------------------------------------------------
-def _broadcast_shape_rule(self: Any, shape: tuple[int, ...]) -> TensorSpec:
+def _broadcast_shape_rule(self: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
     spec = spec_of(self)
     wanted = check_shape("broadcast_to", shape)
     if broadcast_shapes("broadcast_to", spec.shape, wanted) != wanted:
@@ -195,7 +199,7 @@ def _broadcast_samples(dtype: DType) -> Iterable[SampleInput]:
     yield SampleInput((TensorSample((3, 1)), (3, 0)))
 
 
-def _broadcast_batched(info: BatchInfo, in_dims: Dims, x: Any, shape: tuple[int, ...]) -> Batched:
+def _broadcast_batched(info: BatchInfo, in_dims: Dims, x: Tensor, shape: tuple[int, ...]) -> Batched:
     _broadcast_shape_rule(
         TensorSpec(x.shape[1:], x.dtype, x.device), shape
     )  # longer shapes must not reach the batch axis
@@ -236,7 +240,7 @@ broadcast_to = array_op(
 
 
 # -- helpers of derivatives -------------------------------------------------------------------------------------------
-def sum_to(x: Any, shape: tuple[int, ...]) -> Any:
+def sum_to(x: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Sum over the axes that broadcasting added or expanded: the transpose of ``broadcast_to``."""
     lead = len(x.shape) - len(shape)
     axes = tuple(range(lead)) + tuple(
@@ -245,7 +249,7 @@ def sum_to(x: Any, shape: tuple[int, ...]) -> Any:
     return reshape(x.sum(axes), shape) if axes else x
 
 
-def expand_reduced(g: Any, shape: tuple[int, ...], axis: Any, keepdims: bool) -> Any:
+def expand_reduced(g: Tensor, shape: tuple[int, ...], axis: Sequence[int] | None, keepdims: bool) -> Tensor:
     """The cotangent of a reduction's result, repeated along the reduced axes."""
     if g.shape and not keepdims:
         g = reshape(g, reduced_shape(shape, normalize_axes("reduction", axis, len(shape)), True))

@@ -7,7 +7,7 @@ zero_point`` to the nearest integer, halves to even, and clamping. Scales are ap
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import DTypeError, ShapeError, ValueArgumentError
 from ...registry.dtypes import DType, float32, int8, int32, uint8
@@ -17,6 +17,9 @@ from ..contraction.matmul import matmul_shape
 from ..declare.declaration import Declaration
 from ..declare.derivatives import NotDifferentiable
 from ..declare.shape_rules import common_device, normalize_axis, spec_of
+
+if TYPE_CHECKING:
+    from ...registry.types import Array, ArrayModule, DTypeLike
 
 LIBRARY = Library("quantized", "DEF")
 LIMITS = {int8: (-128, 127), uint8: (0, 255)}
@@ -30,7 +33,7 @@ def check_quantized_dtype(name: str, dtype: DType) -> None:
         raise DTypeError(f"{name}: quantized integers are int8 or uint8, not {dtype}")
 
 
-def broadcast_along(xp: Any, values: Any, rank: int, axis: int | None) -> Any:
+def broadcast_along(xp: ArrayModule, values: Array, rank: int, axis: int | None) -> Array:
     """Scales or zero points in a shape that broadcasts along their axis."""
     values = xp.asarray(values)
     return values if axis is None else values.reshape([-1 if at == axis else 1 for at in range(rank)])
@@ -45,7 +48,7 @@ def _check_channels(name: str, spec: TensorSpec, scales: Any, zero_points: Any, 
             )
 
 
-def round_to_integers(xp: Any, values: Any, zero_points: Any, dtype: DType) -> Any:
+def round_to_integers(xp: ArrayModule, values: Array, zero_points: Any, dtype: DType) -> Array:
     """Scaled numbers as integers: rounded, moved by the zero point and clamped; NaN becomes the zero point."""
     low, high = LIMITS[dtype]
     with xp.errstate(all="ignore"):
@@ -55,7 +58,7 @@ def round_to_integers(xp: Any, values: Any, zero_points: Any, dtype: DType) -> A
 
 # -- to integers and back ----------------------------------------------------------------------------------------------
 def _quantize_shape_rule(
-    self: Any, scales: Any, zero_points: Any, axis: int | None, dtype: DType
+    self: TensorSpec, scales: Any, zero_points: Any, axis: int | None, dtype: DType
 ) -> TensorSpec:
     spec = spec_of(self)
     check_quantized_dtype("quantize", dtype)
@@ -65,7 +68,9 @@ def _quantize_shape_rule(
     return TensorSpec(spec.shape, dtype, spec.device)
 
 
-def _quantize_kernel(xp: Any, self: Any, scales: Any, zero_points: Any, axis: Any, dtype: DType) -> Any:
+def _quantize_kernel(
+    xp: ArrayModule, self: Array, scales: Any, zero_points: Any, axis: int, dtype: DType
+) -> Array:
     with xp.errstate(all="ignore"):
         inverse = xp.float32(1) / broadcast_along(xp, scales, self.ndim, axis).astype(xp.float32)
         zeros = broadcast_along(xp, zero_points, self.ndim, axis).astype(xp.float32)
@@ -77,20 +82,22 @@ def _quantize_kernel(xp: Any, self: Any, scales: Any, zero_points: Any, axis: An
         return xp.clip(xp.where(xp.isnan(whole), zeros, whole), low, high).astype(dtype.np)
 
 
-def _dequantize_shape_rule(self: Any, scales: Any, zero_points: Any, axis: int | None) -> TensorSpec:
+def _dequantize_shape_rule(self: TensorSpec, scales: Any, zero_points: Any, axis: int | None) -> TensorSpec:
     spec = spec_of(self)
     check_quantized_dtype("dequantize", spec.dtype)
     _check_channels("dequantize", spec, scales, zero_points, axis)
     return TensorSpec(spec.shape, float32, spec.device)
 
 
-def _dequantize_kernel(xp: Any, self: Any, scales: Any, zero_points: Any, axis: Any) -> Any:
+def _dequantize_kernel(xp: ArrayModule, self: Array, scales: Any, zero_points: Any, axis: int) -> Array:
     zeros = broadcast_along(xp, zero_points, self.ndim, axis).astype(xp.float32)
     return (self.astype(xp.float32) - zeros) * broadcast_along(xp, scales, self.ndim, axis).astype(xp.float32)
 
 
 # -- products ----------------------------------------------------------------------------------------------------------
-def _int_mm_shape_rule(self: Any, other: Any, self_zero: int = 0, other_zeros: Any = None) -> TensorSpec:
+def _int_mm_shape_rule(
+    self: TensorSpec, other: TensorSpec, self_zero: int = 0, other_zeros: Any = None
+) -> TensorSpec:
     one, two = spec_of(self), spec_of(other)
     for spec in (one, two):
         check_quantized_dtype("int_mm", spec.dtype)
@@ -103,7 +110,7 @@ def _int_mm_shape_rule(self: Any, other: Any, self_zero: int = 0, other_zeros: A
     return TensorSpec(shape, int32, common_device("int_mm", (self, other)))
 
 
-def _int_mm_kernel(xp: Any, self: Any, other: Any, self_zero: int, other_zeros: Any) -> Any:
+def _int_mm_kernel(xp: ArrayModule, self: Array, other: Array, self_zero: int, other_zeros: Any) -> Array:
     """float32 products of blocks so short that no sum is rounded, added up as int32."""
     zeros = xp.asarray(0 if other_zeros is None else other_zeros)
     one, two = self.astype(xp.float32), other.astype(xp.float32)
@@ -118,7 +125,7 @@ def _int_mm_kernel(xp: Any, self: Any, other: Any, self_zero: int, other_zeros: 
     step, inner = max(1, EXACT // int(largest)), one.shape[-1]
     if inner <= step:
         return xp.asarray(xp.matmul(one, two)).astype(xp.int32)
-    result: Any = 0
+    result = xp.zeros((), xp.int32)
     for start in range(0, inner, step):
         part = slice(start, start + step)
         rows = two[part] if two.ndim == 1 else two[..., part, :]
@@ -126,14 +133,14 @@ def _int_mm_kernel(xp: Any, self: Any, other: Any, self_zero: int, other_zeros: 
     return result
 
 
-def _largest_distance(dtype: Any, zero: Any) -> int:
+def _largest_distance(dtype: DTypeLike | None, zero: Any) -> int:
     """The largest distance between an integer of a dtype and a zero point."""
     low, high = LIMITS[int8 if dtype == int8.np else uint8]
     return max(abs(low - int(zero)), abs(high - int(zero)))
 
 
 def _requantize_shape_rule(
-    self: Any, multipliers: Any, offsets: Any, zero_point: int, dtype: DType
+    self: TensorSpec, multipliers: Any, offsets: Any, zero_point: int, dtype: DType
 ) -> TensorSpec:
     spec = spec_of(self)
     check_quantized_dtype("requantize", dtype)
@@ -146,8 +153,8 @@ def _requantize_shape_rule(
 
 
 def _requantize_kernel(
-    xp: Any, self: Any, multipliers: Any, offsets: Any, zero_point: int, dtype: DType
-) -> Any:
+    xp: ArrayModule, self: Array, multipliers: Any, offsets: Any, zero_point: int, dtype: DType
+) -> Array:
     scaled = (self.astype(xp.float32) + xp.asarray(offsets, xp.float32)) * xp.asarray(multipliers, xp.float32)
     return round_to_integers(xp, scaled, xp.float32(zero_point), dtype)
 

@@ -8,7 +8,7 @@ float arguments, and each is the derivative of the other.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import lazy
 from ...errors import DTypeError, OutOfBoundsError, ShapeError, UnsupportedError
@@ -21,6 +21,9 @@ from ..declare.batching import Batched, BatchInfo, Dims, ensure_batch_axis, get_
 from ..declare.declaration import Declaration
 from ..declare.derivatives import Rule
 from ..declare.shape_rules import common_device, compute_dtype, spec_of
+
+if TYPE_CHECKING:
+    from ...registry.types import Array, ArrayModule, Tensor
 
 LIBRARY = Library("sparse", "DEF")
 CHUNK = 1 << 20  # products that are stored at a time
@@ -49,7 +52,13 @@ def check_pattern(name: str, crow: Any, col: Any, columns: int) -> None:
 
 # -- sparse times dense ------------------------------------------------------------------------------------------------
 def _spmm_shape_rule(
-    crow_indices: Any, col_indices: Any, values: Any, other: Any, columns: int, *, transpose: bool = False
+    crow_indices: TensorSpec,
+    col_indices: TensorSpec,
+    values: TensorSpec,
+    other: TensorSpec,
+    columns: int,
+    *,
+    transpose: bool = False,
 ) -> TensorSpec:
     crow, col, held, dense = map(spec_of, (crow_indices, col_indices, values, other))
     _check_parts("spmm", crow, col)
@@ -64,8 +73,15 @@ def _spmm_shape_rule(
 
 
 def _spmm_kernel(
-    xp: Any, crow_indices: Any, col_indices: Any, values: Any, other: Any, columns: int, *, transpose: bool
-) -> Any:
+    xp: ArrayModule,
+    crow_indices: Array,
+    col_indices: Array,
+    values: Array,
+    other: Array,
+    columns: int,
+    *,
+    transpose: bool,
+) -> Array:
     check_pattern("spmm", crow_indices, col_indices, columns)
     dtype = (values[:0] * other.reshape(-1)[:0]).dtype
     wide = xp.dtype(xp.float32) if is_half(dtype) else dtype
@@ -76,28 +92,34 @@ def _spmm_kernel(
         return xp.asarray((matrix.T if transpose else matrix) @ other.astype(wide, copy=False)).astype(dtype)
 
 
-def spmm(*args: Any, **kwargs: Any) -> Any:
+def spmm(*args: object, **kwargs: Any) -> Tensor:
     """A sparse matrix, or its transpose, times a dense one."""
-    return operators["sparse::spmm"](*args, **kwargs)
+    result: Tensor = operators["sparse::spmm"](*args, **kwargs)
+    return result
 
 
-def sddmm(*args: Any) -> Any:
+def sddmm(*args: object) -> Tensor:
     """The elements of ``one @ two.T`` at the positions of a sparse matrix."""
-    return operators["sparse::sddmm"](*args)
+    result: Tensor = operators["sparse::sddmm"](*args)
+    return result
 
 
-def _values_vjp(g: Any, crow_indices: Any, col_indices: Any, other: Any, transpose: bool) -> Any:
+def _values_vjp(
+    g: Tensor, crow_indices: Tensor, col_indices: Tensor, other: Tensor, transpose: bool
+) -> Tensor:
     return sddmm(crow_indices, col_indices, *((other, g) if transpose else (g, other)))
 
 
 def _dense_vjp(
-    g: Any, crow_indices: Any, col_indices: Any, values: Any, columns: int, transpose: bool
-) -> Any:
+    g: Tensor, crow_indices: Tensor, col_indices: Tensor, values: Tensor, columns: int, transpose: bool
+) -> Tensor:
     return spmm(crow_indices, col_indices, values, g, columns, transpose=not transpose)
 
 
 # -- dense times dense, where a sparse matrix has elements -------------------------------------------------------------
-def _sddmm_shape_rule(crow_indices: Any, col_indices: Any, one: Any, two: Any) -> TensorSpec:
+def _sddmm_shape_rule(
+    crow_indices: TensorSpec, col_indices: TensorSpec, one: TensorSpec, two: TensorSpec
+) -> TensorSpec:
     crow, col, first, second = map(spec_of, (crow_indices, col_indices, one, two))
     _check_parts("sddmm", crow, col)
     if len(first.shape) not in (1, 2) or first.shape[1:] != second.shape[1:] or len(second.shape) == 0:
@@ -108,7 +130,7 @@ def _sddmm_shape_rule(crow_indices: Any, col_indices: Any, one: Any, two: Any) -
     return TensorSpec(col.shape, dtype, common_device("sddmm", (crow, col, first, second)))
 
 
-def _sddmm_kernel(xp: Any, crow_indices: Any, col_indices: Any, one: Any, two: Any) -> Any:
+def _sddmm_kernel(xp: ArrayModule, crow_indices: Array, col_indices: Array, one: Array, two: Array) -> Array:
     check_pattern("sddmm", crow_indices, col_indices, len(two))
     dtype = (one.reshape(-1)[:0] * two.reshape(-1)[:0]).dtype
     wide = xp.dtype(xp.float32) if is_half(dtype) else dtype
@@ -127,7 +149,7 @@ def _sddmm_kernel(xp: Any, crow_indices: Any, col_indices: Any, one: Any, two: A
 # -- batches -----------------------------------------------------------------------------------------------------------
 def _block_diagonal(
     name: str, in_dims: Dims, crow: Any, col: Any, columns: int, count: int
-) -> tuple[Any, Any]:
+) -> tuple[Tensor, Tensor]:
     """The pattern of a block-diagonal matrix with ``count`` copies of a pattern: row starts and columns."""
     if in_dims[0] is not None or in_dims[1] is not None:
         raise UnsupportedError(
@@ -141,7 +163,7 @@ def _block_diagonal(
     return crow, get_operator("reshape")(col + steps * columns, (-1,))
 
 
-def _stack_examples(x: Any, dim: int | None, count: int) -> Any:
+def _stack_examples(x: Tensor, dim: int | None, count: int) -> Tensor:
     """The examples of a tensor concatenated along their first axis."""
     x = ensure_batch_axis(x, dim, count)
     return get_operator("reshape")(x, (x.shape[0] * x.shape[1], *x.shape[2:]))
@@ -152,8 +174,8 @@ def _spmm_batched(
     in_dims: Dims,
     crow: Any,
     col: Any,
-    values: Any,
-    other: Any,
+    values: Tensor,
+    other: Tensor,
     columns: int,
     *,
     transpose: bool,
@@ -165,7 +187,7 @@ def _spmm_batched(
     return get_operator("reshape")(result, (count, columns if transpose else rows, *result.shape[1:])), 0
 
 
-def _sddmm_batched(info: BatchInfo, in_dims: Dims, crow: Any, col: Any, one: Any, two: Any) -> Batched:
+def _sddmm_batched(info: BatchInfo, in_dims: Dims, crow: Any, col: Any, one: Tensor, two: Tensor) -> Batched:
     count = info.batch_size
     columns = logical_shape(two, in_dims[3])[0]
     starts, places = _block_diagonal("sddmm", in_dims, crow, col, columns, count)
@@ -184,14 +206,14 @@ def _define(schema: str, doc: str, **fields: Any) -> None:
 
 
 def _values_jvp(
-    t: Any, crow_indices: Any, col_indices: Any, other: Any, columns: int, transpose: bool
-) -> Any:
+    t: Tensor, crow_indices: Tensor, col_indices: Tensor, other: Tensor, columns: int, transpose: bool
+) -> Tensor:
     return spmm(crow_indices, col_indices, t, other, columns, transpose=transpose)
 
 
 def _dense_jvp(
-    t: Any, crow_indices: Any, col_indices: Any, values: Any, columns: int, transpose: bool
-) -> Any:
+    t: Tensor, crow_indices: Tensor, col_indices: Tensor, values: Tensor, columns: int, transpose: bool
+) -> Tensor:
     return spmm(crow_indices, col_indices, values, t, columns, transpose=transpose)
 
 
@@ -209,11 +231,13 @@ _define(
 )
 
 
-def _one_vjp(g: Any, crow_indices: Any, col_indices: Any, two: Any) -> Any:
+def _one_vjp(g: Tensor, crow_indices: Tensor, col_indices: Tensor, two: Tensor) -> Tensor:
     return spmm(crow_indices, col_indices, g, two, two.shape[0])
 
 
-def _two_vjp(g: Any, crow_indices: Any, col_indices: Any, one: Any, two_spec: TensorSpec) -> Any:
+def _two_vjp(
+    g: Tensor, crow_indices: Tensor, col_indices: Tensor, one: Tensor, two_spec: TensorSpec
+) -> Tensor:
     return spmm(crow_indices, col_indices, g, one, two_spec.shape[0], transpose=True)
 
 

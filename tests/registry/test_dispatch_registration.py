@@ -210,12 +210,16 @@ def test_registering_does_not_pile_up(lib):
             td.Library("rules", "IMPL").impl("f", lambda x: 1, "CUDA")
             lib.fallback(print, "QuantizedMeta").remove()
 
+    def growth(times):
+        gc.collect()
+        before = sys.getallocatedblocks()
+        cycle(times)
+        gc.collect()
+        return sys.getallocatedblocks() - before
+
     cycle(50)
-    gc.collect()
-    before = sys.getallocatedblocks()
-    cycle(300)
-    gc.collect()
-    assert sys.getallocatedblocks() - before < 200, "one block that is kept in each cycle is too much"
+    # threads that compile what earlier tests made hot allocate too, but not in every measurement
+    assert min(growth(300) for _ in range(4)) < 200, "one block that is kept in each cycle is too much"
     assert len(lib._handles) == 1, "the definition of the fixture"
 
 
