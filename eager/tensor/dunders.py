@@ -6,14 +6,18 @@ Each is a callable object, not a function, so that it can hold the native entry 
 from __future__ import annotations
 
 from types import MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...registry.function import functions
 from ...registry.lazy_operators import materialize
 from ...registry.native_type import NativeCallable, accept_entries
+from ...registry.native_type import fault as no_native_code
 from ...registry.schemas.binding import WEAK
 from ...registry.values import SCALARS, TensorBase, converters
 from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # special method: operator
 BINARY = {
@@ -92,9 +96,23 @@ def by_name(name: str) -> Any:
     return result
 
 
+def as_function(method: BinaryMethod) -> Callable[..., Any]:
+    """A Python function that calls the method.
+
+    CPython binds functions without a call of ``__get__``. It loses what ``__get__`` of a comparison raises, so that
+    an interrupt there would become a TypeError (``slot_tp_richcompare`` in its ``Objects/typeobject.c``).
+    """
+
+    def call(x: Any, other: Any, modulus: Any = None) -> Any:
+        return method(x, other, modulus)
+
+    call.__name__, call.__qualname__, call.__doc__ = method.__name__, method.__qualname__, method.__doc__
+    return call
+
+
 def _method(name: str, function: Any, swapped: bool = False) -> None:
     methods[name] = BinaryMethod(name, function, swapped)
-    setattr(Tensor, name, methods[name])
+    setattr(Tensor, name, as_function(methods[name]) if no_native_code else methods[name])
 
 
 def attach() -> None:

@@ -45,6 +45,11 @@ def test_interrupted_eager_transforms_leave_nothing_behind(count):
     run("transforms", count)
 
 
+def test_special_methods_lose_no_interrupt():
+    run("methods", 1)
+    run("methods", 1, TANDEM_NATIVE="0")
+
+
 def test_interrupt_while_storing_leaves_one_specialization():
     run("stores", 5)
 

@@ -4,6 +4,7 @@
 """
 
 import multiprocessing
+import operator
 import os
 import random
 import signal
@@ -219,6 +220,34 @@ def transforms(count):
             assert found == expected, (name, number)
 
 
+SPECIAL_METHODS = ("lt", "le", "eq", "ne", "gt", "ge", "add", "iadd", "matmul", "pow", "neg")
+
+
+def methods(count):
+    """Raise KeyboardInterrupt at each point of calls of special methods."""
+    printed = []  # what is raised in a finalizer or where a generator is closed
+    sys.unraisablehook = printed.append
+    x = td.asarray(np.ones(3, np.float32))
+    for name in SPECIAL_METHODS * count:
+        call = getattr(operator, name)
+        arguments = (x,) if name == "neg" else (x, x if name == "matmul" else 2)
+        for _ in range(3):
+            whole = Fault(0)
+            call_with(whole, call, *arguments)
+        for point in range(1, whole.count + 1):
+            fault, is_raised = Fault(point), False
+            printed.clear()
+            try:
+                sys.setprofile(fault)
+                call(*arguments)
+            except KeyboardInterrupt:
+                is_raised = True
+            finally:
+                sys.setprofile(None)
+            is_lost = fault.count >= point and not is_raised and not printed
+            assert not is_lost, f"{name} loses the interrupt at point {point} of {whole.count}"
+
+
 STORING = ("_add", "_drop", "_answer", "_cache_key")
 
 
@@ -310,6 +339,7 @@ if __name__ == "__main__":
         "faults": faults,
         "stores": stores,
         "transforms": transforms,
+        "methods": methods,
         "forks": forks,
         "pools": pools,
     }
