@@ -31,7 +31,8 @@ def push_forward(
             for x, t in zip(primals, tangents, strict=True)
         ]
         result = run_graph(graph, given)
-    results, moved = [], []
+    results: list[Any] = []
+    moved: list[Any] = []
     for item in result:
         tangent = tangent_at(level, item)
         results.append(unwrap(level, item))

@@ -53,7 +53,7 @@ def pull_back(
         if cotangent is not None and isinstance(out, LevelTensor) and out._level is level and out._meta:
             roots.append((out._meta.node or out._meta, out._meta.index, cotangent))
     result = Pass(keep=False).run(roots)
-    gradients = [result.get(x._meta) if is_inexact(x) else None for x in given]
+    gradients = [result.get(x._meta) if is_inexact(x) else None for x in given]  # type: ignore[arg-type]
     return [unwrap(level, out) for out in results], gradients
 
 

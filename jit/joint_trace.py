@@ -232,5 +232,5 @@ def _trace_gradients(
         gradient = make_tracer(trace, trace.graph.add_input(plan.computed[number].spec))
         starts.append((meta.node, meta.index, gradient))
     result = compute_gradients(starts)
-    gradients = [result.get(value._meta) for value in values]
+    gradients = [result.get(value._meta) for value in values]  # type: ignore[arg-type]
     return [None if g is None else value_of(trace, g) for g in gradients]

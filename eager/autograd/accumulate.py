@@ -13,7 +13,7 @@ without the lock, and runs again if another thread has changed ``grad`` meanwhil
 from __future__ import annotations
 
 import sys
-from typing import Any
+from contextlib import AbstractContextManager
 
 import numpy as np
 
@@ -32,10 +32,10 @@ from .autograd_meta import AutogradMeta
 from .view_writes import is_alone, raise_version
 
 _PYTHON = 1 << DispatchKey.Python
-_locks = locks.make_locks("gradients", 64)
+_locks: list[AbstractContextManager[object]] = locks.make_locks("gradients", 64)
 
 
-def accumulate(gradients: dict[AutogradMeta, Any], is_recorded: bool) -> None:
+def accumulate(gradients: dict[AutogradMeta, Tensor], is_recorded: bool) -> None:
     """Add a gradient to the ``grad`` of each leaf.
 
     Args:
@@ -61,7 +61,7 @@ def accumulate(gradients: dict[AutogradMeta, Any], is_recorded: bool) -> None:
         add_gradient(leaf, gradient, is_recorded)
 
 
-def is_sole(gradients: dict[AutogradMeta, Any], leaf: AutogradMeta) -> bool:
+def is_sole(gradients: dict[AutogradMeta, Tensor], leaf: AutogradMeta) -> bool:
     """Whether a gradient is writable and the dict is the only reference to it and its memory."""
     if sys.getrefcount(gradients[leaf]) > SOLE:
         return False
@@ -71,7 +71,7 @@ def is_sole(gradients: dict[AutogradMeta, Any], leaf: AutogradMeta) -> bool:
     return type(gradient) in EAGER and is_alone(gradient) and gradient._is_sole_owner()
 
 
-def _copy_gradient(gradient: Any) -> Any:
+def _copy_gradient(gradient: Tensor) -> Tensor:
     """A copy of a gradient.
 
     Raises:
@@ -83,7 +83,7 @@ def _copy_gradient(gradient: Any) -> Any:
         raise NoKernelError(f"backward copies a gradient whose memory others may share: {fault}") from None
 
 
-def add_gradient(leaf: AutogradMeta, gradient: Any, is_recorded: bool) -> None:
+def add_gradient(leaf: AutogradMeta, gradient: Tensor, is_recorded: bool) -> None:
     """Add a gradient to the ``grad`` of one leaf, or store a copy if ``grad`` is None.
 
     Args:
@@ -107,7 +107,7 @@ def add_gradient(leaf: AutogradMeta, gradient: Any, is_recorded: bool) -> None:
 
 
 # -- what the existing gradient allows ---------------------------------------------------------------------------------
-def _is_writable(there: Any, gradient: Any) -> bool:
+def _is_writable(there: Tensor, gradient: Tensor) -> bool:
     """Whether a gradient can be added to another one in place."""
     if type(there) is not type(gradient) or type(there) not in EAGER:
         return False
@@ -119,7 +119,7 @@ def _is_writable(there: Any, gradient: Any) -> bool:
     return there.spec == gradient.spec and not there._keys & _PYTHON and not _overlaps_itself(there)
 
 
-def _overlaps_itself(x: Any) -> bool:
+def _overlaps_itself(x: Tensor) -> bool:
     """Whether elements of a tensor may share an address: each stride must step over all that smaller ones reach."""
     reach = 1
     for step, size in sorted((abs(step), size) for step, size in zip(x.strides, x.shape) if size != 1):
@@ -129,7 +129,7 @@ def _overlaps_itself(x: Any) -> bool:
     return False
 
 
-def _version(x: Any) -> int:
+def _version(x: Tensor) -> int:
     """The version of a tensor's memory; 0 for classes without versions."""
     return storage_of(x).version if type(x) in EAGER else 0
 
@@ -164,7 +164,7 @@ def _runs_user_code() -> bool:
 
 
 # -- under the lock ----------------------------------------------------------------------------------------------------
-def _lock_of(leaf: AutogradMeta, there: Any) -> Any:
+def _lock_of(leaf: AutogradMeta, there: Tensor | None) -> AbstractContextManager[object]:
     """The lock of a gradient's memory, which two leaves may share; the leaf's lock if ``grad`` is None."""
     if there is None:
         return _locks[id(leaf) >> 4 & 63]
@@ -174,7 +174,7 @@ def _lock_of(leaf: AutogradMeta, there: Any) -> Any:
     return _locks[id(there._memory or there) >> 4 & 63]
 
 
-def _replace(leaf: AutogradMeta, there: Any, total: Any, version: int = 0) -> bool:
+def _replace(leaf: AutogradMeta, there: Tensor | None, total: Tensor, version: int = 0) -> bool:
     """Set ``grad`` if it is still the value that the total was computed from; return whether it was."""
     with _lock_of(leaf, there):
         if leaf.grad is not there or (there is not None and _version(there) != version):
@@ -183,7 +183,7 @@ def _replace(leaf: AutogradMeta, there: Any, total: Any, version: int = 0) -> bo
     return True
 
 
-def _add_in_place(leaf: AutogradMeta, there: Any, gradient: Any) -> bool:
+def _add_in_place(leaf: AutogradMeta, there: Tensor, gradient: Tensor) -> bool:
     """Add to ``grad`` in place without running user code; return False if ``grad`` has changed."""
     with _lock_of(leaf, there):
         if leaf.grad is not there:
@@ -201,7 +201,7 @@ def _add_in_place(leaf: AutogradMeta, there: Any, gradient: Any) -> bool:
     return True
 
 
-def _add_observed(leaf: AutogradMeta, there: Any, total: Any, version: int) -> bool:
+def _add_observed(leaf: AutogradMeta, there: Tensor, total: Tensor, version: int) -> bool:
     """Write a sum that user code has computed into ``grad``, or replace ``grad`` if it is not writable."""
     if type(there) is not Tensor or not _is_writable(there, total):
         return _replace(leaf, there, total, version)
@@ -214,7 +214,7 @@ def _add_observed(leaf: AutogradMeta, there: Any, total: Any, version: int) -> b
     return True
 
 
-def _drop_history(leaf: AutogradMeta, there: Any) -> None:
+def _drop_history(leaf: AutogradMeta, there: Tensor) -> None:
     """Detach ``grad`` if the in-place addition has given it a graph node."""
     if there._meta is not None and there._meta.node is not None:
         leaf.grad = there._alias()

@@ -10,7 +10,7 @@ Source: ``torch/csrc/autograd/ADInplaceOrViewTypeManual.cpp``, and its generated
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...operators.declare.declaration import LIBRARY
 from ...registry.dispatch.keys import DispatchKey, below
@@ -20,11 +20,14 @@ from ..tensor.storage import owner_of
 from ..tensor.tensor import Tensor, storage_of
 from .view_writes import raise_version
 
+if TYPE_CHECKING:
+    from ...registry.types import Args, Kwargs
+
 BELOW = below(DispatchKey.ADInplaceOrView)
 TRACED = 1 << DispatchKey.Tracer
 
 
-def ad_inplace_or_view(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def ad_inplace_or_view(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object:
     """Run an operator that writes or returns a view, then update versions and storages; the key's fallback."""
     out = op.dispatch(keyset & BELOW, args, kwargs)
     if keyset & TRACED:
@@ -40,14 +43,14 @@ def ad_inplace_or_view(op: Operator, keyset: int, args: tuple[Any, ...], kwargs:
     return out
 
 
-def _count_write(written: Any) -> None:
+def _count_write(written: object) -> None:
     """Native twin: backends/cpu/fastpath/entries/rt_inplace.py:bump_version"""
     for tensor in flat(written):
         if isinstance(tensor, Tensor):
             raise_version(tensor)
 
 
-def _share_storage(op: Operator, args: tuple[Any, ...], out: Any) -> None:
+def _share_storage(op: Operator, args: Args, out: object) -> None:
     """Give results the storage of the argument whose memory they share."""
     for value, argument in zip(args, op.schema.positional):
         if type(value) is not Tensor or argument.type.alias is None:

@@ -9,7 +9,7 @@ them were found. If not, or if one already has an autograd graph of its own, the
 from __future__ import annotations
 
 import gc
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,8 +23,11 @@ from .autograd_meta import AutogradMeta, is_detached
 from .derivative_rules import derivative_of
 from .view_writes import PROBE_REFERENCES, AliasSet, View, count_references
 
+if TYPE_CHECKING:
+    from ...registry.types import Array
 
-def check_unshared(op: Operator, target: Any) -> None:
+
+def check_unshared(op: Operator, target: Tensor) -> None:
     """Raise UnsupportedError if a tensor outside the alias set shares the memory: its gradient would be lost."""
     alias_set = None if target._meta is None else target._meta.alias_set
     lowest = unwrap_levels(target)
@@ -51,7 +54,7 @@ def check_unshared(op: Operator, target: Any) -> None:
         )
 
 
-def make_alias_set(target: Any) -> list[Any] | None:
+def make_alias_set(target: Tensor) -> list[Tensor] | None:
     """Merge the plain tensors that share the target's memory into one alias set; detached tensors stay out.
 
     Returns:
@@ -75,7 +78,7 @@ def make_alias_set(target: Any) -> list[Any] | None:
     return _build_alias_set(root, [t for t in result if t is not root])
 
 
-def tensors_in_memory(target: Any) -> list[Any] | None:
+def tensors_in_memory(target: Tensor) -> list[Tensor] | None:
     """The plain tensors that share a tensor's memory; None if not all were found."""
     if type(target) is not Tensor or target._storage is None:
         return None
@@ -87,19 +90,19 @@ def tensors_in_memory(target: Any) -> list[Any] | None:
     )
 
 
-def find_whole(tensors: list[Any]) -> Any:
+def find_whole(tensors: list[Tensor]) -> Tensor | None:
     """The tensor that covers the whole memory in order, or None."""
     owner = owner_of(tensors[0]._array)
     return next((t for t in tensors if _covers(t._array, owner)), None)
 
 
-def _find_tensors_on_storage(target: Any) -> list[Any]:
+def _find_tensors_on_storage(target: Tensor) -> list[Tensor]:
     """The plain tensors on a tensor's storage, itself included."""
     items = [t for t in gc.get_referrers(target._storage) if type(t) is Tensor]
     return [t for t in items if t._storage is target._storage]
 
 
-def _covers(array: Any, owner: Any) -> bool:
+def _covers(array: Array, owner: Array) -> bool:
     """Whether an array has all elements of the memory, in order."""
     return bool(
         array.flags.c_contiguous
@@ -108,28 +111,31 @@ def _covers(array: Any, owner: Any) -> bool:
     )
 
 
-def _build_alias_set(root: Any, others: list[Any]) -> list[Any] | None:
-    places = [_element_offsets(t._array, root._array) for t in others]
-    if any(value is None for value in places):
-        return None
+def _build_alias_set(root: Tensor, others: list[Tensor]) -> list[Tensor] | None:
+    places = []
+    for other in others:
+        offsets = _element_offsets(other._array, root._array)
+        if offsets is None:
+            return None
+        places.append(offsets)
     root._meta = AutogradMeta(None, 0, False)
     alias_set = root._meta.alias_set = AliasSet(root)
     flat = wrap(root._array.reshape(-1))  # an intermediate, not counted among the tensors on the storage
     reshape, index = derivative_of(operators["td::reshape"]), derivative_of(operators["td::index"])
     add_member(alias_set, flat, View(reshape, (root, (-1,)), {}))
-    for member, value in zip(others, places):
-        add_member(alias_set, member, View(index, (flat, (wrap(value),), 0), {}))
+    for member, offsets in zip(others, places):
+        add_member(alias_set, member, View(index, (flat, (wrap(offsets),), 0), {}))
     return [root, flat, *others]
 
 
-def add_member(alias_set: AliasSet, member: Any, view: View) -> None:
+def add_member(alias_set: AliasSet, member: Tensor, view: View) -> None:
     """Add a tensor without an autograd graph to an alias set."""
     member._meta = AutogradMeta(None, 0, False)
     member._meta.view, member._meta.alias_set = view, alias_set
     alias_set.add(member)
 
 
-def _element_offsets(array: Any, whole: Any) -> Any:
+def _element_offsets(array: Array, whole: Array) -> Array | None:
     """The flat index of each element of `array` in the memory of `whole`; None if the elements do not coincide."""
     if array.dtype != whole.dtype:
         return None

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import DTypeError, UnsupportedError
 from ...registry.dispatch.keys import CPU_KEYS, DispatchKey, without_autograd_keys
 from ...registry.dispatch.state import state
 from ..tensor.storage import Number
 from ..tensor.tensor import EAGER, Tensor, require_grad
+
+if TYPE_CHECKING:
+    from .view_writes import AliasSet, View
 
 TRACING = 1 << DispatchKey.Tracer
 
@@ -39,9 +42,9 @@ class AutogradMeta:
         "view",
     )
 
-    grad: Any
-    view: Any
-    alias_set: Any
+    grad: Tensor | None
+    view: View | None
+    alias_set: AliasSet | None
     hooks: Any
 
     def __init__(self, node: Any = None, index: int = 0, requires_grad: bool = True, cut_by: str = ""):
@@ -55,14 +58,14 @@ class DetachedMeta(AutogradMeta):
     __slots__ = ()
 
 
-def mark_detached(view: Any) -> Any:
+def mark_detached(view: Tensor) -> Tensor:
     """Mark a new plain view as detached from the graph of its base; return the view."""
     if type(view) is Tensor and view._meta is None:
         view._meta = DetachedMeta(None, 0, False)
     return view
 
 
-def is_detached(tensor: Any) -> bool:
+def is_detached(tensor: Tensor) -> bool:
     """Whether a tensor was detached: tensors in the same memory do not belong to its graph."""
     return isinstance(tensor._meta, DetachedMeta)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...errors import (
     ArgumentError,
@@ -25,10 +25,13 @@ from .autograd_meta import TRACING, AutogradMeta
 from .engine import Pass
 from .grad_modes import enable_grad, no_grad
 
+if TYPE_CHECKING:
+    from ...eager.autograd.engine import Root
+
 
 @restore_guards_on_error
 def backward(
-    self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False
+    self: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False
 ) -> None:
     """Add the gradient of this tensor by each leaf that it depends on to the leaf's ``grad``.
 
@@ -62,7 +65,7 @@ def _mode(create_graph: bool) -> AbstractContextManager[None]:
     return enable_grad() if create_graph else no_grad()
 
 
-def root_of(x: Tensor, gradient: Any) -> tuple[Any, int, Any]:
+def root_of(x: Tensor, gradient: Tensor | None) -> Root:
     """The root of the backward pass for a tensor: node or leaf, result index and initial gradient."""
     if type(x) is not Tensor or state.include:
         check_may_run(x)
@@ -72,7 +75,7 @@ def root_of(x: Tensor, gradient: Any) -> tuple[Any, int, Any]:
     return (meta if meta.node is None else meta.node), meta.index, _initial_gradient(x, gradient)
 
 
-def check_may_run(x: Any) -> None:
+def check_may_run(x: object) -> None:
     """Raise an error for values on which ``backward`` cannot run: traced values, values of a transform, non-tensors."""
     if not isinstance(x, Tensor):
         raise ArgumentError(f"backward: a tensor is needed, not {describe(x)}")
@@ -104,7 +107,7 @@ def without_history(x: Tensor, meta: AutogradMeta | None) -> AutogradError:
     )
 
 
-def _initial_gradient(x: Tensor, gradient: Any) -> Any:
+def _initial_gradient(x: Tensor, gradient: Tensor | None) -> Tensor:
     if gradient is None:
         if x.size != 1:
             raise ShapeError(
@@ -127,11 +130,11 @@ def _initial_gradient(x: Tensor, gradient: Any) -> Any:
 def gradients_of(
     outputs: Tensor | Sequence[Tensor],
     inputs: Tensor | Sequence[Tensor],
-    grad_outputs: Any = None,
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     allow_unused: bool = False,
-) -> tuple[Any, ...]:
+) -> tuple[Tensor | None, ...]:
     """Gradients of ``outputs``, summed, by each of ``inputs``; no tensor's ``grad`` changes.
 
     Args:
@@ -171,7 +174,7 @@ def gradients_of(
     return result
 
 
-def _tensors(name: str, given: Any) -> tuple[Any, ...]:
+def _tensors(name: str, given: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
     if isinstance(given, Tensor):
         return (given,)
     if not isinstance(given, (list, tuple)):
@@ -179,8 +182,7 @@ def _tensors(name: str, given: Any) -> tuple[Any, ...]:
     return tuple(given)
 
 
-def _input_meta(x: Any) -> AutogradMeta:
+def _input_meta(x: object) -> AutogradMeta:
     if not isinstance(x, Tensor) or not x.requires_grad or type(x) not in EAGER:
         raise AutogradError(f"grad: an input must be a tensor with requires_grad, not {describe(x)}")
-    meta: AutogradMeta = x._meta
-    return meta
+    return x._meta  # type: ignore[return-value]  # it requires a gradient

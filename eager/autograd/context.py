@@ -9,7 +9,7 @@ Source: ``torch.autograd.function.FunctionCtx``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from ...errors import ArgumentError, AutogradError, RuleError, VersionError
@@ -24,6 +24,11 @@ from .autograd_meta import AutogradMeta
 from .derivative_rules import ActiveRules, Rule
 from .node import DroppedResiduals, Node, version_of, zeros_of
 
+if TYPE_CHECKING:
+    from ...eager.autograd.node import Edge
+    from ...registry.types import Function
+    from ...registry.values import TensorSpec
+
 
 class Context:
     """State that a hand-written ``forward`` stores for ``backward``; any other attribute may be set too.
@@ -32,15 +37,15 @@ class Context:
         needs_input_grad: for each input whether its gradient is wanted; for a list of tensors a tuple of bools.
     """
 
-    def __init__(self, needs_input_grad: tuple[Any, ...]):
+    def __init__(self, needs_input_grad: tuple[bool | tuple[bool, ...], ...]):
         self.needs_input_grad = needs_input_grad
-        self._to_save: tuple[Any, ...] = ()
-        self._dirty: tuple[Any, ...] = ()
-        self._constant: tuple[Any, ...] = ()
+        self._to_save: tuple[Tensor | None, ...] = ()
+        self._dirty: tuple[Tensor, ...] = ()
+        self._constant: tuple[Tensor, ...] = ()
         self._materializes = True
         self._node: Callable[[], ContextNode | None] = lambda: None
 
-    def save_for_backward(self, *tensors: Any) -> None:
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Save tensors for ``backward``, which reads them from ``saved_tensors``; in-place writes are detected there.
 
         Args:
@@ -68,11 +73,11 @@ class Context:
         node = self._node()
         return self._to_save if node is None else node.saved_tensors()
 
-    def mark_non_differentiable(self, *results: Any) -> None:
+    def mark_non_differentiable(self, *results: Tensor) -> None:
         """Declare that no gradient flows through these results."""
         self._constant = results
 
-    def mark_dirty(self, *inputs: Any) -> None:
+    def mark_dirty(self, *inputs: Tensor) -> None:
         """Declare that ``forward`` has written these inputs in place; they must be among its results."""
         self._dirty = inputs
 
@@ -105,7 +110,12 @@ class ContextNode(Node):
     __slots__ = ("backward", "constant", "context", "inputs", "outputs", "places")
 
     def __init__(
-        self, op: Any, edges: list[Any], backward: Callable[..., Any], inputs: list[Input], places: list[int]
+        self,
+        op: Any,
+        edges: list[Any],
+        backward: Function,
+        inputs: list[Input],
+        places: list[int],
     ):
         rules = (Rule(bit, None, (), 0, False, inputs[place].is_list) for bit, place in enumerate(places))
         super().__init__(op, ActiveRules(tuple(rules), ()), edges)
@@ -115,7 +125,7 @@ class ContextNode(Node):
         self.outputs: Any = None
         self.constant: frozenset[int] = frozenset()
 
-    def keep(self, context: Context, out: Any, is_alias: bool, fresh: Any = None) -> None:
+    def keep(self, context: Context, out: object, is_alias: bool, fresh: object = None) -> None:
         """Store the context of forward and its residuals.
 
         Args:
@@ -185,7 +195,7 @@ class ContextNode(Node):
         return require_grad(_untracked_alias(value), AutogradMeta(self, result))
 
     # -- the derivative --------------------------------------------------------------------------------------------
-    def gradients(self, given: dict[int, Any]) -> list[Any]:
+    def gradients(self, given: dict[int, Tensor]) -> list[Any]:
         while self.residuals.__class__ is DroppedResiduals:
             self.refill(self.residuals.source.take(self.residuals.index))
         cotangents = self._cotangents(given)
@@ -197,11 +207,11 @@ class ContextNode(Node):
             for place, edge in zip(self.places, self.edges)
         ]
 
-    def _cotangents(self, given: dict[int, Any]) -> list[Any]:
+    def _cotangents(self, given: dict[int, Tensor]) -> list[object]:
         """The gradient of each result; of a list, a list."""
         numbers = iter(range(len(flat(self.outputs))))
 
-        def of(spec: Any) -> Any:
+        def of(spec: TensorSpec | list[Any] | None) -> object:
             if isinstance(spec, list):
                 return [of(item) for item in spec]
             g = given.get(next(numbers))
@@ -216,7 +226,7 @@ class ContextNode(Node):
         returns: Any = getattr(getattr(self.op, "schema", None), "returns", ())
         return len(returns) == 1 and bool(returns[0].type.is_list)
 
-    def _split_gradients(self, found: Any) -> list[Any]:
+    def _split_gradients(self, found: Any) -> list[object]:
         """The result of ``backward`` as a list with one gradient for each input."""
         count = len(self.inputs)
         several = isinstance(found, tuple) or (isinstance(found, list) and count != 1)
@@ -231,7 +241,7 @@ class ContextNode(Node):
             )
         return gradients
 
-    def _check_constants(self, gradients: list[Any]) -> None:
+    def _check_constants(self, gradients: list[object]) -> None:
         for item, gradient in zip(self.inputs, gradients):
             if gradient is not None and not item.is_tensor:
                 raise AutogradError(
@@ -239,7 +249,7 @@ class ContextNode(Node):
                     "return None for it"
                 )
 
-    def _check_input_gradient(self, item: Input, gradient: Any, edge: Any) -> Any:
+    def _check_input_gradient(self, item: Input, gradient: object, edge: Any) -> object:
         if gradient is None:
             return None
         if not item.is_list:
@@ -254,7 +264,7 @@ class ContextNode(Node):
             for i, (g, to) in enumerate(zip(gradient, edge))
         ]
 
-    def _check_gradient(self, name: str, gradient: Any, edge: Any) -> Any:
+    def _check_gradient(self, name: str, gradient: object, edge: Edge) -> Tensor:
         _, _, shape, dtype = edge
         if not isinstance(gradient, Tensor):
             raise AutogradError(
@@ -273,7 +283,7 @@ class ContextNode(Node):
         return gradient
 
 
-def _save_value(value: Any, result: int | None) -> tuple[Any, Any]:
+def _save_value(value: Tensor | None, result: int | None) -> tuple[Tensor | None, object]:
     """A value to save and its version; for a result, an alias instead, since the result refers to the node."""
     if value is None:
         return None, None
@@ -282,7 +292,7 @@ def _save_value(value: Any, result: int | None) -> tuple[Any, Any]:
     return value, version_of(value)
 
 
-def _untracked_alias(x: Any) -> Any:
+def _untracked_alias(x: Tensor) -> Tensor:
     """An alias of a tensor that is not counted among the tensors on its storage."""
     return wrap(x._array) if type(x) is Tensor else x._alias()
 

@@ -6,8 +6,7 @@ Which residuals are saved depends on the arguments that need gradients, so an :c
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...operators.declare.declaration import Declaration
 from ...operators.declare.derivatives import (
@@ -19,6 +18,9 @@ from ...operators.declare.derivatives import (
 )
 from ...registry.operator import Operator
 from ..tensor.inplace import functional
+
+if TYPE_CHECKING:
+    from ...registry.types import Function
 
 GRADIENT = -1  # the index of ``g`` among a rule's values
 ARGUMENT, KEYWORD, RESULT, ARGUMENT_SPEC, KEYWORD_SPEC, RESULT_SPEC = range(6)
@@ -37,9 +39,9 @@ class Rule(NamedTuple):
     """
 
     bit: int
-    fn: Callable[..., Any] | None
+    fn: Function | None
     places: tuple[int, ...]
-    constant: Any
+    constant: complex | None
     is_partial: bool
     is_list: bool
 
@@ -60,7 +62,7 @@ class TrackedArgument(NamedTuple):
 
 
 class OperatorDerivative:
-    """How autograd differentiates one operator.
+    """The derivative of one operator, as autograd uses it.
 
     Attributes:
         op: the operator.
@@ -113,7 +115,7 @@ class OperatorDerivative:
         everything = () if self.reason or self.custom or not self.rules else _tensor_arguments(op)
         self.uncovered = tuple(value for value in everything if value.name not in self.rules)
         self._active: dict[int, ActiveRules] = {}
-        self.forward: dict[int, Any] = {}
+        self.forward: dict[int, ActiveRules | None] = {}
 
     def active(self, mask: int) -> ActiveRules:
         """The rules for the arguments whose bits are in ``mask``."""

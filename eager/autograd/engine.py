@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...registry.dispatch.keys import AUTOGRAD
 from ...registry.dispatch.observers import current_observer
@@ -21,11 +21,15 @@ from .autograd_meta import AutogradMeta
 from .node import Node, fit
 from .view_writes import is_alone
 
+if TYPE_CHECKING:
+    from ...eager.autograd.node import Edge
+    from ...registry.types import Function
+
 Root = tuple[Any, int, Any]
 
 
 def next_node(
-    deliver: Any, heap: list[Any], pending: Any, leaves: Any, keep: bool, is_recorded: bool
+    deliver: Function, heap: list[Any], pending: object, leaves: object, keep: bool, is_recorded: bool
 ) -> Node | None:
     """Pop the newest node.
 
@@ -37,7 +41,7 @@ def next_node(
 
 # Functions that return the next node to step. The last one is used; native code appends one that steps common nodes
 # itself, as :meth:`Pass._step` would, and returns the first node that it does not handle, or None.
-node_sources: list[Callable[..., Any]] = [next_node]
+node_sources: list[Callable[..., Node | None]] = [next_node]
 
 
 class Pass:
@@ -49,12 +53,14 @@ class Pass:
 
     def __init__(self, keep: bool):
         self.keep = bool(keep)
-        self.leaves: dict[AutogradMeta, Any] = {}
+        self.leaves: dict[AutogradMeta, Tensor] = {}
         self._heap: list[tuple[int, Node]] = []
-        self._pending: dict[Node, dict[int, Any]] = {}
-        self._wanted: dict[tuple[Node, int], Any] = {}
+        self._pending: dict[Node, dict[int, Tensor]] = {}
+        self._wanted: dict[tuple[Node, int], Tensor | None] = {}
 
-    def run(self, roots: Iterable[Root], wanted: Iterable[tuple[Node, int]] = ()) -> dict[AutogradMeta, Any]:
+    def run(
+        self, roots: Iterable[Root], wanted: Iterable[tuple[Node, int]] = ()
+    ) -> dict[AutogradMeta, Tensor]:
         """Run the pass and return the summed gradient of each leaf reached.
 
         Args:
@@ -77,7 +83,7 @@ class Pass:
         return self.leaves
 
     @property
-    def wanted(self) -> dict[tuple[Node, int], Any]:
+    def wanted(self) -> dict[tuple[Node, int], Tensor | None]:
         """The gradients of the requested results."""
         return self._wanted
 
@@ -115,19 +121,19 @@ class Pass:
                 gradient = fit(gradient, shape, dtype)
             self._deliver(target, index, gradient)
 
-    def _keep_wanted(self, node: Node, given: dict[int, Any]) -> None:
+    def _keep_wanted(self, node: Node, given: dict[int, Tensor]) -> None:
         for index, gradient in given.items():
             if (node, index) in self._wanted:
                 self._wanted[node, index] = gradient
 
-    def _deliver_list(self, edges: tuple[Any, ...], gradients: Any) -> None:
+    def _deliver_list(self, edges: tuple[Edge | None, ...], gradients: Iterable[Tensor | None]) -> None:
         """Native twin: backends/cpu/fastpath/entries/rt_backward.py:send_gradients"""
         for edge, gradient in zip(edges, gradients):
             if edge is not None and gradient is not None:
                 target, index, shape, dtype = edge
                 self._deliver(target, index, fit(gradient, shape, dtype))
 
-    def _deliver(self, target: Any, index: int, gradient: Any) -> None:
+    def _deliver(self, target: Any, index: int, gradient: Tensor) -> None:
         """Native twin: backends/cpu/fastpath/entries/rt_backward.py:deliver"""
         if target.__class__ is AutogradMeta:
             there = self.leaves.get(target)
@@ -142,7 +148,9 @@ class Pass:
             given[index] = gradient if there is None else there + gradient
 
 
-def ensure_own_memory(gradients: dict[AutogradMeta, Any], given: Any = None) -> dict[AutogradMeta, Any]:
+def ensure_own_memory(
+    gradients: dict[AutogradMeta, Tensor], given: object = None
+) -> dict[AutogradMeta, Tensor]:
     """Clone gradients that share memory with each other or with ``given``, or that are read-only."""
     seen = {id(owner_of(given._array))} if type(given) is Tensor else set()
     for leaf, gradient in gradients.items():

@@ -10,7 +10,7 @@ Tangents are never written in place: a write into a value assigns new tangents t
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -52,7 +52,7 @@ from .derivative_rules import (
 )
 from .engine import Pass
 from .kernel import Args, Kwargs, make_node, value_at, written_values
-from .node import Node, apply_rule, fit, spec_deep, zeros_of
+from .node import Edge, Node, apply_rule, fit, spec_deep, zeros_of
 from .view_writes import root_of, track_view
 
 # For each tensor argument: its tangent, None, or for a list of tensors a tuple of those.
@@ -70,19 +70,19 @@ class ForwardMeta(AutogradMeta):
 
     __slots__ = ("tangent",)
 
-    def __init__(self, tangent: Any, source: Source | None = None):
+    def __init__(self, tangent: Tensor, source: Source | None = None):
         super().__init__(source)
         self.tangent = tangent
 
 
-def tangent_at(level: Level, value: Any) -> Any:
+def tangent_at(level: Level, value: object) -> Tensor | None:
     """The tangent of a value at a level; None if it does not depend on the inputs."""
     if isinstance(value, LevelTensor) and value._level is level and type(value._meta) is ForwardMeta:
         return value._meta.tangent
     return None
 
 
-def forward(level: Level, op: Operator, args: Args, kwargs: Kwargs) -> Any:
+def forward(level: Level, op: Operator, args: Args, kwargs: Kwargs) -> object:
     """Run an operator below a level of ``jvp`` and compute the tangents of its results."""
     derivative = derivative_of(op)
     if derivative.decompose is not None:
@@ -135,7 +135,7 @@ def tangents_of(
     return mask, current
 
 
-def attach_tangents(level: Level, source: Any, given: Args, out: Any, tangents: Any) -> Any:
+def attach_tangents(level: Level, source: Source, given: Args, out: object, tangents: object) -> object:
     """Wrap results that have a tangent as values of the level; return others unchanged."""
     if not isinstance(out, (tuple, list)):
         return _wrap_result(level, source, given, out, tangents)
@@ -155,12 +155,12 @@ def _wrap_result(level: Level, source: Any, given: Args, item: Any, tangent: Any
 
 # -- the derivative ----------------------------------------------------------------------------------------------------
 def derive(
-    derivative: OperatorDerivative, mask: int, tangents: Tangents, args: Args, kwargs: Kwargs, out: Any
-) -> Any:
+    derivative: OperatorDerivative, mask: int, tangents: Tangents, args: Args, kwargs: Kwargs, out: object
+) -> object:
     """The tangents of the results of a call; None if they do not depend on those of the arguments.
 
     Args:
-        plan: how the operator is differentiated.
+        derivative: how the operator is differentiated.
         mask: which arguments have tangents.
         tangents: their tangents.
         args, kwargs: the arguments, as values of the levels below.
@@ -172,7 +172,8 @@ def derive(
     if not any(isinstance(item, Tensor) and item.dtype.is_inexact for item in flat(out)):
         return None
     if derivative.reason is not None or mask >> len(derivative.arguments):
-        return _report_missing(derivative)
+        _report_missing(derivative)
+        return None
     formula = derivative.op.decl.derivative
     if isinstance(formula, Linear):
         return fit_all(_linear(derivative, tangents, args, kwargs), out)
@@ -223,7 +224,7 @@ def _activate(derivative: OperatorDerivative, mask: int) -> ActiveRules | None:
     return ActiveRules(tuple(rules), tuple(derivative.saver(name) for name in needed))
 
 
-def _values(active: ActiveRules, args: Args, kwargs: Kwargs, out: Any) -> list[Any]:
+def _values(active: ActiveRules, args: Args, kwargs: Kwargs, out: object) -> list[object]:
     """The values that the rules name."""
     result = []
     for kind, where, _ in active.savers:
@@ -237,7 +238,7 @@ def _values(active: ActiveRules, args: Args, kwargs: Kwargs, out: Any) -> list[A
 
 def _fill_tangent(
     derivative: OperatorDerivative, rule: Rule, tangent: Any, args: Args, kwargs: Kwargs
-) -> Any:
+) -> object:
     """The tangent that a rule receives; for a list, with zeros for the items that have none."""
     if not rule.is_list:
         return tangent
@@ -255,7 +256,7 @@ def _sum(one: Any, two: Any) -> Any:
     return one + two
 
 
-def _linear(derivative: OperatorDerivative, tangents: Tangents, args: Args, kwargs: Kwargs) -> Any:
+def _linear(derivative: OperatorDerivative, tangents: Tangents, args: Args, kwargs: Kwargs) -> object:
     """Apply an operator that is jointly linear in its tensor arguments to their tangents."""
     args, kwargs = list(args), dict(kwargs)  # type: ignore[assignment]
     for argument, tangent in zip(derivative.arguments, tangents):
@@ -272,7 +273,7 @@ def _linear(derivative: OperatorDerivative, tangents: Tangents, args: Args, kwar
     return functions.get(derivative.op.name, derivative.op)(*args, **kwargs)
 
 
-def fit_all(tangents: Any, out: Any) -> Any:
+def fit_all(tangents: Any, out: object) -> object:
     """Broadcast and cast tangents to the shapes and dtypes of the results."""
     if isinstance(out, (tuple, list)):
         return tuple([fit_all(t, item) for t, item in zip(tangents, out)])
@@ -281,7 +282,7 @@ def fit_all(tangents: Any, out: Any) -> Any:
     return fit_tangent(tangents, out)
 
 
-def fit_tangent(tangent: Any, out: Any) -> Any:
+def fit_tangent(tangent: Tensor, out: Tensor) -> Tensor:
     """Broadcast and cast a tangent to the shape and dtype of its value."""
     if type(tangent) is Tensor and type(out) is Tensor:
         one, two = tangent._array, out._array
@@ -297,8 +298,8 @@ def fit_tangent(tangent: Any, out: Any) -> Any:
 
 # -- from the reverse rule ---------------------------------------------------------------------------------------------
 def _transposed_call(
-    derivative: OperatorDerivative, mask: int, tangents: Tangents, args: Args, kwargs: Kwargs, out: Any
-) -> Any:
+    derivative: OperatorDerivative, mask: int, tangents: Tangents, args: Args, kwargs: Kwargs, out: object
+) -> object:
     edges: list[Any] = []
     given: list[Any] = []
     for bit, argument in enumerate(derivative.arguments):
@@ -314,12 +315,12 @@ def _transposed_call(
     return transpose_node(node, given, out)
 
 
-def edge_to(value: Any) -> Any:
+def edge_to(value: Tensor) -> Edge:
     """An edge without a target, which records only the shape and dtype of the gradient."""
     return None, 0, value.shape, value.dtype
 
 
-def transpose_node(node: Node, tangents: Tangents, out: Any) -> Any:
+def transpose_node(node: Node, tangents: Tangents, out: object) -> Any:
     """Compute the tangents of results by transposing the reverse rule of a call.
 
     The rule is a linear function of the cotangents; its own reverse rule, for the tangents as cotangents, is what
@@ -330,9 +331,8 @@ def transpose_node(node: Node, tangents: Tangents, out: Any) -> Any:
         tangents: one for each edge; for a list of tensors a tuple.
         out: the results.
     """
-    name = f"jvp({node.op.schema.name})"
-    starts: dict[int, Any] = {}
-    with open_level(name, "") as level:
+    starts: dict[int, LevelTensor] = {}
+    with open_level(f"jvp({node.op.schema.name})", "") as level:
         for index, item in enumerate(flat(out)):
             if isinstance(item, Tensor) and item.dtype.is_inexact:
                 starts[index] = wrap_level(level, zeros_of(item.spec), AutogradMeta())
@@ -342,14 +342,14 @@ def transpose_node(node: Node, tangents: Tangents, out: Any) -> Any:
             if isinstance(g, LevelTensor) and g._level is level and g._meta is not None
         ]
     result = Pass(keep=False).run(roots)
-    by_index = {index: result.get(start._meta) for index, start in starts.items()}
+    by_index = {index: result.get(start._meta) for index, start in starts.items()}  # type: ignore[arg-type]
     if not any(item is not None for item in by_index.values()):
         return None
     numbers = iter(range(len(flat(out))))
     return fit_all(_in_order(out, by_index, numbers), out)
 
 
-def _in_order(out: Any, tangents: dict[int, Any], numbers: Any) -> Any:
+def _in_order(out: Any, tangents: dict[int, Tensor | None], numbers: Iterator[int]) -> Any:
     if isinstance(out, (tuple, list)):
         return tuple([_in_order(item, tangents, numbers) for item in out])
     tangent = tangents.get(next(numbers))
@@ -357,7 +357,7 @@ def _in_order(out: Any, tangents: dict[int, Any], numbers: Any) -> Any:
     return zeros_of(out.spec) if tangent is None and inexact else tangent
 
 
-def _pairs(node: Node, gradients: list[Any], tangents: Tangents) -> list[tuple[Any, Any]]:
+def _pairs(node: Node, gradients: list[Any], tangents: Tangents) -> list[tuple[Tensor, Tensor]]:
     """For each argument, its gradient in the argument's shape and dtype, and its tangent."""
     result: list[tuple[Any, Any]] = []
     for edge, gradient, tangent in zip(node.edges, gradients, tangents):
@@ -369,7 +369,7 @@ def _pairs(node: Node, gradients: list[Any], tangents: Tangents) -> list[tuple[A
 
 
 # -- in place ----------------------------------------------------------------------------------------------------------
-def _write(derivative: OperatorDerivative, level: Level, args: Args, kwargs: Kwargs) -> Any:
+def _write(derivative: OperatorDerivative, level: Level, args: Args, kwargs: Kwargs) -> object:
     """Run an operator that writes; the written values get the tangent of the functional operator."""
     targets = written_values(derivative, args, kwargs)
     for target in targets:
@@ -389,14 +389,15 @@ def _write(derivative: OperatorDerivative, level: Level, args: Args, kwargs: Kwa
     return replace_written(level, targets, out)
 
 
-def _tangent_written(derivative: OperatorDerivative, level: Level, args: Args, kwargs: Kwargs) -> Any:
+def _tangent_written(derivative: OperatorDerivative, level: Level, args: Args, kwargs: Kwargs) -> object:
     """The tangent of a write, computed before the write, while the arguments still have their old values."""
     inner = derivative if derivative.inner is None else derivative_of(derivative.inner)
     mask, tangents = tangents_of(inner, level, args, kwargs)
     if not mask:
         return None
     if derivative.inner is None:
-        return _report_missing(derivative)
+        _report_missing(derivative)
+        return None
     # Levels below may save the arguments.
     raw_args = tuple([copy_if_aliased(args[0], unwrap_deep(level, arg)) for arg in args])
     raw_kwargs = {name: unwrap_deep(level, arg) for name, arg in kwargs.items()}
@@ -404,7 +405,7 @@ def _tangent_written(derivative: OperatorDerivative, level: Level, args: Args, k
     return derive(inner, mask, tangents, raw_args, raw_kwargs, out)
 
 
-def _rebase(level: Level, target: Any, tangent: Any, source: Source) -> None:
+def _rebase(level: Level, target: Tensor, tangent: Any, source: Source) -> None:
     """Assign the new tangent to a written value and update all values that share its memory."""
     alias_set, root = None if target._meta is None else target._meta.alias_set, root_of(target)
     whole = tangent if root is target else _replace_part(level, root, target, tangent)
@@ -416,14 +417,14 @@ def _rebase(level: Level, target: Any, tangent: Any, source: Source) -> None:
             _set_tangent(member, None if base is None else view.part()(base), source)
 
 
-def _set_tangent(value: Any, tangent: Any, source: Source) -> None:
+def _set_tangent(value: Tensor, tangent: Tensor | None, source: Source) -> None:
     old = value._meta
     value._meta = AutogradMeta(None, 0, False) if tangent is None else ForwardMeta(tangent, source)
     if old is not None:
         value._meta.view, value._meta.alias_set = old.view, old.alias_set
 
 
-def _replace_part(level: Level, root: Any, target: Any, tangent: Any) -> Any:
+def _replace_part(level: Level, root: Any, target: Any, tangent: Tensor | None) -> Tensor | None:
     """The tangent of the root after the tangent of a view was replaced."""
     before = tangent_at(level, root)
     if before is None and tangent is None:
@@ -441,7 +442,7 @@ def _replace_part(level: Level, root: Any, target: Any, tangent: Any) -> Any:
     return placed if before is None else by_name("where")(mask == 0, before, placed)
 
 
-def _scatter_part(view_value: Any, part: Any) -> Any:
+def _scatter_part(view_value: Any, part: Tensor) -> Tensor:
     """Scatter a part into zeros of the base's shape: the transpose of the view."""
     view = view_value._meta.view
     base = view.base._payload if hasattr(view.base, "_payload") else view.base

@@ -7,7 +7,7 @@ functorch does it, so that gradients of gradients go through ``backward`` at eve
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import lazy
 from ...errors import ArgumentError, UnsupportedError
@@ -31,6 +31,9 @@ from .function_batched import make_batched_function, unwrap_all
 from .kernel import attach, check_not_leaf, eager_meta, edge_of, view_node
 from .lifted_captures import capture_lifters, lift_captures
 from .view_writes import raise_version, rebase, root_of
+
+if TYPE_CHECKING:
+    from ...registry.types import Args, Kwargs
 
 
 class _Name:
@@ -88,7 +91,7 @@ class Function:
 
     @classmethod
     @restore_guards_on_error
-    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+    def apply(cls, *args: object, **kwargs: object) -> Any:
         """Run ``forward`` and record it as one graph node.
 
         Args:
@@ -108,7 +111,7 @@ class Function:
         return _apply(cls, given)
 
 
-def _bind(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+def _bind(cls: type[Function], args: Args, kwargs: Kwargs) -> Args:
     signature = lazy.module("inspect").signature(cls.forward)
     first = () if cls.setup_context is not None else (None,)
     bound = signature.bind(*first, *args, **kwargs)
@@ -118,7 +121,7 @@ def _bind(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     return tuple(bound.args[len(first) :])
 
 
-def _check_no_hidden(cls: type[Function], place: int, value: Any) -> None:
+def _check_no_hidden(cls: type[Function], place: int, value: object) -> None:
     items = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
     for item in items:
         _check_no_hidden(cls, place, item)
@@ -129,7 +132,7 @@ def _check_no_hidden(cls: type[Function], place: int, value: Any) -> None:
             )
 
 
-def _apply(cls: type[Function], args: tuple[Any, ...]) -> Any:
+def _apply(cls: type[Function], args: Args) -> object:
     if capture_lifters.stack:
         args = lift_captures(args)
     level = _highest(args)
@@ -142,17 +145,17 @@ def _apply(cls: type[Function], args: tuple[Any, ...]) -> Any:
     return _apply_at(cls, level, args) if level.forward is None else _apply_forward(cls, level, args)
 
 
-def _apply_in_body(cls: type[Function], args: tuple[Any, ...]) -> Any:
+def _apply_in_body(cls: type[Function], args: Args) -> object:
     """Apply a Function in the traced body of a loop: the call becomes one graph node with its derivative."""
 
-    def run(given: list[Any]) -> Any:
+    def run(given: list[object]) -> object:
         return _compute(cls, Context((False,) * len(args)), tuple(given))
 
     calls = lazy.control_machinery("custom_calls")
     return calls.call(cls.__name__, run, lambda given, _: _apply(cls, tuple(given)), list(args))
 
 
-def _apply_batched(cls: type[Function], level: Level, args: tuple[Any, ...]) -> Any:
+def _apply_batched(cls: type[Function], level: Level, args: Args) -> object:
     """Apply a Function under ``vmap``; if gradients are taken outside the batch, as one call on the whole batch."""
     raw, batched = unwrap_all(level, args)
     if state.exclude & AUTOGRAD or not any(isinstance(v, Tensor) and v.requires_grad for v in raw):
@@ -171,14 +174,14 @@ def _check_setup(cls: type[Function]) -> None:
         )
 
 
-def _highest(args: tuple[Any, ...]) -> Level | None:
+def _highest(args: Args) -> Level | None:
     values = [value for value in args if isinstance(value, LevelTensor)]
     for value in values:
         check_open(value)
     return max((value._level for value in values), key=lambda level: level.depth, default=None)
 
 
-def _compute(cls: type[Function], context: Context, args: tuple[Any, ...]) -> Any:
+def _compute(cls: type[Function], context: Context, args: Args) -> object:
     """Run forward and save what backward needs."""
     if cls.setup_context is None:
         return _check_results(cls, cls.forward(context, *args))
@@ -188,7 +191,7 @@ def _compute(cls: type[Function], context: Context, args: tuple[Any, ...]) -> An
     return out
 
 
-def _check_results(cls: type[Function], out: Any) -> Any:
+def _check_results(cls: type[Function], out: object) -> object:
     for item in out if type(out) is tuple else (out,):
         inside = item.values() if isinstance(item, dict) else item if isinstance(item, (list, tuple)) else ()
         if any(isinstance(value, Tensor) for value in inside):
@@ -200,7 +203,7 @@ def _check_results(cls: type[Function], out: Any) -> Any:
 
 
 # -- on tensors that require gradients ---------------------------------------------------------------------------------
-def _apply_eager(cls: type[Function], args: tuple[Any, ...]) -> Any:
+def _apply_eager(cls: type[Function], args: tuple[Any, ...]) -> object:
     wanted = not state.exclude & AUTOGRAD
     metas = [eager_meta(value) if wanted else None for value in args]
     edges = [edge_of(value, meta) for value, meta in zip(args, metas) if meta is not None]
@@ -225,14 +228,14 @@ def _apply_eager(cls: type[Function], args: tuple[Any, ...]) -> Any:
     return attach(node, fresh, dirty)
 
 
-def _rewrite(node: ContextNode, target: Any, number: int) -> None:
+def _rewrite(node: ContextNode, target: Tensor, number: int) -> None:
     """Update the graph of an input that forward has written."""
     check_not_leaf(node.op, target, eager_meta(root_of(target)))
     check_unshared(node.op, target)
     rebase(target, node, require_grad, view_node, number)
 
 
-def _check_dirty(cls: type[Function], context: Context, out: Any) -> tuple[Any, ...]:
+def _check_dirty(cls: type[Function], context: Context, out: object) -> tuple[Tensor, ...]:
     results = {id(item) for item in flat(out)}
     for item in context._dirty:
         if id(item) not in results:
@@ -245,7 +248,7 @@ def _check_dirty(cls: type[Function], context: Context, out: Any) -> tuple[Any, 
 
 
 def _node(
-    cls: type[Function], context: Context, args: tuple[Any, ...], edges: list[Any], out: Any, fresh: Any
+    cls: type[Function], context: Context, args: Args, edges: list[Any], out: object, fresh: object
 ) -> ContextNode:
     """The node of a call; ``fresh`` are the objects that will refer to it, None if none of them is a result."""
     inputs = [Input(f"argument {place}", isinstance(value, Tensor)) for place, value in enumerate(args)]
@@ -256,7 +259,7 @@ def _node(
 
 
 # -- on values of a level ----------------------------------------------------------------------------------------------
-def _apply_at(cls: type[Function], level: Level, args: tuple[Any, ...]) -> Any:
+def _apply_at(cls: type[Function], level: Level, args: tuple[Any, ...]) -> object:
     raw = tuple(unwrap(level, value) for value in args)
     metas = [v._meta if isinstance(v, LevelTensor) and v._level is level else None for v in args]
     edges = [edge_of(value, meta) for value, meta in zip(args, metas) if meta is not None]
@@ -268,7 +271,7 @@ def _apply_at(cls: type[Function], level: Level, args: tuple[Any, ...]) -> Any:
     node = _node(cls, context, args, edges, out, None)
     given = {id(value): args[place] for place, value in enumerate(raw) if isinstance(value, Tensor)}
 
-    def lift(item: Any, number: int) -> Any:
+    def lift(item: Tensor, number: int) -> object:
         if id(item) in dirty:
             target = given[id(item)]
             check_not_leaf(node.op, target, root_of(target)._meta)
@@ -283,7 +286,7 @@ def _apply_at(cls: type[Function], level: Level, args: tuple[Any, ...]) -> Any:
     return map_results(lift, out)
 
 
-def _apply_below(cls: type[Function], context: Context, raw: tuple[Any, ...]) -> Any:
+def _apply_below(cls: type[Function], context: Context, raw: Args) -> object:
     """Apply a Function to the payloads of a level's values, and save what this level's backward needs."""
     if cls.setup_context is None:
         if any(isinstance(value, Tensor) and value.requires_grad for value in raw):
@@ -295,7 +298,7 @@ def _apply_below(cls: type[Function], context: Context, raw: tuple[Any, ...]) ->
 
 
 # -- on values that carry tangents -------------------------------------------------------------------------------------
-def _apply_forward(cls: type[Function], level: Level, args: tuple[Any, ...]) -> Any:
+def _apply_forward(cls: type[Function], level: Level, args: Args) -> object:
     tangents = [tangent_at(level, value) for value in args]
     raw = tuple(unwrap(level, value) for value in args)
     if state.exclude & AUTOGRAD or not any(t is not None for t in tangents):
@@ -304,7 +307,9 @@ def _apply_forward(cls: type[Function], level: Level, args: tuple[Any, ...]) -> 
     return attach_tangents(level, Source(_Name(cls.__name__)), raw, out, current)
 
 
-def _push_forward(cls: type[Function], raw: tuple[Any, ...], tangents: list[Any]) -> tuple[Any, Any]:
+def _push_forward(
+    cls: type[Function], raw: tuple[Any, ...], tangents: list[Tensor | None]
+) -> tuple[object, object]:
     """The results and their tangents: by the Function's ``jvp``, or from its ``backward``."""
     context = Context(tuple(t is not None for t in tangents))
     out = _apply_below(cls, context, raw)

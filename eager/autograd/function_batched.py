@@ -5,9 +5,9 @@ Source: ``generate_vmap_rule`` of ``torch.autograd.Function``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..layers import level_allocations
 from ..layers.levels import Level, stack
@@ -15,6 +15,10 @@ from ..layers.vmap.tensor import BatchedTensor, wrap_batched
 from ..tensor.dunders import by_name
 from ..tensor.results import flat, map_results
 from .context import Context
+
+if TYPE_CHECKING:
+    from ...registry.types import Args
+    from .function import Function
 
 Methods = dict[str, Callable[..., Any]]
 
@@ -40,7 +44,7 @@ def unwrap_all(level: Level, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], li
     return tuple(v._payload if is_batched else v for v, is_batched in zip(args, batched)), batched
 
 
-def wrap_all(level: Level, values: Any, batched: list[bool]) -> list[Any]:
+def wrap_all(level: Level, values: Iterable[object], batched: list[bool]) -> list[object]:
     """Wrap the values whose flag is set as values of a level."""
     return [
         wrap_batched(level, value) if is_batched and value is not None else value
@@ -51,17 +55,17 @@ def wrap_all(level: Level, values: Any, batched: list[bool]) -> list[Any]:
 class _BatchedMethods:
     """Methods of a Function on a whole batch, made from those of a Function on one example."""
 
-    def __init__(self, cls: Any, level: Level, batched: list[bool]):
+    def __init__(self, cls: type[Function], level: Level, batched: list[bool]):
         self.cls, self.level, self.batched = cls, level, batched
         self.results: list[bool] = []
 
-    def forward(self, *raw: Any) -> Any:
+    def forward(self, *raw: object) -> object:
         with reopen_batch_level(self.level) as level:
             out = self.cls.forward(*wrap_all(level, raw, self.batched))
             value, self.results = unwrap_all(level, tuple(flat(out)))
         return map_results(lambda _, number: value[number], out)
 
-    def setup_context(self, ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    def setup_context(self, ctx: Any, inputs: Args, output: object) -> None:
         ctx.inner = Context(ctx.needs_input_grad)
         with reopen_batch_level(self.level) as level:
             results = wrap_all(level, flat(output), self.results)
@@ -76,7 +80,7 @@ class _BatchedMethods:
         ctx.mark_dirty(*dirty)
         ctx.set_materialize_grads(ctx.inner._materializes)
 
-    def backward(self, ctx: Any, *grads: Any) -> Any:
+    def backward(self, ctx: Any, *grads: object) -> object:
         with reopen_batch_level(self.level) as level:
             ctx.inner._to_save = tuple(wrap_all(level, ctx.saved_tensors, ctx.batched))
             result = self.cls.backward(ctx.inner, *wrap_all(level, grads, self.results))
@@ -98,8 +102,8 @@ def fit_batch(level: Level, gradient: Any, is_batched: bool, is_wanted: bool) ->
 
 
 def make_batched_function(
-    cls: Any, base: type, level: Level, batched: list[bool]
-) -> tuple[Any, _BatchedMethods]:
+    cls: type[Function], base: type, level: Level, batched: list[bool]
+) -> tuple[type[Function], _BatchedMethods]:
     """Create the Function that runs on a whole batch, and the object that knows its batched results after the call."""
     batch = _BatchedMethods(cls, level, batched)
     methods = {name: staticmethod(getattr(batch, name)) for name in ("forward", "setup_context", "backward")}

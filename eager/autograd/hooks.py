@@ -43,7 +43,7 @@ class HookHandle:
         self.remove()
 
 
-def register_hook(self: Tensor, hook: Any) -> Any:
+def register_hook(self: Tensor, hook: Hook) -> HookHandle:
     """Call a function with the gradient of this tensor whenever ``backward`` has computed it.
 
     Args:
@@ -110,7 +110,7 @@ class _RetainGrad:
     def __init__(self, meta: AutogradMeta):
         self._meta = weakref.ref(meta)  # the node holds the hook, and the meta holds the node
 
-    def __call__(self, gradient: Any) -> None:
+    def __call__(self, gradient: Tensor) -> None:
         """Add a gradient to ``grad``."""
         result = self._meta()
         if result is not None:
@@ -128,7 +128,7 @@ def _recorded_meta(what: str, x: Tensor) -> AutogradMeta:
     return meta
 
 
-def run(owner: Any, index: int, gradient: Any) -> Any:
+def run(owner: object, index: int, gradient: Tensor) -> Tensor:
     """Run the hooks of a node's result, or of a leaf, on a gradient and return the gradient."""
     table = getattr(owner, "hooks", None)
     hooks = list(table.get(index, {}).values()) if table else []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import lazy
 from ...errors import LeafWriteError, UnsupportedError
@@ -31,13 +31,16 @@ from .lifted_captures import capture_lifters, lift_captures
 from .node import Node
 from .view_writes import View, rebase, root_of, track_view
 
+if TYPE_CHECKING:
+    from ...eager.autograd.node import Edge
+
 BELOW = below(DispatchKey.AutogradOther)
 Args = tuple[Any, ...]
 Kwargs = dict[str, Any]
 MetaOf = Callable[[Any], AutogradMeta | None]
 
 
-def eager_meta(value: Any) -> AutogradMeta | None:
+def eager_meta(value: object) -> AutogradMeta | None:
     """The AutogradMeta of a tensor that requires a gradient, else None."""
     if isinstance(value, Tensor) and value._keys & AUTOGRAD:
         meta: AutogradMeta | None = value._meta
@@ -50,7 +53,7 @@ def value_at(argument: TrackedArgument, args: Args, kwargs: Kwargs) -> Any:
     return kwargs[argument.name] if argument.position is None else args[argument.position]
 
 
-def edge_of(value: Any, meta: AutogradMeta) -> Any:
+def edge_of(value: Tensor, meta: AutogradMeta) -> Edge:
     """The edge of a value: the node or leaf that receives its gradient, with result index, shape and dtype.
 
     Native twin: backends/cpu/fastpath/entries/rt_record.py:make_edge
@@ -62,7 +65,8 @@ def edges_of(
     derivative: OperatorDerivative, args: Args, kwargs: Kwargs, meta_of: MetaOf
 ) -> tuple[int, list[Any]]:
     """The arguments that need gradients, as bits, and their edges; the next bit is set for arguments without a rule."""
-    mask, edges = 0, []
+    edges: list[Any] = []
+    mask = 0
     for bit, argument in enumerate(derivative.arguments):
         value = value_at(argument, args, kwargs)
         if argument.is_list:
@@ -88,7 +92,7 @@ def make_node(
     edges: list[Any],
     args: Args,
     kwargs: Kwargs,
-    out: Any,
+    out: object,
     is_alias: bool,
 ) -> Node:
     """Create the node of a call; residuals are taken from ``args``, ``kwargs`` and ``out``.
@@ -117,13 +121,13 @@ def _context_node(
     edges: list[Any],
     args: Args,
     kwargs: Kwargs,
-    out: Any,
+    out: object,
     is_alias: bool,
 ) -> Node:
     """Create the node of an operator whose derivative is written by hand."""
     tracked = [argument for bit, argument in enumerate(derivative.arguments) if mask >> bit & 1]
     inputs = [Input(a.name, a.type.core == "Tensor", a.type.is_list) for a in derivative.op.schema.positional]
-    needs: list[Any] = [
+    needs: list[bool | tuple[bool, ...]] = [
         (False,) * len(value) if item.is_list and isinstance(value, tuple) and item.is_tensor else False
         for item, value in zip(inputs, args)
     ]
@@ -161,7 +165,7 @@ def autograd(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
     return record_call(derivative, args, kwargs, run_below(derivative, keyset, args, kwargs))
 
 
-def _call_traced(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
+def _call_traced(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object:
     """Dispatch a call inside a trace; captured tensors that require gradients become values of the recording level."""
     if capture_lifters.stack:
         given, named = lift_captures(args), {name: lift_captures(value) for name, value in kwargs.items()}
@@ -171,7 +175,7 @@ def _call_traced(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
     return op.dispatch(keyset & BELOW, args, kwargs)
 
 
-def record_call(derivative: OperatorDerivative, args: Args, kwargs: Kwargs, out: Any) -> Any:
+def record_call(derivative: OperatorDerivative, args: Args, kwargs: Kwargs, out: object) -> object:
     """Record a finished call: return its result, with a graph node if an argument requires a gradient.
 
     Native twin: backends/cpu/fastpath/entries/rt_record.py:record_natively
@@ -190,7 +194,7 @@ def record_call(derivative: OperatorDerivative, args: Args, kwargs: Kwargs, out:
 policies = [0]
 
 
-def run_below(derivative: OperatorDerivative, keyset: int, args: Args, kwargs: Kwargs) -> Any:
+def run_below(derivative: OperatorDerivative, keyset: int, args: Args, kwargs: Kwargs) -> object:
     """Run the kernel of the next lower key."""
     if policies[0]:
         compute = partial(_run_below, derivative, keyset, args, kwargs)
@@ -198,20 +202,20 @@ def run_below(derivative: OperatorDerivative, keyset: int, args: Args, kwargs: K
     return _run_below(derivative, keyset, args, kwargs)
 
 
-def _run_below(derivative: OperatorDerivative, keyset: int, args: Args, kwargs: Kwargs) -> Any:
+def _run_below(derivative: OperatorDerivative, keyset: int, args: Args, kwargs: Kwargs) -> object:
     if derivative.isolate:
         with adjust_keys(exclude=AUTOGRAD):
             return derivative.op.dispatch(keyset & BELOW, args, kwargs)
     return derivative.op.dispatch(keyset & BELOW, args, kwargs)
 
 
-def _copy_returned_arguments(out: Any, args: Args) -> Any:
+def _copy_returned_arguments(out: object, args: Args) -> object:
     """Replace results that are arguments of the call by aliases of them."""
     given = {id(item) for item in flat(args)}
     return map_results(lambda item, _: item._alias() if id(item) in given else item, out)
 
 
-def attach(node: Node, out: Any, written: Args = ()) -> Any:
+def attach(node: Node, out: object, written: Args = ()) -> object:
     """Attach a node to the results, except to those in ``written``, which have theirs.
 
     Native twin: backends/cpu/fastpath/entries/rt_record.py:attach
@@ -229,7 +233,7 @@ def attach(node: Node, out: Any, written: Args = ()) -> Any:
 
 
 # -- in place ----------------------------------------------------------------------------------------------------------
-def write(derivative: OperatorDerivative, args: Args, kwargs: Kwargs, run: Callable[[], Any]) -> Any:
+def write(derivative: OperatorDerivative, args: Args, kwargs: Kwargs, run: Callable[[], object]) -> object:
     """Run an in-place operator; the written tensor gets the node of the functional operator.
 
     If that has no derivative, the written tensors get a node that raises in ``backward``, naming the operator.
@@ -270,8 +274,8 @@ def _write_unknown(
     inner: OperatorDerivative | None,
     edges: list[Any],
     targets: Args,
-    run: Callable[[], Any],
-) -> Any:
+    run: Callable[[], object],
+) -> object:
     """Run an in-place operator without a derivative; ``backward`` through its node raises an error."""
     reason = (
         derivative.reason or "it writes in place" if inner is None or inner.reason is None else inner.reason
@@ -284,13 +288,13 @@ def _write_unknown(
     return attach(node, out, targets)
 
 
-def view_node(view: View, out: Any) -> Node:
+def view_node(view: View, out: object) -> Node:
     """Create the node of a view, with an edge to the current node of its base."""
     mask, edges = edges_of(view.derivative, view.args, view.kwargs, eager_meta)
     return make_node(view.derivative, mask, edges, view.args, view.kwargs, out, True)
 
 
-def check_not_leaf(op: Operator, target: Any, meta: AutogradMeta | None) -> None:
+def check_not_leaf(op: Operator, target: Tensor, meta: AutogradMeta | None) -> None:
     """Raise LeafWriteError for a write into a leaf that requires a gradient."""
     if meta is not None and meta.node is None and meta.requires_grad:
         raise LeafWriteError(
@@ -299,7 +303,7 @@ def check_not_leaf(op: Operator, target: Any, meta: AutogradMeta | None) -> None
         )
 
 
-def _arguments_before_write(target: Any, args: Args, inner: OperatorDerivative, mask: int) -> list[Any]:
+def _arguments_before_write(target: Tensor, args: Args, inner: OperatorDerivative, mask: int) -> list[object]:
     """The arguments before the write: needed residuals that share the target's memory are copied."""
     result = list(args)
     for kind, where, _ in inner.active(mask).savers:
@@ -308,13 +312,13 @@ def _arguments_before_write(target: Any, args: Args, inner: OperatorDerivative, 
     return result
 
 
-def _copy_if_aliased(target: Any, value: Any) -> Any:
+def _copy_if_aliased(target: Tensor, value: object) -> object:
     if type(value) is tuple:
         return tuple(_copy_if_aliased(target, item) for item in value)
     return _copy(value) if isinstance(value, Tensor) and shares_memory(target, value) else value
 
 
-def _copy(value: Any) -> Any:
+def _copy(value: Tensor) -> Tensor:
     """A copy of a tensor with the same graph node."""
     with adjust_keys(exclude=AUTOGRAD):
         old = by_name("clone")(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ... import lazy
 from ...registry.dispatch.keys import DispatchKeySet
@@ -18,10 +18,11 @@ from .grad_modes import no_grad as no_grad
 from .kernel import autograd
 
 if TYPE_CHECKING:
+    from ...registry.types import Args, Kwargs
     from .function import Function as Function
 else:
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> object:
         """Load ``Function`` at first use."""
         if name != "Function":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -35,9 +36,7 @@ else:
 __all__ = ["Function", "backward", "enable_grad", "fallback", "grad", "is_grad_enabled", "no_grad"]
 
 
-def fallback(
-    op: Operator, keyset: DispatchKeySet | int, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
+def fallback(op: Operator, keyset: DispatchKeySet | int, args: Args, kwargs: Kwargs) -> object:
     """Run and record a call by the operator's declaration, as the Autograd keys do for operators without a kernel.
 
     A kernel registered with ``lib.impl("op", kernel, "Autograd", boxed=True)`` may call it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import config
 from ...errors import AutogradError, NotDifferentiableError, VersionError
@@ -29,6 +29,9 @@ from .derivative_rules import (
     ActiveRules,
     Rule,
 )
+
+if TYPE_CHECKING:
+    from ...registry.types import Args, Kwargs
 
 sequence = itertools.count()  # numbers the nodes, those of native code too
 
@@ -113,7 +116,7 @@ class Node:
                 return
 
     # -- saving ----------------------------------------------------------------------------------------------------
-    def save(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, is_alias: bool) -> None:
+    def save(self, args: Args, kwargs: Kwargs, out: object, is_alias: bool) -> None:
         """Save the residuals that the rules need.
 
         Args:
@@ -205,7 +208,7 @@ class Node:
         return require_grad(_untracked_alias(value), AutogradMeta(self, index))
 
     # -- the derivative --------------------------------------------------------------------------------------------
-    def gradients(self, given: dict[int, Any]) -> list[Any]:
+    def gradients(self, given: dict[int, Tensor]) -> list[Any]:
         """Compute the gradient of each edge from those of the results.
 
         Raises:
@@ -232,12 +235,12 @@ class Node:
         warnings.warn(f"{message}; its inputs get no gradient through it", RuntimeWarning, stacklevel=2)
         return []
 
-    def _fill_zeros(self, given: dict[int, Any]) -> tuple[Any, ...]:
+    def _fill_zeros(self, given: dict[int, Tensor]) -> tuple[Tensor, ...]:
         specs = self.results or ()
         return tuple(given[i] if i in given else zeros_of(spec) for i, spec in enumerate(specs))
 
 
-def zeros_of(spec: TensorSpec) -> Any:
+def zeros_of(spec: TensorSpec) -> Tensor:
     """Zeros of a shape and dtype."""
     return by_name("full")(spec.shape, 0, dtype=spec.dtype, device=spec.device)
 
@@ -257,7 +260,7 @@ def apply_rule(rule: Rule, values: list[Any]) -> Any:
     return values[GRADIENT] * result if is_partial else result
 
 
-def fit(g: Any, shape: tuple[int, ...], dtype: DType) -> Any:
+def fit(g: Tensor, shape: tuple[int, ...], dtype: DType) -> Tensor:
     """Sum a gradient over broadcast axes and cast it to the dtype of the argument.
 
     Native twin: backends/cpu/fastpath/entries/rt_backward.py:fit_gradient
@@ -282,7 +285,7 @@ def version_of(value: Any) -> int:
     return 0 if storage is None else storage.version
 
 
-def _versions(value: Any) -> Any:
+def _versions(value: object) -> object:
     if isinstance(value, Tensor):
         return version_of(value)
     if isinstance(value, tuple) and any(isinstance(item, Tensor) for item in value):
@@ -290,12 +293,12 @@ def _versions(value: Any) -> Any:
     return None
 
 
-def spec_deep(value: Any) -> Any:
+def spec_deep(value: object) -> object:
     """The spec of a value; of a tuple of them a tuple."""
     return tuple(map(spec_of, value)) if isinstance(value, tuple) else spec_of(value)
 
 
-def _alias_result(out: Any) -> tuple[Any, Any]:
+def _alias_result(out: Any) -> tuple[object, object]:
     """An alias of a result: the result itself refers to the node, and saving it would create a reference cycle."""
     if isinstance(out, tuple):
         pairs = [_alias_result(item) for item in out]
@@ -303,7 +306,7 @@ def _alias_result(out: Any) -> tuple[Any, Any]:
     return _untracked_alias(out), Hold(storage_of(out))
 
 
-def _untracked_alias(x: Any) -> Any:
+def _untracked_alias(x: Tensor) -> Tensor:
     """An alias of a tensor that is not counted among the tensors on its storage."""
     if type(x) is Tensor:
         return wrap(x._array)

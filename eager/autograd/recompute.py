@@ -14,7 +14,7 @@ import itertools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import pytree
 from ...errors import AutogradError, VersionError
@@ -34,6 +34,9 @@ from .forward_mode import ForwardMeta
 from .kernel import policies
 from .node import DroppedResiduals, Node, sequence, version_of
 
+if TYPE_CHECKING:
+    from ...registry.types import Args, Function, Kwargs
+
 MODE = 1 << DispatchKey.Mode  # including it disables native entries, whose calls could not be observed
 
 Policy = Callable[..., bool]
@@ -51,7 +54,7 @@ class _Frames(threading.local):
 
     def __init__(self) -> None:
         self.stack: list[RematFrame] = []
-        self.running: list[dict[int, tuple[Any, Any]]] = []
+        self.running: list[dict[int, tuple[Tensor, Tensor]]] = []
 
 
 _frames = unwinding.register_thread_local(_Frames())
@@ -79,7 +82,7 @@ def hide_from_policies() -> Iterator[None]:
         _frames.stack = before
 
 
-def note_draws(*states: Any) -> None:
+def note_draws(*states: Tensor) -> None:
     """Tell the runs in this thread about generator states that are about to be written."""
     for seen in _frames.running:
         for written in states:
@@ -89,9 +92,9 @@ def note_draws(*states: Any) -> None:
 
 
 @contextmanager
-def watch_draws() -> Iterator[dict[int, tuple[Any, Any]]]:
+def watch_draws() -> Iterator[dict[int, tuple[Tensor, Tensor]]]:
     """Context manager: collect the generator states used in the block, by id: the state and a copy from before."""
-    seen: dict[int, tuple[Any, Any]] = {}
+    seen: dict[int, tuple[Tensor, Tensor]] = {}
     before, _frames.running = _frames.running, [*_frames.running, seen]
     try:
         yield seen
@@ -108,21 +111,21 @@ class RematFrame:
         policy: ``policy(op, args, kwargs)``: whether to save the result of an operator; None saves nothing.
     """
 
-    def __init__(self, fun: Callable[..., Any], args: Any, kwargs: Any, policy: Policy | None):
+    def __init__(self, fun: Function, args: Args, kwargs: Kwargs, policy: Policy | None):
         self._fun, self._given, self._policy = fun, (args, kwargs), policy
         self._levels, self._floor = list(stack.levels), stack.floor
         self._keys = state.include, state.exclude
         tensors = [x for x in pytree.leaves((args, kwargs)) if isinstance(x, Tensor)]
         self._versions = [(x, version_of(x)) for x in tensors]
-        self._cached: dict[int, tuple[Any, Any]] = {}
+        self._cached: dict[int, tuple[Tensor, object]] = {}
         self._is_rerun = False
         self._count = 0
         self._states: list[Any] | None = None
-        self._ops: list[Any] = []
-        self._generator_states: dict[int, tuple[Any, Any]] = {}
+        self._ops: list[Operator] = []
+        self._generator_states: dict[int, tuple[Tensor, Tensor]] = {}
 
     @unwinding.restore_state_on_error
-    def run(self) -> Any:
+    def run(self) -> object:
         """Run the function and drop the residuals of its nodes."""
         start = next(sequence)
         args, kwargs = self._given
@@ -206,7 +209,7 @@ class RematFrame:
         return [node.state() for node in nodes]
 
     # -- policies --------------------------------------------------------------------------------------------------
-    def cached_result(self) -> Any:
+    def cached_result(self) -> Tensor | None:
         """A copy of the saved result of the current call, or None."""
         index = self._count
         if not self._is_rerun or index not in self._cached:
@@ -217,7 +220,7 @@ class RematFrame:
         with adjust_keys(exclude=AUTOGRAD if type(mark) is Hold else 0):
             return by_name("clone")(out)
 
-    def finish(self, op: Operator, args: Any, kwargs: Any, out: Any) -> None:
+    def finish(self, op: Operator, args: Args, kwargs: Kwargs, out: object) -> None:
         """Save the result of a finished call if the policy says so."""
         index, self._count = self._count, self._count + 1
         if not self._is_rerun and isinstance(out, Tensor) and self._policy(op, args, kwargs):  # type: ignore[misc]
@@ -227,7 +230,7 @@ class RematFrame:
             )
 
 
-def run_call(op: Operator, args: Any, kwargs: Any, compute: Callable[[], Any]) -> Any:
+def run_call(op: Operator, args: Args, kwargs: Kwargs, compute: Callable[[], object]) -> object:
     """Run an operator below all recording layers, or return its saved result; called while a policy is active."""
     frames = _frames.stack
     result = next((x for frame in frames if (x := frame.cached_result()) is not None), None)
@@ -237,12 +240,12 @@ def run_call(op: Operator, args: Any, kwargs: Any, compute: Callable[[], Any]) -
     return out
 
 
-def is_recorded(values: Any) -> bool:
+def is_recorded(values: object) -> bool:
     """Whether any of the values is recorded, at any level."""
     return any(_is_value_recorded(value) for value in flat(values))
 
 
-def _is_value_recorded(value: Any) -> bool:
+def _is_value_recorded(value: object) -> bool:
     while isinstance(value, Tensor):
         meta = value._meta
         if type(meta) is ForwardMeta:
@@ -254,29 +257,29 @@ def _is_value_recorded(value: Any) -> bool:
     return False
 
 
-def _write_mark(x: Any) -> Any:
+def _write_mark(x: Tensor) -> tuple[int, object]:
     """A value that changes when a tensor is written."""
     while type(x) is not Tensor and hasattr(x, "_payload"):
         x = x._payload
     return version_of(x), getattr(x, "_value", None)
 
 
-def _add_barrier(leaf: Any) -> Any:
+def _add_barrier(leaf: object) -> object:
     """Add a barrier to an argument of the second run, so that the compiler does not merge it with the first (CSE)."""
     if not isinstance(leaf, Tensor) or not leaf.dtype.is_inexact:
         return leaf
     return by_name("recompute_barrier")(leaf, float(next(_serials) % 1024))
 
 
-def is_over(state: Any) -> bool:
+def is_over(state: Tensor) -> bool:
     """Whether a generator's state belongs to a trace that has ended."""
     return bool(getattr(getattr(state, "_trace", None), "finished", False))
 
 
-def nodes_since(start: int, out: Any) -> list[Node]:
+def nodes_since(start: int, out: object) -> list[Node]:
     """The nodes, at all levels, that results depend on and whose sequence number exceeds `start`; oldest first."""
     mapping: dict[int, Node] = {}
-    pending: list[Any] = []
+    pending: list[object] = []
     values = pytree.leaves(out)
     while values:
         value = values.pop()

@@ -14,7 +14,7 @@ import sys
 import weakref
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from .autograd_meta import AutogradMeta
 from .derivative_rules import ActiveRules, OperatorDerivative, Rule
 from .node import Node
 
+if TYPE_CHECKING:
+    from ...registry.types import Args, Kwargs
+
 Attach = Callable[[Any, AutogradMeta], Any]
 Record = Callable[["View", Any], Node]
 Part = Callable[[Any], Any]
@@ -37,15 +40,15 @@ class Step(NamedTuple):
 
     op: Operator
     args: tuple[Any, ...]
-    kwargs: dict[str, Any]
+    kwargs: Kwargs
 
 
 class View:
-    """How a view was made: the operator's derivative and its arguments, the first of which is the base."""
+    """The call that made a view: the operator's derivative and its arguments, the first of which is the base."""
 
     __slots__ = ("args", "derivative", "kwargs")
 
-    def __init__(self, derivative: OperatorDerivative, args: tuple[Any, ...], kwargs: dict[str, Any]):
+    def __init__(self, derivative: OperatorDerivative, args: tuple[Any, ...], kwargs: Kwargs):
         self.derivative, self.args, self.kwargs = derivative, args, kwargs
 
     @property
@@ -58,7 +61,7 @@ class View:
         return partial(_part, self.derivative.op, self.args[1:], self.kwargs)
 
 
-def _part(op: Operator, rest: tuple[Any, ...], kwargs: dict[str, Any], x: Any) -> Any:
+def _part(op: Operator, rest: Args, kwargs: Kwargs, x: Tensor) -> Any:
     return op(x, *rest, **kwargs)
 
 
@@ -67,11 +70,11 @@ class AliasSet:
 
     __slots__ = ("_crowded", "_members")
 
-    def __init__(self, root: Any):
+    def __init__(self, root: Tensor):
         self._members = [weakref.ref(root)]
         self._crowded = 8
 
-    def add(self, view: Any) -> None:
+    def add(self, view: Tensor) -> None:
         """Add a view. Dead references are removed each time their number has doubled."""
         if len(self._members) >= self._crowded:
             self._members = [member for member in self._members if member() is not None]
@@ -83,15 +86,13 @@ class AliasSet:
         return [tensor for member in self._members if (tensor := member()) is not None]
 
 
-def raise_version(tensor: Any) -> None:
+def raise_version(tensor: Tensor) -> None:
     """Increment the version of a tensor's memory, so that nodes that have saved it detect the write."""
     if type(tensor) in EAGER:
         storage_of(tensor).version += 1
 
 
-def track_view(
-    derivative: OperatorDerivative, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
-) -> None:
+def track_view(derivative: OperatorDerivative, args: tuple[Any, ...], kwargs: Kwargs, out: Any) -> None:
     """If a recorded result is a view of the first argument, add it to the alias set."""
     base = args[0]
     if type(base) is type(out) is Tensor:
@@ -107,18 +108,20 @@ def track_view(
         return
     if base._meta.alias_set is None:
         base._meta.alias_set = AliasSet(base)
-    out._meta.view, out._meta.alias_set = View(derivative, args, kwargs), base._meta.alias_set
-    out._meta.alias_set.add(out)
+    meta: Any = out._meta
+    alias_set: AliasSet = base._meta.alias_set
+    meta.view, meta.alias_set = View(derivative, args, kwargs), alias_set
+    alias_set.add(out)
 
 
-def root_of(target: Any) -> Any:
+def root_of(target: Tensor) -> Any:
     """The root of a tensor's alias set: the member that is not a view."""
     while target._meta is not None and target._meta.view is not None:
         target = target._meta.view.base
     return target
 
 
-def count_references(tensor: Any) -> int:
+def count_references(tensor: Tensor) -> int:
     """The reference count of a tensor's storage, including `PROBE_REFERENCES` from counting."""
     storage = tensor._storage
     return sys.getrefcount(storage)
@@ -134,12 +137,12 @@ def _count_probe_references() -> int:
 PROBE_REFERENCES = _count_probe_references()
 
 
-def is_alone(tensor: Any) -> bool:
+def is_alone(tensor: Tensor) -> bool:
     """Whether no other tensor and no graph node is known to refer to the tensor's memory."""
     return tensor._storage is None or count_references(tensor) <= 1 + PROBE_REFERENCES
 
 
-def rebase(target: Any, node: Node, attach: Attach, record: Record, index: int = 0) -> None:
+def rebase(target: Tensor, node: Node, attach: Attach, record: Record, index: int = 0) -> None:
     """Assign a new graph node to a written tensor and update all members of its alias set.
 
     Args:
@@ -197,7 +200,7 @@ class PartNode(Node):
         super().__init__(op, active, edges)
         self._chain = chain
 
-    def gradients(self, given: dict[int, Any]) -> list[Any]:
+    def gradients(self, given: dict[int, Tensor]) -> list[Any]:
         part = g = given[0]
         for select, _ in self._chain:
             part = select(part)

@@ -133,8 +133,9 @@ class MetaTensor(Tensor):
 
     def __repr__(self) -> str:
         notes = ["...", "device='meta'", f"shape={self.shape}", f"dtype={self.dtype}"]
-        if self.requires_grad:
-            notes.append("requires_grad=True" if self.is_leaf else f"grad_fn={self._meta.node.name}")
+        meta = self._meta
+        if meta is not None and meta.requires_grad:
+            notes.append("requires_grad=True" if meta.node is None else f"grad_fn={meta.node.name}")
         return f"tensor({', '.join(notes)})"
 
     __str__ = __repr__

@@ -5,7 +5,8 @@ Source: ``jax.numpy.ndarray.at``.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from ... import lazy
 from ...operators.declare.shape_rules import spec_of
@@ -15,6 +16,9 @@ from ...registry.schemas.binding import to_tensor_or_number
 from .construct import asarray
 from .dunders import by_name, is_operand
 from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from ...registry.types import Number
 
 bounds = lazy.Functions("operators.indexing.bounds")
 
@@ -39,71 +43,74 @@ class IndexUpdate:
 
     __slots__ = ("_index", "_tensor")
 
-    def __init__(self, tensor: Tensor, index: Any):
+    def __init__(self, tensor: Tensor, index: object):
         self._tensor, self._index = tensor, index
 
     def get(
         self,
         *,
         mode: str | None = None,
-        fill_value: Any = None,
+        fill_value: object = None,
         wrap_negative_indices: bool = True,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
-    ) -> Any:
+    ) -> Tensor:
         """The elements: ``x[index]``, and with ``mode="fill"`` or ``"drop"`` the ``fill_value`` beyond the axis.
 
         Without a ``fill_value`` that is NaN, True, the smallest signed or the largest unsigned integer.
         """
         if mode is None and wrap_negative_indices:
             return getitem(self._tensor, self._index)
-        return bounds.get_with_mode(self._tensor, self._index, mode, wrap_negative_indices, fill_value)
+        result: Tensor = bounds.get_with_mode(
+            self._tensor, self._index, mode, wrap_negative_indices, fill_value
+        )
+        return result
 
-    def set(self, value: Any, **options: Any) -> Any:
+    def set(self, value: object, **options: Any) -> Tensor:
         """A copy of the tensor with the elements replaced; of several values for one element the last stays."""
         return self._put(value, "", **options)
 
-    def add(self, value: Any, **options: Any) -> Any:
+    def add(self, value: object, **options: Any) -> Tensor:
         """A copy with ``value`` added to the elements; an element selected twice gets both."""
         return self._put(value, "add", **options)
 
-    def subtract(self, value: Any, **options: Any) -> Any:
+    def subtract(self, value: object, **options: Any) -> Tensor:
         """A copy with ``value`` subtracted from the elements; from an element selected twice, both."""
         return self._put(by_name("neg")(self._like(value)), "add", **options)
 
-    def multiply(self, value: Any, **options: Any) -> Any:
+    def multiply(self, value: object, **options: Any) -> Tensor:
         """A copy with the elements multiplied by ``value``; an element selected twice by both."""
         return self._put(value, "multiply", **options)
 
     mul = multiply
 
-    def divide(self, value: Any, **options: Any) -> Any:
+    def divide(self, value: object, **options: Any) -> Tensor:
         """A copy with the elements divided by ``value``; an element selected twice by the product of both."""
         return self._by_product("div", value, options)
 
-    def power(self, value: Any, **options: Any) -> Any:
+    def power(self, value: object, **options: Any) -> Tensor:
         """A copy with the elements raised to the power ``value``; an element selected twice to the product of both."""
         return self._by_product("pow", value, options)
 
-    def min(self, value: Any, **options: Any) -> Any:
+    def min(self, value: object, **options: Any) -> Tensor:
         """A copy with the smallest of the elements and their values."""
         return self._put(value, "minimum", **options)
 
-    def max(self, value: Any, **options: Any) -> Any:
+    def max(self, value: object, **options: Any) -> Tensor:
         """A copy with the largest of the elements and their values."""
         return self._put(value, "maximum", **options)
 
-    def apply(self, function: Any, **options: Any) -> Any:
+    def apply(self, function: Callable[[Tensor], object], **options: Any) -> Tensor:
         """A copy with the elements replaced by ``function(elements)``; one selected twice is replaced once."""
         return self._put(function(self.get(**options)), "", **options)
 
-    def _by_product(self, operator: str, value: Any, options: dict[str, Any]) -> Any:
+    def _by_product(self, operator: str, value: object, options: dict[str, Any]) -> Tensor:
         """The elements combined with the product of their values."""
         ones = by_name("ones_like")(self._tensor)
         product = IndexUpdate(IndexUpdate(ones, self._index).multiply(value, **options), self._index)
         return self._put(by_name(operator)(self.get(**options), product.get(**options)), "", **options)
 
-    def _like(self, value: Any) -> Any:
+    def _like(self, value: object) -> Tensor:
         """A value in the dtype of the tensor, in which it is negated."""
         tensor, value = self._tensor, _operand(value)
         check_storable("at", tensor.spec, value, spec_of(value).shape)
@@ -113,21 +120,24 @@ class IndexUpdate:
 
     def _put(
         self,
-        value: Any,
+        value: object,
         combine: str,
         *,
         mode: str | None = None,
         wrap_negative_indices: bool = True,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
-    ) -> Any:
+    ) -> Tensor:
         value = _operand(value)
         if mode is None and wrap_negative_indices:
             return put(self._tensor, self._index, value, combine=combine)
-        return bounds.put_with_mode(self._tensor, self._index, value, mode, wrap_negative_indices, combine)
+        result: Tensor = bounds.put_with_mode(
+            self._tensor, self._index, value, mode, wrap_negative_indices, combine
+        )
+        return result
 
 
-def _operand(value: Any) -> Any:
+def _operand(value: object) -> Tensor | Number:
     """A value as a tensor or a number: NumPy's arrays and scalars, and lists, become tensors."""
     return to_tensor_or_number(value) if is_operand(value) else asarray(value)
 
@@ -140,5 +150,5 @@ class At:
     def __init__(self, tensor: Tensor):
         self._tensor = tensor
 
-    def __getitem__(self, index: Any) -> IndexUpdate:
+    def __getitem__(self, index: object) -> IndexUpdate:
         return IndexUpdate(self._tensor, index)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,10 +29,13 @@ from .tensor import EAGER, Tensor, wrap
 from .transfer import to_device
 from .weak_scalars import is_weak
 
+if TYPE_CHECKING:
+    from ...registry.types import Array, DTypeLike
+
 
 def asarray(
-    obj: Any,
-    dtype: Any = None,
+    obj: object,
+    dtype: DTypeLike | None = None,
     *,
     device: str | None = None,
     copy: bool | None = None,
@@ -74,7 +77,7 @@ def asarray(
 tensor = asarray
 
 
-def from_dlpack(x: Any, *, device: str | None = None, copy: bool | None = None) -> Tensor:
+def from_dlpack(x: object, *, device: str | None = None, copy: bool | None = None) -> Tensor:
     """A tensor that shares the memory of another library's array, by DLPack.
 
     Args:
@@ -167,7 +170,7 @@ def _from_tensor(x: Tensor, wanted: DType | None, copy: bool | None) -> Tensor:
     return x.clone() if copy else x
 
 
-def _from_other(obj: Any, wanted: DType | None, copy: bool | None) -> Tensor:
+def _from_other(obj: object, wanted: DType | None, copy: bool | None) -> Tensor:
     if type(obj) in traced_number_types:
         made: Tensor = functions["td::full"]((), obj, dtype=wanted)
         return made
@@ -188,12 +191,12 @@ def _from_other(obj: Any, wanted: DType | None, copy: bool | None) -> Tensor:
         return wrap(array.astype(native, copy=bool(copy) and array is obj))
 
 
-def _to_stackable(item: Any) -> Any:
+def _to_stackable(item: object) -> object:
     """Convert an item of a list of tensors; numbers stay numbers and take the dtype of the tensors."""
     return item if type(item) in SCALARS or type(item) in traced_number_types else asarray(item)
 
 
-def _on_cuda(obj: Any) -> Tensor | None:
+def _on_cuda(obj: object) -> Tensor | None:
     """A tensor that shares the CUDA memory of another library's array; None for other objects."""
     if isinstance(obj, (np.ndarray, np.generic, list, tuple, type, *SCALARS)):
         return None
@@ -204,12 +207,12 @@ def _on_cuda(obj: Any) -> Tensor | None:
     return lazy.cuda_backend().from_device_array(obj) if is_there else None
 
 
-def _is_traceable(value: Any) -> bool:
+def _is_traceable(value: object) -> bool:
     """Whether a value may be traced, so that only operators can convert it."""
     return isinstance(value, Tensor) or type(value) in traced_number_types
 
 
-def _array_of(obj: Any, wanted: DType | None) -> np.ndarray[Any, Any]:
+def _array_of(obj: object, wanted: DType | None) -> Array:
     """Convert an object to an ndarray with a supported dtype, in any byte order."""
     if isinstance(obj, type):  # its instances may have __array__, the class itself has no data
         raise ArgumentError(f"asarray: cannot convert {describe(obj)} to a tensor; pass a value")
@@ -231,7 +234,7 @@ def _array_of(obj: Any, wanted: DType | None) -> np.ndarray[Any, Any]:
     return array
 
 
-def _from_buffer(obj: Any) -> np.ndarray[Any, Any]:
+def _from_buffer(obj: Any) -> Array:
     if isinstance(obj, (str, bytes)):
         raise DTypeError(f"asarray: {describe(obj)} is text; a tensor holds numbers or booleans")
     try:
@@ -243,7 +246,7 @@ def _from_buffer(obj: Any) -> np.ndarray[Any, Any]:
         ) from None
 
 
-def _from_python(obj: Any, wanted: DType | None) -> np.ndarray[Any, Any]:
+def _from_python(obj: Any, wanted: DType | None) -> Array:
     exact = wanted.np if wanted is not None and wanted.is_integer and _all_integers(obj) else None
     try:
         array = np.array(obj, dtype=exact)
@@ -272,7 +275,7 @@ _DLPACK_CUDA = (2, 13)  # kDLCUDA, kDLCUDAManaged
 _MOST_AXES = 64  # NumPy's limit
 
 
-def _leaves(obj: Any, depth: int = 0) -> Iterator[Any]:
+def _leaves(obj: object, depth: int = 0) -> Iterator[object]:
     if depth > _MOST_AXES:  # a list may contain itself
         raise ShapeError(
             f"asarray: lists are nested deeper than the {_MOST_AXES} axes that an array can have"
@@ -284,7 +287,7 @@ def _leaves(obj: Any, depth: int = 0) -> Iterator[Any]:
         yield obj
 
 
-def _describe_ragged(obj: Any) -> str:
+def _describe_ragged(obj: Sequence[Any]) -> str:
     """Describe the first two items of a nested list that differ in length or depth."""
     sizes = [len(item) if isinstance(item, (list, tuple)) else None for item in obj]
     for row, size in enumerate(sizes):
@@ -299,15 +302,15 @@ def _describe_length(size: int | None) -> str:
     return "is not a list" if size is None else f"has length {size}"
 
 
-def _all_integers(obj: Any) -> bool:
+def _all_integers(obj: object) -> bool:
     return all(isinstance(item, int) for item in _leaves(obj))
 
 
-def _has_numpy(obj: Any) -> bool:
+def _has_numpy(obj: object) -> bool:
     return any(isinstance(item, np.ndarray | np.generic) for item in _leaves(obj))
 
 
-def _check_elements(array: np.ndarray[Any, Any], obj: Any) -> None:
+def _check_elements(array: Array, obj: object) -> None:
     if array.dtype.kind == "O":
         if isinstance(obj, np.ndarray):
             raise DTypeError(

@@ -9,7 +9,7 @@ Source: ``torch.Tensor.__reduce_ex__`` and ``__deepcopy__``.
 from __future__ import annotations
 
 import copy as copying
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from ..autograd.view_writes import is_alone
 from .storage import Storage, address_of
 from .tensor import Tensor, storage_of, wrap
 from .weak_scalars import is_weak, number_of, weak_scalar
+
+if TYPE_CHECKING:
+    from ...registry.types import Args, Array, Function
 
 
 class StorageView(NamedTuple):
@@ -42,7 +45,7 @@ def check_leaf(tensor: Tensor) -> None:
         )
 
 
-def reduce_ex(self: Tensor, protocol: Any) -> Any:
+def reduce_ex(self: Tensor, protocol: SupportsIndex) -> tuple[Function, Args]:
     """Reduce a leaf to its elements, or its storage if memory is shared, and its autograd flags."""
     check_leaf(self)
     if is_weak(self):
@@ -59,7 +62,7 @@ def shares_memory(tensor: Tensor) -> bool:
     return tensor._storage is not None and not is_alone(tensor)
 
 
-def rebuild(array: Any, requires_grad: bool) -> Tensor:
+def rebuild(array: Array, requires_grad: bool) -> Tensor:
     """Rebuild a tensor that does not share memory; the inverse of :func:`reduce_ex`."""
     made = wrap(array)
     return requires_grad_(made) if requires_grad else made
@@ -84,11 +87,11 @@ def restore_autograd(tensor: Tensor, requires_grad: bool, is_detached: bool) -> 
     return mark_detached(tensor) if is_detached else tensor
 
 
-def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
+def deepcopy(self: Tensor, memo: dict[int, object]) -> Tensor:
     """A copy in new memory, which copies of its views share; a leaf stays a leaf, with a copy of its gradient."""
     make, (first, *rest) = self.__reduce_ex__(4)
     arguments = (copying.deepcopy(first, memo) if first is self._storage else first, *rest)
-    made: Tensor = make(*arguments)
+    made: Tensor = make(*arguments)  # type: ignore[assignment]
     memo[id(self)] = made
     if self.grad is not None:
         made.grad = copying.deepcopy(self.grad, memo)
@@ -107,19 +110,20 @@ def shallow_copy(self: Tensor) -> Tensor:
 
 
 # -- views of a storage ------------------------------------------------------------------------------------------------
-def view_in_storage(array: Any, storage: Storage) -> StorageView:
+def view_in_storage(array: Array, storage: Storage) -> StorageView:
     """The position of an array in the memory that :func:`.storage.memory_copy` copies."""
     low = np.lib.array_utils.byte_bounds(storage.owner)[0]
     return StorageView(address_of(array) - low if array.size else 0, array.shape, array.strides, array.dtype)
 
 
-def array_at(memory: Any, view: StorageView) -> Any:
+def array_at(memory: Array, view: StorageView) -> Array:
     """The array at a position in a contiguous memory; read-only if several of its elements share an address."""
     whole = memory if memory.flags.c_contiguous else memory.T
     words = whole.reshape(-1).view(np.uint8)
     if not all(view.shape):
-        return words[:0].view(view.dtype).reshape(view.shape)
-    array: Any = np.ndarray(view.shape, view.dtype, words, view.offset, view.strides)
+        empty: Array = words[:0].view(view.dtype).reshape(view.shape)
+        return empty
+    array: Array = np.ndarray(view.shape, view.dtype, words, view.offset, view.strides)
     if any(size > 1 and not step for size, step in zip(view.shape, view.strides)):
         array.flags.writeable = False
     return array

@@ -6,7 +6,7 @@ Each is a callable object, not a function, so that it can hold the native entry 
 from __future__ import annotations
 
 from types import MethodType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...registry.function import functions
 from ...registry.lazy_operators import materialize
@@ -17,7 +17,8 @@ from ...registry.values import SCALARS, TensorBase, converters
 from .tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from ...registry.function import OperatorFunction
+    from ...registry.types import Function
 
 # special method: operator
 BINARY = {
@@ -39,7 +40,7 @@ COMPARISON = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": 
 UNARY = {"neg": "neg", "pos": "positive", "abs": "abs", "invert": "bitwise_not"}
 
 
-def is_operand(value: Any) -> bool:
+def is_operand(value: object) -> bool:
     """Whether an operator accepts a value for a tensor argument."""
     kind = type(value)
     return kind in SCALARS or kind in converters or isinstance(value, (TensorBase, *SCALARS, *converters))
@@ -55,23 +56,23 @@ class BinaryMethod(NativeCallable):  # type: ignore[misc]
         writes: whether it is an in-place method.
     """
 
-    function: Any
+    function: OperatorFunction[Tensor]
     swapped: bool
     writes: bool
 
-    def __init__(self, name: str, function: Any, swapped: bool = False):
+    def __init__(self, name: str, function: OperatorFunction[Tensor], swapped: bool = False):
         self.function, self.swapped = function, swapped
         self.writes = function.operator.schema.is_mutable
         self.__name__, self.__qualname__, self.__doc__ = name, f"Tensor.{name}", function.__doc__
 
-    def __call__(self, x: Any, other: Any, modulus: Any = None) -> Any:
+    def __call__(self, x: Tensor, other: object, modulus: object = None) -> object:
         if modulus is not None or not is_operand(other):  # a modulus comes from pow(x, y, z)
             return NotImplemented
         if self.writes and x._keys & WEAK:
             return NotImplemented  # a weak scalar is not written: Python calls the functional method
         return self.function(other, x) if self.swapped else self.function(x, other)
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> BinaryMethod | MethodType:
         return self if instance is None else MethodType(self, instance)
 
     def __repr__(self) -> str:
@@ -81,7 +82,7 @@ class BinaryMethod(NativeCallable):  # type: ignore[misc]
 methods: dict[str, BinaryMethod] = {}
 
 
-def by_name(name: str) -> Any:
+def by_name(name: str) -> OperatorFunction[Tensor]:
     """The function of the operator of that name; of the overload defined first if there are several.
 
     Raises:
@@ -96,21 +97,21 @@ def by_name(name: str) -> Any:
     return result
 
 
-def as_function(method: BinaryMethod) -> Callable[..., Any]:
+def as_function(method: BinaryMethod) -> Function:
     """A Python function that calls the method.
 
     CPython binds functions without a call of ``__get__``. It loses what ``__get__`` of a comparison raises, so that
     an interrupt there would become a TypeError (``slot_tp_richcompare`` in its ``Objects/typeobject.c``).
     """
 
-    def call(x: Any, other: Any, modulus: Any = None) -> Any:
+    def call(x: Tensor, other: object, modulus: object = None) -> object:
         return method(x, other, modulus)
 
     call.__name__, call.__qualname__, call.__doc__ = method.__name__, method.__qualname__, method.__doc__
     return call
 
 
-def _method(name: str, function: Any, swapped: bool = False) -> None:
+def _method(name: str, function: OperatorFunction[Tensor], swapped: bool = False) -> None:
     methods[name] = BinaryMethod(name, function, swapped)
     setattr(Tensor, name, as_function(methods[name]) if no_native_code else methods[name])
 

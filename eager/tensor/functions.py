@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...operators.declare.declaration import declared_operators
 from ...operators.declare.families import SECOND_NAMES
 from ...registry.function import functions
 from ...registry.operator import Operator
+
+if TYPE_CHECKING:
+    from ...registry.function import OperatorFunction
+    from ...registry.types import Tensor
 
 # Name prefixes of operators in td.random, td.linalg, ...
 NAMESPACED = ("random_", "linalg_", "fft_", "special_")
@@ -18,15 +22,15 @@ INTERNAL = frozenset(
 )
 
 
-def public_functions() -> dict[str, Any]:
+def public_functions() -> dict[str, OperatorFunction[Tensor]]:
     """Name to function, for every public operator, with second names."""
-    result: dict[str, Any] = {}
+    result: dict[str, OperatorFunction[Tensor]] = {}
     for op in declared_operators():
         publish(op, result)
     return result
 
 
-def publish(op: Operator, namespace: dict[str, Any], taken: Container[str] = ()) -> None:
+def publish(op: Operator, namespace: dict[str, OperatorFunction[Tensor]], taken: Container[str] = ()) -> None:
     """Add an operator's function to a namespace, under its name and second names that are not taken."""
     for name in public_names(op.schema.name):
         if name not in taken:

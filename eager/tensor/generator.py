@@ -20,11 +20,14 @@ from ..layers.vmap.tensor import wrap_batched
 from .generator_state import replays, state_lifters
 from .tensor import Tensor, wrap
 
+if TYPE_CHECKING:
+    from ...registry.types import Function, TensorLike
+
 CHOICES = ("error", "same", "different")
 KEY_SIZE = 4  # the first elements of the state are the key; the last is the number of keys made from it
 
 
-def _make_state(seed: Any) -> Any:
+def _make_state(seed: TensorLike) -> Tensor:
     """The initial state of a generator with a seed."""
     words = namespace.key(seed).words
     if words.shape != (KEY_SIZE,):
@@ -59,10 +62,10 @@ class Generator:
     True
     """
 
-    _state: Any
+    _state: Tensor
     randomness: str = field(default="error", metadata={"static": True})
 
-    def __init__(self, seed: Any = 0, *, randomness: str = "error"):
+    def __init__(self, seed: TensorLike = 0, *, randomness: str = "error"):
         if randomness not in CHOICES:
             raise ArgumentError(f"Generator: randomness is one of {', '.join(CHOICES)}, not {randomness!r}")
         self._state, self.randomness = _make_state(seed), randomness
@@ -71,7 +74,7 @@ class Generator:
 
         def __getattr__(self, sampler: str) -> Callable[..., Any]: ...
 
-    def manual_seed(self, seed: Any) -> Generator:
+    def manual_seed(self, seed: TensorLike) -> Generator:
         """Reset the generator to a seed; return the generator.
 
         Raises:
@@ -86,7 +89,7 @@ class Generator:
         result: Tensor = self._current_state().clone()
         return result
 
-    def set_state(self, state: Any) -> None:
+    def set_state(self, state: object) -> None:
         """Restore a state returned by :meth:`get_state`.
 
         Raises:
@@ -101,7 +104,7 @@ class Generator:
             )
         self._current_state()[...] = state
 
-    def _current_state(self) -> Any:
+    def _current_state(self) -> Tensor:
         """The state, or its traced or replayed counterpart."""
         _, result = replays.states.get(id(self._state), (None, self._state))
         for lifter in state_lifters:
@@ -141,10 +144,10 @@ class Generator:
         return f"<Generator, {self.randomness!r} under vmap>"
 
 
-def _method(name: str) -> Callable[..., Any]:
+def _method(name: str) -> Function:
     function = getattr(namespace, name)
 
-    def draw(self: Generator, *args: Any, **kwargs: Any) -> Any:
+    def draw(self: Generator, *args: object, **kwargs: object) -> object:
         return function(self.key(), *args, **kwargs)
 
     draw.__doc__ = f"Call :func:`tandem.random.{name}` with the next key; the other arguments are the same."

@@ -8,13 +8,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...registry.dispatch.unwinding import register_thread_local
 from ..layers.levels import stack
 
+if TYPE_CHECKING:
+    from ...eager.layers.level_stack import Level
+    from ...registry.types import Tensor
+
 # Each maps a generator's state to the tensor that a draw reads and writes; the tracer registers one.
-state_lifters: list[Callable[[Any], Any]] = []
+state_lifters: list[Callable[[Tensor], Tensor]] = []
 
 
 class _Replays(threading.local):
@@ -27,8 +31,8 @@ class _Replays(threading.local):
     """
 
     def __init__(self) -> None:
-        self.states: dict[int, tuple[Any, Any]] = {}
-        self.levels: tuple[Any, ...] = ()
+        self.states: dict[int, tuple[Tensor, Tensor]] = {}
+        self.levels: tuple[Level, ...] = ()
         self.mixed = False
 
 
@@ -37,7 +41,7 @@ replays = register_thread_local(_Replays())
 
 @contextmanager
 def replay_draws(
-    states: Sequence[Any], copies: Sequence[Any], unbatched: bool, mixed: bool
+    states: Sequence[Tensor], copies: Sequence[Tensor], unbatched: bool, mixed: bool
 ) -> Iterator[None]:
     """Within a ``with`` block that runs a function a second time, draw the same numbers again.
 

@@ -6,8 +6,8 @@ The functional operator computes the result, which is written into the memory of
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from ...registry.operator import Operator, operators
 from ...registry.schemas.schema import Alias, Argument, Return, Schema
 from ...registry.values import TensorSpec, describe
 from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from ...registry.function import OperatorFunction
+    from ...registry.types import Array, Number
 
 # in-place operator -> the operator whose result it writes
 functional: dict[Operator, Operator] = {}
@@ -41,7 +45,7 @@ def inplace_schema(schema: Schema) -> Schema:
     )
 
 
-def check_fits(name: str, target: Any, result: TensorSpec) -> None:
+def check_fits(name: str, target: Tensor | TensorSpec, result: TensorSpec) -> None:
     """Raise an error for a result whose shape or dtype differs from the target's."""
     if result.shape != target.shape:
         raise ShapeError(
@@ -74,7 +78,7 @@ def _make_kernel(op: Operator, inner: Operator) -> Callable[..., Tensor]:
     """
     function = functions[inner.name]
 
-    def kernel(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    def kernel(self: Tensor, *args: object, **kwargs: object) -> Tensor:
         check_writable(op.schema.name, self)
         if not (state.include or inner.extra_keys) and self._keys is CPU_KEYS:  # the native entry, if any
             result = function(self, *args, **kwargs)
@@ -89,17 +93,21 @@ def _make_kernel(op: Operator, inner: Operator) -> Callable[..., Tensor]:
     return kernel
 
 
-def _write_slice(self: Tensor, value: Any, plan: Any, *, accumulate: bool) -> Tensor:
+def _write_slice(
+    self: Tensor, value: Tensor | Number, plan: tuple[object, ...], *, accumulate: bool
+) -> Tensor:
     """The CPU kernel of ``basic_put_``, which writes the selected elements only."""
     check_writable("setitem", self)
     basic_put.operator.decl.shape_rule(self, value, plan, accumulate=accumulate)
-    target = self._array[to_numpy_index(plan)]
+    target: Array = self._array[to_numpy_index(plan)]
     given = _data(value)
     target[...] = target + np.asarray(given).astype(target.dtype) if accumulate else given
     return self
 
 
-def _write_index(self: Tensor, indices: Any, value: Any, axis: int, *, accumulate: bool) -> Tensor:
+def _write_index(
+    self: Tensor, indices: Sequence[Tensor], value: Tensor | Number, axis: int, *, accumulate: bool
+) -> Tensor:
     """The CPU kernel of ``index_put_``, which writes the selected elements only."""
     check_writable("setitem", self)
     index_put.operator.decl.shape_rule(self, indices, value, axis, accumulate=accumulate)
@@ -108,7 +116,7 @@ def _write_index(self: Tensor, indices: Any, value: Any, axis: int, *, accumulat
     return self
 
 
-def _data(value: Any) -> Any:
+def _data(value: Tensor | Number) -> Array | Number:
     return value._array if isinstance(value, Tensor) else value
 
 
@@ -118,7 +126,7 @@ KERNELS: dict[str, Callable[..., Tensor]] = {"basic_put": _write_slice, "index_p
 
 def _register(
     schema: Schema, inner: Operator, kernel: Callable[[Operator], Callable[..., Tensor]], doc: str
-) -> Any:
+) -> OperatorFunction[Tensor]:
     LIBRARY.define(schema)
     op = operators[f"td::{schema.full_name}"]
     functional[op] = inner
@@ -126,7 +134,7 @@ def _register(
     return make_function(op, doc)
 
 
-def make_inplace(inner: Operator) -> Any:
+def make_inplace(inner: Operator) -> OperatorFunction[Tensor]:
     """The in-place variant of an operator: its function object."""
     schema = inplace_schema(inner.schema)
     first_line = (inner.decl.doc or "").strip().partition("\n")[0]

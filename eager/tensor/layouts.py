@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ... import lazy
 from ...operators.declare.declaration import LIBRARY
@@ -19,6 +19,7 @@ from .tensor import Tensor
 from .transfer import LIBRARY as TRANSFERS
 
 if TYPE_CHECKING:
+    from ...registry.types import Args, DTypeLike, Function, Kwargs, Shape
     from ..quantized.tensor import QuantizedTensor
     from ..sparse.tensor import SparseTensor
 
@@ -34,7 +35,12 @@ QUANTIZED = "relu permute reshape basic_index broadcast_to clone"
 
 
 def sparse_coo_tensor(
-    indices: Any, values: Any, shape: Any = None, *, dtype: Any = None, requires_grad: bool = False
+    indices: object,
+    values: object,
+    shape: Shape | None = None,
+    *,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
 ) -> SparseTensor:
     """Create a sparse tensor from coordinates and values (COO).
 
@@ -68,12 +74,12 @@ def sparse_coo_tensor(
 
 
 def sparse_csr_tensor(
-    crow_indices: Any,
-    col_indices: Any,
-    values: Any,
-    shape: Any = None,
+    crow_indices: object,
+    col_indices: object,
+    values: object,
+    shape: Shape | None = None,
     *,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     requires_grad: bool = False,
 ) -> SparseTensor:
     """Create a sparse matrix from compressed rows (CSR).
@@ -105,7 +111,7 @@ def sparse_csr_tensor(
     return made
 
 
-def quantize_per_tensor(x: Any, scale: float, zero_point: int, dtype: Any = int8) -> QuantizedTensor:
+def quantize_per_tensor(x: Tensor, scale: float, zero_point: int, dtype: DTypeLike = int8) -> QuantizedTensor:
     """Quantize a tensor to 8-bit integers with one scale: ``round(x / scale) + zero_point``, clamped.
 
     Args:
@@ -131,7 +137,7 @@ def quantize_per_tensor(x: Any, scale: float, zero_point: int, dtype: Any = int8
 
 
 def quantize_per_channel(
-    x: Any, scales: Any, zero_points: Any, axis: int, dtype: Any = int8
+    x: Tensor, scales: object, zero_points: object, axis: int, dtype: DTypeLike = int8
 ) -> QuantizedTensor:
     """Quantize a tensor to 8-bit integers, with a scale and a zero point for each position along an axis.
 
@@ -162,7 +168,7 @@ def quantize_per_channel(
 
 
 # -- methods of Tensor -------------------------------------------------------------------------------------------------
-def to_sparse(self: Tensor, layout: str = "sparse_coo") -> Any:
+def to_sparse(self: Tensor, layout: str = "sparse_coo") -> SparseTensor:
     """Convert to a sparse tensor, which stores only the elements that are not zero.
 
     Args:
@@ -171,30 +177,31 @@ def to_sparse(self: Tensor, layout: str = "sparse_coo") -> Any:
     Returns:
         A sparse tensor; gradients flow to the stored elements.
     """
-    return lazy.sparse_machinery("construct").to_sparse(self, layout)
+    result: SparseTensor = lazy.sparse_machinery("construct").to_sparse(self, layout)
+    return result
 
 
-def to_sparse_coo(self: Tensor) -> Any:
+def to_sparse_coo(self: Tensor) -> SparseTensor:
     """The tensor in the layout ``td.sparse_coo``."""
     return to_sparse(self, sparse_coo)
 
 
-def to_sparse_csr(self: Tensor) -> Any:
+def to_sparse_csr(self: Tensor) -> SparseTensor:
     """The matrix in the layout ``td.sparse_csr``."""
     return to_sparse(self, sparse_csr)
 
 
-def to_dense(self: Tensor) -> Any:
+def to_dense(self: Tensor) -> Tensor:
     """Convert to a dense tensor; return a dense tensor itself."""
     return self if type(self) is Tensor else lazy.sparse_machinery("construct").dense(self)
 
 
-def coalesce(self: Tensor) -> Any:
+def coalesce(self: Tensor) -> Tensor:
     """Sort the indices of a sparse tensor and add values of equal indices; return a dense tensor itself."""
     return self if type(self) is Tensor else lazy.sparse_machinery("construct").coalesce_tensor(self)
 
 
-METHODS: dict[str, Callable[..., Any]] = {
+METHODS: dict[str, Function] = {
     "to_sparse": to_sparse,
     "to_sparse_coo": to_sparse_coo,
     "to_sparse_csr": to_sparse_csr,
@@ -204,7 +211,9 @@ METHODS: dict[str, Callable[..., Any]] = {
 
 
 # -- the kernels of the key --------------------------------------------------------------------------------------------
-def _on_parts(run: Callable[..., Any], op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _on_parts(
+    run: Callable[[Operator, Args, Kwargs], object], op: Operator, args: Args, kwargs: Kwargs
+) -> object:
     """Run a kernel that calls operators on the dense parts of its tensors, with the composed keys not included."""
     before = set_keys(state.include & ~COMPOSED, state.exclude)
     try:
@@ -213,22 +222,22 @@ def _on_parts(run: Callable[..., Any], op: Operator, args: tuple[Any, ...], kwar
         set_keys(*before)
 
 
-def sparse_kernel(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def sparse_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object:
     """Run an operator on sparse tensors, by their values."""
     return _on_parts(lazy.sparse_machinery("kernels").run, op, args, kwargs)
 
 
-def sparse_fallback(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def sparse_fallback(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object:
     """Run an operator without a kernel for sparse tensors on dense copies, with a warning."""
     return _on_parts(lazy.sparse_machinery("kernels").fall_back, op, args, kwargs)
 
 
-def quantized_kernel(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def quantized_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object:
     """Run an operator on quantized tensors, by their integers."""
     return _on_parts(lazy.quantized_machinery("kernels").run, op, args, kwargs)
 
 
-def quantized_fallback(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def quantized_fallback(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object:
     """Raise the error for an operator without a kernel for quantized tensors."""
     return _on_parts(lazy.quantized_machinery("kernels").refuse, op, args, kwargs)
 

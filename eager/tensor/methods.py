@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,10 @@ from .dunders import by_name, is_operand
 from .tensor import Tensor, wrap_view
 from .weak_scalars import is_weak
 
+if TYPE_CHECKING:
+    from ...registry.function import OperatorFunction
+    from ...registry.types import Args, DTypeLike, Function, Kwargs, TensorLike
+
 _printing = lazy.Functions("eager.tensor.printing")
 
 # Methods whose last argument is a list of ints also take the ints one by one: x.reshape(2, 3).
@@ -38,7 +42,7 @@ VARIADIC = ("reshape", "permute", "permute_dims", "broadcast_to", "expand", "til
 
 
 # -- indexing ----------------------------------------------------------------------------------------------------------
-def getitem(self: Tensor, index: Any) -> Any:
+def getitem(self: Tensor, index: object) -> Tensor:
     """The elements that an index selects: a view for ints, slices, ``...`` and None, else a copy.
 
     Native twin: backends/cpu/fastpath/entries/rt_subscript.py:subscript
@@ -46,7 +50,7 @@ def getitem(self: Tensor, index: Any) -> Any:
     return indexing.getitem(self, index)
 
 
-def setitem(self: Tensor, index: Any, value: Any) -> None:
+def setitem(self: Tensor, index: object, value: object) -> None:
     """Write ``value``, broadcast and cast to the tensor's dtype, into the elements that an index selects.
 
     Native twin: backends/cpu/fastpath/entries/rt_assign.py:assign
@@ -56,7 +60,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         indexing.setitem(self, index, given)
 
 
-def _is_own_view(x: Tensor, index: Any, value: Tensor) -> bool:
+def _is_own_view(x: Tensor, index: object, value: Tensor) -> bool:
     """Whether a value is the recorded view that the index selects.
 
     After ``x[index] op= y`` it has been written already; writing it into itself would invalidate saved residuals.
@@ -69,14 +73,14 @@ def _is_own_view(x: Tensor, index: Any, value: Tensor) -> bool:
     return not subscript.indices and subscript.order is None and (tuple(plan),) == view.args[1:]
 
 
-def iterate(self: Tensor) -> Iterator[Any]:
+def iterate(self: Tensor) -> Iterator[Tensor]:
     """The sub-tensors along the first axis."""
     if not self.shape:
         raise ArgumentError("iteration over a 0-d tensor")
     return (self[index] for index in range(self.shape[0]))
 
 
-def contains(self: Tensor, value: Any) -> bool:
+def contains(self: Tensor, value: TensorLike) -> bool:
     """Whether an element equals ``value``."""
     return is_operand(value) and bool((self == value).any())
 
@@ -97,7 +101,7 @@ def at(self: Tensor) -> At:
 
 
 # -- layout and copies -------------------------------------------------------------------------------------------------
-def transpose_matrix(self: Tensor) -> Any:
+def transpose_matrix(self: Tensor) -> Tensor:
     """The transpose of a matrix.
 
     Raises:
@@ -110,7 +114,7 @@ def transpose_matrix(self: Tensor) -> Any:
     return permute(self, (1, 0))
 
 
-def transpose_matrices(self: Tensor) -> Any:
+def transpose_matrices(self: Tensor) -> Tensor:
     """The transposes of a stack of matrices: the last two axes swapped.
 
     Raises:
@@ -122,26 +126,26 @@ def transpose_matrices(self: Tensor) -> Any:
     return permute(self, (*range(rank - 2), rank - 1, rank - 2))
 
 
-def detach(self: Tensor) -> Any:
+def detach(self: Tensor) -> Tensor:
     """A view of all elements that is detached from the graph: no gradient flows through it."""
     if is_weak(self):
         return self
     return mark_detached(wrap_view(self._array, self)) if type(self) is Tensor else self._without_history()
 
 
-def without_history(self: Tensor) -> Any:
+def without_history(self: Tensor) -> Tensor:
     """The tensor without its graph node; subclasses override this."""
     return self
 
 
 def to(
     self: Tensor,
-    *target: Any,
-    dtype: Any = None,
+    *target: DTypeLike,
+    dtype: DTypeLike | None = None,
     device: str | None = None,
     copy: bool = False,
     non_blocking: bool = False,
-) -> Any:
+) -> Tensor:
     """Convert the tensor to another dtype, another device, or both.
 
     Args:
@@ -172,7 +176,7 @@ def to(
     return by_name("clone")(value) if copy and value is self else value
 
 
-def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Any:
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
     """Move the tensor to a CUDA device; return the tensor itself if it is there.
 
     Args:
@@ -186,7 +190,7 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Any:
     return to(self, name, non_blocking=non_blocking)
 
 
-def cpu(self: Tensor) -> Any:
+def cpu(self: Tensor) -> Tensor:
     """Move the tensor to the host; return the tensor itself if it is there."""
     return to(self, "cpu")
 
@@ -202,7 +206,7 @@ def pin_memory(self: Tensor) -> Tensor:
 
 
 # -- in place ----------------------------------------------------------------------------------------------------------
-def copy_(self: Tensor, source: Any) -> Tensor:
+def copy_(self: Tensor, source: object) -> Tensor:
     """Write the elements of ``source``, broadcast and cast, into the tensor; returns the tensor."""
     if isinstance(source, Tensor) and source.dtype is not self.dtype:
         source = by_name("astype")(source, self.dtype)
@@ -210,7 +214,7 @@ def copy_(self: Tensor, source: Any) -> Tensor:
     return self
 
 
-def fill_(self: Tensor, value: Any) -> Tensor:
+def fill_(self: Tensor, value: object) -> Tensor:
     """Write one value into all elements; returns the tensor."""
     setitem(self, ..., value)
     return self
@@ -222,7 +226,7 @@ def zero_(self: Tensor) -> Tensor:
 
 
 # -- Python's and NumPy's protocols ------------------------------------------------------------------------------------
-def array_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: object, **options: Any) -> object:
     """Apply a NumPy ufunc: call the operator of the same name, or NumPy if there is none or ``out`` is given."""
     name = ALIASES.get(ufunc.__name__, ufunc.__name__)
     if method == "__call__" and not options and all(map(is_operand, inputs)):
@@ -236,7 +240,8 @@ def array_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **options: 
     if any(isinstance(item, Tensor) for item in written):
         raise DTypeError(f"np.{ufunc.__name__} cannot write into a tensor; write x[...] = td.{name}(...)")
     given = {name: _as_arrays(value) for name, value in options.items()}
-    return getattr(ufunc, method)(*_as_arrays(inputs), **given)
+    result: object = getattr(ufunc, method)(*_as_arrays(inputs), **given)
+    return result
 
 
 # NumPy functions that need no data, and those replaced by the operator of the same name if there are no data.
@@ -244,7 +249,7 @@ _OF_SPECS = (np.shape, np.ndim, np.size, np.result_type, np.common_type, np.isco
 _OPERATORS = frozenset("all any argmax argmin cumsum max mean min moveaxis prod reshape squeeze sum".split())
 
 
-def array_function(self: Tensor, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+def array_function(self: Tensor, function: Function, types: object, args: Args, kwargs: Kwargs) -> object:
     """Apply a NumPy function to the arrays of tensors."""
     arrays = _like_arrays if function in _OF_SPECS else _as_arrays
     if isinstance(kwargs.get("out"), Tensor):
@@ -260,26 +265,26 @@ def array_function(self: Tensor, function: Any, types: Any, args: Any, kwargs: A
     return function(*given, **options)
 
 
-def _as_arrays(value: Any) -> Any:
+def _as_arrays(value: object) -> Any:
     """Convert tensors and dtypes, also in lists and tuples, to NumPy's."""
     if isinstance(value, Tensor):
         return value.numpy()
     if isinstance(value, DType):
         return value.np
-    return type(value)(map(_as_arrays, value)) if type(value) in (list, tuple) else value
+    return type(value)(map(_as_arrays, value)) if type(value) is list or type(value) is tuple else value
 
 
-def _like_arrays(value: Any) -> Any:
+def _like_arrays(value: object) -> Any:
     """Convert tensors to arrays of the same shapes and dtypes without their data."""
     if isinstance(value, Tensor):
         return np.broadcast_to(np.empty((), value.dtype.np), value.shape)
-    return type(value)(map(_like_arrays, value)) if type(value) in (list, tuple) else value
+    return type(value)(map(_like_arrays, value)) if type(value) is list or type(value) is tuple else value
 
 
-def variadic(function: Any) -> Callable[..., Any]:
+def variadic(function: Function) -> Function:
     """Make a method that packs several ints into the list argument of an operator."""
 
-    def method(self: Tensor, *sizes: Any, **options: Any) -> Any:
+    def method(self: Tensor, *sizes: object, **options: object) -> object:
         packed = (sizes,) if len(sizes) != 1 and not options else sizes
         return function(self, *packed, **options)
 
@@ -288,7 +293,7 @@ def variadic(function: Any) -> Callable[..., Any]:
 
 
 # -- attaching ---------------------------------------------------------------------------------------------------------
-METHODS: dict[str, Callable[..., Any]] = {
+METHODS: dict[str, Function] = {
     "__getitem__": getitem,
     "__setitem__": setitem,
     "__iter__": iterate,
@@ -315,19 +320,23 @@ METHODS: dict[str, Callable[..., Any]] = {
     "zero_": zero_,
     **layouts.METHODS,
 }
-PROPERTIES: dict[str, Callable[[Tensor], Any]] = {"T": transpose_matrix, "mT": transpose_matrices, "at": at}
+PROPERTIES: dict[str, Callable[[Tensor], object]] = {
+    "T": transpose_matrix,
+    "mT": transpose_matrices,
+    "at": at,
+}
 
 
-def operator_methods() -> dict[str, Any]:
+def operator_methods() -> dict[str, OperatorFunction[Tensor]]:
     """Method name to operator function, for all operators that are methods, with second names."""
-    result: dict[str, Any] = {}
+    result: dict[str, OperatorFunction[Tensor]] = {}
     for op in declared_operators():
         for name, function in methods_of(op):
             result.setdefault(name, function)
     return result
 
 
-def methods_of(op: Operator) -> Iterator[tuple[str, Any]]:
+def methods_of(op: Operator) -> Iterator[tuple[str, OperatorFunction[Tensor]]]:
     """The methods made from an operator: itself, its in-place variant, and second names."""
     arguments = op.schema.arguments
     if op.decl.method and arguments and arguments[0].type.core == "Tensor" and not arguments[0].type.is_list:
@@ -345,7 +354,7 @@ class LazyMethod:
     def __init__(self, name: str):
         self.name = name
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> object:
         materialize(f"td::{ALIASES.get(self.name, self.name)}")
         return getattr(owner if instance is None else instance, self.name)
 

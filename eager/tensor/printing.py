@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...registry.dtypes import DEFAULT_COMPLEX, DEFAULT_FLOAT, DEFAULT_INT, bfloat16, bool_, float32
 from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from ...registry.types import Array
 
 _DEFAULT_DTYPES = (
     bool_,
@@ -20,7 +23,7 @@ _DEFAULT_DTYPES = (
 
 def elements(tensor: Tensor, prefix: str) -> str:
     """The elements as nested brackets, lines after the first indented by the length of ``prefix``."""
-    array: Any = tensor._host("printing")
+    array: Array = tensor._host("printing")
     if tensor.dtype is bfloat16:  # NumPy cannot print it
         array = array.astype(float32.np)
     return np.array2string(array, separator=", ", prefix=prefix, suffix=")")
@@ -34,8 +37,9 @@ def describe_tensor(tensor: Tensor, name: str = "tensor") -> str:
         notes.append(f"dtype={tensor.dtype}")
     if tensor.device != "cpu":
         notes.append(f"device='{tensor.device}'")
-    if tensor.requires_grad:
-        notes.append("requires_grad=True" if tensor.is_leaf else f"grad_fn={tensor._meta.node.name}")
+    meta = tensor._meta
+    if meta is not None and meta.requires_grad:
+        notes.append("requires_grad=True" if meta.node is None else f"grad_fn={meta.node.name}")
     return f"{name}({', '.join([text, *notes])})"
 
 

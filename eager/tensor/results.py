@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...registry.values import TensorBase
 
+if TYPE_CHECKING:
+    pass
 
-def flat(out: Any) -> list[Any]:
+
+def flat(out: object) -> list[Any]:
     """Flatten the results of a call; items that are not tensors are included."""
     if isinstance(out, (tuple, list)):
         return [item for part in out for item in flat(part)]
     return [out]
 
 
-def map_results(change: Callable[[Any, int], Any], out: Any, start: int = 0) -> Any:
+def map_results(change: Callable[[Any, int], object], out: object, start: int = 0) -> Any:
     """Replace each tensor by ``change(tensor, index)``, with its index in the flat results."""
     if not isinstance(out, (tuple, list)):
         return change(out, start) if isinstance(out, TensorBase) else out
@@ -26,7 +29,7 @@ def map_results(change: Callable[[Any, int], Any], out: Any, start: int = 0) -> 
     return tuple(items) if isinstance(out, tuple) else items
 
 
-def specs(out: Any) -> Any:
+def specs(out: object) -> object:
     """The specs of the results in the same structure; None for items that are not tensors."""
     if isinstance(out, (tuple, list)):
         return [specs(item) for item in out]

@@ -2,12 +2,15 @@
 
 import builtins as _b
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as _np
 
 from ...registry.dtypes import DType
+from ...registry.types import Args, Function, Kwargs
 from ...registry.values import TensorBase
+from ..autograd.hooks import Hook, HookHandle
+from ..sparse.tensor import SparseTensor
 from .at import At
 from .tensor import Tensor
 
@@ -1076,23 +1079,23 @@ class TensorMethods(TensorBase):
         """The sum of products along one axis."""
     def __array_function__(
         self,
-        function: Any,
-        types: Any,
-        args: Any,
-        kwargs: Any,
-    ) -> Any:
+        function: Function,
+        types: object,
+        args: Args,
+        kwargs: Kwargs,
+    ) -> object:
         """Apply a NumPy function to the arrays of tensors."""
     def __array_ufunc__(
         self,
-        ufunc: Any,
+        ufunc: _np.ufunc,
         method: _b.str,
-        *inputs: Any,
+        *inputs: object,
         **options: Any,
-    ) -> Any:
+    ) -> object:
         """Apply a NumPy ufunc: call the operator of the same name, or NumPy if there is none or `..."""
     def __contains__(
         self,
-        value: Any,
+        value: _TensorLike,
     ) -> _b.bool:
         """Whether an element equals ``value``."""
     def __copy__(
@@ -1101,22 +1104,22 @@ class TensorMethods(TensorBase):
         """A copy in new memory (as NumPy's), of the elements alone."""
     def __deepcopy__(
         self,
-        memo: dict[_b.int, Any],
+        memo: dict[_b.int, object],
     ) -> Tensor:
         """A copy in new memory, which copies of its views share; a leaf stays a leaf, with a copy..."""
     def __getitem__(
         self,
-        index: Any,
-    ) -> Any:
+        index: object,
+    ) -> Tensor:
         """The elements that an index selects: a view for ints, slices, ``...`` and None, else a c..."""
     def __iter__(
         self,
-    ) -> Iterator[Any]:
+    ) -> Iterator[Tensor]:
         """The sub-tensors along the first axis."""
     def __reduce_ex__(
         self,
-        protocol: Any,
-    ) -> Any:
+        protocol: SupportsIndex,
+    ) -> tuple[Function, Args]:
         """Reduce a leaf to its elements, or its storage if memory is shared, and its autograd flags."""
     def __repr__(
         self,
@@ -1124,8 +1127,8 @@ class TensorMethods(TensorBase):
         """``repr`` of a tensor."""
     def __setitem__(
         self,
-        index: Any,
-        value: Any,
+        index: object,
+        value: object,
     ) -> None:
         """Write ``value``, broadcast and cast to the tensor's dtype, into the elements that an in..."""
     def __str__(
@@ -1134,41 +1137,41 @@ class TensorMethods(TensorBase):
         """``str`` of a tensor."""
     def _without_history(
         self,
-    ) -> Any:
+    ) -> Tensor:
         """The tensor without its graph node; subclasses override this."""
     def backward(
         self,
-        gradient: Any = None,
+        gradient: Tensor | None = None,
         retain_graph: _b.bool | None = None,
         create_graph: _b.bool = False,
     ) -> None:
         """Add the gradient of this tensor by each leaf that it depends on to the leaf's ``grad``."""
     def coalesce(
         self,
-    ) -> Any:
+    ) -> Tensor:
         """Sort the indices of a sparse tensor and add values of equal indices; return a dense ten..."""
     def copy_(
         self,
-        source: Any,
+        source: object,
     ) -> Tensor:
         """Write the elements of ``source``, broadcast and cast, into the tensor; returns the tensor."""
     def cpu(
         self,
-    ) -> Any:
+    ) -> Tensor:
         """Move the tensor to the host; return the tensor itself if it is there."""
     def cuda(
         self,
         device: Any = None,
         non_blocking: _b.bool = False,
-    ) -> Any:
+    ) -> Tensor:
         """Move the tensor to a CUDA device; return the tensor itself if it is there."""
     def detach(
         self,
-    ) -> Any:
+    ) -> Tensor:
         """A view of all elements that is detached from the graph: no gradient flows through it."""
     def fill_(
         self,
-        value: Any,
+        value: object,
     ) -> Tensor:
         """Write one value into all elements; returns the tensor."""
     def pin_memory(
@@ -1177,8 +1180,8 @@ class TensorMethods(TensorBase):
         """A copy in page-locked host memory, which a CUDA device can read directly."""
     def register_hook(
         self,
-        hook: Any,
-    ) -> Any:
+        hook: Hook,
+    ) -> HookHandle:
         """Call a function with the gradient of this tensor whenever ``backward`` has computed it."""
     def requires_grad_(
         self,
@@ -1191,29 +1194,29 @@ class TensorMethods(TensorBase):
         """Make ``backward`` fill ``grad`` of this tensor too, although it is not a leaf."""
     def to(
         self,
-        *target: Any,
-        dtype: Any = None,
+        *target: _DTypeLike,
+        dtype: _DTypeLike | None = None,
         device: _b.str | None = None,
         copy: _b.bool = False,
         non_blocking: _b.bool = False,
-    ) -> Any:
+    ) -> Tensor:
         """Convert the tensor to another dtype, another device, or both."""
     def to_dense(
         self,
-    ) -> Any:
+    ) -> Tensor:
         """Convert to a dense tensor; return a dense tensor itself."""
     def to_sparse(
         self,
         layout: _b.str = "sparse_coo",
-    ) -> Any:
+    ) -> SparseTensor:
         """Convert to a sparse tensor, which stores only the elements that are not zero."""
     def to_sparse_coo(
         self,
-    ) -> Any:
+    ) -> SparseTensor:
         """The tensor in the layout ``td.sparse_coo``."""
     def to_sparse_csr(
         self,
-    ) -> Any:
+    ) -> SparseTensor:
         """The matrix in the layout ``td.sparse_csr``."""
     def zero_(
         self,

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from ...registry.types import Array, Tensor
 
 # The result of `sys.getrefcount` for an object with a single reference, in a dict, a slot or another object.
 _only = {0: object()}
@@ -40,12 +43,12 @@ class Storage:
         """Size in bytes."""
         return int(self.owner.nbytes)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type[Storage], tuple[Array]]:
         return Storage, (memory_copy(self.owner),)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Storage:
+    def __deepcopy__(self, memo: dict[int, object]) -> Storage:
         make, arguments = self.__reduce__()
-        return make(*arguments)  # type: ignore[no-any-return]
+        return make(*arguments)
 
     def __repr__(self) -> str:
         return f"<storage of {self.nbytes} bytes at {self.data_ptr:#x}, version {self.version}>"
@@ -60,15 +63,16 @@ class Number(Storage):
 
     __slots__ = ("value",)
 
-    def __init__(self, owner: Any, value: Any):
+    def __init__(self, owner: Array, value: Number):
         super().__init__(owner)
         self.value = value
 
-    def array_for(self, what: str) -> Any:
+    def array_for(self, what: str) -> Array:
         """An array of the value: of the dtype shown for NumPy, in full precision for conversions to Python numbers."""
         if what.endswith("()") and what != "numpy()":
             return np.asarray(self.value)
-        return self.owner.copy()
+        copy: Array = self.owner.copy()
+        return copy
 
 
 class Hold:
@@ -92,19 +96,19 @@ def count_holds(storage: Storage | None) -> int:
     return getattr(storage, "hold_count", 0)
 
 
-def address_of(array: Any) -> int:
+def address_of(array: Array) -> int:
     """The address of an array's first element."""
     return int(array.__array_interface__["data"][0])
 
 
-def owner_of(array: Any) -> Any:
+def owner_of(array: Array) -> Array:
     """The array at the root of a chain of views."""
     while array.base is not None and type(array.base) is type(array):
         array = array.base
     return array
 
 
-def is_sole_owner(tensor: Any) -> bool:
+def is_sole_owner(tensor: Tensor) -> bool:
     """Whether a plain tensor is dense and writable, and is the only reference to its memory."""
     array, storage = tensor._array, tensor._storage
     root = owner_of(array)
@@ -126,7 +130,7 @@ def is_sole_owner(tensor: Any) -> bool:
 OWN_BUFFER = '<capsule object "tandem.buffer"'
 
 
-def memory_copy(owner: Any) -> Any:
+def memory_copy(owner: Array) -> Array:
     """A contiguous copy of the memory of an array; gaps between its elements are filled with zeros."""
     if owner.flags.forc:
         return np.array(owner, order="K")

@@ -23,6 +23,8 @@ from ..layers.level_allocations import note_allocation, open_level_count
 from .storage import Number, Storage, is_sole_owner, owner_of
 
 if TYPE_CHECKING:
+    from ...eager.autograd.autograd_meta import AutogradMeta
+    from ...registry.types import Array, DTypeLike
     from .signatures import TensorMethods as Base
 else:
     Base = TensorBase
@@ -30,7 +32,7 @@ else:
 _DTYPE_OF: dict[np.dtype[Any], DType] = {}
 
 
-def dtype_of(array: Any) -> DType:
+def dtype_of(array: Array) -> DType:
     """The DType of an array."""
     result = _DTYPE_OF.get(array.dtype)
     if result is None:
@@ -52,13 +54,13 @@ class Tensor(Base):
     """
 
     __slots__ = ("__weakref__", "_array", "_keys", "_meta", "_storage")
-    _array: Any
+    _array: Any  # an ndarray; a property that raises in classes without one
     _keys: int
-    _meta: Any
+    _meta: AutogradMeta | None
     _storage: Storage | None
-    _make_wrapper: ClassVar[Callable[..., Any]]  # set by :mod:`..layers.subclass`
+    _make_wrapper: ClassVar[Callable[..., Tensor]]  # set by :mod:`..layers.subclass`
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         if not hasattr(self, "_keys"):  # False if a subclass has initialized it in __new__
             raise ArgumentError(
                 "tensors are made by td.asarray(data), td.zeros(shape) and the like, not by Tensor(...)"
@@ -82,7 +84,7 @@ class Tensor(Base):
 
     @property
     def layout(self) -> Layout:
-        """How the elements are stored: ``td.strided``, ``td.sparse_coo`` or ``td.sparse_csr``."""
+        """The storage layout of the elements: ``td.strided``, ``td.sparse_coo`` or ``td.sparse_csr``."""
         return strided
 
     @property
@@ -144,7 +146,7 @@ class Tensor(Base):
         return self._meta is None or self._meta.node is None
 
     @property
-    def grad(self) -> Any:
+    def grad(self) -> Tensor | None:
         """The gradient that :meth:`backward` has accumulated, or None."""
         return None if self._meta is None else self._meta.grad
 
@@ -171,11 +173,11 @@ class Tensor(Base):
         return Storage(owner_of(self._array))
 
     @property
-    def _memory(self) -> Any:
-        """An object that all tensors known to share this memory have in common; None if there are no others."""
+    def _memory(self) -> object:
+        """The object that all tensors known to share this memory have in common; None if no others are known."""
         return self._storage
 
-    def _has_untracked_aliases(self, known: list[Any]) -> bool | None:
+    def _has_untracked_aliases(self, known: list[Tensor]) -> bool | None:
         """Whether tensors outside ``known`` share the memory; None if the storage's reference count decides."""
         return None
 
@@ -195,11 +197,11 @@ class Tensor(Base):
         return twin
 
     # -- conversion to Python and NumPy ----------------------------------------------------------------------------
-    def _host(self, what: str) -> Any:
+    def _host(self, what: str) -> Array:
         """The ndarray; classes without one raise an error that names ``what``."""
         return self._array if type(self._storage) is not Number else self._storage.array_for(what)
 
-    def numpy(self) -> np.ndarray[Any, Any]:
+    def numpy(self) -> Array:
         """The ndarray, which shares memory with the tensor.
 
         Raises:
@@ -210,7 +212,7 @@ class Tensor(Base):
             raise ArgumentError(
                 "NumPy does not record gradients, and this tensor requires them; use x.detach().numpy()"
             )
-        return array  # type: ignore[no-any-return]
+        return array
 
     def item(self, *index: int) -> Any:
         """The only element, or the one at ``index``, as a Python number.
@@ -272,7 +274,7 @@ class Tensor(Base):
     def __hash__(self) -> int:
         return id(self)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         array = self.numpy()
         if dtype is None or np.dtype(dtype) == array.dtype:
             return array.copy() if copy else array
@@ -282,7 +284,7 @@ class Tensor(Base):
             )
         return array.astype(dtype)
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def __dlpack__(self, **options: Any) -> object:
         return self.numpy().__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -297,7 +299,7 @@ EAGER: set[type] = {Tensor}
 PLAIN.add(Tensor)
 
 
-def wrap(array: Any) -> Tensor:
+def wrap(array: Array) -> Tensor:
     """Wrap an ndarray as a plain tensor, without a copy.
 
     Native twin: backends/cpu/fastpath/entries/rt_base.py:make_tensor
@@ -312,7 +314,7 @@ def wrap(array: Any) -> Tensor:
     return tensor
 
 
-def wrap_view(array: Any, of: Tensor) -> Tensor:
+def wrap_view(array: Array, of: Tensor) -> Tensor:
     """Wrap a view of another tensor's memory as a plain tensor; both share one storage from now on.
 
     Native twin: backends/cpu/fastpath/entries/rt_views.py:make_view_at
@@ -335,14 +337,14 @@ def storage_of(tensor: Tensor) -> Storage:
     return tensor._storage
 
 
-def require_grad(tensor: Tensor, meta: Any) -> Tensor:
+def require_grad(tensor: Tensor, meta: AutogradMeta) -> Tensor:
     """Attach an AutogradMeta to a tensor and set its autograd key."""
     tensor._meta = meta
     tensor._keys = GRAD_CPU_KEYS if type(tensor) is Tensor else with_autograd_keys(tensor._keys)
     return tensor
 
 
-def _from_numpy(value: Any) -> Tensor:
+def _from_numpy(value: object) -> Tensor:
     array = np.asarray(value)
     as_dtype(array.dtype)  # raises for object arrays, strings, ...
     return wrap(array.astype(array.dtype.newbyteorder("="), copy=False))

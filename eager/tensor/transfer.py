@@ -6,7 +6,7 @@ For registered devices the transfer functions given to :func:`tandem.register_de
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import DeviceError, UnsupportedError
 from ...operators.declare.declaration import Declaration
@@ -23,6 +23,10 @@ from ..meta.tensor import MetaTensor
 from .dunders import by_name
 from .tensor import EAGER, Tensor
 
+if TYPE_CHECKING:
+    from ...registry.function import OperatorFunction
+    from ...registry.types import TensorOrSpec
+
 # Tensor classes without a compiler: a jitted function called with one runs eagerly.
 UNCOMPILED: set[type] = {MetaTensor}
 
@@ -37,14 +41,16 @@ LIBRARY = Library("device", "DEF")
 SCHEMA = "to(Tensor self, Device device, *, bool non_blocking=False) -> Tensor"
 
 # By device kind: a function (tensor, device, non_blocking) that copies a CPU tensor to a device of a built-in backend.
-from_cpu_transfers: dict[str, Callable[[Any, str, bool], Any]] = {}
+from_cpu_transfers: dict[str, Callable[[Tensor, str, bool], Tensor]] = {}
 
 
-def _meta(self: Any, device: str, *, non_blocking: bool = False) -> TensorSpec:
+def _meta(self: TensorOrSpec, device: str, *, non_blocking: bool = False) -> TensorSpec:
     return spec_of(self)._replace(device=device)
 
 
-def _batched(info: Any, in_dims: Any, self: Any, device: str, *, non_blocking: bool) -> Any:
+def _batched(
+    info: Any, in_dims: object, self: Tensor, device: str, *, non_blocking: bool
+) -> tuple[Tensor, int]:
     return info.call(self, device, non_blocking=non_blocking), 0
 
 
@@ -60,10 +66,12 @@ LIBRARY.define(
         method=False,
     ),
 )
-to_device: Any = make_function(operators["device::to"], "The tensor's elements on another device.")
+to_device: OperatorFunction[Tensor] = make_function(
+    operators["device::to"], "The tensor's elements on another device."
+)
 
 
-def _from_cpu(self: Tensor, device: str, *, non_blocking: bool) -> Any:
+def _from_cpu(self: Tensor, device: str, *, non_blocking: bool) -> Tensor:
     """The CPU kernel of ``to``."""
     kind = device.partition(":")[0]
     if kind == "cpu":
@@ -79,7 +87,7 @@ def _from_cpu(self: Tensor, device: str, *, non_blocking: bool) -> Any:
     return _check_result(function(self, device), self, device, "from_cpu")
 
 
-def _from_outside(self: Tensor, device: str, *, non_blocking: bool) -> Any:
+def _from_outside(self: Tensor, device: str, *, non_blocking: bool) -> Tensor:
     """The kernel of ``to`` for registered devices: copy by way of the CPU."""
     kind = self.device.partition(":")[0]
     function = _transfers(kind).to_cpu
@@ -92,7 +100,7 @@ def _from_outside(self: Tensor, device: str, *, non_blocking: bool) -> Any:
     return result if device == "cpu" else to_device(result, device)
 
 
-def copy_tensor(x: Any) -> Any:
+def copy_tensor(x: Tensor) -> Tensor:
     """Copy a tensor by ``clone``, or by way of the CPU on a registered device without a kernel for it.
 
     Raises:
@@ -113,7 +121,7 @@ def _transfers(kind: str) -> Transfers:
     return transfers[kind]
 
 
-def _check_result(result: Any, source: Tensor, device: str, what: str) -> Any:
+def _check_result(result: object, source: Tensor, device: str, what: str) -> Tensor:
     """Check the shape, dtype and device of a transfer's result and return it."""
     wanted = source.shape, source.dtype, device.partition(":")[0]
     if isinstance(result, Tensor) and (result.shape, result.dtype, result.device.partition(":")[0]) == wanted:

@@ -9,14 +9,17 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...registry.schemas.schema import MISSING, Argument, Schema, Type
 from . import methods
 from .dunders import BINARY, COMPARISON, UNARY
 from .functions import public_functions
+
+if TYPE_CHECKING:
+    from ...registry.types import Function
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADER = '"""Made by `python -m tandem.eager.tensor.type_stubs` from the declarations of the operators."""\n'
@@ -76,7 +79,7 @@ def _format_default(argument: Argument) -> str:
     return f" = {_format_literal(argument.default)}" if simple else " = ..."
 
 
-def _format_literal(default: Any) -> str:
+def _format_literal(default: object) -> str:
     """Format a default, with strings in double quotes."""
     return repr(default).replace("'", '"') if isinstance(default, str) else repr(default)
 
@@ -105,7 +108,7 @@ def _first_line(doc: str) -> str:
     return first if len(first) <= 90 else first[:87] + "..."
 
 
-def format_method(name: str, function: Callable[..., Any]) -> str:
+def format_method(name: str, function: Function) -> str:
     """Format the stub of a method written in Python from its signature."""
     lines, starred = ["self"], False
     for parameter in list(inspect.signature(function).parameters.values())[1:]:
@@ -123,7 +126,8 @@ def format_method(name: str, function: Callable[..., Any]) -> str:
 
 
 def _qualify_names(text: str) -> str:
-    words = {"bool": "_b.bool", "int": "_b.int", "str": "_b.str", "float": "_b.float"}
+    words = {name: f"_b.{name}" for name in ("bool", "int", "str", "float")}
+    words |= {"TensorLike": "_TensorLike", "DTypeLike": "_DTypeLike", "np": "_np"}
     return "".join(words.get(part, part) for part in _split_words(str(text)))
 
 
@@ -149,7 +153,7 @@ def tensor_methods() -> Iterator[str]:
     for name, function in sorted(methods.operator_methods().items()):
         if name not in methods.METHODS and name not in methods.PROPERTIES:
             variadic = name in methods.VARIADIC
-            yield format_function(name, function.operator.schema, function.__doc__, "    ", variadic)
+            yield format_function(name, function.operator.schema, function.__doc__ or "", "    ", variadic)
     for name, method in sorted(methods.METHODS.items()):
         yield format_method(name, method)
     for name, getter in sorted(methods.PROPERTIES.items()):
@@ -170,8 +174,10 @@ def tensor_methods() -> Iterator[str]:
 def signatures_text() -> str:
     """The text of ``eager/tensor/signatures.pyi``."""
     imports = (
-        "import builtins as _b\nfrom collections.abc import Iterator, Sequence\nfrom typing import Any\n\n"
-        "import numpy as _np\n\nfrom ...registry.dtypes import DType\nfrom ...registry.values import TensorBase\n"
+        "import builtins as _b\nfrom collections.abc import Iterator, Sequence\nfrom typing import Any, SupportsIndex\n\n"
+        "import numpy as _np\n\nfrom ...registry.dtypes import DType\n"
+        "from ...registry.types import Args, Function, Kwargs\nfrom ...registry.values import TensorBase\n"
+        "from ..autograd.hooks import Hook, HookHandle\nfrom ..sparse.tensor import SparseTensor\n"
         "from .at import At\nfrom .tensor import Tensor\n"
     )
     body = "".join(tensor_methods())
@@ -185,7 +191,7 @@ def init_text(init: str) -> str:
     public = sorted([*public, *map(_import_line, lazy_names)], key=_natural_sort_key)
     taken = {line.rpartition(" as ")[2] for line in public}
     items = [(name, fn) for name, fn in sorted(public_functions().items()) if name not in taken]
-    functions = [format_function(name, fn.operator.schema, fn.__doc__) for name, fn in items]
+    functions = [format_function(name, fn.operator.schema, fn.__doc__ or "") for name, fn in items]
     imports = "import builtins as _b\nfrom collections.abc import Sequence\nfrom typing import Any\n\n"
     imports += "import numpy as _np\n\n"
     names = "\n__version__: _b.str\nbool = bool_\n\n"

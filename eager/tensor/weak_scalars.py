@@ -11,7 +11,7 @@ Source: weakly typed arrays of JAX.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -39,6 +39,10 @@ from .dunders import by_name
 from .storage import Number
 from .tensor import Tensor, wrap
 
+if TYPE_CHECKING:
+    from ...registry.types import Args, Kwargs
+    from ...registry.types import Number as Scalar
+
 WEAK = binding.WEAK
 TRACER = 1 << DispatchKey.Tracer
 WIDE: dict[DType, DType] = {float32: float64, complex64: complex128}
@@ -65,13 +69,13 @@ class Traced:
     """
 
     types: tuple[type, ...] = ()
-    python_type: Callable[[Any], type]
-    widen: Callable[[Any, DType], Any]
-    strengthen: Callable[[Any, DType | None], Any]
-    weaken: Callable[[Any], Any] = lambda tensor: None
+    python_type: Callable[[object], type]
+    widen: Callable[[object, DType], Tensor]
+    strengthen: Callable[[Any, DType | None], Tensor]
+    weaken: Callable[[Tensor], Tensor | None] = lambda tensor: None
 
 
-def weak_scalar(value: Any) -> Tensor:
+def weak_scalar(value: Number) -> Tensor:
     """A weak scalar.
 
     Args:
@@ -86,12 +90,12 @@ def weak_scalar(value: Any) -> Tensor:
     return tensor
 
 
-def is_weak(value: Any) -> bool:
+def is_weak(value: object) -> TypeGuard[Tensor]:
     """Whether a value is a weak scalar, traced or not."""
     return isinstance(value, Tensor) and bool(value._keys & WEAK)
 
 
-def number_of(value: Any) -> Any:
+def number_of(value: object) -> Any:
     """The Python number of a weak scalar; any other value unchanged."""
     return value._storage.value if type(value) is Tensor and type(value._storage) is Number else value
 
@@ -104,7 +108,7 @@ def strengthen(value: Any) -> Any:
 
 
 # -- the kernel --------------------------------------------------------------------------------------------------------
-def weak_kernel(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def weak_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object:
     """Compute functions of numbers in double precision, pass numbers to other operators; the fallback of WeakScalar."""
     known = _known_dtypes.get((op, *_types(args))) if keyset == WEAK_KEYS else None
     if known is not None:
@@ -126,7 +130,7 @@ def weak_kernel(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[s
     return op.dispatch(keyset & ~WEAK, args, kwargs)
 
 
-def _tensor_values(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+def _tensor_values(op: Operator, args: Args, kwargs: Kwargs) -> list[object]:
     """The values of the tensor arguments, with lists flattened."""
     binder = op.binder
     values = [args[index] for index, _ in binder.tensor_positions]
@@ -136,11 +140,11 @@ def _tensor_values(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 
 
 def _map_tensor_arguments(
-    op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], change: Callable[[Any, Argument], Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    op: Operator, args: Args, kwargs: Kwargs, change: Callable[[object, Argument], object]
+) -> tuple[Args, Kwargs]:
     """Map a function over the values of the tensor arguments of a call."""
 
-    def visit(value: Any, argument: Argument) -> Any:
+    def visit(value: object, argument: Argument) -> object:
         if value is None:
             return None
         return (
@@ -156,7 +160,7 @@ def _map_tensor_arguments(
     return tuple(current), {**kwargs, **named}
 
 
-def common_dtype(tensors: list[Any]) -> DType | None:
+def common_dtype(tensors: list[Tensor]) -> DType | None:
     """The dtype to which a traced weak scalar adapts: the widest of the highest kind among the tensors."""
     ranks = "buifc"
     return max((x.dtype for x in tensors), key=lambda d: (ranks.index(d.kind), d.itemsize), default=None)
@@ -168,16 +172,14 @@ def strengthen_to(value: Tensor, dtype: DType | None) -> Tensor:
     return strengthen(value) if dtype is None else wrap(np.asarray(number, promote_scalar(dtype, number).np))
 
 
-def _replace_weak_scalar(value: Any, dtype: DType | None) -> Any:
+def _replace_weak_scalar(value: object, dtype: DType | None) -> object:
     """Convert a weak scalar to a number, or a traced one to a tensor, for the keys below."""
     if type(value) in Traced.types:
         return Traced.strengthen(value, dtype)
     return number_of(value)
 
 
-def replace_weak_scalars(
-    op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def replace_weak_scalars(op: Operator, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
     """Replace weak scalars among the arguments by numbers, for a kernel that is called directly."""
     operands = _tensor_values(op, args, kwargs)
     if not any(map(is_weak, operands)):
@@ -187,7 +189,7 @@ def replace_weak_scalars(
 
 
 # -- functions of numbers ----------------------------------------------------------------------------------------------
-def is_function(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+def is_function(op: Operator, args: Args, kwargs: Kwargs) -> bool:
     """Whether a call computes a value from numbers, independent of the precision."""
     decl = op.decl
     if not isinstance(decl, Declaration) or decl.kind not in _KINDS or decl.effects or op.schema.is_mutable:
@@ -197,20 +199,20 @@ def is_function(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     return decl.kind in _CASTING or _given_dtype(args, kwargs) is None
 
 
-def _given_dtype(args: tuple[Any, ...], kwargs: dict[str, Any]) -> DType | None:
+def _given_dtype(args: Args, kwargs: Kwargs) -> DType | None:
     """The dtype argument of a call."""
     return next((value for value in (*args, *kwargs.values()) if isinstance(value, DType)), None)
 
 
-def _type_of(value: Any) -> type:
+def _type_of(value: object) -> type:
     if type(value) in Traced.types:
         return Traced.python_type(value)
     return getattr(value, "python_type", None) or type(number_of(value))
 
 
 def _compute_in_double(
-    op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any], operands: list[Any]
-) -> Any:
+    op: Operator, keyset: int, args: Args, kwargs: Kwargs, operands: list[object]
+) -> object:
     """The result of a call on numbers alone, computed in double precision: a weak scalar where it is 0-d."""
     traced = any(type(value) in Traced.types or type(value) in traced_number_types for value in operands)
     before = state.include, state.exclude
@@ -231,7 +233,7 @@ def _compute_in_double(
         set_keys(*before)
 
 
-def _has_rounded_integers(result: Any) -> bool:
+def _has_rounded_integers(result: object) -> bool:
     """Whether integers were converted to the default float dtypes, which round them."""
     items = result if type(result) is tuple else (result,)
     return any(isinstance(item, Tensor) and item.dtype in WIDE for item in items)
@@ -242,12 +244,10 @@ def _is_elementwise(op: Operator) -> bool:
 
 
 # (operator, types of the numbers) -> the dtypes of the tensors that hold them
-_known_dtypes: dict[tuple[Any, ...], tuple[DType, ...]] = {}
+_known_dtypes: dict[tuple[Operator | type, ...], tuple[DType, ...]] = {}
 
 
-def _widen_numbers(
-    op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _widen_numbers(op: Operator, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
     """Replace each number by a tensor of the widest dtype of the kind in which the operator computes."""
     if not _is_elementwise(op):
         return _map_tensor_arguments(
@@ -264,19 +264,20 @@ def _widen_numbers(
     return _tensors_in(dtypes, args), kwargs
 
 
-def _types(args: tuple[Any, ...]) -> list[type]:
+def _types(args: Args) -> list[type]:
     return [type(number_of(value)) for value in args]
 
 
-def _tensors_in(dtypes: tuple[DType, ...], args: tuple[Any, ...]) -> tuple[Any, ...]:
+def _tensors_in(dtypes: tuple[DType, ...], args: Args) -> tuple[Tensor, ...]:
     return tuple([_tensor_in(dtype, value) for dtype, value in zip(dtypes, args, strict=True)])
 
 
-def _representative(value: Any) -> Any:
-    return _type_of(value)() if type(value) in Traced.types else number_of(value)
+def _representative(value: object) -> Scalar:
+    result: Scalar = _type_of(value)() if type(value) in Traced.types else number_of(value)
+    return result
 
 
-def _tensor_in(dtype: DType, value: Any) -> Any:
+def _tensor_in(dtype: DType, value: object) -> Tensor:
     """A 0-d tensor of a number in a dtype."""
     if type(value) in Traced.types or type(value) in traced_number_types:
         return Traced.widen(value, dtype)
@@ -293,7 +294,7 @@ def _as_float(number: int) -> float:
         return float("inf") if number > 0 else float("-inf")
 
 
-def _weaken_results(result: Any) -> Any:
+def _weaken_results(result: object) -> object:
     """Results computed in double precision: weak scalars where they are 0-d, else of the default dtypes."""
     if type(result) is tuple:
         return tuple([_weaken_results(item) for item in result])
