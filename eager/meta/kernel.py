@@ -6,7 +6,7 @@ Composites decompose by their own kernels, so what arrives here has a rule, or a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import DeviceError, UnsupportedError
 from ...operators.declare.declaration import LIBRARY
@@ -18,11 +18,11 @@ from ..tensor import inplace
 from .tensor import MetaTensor, meta_tensor
 from .views import VIEWS
 
-Args = tuple[Any, ...]
-Kwargs = dict[str, Any]
+if TYPE_CHECKING:
+    from ...registry.types import Args, Kwargs
 
 
-def meta_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
+def meta_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object:
     """Run an operator on tensors without data; the fallback of the Meta key.
 
     Raises:
@@ -45,11 +45,11 @@ def meta_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
     return _filled(rule(*specs, **{name: fits(value) for name, value in kwargs.items()}))
 
 
-def _placed(op: Operator) -> Callable[[Any], Any]:
-    """What stands for an argument: its spec on ``meta``."""
+def _placed(op: Operator) -> Callable[[object], object]:
+    """Return a function that converts an argument to its spec on ``meta``; values that are not tensors stay."""
     is_elementwise, is_indexing = op.decl.is_elementwise, op.decl.kind in ("gather", "scatter")
 
-    def place(value: Any) -> Any:
+    def place(value: object) -> object:
         if type(value) is tuple:
             return tuple(map(place, value))
         if not isinstance(value, TensorBase):
@@ -67,15 +67,15 @@ def _placed(op: Operator) -> Callable[[Any], Any]:
     return place
 
 
-def _filled(result: Any) -> Any:
+def _filled(result: object) -> object:
     if isinstance(result, TensorSpec):
         return meta_tensor(result)
     return tuple(map(_filled, result)) if isinstance(result, tuple) else result
 
 
-def _write(op: Operator, inner: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
+def _write(op: Operator, inner: Operator, keyset: int, args: Args, kwargs: Kwargs) -> MetaTensor:
     """An in-place operator: what the functional one would give must fit into the target."""
-    target = args[0]
+    target: Any = args[0]
     if type(target) is not MetaTensor:
         raise DeviceError(
             f"{op.schema.name}: a tensor on meta has no elements to write into {describe(target)} on {target.device}"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...pytree import leaves
 from .tensor import MetaStorage, MetaTensor
+
+if TYPE_CHECKING:
+    from ...registry.types import Pytree
 
 
 class MetaMemory:
@@ -20,7 +23,7 @@ class MetaMemory:
 
     __slots__ = ("allocated", "live", "peak")
 
-    def __init__(self, held: Any):
+    def __init__(self, held: Pytree):
         self.live = self.peak = self.allocated = 0
         storages: dict[int, Any] = {
             id(x._storage): x._storage for x in leaves(held) if isinstance(x, MetaTensor)
@@ -50,7 +53,7 @@ class MetaMemory:
         return f"MetaMemory(live={self.live}, peak={self.peak}, allocated={self.allocated})"
 
 
-def meta_memory(held: Any = ()) -> MetaMemory:
+def meta_memory(held: Pytree = ()) -> MetaMemory:
     """Context manager that counts the memory which a program on the device ``"meta"`` would need.
 
     Views share one storage and count once. Kernels' scratch memory is not counted, nor what a compiler would save.

@@ -9,7 +9,8 @@ from __future__ import annotations
 import copy as copying
 import math
 import sys
-from typing import Any, ClassVar, NoReturn
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar, NoReturn, SupportsIndex
 
 from ...errors import UnsupportedError
 from ...registry.dispatch.keys import DispatchKey
@@ -18,6 +19,9 @@ from ...registry.values import TensorSpec
 from ..autograd.autograd_meta import make_leaf
 from ..tensor.storage import SOLE, Storage
 from ..tensor.tensor import EAGER, Tensor
+
+if TYPE_CHECKING:
+    from ...registry.types import Args, Function
 
 META_KEYS = 1 << DispatchKey.Meta
 
@@ -32,18 +36,18 @@ class MetaStorage(Storage):
     __slots__ = ("_nbytes", "on_release")
 
     # Called with each new storage while a MetaMemory is open.
-    creation_listeners: ClassVar[list[Any]] = []
+    creation_listeners: ClassVar[list[Callable[[MetaStorage], None]]] = []
 
     def __init__(self, nbytes: int):
         super().__init__(None)
         self._nbytes = nbytes
-        self.on_release: list[Any] = []
+        self.on_release: list[Callable[[int], None]] = []
         for listener in self.creation_listeners:
             listener(self)
 
     @property
     def data_ptr(self) -> int:
-        """0: there is no memory."""
+        """Always 0: a meta tensor has no memory."""
         return 0
 
     @property
@@ -55,7 +59,7 @@ class MetaStorage(Storage):
         for listener in self.on_release:
             listener(self._nbytes)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type[MetaStorage], tuple[int]]:
         return MetaStorage, (self._nbytes,)
 
     def __repr__(self) -> str:
@@ -98,7 +102,7 @@ class MetaTensor(Tensor):
         return is_row_major(self._spec.shape, self._strides)
 
     @property
-    def _array(self) -> Any:
+    def _array(self) -> NoReturn:
         self._host("reading its elements or memory")
 
     def _host(self, what: str) -> NoReturn:
@@ -123,12 +127,12 @@ class MetaTensor(Tensor):
         is_dense = is_row_major(shape, strides) or is_row_major(shape[::-1], strides[::-1])
         return is_whole and is_dense and sys.getrefcount(self._storage) <= SOLE
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Function, Args]:
         if not self.is_leaf:
             self._host("pickling or copying a result with a history (use x.detach())")
         return _rebuild, (self._storage, self._spec, self._strides, self._offset, self.requires_grad)
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> MetaTensor:
         return copying.deepcopy(self)
 
     def __repr__(self) -> str:
@@ -183,7 +187,7 @@ def meta_tensor(spec: TensorSpec) -> MetaTensor:
     return _new_meta_tensor(TensorSpec(spec.shape, spec.dtype, "meta"), row_major(spec.shape), 0, storage)
 
 
-def meta_like(x: Any) -> MetaTensor:
+def meta_like(x: Tensor) -> MetaTensor:
     """A meta tensor like another tensor, with the same order of axes in memory and no gaps."""
     tensor = meta_tensor(x.spec)
     order = sorted(range(len(x.shape)), key=lambda axis: -abs(x.strides[axis]))
@@ -197,7 +201,9 @@ def meta_view(of: MetaTensor, shape: tuple[int, ...], strides: tuple[int, ...], 
     return _new_meta_tensor(TensorSpec(shape, of._spec.dtype, "meta"), strides, offset, of._storage)
 
 
-def _new_meta_tensor(spec: TensorSpec, strides: tuple[int, ...], offset: int, storage: Any) -> MetaTensor:
+def _new_meta_tensor(
+    spec: TensorSpec, strides: tuple[int, ...], offset: int, storage: Storage | None
+) -> MetaTensor:
     tensor = MetaTensor.__new__(MetaTensor)
     tensor._spec, tensor._strides, tensor._offset = spec, strides, offset
     tensor._keys, tensor._meta, tensor._storage = META_KEYS, None, storage

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...operators.indexing.slicing import plan_strides
 from ...registry.values import TensorSpec
 from .tensor import MetaTensor, meta_view, row_major
+
+if TYPE_CHECKING:
+    from ...registry.types import ShapeLike
 
 Ints = tuple[int, ...]
 
@@ -48,7 +51,7 @@ def _runs(shape: Ints, strides: Ints) -> list[tuple[int, int]]:
     return runs
 
 
-def _reshape(x: MetaTensor, spec: TensorSpec, shape: Any) -> MetaTensor | None:
+def _reshape(x: MetaTensor, spec: TensorSpec, shape: ShapeLike) -> MetaTensor | None:
     strides = reshaped_strides(x.shape, x.strides, spec.shape)
     return None if strides is None else meta_view(x, spec.shape, strides, x.storage_offset)
 
@@ -57,7 +60,7 @@ def _permute(x: MetaTensor, spec: TensorSpec, axes: Ints) -> MetaTensor:
     return meta_view(x, spec.shape, tuple(x.strides[axis] for axis in axes), x.storage_offset)
 
 
-def _broadcast_to(x: MetaTensor, spec: TensorSpec, shape: Any) -> MetaTensor:
+def _broadcast_to(x: MetaTensor, spec: TensorSpec, shape: ShapeLike) -> MetaTensor:
     lead = len(spec.shape) - len(x.shape)
     strides = tuple(
         0 if old != new else step for old, new, step in zip(x.shape, spec.shape[lead:], x.strides)
@@ -65,7 +68,7 @@ def _broadcast_to(x: MetaTensor, spec: TensorSpec, shape: Any) -> MetaTensor:
     return meta_view(x, spec.shape, (0,) * lead + strides, x.storage_offset)
 
 
-def _basic_index(x: MetaTensor, spec: TensorSpec, plan: tuple[Any, ...]) -> MetaTensor:
+def _basic_index(x: MetaTensor, spec: TensorSpec, plan: tuple[object, ...]) -> MetaTensor:
     strides, first = plan_strides(plan, x.strides)
     return meta_view(x, spec.shape, strides, x.storage_offset + first)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,9 +15,12 @@ from ..tensor.construct import asarray
 from ..tensor.tensor import EAGER, Tensor
 from .tensor import QuantizedTensor, Scheme, quantized_tensor, to_device_of
 
+if TYPE_CHECKING:
+    from ...registry.types import DTypeLike
 
-def per_tensor(x: Any, scale: Any, zero_point: Any, dtype: Any) -> QuantizedTensor:
-    """What :func:`tandem.quantize_per_tensor` gives."""
+
+def per_tensor(x: object, scale: object, zero_point: object, dtype: DTypeLike) -> QuantizedTensor:
+    """Implement :func:`tandem.quantize_per_tensor`."""
     name = "quantize_per_tensor"
     wanted = as_dtype(dtype)
     scale, zero_point = _number(name, "scale", scale), _integer(name, "zero_point", zero_point)
@@ -25,8 +28,10 @@ def per_tensor(x: Any, scale: Any, zero_point: Any, dtype: Any) -> QuantizedTens
     return _quantize(name, asarray(x), Scheme(scale, zero_point), wanted)
 
 
-def per_channel(x: Any, scales: Any, zero_points: Any, axis: Any, dtype: Any) -> QuantizedTensor:
-    """What :func:`tandem.quantize_per_channel` gives."""
+def per_channel(
+    x: object, scales: object, zero_points: object, axis: int, dtype: DTypeLike
+) -> QuantizedTensor:
+    """Implement :func:`tandem.quantize_per_channel`."""
     name = "quantize_per_channel"
     x, wanted = asarray(x), as_dtype(dtype)
     along = normalize_axis(name, axis, len(x.shape))
@@ -45,7 +50,7 @@ def per_channel(x: Any, scales: Any, zero_points: Any, axis: Any, dtype: Any) ->
     return _quantize(name, x, Scheme(given[0], given[1], along), wanted)
 
 
-def _quantize(name: str, x: Any, scheme: Scheme, dtype: DType) -> QuantizedTensor:
+def _quantize(name: str, x: Tensor, scheme: Scheme, dtype: DType) -> QuantizedTensor:
     needs_grad = x.requires_grad
     if needs_grad and type(x) not in EAGER:
         raise NotDifferentiableError(

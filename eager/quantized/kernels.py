@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -16,15 +16,19 @@ from ..tensor.dunders import by_name
 from ..tensor.transfer import to_device
 from .tensor import QuantizedTensor, Scheme, quantized_tensor, to_device_of
 
+if TYPE_CHECKING:
+    from ...registry.types import Args, Kwargs, Tensor
+
 HAVE_SCALES = {"add": "td.ops.quantized.add", "matmul": "td.ops.quantized.matmul"}
 
 
-def call_quantized_op(name: str, *args: Any) -> Any:
+def call_quantized_op(name: str, *args: object) -> Tensor:
     """An operator on the parts of quantized tensors."""
-    return operators[f"quantized::{name}"](*args)
+    result: Tensor = operators[f"quantized::{name}"](*args)
+    return result
 
 
-def _operand(name: str, what: str, x: Any, per_tensor: bool = True) -> QuantizedTensor:
+def _operand(name: str, what: str, x: object, per_tensor: bool = True) -> QuantizedTensor:
     if not isinstance(x, QuantizedTensor):
         raise ArgumentError(
             f"quantized::{name}: {what} is dense, {describe(x)}; quantize it with td.quantize_per_tensor(x, scale, "
@@ -35,12 +39,12 @@ def _operand(name: str, what: str, x: Any, per_tensor: bool = True) -> Quantized
     return x
 
 
-def _result(ints: Any, scale: float, zero_point: int, *sources: QuantizedTensor) -> QuantizedTensor:
+def _result(ints: Tensor, scale: float, zero_point: int, *sources: QuantizedTensor) -> QuantizedTensor:
     return quantized_tensor(ints, Scheme(scale, zero_point, None, any(x._scheme.cut_by for x in sources)))
 
 
 # -- with a scale for the result ---------------------------------------------------------------------------------------
-def matmul(self: Any, other: Any, scale: float, zero_point: int) -> QuantizedTensor:
+def matmul(self: Tensor, other: Tensor, scale: float, zero_point: int) -> QuantizedTensor:
     """The product, summed exactly as int32, in a new scale."""
     one, two = _operand("matmul", "self", self), _operand("matmul", "other", other, per_tensor=False)
     scheme = two._scheme
@@ -51,7 +55,9 @@ def matmul(self: Any, other: Any, scale: float, zero_point: int) -> QuantizedTen
     return _product(one, two._ints, scheme, None, scale, zero_point, two)
 
 
-def linear(self: Any, weight: Any, bias: Any, scale: float, zero_point: int) -> QuantizedTensor:
+def linear(
+    self: Tensor, weight: Tensor, bias: Tensor | None, scale: float, zero_point: int
+) -> QuantizedTensor:
     """``self @ weight.T + bias`` in a new scale; the weight has a scale for all, or one for each row."""
     one, two = _operand("linear", "self", self), _operand("linear", "weight", weight, per_tensor=False)
     scheme = two._scheme
@@ -71,9 +77,9 @@ def linear(self: Any, weight: Any, bias: Any, scale: float, zero_point: int) -> 
 
 def _product(
     one: QuantizedTensor,
-    ints: Any,
+    ints: Tensor,
     scheme: Scheme,
-    bias: Any,
+    bias: Tensor | None,
     scale: float,
     zero_point: int,
     other: QuantizedTensor,
@@ -82,7 +88,7 @@ def _product(
     zero_points = to_device_of(ints, scheme.zero_points)
     sums = call_quantized_op("int_mm", one._ints, ints, int(one._scheme.zero_points), zero_points)
     unit = one._scheme.scales.astype(np.float32) * scheme.scales.astype(np.float32)
-    offsets: Any = (
+    offsets: Tensor | float = (
         0.0
         if bias is None
         else by_name("div")(by_name("astype")(bias.detach(), "float32"), to_device_of(ints, unit))
@@ -97,7 +103,7 @@ def _product(
     )
 
 
-def add(self: Any, other: Any, scale: float, zero_point: int) -> QuantizedTensor:
+def add(self: Tensor, other: Tensor, scale: float, zero_point: int) -> QuantizedTensor:
     """The sum in a new scale: numbers are added as float32, scaled, rounded and moved by the zero point."""
     one, two = _operand("add", "self", self), _operand("add", "other", other)
     check_scale("quantized::add", scale, zero_point, one.dtype)
@@ -131,7 +137,7 @@ def permute(self: QuantizedTensor, axes: tuple[int, ...]) -> QuantizedTensor:
 def _make_layout_kernel(name: str) -> Callable[..., QuantizedTensor]:
     """An operator that moves elements and leaves them as they are."""
 
-    def kernel(self: QuantizedTensor, *args: Any) -> QuantizedTensor:
+    def kernel(self: QuantizedTensor, *args: object) -> QuantizedTensor:
         x = _operand(name, "self", self)
         return quantized_tensor(by_name(name)(x._ints, *args), x._scheme)
 
@@ -148,7 +154,7 @@ def to(self: QuantizedTensor, device: str, *, non_blocking: bool) -> QuantizedTe
     return quantized_tensor(to_device(self._ints, device, non_blocking=non_blocking), self._scheme)
 
 
-KERNELS: dict[str, Callable[..., Any]] = {
+KERNELS: dict[str, Callable[..., QuantizedTensor]] = {
     "device::to": to,
     "td::relu": relu,
     "td::permute": permute,
@@ -159,13 +165,13 @@ KERNELS: dict[str, Callable[..., Any]] = {
 }
 
 
-def run(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def run(op: Operator, args: Args, kwargs: Kwargs) -> QuantizedTensor:
     """Run an operator that has a kernel for quantized tensors."""
     return KERNELS[op.name](*args, **kwargs)
 
 
-def refuse(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoReturn:
-    """Say that there is no kernel: what a scale of the result should be is not known."""
+def refuse(op: Operator, args: Args, kwargs: Kwargs) -> NoReturn:
+    """Raise NoKernelError: the scale of the result is unknown."""
     given = ", ".join(
         f"quantized {describe(x)}" if isinstance(x, QuantizedTensor) else describe(x) for x in args
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy as copying
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn, SupportsIndex
 
 import numpy as np
 
@@ -18,12 +18,18 @@ from ..autograd.node import Node
 from ..meta.tensor import meta_tensor
 from ..tensor.tensor import Tensor, require_grad, wrap
 
+if TYPE_CHECKING:
+    from ...eager.tensor.storage import Storage
+    from ...registry.types import Args, Array, Function
+
 # Kind of device -> the key set of its quantized tensors; of the others, that of the CPU.
 QUANTIZED_KEYS = {"cuda": 1 << DispatchKey.QuantizedCUDA}
 
 
 class Scheme:
-    """What integers mean: ``scales * (integers - zero_points)``, one pair for all or one for each position on an axis.
+    """A quantization scheme: the integers represent ``scales * (integers - zero_points)``.
+
+    There is one scale and one zero point for all elements, or one pair for each position along an axis.
 
     Attributes:
         scales, zero_points: float64 and int64 arrays that nobody writes, 0-d or 1-d.
@@ -33,7 +39,7 @@ class Scheme:
 
     __slots__ = ("_key", "axis", "cut_by", "scales", "zero_points")
 
-    def __init__(self, scales: Any, zero_points: Any, axis: int | None = None, cut_by: bool = False):
+    def __init__(self, scales: object, zero_points: object, axis: int | None = None, cut_by: bool = False):
         self.scales, self.zero_points = np.array(scales, np.float64), np.array(zero_points, np.int64)
         self.scales.flags.writeable = self.zero_points.flags.writeable = False
         self.axis, self.cut_by = axis, cut_by
@@ -54,12 +60,12 @@ class Scheme:
     def __hash__(self) -> int:
         return hash(self._key)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type[Scheme], Args]:
         return Scheme, (self.scales, self.zero_points, self.axis, self.cut_by)
 
 
-def to_device_of(x: Any, array: Any) -> Tensor:
-    """Scales or zero points as a tensor that lies where another does; on meta they have no elements either."""
+def to_device_of(x: Tensor, array: Array) -> Tensor:
+    """Convert scales or zero points to a tensor on the device of ``x``; on meta the result has no elements."""
     tensor = wrap(array)
     if x.device == "meta":
         return meta_tensor(tensor.spec)
@@ -101,7 +107,7 @@ class QuantizedTensor(Tensor):
     def storage_offset(self) -> int:
         return self._ints.storage_offset
 
-    def storage(self) -> Any:
+    def storage(self) -> Storage:
         return self._ints.storage()
 
     def is_contiguous(self) -> bool:
@@ -121,12 +127,12 @@ class QuantizedTensor(Tensor):
         """The integers, a dense tensor."""
         return self._ints
 
-    def dequantize(self) -> Any:
+    def dequantize(self) -> Tensor:
         """The numbers, a dense float32 tensor."""
         scheme = self._scheme
         op = operators["quantized::dequantize"]
         ints = self._ints
-        result = op(
+        result: Tensor = op(
             ints, to_device_of(ints, scheme.scales), to_device_of(ints, scheme.zero_points), scheme.axis
         )
         if scheme.cut_by:
@@ -169,7 +175,7 @@ class QuantizedTensor(Tensor):
 
     # -- what it has not -------------------------------------------------------------------------------------------
     @property
-    def _array(self) -> Any:
+    def _array(self) -> NoReturn:
         self._host("reading its memory")
 
     def _host(self, what: str) -> NoReturn:
@@ -192,14 +198,14 @@ class QuantizedTensor(Tensor):
         scheme = self._scheme
         return quantized_tensor(self._ints.detach(), Scheme(scheme.scales, scheme.zero_points, scheme.axis))
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Function, Args]:
         return quantized_tensor, (self._ints, self._scheme)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, object]) -> QuantizedTensor:
         memo[id(self)] = made = quantized_tensor(copying.deepcopy(self._ints, memo), self._scheme)
         return made
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> QuantizedTensor:
         return self.__deepcopy__({})
 
     def __repr__(self) -> str:

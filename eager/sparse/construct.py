@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,8 +19,11 @@ from ..tensor.tensor import EAGER, Tensor
 from .indices import IndexSpace, index_space_of, linear_index
 from .tensor import Pattern, SparseTensor, dense, sparse_tensor
 
+if TYPE_CHECKING:
+    from ...registry.types import Array, DTypeLike
 
-def check_indices(space: IndexSpace, name: str, what: str, value: Any, rank: int) -> Any:
+
+def check_indices(space: IndexSpace, name: str, what: str, value: object, rank: int) -> Array:
     """An integer array of a rank."""
     given = asarray(value)
     array = space.array(f"{name}: {what}", given)
@@ -32,8 +36,8 @@ def check_indices(space: IndexSpace, name: str, what: str, value: Any, rank: int
     return array
 
 
-def _values(name: str, values: Any, dtype: Any, indices: Any) -> Any:
-    """The values as a tensor; a list of them lies where the indices do."""
+def _values(name: str, values: object, dtype: DTypeLike | None, indices: object) -> Tensor:
+    """Convert values to a tensor; a list is moved to the device of the indices."""
     result = asarray(values, dtype)
     if isinstance(indices, Tensor) and not isinstance(values, Tensor):
         result = result.to(indices.device)
@@ -44,15 +48,17 @@ def _values(name: str, values: Any, dtype: Any, indices: Any) -> Any:
     return result
 
 
-def _check_count(name: str, values: Any, count: int) -> None:
+def _check_count(name: str, values: Tensor, count: int) -> None:
     if values.shape != (count,):
         raise ShapeError(
             f"{name}: {count} places take {count} values, a 1-d tensor, not shape {values.shape}"
         )
 
 
-def make_coo(indices: Any, values: Any, shape: Any, dtype: Any, requires_grad: bool) -> SparseTensor:
-    """What :func:`tandem.sparse_coo_tensor` gives."""
+def make_coo(
+    indices: object, values: object, shape: Sequence[int] | None, dtype: DTypeLike | None, requires_grad: bool
+) -> SparseTensor:
+    """Implement :func:`tandem.sparse_coo_tensor`."""
     name = "sparse_coo_tensor"
     result = _values(name, values, dtype, indices)
     space = index_space_of(result.device)
@@ -63,7 +69,7 @@ def make_coo(indices: Any, values: Any, shape: Any, dtype: Any, requires_grad: b
     return made.requires_grad_() if requires_grad else made
 
 
-def _check_coo(space: IndexSpace, name: str, places: Any, shape: Any) -> Pattern:
+def _check_coo(space: IndexSpace, name: str, places: Array, shape: Sequence[int] | None) -> Pattern:
     if shape is None:
         if not places.size:
             raise ShapeError(f"{name}: without elements the shape must be given")
@@ -84,9 +90,14 @@ def _check_coo(space: IndexSpace, name: str, places: Any, shape: Any) -> Pattern
 
 
 def make_csr(
-    crow_indices: Any, col_indices: Any, values: Any, shape: Any, dtype: Any, requires_grad: bool
+    crow_indices: object,
+    col_indices: object,
+    values: object,
+    shape: Sequence[int] | None,
+    dtype: DTypeLike | None,
+    requires_grad: bool,
 ) -> SparseTensor:
-    """What :func:`tandem.sparse_csr_tensor` gives."""
+    """Implement :func:`tandem.sparse_csr_tensor`."""
     name = "sparse_csr_tensor"
     result = _values(name, values, dtype, col_indices)
     space = index_space_of(result.device)
@@ -98,7 +109,7 @@ def make_csr(
     return made.requires_grad_() if requires_grad else made
 
 
-def _check_csr(space: IndexSpace, name: str, crow: Any, col: Any, shape: Any) -> Pattern:
+def _check_csr(space: IndexSpace, name: str, crow: Array, col: Array, shape: Sequence[int] | None) -> Pattern:
     if shape is None:
         shape = (len(crow) - 1, int(col.max()) + 1 if col.size else 0)
     sizes = check_shape(name, shape)
@@ -114,7 +125,7 @@ def _check_csr(space: IndexSpace, name: str, crow: Any, col: Any, shape: Any) ->
 
 
 # -- other layouts -----------------------------------------------------------------------------------------------------
-def take_values(values: Any, order: Any) -> Any:
+def take_values(values: Tensor, order: Array) -> Tensor:
     """The values at positions, in their order; gradients flow back to them."""
     return by_name("index")(values, (index_space_of(values.device).tensor(order),), 0)
 
@@ -127,7 +138,7 @@ def coalesce(x: SparseTensor) -> SparseTensor:
     return sum_duplicates(pattern.layout, pattern.shape, pattern.linear(), x._values)
 
 
-def sum_duplicates(layout: Layout, shape: tuple[int, ...], linear: Any, values: Any) -> SparseTensor:
+def sum_duplicates(layout: Layout, shape: tuple[int, ...], linear: Array, values: Tensor) -> SparseTensor:
     """A coalesced sparse tensor of values at places, numbers in row-major order; those at equal places are added."""
     space = index_space_of(values.device)
     xp = space.xp
@@ -145,7 +156,7 @@ def sum_duplicates(layout: Layout, shape: tuple[int, ...], linear: Any, values: 
     return from_linear_index(layout, shape, distinct, added)
 
 
-def from_linear_index(layout: Layout, shape: tuple[int, ...], linear: Any, values: Any) -> SparseTensor:
+def from_linear_index(layout: Layout, shape: tuple[int, ...], linear: Array, values: Tensor) -> SparseTensor:
     """A coalesced sparse tensor; its places are numbers in row-major order, sorted."""
     space = index_space_of(values.device)
     coordinates = space.xp.unravel_index(linear, shape) if linear.size else (linear,) * len(shape)
@@ -155,16 +166,16 @@ def from_linear_index(layout: Layout, shape: tuple[int, ...], linear: Any, value
 
 
 def _to_stored_indices(
-    space: IndexSpace, layout: Layout, shape: tuple[int, ...], coordinates: Any
-) -> tuple[Any, ...]:
-    """What a pattern keeps of coordinates, whose rows are sorted."""
+    space: IndexSpace, layout: Layout, shape: tuple[int, ...], coordinates: Array | Sequence[Array]
+) -> tuple[Array, ...]:
+    """The index arrays that a pattern of a layout stores for coordinates, whose rows are sorted."""
     if layout == sparse_coo:
         return tuple(map(space.own, coordinates))
     rows, columns = coordinates
     return space.own(space.xp.searchsorted(rows, space.xp.arange(shape[0] + 1))), space.own(columns)
 
 
-def to_csr(x: SparseTensor) -> tuple[Any, Any, Any]:
+def to_csr(x: SparseTensor) -> tuple[Array, Array, Tensor]:
     """``(row starts, columns, values)`` of a matrix of either layout; the first two are arrays."""
     pattern, values = x._pattern, x._values
     space = pattern.space
@@ -181,15 +192,15 @@ def to_csr(x: SparseTensor) -> tuple[Any, Any, Any]:
     return crow, col, values if order is None else take_values(values, order)
 
 
-def to_csr_tensors(x: SparseTensor) -> tuple[Any, Any, Any]:
-    """As :func:`compressed`, all three tensors."""
+def to_csr_tensors(x: SparseTensor) -> tuple[Tensor, Tensor, Tensor]:
+    """As :func:`to_csr`, but all three are tensors."""
     crow, col, values = to_csr(x)
     space = x._pattern.space
     return space.tensor(crow), space.tensor(col), values
 
 
-def to_sparse(x: Tensor, layout: Any) -> Any:
-    """What ``x.to_sparse(layout=...)`` gives."""
+def to_sparse(x: Tensor, layout: str) -> Any:
+    """Implement ``x.to_sparse(layout=...)``; the result is dense for the layout ``td.strided``."""
     wanted = as_layout(layout)
     if wanted == strided:
         return dense(x)
@@ -216,7 +227,7 @@ def to_sparse(x: Tensor, layout: Any) -> Any:
 
 
 def coalesce_tensor(x: Tensor) -> Tensor:
-    """What ``x.coalesce()`` gives."""
+    """Implement ``x.coalesce()``: coalesce a sparse tensor; return a dense tensor itself."""
     if not isinstance(x, SparseTensor):
         return x
     with x._pattern.space.on():

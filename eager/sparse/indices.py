@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import Any, Protocol
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -15,36 +16,40 @@ from ...errors import DeviceError
 from ...registry.dispatch.keys import DispatchKey
 from ..tensor.tensor import Tensor, wrap
 
-Indices = Any  # an int64 array that nobody writes
+if TYPE_CHECKING:
+    from ...registry.types import Array, ArrayModule
+
+# An int64 array that nobody writes: NumPy's, or one of the device with the same methods.
+Indices = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class IndexSpace(Protocol):
     """Operations on the index arrays of one device."""
 
     @property
-    def xp(self) -> Any:
+    def xp(self) -> ArrayModule:
         """The module of their functions, a part of NumPy's."""
 
     @property
     def keys(self) -> int:
-        """The key set of a sparse tensor that lies there."""
+        """The key set of a sparse tensor on the device."""
 
-    def on(self) -> Any:
+    def on(self) -> AbstractContextManager[object]:
         """A context manager: what is computed with arrays, is computed there."""
 
-    def own(self, array: Any) -> Indices:
+    def own(self, array: Array) -> Indices:
         """Positions, an array of the host or from there, as an array of their own."""
 
-    def array(self, name: str, tensor: Any) -> Any:
+    def array(self, name: str, tensor: Tensor) -> Array:
         """The elements of a dense integer tensor; ``name`` is what needs them."""
 
-    def tensor(self, array: Any) -> Tensor:
+    def tensor(self, array: Array) -> Tensor:
         """Positions as a tensor, which shares their memory."""
 
-    def host(self, array: Any) -> Any:
+    def host(self, array: Array) -> Array:
         """Positions as an array of the host."""
 
-    def expand(self, counts: Any) -> Any:
+    def expand(self, counts: Array) -> Array:
         """The number ``i``, ``counts[i]`` times, for each ``i``."""
 
 
@@ -54,29 +59,29 @@ class HostIndexSpace:
     xp: Any = np
     keys = 1 << DispatchKey.SparseCPU
 
-    def on(self) -> Any:
+    def on(self) -> AbstractContextManager[object]:
         return contextlib.nullcontext()
 
-    def own(self, array: Any) -> Indices:
+    def own(self, array: Array) -> Indices:
         """A copy that cannot be written, so that native code can rely on it."""
         result = np.array(array, np.int64)
         result.flags.writeable = False
         return result
 
-    def array(self, name: str, tensor: Any) -> Any:
+    def array(self, name: str, tensor: Tensor) -> Array:
         if tensor.device.partition(":")[0] in makers:
             raise DeviceError(
                 f"{name} lie on {tensor.device}, and the values on the host; move one of them with .to(...)"
             )
         return tensor._host(name)
 
-    def tensor(self, array: Any) -> Tensor:
+    def tensor(self, array: Array) -> Tensor:
         return wrap(array)
 
-    def host(self, array: Any) -> Any:
+    def host(self, array: Array) -> Array:
         return array
 
-    def expand(self, counts: Any) -> Any:
+    def expand(self, counts: Array) -> Array:
         return np.repeat(np.arange(len(counts)), counts)
 
 
@@ -93,7 +98,8 @@ def index_space_of(device: str) -> IndexSpace:
 
 def linear_index(coordinates: tuple[Indices, ...], shape: tuple[int, ...]) -> Indices:
     """Places as numbers in row-major order."""
-    result: Any = 0
+    total: Any = 0
     for positions, size in zip(coordinates, shape):
-        result = result * size + positions
+        total = total * size + positions
+    result: Indices = total
     return result

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,6 +37,10 @@ from .construct import (
 from .indices import HOST, linear_index
 from .tensor import Pattern, SparseTensor, dense, sparse_tensor, with_values
 
+if TYPE_CHECKING:
+    from ...registry.dtypes import DType
+    from ...registry.types import Args, Array, DTypeLike, Kwargs, Shape, TensorLike
+
 Kernel = Callable[..., Any]
 
 
@@ -44,7 +48,7 @@ class UseDense(Exception):
     """A kernel for sparse tensors does not take this call; it is computed dense."""
 
 
-def cast(x: Any, dtype: Any) -> Any:
+def cast(x: Tensor, dtype: DType) -> Tensor:
     """A tensor of a dtype."""
     return x if x.dtype is dtype else by_name("astype")(x, dtype)
 
@@ -53,14 +57,14 @@ def cast(x: Any, dtype: Any) -> Any:
 def on_values(name: str) -> Kernel:
     """The kernel of an operator that gives zero for zero: it runs on the stored values."""
 
-    def kernel(self: SparseTensor, *args: Any, **kwargs: Any) -> Any:
+    def kernel(self: SparseTensor, *args: object, **kwargs: object) -> SparseTensor:
         x = coalesce(self)
         return with_values(x, by_name(name)(x._values, *args, **kwargs))
 
     return kernel
 
 
-def add(self: Any, other: Any) -> Any:
+def add(self: Any, other: Any) -> Tensor:
     """Sparse and sparse give sparse, with the places of both; sparse and dense give dense."""
     if not (is_tensor(self) and is_tensor(other)) or self.shape != other.shape:
         raise UseDense
@@ -76,20 +80,20 @@ def add(self: Any, other: Any) -> Any:
     return _concatenate(self, other, by_name("concat")([one, two]))
 
 
-def _concatenate(self: SparseTensor, other: SparseTensor, values: Any) -> SparseTensor:
+def _concatenate(self: SparseTensor, other: SparseTensor, values: Tensor) -> SparseTensor:
     """The places of two tensors, one after the other, with values for all; then coalesced."""
     linear = self._pattern.space.xp.concatenate([self._pattern.linear(), other._pattern.linear()])
     return sum_duplicates(self.layout, self.shape, linear, values)
 
 
-def sub(self: Any, other: Any) -> Any:
+def sub(self: Tensor, other: Tensor) -> Tensor:
     """As :func:`add`, with the second operand negated."""
     if not (is_tensor(self) and is_tensor(other)):
         raise UseDense
     return add(self, by_name("neg")(other))
 
 
-def mul(self: Any, other: Any) -> Any:
+def mul(self: Any, other: Any) -> SparseTensor:
     """Sparse where an operand is sparse: what is not stored stays zero, whatever it is multiplied with."""
     if not isinstance(self, SparseTensor):
         self, other = other, self
@@ -118,7 +122,7 @@ def _multiply_common(x: SparseTensor, y: SparseTensor) -> SparseTensor:
     return from_linear_index(x.layout, x.shape, both, products)
 
 
-def div(self: Any, other: Any) -> Any:
+def div(self: Tensor, other: TensorLike) -> SparseTensor:
     """A sparse tensor divided by a number."""
     if not isinstance(self, SparseTensor) or (is_tensor(other) and other.shape):
         raise UseDense
@@ -136,7 +140,7 @@ def permute(self: SparseTensor, axes: tuple[int, ...]) -> SparseTensor:
     return sum_duplicates(self.layout, shape, linear, self._values)
 
 
-def reshape(self: SparseTensor, shape: Any) -> SparseTensor:
+def reshape(self: SparseTensor, shape: Shape) -> SparseTensor:
     """Another shape; a COO tensor."""
     wanted = by_name("reshape").operator.decl.shape_rule(self, shape).shape
     if not wanted:
@@ -146,14 +150,20 @@ def reshape(self: SparseTensor, shape: Any) -> SparseTensor:
 
 
 # -- sums --------------------------------------------------------------------------------------------------------------
-def sum(self: SparseTensor, axis: Any = None, *, keepdims: bool = False, dtype: Any = None) -> Any:
+def sum(
+    self: SparseTensor,
+    axis: Sequence[int] | None = None,
+    *,
+    keepdims: bool = False,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
     """The sum over axes, a dense tensor."""
     op = by_name("sum").operator
     spec: TensorSpec = op.decl.shape_rule(self, axis, keepdims=keepdims, dtype=dtype)
-    sum_duplicates = normalize_axes("sum", axis, len(self.shape))
-    if len(sum_duplicates) == len(self.shape):
+    axes = normalize_axes("sum", axis, len(self.shape))
+    if len(axes) == len(self.shape):
         return by_name("reshape")(by_name("sum")(self._values, dtype=spec.dtype), spec.shape)
-    kept = [axis for axis in range(len(self.shape)) if axis not in sum_duplicates]
+    kept = [axis for axis in range(len(self.shape)) if axis not in axes]
     coordinates = self._pattern.tensors()
     places = tuple(coordinates[axis] for axis in kept)
     wide = float32 if is_half(spec.dtype.np) else spec.dtype
@@ -163,7 +173,7 @@ def sum(self: SparseTensor, axis: Any = None, *, keepdims: bool = False, dtype: 
 
 
 # -- products ----------------------------------------------------------------------------------------------------------
-def matmul(self: Any, other: Any) -> Any:
+def matmul(self: Any, other: Any) -> Tensor:
     """Sparse times dense and dense times sparse give dense, sparse times sparse gives sparse."""
     spec: TensorSpec = by_name("matmul").operator.decl.shape_rule(self, other)
     if len(self.shape) > 2 or len(other.shape) > 2:
@@ -218,7 +228,7 @@ def _to_scipy(x: SparseTensor) -> Any:
     return lazy.scipy_sparse().csr_array((values._array, col._array, crow._array), shape=x.shape)
 
 
-def _pairs(one: SparseTensor, two: SparseTensor) -> tuple[Any, Any, Any]:
+def _pairs(one: SparseTensor, two: SparseTensor) -> tuple[Array, Array, Array]:
     """(place in the product, entry of one, entry of two) of each product of entries that is summed."""
     rows, inner = one._pattern.coordinates()
     crow, col, _ = to_csr(two)
@@ -263,7 +273,7 @@ KERNELS: dict[str, Kernel] = {
 }
 
 
-def run(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def run(op: Operator, args: Args, kwargs: Kwargs) -> object:
     """Run an operator that has a kernel for sparse tensors."""
     kernel = KERNELS.get(op.schema.name)
     if kernel is None:
@@ -276,11 +286,11 @@ def run(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return fall_back(op, args, kwargs)
 
 
-def _check_same_device(op: Operator, args: tuple[Any, ...]) -> SparseTensor:
-    """The first sparse argument, where the others lie on its device.
+def _check_same_device(op: Operator, args: Args) -> SparseTensor:
+    """Check that all sparse arguments are on one device; return the first of them.
 
     Raises:
-        DeviceError: they do not.
+        DeviceError: one is on another device.
     """
     items = [value for value in args if isinstance(value, SparseTensor)]
     for other in items[1:]:
@@ -293,7 +303,7 @@ _warned: set[str] = set()
 _PACKAGE = __name__.partition(".")[0]
 
 
-def fall_back(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def fall_back(op: Operator, args: Args, kwargs: Kwargs) -> object:
     """Run an operator on dense copies of its sparse arguments, and say so once.
 
     Raises:
@@ -320,16 +330,16 @@ def fall_back(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 
 
 def _package_frames() -> int:
-    """How many frames lie between the caller's own code and the one that warns."""
+    """The number of frames of the package between the caller's code and the function that warns."""
     frame, count = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
         frame, count = frame.f_back, count + 1
     return count
 
 
-def _describe(value: Any) -> str:
+def _describe(value: object) -> str:
     return f"{value.layout} {describe(value)}" if isinstance(value, SparseTensor) else describe(value)
 
 
-def _dense(value: Any) -> Any:
+def _dense(value: object) -> object:
     return tuple(map(_dense, value)) if type(value) is tuple else dense(value)

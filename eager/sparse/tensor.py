@@ -8,7 +8,7 @@ places. It is a pytree with one leaf, the values.
 from __future__ import annotations
 
 import copy as copying
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from ..autograd.autograd_meta import make_leaf
 from ..tensor.dunders import by_name
 from ..tensor.tensor import EAGER, Tensor
 from .indices import HOST, IndexSpace, Indices, index_space_of, linear_index
+
+if TYPE_CHECKING:
+    from ...registry.types import Args, Array, Function
 
 
 class Pattern:
@@ -146,7 +149,7 @@ class SparseTensor(Tensor):
             return space.tensor(space.own(space.xp.stack(self._pattern.indices)))
 
     def crow_indices(self) -> Tensor:
-        """Where each row of a CSR tensor starts among the values: int64 of shape ``(rows + 1,)``."""
+        """The start of each row of a CSR tensor among the values: int64 of shape ``(rows + 1,)``."""
         self._needs(sparse_csr, "crow_indices()")
         return self._pattern.space.tensor(self._pattern.indices[0])
 
@@ -171,13 +174,13 @@ class SparseTensor(Tensor):
         return self._values.is_leaf
 
     @property
-    def grad(self) -> Any:
+    def grad(self) -> SparseTensor | None:
         """The gradient at the places of the tensor, a sparse tensor, or None."""
         value = self._values.grad
         return None if value is None else with_values(self, value)
 
     @grad.setter
-    def grad(self, value: Any) -> None:
+    def grad(self, value: Tensor | None) -> None:
         if value is not None:
             if not isinstance(value, SparseTensor) or not self._pattern.has_same_indices(value._pattern):
                 raise ArgumentError(
@@ -195,7 +198,7 @@ class SparseTensor(Tensor):
         return self
 
     def backward(
-        self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False
+        self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False
     ) -> None:
         """Gradients of this tensor; ``gradient`` is a sparse tensor of the same places."""
         if gradient is not None:
@@ -211,7 +214,7 @@ class SparseTensor(Tensor):
 
     # -- what it has not -------------------------------------------------------------------------------------------
     @property
-    def _array(self) -> Any:
+    def _array(self) -> NoReturn:
         self._host("reading its memory")
 
     def _host(self, what: str) -> NoReturn:
@@ -228,7 +231,7 @@ class SparseTensor(Tensor):
     def storage_offset(self) -> int:
         raise UnsupportedAttributeError(self._no_memory("storage_offset"))
 
-    def storage(self) -> Any:
+    def storage(self) -> NoReturn:
         self._host("storage()")
 
     def is_contiguous(self) -> bool:
@@ -238,16 +241,16 @@ class SparseTensor(Tensor):
         self._host("DLPack export")
 
     # -- copies and text -------------------------------------------------------------------------------------------
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Function, Args]:
         pattern = self._pattern.to_device("cpu")
         arguments = (str(pattern.layout), pattern.shape, pattern.indices, pattern.is_coalesced)
         return _rebuild, (*arguments, self._values)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, object]) -> SparseTensor:
         memo[id(self)] = made = with_values(self, copying.deepcopy(self._values, memo))
         return made
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> SparseTensor:
         return self.__deepcopy__({})
 
     def __repr__(self) -> str:
@@ -280,7 +283,7 @@ def _short(x: Tensor) -> str:
 
 
 def _rebuild(
-    layout: str, shape: tuple[int, ...], indices: tuple[Any, ...], is_coalesced: bool, values: Tensor
+    layout: str, shape: tuple[int, ...], indices: tuple[Array, ...], is_coalesced: bool, values: Tensor
 ) -> Tensor:
     made = Pattern(as_layout(layout), shape, tuple(map(HOST.own, indices)), is_coalesced)
     return sparse_tensor(made.to_device(values.device), values)
@@ -299,7 +302,7 @@ def with_values(x: SparseTensor, values: Tensor) -> SparseTensor:
     return sparse_tensor(x._pattern, values)
 
 
-def dense(x: Any) -> Any:
+def dense(x: object) -> Any:
     """A sparse tensor as a dense one; anything else as it is."""
     if not isinstance(x, SparseTensor):
         return x
@@ -310,7 +313,7 @@ def dense(x: Any) -> Any:
         return by_name("index_put")(zeros, pattern.tensors(), values, 0, accumulate=adds)
 
 
-def _with_leaf(pattern: Pattern, children: Any) -> SparseTensor:
+def _with_leaf(pattern: Pattern, children: tuple[Tensor]) -> SparseTensor:
     """A sparse tensor of a pytree's leaf, which need not be a tensor."""
     (values,) = children
     if isinstance(values, Tensor) and len(values.shape) != 1:

@@ -43,7 +43,7 @@ class Storage:
         """Size in bytes."""
         return int(self.owner.nbytes)
 
-    def __reduce__(self) -> tuple[type[Storage], tuple[Array]]:
+    def __reduce__(self) -> tuple[type[Storage], tuple[object]]:
         return Storage, (memory_copy(self.owner),)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Storage:

@@ -174,7 +174,8 @@ def tensor_methods() -> Iterator[str]:
 def signatures_text() -> str:
     """The text of ``eager/tensor/signatures.pyi``."""
     imports = (
-        "import builtins as _b\nfrom collections.abc import Iterator, Sequence\nfrom typing import Any, SupportsIndex\n\n"
+        "import builtins as _b\nfrom collections.abc import Iterator, Sequence\n"
+        "from typing import Any, SupportsIndex\n\n"
         "import numpy as _np\n\nfrom ...registry.dtypes import DType\n"
         "from ...registry.types import Args, Function, Kwargs\nfrom ...registry.values import TensorBase\n"
         "from ..autograd.hooks import Hook, HookHandle\nfrom ..sparse.tensor import SparseTensor\n"

@@ -15,7 +15,7 @@ Rule = Callable[..., Any]
 
 
 class Strategy(NamedTuple):
-    """How an operator is run on a batch.
+    """The strategy by which an operator runs on a batch.
 
     Attributes:
         version: the version of the operator for which this was chosen.
