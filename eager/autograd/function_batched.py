@@ -44,7 +44,7 @@ def unwrap_all(level: Level, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], li
     return tuple(v._payload if is_batched else v for v, is_batched in zip(args, batched)), batched
 
 
-def wrap_all(level: Level, values: Iterable[object], batched: list[bool]) -> list[object]:
+def wrap_all(level: Level, values: Iterable[Any], batched: list[bool]) -> list[object]:
     """Wrap the values whose flag is set as values of a level."""
     return [
         wrap_batched(level, value) if is_batched and value is not None else value

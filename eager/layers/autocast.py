@@ -12,7 +12,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import ArgumentError, DTypeError, ValueArgumentError
 from ...operators.declare.declaration import LIBRARY, Declaration, on_declaration
@@ -45,6 +45,9 @@ from ...registry.operator import Operator
 from ...registry.schemas.binding import to_device_name
 from ..tensor.dunders import by_name
 from ..tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from ...registry.types import Args, DTypeLike, Kwargs
 
 LEVEL = 1 << DispatchKey.Level
 NOT_DENSE = BACKENDS & ~DENSE
@@ -116,7 +119,7 @@ settings = Settings()
 
 
 # -- casting -----------------------------------------------------------------------------------------------------------
-def lower_dtype(value: Any) -> DType | None:
+def lower_dtype(value: object) -> DType | None:
     """The lower-precision dtype for an argument; None if autocast does not cast it.
 
     Numbers, tensors of integers, booleans, complex numbers and float64, and tensors on other devices are not cast.
@@ -139,7 +142,7 @@ def _is_weight(value: Tensor) -> bool:
     )
 
 
-def cached_cast(dtype: DType, value: Any) -> Any:
+def cached_cast(dtype: DType, value: Any) -> object:
     """Cast an argument to a dtype, if autocast casts it at all.
 
     The cast of a float32 leaf that requires a gradient is cached until the outermost ``autocast`` block ends, unless
@@ -182,7 +185,7 @@ def promote_type(lower: DType, *values: Any) -> DType:
     return lower if not dtypes else dtypes.pop() if len(dtypes) == 1 else float32
 
 
-def _flat(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+def _flat(args: Args, kwargs: Kwargs) -> list[object]:
     """The arguments, with lists among them flattened."""
     result: list[Any] = []
     for value in (*args, *kwargs.values()):
@@ -190,7 +193,7 @@ def _flat(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
     return result
 
 
-def _target_dtype(policy: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> DType | None:
+def _target_dtype(policy: str, args: Args, kwargs: Kwargs) -> DType | None:
     """The dtype that a call runs in; None if none of its arguments is cast."""
     values = _flat(args, kwargs)
     if any(isinstance(value, Tensor) and value._keys & NOT_DENSE for value in values):
@@ -201,7 +204,7 @@ def _target_dtype(policy: str, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     return float32 if policy == "float32" else promote_type(lower, *values)
 
 
-def _cast_deep(dtype: DType, value: Any) -> Any:
+def _cast_deep(dtype: DType, value: object) -> object:
     if type(value) is tuple:
         return tuple([cached_cast(dtype, item) for item in value])
     return cached_cast(dtype, value)
@@ -220,7 +223,7 @@ def policy_of(op: Operator) -> str:
     return result
 
 
-def set_policy(op: Any, policy: str) -> None:
+def set_policy(op: Operator | OperatorFunction[Any], policy: str) -> None:
     """Set the policy of an operator under autocast.
 
     Args:
@@ -252,7 +255,7 @@ def set_policy(op: Any, policy: str) -> None:
     operator.recompute()  # functions compiled under autocast have the former policy's casts
 
 
-def autocast_kernel(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def autocast_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object:
     """Cast the arguments by the operator's policy and run it without autocast; the fallback of the autocast keys."""
     policy = policy_of(op)
     if not policy and _may_call_operators(op):
@@ -321,7 +324,11 @@ class autocast(Guard):
     set_policy = staticmethod(set_policy)
 
     def __init__(
-        self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None
+        self,
+        device_type: str,
+        dtype: DTypeLike | None = None,
+        enabled: bool = True,
+        cache_enabled: bool | None = None,
     ):
         self.device = to_device_name(device_type).partition(":")[0]
         self.dtype = DEFAULTS.get(self.device, bfloat16) if dtype is None else as_dtype(dtype)

@@ -70,7 +70,7 @@ class Interest(frozenset[Operator]):
             lock.later(partial(_count_interest, frozenset(self), self.key, -1))
 
 
-def _register_interest(ops: Iterable[Any] | None, key: int) -> Interest | None:
+def _register_interest(ops: Iterable[object] | None, key: int) -> Interest | None:
     """Give the operators of interest the key and return them; None for all operators."""
     if ops is None:
         return None
@@ -129,7 +129,7 @@ def innermost(op: Operator, key: int) -> int | None:
     return None
 
 
-def handle(position: int, key: int, op: Operator, args: Args, kwargs: Kwargs) -> Any:
+def handle(position: int, key: int, op: Operator, args: Args, kwargs: Kwargs) -> object:
     """Pass a call to a mode; the mode and those inside it are off meanwhile."""
     mode = stacks.of[key][position][0]
     before = _set_stack(key, stacks.of[key][:position])
@@ -152,7 +152,7 @@ def overriding(args: Args, kwargs: Kwargs) -> tuple[type, ...]:
     return tuple(items)
 
 
-def mode_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
+def mode_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object:
     """Pass a call to the innermost mode that intercepts it, else to the keys below; the fallback of the Mode key."""
     position = innermost(op, MODE)
     if position is None:
@@ -196,10 +196,10 @@ class DispatchMode(Guard):
     exp
     """
 
-    ops: Iterable[Any] | None = None
+    ops: Iterable[object] | None = None
     below: str | None = None
 
-    def __init__(self, *, ops: Iterable[Any] | None = None, below: str | None = None):
+    def __init__(self, *, ops: Iterable[object] | None = None, below: str | None = None):
         if ops is not None:
             self.ops = ops
         if below is not None:
@@ -243,7 +243,7 @@ class DispatchMode(Guard):
             _set_stack(key, stack[:position] + stack[position + 1 :])
 
 
-def _resolve(item: Any) -> Iterable[Operator]:
+def _resolve(item: object) -> Iterable[Operator]:
     """The operators that an item of ``ops`` refers to."""
     if isinstance(item, Operator):
         return (item,)

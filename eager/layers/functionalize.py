@@ -7,15 +7,21 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ... import lazy
 from ...errors import ArgumentError, ValueArgumentError
 
+if TYPE_CHECKING:
+    from typing import ParamSpec, TypeVar
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+
 REMOVE = ("mutations", "mutations_and_views")
 
 
-def functionalize(function: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
+def functionalize(function: Callable[P, R], *, remove: str = "mutations") -> Callable[P, R]:
     """Return the same function without mutation: no operator that it calls writes into memory.
 
     Inside, operators that write, and views of written tensors, run as operators that return new tensors. At the end,
@@ -51,8 +57,9 @@ def functionalize(function: Callable[..., Any], *, remove: str = "mutations") ->
         raise ValueArgumentError(f"functionalize: remove is {' or '.join(map(repr, REMOVE))}, not {remove!r}")
 
     @functools.wraps(function)
-    def pure(*args: Any, **kwargs: Any) -> Any:
+    def pure(*args: P.args, **kwargs: P.kwargs) -> R:
         machinery = lazy.functionalize_machinery()
-        return machinery.run_functionalized(function, remove == REMOVE[1], args, kwargs)
+        result: R = machinery.run_functionalized(function, remove == REMOVE[1], args, kwargs)
+        return result
 
     return pure

@@ -10,8 +10,7 @@ Source: ``torch.func.functionalize`` and ``FunctionalizeFallbackKernel`` of PyTo
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -45,6 +44,9 @@ from .functionalize_memory import (
 )
 from .subclass import is_decomposed
 
+if TYPE_CHECKING:
+    from ...registry.types import Function
+
 Args = tuple[Any, ...]
 Kwargs = dict[str, Any]
 # Modes and autocast have already handled the call.
@@ -77,11 +79,11 @@ class Run:
         finally:
             set_keys(*before)
 
-    def wrap(self, value: Any) -> Any:
+    def wrap(self, value: object) -> object:
         """Wrap a result as a tensor of the run; None and numbers are returned unchanged."""
         return wrap_functional(self, self.call, value) if isinstance(value, Tensor) else value
 
-    def wrap_input(self, value: Any) -> Any:
+    def wrap_input(self, value: Tensor) -> FunctionalTensor:
         """Wrap an outer tensor, an argument or a captured one, as a tensor of the run."""
         if type(value) is FunctionalTensor and value._run is self:
             return value
@@ -102,7 +104,7 @@ class Run:
                 other._functional_storage.overlapping.append(new._functional_storage)
                 new._functional_storage.overlapping.append(other._functional_storage)
 
-    def value(self, tree: Any) -> Any:
+    def value(self, tree: object) -> Any:
         """Replace the run's tensors by their values."""
         if type(tree) is FunctionalTensor and tree._run is self:
             return tree.value
@@ -110,7 +112,7 @@ class Run:
             return tuple([self.value(item) for item in tree])
         return self._read(tree) if isinstance(tree, Tensor) else tree
 
-    def _read(self, tensor: Any) -> Any:
+    def _read(self, tensor: Tensor) -> Tensor:
         """The value of a tensor that does not belong to the run."""
         known = self._inputs_by_id.get(id(tensor))
         if known is not None:
@@ -128,7 +130,7 @@ class Run:
             if memory.written:
                 by_name("basic_put_")(memory.origin, memory.value, _whole(memory.origin))
 
-    def unwrap_result(self, leaf: Any) -> Any:
+    def unwrap_result(self, leaf: object) -> object:
         """Unwrap a leaf of the result; on the storage of an outer tensor, return that tensor or a view of it."""
         if type(leaf) is not FunctionalTensor or leaf._run is not self:
             return leaf
@@ -157,12 +159,12 @@ def _close(before: list[Run]) -> None:
 unwinding.parts.append(unwinding.Part(lambda: stack.runs, _close))
 
 
-def _whole(x: Any) -> tuple[Any, ...]:
+def _whole(x: Tensor) -> tuple[tuple[int, int, int], ...]:
     """The index plan of ``x[...]``."""
     return tuple((0, size, 1) for size in x.shape)
 
 
-def _overlap(one: Any, two: Any) -> bool:
+def _overlap(one: Tensor, two: Tensor) -> bool:
     first, second = unwrap_levels(one), unwrap_levels(two)
     if type(first) is Tensor and type(second) is Tensor:
         same = owner_of(first._array) is owner_of(second._array)
@@ -170,7 +172,7 @@ def _overlap(one: Any, two: Any) -> bool:
     return shares_memory(one, two)
 
 
-def _late_use_error(new: Any, other: FunctionalTensor) -> Exception:
+def _late_use_error(new: Tensor, other: FunctionalTensor) -> Exception:
     return ArgumentError(
         f"td.functionalize: {describe(new)} is used after {describe(other)}, which shares its memory, was "
         "written; take it from the written tensor inside the function"
@@ -178,7 +180,7 @@ def _late_use_error(new: Any, other: FunctionalTensor) -> Exception:
 
 
 # -- the kernel --------------------------------------------------------------------------------------------------------
-def functionalize_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
+def functionalize_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object:
     """Run an operator without mutation; the fallback of the Functionalize key."""
     run = _innermost(args, kwargs)
     if run is None or is_decomposed(op, keyset):
@@ -206,7 +208,7 @@ def _innermost(args: Args, kwargs: Kwargs) -> Run | None:
     return stack.runs[-1] if current is None and stack.runs else current
 
 
-def _view(run: Run, op: Operator, args: Args, kwargs: Kwargs) -> Any:
+def _view(run: Run, op: Operator, args: Args, kwargs: Kwargs) -> object:
     base: FunctionalTensor = run.wrap_input(args[0])
     out = run.call(op, (base.value, *args[1:]), kwargs)
     if isinstance(
@@ -235,7 +237,7 @@ def functional_of(op: Operator) -> Operator | None:
     return None if value.schema.is_mutable else value
 
 
-def _write(run: Run, op: Operator, args: Args, kwargs: Kwargs) -> Any:
+def _write(run: Run, op: Operator, args: Args, kwargs: Kwargs) -> object:
     positions = [place for place, argument in enumerate(op.schema.positional) if argument.is_write]
     inner = functional_of(op) if positions == [0] else None
     targets = {place: _target(run, op, args[place]) for place in positions}
@@ -264,7 +266,7 @@ def _write(run: Run, op: Operator, args: Args, kwargs: Kwargs) -> Any:
     return map_results(lambda item, _: given.get(id(item)) or run.wrap(item), out)
 
 
-def _detach_from_origin(run: Run, target: Any, values: Any) -> None:
+def _detach_from_origin(run: Run, target: FunctionalTensor | None, values: tuple[Args, Kwargs]) -> None:
     """Before the first write into an outer tensor, copy its value if the call is recorded: graph nodes may save the
     current elements, and the tensor's own memory is written at the end."""
     memory = None if target is None else target._functional_storage
@@ -275,13 +277,13 @@ def _detach_from_origin(run: Run, target: Any, values: Any) -> None:
         memory.version += 1  # views are taken from the copy
 
 
-def _is_recorded(values: Any) -> bool:
+def _is_recorded(values: tuple[Args, Kwargs]) -> bool:
     args, kwargs = values
     tensors = [item for item in flat((args, *kwargs.values())) if isinstance(item, Tensor)]
     return not state.exclude >> DispatchKey.AutogradCPU & 1 and any(x.requires_grad for x in tensors)
 
 
-def _copy_targets(target: Any) -> Any:
+def _copy_targets(target: Any) -> object:
     """Copies of the values of the tensors to write."""
     if isinstance(target, tuple):
         return tuple(map(_copy_targets, target))
@@ -306,7 +308,7 @@ def _target(run: Run, op: Operator, value: Any) -> Any:
 
 # -- the function ------------------------------------------------------------------------------------------------------
 @unwinding.restore_state_on_error
-def run_functionalized(function: Callable[..., Any], copies: bool, args: Args, kwargs: Kwargs) -> Any:
+def run_functionalized(function: Function, copies: bool, args: Args, kwargs: Kwargs) -> object:
     """Call a function without mutation.
 
     Args:

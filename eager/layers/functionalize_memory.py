@@ -11,7 +11,7 @@ Source: ``FunctionalTensorWrapper`` and ``FunctionalStorageImpl`` of PyTorch.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 from ...errors import TandemError, UnsupportedError
 from ...operators.declare.ownership import shares_memory
@@ -26,8 +26,12 @@ from ..tensor.dunders import by_name
 from ..tensor.storage import Storage
 from ..tensor.tensor import Tensor
 
+if TYPE_CHECKING:
+    from ...eager.layers.functionalize_kernel import Run
+    from ...registry.types import Args, Array
+
 FUNCTIONALIZE = 1 << DispatchKey.Functionalize
-Call = Callable[..., Any]
+Call = Callable[..., Tensor]
 
 
 class FunctionalStorage:
@@ -44,7 +48,7 @@ class FunctionalStorage:
 
     __slots__ = ("origin", "overlapping", "strides", "value", "version", "written")
 
-    def __init__(self, value: Any, strides: tuple[int, ...], origin: Any = None):
+    def __init__(self, value: Tensor, strides: tuple[int, ...], origin: Any = None):
         self.value, self.strides, self.origin = value, strides, origin
         self.version, self.written = 0, False
         self.overlapping: list[FunctionalStorage] = []
@@ -65,13 +69,13 @@ class FunctionalTensor(Tensor):
     _functional_storage: FunctionalStorage
     _path: tuple[Step, ...]
     _meta_view: MetaTensor
-    _run: Any
+    _run: Run
     _call: Call
     _cached_version: int
-    _cached_value: Any
+    _cached_value: Tensor
 
     @property
-    def value(self) -> Any:
+    def value(self) -> Tensor:
         """The current elements, as an outer tensor."""
         if self._cached_version != self._functional_storage.version:
             root = self._functional_storage.value
@@ -91,7 +95,7 @@ class FunctionalTensor(Tensor):
 
     @property
     def device(self) -> str:
-        return self._cached_value.device  # type: ignore[no-any-return]
+        return self._cached_value.device
 
     @property
     def spec(self) -> TensorSpec:
@@ -110,20 +114,20 @@ class FunctionalTensor(Tensor):
 
     @property
     def requires_grad(self) -> bool:
-        return self.value.requires_grad  # type: ignore[no-any-return]
+        return self.value.requires_grad
 
     @property
     def is_leaf(self) -> bool:
-        return self.value.is_leaf  # type: ignore[no-any-return]
+        return self.value.is_leaf
 
     @property
     def _array(self) -> Any:
         return self.value._array
 
-    def _host(self, what: str) -> Any:
+    def _host(self, what: str) -> Array:
         return self.value._host(what)
 
-    def numpy(self) -> Any:
+    def numpy(self) -> Array:
         array = self.value.numpy().view()
         array.flags.writeable = False  # a write would not be noticed
         return array
@@ -131,13 +135,13 @@ class FunctionalTensor(Tensor):
     def __bool__(self) -> bool:
         return bool(self.value)
 
-    def _alias(self) -> Any:
+    def _alias(self) -> FunctionalTensor:
         return view_of(self, self._meta_view._alias(), ())
 
-    def _without_history(self) -> Any:
+    def _without_history(self) -> Tensor:
         return by_name("stop_gradient")(self)
 
-    def backward(self, *args: Any, **kwargs: Any) -> None:
+    def backward(self, *args: object, **kwargs: object) -> None:
         """Not supported inside :func:`tandem.functionalize`.
 
         Raises:
@@ -147,13 +151,13 @@ class FunctionalTensor(Tensor):
             "backward() inside td.functionalize: call it on the result, outside, or use td.grad inside"
         )
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise UnsupportedError("a tensor inside td.functionalize cannot be pickled; use x.clone() to copy it")
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> Tensor:
         return by_name("clone")(self)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, object]) -> Tensor:
         return by_name("clone")(self)
 
     def __repr__(self) -> str:
@@ -162,7 +166,7 @@ class FunctionalTensor(Tensor):
     __str__ = __repr__
 
 
-def _make_meta_view(value: Any) -> MetaTensor:
+def _make_meta_view(value: Tensor) -> MetaTensor:
     """A meta tensor with the shape and strides of a tensor; row-major if the strides are unknown."""
     spec = value.spec
     try:
@@ -173,7 +177,7 @@ def _make_meta_view(value: Any) -> MetaTensor:
     return meta_view(made, made.shape, strides if len(strides) == len(spec.shape) else made.strides, 0)
 
 
-def wrap_functional(run: Any, call: Call, value: Any, origin: Any = None) -> FunctionalTensor:
+def wrap_functional(run: Run, call: Call, value: Tensor, origin: Tensor | None = None) -> FunctionalTensor:
     """A functional tensor with a storage of its own.
 
     Args:
@@ -189,7 +193,9 @@ def wrap_functional(run: Any, call: Call, value: Any, origin: Any = None) -> Fun
     )
 
 
-def view_of(base: FunctionalTensor, meta: MetaTensor, steps: tuple[Step, ...], value: Any = None) -> Any:
+def view_of(
+    base: FunctionalTensor, meta: MetaTensor, steps: tuple[Step, ...], value: Tensor | None = None
+) -> FunctionalTensor:
     """A view: another functional tensor on the storage of ``base``."""
     path = (*base._path, *steps)
     taken = base.value if value is None else value
@@ -199,13 +205,13 @@ def view_of(base: FunctionalTensor, meta: MetaTensor, steps: tuple[Step, ...], v
 
 
 def _new_functional_tensor(
-    run: Any,
+    run: Run,
     call: Call,
     memory: FunctionalStorage,
     path: tuple[Step, ...],
     meta: MetaTensor,
-    storage: Any,
-    value: Any,
+    storage: Storage | None,
+    value: Tensor,
 ) -> FunctionalTensor:
     made = FunctionalTensor.__new__(FunctionalTensor)
     made._run, made._call, made._functional_storage, made._path, made._meta_view = (
@@ -221,7 +227,7 @@ def _new_functional_tensor(
 
 
 # -- views -------------------------------------------------------------------------------------------------------------
-def derive_meta_view(op: Operator, base: FunctionalTensor, spec: TensorSpec, args: tuple[Any, ...]) -> Any:
+def derive_meta_view(op: Operator, base: FunctionalTensor, spec: TensorSpec, args: Args) -> MetaTensor | None:
     """A meta tensor with the shape and strides of a view operator's result; None if the operator copies."""
     rule = VIEWS.get(op.name)
     if rule is None:  # a user-defined operator, declared as a view
@@ -229,7 +235,7 @@ def derive_meta_view(op: Operator, base: FunctionalTensor, spec: TensorSpec, arg
     return rule(base._meta_view, spec._replace(device="meta"), *args)
 
 
-def follow(root: Any, path: tuple[Step, ...], call: Call) -> list[Any]:
+def follow(root: Tensor, path: tuple[Step, ...], call: Call) -> list[Tensor]:
     """The value of a storage and the result of each view operator of a path."""
     values = [root]
     for step in path:
@@ -238,7 +244,7 @@ def follow(root: Any, path: tuple[Step, ...], call: Call) -> list[Any]:
 
 
 # -- layouts: strides decide between view and copy, so a new value keeps the strides of the written memory -------------
-def copy_with_strides(call: Call, value: Any, strides: tuple[int, ...]) -> Any:
+def copy_with_strides(call: Call, value: Tensor, strides: tuple[int, ...]) -> Tensor:
     """A copy whose axes are ordered in memory as by ``strides``, without gaps; broadcast axes stay broadcast."""
     shape = tuple(value.shape)
     repeated = [step == 0 and size > 1 for step, size in zip(strides, shape)]
@@ -255,7 +261,7 @@ def copy_with_strides(call: Call, value: Any, strides: tuple[int, ...]) -> Any:
     return call(by_name("broadcast_to").operator, (value, shape), {}) if any(repeated) else value
 
 
-def _match_strides(call: Call, value: Any, strides: tuple[int, ...]) -> Any:
+def _match_strides(call: Call, value: Tensor, strides: tuple[int, ...]) -> Tensor:
     """A new value of a storage, copied if its axes are not ordered as by ``strides``."""
     try:
         steps = value.strides
@@ -274,22 +280,22 @@ def _axes_in_memory(strides: tuple[int, ...]) -> tuple[int, ...]:
 
 
 # -- writes ------------------------------------------------------------------------------------------------------------
-def _invert_index(call: Call, whole: Any, new: Any, step: Step) -> Any:
+def _invert_index(call: Call, whole: Tensor, new: Tensor, step: Step) -> Tensor:
     put: Operator = by_name("basic_put").operator
     return call(put, (whole, new, *step.args), {"accumulate": False})
 
 
-def _invert_permute(call: Call, whole: Any, new: Any, step: Step) -> Any:
+def _invert_permute(call: Call, whole: Tensor, new: Tensor, step: Step) -> Tensor:
     rank = len(whole.shape)
     places = [axis % rank for axis in step.args[0]]
     return call(step.op, (new, tuple(places.index(axis) for axis in range(rank))), {})
 
 
-def _invert_reshape(call: Call, whole: Any, new: Any, step: Step) -> Any:
+def _invert_reshape(call: Call, whole: Tensor, new: Tensor, step: Step) -> Tensor:
     return call(by_name("reshape").operator, (new, tuple(whole.shape)), {})
 
 
-def _invert_detach(call: Call, whole: Any, new: Any, step: Step) -> Any:
+def _invert_detach(call: Call, whole: Tensor, new: Tensor, step: Step) -> Tensor:
     if whole.requires_grad:
         raise UnsupportedError(
             f"a write through a detached view of {describe(whole)}, which requires a gradient: the history of what "
@@ -299,7 +305,7 @@ def _invert_detach(call: Call, whole: Any, new: Any, step: Step) -> Any:
 
 
 # By view operator: a function that computes the new base from the new value of its view.
-VIEW_INVERSES: dict[str, Callable[[Call, Any, Any, Step], Any]] = {
+VIEW_INVERSES: dict[str, Callable[[Call, Tensor, Tensor, Step], Tensor]] = {
     "td::basic_index": _invert_index,
     "td::permute": _invert_permute,
     "td::reshape": _invert_reshape,
@@ -328,7 +334,7 @@ def check_writable(name: str, target: FunctionalTensor) -> None:
         )
 
 
-def write(target: FunctionalTensor, value: Any) -> None:
+def write(target: FunctionalTensor, value: Tensor) -> None:
     """Assign a new value to a tensor, and so to every view of the same storage."""
     memory = target._functional_storage
     wholes = follow(memory.value, target._path[:-1], target._call) if target._path else []

@@ -9,13 +9,17 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 import numpy as np
 
 from ... import locks
 from ...registry.dispatch import unwinding
+
+if TYPE_CHECKING:
+    from ...registry.types import Array, Tensor
+    from ...registry.values import TensorBase
 
 # [number of open levels in this process]: nothing is noted while it is 0.
 open_level_count = [0]
@@ -85,7 +89,7 @@ unwinding.parts.append(unwinding.Part(lambda: len(_allocations.lists), _close_sc
 locks.after_fork.append(_count_again)
 
 
-def note_allocation(tensor: Any) -> None:
+def note_allocation(tensor: TensorBase) -> None:
     """Note a tensor that owns newly allocated memory."""
     lists = _allocations.lists
     if not lists:
@@ -109,17 +113,17 @@ def _references(tensor: Any) -> int:
 _SOLE_REFERENCES = _references(_Probe())
 
 
-def note_native_allocation(tensor: Any) -> None:
+def note_native_allocation(tensor: Tensor) -> None:
     """Note a tensor created by native code, if no other object refers to its array."""
     if _references(tensor) <= _SOLE_REFERENCES:
         note_allocation(tensor)
 
 
-def is_made_since(depth: int, tensor: Any) -> bool:
+def is_made_since(depth: int, tensor: TensorBase) -> bool:
     """Whether a tensor was allocated since the level at `depth` (from 1) was opened in this thread."""
     return any(reference() is tensor for value in _allocations.lists[depth - 1 :] for reference in value)
 
 
-def owns_memory(array: Any) -> bool:
+def owns_memory(array: Array) -> bool:
     """Whether an array is not a view of another."""
     return not isinstance(array.base, np.ndarray)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...registry.dispatch import unwinding
 from ...registry.dispatch.keys import AUTOGRAD
 from ...registry.dispatch.state import set_keys, state
 from ...registry.operator import Operator
 from . import level_allocations
+
+if TYPE_CHECKING:
+    LevelKernel = Callable[["Level", Operator, "Args", "Kwargs"], object]
 
 Args = tuple[Any, ...]
 Kwargs = dict[str, Any]
@@ -54,9 +57,9 @@ class Level:
     def __init__(self, depth: int, name: str, origin: str, outer_exclude: int):
         self.depth, self.name, self.origin, self.outer_exclude = depth, name, origin, outer_exclude
         self.batch_size = 0
-        self.axis_name: Any = None
-        self.run: Callable[[Level, Operator, Args, Kwargs], Any] | None = None
-        self.forward: Callable[[Level, Operator, Args, Kwargs], Any] | None = None
+        self.axis_name: Hashable = None
+        self.run: LevelKernel | None = None
+        self.forward: LevelKernel | None = None
         self.prepared: dict[Operator, Any] = {}
         self.is_open = True
 
@@ -95,15 +98,13 @@ def mark_masked(name: str) -> Iterator[None]:
         stack.masked = before
 
 
-def named_axes() -> tuple[tuple[Any, int], ...]:
+def named_axes() -> tuple[tuple[Hashable, int], ...]:
     """The named axes of the open levels of ``vmap``, and their sizes."""
     return tuple((x.axis_name, x.batch_size) for x in stack.levels if x.axis_name is not None)
 
 
 @contextmanager
-def open_level(
-    name: str, origin: str, forward: Callable[[Level, Operator, Args, Kwargs], Any] | None = None
-) -> Iterator[Level]:
+def open_level(name: str, origin: str, forward: LevelKernel | None = None) -> Iterator[Level]:
     """Context manager: open a level; recording is on inside, even within ``no_grad``.
 
     Args:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 from ... import lazy
 from ...errors import ConcretizationError, LeakedTracerError, UnsupportedError
@@ -54,6 +54,9 @@ from .level_stack import mark_masked as mark_masked
 from .level_stack import open_level as open_level
 from .level_stack import push_level as push_level
 from .level_stack import stack as stack
+
+if TYPE_CHECKING:
+    from ...registry.types import Array
 
 LEVEL = 1 << DispatchKey.Level
 BATCHED = 1 << DispatchKey.Batched
@@ -109,15 +112,15 @@ class LevelTensor(Tensor):
             "would be lost; use tandem's operators, or x.detach() for the value alone"
         )
 
-    def numpy(self) -> Any:
+    def numpy(self) -> Array:
         if self.requires_grad:
-            return self._array
+            return self._array  # type: ignore[no-any-return]
         check_open(self)
-        return self._payload.numpy()
+        return self._payload.numpy()  # type: ignore[no-any-return]
 
-    def _host(self, what: str) -> Any:
+    def _host(self, what: str) -> Array:
         check_open(self)
-        return self._payload._host(what)
+        return self._payload._host(what)  # type: ignore[no-any-return]
 
     def __bool__(self) -> bool:
         check_open(self)
@@ -140,16 +143,16 @@ class LevelTensor(Tensor):
 
     __str__ = __repr__
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise UnsupportedError(
             f"a value of {self._level.name} cannot be pickled or copied; use x.clone() or x.detach()"
         )
 
-    def __deepcopy__(self, memo: Any) -> Any:
-        return self.__reduce_ex__(4)
+    def __deepcopy__(self, memo: dict[int, object]) -> NoReturn:
+        self.__reduce_ex__(4)
 
-    def __copy__(self) -> Any:
-        return self.__reduce_ex__(4)
+    def __copy__(self) -> NoReturn:
+        self.__reduce_ex__(4)
 
     def _copy_object(self) -> Any:
         twin = type(self).__new__(type(self))
@@ -161,9 +164,9 @@ class LevelTensor(Tensor):
         )
         return twin
 
-    def _without_history(self) -> Any:
+    def _without_history(self) -> Tensor:
         check_open(self)
-        return self._payload.detach()
+        return self._payload.detach()  # type: ignore[no-any-return]
 
 
 # By the class of a tensor made inside a level: its class after it became a value of the level; see :func:`adopt`.
@@ -172,7 +175,7 @@ ADOPTED: dict[type, type] = {Tensor: LevelTensor, LevelTensor: LevelTensor}
 ALIAS_FINDERS: dict[type, Callable[[Any], list[Any] | None]] = {}
 
 
-def wrap_level(level: Level, payload: Any, meta: AutogradMeta | None) -> LevelTensor:
+def wrap_level(level: Level, payload: Tensor, meta: AutogradMeta | None) -> LevelTensor:
     """Create a value of a level."""
     value = LevelTensor.__new__(LevelTensor)
     value._payload, value._level, value._meta = payload, level, meta
@@ -182,7 +185,7 @@ def wrap_level(level: Level, payload: Any, meta: AutogradMeta | None) -> LevelTe
     return value
 
 
-def unwrap(level: Level, value: Any) -> Any:
+def unwrap(level: Level, value: object) -> Any:
     """The payload of a value of this level; any other value unchanged."""
     return value._payload if isinstance(value, LevelTensor) and value._level is level else value
 
@@ -207,7 +210,7 @@ def check_open(value: LevelTensor) -> None:
 
 
 # -- the kernel --------------------------------------------------------------------------------------------------------
-def level_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
+def level_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object:
     """Run an operator on values of levels; the fallback of the Level key."""
     casting = keyset & AUTOCAST
     if casting and op.table[casting.bit_length() - 1].kind != "fallthrough":
@@ -235,7 +238,7 @@ def _autograd_key(backends: int) -> int:
     return _AUTOGRAD_KEY.setdefault(backends, value)
 
 
-def below_autograd(op: Operator, args: Args, kwargs: Kwargs) -> Any:
+def below_autograd(op: Operator, args: Args, kwargs: Kwargs) -> object:
     """Run an operator on the payloads of the innermost level's values, without recording it there.
 
     Called when a kernel for an Autograd key passes values of a level to the keys below it.
@@ -294,7 +297,7 @@ def highest_level(op: Operator, args: Args, kwargs: Kwargs) -> Level:
     return result
 
 
-def unwrap_deep(level: Level, value: Any) -> Any:
+def unwrap_deep(level: Level, value: object) -> Any:
     if isinstance(value, LevelTensor):
         return value._payload if value._level is level else value
     return tuple([unwrap_deep(level, item) for item in value]) if type(value) is tuple else value
@@ -309,21 +312,21 @@ def run_below(op: Operator, level: Level, args: Args, kwargs: Kwargs) -> Any:
     return op.dispatch(op.keyset(args, kwargs) & BELOW_MODES, args, kwargs)
 
 
-def _meta_at(level: Level) -> Callable[[Any], AutogradMeta | None]:
-    def meta_of(value: Any) -> AutogradMeta | None:
+def _meta_at(level: Level) -> Callable[[object], AutogradMeta | None]:
+    def meta_of(value: object) -> AutogradMeta | None:
         meta = value._meta if isinstance(value, LevelTensor) and value._level is level else None
         return meta if meta is not None and meta.requires_grad else None
 
     return meta_of
 
 
-def _attach(node: Any, level: Level, given: Args, out: Any) -> Any:
+def _attach(node: Node, level: Level, given: Args, out: object) -> object:
     if type(out) is not tuple and type(out) is not list:
         return _wrap_result(node, level, given, out, 0)
     return map_results(lambda item, index: _wrap_result(node, level, given, item, index), out)
 
 
-def _wrap_result(node: Any, level: Level, given: Args, out: Any, index: int) -> Any:
+def _wrap_result(node: Node, level: Level, given: Args, out: Any, index: int) -> Any:
     """Wrap a result as a value of the level; integer results have no derivative and are returned unchanged."""
     if not out.dtype.is_inexact or (type(node) is ContextNode and index in node.constant):
         return out
@@ -334,7 +337,7 @@ def _wrap_result(node: Any, level: Level, given: Args, out: Any, index: int) -> 
     return wrap_level(level, out, AutogradMeta(node, index))
 
 
-def _write(derivative: OperatorDerivative, level: Level, args: Args, kwargs: Kwargs) -> Any:
+def _write(derivative: OperatorDerivative, level: Level, args: Args, kwargs: Kwargs) -> object:
     """Run an in-place operator on values of the level; they get the node of the functional operator."""
     targets = written_values(derivative, args, kwargs)
     for target in targets:
@@ -361,13 +364,13 @@ def _write(derivative: OperatorDerivative, level: Level, args: Args, kwargs: Kwa
     return replace_written(level, targets, out)
 
 
-def replace_written(level: Level, targets: Args, out: Any) -> Any:
+def replace_written(level: Level, targets: Args, out: object) -> object:
     """The results of an in-place operator, with the payload of a written value replaced by the value."""
     given = {id(target._payload): target for target in targets}
     return map_results(lambda item, _: given.get(id(item), item), out)
 
 
-def check_written(op: Operator, level: Level, target: Any) -> None:
+def check_written(op: Operator, level: Level, target: Tensor) -> None:
     """Raise UnsupportedError if a tensor must not be written inside a level; adopt one that was made inside."""
     is_own = isinstance(target, LevelTensor) and target._level is level
     if not is_own and not adopt(level, target):
@@ -402,7 +405,7 @@ def adopt(level: Level, target: Any) -> bool:
     return True
 
 
-def _find_alias_members(target: Any) -> list[Any] | None:
+def _find_alias_members(target: Tensor) -> list[Any] | None:
     """A tensor and all that share its memory, merged into an alias set; None if not all were found."""
     lowest = unwrap_levels(target)
     gatherer = ALIAS_FINDERS.get(type(lowest))
@@ -412,18 +415,18 @@ def _find_alias_members(target: Any) -> list[Any] | None:
     return [target] if is_alone(lowest) and made.owns_memory(lowest._array) else make_alias_set(target)
 
 
-def copy_if_aliased(target: Any, value: Any) -> Any:
+def copy_if_aliased(target: Tensor, value: object) -> object:
     """Copy a payload if it shares the memory that is about to be written."""
     if type(value) is tuple:
         return tuple(copy_if_aliased(target, item) for item in value)
     return by_name("clone")(value) if isinstance(value, Tensor) and shares_memory(target, value) else value
 
 
-def set_meta(value: Any, meta: AutogradMeta) -> None:
+def set_meta(value: Tensor, meta: AutogradMeta) -> None:
     value._meta = meta
 
 
-def view_node_at(level: Level, view: View, out: Any) -> Node:
+def view_node_at(level: Level, view: View, out: LevelTensor) -> Node:
     """Create the node of a view, with an edge to the current node of its base."""
     mask, edges = edges_of(view.derivative, view.args, view.kwargs, _meta_at(level))
     return make_node(view.derivative, mask, edges, view.args, view.kwargs, out._payload, False)

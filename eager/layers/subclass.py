@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from ..tensor.tensor import EAGER, Tensor, storage_of
 from .dispatch_mode import PYTHON, handle, innermost, overriding
 from .levels import LevelTensor, below_autograd
 
+if TYPE_CHECKING:
+    from ...registry.types import DTypeLike
+
 BELOW = below(DispatchKey.Python)
 # Calls by a mode below autograd are not recorded, or cast, a second time.
 ABOVE = AUTOGRAD | 1 << DispatchKey.ADInplaceOrView | AUTOCAST
@@ -36,7 +39,7 @@ Kwargs = dict[str, Any]
 
 
 # -- the kernel --------------------------------------------------------------------------------------------------------
-def python_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
+def python_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object:
     """Pass a call to a mode opened below autograd, else to the classes of its tensors; the fallback of the Python key.
 
     Composites are decomposed first, so that handlers see the same operators whether gradients are recorded or not.
@@ -63,7 +66,7 @@ def is_decomposed(op: Operator, keyset: int) -> bool:
     return bool(bits) and op.table[bits.bit_length() - 1].kind == "composite_implicit"
 
 
-def _call_handlers(op: Operator, types: tuple[type, ...], args: Args, kwargs: Kwargs) -> Any:
+def _call_handlers(op: Operator, types: tuple[type, ...], args: Args, kwargs: Kwargs) -> object:
     for kind in types:
         handler = getattr(kind, "__tandem_dispatch__", None)
         if handler is None:
@@ -93,7 +96,7 @@ class ArrayPlaceholder:
     base = None
     flags = _Flags
 
-    def __init__(self, of: type, shape: tuple[int, ...], dtype: Any, device: str):
+    def __init__(self, of: type, shape: tuple[int, ...], dtype: np.dtype[Any], device: str):
         self.of, self.shape, self.dtype, self.device = of, shape, dtype, device
 
     @property
@@ -112,12 +115,12 @@ class ArrayPlaceholder:
         sizes = [max(size, 1) for size in self.shape]
         return tuple(math.prod(sizes[i + 1 :]) * self.itemsize for i in range(len(sizes)))
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)
         self.refuse(f"the array's {name}")
 
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+    def __array__(self, *args: object, **kwargs: object) -> NoReturn:
         self.refuse("the elements")
 
     def refuse(self, what: str) -> NoReturn:
@@ -129,21 +132,23 @@ class ArrayPlaceholder:
 
 
 # Members for classes that do not define them: those of Tensor would access memory.
-def _device(self: Any) -> Any:
+def _device(self: Tensor) -> str:
     """The device given to ``_make_wrapper``."""
-    return self._array.device
+    device: str = self._array.device
+    return device
 
 
-def _host(self: Any, what: str) -> Any:
-    return self._array.refuse(what)
+def _host(self: Tensor, what: str) -> NoReturn:
+    placeholder: ArrayPlaceholder = self._array
+    placeholder.refuse(what)
 
 
-def _describe(self: Any) -> str:
+def _describe(self: Tensor) -> str:
     grad = ", requires_grad=True" if self.requires_grad else ""
     return f"<{type(self).__name__} {self.spec}{grad}>"
 
 
-def _alias(self: Any) -> Any:
+def _alias(self: Tensor) -> Tensor:
     """Another object with the same attributes, without a graph node."""
     tensor = object.__new__(type(self))
     for name in _slots_of(type(self)):
@@ -165,7 +170,7 @@ def _slots_of(kind: type) -> list[str]:
     return [name for name in items if not name.startswith("__")]
 
 
-_DEFAULTS: dict[str, Any] = {
+_DEFAULTS: dict[str, object] = {
     "device": property(_device),
     "_host": _host,
     "_alias": _alias,
@@ -175,7 +180,7 @@ _DEFAULTS: dict[str, Any] = {
 }
 
 
-def _prepare(kind: Any) -> None:
+def _prepare(kind: object) -> None:
     """Check a class at its first tensor and set the members that a tensor without memory needs."""
     if not isinstance(kind, type) or not issubclass(kind, Tensor) or kind is Tensor:
         raise ArgumentError(f"_make_wrapper takes a class derived from Tensor, not {kind!r}")
@@ -190,7 +195,12 @@ def _prepare(kind: Any) -> None:
 
 
 def make_wrapper(
-    cls: Any, shape: Sequence[int], dtype: Any = float32, device: str = "cpu", *, requires_grad: bool = False
+    cls: type[Tensor],
+    shape: Sequence[int],
+    dtype: DTypeLike = float32,
+    device: str = "cpu",
+    *,
+    requires_grad: bool = False,
 ) -> Any:
     """Create a tensor of a class that handles operators itself: a shape, a dtype and a device, without memory.
 

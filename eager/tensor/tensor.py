@@ -58,7 +58,7 @@ class Tensor(Base):
     _keys: int
     _meta: AutogradMeta | None
     _storage: Storage | None
-    _make_wrapper: ClassVar[Callable[..., Tensor]]  # set by :mod:`..layers.subclass`
+    _make_wrapper: ClassVar[Callable[..., Any]]  # set by :mod:`..layers.subclass`
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         if not hasattr(self, "_keys"):  # False if a subclass has initialized it in __new__

@@ -27,7 +27,7 @@ ADOPTED_BATCHED: dict[type, type] = {
 ADOPTED[BatchedTensor] = LevelTensor
 
 
-def check_written(op: Operator, level: Level, target: Any) -> None:
+def check_written(op: Operator, level: Level, target: Tensor) -> None:
     """Raise UnsupportedError if a batch is written into a tensor that all examples share; adopt one made inside.
 
     Raises:
@@ -66,14 +66,14 @@ def _adopt(level: Level, target: Any) -> bool:
     return True
 
 
-def _turn_into_batch(level: Level, target: Any, payload: Any) -> None:
+def _turn_into_batch(level: Level, target: Any, payload: Tensor) -> None:
     """Turn a tensor into a value of a level of ``vmap``."""
     target.__class__ = ADOPTED_BATCHED[type(target)]
     target._payload, target._level, target._meta = payload, level, None
     target._keys = LEVEL | payload._keys & BACKENDS
 
 
-def _members(target: Any) -> tuple[list[Any], Callable[[Any, Any, Any], Any]]:
+def _members(target: Tensor) -> tuple[list[Tensor], Callable[[Tensor, Tensor, Tensor], Tensor]]:
     """All tensors that share a memory, the root first, and a function that computes the batch of each other member from
     the member, the root and the root's batch; an empty list if not all were found."""
     result = tensors_in_memory(target)
@@ -85,14 +85,15 @@ def _members(target: Any) -> tuple[list[Any], Callable[[Any, Any, Any], Any]]:
     return [whole, *(member for member in result if member is not whole)], _view_strided
 
 
-def _retake_view(member: Any, whole: Any, batch: Any) -> Any:
+def _retake_view(member: Any, whole: Tensor, batch: Tensor) -> Tensor:
     """The batch of a traced view: apply the view operator again to the base, which is a batch now."""
     view = member._meta.view
     member._copy_object()  # the trace gets another object in its place
-    return view.derivative.op(*view.args, **view.kwargs)._payload
+    result: Tensor = view.derivative.op(*view.args, **view.kwargs)._payload
+    return result
 
 
-def _view_strided(member: Any, whole: Any, batch: Any) -> Any:
+def _view_strided(member: Tensor, whole: Tensor, batch: Tensor) -> Tensor:
     """The batch of a plain view: the same offsets in the memory of each example."""
     array = member._array
     if not batch.shape[0]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ....errors import ShapeError, TandemError, UnsupportedError, ValueArgumentError
 from ....operators.declare.batching import BatchInfo, elementwise, move_to_front
@@ -22,15 +23,18 @@ from .loop import loop
 from .strategies import Strategy, find_strategy
 from .tensor import BatchedTensor, wrap_batched
 
+if TYPE_CHECKING:
+    from ....registry.types import Tensor
+
 MODES = ~below(DispatchKey.Mode)
 
 
-def batched(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
+def batched(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object:
     """Run an operator on a batch at the innermost level among the arguments; the fallback of the Batched key."""
     return run(highest_level(op, args, kwargs), op, args, kwargs)
 
 
-def run(level: Level, op: Operator, args: Args, kwargs: Kwargs) -> Any:
+def run(level: Level, op: Operator, args: Args, kwargs: Kwargs) -> object:
     """Run an operator on values of a level."""
     cached = level.prepared.get(op)
     if cached is None or cached[0].version != op.version:
@@ -41,7 +45,7 @@ def run(level: Level, op: Operator, args: Args, kwargs: Kwargs) -> Any:
 
 def run_below_modes(
     level: Level, op: Operator, strategy: Strategy, info: BatchInfo, args: Args, kwargs: Kwargs
-) -> Any:
+) -> object:
     """Run an operator by its strategy, with modes off: they have already handled the call."""
     if (state.include | op.extra_keys) & MODES:
         with adjust_keys(exclude=MODES):
@@ -53,7 +57,9 @@ def make_batch_info(level: Level, op: Operator) -> BatchInfo:
     return BatchInfo(level.batch_size, level.name, functions.get(op.name, op), level.axis_name)
 
 
-def _run(level: Level, op: Operator, strategy: Strategy, info: BatchInfo, args: Args, kwargs: Kwargs) -> Any:
+def _run(
+    level: Level, op: Operator, strategy: Strategy, info: BatchInfo, args: Args, kwargs: Kwargs
+) -> object:
     if strategy.decompose is not None:
         return strategy.decompose(*args, **kwargs)
     if strategy.rule is None or (kwargs and _any_batched(level, kwargs.values())):
@@ -76,7 +82,7 @@ def _run(level: Level, op: Operator, strategy: Strategy, info: BatchInfo, args: 
     return _wrap(level, out, out_dims)
 
 
-def _check_pair(op: Operator, result: Any) -> tuple[Any, Any]:
+def _check_pair(op: Operator, result: object) -> tuple[object, object]:
     if type(result) is tuple and len(result) == 2:
         return result
     raise ValueArgumentError(
@@ -103,7 +109,7 @@ def _elementwise(level: Level, info: BatchInfo, args: Args) -> Any:
     return info.call(*raw) if is_even else elementwise(info, tuple(dims), *raw)[0]
 
 
-def _wrap(level: Level, out: Any, dims: Any) -> Any:
+def _wrap(level: Level, out: Any, dims: Any) -> object:
     """Wrap results as values of the level; ``dims`` is the batch axis of all of them, or of each."""
     if type(out) is tuple or type(out) is list:
         each = dims if isinstance(dims, tuple | list) else (dims,) * len(out)
@@ -113,9 +119,9 @@ def _wrap(level: Level, out: Any, dims: Any) -> Any:
     return wrap_batched(level, move_to_front(out, dims % len(out.shape)) if dims else out)
 
 
-def _unwrap_all(level: Level, strategy: Strategy, args: Args) -> tuple[list[Any], tuple[Any, ...]]:
+def _unwrap_all(level: Level, strategy: Strategy, args: Args) -> tuple[list[object], tuple[object, ...]]:
     """The payloads of the arguments, and the batch axis of each (None if it has none)."""
-    raw: list[Any] = []
+    raw: list[object] = []
     dims: list[Any] = []
     for place, value in enumerate(args):
         if isinstance(value, BatchedTensor) and value._level is level:
@@ -131,17 +137,17 @@ def _unwrap_all(level: Level, strategy: Strategy, args: Args) -> tuple[list[Any]
     return raw, tuple(dims)
 
 
-def _unwrap(level: Level, value: Any) -> tuple[Any, int | None]:
+def _unwrap(level: Level, value: Any) -> tuple[object, int | None]:
     own = isinstance(value, BatchedTensor) and value._level is level
     return (value._payload, 0) if own else (value, None)
 
 
-def _any_batched(level: Level, values: Any) -> bool:
+def _any_batched(level: Level, values: Iterable[object]) -> bool:
     return any(isinstance(value, BatchedTensor) and value._level is level for value in values)
 
 
 def open_batch(
-    name: str, size: int, prepared: dict[Operator, Any], axis_name: Any = None
+    name: str, size: int, prepared: dict[Operator, Any], axis_name: Hashable = None
 ) -> AbstractContextManager[Level]:
     """Context manager: open a level of ``vmap``.
 
@@ -167,7 +173,7 @@ def _check_target(op: Operator, level: Level, strategy: Strategy, args: Args) ->
         _check_ranks(op, target, args)
 
 
-def _check_ranks(op: Operator, target: Any, args: Args) -> None:
+def _check_ranks(op: Operator, target: Tensor, args: Args) -> None:
     rank = len(target.shape)
     for other in args[1:]:
         if isinstance(other, TensorBase) and len(other.shape) > rank:  # type: ignore[attr-defined]
@@ -189,13 +195,13 @@ def _check_example(op: Operator, strategy: Strategy, args: Args, kwargs: Kwargs)
         raise fault from None
 
 
-def _spec(value: Any) -> Any:
+def _spec(value: object) -> object:
     if isinstance(value, TensorBase):
         return TensorSpec(value.shape, value.dtype, value.device)  # type: ignore[attr-defined]
     return tuple([_spec(item) for item in value]) if type(value) is tuple else value
 
 
-def _check_result(op: Operator, level: Level, out: Any, dims: Any) -> None:
+def _check_result(op: Operator, level: Level, out: object, dims: object) -> None:
     """Check the results of a user-defined rule."""
     if isinstance(out, tuple | list):
         each = dims if isinstance(dims, tuple | list) else (dims,) * len(out)

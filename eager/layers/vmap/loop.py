@@ -18,7 +18,7 @@ from .tensor import BatchedTensor, wrap_batched
 _warned: set[str] = set()
 
 
-def loop(op: Operator, level: Level, args: Args, kwargs: Kwargs) -> Any:
+def loop(op: Operator, level: Level, args: Args, kwargs: Kwargs) -> object:
     """Run an operator on each example of a batch.
 
     Raises:
@@ -55,10 +55,10 @@ def _check(op: Operator, level: Level, args: Args) -> None:
         )
     for argument, value in zip(op.schema.positional, args):
         if argument.is_write and isinstance(value, TensorBase):
-            check_written(op, level, value)
+            check_written(op, level, value)  # type: ignore[arg-type]
 
 
-def _select_example(level: Level, value: Any, example: int) -> Any:
+def _select_example(level: Level, value: object, example: int) -> object:
     """The value of an argument for one example."""
     if isinstance(value, BatchedTensor) and value._level is level:
         payload = value._payload
@@ -78,20 +78,20 @@ def _infer_results(op: Operator, args: Args, kwargs: Kwargs) -> Any:
     return rule(*map(_spec, args), **{name: _spec(arg) for name, arg in kwargs.items()})
 
 
-def _spec(value: Any) -> Any:
+def _spec(value: object) -> object:
     if isinstance(value, TensorBase):
         return TensorSpec(value.shape, value.dtype, value.device)  # type: ignore[attr-defined]
     return tuple(map(_spec, value)) if type(value) is tuple else value
 
 
-def _stack_results(op: Operator, level: Level, args: Args, results: list[Any], is_real: bool) -> Any:
+def _stack_results(op: Operator, level: Level, args: Args, results: list[Any], is_real: bool) -> object:
     """Stack the results of all examples."""
     return _stack_result(op, level, args, results, is_real, 0 if len(op.schema.returns) == 1 else None)
 
 
 def _stack_result(
     op: Operator, level: Level, args: Args, items: list[Any], is_real: bool, position: int | None
-) -> Any:
+) -> object:
     """One of the results, number ``place`` in the schema; the argument itself where that is what was written."""
     written = None if position is None else _find_written_argument(op, args, position)
     if written is not None or items[0] is None:
@@ -127,7 +127,7 @@ def _mismatch_error(op: Operator, level: Level, what: str) -> UnsupportedError:
     )
 
 
-def _find_written_argument(op: Operator, args: Args, index: int) -> Any:
+def _find_written_argument(op: Operator, args: Args, index: int) -> object:
     returns = op.schema.returns
     alias = returns[index].type.alias if index < len(returns) else None
     if alias is None or not alias.is_write:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
 
 from .... import pytree
 from ....errors import ArgumentError, AxisError, ShapeError, TandemError, TreeError, ValueArgumentError
@@ -18,10 +18,13 @@ from .kernel import batched as batched
 from .kernel import open_batch
 from .tensor import BatchedTensor, wrap_batched
 
+if TYPE_CHECKING:
+    from ....registry.types import Args, Function, Pytree, Tensor
+
 
 def make_batch_function(
-    fun: Callable[..., Any], in_axes: Any, out_axes: Any, axis_name: Any, axis_size: int | None
-) -> Callable[..., Any]:
+    fun: Function, in_axes: Pytree, out_axes: Pytree, axis_name: Hashable, axis_size: int | None
+) -> Function:
     """Create the function of batches; see :func:`tandem.vmap` for the arguments."""
     _check_call(fun, in_axes, axis_size)
     name = f"vmap({getattr(fun, '__qualname__', repr(fun))})"
@@ -29,7 +32,7 @@ def make_batch_function(
 
     @functools.wraps(fun)
     @restore_state_on_error
-    def on_batches(*args: Any, **kwargs: Any) -> Any:
+    def on_batches(*args: object, **kwargs: object) -> Pytree:
         leaves, treedef = pytree.flatten((args, kwargs))
         axes = _axes_of_arguments(name, in_axes, args, treedef)
         batches, size = _batches(name, leaves, axes, treedef, axis_size)
@@ -43,7 +46,7 @@ def make_batch_function(
 
 
 # -- arguments ---------------------------------------------------------------------------------------------------------
-def _check_call(fun: Any, in_axes: Any, axis_size: Any) -> None:
+def _check_call(fun: object, in_axes: object, axis_size: object) -> None:
     if not callable(fun):
         raise ArgumentError(f"vmap takes a function, not {describe(fun)}; call it as td.vmap(fun)(*args)")
     if not (in_axes is None or type(in_axes) is int or isinstance(in_axes, tuple | list)):
@@ -54,9 +57,7 @@ def _check_call(fun: Any, in_axes: Any, axis_size: Any) -> None:
         raise ArgumentError(f"vmap: axis_size is a number of examples, not {axis_size!r}")
 
 
-def _axes_of_arguments(
-    name: str, in_axes: Any, args: tuple[Any, ...], treedef: pytree.TreeDef
-) -> list[int | None]:
+def _axes_of_arguments(name: str, in_axes: Any, args: Args, treedef: pytree.TreeDef) -> list[int | None]:
     """The batch axis of each leaf of the arguments, positional ones first."""
     given, keywords = treedef.children
     if isinstance(in_axes, tuple | list):
@@ -76,7 +77,7 @@ def _axes_of_arguments(
 
 
 def _broadcast_prefix(
-    name: str, what: str, prefix: Any, tree: Any, treedef: pytree.TreeDef
+    name: str, what: str, prefix: Pytree, tree: Pytree, treedef: pytree.TreeDef
 ) -> list[int | None]:
     """Broadcast a prefix tree of axes to one axis for each leaf."""
     if prefix is None or type(prefix) is int:
@@ -114,7 +115,9 @@ def _batches(
     return value, wanted.pop()
 
 
-def _to_batched_leaf(name: str, leaf: Any, axis: int, index: int, treedef: pytree.TreeDef) -> tuple[Any, int]:
+def _to_batched_leaf(
+    name: str, leaf: object, axis: int, index: int, treedef: pytree.TreeDef
+) -> tuple[Tensor, int]:
     """A leaf as a tensor, and the axis, counted from the front."""
     try:
         tensor = asarray(leaf)
@@ -156,14 +159,16 @@ def _describe_sizes(
 
 
 # -- results -----------------------------------------------------------------------------------------------------------
-def _results(name: str, level: Level, result: Any, out_axes: Any) -> Any:
+def _results(name: str, level: Level, result: Pytree, out_axes: Pytree) -> Pytree:
     leaves, treedef = pytree.flatten(result)
     axes = _broadcast_prefix(name, "out_axes", out_axes, result, treedef)
     rows = enumerate(zip(leaves, axes))
     return treedef.unflatten([_result(name, level, leaf, axis, treedef, i) for i, (leaf, axis) in rows])
 
 
-def _result(name: str, level: Level, leaf: Any, axis: int | None, treedef: pytree.TreeDef, index: int) -> Any:
+def _result(
+    name: str, level: Level, leaf: Any, axis: int | None, treedef: pytree.TreeDef, index: int
+) -> object:
     """Unwrap a leaf of the result and move its batch axis to ``axis``."""
     own = isinstance(leaf, BatchedTensor) and leaf._level is level
     if axis is None:
@@ -183,7 +188,7 @@ def _result(name: str, level: Level, leaf: Any, axis: int | None, treedef: pytre
     return _one_from_front(payload, axis % rank)
 
 
-def _tensor(name: str, leaf: Any, treedef: pytree.TreeDef, index: int) -> Any:
+def _tensor(name: str, leaf: object, treedef: pytree.TreeDef, index: int) -> Tensor:
     try:
         return asarray(leaf)
     except TandemError as fault:
@@ -191,12 +196,12 @@ def _tensor(name: str, leaf: Any, treedef: pytree.TreeDef, index: int) -> Any:
         raise type(fault)(f"{name}: {place}: {fault}; out_axes=None returns it unchanged") from None
 
 
-def _repeat(level: Level, x: Any) -> Any:
+def _repeat(level: Level, x: Tensor) -> Tensor:
     """Repeat a value that all examples share along a new batch axis, in new memory."""
     return by_name("clone")(by_name("broadcast_to")(x, (level.batch_size, *x.shape)))
 
 
-def _one_from_front(x: Any, axis: int) -> Any:
+def _one_from_front(x: Tensor, axis: int) -> Tensor:
     if not axis:
         return x
     rank = len(x.shape)

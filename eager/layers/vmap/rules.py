@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ....errors import RegistrationError
 from ....registry.lazy_operators import materialize
@@ -14,6 +14,9 @@ from ..levels import highest_level
 from .kernel import make_batch_info, run_below_modes
 from .strategies import Rule, Strategy
 
+if TYPE_CHECKING:
+    from ....registry.library import Handle
+
 
 class RuleKernel:
     """The kernel for the Batched key that runs a user-defined rule."""
@@ -22,7 +25,7 @@ class RuleKernel:
         self.rule = rule
         self.__qualname__ = getattr(rule, "__qualname__", repr(rule))
 
-    def __call__(self, op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
+    def __call__(self, op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object:
         level = highest_level(op, args, kwargs)
         return run_below_modes(
             level, op, _strategy_for_rule(op, self.rule), make_batch_info(level, op), args, kwargs
@@ -32,7 +35,7 @@ class RuleKernel:
 _libraries: dict[str, Library] = {}
 
 
-def register_rule(op: Any, rule: Rule) -> Any:
+def register_rule(op: object, rule: Rule) -> Handle:
     """Register a batching rule; see :func:`tandem.register_vmap`."""
     operator = operator_of(op)
     if not callable(rule):
@@ -48,7 +51,7 @@ def _strategy_for_rule(op: Operator, rule: Rule) -> Strategy:
     return Strategy(op.version, rule, checked=True, lists=lists)
 
 
-def operator_of(op: Any) -> Operator:
+def operator_of(op: object) -> Operator:
     """Find an operator from the operator itself, its function, or its full name.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ....errors import ConcretizationError
 from ....registry.dispatch.keys import BACKENDS
@@ -10,6 +10,9 @@ from ....registry.source import source_line
 from ....registry.values import TensorSpec, describe
 from .. import level_allocations
 from ..levels import LEVEL, Level, LevelTensor, check_open
+
+if TYPE_CHECKING:
+    from ....registry.types import Tensor
 
 _ADVICE = {
     "bool": "use td.where(condition, x, y) to choose between values, so that each example chooses for itself",
@@ -64,16 +67,16 @@ class BatchedTensor(LevelTensor):
     def _array(self) -> Any:
         concretize(self, "NumPy code", "data")
 
-    def _host(self, what: str) -> Any:
+    def _host(self, what: str) -> NoReturn:
         concretize(self, what, "data")
 
-    def numpy(self) -> Any:
+    def numpy(self) -> NoReturn:
         concretize(self, "numpy()", "data")
 
-    def item(self, *index: int) -> Any:
+    def item(self, *index: int) -> NoReturn:
         concretize(self, "item()", "data")
 
-    def tolist(self) -> Any:
+    def tolist(self) -> NoReturn:
         concretize(self, "tolist()", "data")
 
     def __bool__(self) -> bool:
@@ -91,10 +94,10 @@ class BatchedTensor(LevelTensor):
     def __index__(self) -> int:
         concretize(self, "use as a size, an axis or a count", "index")
 
-    def _single(self, what: str) -> Any:
+    def _single(self, what: str) -> NoReturn:
         concretize(self, what, "data")
 
-    def _without_history(self) -> Any:
+    def _without_history(self) -> Tensor:
         check_open(self)
         return wrap_batched(self._level, self._payload.detach())
 
@@ -110,7 +113,7 @@ class BatchedTensor(LevelTensor):
 _new = BatchedTensor.__new__
 
 
-def wrap_batched(level: Level, payload: Any) -> BatchedTensor:
+def wrap_batched(level: Level, payload: Tensor) -> BatchedTensor:
     """Create a value of a level of ``vmap``; ``payload`` has the batch axis in front."""
     value = _new(BatchedTensor)
     value._payload, value._level, value._meta = payload, level, None
