@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ...eager.autograd.node import Edge
     from ...registry.types import Function
 
-Root = tuple[Any, int, Any]
+Root = tuple[Any, int, Tensor]
 
 
 def next_node(

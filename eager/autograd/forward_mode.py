@@ -12,7 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import config
 from ...errors import NotDifferentiableError
@@ -51,9 +51,12 @@ from .derivative_rules import (
     derivative_of,
 )
 from .engine import Pass
-from .kernel import Args, Kwargs, make_node, value_at, written_values
+from .kernel import make_node, value_at, written_values
 from .node import Edge, Node, apply_rule, fit, spec_deep, zeros_of
 from .view_writes import root_of, track_view
+
+if TYPE_CHECKING:
+    from ...registry.types import Args, Kwargs
 
 # For each tensor argument: its tangent, None, or for a list of tensors a tuple of those.
 Tangents = list[Any]
@@ -143,7 +146,7 @@ def attach_tangents(level: Level, source: Source, given: Args, out: object, tang
     return map_results(lambda item, index: _wrap_result(level, source, given, item, several[index]), out)
 
 
-def _wrap_result(level: Level, source: Any, given: Args, item: Any, tangent: Any) -> Any:
+def _wrap_result(level: Level, source: Any, given: tuple[Any, ...], item: Any, tangent: Any) -> Any:
     if tangent is None or not item.dtype.is_inexact:
         return item
     for arg in given:
@@ -172,8 +175,7 @@ def derive(
     if not any(isinstance(item, Tensor) and item.dtype.is_inexact for item in flat(out)):
         return None
     if derivative.reason is not None or mask >> len(derivative.arguments):
-        _report_missing(derivative)
-        return None
+        return _report_missing(derivative)
     formula = derivative.op.decl.derivative
     if isinstance(formula, Linear):
         return fit_all(_linear(derivative, tangents, args, kwargs), out)
@@ -189,17 +191,17 @@ def derive(
     return None if total is None else fit_all(total, out)
 
 
-def _report_missing(derivative: OperatorDerivative) -> None:
+def _report_missing(derivative: OperatorDerivative) -> object:
     """Raise an error for a missing derivative, or warn and return no tangent, as configured."""
-    reason = (
-        derivative.reason or f"its rules leave out one of {', '.join(a.name for a in derivative.uncovered)}"
-    )
+    names = ", ".join(argument.name for argument in derivative.uncovered)
+    reason = derivative.reason or f"its rules leave out one of {names}"
     message = f"the operator {derivative.op.name} has no derivative: {reason}"
     if config.flags.missing_derivative == "error":
         raise NotDifferentiableError(
             f"{message}; x.detach() and td.stop_gradient(x) treat a value as a constant"
         )
     warnings.warn(f"{message}; its result is treated as a constant", RuntimeWarning, stacklevel=2)
+    return None
 
 
 def _activate(derivative: OperatorDerivative, mask: int) -> ActiveRules | None:
@@ -238,7 +240,7 @@ def _values(active: ActiveRules, args: Args, kwargs: Kwargs, out: object) -> lis
 
 def _fill_tangent(
     derivative: OperatorDerivative, rule: Rule, tangent: Any, args: Args, kwargs: Kwargs
-) -> object:
+) -> Any:
     """The tangent that a rule receives; for a list, with zeros for the items that have none."""
     if not rule.is_list:
         return tangent
@@ -301,11 +303,10 @@ def _transposed_call(
     derivative: OperatorDerivative, mask: int, tangents: Tangents, args: Args, kwargs: Kwargs, out: object
 ) -> object:
     edges: list[Any] = []
-    given: list[Any] = []
+    given = [tangent for bit, tangent in enumerate(tangents) if mask >> bit & 1]
     for bit, argument in enumerate(derivative.arguments):
         if mask >> bit & 1:
             value, tangent = value_at(argument, args, kwargs), tangents[bit]
-            given.append(tangent)
             edges.append(
                 tuple(None if t is None else edge_to(v) for v, t in zip(value, tangent))
                 if argument.is_list
@@ -389,15 +390,14 @@ def _write(derivative: OperatorDerivative, level: Level, args: Args, kwargs: Kwa
     return replace_written(level, targets, out)
 
 
-def _tangent_written(derivative: OperatorDerivative, level: Level, args: Args, kwargs: Kwargs) -> object:
+def _tangent_written(derivative: OperatorDerivative, level: Level, args: Any, kwargs: Kwargs) -> object:
     """The tangent of a write, computed before the write, while the arguments still have their old values."""
     inner = derivative if derivative.inner is None else derivative_of(derivative.inner)
     mask, tangents = tangents_of(inner, level, args, kwargs)
     if not mask:
         return None
     if derivative.inner is None:
-        _report_missing(derivative)
-        return None
+        return _report_missing(derivative)
     # Levels below may save the arguments.
     raw_args = tuple([copy_if_aliased(args[0], unwrap_deep(level, arg)) for arg in args])
     raw_kwargs = {name: unwrap_deep(level, arg) for name, arg in kwargs.items()}

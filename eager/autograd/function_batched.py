@@ -5,7 +5,7 @@ Source: ``generate_vmap_rule`` of ``torch.autograd.Function``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +19,6 @@ from .context import Context
 if TYPE_CHECKING:
     from ...registry.types import Args
     from .function import Function
-
-Methods = dict[str, Callable[..., Any]]
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable
-from typing import Any
 
 from ...errors import ArgumentError, AutogradError, UnsupportedError
 from ...registry.dispatch.keys import AUTOGRAD
@@ -18,7 +17,7 @@ from ..tensor.tensor import EAGER, Tensor
 from .accumulate import add_gradient
 from .autograd_meta import AutogradMeta
 
-Hook = Callable[[Any], Any]
+Hook = Callable[[Tensor], Tensor | None]
 # [whether any hook was ever registered]: the engine ignores hooks until then.
 used = [False]
 _numbers = itertools.count()

@@ -33,11 +33,10 @@ from .view_writes import View, rebase, root_of, track_view
 
 if TYPE_CHECKING:
     from ...eager.autograd.node import Edge
+    from ...registry.types import Args, Kwargs
 
 BELOW = below(DispatchKey.AutogradOther)
-Args = tuple[Any, ...]
-Kwargs = dict[str, Any]
-MetaOf = Callable[[Any], AutogradMeta | None]
+MetaOf = Callable[[object], AutogradMeta | None]
 
 
 def eager_meta(value: object) -> AutogradMeta | None:
@@ -253,14 +252,14 @@ def write(derivative: OperatorDerivative, args: Args, kwargs: Kwargs, run: Calla
         check_unshared(derivative.op, target)
     if inner is None or inner.reason is not None or inner.decompose is not None:
         return _write_unknown(derivative, inner, edges, targets, run)
-    target = args[0]
-    args = tuple(_arguments_before_write(target, args, inner, mask))
+    written: Any = args[0]
+    args = tuple(_arguments_before_write(written, args, inner, mask))
     run()
-    rebase(target, make_node(inner, mask, edges, args, kwargs, target, True), require_grad, view_node)
-    return target
+    rebase(written, make_node(inner, mask, edges, args, kwargs, written, True), require_grad, view_node)
+    return written
 
 
-def written_values(derivative: OperatorDerivative, args: Args, kwargs: Kwargs) -> Args:
+def written_values(derivative: OperatorDerivative, args: Args, kwargs: Kwargs) -> tuple[Tensor, ...]:
     """The tensors that a call writes in place."""
     names = [argument.name for argument in derivative.op.schema.positional]
     given = {**dict(zip(names, args)), **kwargs}
@@ -273,7 +272,7 @@ def _write_unknown(
     derivative: OperatorDerivative,
     inner: OperatorDerivative | None,
     edges: list[Any],
-    targets: Args,
+    targets: tuple[Tensor, ...],
     run: Callable[[], object],
 ) -> object:
     """Run an in-place operator without a derivative; ``backward`` through its node raises an error."""

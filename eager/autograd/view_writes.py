@@ -30,9 +30,9 @@ from .node import Node
 if TYPE_CHECKING:
     from ...registry.types import Args, Kwargs
 
-Attach = Callable[[Any, AutogradMeta], Any]
+Attach = Callable[[Tensor, AutogradMeta], object]
 Record = Callable[["View", Any], Node]
-Part = Callable[[Any], Any]
+Part = Callable[[Tensor], Tensor]
 
 
 class Step(NamedTuple):

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import partial
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...errors import ArgumentError, ValueArgumentError
 from ...operators.declare.declaration import LIBRARY
@@ -29,9 +29,10 @@ from ...registry.namespace import OverloadPacket
 from ...registry.operator import Operator, lock
 from ..tensor.tensor import Tensor
 
+if TYPE_CHECKING:
+    from ...registry.types import Args, Kwargs
+
 MODE, PYTHON = 1 << DispatchKey.Mode, 1 << DispatchKey.Python
-Args = tuple[Any, ...]
-Kwargs = dict[str, Any]
 M = TypeVar("M", bound="DispatchMode")
 Stack = tuple[tuple["DispatchMode", "Interest | None"], ...]
 
@@ -301,6 +302,6 @@ def no_dispatch() -> Guard:
     return _NoDispatch()
 
 
-Handler = Callable[[Operator, tuple[type, ...], Args, Kwargs], Any]
+Handler = Callable[[Operator, tuple[type, ...], "Args", "Kwargs"], Any]
 
 LIBRARY.fallback(mode_kernel, DispatchKey.Mode)

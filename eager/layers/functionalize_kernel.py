@@ -45,10 +45,8 @@ from .functionalize_memory import (
 from .subclass import is_decomposed
 
 if TYPE_CHECKING:
-    from ...registry.types import Function
+    from ...registry.types import Args, Function, Kwargs
 
-Args = tuple[Any, ...]
-Kwargs = dict[str, Any]
 # Modes and autocast have already handled the call.
 REDISPATCH = below(DispatchKey.Mode) & ~AUTOCAST
 
@@ -208,7 +206,7 @@ def _innermost(args: Args, kwargs: Kwargs) -> Run | None:
     return stack.runs[-1] if current is None and stack.runs else current
 
 
-def _view(run: Run, op: Operator, args: Args, kwargs: Kwargs) -> object:
+def _view(run: Run, op: Operator, args: tuple[Any, ...], kwargs: Kwargs) -> object:
     base: FunctionalTensor = run.wrap_input(args[0])
     out = run.call(op, (base.value, *args[1:]), kwargs)
     if isinstance(

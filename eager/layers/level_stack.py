@@ -14,10 +14,10 @@ from ...registry.operator import Operator
 from . import level_allocations
 
 if TYPE_CHECKING:
-    LevelKernel = Callable[["Level", Operator, "Args", "Kwargs"], object]
+    from ...registry.types import Args, Kwargs
 
-Args = tuple[Any, ...]
-Kwargs = dict[str, Any]
+    LevelKernel = Callable[["Level", Operator, Args, Kwargs], object]
+
 # The reason why an effect is refused if the condition differs between the examples of a batch.
 ALL_RUN = (
     "computes all examples, so an io_callback inside would also be called for examples that do not take this branch; "

@@ -31,8 +31,6 @@ from ..autograd.autograd_meta import AutogradMeta
 from ..autograd.context import ContextNode
 from ..autograd.derivative_rules import ARGUMENT, OperatorDerivative, derivative_of
 from ..autograd.kernel import (
-    Args,
-    Kwargs,
     autograd,
     check_not_leaf,
     edges_of,
@@ -56,7 +54,7 @@ from .level_stack import push_level as push_level
 from .level_stack import stack as stack
 
 if TYPE_CHECKING:
-    from ...registry.types import Array
+    from ...registry.types import Args, Array, Kwargs
 
 LEVEL = 1 << DispatchKey.Level
 BATCHED = 1 << DispatchKey.Batched
@@ -326,7 +324,7 @@ def _attach(node: Node, level: Level, given: Args, out: object) -> object:
     return map_results(lambda item, index: _wrap_result(node, level, given, item, index), out)
 
 
-def _wrap_result(node: Node, level: Level, given: Args, out: Any, index: int) -> Any:
+def _wrap_result(node: Node, level: Level, given: tuple[Any, ...], out: Any, index: int) -> Any:
     """Wrap a result as a value of the level; integer results have no derivative and are returned unchanged."""
     if not out.dtype.is_inexact or (type(node) is ContextNode and index in node.constant):
         return out
@@ -337,7 +335,7 @@ def _wrap_result(node: Node, level: Level, given: Args, out: Any, index: int) ->
     return wrap_level(level, out, AutogradMeta(node, index))
 
 
-def _write(derivative: OperatorDerivative, level: Level, args: Args, kwargs: Kwargs) -> object:
+def _write(derivative: OperatorDerivative, level: Level, args: tuple[Any, ...], kwargs: Kwargs) -> object:
     """Run an in-place operator on values of the level; they get the node of the functional operator."""
     targets = written_values(derivative, args, kwargs)
     for target in targets:
@@ -364,9 +362,9 @@ def _write(derivative: OperatorDerivative, level: Level, args: Args, kwargs: Kwa
     return replace_written(level, targets, out)
 
 
-def replace_written(level: Level, targets: Args, out: object) -> object:
+def replace_written(level: Level, targets: tuple[Tensor, ...], out: object) -> object:
     """The results of an in-place operator, with the payload of a written value replaced by the value."""
-    given = {id(target._payload): target for target in targets}
+    given = {id(target._payload): target for target in targets}  # type: ignore[attr-defined]
     return map_results(lambda item, _: given.get(id(item), item), out)
 
 

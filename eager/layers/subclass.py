@@ -29,13 +29,11 @@ from .dispatch_mode import PYTHON, handle, innermost, overriding
 from .levels import LevelTensor, below_autograd
 
 if TYPE_CHECKING:
-    from ...registry.types import DTypeLike
+    from ...registry.types import Args, DTypeLike, Kwargs
 
 BELOW = below(DispatchKey.Python)
 # Calls by a mode below autograd are not recorded, or cast, a second time.
 ABOVE = AUTOGRAD | 1 << DispatchKey.ADInplaceOrView | AUTOCAST
-Args = tuple[Any, ...]
-Kwargs = dict[str, Any]
 
 
 # -- the kernel --------------------------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ...registry.dtypes import DType
     from ...registry.types import Args, Array, DTypeLike, Kwargs, Shape, TensorLike
 
-Kernel = Callable[..., Any]
+Kernel = Callable[..., Tensor]
 
 
 class UseDense(Exception):

@@ -15,7 +15,6 @@ from ....registry.function import functions
 from ....registry.operator import Operator
 from ....registry.source import source_line
 from ....registry.values import TensorBase, TensorSpec, describe
-from ...autograd.kernel import Args, Kwargs
 from ...tensor.inplace import check_fits
 from ..levels import Level, highest_level, push_level, stack
 from .adopt import check_written
@@ -24,7 +23,7 @@ from .strategies import Strategy, find_strategy
 from .tensor import BatchedTensor, wrap_batched
 
 if TYPE_CHECKING:
-    from ....registry.types import Tensor
+    from ....registry.types import Args, Kwargs, Tensor
 
 MODES = ~below(DispatchKey.Mode)
 
@@ -119,7 +118,9 @@ def _wrap(level: Level, out: Any, dims: Any) -> object:
     return wrap_batched(level, move_to_front(out, dims % len(out.shape)) if dims else out)
 
 
-def _unwrap_all(level: Level, strategy: Strategy, args: Args) -> tuple[list[object], tuple[object, ...]]:
+def _unwrap_all(
+    level: Level, strategy: Strategy, args: tuple[Any, ...]
+) -> tuple[list[object], tuple[object, ...]]:
     """The payloads of the arguments, and the batch axis of each (None if it has none)."""
     raw: list[object] = []
     dims: list[Any] = []
@@ -167,7 +168,7 @@ def _check_target(op: Operator, level: Level, strategy: Strategy, args: Args) ->
     """Raise UnsupportedError for a write of a batch into a tensor that all examples share, unless it can be adopted."""
     if strategy.inner is None:
         return
-    target = args[0]
+    target: Any = args[0]
     check_written(op, level, target)
     if strategy.inner.decl.is_elementwise:
         _check_ranks(op, target, args)
@@ -180,7 +181,7 @@ def _check_ranks(op: Operator, target: Tensor, args: Args) -> None:
             raise ShapeError(f"{op.schema.name}: {describe(other)} does not fit into {describe(target)}")
 
 
-def _check_example(op: Operator, strategy: Strategy, args: Args, kwargs: Kwargs) -> None:
+def _check_example(op: Operator, strategy: Strategy, args: tuple[Any, ...], kwargs: Kwargs) -> None:
     """After an error: raise the error for the shapes of one example instead, if there is one."""
     inner = strategy.inner or op
     rule = getattr(inner.decl, "shape_rule", None)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ....errors import UnsupportedError
 from ....registry.function import functions
 from ....registry.operator import Operator
 from ....registry.values import TensorBase, TensorSpec, describe
-from ...autograd.kernel import Args, Kwargs
 from ...tensor.dunders import by_name
 from ..levels import Level
 from .adopt import check_written
 from .tensor import BatchedTensor, wrap_batched
+
+if TYPE_CHECKING:
+    from ....registry.types import Args, Kwargs
 
 _warned: set[str] = set()
 

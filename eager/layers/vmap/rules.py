@@ -9,13 +9,13 @@ from ....registry.lazy_operators import materialize
 from ....registry.library import Library
 from ....registry.namespace import OverloadPacket
 from ....registry.operator import Operator, operators
-from ...autograd.kernel import Args, Kwargs
 from ..levels import highest_level
 from .kernel import make_batch_info, run_below_modes
 from .strategies import Rule, Strategy
 
 if TYPE_CHECKING:
     from ....registry.library import Handle
+    from ....registry.types import Args, Kwargs
 
 
 class RuleKernel:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from ....operators.declare.batching import elementwise
@@ -11,7 +11,7 @@ from ....operators.declare.declaration import Declaration
 from ....registry.operator import Operator
 from ...tensor.inplace import functional
 
-Rule = Callable[..., Any]
+Rule = Callable[..., object]
 
 
 class Strategy(NamedTuple):
