@@ -98,8 +98,8 @@ def find_whole(tensors: list[Tensor]) -> Tensor | None:
 
 def _find_tensors_on_storage(target: Tensor) -> list[Tensor]:
     """The plain tensors on a tensor's storage, itself included."""
-    items = [t for t in gc.get_referrers(target._storage) if type(t) is Tensor]
-    return [t for t in items if t._storage is target._storage]
+    referrers = [t for t in gc.get_referrers(target._storage) if type(t) is Tensor]
+    return [t for t in referrers if t._storage is target._storage]
 
 
 def _covers(array: Array, owner: Array) -> bool:
@@ -112,18 +112,18 @@ def _covers(array: Array, owner: Array) -> bool:
 
 
 def _build_alias_set(root: Tensor, others: list[Tensor]) -> list[Tensor] | None:
-    places = []
+    offset_arrays = []
     for other in others:
         offsets = _element_offsets(other._array, root._array)
         if offsets is None:
             return None
-        places.append(offsets)
+        offset_arrays.append(offsets)
     root._meta = AutogradMeta(None, 0, False)
     alias_set = root._meta.alias_set = AliasSet(root)
     flat = wrap(root._array.reshape(-1))  # an intermediate, not counted among the tensors on the storage
     reshape, index = derivative_of(operators["td::reshape"]), derivative_of(operators["td::index"])
     add_member(alias_set, flat, View(reshape, (root, (-1,)), {}))
-    for member, offsets in zip(others, places):
+    for member, offsets in zip(others, offset_arrays):
         add_member(alias_set, member, View(index, (flat, (wrap(offsets),), 0), {}))
     return [root, flat, *others]
 

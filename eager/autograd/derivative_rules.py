@@ -172,13 +172,13 @@ def _reason(decl: Declaration | None, written: tuple[str, ...]) -> str | None:
 
 def _tensor_arguments(op: Operator) -> list[TrackedArgument]:
     positional = op.schema.positional
-    items = [
+    tracked = [
         TrackedArgument(a.name, i, a.type.is_list)
         for i, a in enumerate(positional)
         if a.type.core == "Tensor"
     ]
     keyword = [a for a in op.schema.arguments if a.kwarg_only and a.type.core == "Tensor"]
-    return items + [TrackedArgument(a.name, None, a.type.is_list) for a in keyword]
+    return tracked + [TrackedArgument(a.name, None, a.type.is_list) for a in keyword]
 
 
 def derivative_of(op: Operator) -> OperatorDerivative:

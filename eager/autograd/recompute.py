@@ -278,7 +278,7 @@ def is_over(state: Tensor) -> bool:
 
 def nodes_since(start: int, out: object) -> list[Node]:
     """The nodes, at all levels, that results depend on and whose sequence number exceeds `start`; oldest first."""
-    mapping: dict[int, Node] = {}
+    nodes: dict[int, Node] = {}
     pending: list[object] = []
     values = pytree.leaves(out)
     while values:
@@ -291,9 +291,9 @@ def nodes_since(start: int, out: object) -> list[Node]:
             value = getattr(value, "_payload", None)
     while pending:
         node = pending.pop()
-        if isinstance(node, Node) and node.sequence > start and node.sequence not in mapping:
-            mapping[node.sequence] = node
+        if isinstance(node, Node) and node.sequence > start and node.sequence not in nodes:
+            nodes[node.sequence] = node
             for edge in node.edges:
                 targets = edge if edge and isinstance(edge[0], tuple) else (edge,)
                 pending += [target[0] for target in targets if target is not None]
-    return [mapping[number] for number in sorted(mapping)]
+    return [nodes[number] for number in sorted(nodes)]

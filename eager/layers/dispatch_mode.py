@@ -143,14 +143,14 @@ def handle(position: int, key: int, op: Operator, args: Args, kwargs: Kwargs) ->
 
 def overriding(args: Args, kwargs: Kwargs) -> tuple[type, ...]:
     """The classes of a call's tensors that handle operators themselves: derived classes first, then by position."""
-    items: list[type] = []
+    kinds: list[type] = []
     for value in (*args, *kwargs.values()):
         for item in value if type(value) is tuple else (value,):
             kind = type(item)
-            if kind is not Tensor and isinstance(item, Tensor) and item._keys & PYTHON and kind not in items:
-                position = next((i for i, other in enumerate(items) if issubclass(kind, other)), len(items))
-                items.insert(position, kind)
-    return tuple(items)
+            if kind is not Tensor and isinstance(item, Tensor) and item._keys & PYTHON and kind not in kinds:
+                position = next((i for i, other in enumerate(kinds) if issubclass(kind, other)), len(kinds))
+                kinds.insert(position, kind)
+    return tuple(kinds)
 
 
 def mode_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object:

@@ -229,10 +229,12 @@ def functional_of(op: Operator) -> Operator | None:
     if not op.schema.name.endswith("_"):
         return None
     stem = f"{op.schema.namespace}::{op.schema.name[:-1]}"
-    value = operators.get(f"{stem}.{op.schema.overload}") if op.schema.overload else operators.get(stem)
-    if value is None or [a.name for a in value.schema.arguments] != [a.name for a in op.schema.arguments]:
+    functional = operators.get(f"{stem}.{op.schema.overload}") if op.schema.overload else operators.get(stem)
+    if functional is None or [a.name for a in functional.schema.arguments] != [
+        a.name for a in op.schema.arguments
+    ]:
         return None
-    return None if value.schema.is_mutable else value
+    return None if functional.schema.is_mutable else functional
 
 
 def _write(run: Run, op: Operator, args: Args, kwargs: Kwargs) -> object:

@@ -79,10 +79,10 @@ class FunctionalTensor(Tensor):
         """The current elements, as an outer tensor."""
         if self._cached_version != self._functional_storage.version:
             root = self._functional_storage.value
-            taken = follow(root, self._path, self._call)[-1]
-            if self._path and self._run.copies and shares_memory(taken, root):
-                taken = copy_with_strides(self._call, taken, self._meta_view.strides)
-            self._cached_value, self._cached_version = taken, self._functional_storage.version
+            part = follow(root, self._path, self._call)[-1]
+            if self._path and self._run.copies and shares_memory(part, root):
+                part = copy_with_strides(self._call, part, self._meta_view.strides)
+            self._cached_value, self._cached_version = part, self._functional_storage.version
         return self._cached_value
 
     @property
@@ -173,8 +173,8 @@ def _make_meta_view(value: Tensor) -> MetaTensor:
         strides = tuple(value.strides)
     except TandemError:  # a traced value
         strides = row_major(spec.shape)
-    made = meta_tensor(TensorSpec(tuple(spec.shape), spec.dtype))
-    return meta_view(made, made.shape, strides if len(strides) == len(spec.shape) else made.strides, 0)
+    whole = meta_tensor(TensorSpec(tuple(spec.shape), spec.dtype))
+    return meta_view(whole, whole.shape, strides if len(strides) == len(spec.shape) else whole.strides, 0)
 
 
 def wrap_functional(run: Run, call: Call, value: Tensor, origin: Tensor | None = None) -> FunctionalTensor:
@@ -198,9 +198,9 @@ def view_of(
 ) -> FunctionalTensor:
     """A view: another functional tensor on the storage of ``base``."""
     path = (*base._path, *steps)
-    taken = base.value if value is None else value
+    elements = base.value if value is None else value
     return _new_functional_tensor(
-        base._run, base._call, base._functional_storage, path, meta, base._storage, taken
+        base._run, base._call, base._functional_storage, path, meta, base._storage, elements
     )
 
 
@@ -213,17 +213,22 @@ def _new_functional_tensor(
     storage: Storage | None,
     value: Tensor,
 ) -> FunctionalTensor:
-    made = FunctionalTensor.__new__(FunctionalTensor)
-    made._run, made._call, made._functional_storage, made._path, made._meta_view = (
+    tensor = FunctionalTensor.__new__(FunctionalTensor)
+    tensor._run, tensor._call, tensor._functional_storage, tensor._path, tensor._meta_view = (
         run,
         call,
         memory,
         path,
         meta,
     )
-    made._storage, made._meta, made._cached_value, made._cached_version = storage, None, value, memory.version
-    made._keys = FUNCTIONALIZE | value._keys & BACKENDS
-    return made
+    tensor._storage, tensor._meta, tensor._cached_value, tensor._cached_version = (
+        storage,
+        None,
+        value,
+        memory.version,
+    )
+    tensor._keys = FUNCTIONALIZE | value._keys & BACKENDS
+    return tensor
 
 
 # -- views -------------------------------------------------------------------------------------------------------------

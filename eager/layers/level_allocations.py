@@ -94,11 +94,11 @@ def note_allocation(tensor: TensorBase) -> None:
     lists = _allocations.lists
     if not lists:
         return
-    value = lists[-1]
-    value.append(ref(tensor))
-    if len(value) > _allocations.prune_size:  # remove dead references each time the number has doubled
-        value[:] = [reference for reference in value if reference() is not None]
-        _allocations.prune_size = 2 * len(value) + _FIRST
+    references = lists[-1]
+    references.append(ref(tensor))
+    if len(references) > _allocations.prune_size:  # remove dead references each time the number has doubled
+        references[:] = [reference for reference in references if reference() is not None]
+        _allocations.prune_size = 2 * len(references) + _FIRST
 
 
 class _Probe:

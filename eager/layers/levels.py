@@ -45,7 +45,7 @@ from ..tensor.dunders import by_name
 from ..tensor.results import map_results
 from ..tensor.storage import Storage
 from ..tensor.tensor import Tensor
-from . import level_allocations as made
+from . import level_allocations
 from .level_stack import ALL_RUN as ALL_RUN
 from .level_stack import Level as Level
 from .level_stack import mark_masked as mark_masked
@@ -178,8 +178,8 @@ def wrap_level(level: Level, payload: Tensor, meta: AutogradMeta | None) -> Leve
     value = LevelTensor.__new__(LevelTensor)
     value._payload, value._level, value._meta = payload, level, meta
     value._keys = LEVEL | payload._keys & BACKENDS
-    if made.open_level_count[0] > 1:
-        made.note_allocation(value)
+    if level_allocations.open_level_count[0] > 1:
+        level_allocations.note_allocation(value)
     return value
 
 
@@ -199,9 +199,9 @@ def check_open(value: LevelTensor) -> None:
             f"{level.batch_size}, made inside the call at {level.origin}; return it from the function"
         )
     node = None if value._meta is None else value._meta.node
-    made = "an argument" if node is None else f"the result of {node.op.schema.name}"
+    source = "an argument" if node is None else f"the result of {node.op.schema.name}"
     raise LeakedTracerError(
-        f"a value of {level.name} is used after it has ended: {describe(value)}, {made}, made inside the call at "
+        f"a value of {level.name} is used after it has ended: {describe(value)}, {source}, made inside the call at "
         f"{level.origin}; return it from the function (has_aux=True of td.value_and_grad returns more than the "
         "loss), or store x.detach()"
     )
@@ -232,8 +232,8 @@ def level_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> objec
 
 def _autograd_key(backends: int) -> int:
     """The autograd key of the highest backend of a key set."""
-    value = (autograd_keys(backends) or AUTOGRAD).bit_length() - 1
-    return _AUTOGRAD_KEY.setdefault(backends, value)
+    key = (autograd_keys(backends) or AUTOGRAD).bit_length() - 1
+    return _AUTOGRAD_KEY.setdefault(backends, key)
 
 
 def below_autograd(op: Operator, args: Args, kwargs: Kwargs) -> object:
@@ -390,7 +390,7 @@ def adopt(level: Level, target: Any) -> bool:
     if kind is None or (target._meta is not None and target._meta.alias_set is not None):
         return False
     members = _find_alias_members(target)
-    if members is None or not made.is_made_since(level.depth, members[0]):
+    if members is None or not level_allocations.is_made_since(level.depth, members[0]):
         return False
     for member in members:
         payload, meta = member._copy_object(), member._meta
@@ -399,7 +399,7 @@ def adopt(level: Level, target: Any) -> bool:
         member.__class__ = kind
         member._payload, member._level, member._meta = payload, level, None if len(members) == 1 else meta
         member._keys = LEVEL | payload._keys & BACKENDS
-        made.note_allocation(payload)  # levels below may have to adopt it in their turn
+        level_allocations.note_allocation(payload)  # levels below may have to adopt it in their turn
     return True
 
 
@@ -410,7 +410,11 @@ def _find_alias_members(target: Tensor) -> list[Any] | None:
     if gatherer is not None:
         result = gatherer(lowest)
         return result if lowest is target else [target] if result is not None and len(result) == 1 else None
-    return [target] if is_alone(lowest) and made.owns_memory(lowest._array) else make_alias_set(target)
+    return (
+        [target]
+        if is_alone(lowest) and level_allocations.owns_memory(lowest._array)
+        else make_alias_set(target)
+    )
 
 
 def copy_if_aliased(target: Tensor, value: object) -> object:

@@ -161,11 +161,11 @@ def _alias(self: Tensor) -> Tensor:
 
 def _slots_of(kind: type) -> list[str]:
     """The names of all slots of a class."""
-    items: list[str] = []
+    names: list[str] = []
     for base in kind.__mro__:
         slots: str | Sequence[str] = base.__dict__.get("__slots__", ())
-        items += (slots,) if isinstance(slots, str) else slots
-    return [name for name in items if not name.startswith("__")]
+        names += (slots,) if isinstance(slots, str) else slots
+    return [name for name in names if not name.startswith("__")]
 
 
 _DEFAULTS: dict[str, object] = {

@@ -26,7 +26,7 @@ def meta_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object
     """Run an operator on tensors without data; the fallback of the Meta key.
 
     Raises:
-        DeviceError: an argument lies elsewhere, and is no 0-d operand of an elementwise operator.
+        DeviceError: an argument is on another device, and is not a 0-d operand of an elementwise operator.
         UnsupportedError: the shape of the result follows from data, or the operator has no rule.
     """
     inner = inplace.functional.get(op)
@@ -74,7 +74,7 @@ def _filled(result: object) -> object:
 
 
 def _write(op: Operator, inner: Operator, keyset: int, args: Args, kwargs: Kwargs) -> MetaTensor:
-    """An in-place operator: what the functional one would give must fit into the target."""
+    """Run an in-place operator: check that the result of the functional operator fits into the target."""
     target: Any = args[0]
     if type(target) is not MetaTensor:
         raise DeviceError(

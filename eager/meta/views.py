@@ -24,15 +24,15 @@ def reshaped_strides(shape: Ints, strides: Ints, wanted: Ints) -> Ints | None:
         return row_major(wanted)
     runs = _runs(shape, strides)
     left, step = runs.pop(0)
-    items: list[int] = []
+    steps: list[int] = []
     for size in reversed(wanted):
         if left == 1 and size != 1:
             left, step = runs.pop(0)
         if left % size:
             return None
-        items.append(step)
+        steps.append(step)
         left, step = left // size, step * size
-    return tuple(reversed(items))
+    return tuple(reversed(steps))
 
 
 def _runs(shape: Ints, strides: Ints) -> list[tuple[int, int]]:

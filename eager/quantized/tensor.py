@@ -32,9 +32,9 @@ class Scheme:
     There is one scale and one zero point for all elements, or one pair for each position along an axis.
 
     Attributes:
-        scales, zero_points: float64 and int64 arrays that nobody writes, 0-d or 1-d.
+        scales, zero_points: read-only float64 and int64 arrays, 0-d or 1-d.
         axis: the axis, or None.
-        cut_by: the tensor that was quantized required a gradient; none comes back, and ``backward`` says so.
+        cut_by: whether the quantized tensor required a gradient; ``backward`` then raises an error.
     """
 
     __slots__ = ("_key", "axis", "cut_by", "scales", "zero_points")
@@ -173,7 +173,7 @@ class QuantizedTensor(Tensor):
             raise UnsupportedError(f"{what}: the tensor has one scale; use q_scale() and q_zero_point()")
         return self._scheme
 
-    # -- what it has not -------------------------------------------------------------------------------------------
+    # -- no numbers in memory --------------------------------------------------------------------------------------
     @property
     def _array(self) -> NoReturn:
         self._host("reading its memory")
@@ -185,7 +185,7 @@ class QuantizedTensor(Tensor):
         )
 
     def requires_grad_(self, requires_grad: bool = True) -> QuantizedTensor:
-        """Quantized tensors have no gradients; only ``requires_grad_(False)`` does something: nothing."""
+        """Return the tensor for False; raise UnsupportedError for True, since integers have no gradient."""
         if requires_grad:
             self._host("requires_grad_(): integers have no gradient")
         return self
@@ -226,11 +226,11 @@ class QuantizedTensor(Tensor):
 
 def quantized_tensor(ints: Tensor, scheme: Scheme) -> QuantizedTensor:
     """A quantized tensor of checked parts."""
-    made = QuantizedTensor.__new__(QuantizedTensor)
-    made._ints, made._scheme = ints, scheme
-    made._keys = QUANTIZED_KEYS.get(ints.device.partition(":")[0], 1 << DispatchKey.QuantizedCPU)
-    made._meta, made._storage = None, None
-    return made
+    tensor = QuantizedTensor.__new__(QuantizedTensor)
+    tensor._ints, tensor._scheme = ints, scheme
+    tensor._keys = QUANTIZED_KEYS.get(ints.device.partition(":")[0], 1 << DispatchKey.QuantizedCPU)
+    tensor._meta, tensor._storage = None, None
+    return tensor
 
 
 pytree.register_pytree_node(

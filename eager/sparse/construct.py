@@ -60,13 +60,13 @@ def make_coo(
 ) -> SparseTensor:
     """Implement :func:`tandem.sparse_coo_tensor`."""
     name = "sparse_coo_tensor"
-    result = _values(name, values, dtype, indices)
-    space = index_space_of(result.device)
+    stored = _values(name, values, dtype, indices)
+    space = index_space_of(stored.device)
     with space.on():
-        places = check_indices(space, name, "indices", indices, 2)
-        _check_count(name, result, places.shape[1])
-        made = sparse_tensor(_check_coo(space, name, places, shape), result)
-    return made.requires_grad_() if requires_grad else made
+        coordinates = check_indices(space, name, "indices", indices, 2)
+        _check_count(name, stored, coordinates.shape[1])
+        tensor = sparse_tensor(_check_coo(space, name, coordinates, shape), stored)
+    return tensor.requires_grad_() if requires_grad else tensor
 
 
 def _check_coo(space: IndexSpace, name: str, places: Array, shape: Sequence[int] | None) -> Pattern:
@@ -99,14 +99,14 @@ def make_csr(
 ) -> SparseTensor:
     """Implement :func:`tandem.sparse_csr_tensor`."""
     name = "sparse_csr_tensor"
-    result = _values(name, values, dtype, col_indices)
-    space = index_space_of(result.device)
+    stored = _values(name, values, dtype, col_indices)
+    space = index_space_of(stored.device)
     with space.on():
         crow = check_indices(space, name, "crow_indices", crow_indices, 1)
         col = check_indices(space, name, "col_indices", col_indices, 1)
-        _check_count(name, result, len(col))
-        made = sparse_tensor(_check_csr(space, name, crow, col, shape), result)
-    return made.requires_grad_() if requires_grad else made
+        _check_count(name, stored, len(col))
+        tensor = sparse_tensor(_check_csr(space, name, crow, col, shape), stored)
+    return tensor.requires_grad_() if requires_grad else tensor
 
 
 def _check_csr(space: IndexSpace, name: str, crow: Array, col: Array, shape: Sequence[int] | None) -> Pattern:
@@ -131,7 +131,7 @@ def take_values(values: Tensor, order: Array) -> Tensor:
 
 
 def coalesce(x: SparseTensor) -> SparseTensor:
-    """The tensor with its places sorted and the values of equal places added."""
+    """Sort the indices of a sparse tensor and add the values of equal indices."""
     pattern = x._pattern
     if pattern.is_coalesced:
         return x
@@ -139,25 +139,25 @@ def coalesce(x: SparseTensor) -> SparseTensor:
 
 
 def sum_duplicates(layout: Layout, shape: tuple[int, ...], linear: Array, values: Tensor) -> SparseTensor:
-    """A coalesced sparse tensor of values at places, numbers in row-major order; those at equal places are added."""
+    """Create a coalesced sparse tensor from values at linear (row-major) indices; equal indices are added."""
     space = index_space_of(values.device)
     xp = space.xp
     order = xp.argsort(linear, kind="stable")  # fast on what is sorted already, or in two parts
-    value = linear[order]
-    is_first = xp.ones(len(value), bool)
-    is_first[1:] = value[1:] != value[:-1]
+    ordered = linear[order]
+    is_first = xp.ones(len(ordered), bool)
+    is_first[1:] = ordered[1:] != ordered[:-1]
     if bool(is_first.all()):
-        return from_linear_index(layout, shape, value, take_values(values, order))
-    group = xp.empty(len(value), np.int64)
+        return from_linear_index(layout, shape, ordered, take_values(values, order))
+    group = xp.empty(len(ordered), np.int64)
     group[order] = xp.cumsum(is_first, dtype=np.int64) - 1
-    distinct = value[is_first]
+    distinct = ordered[is_first]
     zeros = by_name("zeros")((len(distinct),), dtype=values.dtype, device=values.device)
     added = by_name("index_put")(zeros, (space.tensor(group),), values, 0, accumulate=True)
     return from_linear_index(layout, shape, distinct, added)
 
 
 def from_linear_index(layout: Layout, shape: tuple[int, ...], linear: Array, values: Tensor) -> SparseTensor:
-    """A coalesced sparse tensor; its places are numbers in row-major order, sorted."""
+    """Create a coalesced sparse tensor from values at sorted, distinct linear (row-major) indices."""
     space = index_space_of(values.device)
     coordinates = space.xp.unravel_index(linear, shape) if linear.size else (linear,) * len(shape)
     return sparse_tensor(
@@ -221,8 +221,8 @@ def to_sparse(x: Tensor, layout: str) -> Any:
         raise ShapeError("to_sparse: a 0-d tensor has no places")
     space, flat = index_space_of(x.device), by_name("reshape")(x, (-1,))
     with space.on():
-        (places,) = by_name("nonzero")(flat.detach())
-        linear = space.array("to_sparse", places)
+        (positions,) = by_name("nonzero")(flat.detach())
+        linear = space.array("to_sparse", positions)
         return from_linear_index(wanted, x.shape, linear, take_values(flat, linear))
 
 

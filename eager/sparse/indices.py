@@ -28,33 +28,33 @@ class IndexSpace(Protocol):
 
     @property
     def xp(self) -> ArrayModule:
-        """The module of their functions, a part of NumPy's."""
+        """The module with NumPy's functions for arrays of the device."""
 
     @property
     def keys(self) -> int:
         """The key set of a sparse tensor on the device."""
 
     def on(self) -> AbstractContextManager[object]:
-        """A context manager: what is computed with arrays, is computed there."""
+        """Context manager: arrays are computed on the device."""
 
     def own(self, array: Array) -> Indices:
-        """Positions, an array of the host or from there, as an array of their own."""
+        """Copy an index array, from the host or the device, to a new array on the device."""
 
     def array(self, name: str, tensor: Tensor) -> Array:
         """The elements of a dense integer tensor; ``name`` is what needs them."""
 
     def tensor(self, array: Array) -> Tensor:
-        """Positions as a tensor, which shares their memory."""
+        """Wrap an index array as a tensor on the same memory."""
 
     def host(self, array: Array) -> Array:
-        """Positions as an array of the host."""
+        """Copy an index array to the host."""
 
     def expand(self, counts: Array) -> Array:
-        """The number ``i``, ``counts[i]`` times, for each ``i``."""
+        """Repeat each number ``i`` ``counts[i]`` times."""
 
 
 class HostIndexSpace:
-    """In the host's memory."""
+    """The index space of the host."""
 
     xp: Any = np
     keys = 1 << DispatchKey.SparseCPU
@@ -86,18 +86,18 @@ class HostIndexSpace:
 
 
 HOST: IndexSpace = HostIndexSpace()
-# Kind of device -> what makes the Places of a device by its name.
+# By kind of device: a function from the name of a device to its index space.
 makers: dict[str, Callable[[str], IndexSpace]] = {}
 
 
 def index_space_of(device: str) -> IndexSpace:
-    """The Places of the tensors on a device."""
+    """The index space of a device, given by its name."""
     make = makers.get(device.partition(":")[0])
     return HOST if make is None else make(device)
 
 
 def linear_index(coordinates: tuple[Indices, ...], shape: tuple[int, ...]) -> Indices:
-    """Places as numbers in row-major order."""
+    """Convert coordinates to linear (row-major) indices."""
     total: Any = 0
     for positions, size in zip(coordinates, shape):
         total = total * size + positions

@@ -45,7 +45,7 @@ Kernel = Callable[..., Tensor]
 
 
 class UseDense(Exception):
-    """A kernel for sparse tensors does not take this call; it is computed dense."""
+    """Raised by a kernel for sparse tensors that does not support a call, which is then computed dense."""
 
 
 def cast(x: Tensor, dtype: DType) -> Tensor:
@@ -55,7 +55,7 @@ def cast(x: Tensor, dtype: DType) -> Tensor:
 
 # -- element by element ------------------------------------------------------------------------------------------------
 def on_values(name: str) -> Kernel:
-    """The kernel of an operator that gives zero for zero: it runs on the stored values."""
+    """Make the kernel of an operator that maps 0 to 0: it runs on the stored values."""
 
     def kernel(self: SparseTensor, *args: object, **kwargs: object) -> SparseTensor:
         x = coalesce(self)
@@ -65,7 +65,7 @@ def on_values(name: str) -> Kernel:
 
 
 def add(self: Any, other: Any) -> Tensor:
-    """Sparse and sparse give sparse, with the places of both; sparse and dense give dense."""
+    """Add two tensors: the sum of two sparse tensors is sparse, that of a sparse and a dense one is dense."""
     if not (is_tensor(self) and is_tensor(other)) or self.shape != other.shape:
         raise UseDense
     dtype = promoted_dtype("add", (self, other))
@@ -81,20 +81,20 @@ def add(self: Any, other: Any) -> Tensor:
 
 
 def _concatenate(self: SparseTensor, other: SparseTensor, values: Tensor) -> SparseTensor:
-    """The places of two tensors, one after the other, with values for all; then coalesced."""
+    """Create a coalesced tensor from the indices of two tensors, one after the other, and values for both."""
     linear = self._pattern.space.xp.concatenate([self._pattern.linear(), other._pattern.linear()])
     return sum_duplicates(self.layout, self.shape, linear, values)
 
 
 def sub(self: Tensor, other: Tensor) -> Tensor:
-    """As :func:`add`, with the second operand negated."""
+    """Subtract two tensors: add the negated second operand (:func:`add`)."""
     if not (is_tensor(self) and is_tensor(other)):
         raise UseDense
     return add(self, by_name("neg")(other))
 
 
 def mul(self: Any, other: Any) -> SparseTensor:
-    """Sparse where an operand is sparse: what is not stored stays zero, whatever it is multiplied with."""
+    """Multiply elementwise; the result is sparse, and elements that are not stored stay zero even times NaN."""
     if not isinstance(self, SparseTensor):
         self, other = other, self
     x = coalesce(self)
@@ -110,7 +110,7 @@ def mul(self: Any, other: Any) -> SparseTensor:
 
 
 def _multiply_common(x: SparseTensor, y: SparseTensor) -> SparseTensor:
-    """The products at the places that both have."""
+    """Multiply the values at the indices that both tensors store."""
     if x.shape != y.shape:
         raise UseDense
     if x._pattern.has_same_indices(y._pattern):
@@ -123,7 +123,7 @@ def _multiply_common(x: SparseTensor, y: SparseTensor) -> SparseTensor:
 
 
 def div(self: Tensor, other: TensorLike) -> SparseTensor:
-    """A sparse tensor divided by a number."""
+    """Divide a sparse tensor by a number."""
     if not isinstance(self, SparseTensor) or (is_tensor(other) and other.shape):
         raise UseDense
     return with_values(self, by_name("div")(self._values, other))
@@ -131,7 +131,7 @@ def div(self: Tensor, other: TensorLike) -> SparseTensor:
 
 # -- shape -------------------------------------------------------------------------------------------------------------
 def permute(self: SparseTensor, axes: tuple[int, ...]) -> SparseTensor:
-    """The axes in another order; the layout stays."""
+    """Permute the axes; the layout stays the same."""
     by_name("permute").operator.decl.shape_rule(self, axes)
     order = [axis % len(self.shape) for axis in axes]
     shape = tuple(self.shape[axis] for axis in order)
@@ -141,7 +141,7 @@ def permute(self: SparseTensor, axes: tuple[int, ...]) -> SparseTensor:
 
 
 def reshape(self: SparseTensor, shape: Shape) -> SparseTensor:
-    """Another shape; a COO tensor."""
+    """Reshape a sparse tensor; the result has the layout COO unless it is a CSR matrix."""
     wanted = by_name("reshape").operator.decl.shape_rule(self, shape).shape
     if not wanted:
         raise UseDense
@@ -165,16 +165,16 @@ def sum(
         return by_name("reshape")(by_name("sum")(self._values, dtype=spec.dtype), spec.shape)
     kept = [axis for axis in range(len(self.shape)) if axis not in axes]
     coordinates = self._pattern.tensors()
-    places = tuple(coordinates[axis] for axis in kept)
+    kept_coordinates = tuple(coordinates[axis] for axis in kept)
     wide = float32 if is_half(spec.dtype.np) else spec.dtype
     zeros = by_name("zeros")(tuple(self.shape[axis] for axis in kept), dtype=wide, device=self.device)
-    result = by_name("index_put")(zeros, places, cast(self._values, wide), 0, accumulate=True)
+    result = by_name("index_put")(zeros, kept_coordinates, cast(self._values, wide), 0, accumulate=True)
     return by_name("reshape")(cast(result, spec.dtype), spec.shape)
 
 
 # -- products ----------------------------------------------------------------------------------------------------------
 def matmul(self: Any, other: Any) -> Tensor:
-    """Sparse times dense and dense times sparse give dense, sparse times sparse gives sparse."""
+    """Matrix product: dense if an operand is dense, sparse if both are sparse."""
     spec: TensorSpec = by_name("matmul").operator.decl.shape_rule(self, other)
     if len(self.shape) > 2 or len(other.shape) > 2:
         raise UseDense
@@ -207,20 +207,20 @@ def _sparse_product(self: SparseTensor, other: SparseTensor, spec: TensorSpec) -
         return _multiply_by_scipy(
             sparse_tensor(one._pattern, first), sparse_tensor(two._pattern, second), spec
         )
-    place, left, right = _pairs(one, two)
+    linear, left, right = _pairs(one, two)
     return sum_duplicates(
-        layout, spec.shape, place, by_name("mul")(take_values(first, left), take_values(second, right))
+        layout, spec.shape, linear, by_name("mul")(take_values(first, left), take_values(second, right))
     )
 
 
 def _multiply_by_scipy(one: SparseTensor, two: SparseTensor, spec: TensorSpec) -> SparseTensor:
-    value = _to_scipy(one) @ _to_scipy(two)
-    value.sort_indices()
-    places = HOST.own(value.indptr), HOST.own(value.indices)
+    product = _to_scipy(one) @ _to_scipy(two)
+    product.sort_indices()
+    indices = HOST.own(product.indptr), HOST.own(product.indices)
     if one.layout == sparse_coo:
-        places = HOST.own(HOST.expand(np.diff(value.indptr))), places[1]
-    values = wrap(value.data.astype(spec.dtype.np, copy=False))
-    return sparse_tensor(Pattern(one.layout, spec.shape, places, True), values)
+        indices = HOST.own(HOST.expand(np.diff(product.indptr))), indices[1]
+    values = wrap(product.data.astype(spec.dtype.np, copy=False))
+    return sparse_tensor(Pattern(one.layout, spec.shape, indices, True), values)
 
 
 def _to_scipy(x: SparseTensor) -> Any:
@@ -229,7 +229,7 @@ def _to_scipy(x: SparseTensor) -> Any:
 
 
 def _pairs(one: SparseTensor, two: SparseTensor) -> tuple[Array, Array, Array]:
-    """(place in the product, entry of one, entry of two) of each product of entries that is summed."""
+    """For each product of entries that is summed: linear index in the result, entry of one, entry of two."""
     rows, inner = one._pattern.coordinates()
     crow, col, _ = to_csr(two)
     space = one._pattern.space
@@ -252,7 +252,7 @@ def stop_gradient(self: SparseTensor) -> SparseTensor:
 
 
 def to(self: SparseTensor, device: str, *, non_blocking: bool) -> SparseTensor:
-    """Places and values on another device."""
+    """Move indices and values to another device."""
     values = to_device(self._values, device, non_blocking=non_blocking)
     return sparse_tensor(self._pattern.to_device(values.device), values)
 
@@ -292,11 +292,11 @@ def _check_same_device(op: Operator, args: Args) -> SparseTensor:
     Raises:
         DeviceError: one is on another device.
     """
-    items = [value for value in args if isinstance(value, SparseTensor)]
-    for other in items[1:]:
-        if other.device != items[0].device:
-            raise device_mismatch_error(op.schema.name, other, items[0])
-    return items[0]
+    tensors = [value for value in args if isinstance(value, SparseTensor)]
+    for other in tensors[1:]:
+        if other.device != tensors[0].device:
+            raise device_mismatch_error(op.schema.name, other, tensors[0])
+    return tensors[0]
 
 
 _warned: set[str] = set()
@@ -304,7 +304,7 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 def fall_back(op: Operator, args: Args, kwargs: Kwargs) -> object:
-    """Run an operator on dense copies of its sparse arguments, and say so once.
+    """Run an operator on dense copies of its sparse arguments, with a warning the first time.
 
     Raises:
         UnsupportedError: it writes into a sparse tensor.

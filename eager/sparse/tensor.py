@@ -33,9 +33,9 @@ class Pattern:
         layout: ``sparse_coo`` or ``sparse_csr``.
         shape: the shape of the tensor.
         indices: in the layout COO one array per axis; in CSR the row starts and the columns.
-        is_coalesced: whether the places are sorted and none occurs twice.
-        at: where the indices lie, beside the values.
-        rows: kept once it is asked for: of CSR the row of each element, of COO the compressed rows.
+        is_coalesced: whether the indices are sorted and none occurs twice.
+        space: the index space, of the device of the values.
+        rows: cached at first use: for CSR the row of each element, for COO the compressed rows.
     """
 
     __slots__ = ("__weakref__", "indices", "is_coalesced", "layout", "rows", "shape", "space")
@@ -70,11 +70,11 @@ class Pattern:
         return tuple(map(self.space.tensor, self.coordinates()))
 
     def linear(self) -> Indices:
-        """The places as numbers in row-major order."""
+        """The linear (row-major) indices of the stored elements."""
         return linear_index(self.coordinates(), self.shape)
 
     def has_same_indices(self, other: Pattern) -> bool:
-        """Whether another pattern has the same places in the same order."""
+        """Whether another pattern has the same indices in the same order."""
         if self is other:
             return True
         if (self.layout, self.shape, self.space) != (other.layout, other.shape, other.space):
@@ -83,7 +83,7 @@ class Pattern:
             return all(map(bool, map(self.space.xp.array_equal, self.indices, other.indices)))
 
     def to_device(self, device: str) -> Pattern:
-        """The same places on another device."""
+        """The same pattern on another device."""
         space = index_space_of(device)
         with self.space.on():
             arrays = tuple(map(self.space.host, self.indices))
@@ -124,7 +124,7 @@ class SparseTensor(Tensor):
     # -- parts -----------------------------------------------------------------------------------------------------
     @property
     def nnz(self) -> int:
-        """The number of stored elements; zeros among them count, and places that occur twice count twice."""
+        """The number of stored elements; stored zeros count, and indices that occur twice count twice."""
         return self._pattern.nnz
 
     @property
@@ -134,7 +134,7 @@ class SparseTensor(Tensor):
 
     @property
     def is_coalesced(self) -> bool:
-        """Whether the places are sorted and none occurs twice."""
+        """Whether the indices are sorted and none occurs twice."""
         return self._pattern.is_coalesced
 
     def values(self) -> Tensor:
@@ -142,7 +142,7 @@ class SparseTensor(Tensor):
         return self._values
 
     def indices(self) -> Tensor:
-        """The places of the elements of a COO tensor: int64 of shape ``(ndim, nnz)``."""
+        """The indices of the elements of a COO tensor: int64 of shape ``(ndim, nnz)``."""
         self._needs(sparse_coo, "indices()")
         space = self._pattern.space
         with space.on():
@@ -164,7 +164,7 @@ class SparseTensor(Tensor):
                 f"{what}: the tensor has the layout {self.layout}; to_sparse(layout=td.{layout}) makes one that has it"
             )
 
-    # -- what autograd knows ---------------------------------------------------------------------------------------
+    # -- autograd --------------------------------------------------------------------------------------------------
     @property
     def requires_grad(self) -> bool:
         return self._values.requires_grad
@@ -175,7 +175,7 @@ class SparseTensor(Tensor):
 
     @property
     def grad(self) -> SparseTensor | None:
-        """The gradient at the places of the tensor, a sparse tensor, or None."""
+        """The gradient, a sparse tensor of the same pattern, or None."""
         value = self._values.grad
         return None if value is None else with_values(self, value)
 
@@ -200,7 +200,7 @@ class SparseTensor(Tensor):
     def backward(
         self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False
     ) -> None:
-        """Gradients of this tensor; ``gradient`` is a sparse tensor of the same places."""
+        """Run ``backward`` from the values; ``gradient`` is a sparse tensor of the same pattern."""
         if gradient is not None:
             if not isinstance(gradient, SparseTensor) or not self._pattern.has_same_indices(
                 gradient._pattern
@@ -212,7 +212,7 @@ class SparseTensor(Tensor):
     def _without_history(self) -> SparseTensor:
         return with_values(self, self._values.detach())
 
-    # -- what it has not -------------------------------------------------------------------------------------------
+    # -- no dense memory -------------------------------------------------------------------------------------------
     @property
     def _array(self) -> NoReturn:
         self._host("reading its memory")
@@ -285,25 +285,25 @@ def _short(x: Tensor) -> str:
 def _rebuild(
     layout: str, shape: tuple[int, ...], indices: tuple[Array, ...], is_coalesced: bool, values: Tensor
 ) -> Tensor:
-    made = Pattern(as_layout(layout), shape, tuple(map(HOST.own, indices)), is_coalesced)
-    return sparse_tensor(made.to_device(values.device), values)
+    pattern = Pattern(as_layout(layout), shape, tuple(map(HOST.own, indices)), is_coalesced)
+    return sparse_tensor(pattern.to_device(values.device), values)
 
 
 def sparse_tensor(pattern: Pattern, values: Tensor) -> SparseTensor:
-    """A sparse tensor of checked parts."""
-    made = SparseTensor.__new__(SparseTensor)
-    made._pattern, made._values = pattern, values
-    made._keys, made._meta, made._storage = pattern.space.keys, None, None
-    return made
+    """Create a sparse tensor from parts that have been checked."""
+    tensor = SparseTensor.__new__(SparseTensor)
+    tensor._pattern, tensor._values = pattern, values
+    tensor._keys, tensor._meta, tensor._storage = pattern.space.keys, None, None
+    return tensor
 
 
 def with_values(x: SparseTensor, values: Tensor) -> SparseTensor:
-    """A sparse tensor of the same places."""
+    """A sparse tensor with the same pattern and other values."""
     return sparse_tensor(x._pattern, values)
 
 
 def dense(x: object) -> Any:
-    """A sparse tensor as a dense one; anything else as it is."""
+    """Convert a sparse tensor to a dense one; return any other value unchanged."""
     if not isinstance(x, SparseTensor):
         return x
     pattern, values = x._pattern, x._values

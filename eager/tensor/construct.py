@@ -101,15 +101,15 @@ def from_dlpack(x: object, *, device: str | None = None, copy: bool | None = Non
             f"from_dlpack takes an array with __dlpack__ and __dlpack_device__, not {describe(x)}"
         )
     device = check_device(device)
-    value = x if isinstance(x, Tensor) else _on_cuda(x)
-    if value is None:
-        value = wrap(np.from_dlpack(x))
-    if copy is False and device not in (None, value.device):
+    shared = x if isinstance(x, Tensor) else _on_cuda(x)
+    if shared is None:
+        shared = wrap(np.from_dlpack(x))
+    if copy is False and device not in (None, shared.device):
         raise ValueArgumentError(
-            f"from_dlpack: from {value.device} to {device} needs a copy, and copy=False forbids it"
+            f"from_dlpack: from {shared.device} to {device} needs a copy, and copy=False forbids it"
         )
-    made = move_to_device(value, device)
-    return made.clone() if copy and made is value else made
+    moved = move_to_device(shared, device)
+    return moved.clone() if copy and moved is shared else moved
 
 
 def check_device(device: str | None) -> str | None:
@@ -172,11 +172,11 @@ def _from_tensor(x: Tensor, wanted: DType | None, copy: bool | None) -> Tensor:
 
 def _from_other(obj: object, wanted: DType | None, copy: bool | None) -> Tensor:
     if type(obj) in traced_number_types:
-        made: Tensor = functions["td::full"]((), obj, dtype=wanted)
-        return made
+        scalar: Tensor = functions["td::full"]((), obj, dtype=wanted)
+        return scalar
     if isinstance(obj, (list, tuple)) and any(_is_traceable(item) for item in _leaves(obj)):
-        result: Tensor = function_of("td::stack")([_to_stackable(item) for item in obj], 0)
-        return result if wanted is None else result.astype(wanted)
+        stacked: Tensor = function_of("td::stack")([_to_stackable(item) for item in obj], 0)
+        return stacked if wanted is None else stacked.astype(wanted)
     from_cuda = _on_cuda(obj)
     if from_cuda is not None:
         return _from_tensor(from_cuda, wanted, copy)

@@ -64,15 +64,15 @@ def shares_memory(tensor: Tensor) -> bool:
 
 def rebuild(array: Array, requires_grad: bool) -> Tensor:
     """Rebuild a tensor that does not share memory; the inverse of :func:`reduce_ex`."""
-    made = wrap(array)
-    return requires_grad_(made) if requires_grad else made
+    tensor = wrap(array)
+    return requires_grad_(tensor) if requires_grad else tensor
 
 
 def rebuild_shared(storage: Storage, view: StorageView, requires_grad: bool, is_detached: bool) -> Tensor:
     """Rebuild a tensor on a shared storage; the inverse of :func:`reduce_ex`."""
-    made = wrap(array_at(storage.owner, view))
-    made._storage = storage
-    return restore_autograd(made, requires_grad, is_detached)
+    tensor = wrap(array_at(storage.owner, view))
+    tensor._storage = storage
+    return restore_autograd(tensor, requires_grad, is_detached)
 
 
 def autograd_flags(tensor: Tensor) -> tuple[bool, bool]:
@@ -91,11 +91,11 @@ def deepcopy(self: Tensor, memo: dict[int, object]) -> Tensor:
     """A copy in new memory, which copies of its views share; a leaf stays a leaf, with a copy of its gradient."""
     make, (first, *rest) = self.__reduce_ex__(4)
     arguments = (copying.deepcopy(first, memo) if first is self._storage else first, *rest)
-    made: Tensor = make(*arguments)  # type: ignore[assignment]
-    memo[id(self)] = made
+    copy: Tensor = make(*arguments)  # type: ignore[assignment]
+    memo[id(self)] = copy
     if self.grad is not None:
-        made.grad = copying.deepcopy(self.grad, memo)
-    return made
+        copy.grad = copying.deepcopy(self.grad, memo)
+    return copy
 
 
 def shallow_copy(self: Tensor) -> Tensor:
@@ -103,10 +103,10 @@ def shallow_copy(self: Tensor) -> Tensor:
     check_leaf(self)
     if is_weak(self):
         return self
-    made = rebuild(np.array(self._host("copying")), self.requires_grad)
+    copy = rebuild(np.array(self._host("copying")), self.requires_grad)
     if self.grad is not None:
-        made.grad = copying.deepcopy(self.grad)
-    return made
+        copy.grad = copying.deepcopy(self.grad)
+    return copy
 
 
 # -- views of a storage ------------------------------------------------------------------------------------------------

@@ -133,12 +133,12 @@ class Generator:
                 "a batch of keys: td.random.split(key, n)"
             )
         state = self._current_state()
-        made: Key = namespace.fold_in(Key(astype(state[:KEY_SIZE], uint32)), state[KEY_SIZE])
+        result: Key = namespace.fold_in(Key(astype(state[:KEY_SIZE], uint32)), state[KEY_SIZE])
         state[KEY_SIZE] = state[KEY_SIZE] + 1
         if self.randomness == "different":
             for level in levels:
-                made = namespace.fold_in(made, wrap_batched(level, wrap(np.arange(level.batch_size))))
-        return made
+                result = namespace.fold_in(result, wrap_batched(level, wrap(np.arange(level.batch_size))))
+        return result
 
     def __repr__(self) -> str:
         return f"<Generator, {self.randomness!r} under vmap>"

@@ -67,10 +67,10 @@ def sparse_coo_tensor(
     >>> (x @ td.ones(2)).tolist()
     [3.0, 0.0, 4.0]
     """
-    made: SparseTensor = lazy.sparse_machinery("construct").make_coo(
+    result: SparseTensor = lazy.sparse_machinery("construct").make_coo(
         indices, values, shape, dtype, requires_grad
     )
-    return made
+    return result
 
 
 def sparse_csr_tensor(
@@ -105,10 +105,10 @@ def sparse_csr_tensor(
     >>> x.to_dense().tolist()
     [[0.0, 3.0], [0.0, 0.0], [4.0, 0.0]]
     """
-    made: SparseTensor = lazy.sparse_machinery("construct").make_csr(
+    result: SparseTensor = lazy.sparse_machinery("construct").make_csr(
         crow_indices, col_indices, values, shape, dtype, requires_grad
     )
-    return made
+    return result
 
 
 def quantize_per_tensor(x: Tensor, scale: float, zero_point: int, dtype: DTypeLike = int8) -> QuantizedTensor:
@@ -132,8 +132,8 @@ def quantize_per_tensor(x: Tensor, scale: float, zero_point: int, dtype: DTypeLi
     >>> q.int_repr().tolist(), q.dequantize().tolist()
     ([10, 12, 127], [0.0, 1.0, 58.5])
     """
-    made: QuantizedTensor = lazy.quantized_machinery("construct").per_tensor(x, scale, zero_point, dtype)
-    return made
+    result: QuantizedTensor = lazy.quantized_machinery("construct").per_tensor(x, scale, zero_point, dtype)
+    return result
 
 
 def quantize_per_channel(
@@ -161,10 +161,10 @@ def quantize_per_channel(
     >>> q.int_repr().tolist()
     [[1, 2], [2, 4]]
     """
-    made: QuantizedTensor = lazy.quantized_machinery("construct").per_channel(
+    result: QuantizedTensor = lazy.quantized_machinery("construct").per_channel(
         x, scales, zero_points, axis, dtype
     )
-    return made
+    return result
 
 
 # -- methods of Tensor -------------------------------------------------------------------------------------------------

@@ -169,11 +169,11 @@ def to(
             device = to_device_name(item)
         else:
             dtype = as_dtype(item)
-    there = check_device(device)
-    wanted = self.dtype if dtype is None else as_dtype(dtype)
-    value = self if wanted is self.dtype else by_name("astype")(self, wanted)
-    value = move_to_device(value, there, non_blocking)
-    return by_name("clone")(value) if copy and value is self else value
+    target_device = check_device(device)
+    target_dtype = self.dtype if dtype is None else as_dtype(dtype)
+    result = self if target_dtype is self.dtype else by_name("astype")(self, target_dtype)
+    result = move_to_device(result, target_device, non_blocking)
+    return by_name("clone")(result) if copy and result is self else result
 
 
 def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:

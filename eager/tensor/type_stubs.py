@@ -191,8 +191,8 @@ def init_text(init: str) -> str:
     lazy_names = re.findall(r'^    "(\w+)": "([\w.]+)",$', init, re.MULTILINE)
     public = sorted([*public, *map(_import_line, lazy_names)], key=_natural_sort_key)
     taken = {line.rpartition(" as ")[2] for line in public}
-    items = [(name, fn) for name, fn in sorted(public_functions().items()) if name not in taken]
-    functions = [format_function(name, fn.operator.schema, fn.__doc__ or "") for name, fn in items]
+    public_items = [(name, fn) for name, fn in sorted(public_functions().items()) if name not in taken]
+    functions = [format_function(name, fn.operator.schema, fn.__doc__ or "") for name, fn in public_items]
     imports = "import builtins as _b\nfrom collections.abc import Sequence\nfrom typing import Any\n\n"
     imports += "import numpy as _np\n\n"
     names = "\n__version__: _b.str\nbool = bool_\n\n"

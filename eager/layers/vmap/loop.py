@@ -94,7 +94,7 @@ def _stack_results(op: Operator, level: Level, args: Args, results: list[Any], i
 def _stack_result(
     op: Operator, level: Level, args: Args, items: list[Any], is_real: bool, position: int | None
 ) -> object:
-    """One of the results, number ``place`` in the schema; the argument itself where that is what was written."""
+    """Stack the examples of result number ``position``; a written argument is returned itself."""
     written = None if position is None else _find_written_argument(op, args, position)
     if written is not None or items[0] is None:
         return written

@@ -96,23 +96,23 @@ def _batches(
     name: str, leaves: list[Any], axes: list[int | None], treedef: pytree.TreeDef, axis_size: int | None
 ) -> tuple[list[Any], int]:
     """The leaves with their batch axes in front, and the number of examples."""
-    value, sizes = [], {}
+    batches, sizes = [], {}
     for index, (leaf, axis) in enumerate(zip(leaves, axes)):
         if axis is None:
-            value.append(leaf)
+            batches.append(leaf)
         else:
             tensor, at = _to_batched_leaf(name, leaf, axis, index, treedef)
             sizes[index] = tensor.shape[at]
-            value.append(move_to_front(tensor, at))
+            batches.append(move_to_front(tensor, at))
     if not sizes and axis_size is None:
         raise ValueArgumentError(
             f"{name}: no argument is mapped (in_axes is None for all, or there are none), so the number of examples "
             "is unknown; pass axis_size"
         )
-    wanted = {*sizes.values()} | ({axis_size} if axis_size is not None else set())
-    if len(wanted) > 1:
+    distinct = {*sizes.values()} | ({axis_size} if axis_size is not None else set())
+    if len(distinct) > 1:
         raise ShapeError(f"{name}: {_describe_sizes(sizes, axes, treedef, axis_size)}")
-    return value, wanted.pop()
+    return batches, distinct.pop()
 
 
 def _to_batched_leaf(

@@ -115,9 +115,9 @@ _new = BatchedTensor.__new__
 
 def wrap_batched(level: Level, payload: Tensor) -> BatchedTensor:
     """Create a value of a level of ``vmap``; ``payload`` has the batch axis in front."""
-    value = _new(BatchedTensor)
-    value._payload, value._level, value._meta = payload, level, None
-    value._keys = LEVEL | payload._keys & BACKENDS
+    batch = _new(BatchedTensor)
+    batch._payload, batch._level, batch._meta = payload, level, None
+    batch._keys = LEVEL | payload._keys & BACKENDS
     if level_allocations.open_level_count[0] > 1:
-        level_allocations.note_allocation(value)
-    return value
+        level_allocations.note_allocation(batch)
+    return batch
