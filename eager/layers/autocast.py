@@ -223,7 +223,7 @@ def policy_of(op: Operator) -> str:
     return result
 
 
-def set_policy(op: Operator | OperatorFunction[Any], policy: str) -> None:
+def set_policy(op: object, policy: str) -> None:
     """Set the policy of an operator under autocast.
 
     Args:

@@ -6,7 +6,7 @@ Source: ``jax.numpy.ndarray.at``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ... import lazy
 from ...operators.declare.shape_rules import spec_of
@@ -18,7 +18,18 @@ from .dunders import by_name, is_operand
 from .tensor import Tensor
 
 if TYPE_CHECKING:
+    from typing import TypedDict, Unpack
+
     from ...registry.types import Number
+
+    class IndexOptions(TypedDict, total=False):
+        """The keywords of the methods of IndexUpdate that write."""
+
+        mode: str | None
+        wrap_negative_indices: bool
+        indices_are_sorted: bool
+        unique_indices: bool
+
 
 bounds = lazy.Functions("operators.indexing.bounds")
 
@@ -66,45 +77,45 @@ class IndexUpdate:
         )
         return result
 
-    def set(self, value: object, **options: Any) -> Tensor:
+    def set(self, value: object, **options: Unpack[IndexOptions]) -> Tensor:
         """A copy of the tensor with the elements replaced; of several values for one element the last stays."""
         return self._put(value, "", **options)
 
-    def add(self, value: object, **options: Any) -> Tensor:
+    def add(self, value: object, **options: Unpack[IndexOptions]) -> Tensor:
         """A copy with ``value`` added to the elements; an element selected twice gets both."""
         return self._put(value, "add", **options)
 
-    def subtract(self, value: object, **options: Any) -> Tensor:
+    def subtract(self, value: object, **options: Unpack[IndexOptions]) -> Tensor:
         """A copy with ``value`` subtracted from the elements; from an element selected twice, both."""
         return self._put(by_name("neg")(self._like(value)), "add", **options)
 
-    def multiply(self, value: object, **options: Any) -> Tensor:
+    def multiply(self, value: object, **options: Unpack[IndexOptions]) -> Tensor:
         """A copy with the elements multiplied by ``value``; an element selected twice by both."""
         return self._put(value, "multiply", **options)
 
     mul = multiply
 
-    def divide(self, value: object, **options: Any) -> Tensor:
+    def divide(self, value: object, **options: Unpack[IndexOptions]) -> Tensor:
         """A copy with the elements divided by ``value``; an element selected twice by the product of both."""
         return self._by_product("div", value, options)
 
-    def power(self, value: object, **options: Any) -> Tensor:
+    def power(self, value: object, **options: Unpack[IndexOptions]) -> Tensor:
         """A copy with the elements raised to the power ``value``; an element selected twice to the product of both."""
         return self._by_product("pow", value, options)
 
-    def min(self, value: object, **options: Any) -> Tensor:
+    def min(self, value: object, **options: Unpack[IndexOptions]) -> Tensor:
         """A copy with the smallest of the elements and their values."""
         return self._put(value, "minimum", **options)
 
-    def max(self, value: object, **options: Any) -> Tensor:
+    def max(self, value: object, **options: Unpack[IndexOptions]) -> Tensor:
         """A copy with the largest of the elements and their values."""
         return self._put(value, "maximum", **options)
 
-    def apply(self, function: Callable[[Tensor], object], **options: Any) -> Tensor:
+    def apply(self, function: Callable[[Tensor], object], **options: Unpack[IndexOptions]) -> Tensor:
         """A copy with the elements replaced by ``function(elements)``; one selected twice is replaced once."""
         return self._put(function(self.get(**options)), "", **options)
 
-    def _by_product(self, operator: str, value: object, options: dict[str, Any]) -> Tensor:
+    def _by_product(self, operator: str, value: object, options: IndexOptions) -> Tensor:
         """The elements combined with the product of their values."""
         ones = by_name("ones_like")(self._tensor)
         product = IndexUpdate(IndexUpdate(ones, self._index).multiply(value, **options), self._index)
