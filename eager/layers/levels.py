@@ -67,40 +67,44 @@ class LevelTensor(Tensor):
     """A value of a level: its payload (a value of a lower level, a traced or a plain tensor) and its AutogradMeta."""
 
     # No slots of its own, so that a tensor made inside a level can become a value of it (:func:`adopt`).
-    __slots__ = ()
-    _level: Any = Tensor.__dict__["_storage"]
-    _payload: Any = Tensor.__dict__["_array"]
+    if TYPE_CHECKING:
+        _level: Level
+        _payload: Tensor
+    else:
+        __slots__ = ()
+        _level = Tensor.__dict__["_storage"]
+        _payload = Tensor.__dict__["_array"]
     _storage = None
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self._payload.shape  # type: ignore[no-any-return]
+        return self._payload.shape
 
     @property
     def dtype(self) -> DType:
-        return self._payload.dtype  # type: ignore[no-any-return]
+        return self._payload.dtype
 
     @property
     def device(self) -> str:
-        return self._payload.device  # type: ignore[no-any-return]
+        return self._payload.device
 
     @property
     def spec(self) -> TensorSpec:
-        return self._payload.spec  # type: ignore[no-any-return]
+        return self._payload.spec
 
     @property
     def strides(self) -> tuple[int, ...]:
-        return self._payload.strides  # type: ignore[no-any-return]
+        return self._payload.strides
 
     @property
     def storage_offset(self) -> int:
-        return self._payload.storage_offset  # type: ignore[no-any-return]
+        return self._payload.storage_offset
 
     def is_contiguous(self) -> bool:
-        return self._payload.is_contiguous()  # type: ignore[no-any-return]
+        return self._payload.is_contiguous()
 
     def storage(self) -> Storage:
-        return self._payload.storage()  # type: ignore[no-any-return]
+        return self._payload.storage()
 
     @property
     def _array(self) -> Any:
@@ -114,11 +118,11 @@ class LevelTensor(Tensor):
         if self.requires_grad:
             return self._array  # type: ignore[no-any-return]
         check_open(self)
-        return self._payload.numpy()  # type: ignore[no-any-return]
+        return self._payload.numpy()
 
     def _host(self, what: str) -> Array:
         check_open(self)
-        return self._payload._host(what)  # type: ignore[no-any-return]
+        return self._payload._host(what)
 
     def __bool__(self) -> bool:
         check_open(self)
@@ -164,7 +168,7 @@ class LevelTensor(Tensor):
 
     def _without_history(self) -> Tensor:
         check_open(self)
-        return self._payload.detach()  # type: ignore[no-any-return]
+        return self._payload.detach()
 
 
 # By the class of a tensor made inside a level: its class after it became a value of the level; see :func:`adopt`.

@@ -40,7 +40,7 @@ class BatchedTensor(LevelTensor):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self._payload.shape[1:]  # type: ignore[no-any-return]
+        return self._payload.shape[1:]
 
     @property
     def spec(self) -> TensorSpec:
@@ -48,7 +48,7 @@ class BatchedTensor(LevelTensor):
 
     @property
     def strides(self) -> tuple[int, ...]:
-        return self._payload.strides[1:]  # type: ignore[no-any-return]
+        return self._payload.strides[1:]
 
     def is_contiguous(self) -> bool:
         """Whether the elements of an example are in row-major order without gaps."""
@@ -61,7 +61,7 @@ class BatchedTensor(LevelTensor):
 
     @property
     def requires_grad(self) -> bool:
-        return self._payload.requires_grad  # type: ignore[no-any-return]
+        return self._payload.requires_grad
 
     @property
     def _array(self) -> Any:
