@@ -40,18 +40,18 @@ def meta_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object
         result = view(args[0], rule(*args, **kwargs), *args[1:])
         if result is not None:
             return result
-    fits = _placed(op)
-    specs = [fits(value) for value in args]
-    return _filled(rule(*specs, **{name: fits(value) for name, value in kwargs.items()}))
+    convert = _spec_converter(op)
+    specs = [convert(value) for value in args]
+    return _filled(rule(*specs, **{name: convert(value) for name, value in kwargs.items()}))
 
 
-def _placed(op: Operator) -> Callable[[object], object]:
+def _spec_converter(op: Operator) -> Callable[[object], object]:
     """Return a function that converts an argument to its spec on ``meta``; values that are not tensors stay."""
     is_elementwise, is_indexing = op.decl.is_elementwise, op.decl.kind in ("gather", "scatter")
 
-    def place(value: object) -> object:
+    def to_spec(value: object) -> object:
         if type(value) is tuple:
-            return tuple(map(place, value))
+            return tuple(map(to_spec, value))
         if not isinstance(value, TensorBase):
             return value
         spec = spec_of(value)
@@ -64,7 +64,7 @@ def _placed(op: Operator) -> Callable[[object], object]:
             f"elements; move it with .to('meta'), or make both on {spec.device}"
         )
 
-    return place
+    return to_spec
 
 
 def _filled(result: object) -> object:

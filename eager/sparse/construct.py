@@ -69,24 +69,24 @@ def make_coo(
     return tensor.requires_grad_() if requires_grad else tensor
 
 
-def _check_coo(space: IndexSpace, name: str, places: Array, shape: Sequence[int] | None) -> Pattern:
+def _check_coo(space: IndexSpace, name: str, coordinates: Array, shape: Sequence[int] | None) -> Pattern:
     if shape is None:
-        if not places.size:
+        if not coordinates.size:
             raise ShapeError(f"{name}: without elements the shape must be given")
-        shape = tuple(int(size) + 1 for size in places.max(axis=1))
+        shape = tuple(int(size) + 1 for size in coordinates.max(axis=1))
     sizes = check_shape(name, shape)
-    if len(sizes) != len(places) or not sizes:
+    if len(sizes) != len(coordinates) or not sizes:
         raise ShapeError(
-            f"{name}: indices with {len(places)} rows are places in as many axes, not in shape {sizes}"
+            f"{name}: indices with {len(coordinates)} rows are places in as many axes, not in shape {sizes}"
         )
-    for axis, (row, size) in enumerate(zip(places, sizes)):
+    for axis, (row, size) in enumerate(zip(coordinates, sizes)):
         if row.size and not (row.min() >= 0 and row.max() < size):
             raise OutOfBoundsError(
                 f"{name}: indices from {int(row.min())} to {int(row.max())} along axis {axis}, which has size {size}"
             )
-    coordinates = tuple(map(space.own, places))
-    steps = space.xp.diff(linear_index(coordinates, sizes))
-    return Pattern(sparse_coo, sizes, coordinates, bool((steps > 0).all()), space)
+    stored = tuple(map(space.own, coordinates))
+    steps = space.xp.diff(linear_index(stored, sizes))
+    return Pattern(sparse_coo, sizes, stored, bool((steps > 0).all()), space)
 
 
 def make_csr(

@@ -1,8 +1,8 @@
 """SparseTensor: a sparsity pattern and a dense tensor of the stored values.
 
-Everything that is computed is computed on the values, with operators; so gradients, transforms and traces need nothing
-of their own: a sparse tensor requires a gradient if its values do, and its gradient is their gradient at the same
-places. It is a pytree with one leaf, the values.
+All computation is by operators on the values, so gradients, transforms and traces need no code for sparse tensors: a
+sparse tensor requires a gradient if its values do, and its gradient is a sparse tensor of the same pattern whose values
+are the gradient of the values. It is a pytree with one leaf, the values.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def sparse_coo_tensor(
         values: ``nnz`` values; gradients flow back to them.
         shape: the shape; None: just large enough.
         dtype: the dtype of the values; None: theirs.
-        requires_grad: whether operations on the tensor are recorded; its ``grad`` has the same places.
+        requires_grad: whether operations on the tensor are recorded; its ``grad`` has the same indices.
 
     Returns:
         A tensor of the layout ``td.sparse_coo``.
@@ -90,7 +90,7 @@ def sparse_csr_tensor(
         values: ``nnz`` values; gradients flow back to them.
         shape: the shape; None: just large enough.
         dtype: the dtype of the values; None: theirs.
-        requires_grad: whether operations on the tensor are recorded; its ``grad`` has the same places.
+        requires_grad: whether operations on the tensor are recorded; its ``grad`` has the same indices.
 
     Returns:
         A tensor of the layout ``td.sparse_csr``.

@@ -99,7 +99,6 @@ ALLOWED: set[str] = {
     "control/residuals.py:_is_recomputed",
     "debug/checks.py:_place",
     "eager/autograd/context.py:saved_tensors",
-    "eager/meta/kernel.py:place",
     "eager/tensor/type_stubs.py:_split_words",
     "lowering/passes/pipeline.py:keep_outputs_apart",
     "operators/random/philox.py:random_words",
