@@ -31,7 +31,7 @@ _thread_flags = _ThreadFlags()
 class _Job:
     """One piece of work, and what has become of it."""
 
-    def __init__(self, work: Callable[[], Any]) -> None:
+    def __init__(self, work: Callable[[], object]) -> None:
         self.work, self.done = (
             work,
             _thread.allocate_lock(),

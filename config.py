@@ -53,7 +53,7 @@ def _parse_error_or_warn(text: str) -> str:
     return text
 
 
-def _parse_auto_or_count(text: str) -> Any:
+def _parse_auto_or_count(text: str) -> object:
     return text if text == "auto" else _parse_non_negative(text)
 
 
@@ -67,7 +67,7 @@ class Flag(NamedTuple):
     variable: str
     default: Any
     doc: str
-    parse: Callable[[str], Any]
+    parse: Callable[[str], object]
     others: tuple[type, ...] = ()
 
 
@@ -161,7 +161,7 @@ class Flags:
         for flag in FLAGS:
             object.__setattr__(self, flag.name, _read_initial(flag))
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         known = {flag.name: flag for flag in FLAGS}
         if name not in known:
             raise ValueArgumentError(f"config has no flag {name!r}; the flags are {', '.join(sorted(known))}")
@@ -176,7 +176,7 @@ class Flags:
         object.__setattr__(self, name, value)
 
 
-def _read_initial(flag: Flag) -> Any:
+def _read_initial(flag: Flag) -> object:
     text = os.environ.get(flag.variable)
     if text is None:
         return flag.default
@@ -190,7 +190,7 @@ flags = Flags()
 
 
 @contextmanager
-def override(**values: Any) -> Iterator[Flags]:
+def override(**values: object) -> Iterator[Flags]:
     """Set flags inside a ``with`` block and restore them after it.
 
     Args:

@@ -30,7 +30,7 @@ after_fork: list[Callable[[], object]] = []
 _RETRY_SECONDS = 0.001
 
 
-def make_lock(name: str, kind: Callable[[], Any] = threading.RLock) -> Any:
+def make_lock(name: str, kind: Callable[[], object] = threading.RLock) -> Any:
     """The process-wide lock of a name in ``ORDER``, made at the first call.
 
     Args:
@@ -40,7 +40,7 @@ def make_lock(name: str, kind: Callable[[], Any] = threading.RLock) -> Any:
     return make_locks(name, 1, kind)[0]
 
 
-def make_locks(name: str, count: int, kind: Callable[[], Any] = threading.RLock) -> list[Any]:
+def make_locks(name: str, count: int, kind: Callable[[], object] = threading.RLock) -> list[Any]:
     """The locks of a name, of which a thread takes one at a time."""
     if name not in ORDER:
         raise ValueError(
@@ -51,7 +51,7 @@ def make_locks(name: str, count: int, kind: Callable[[], Any] = threading.RLock)
 
 def all_locks() -> list[Any]:
     """All locks in the order in which they are taken; the last is that of llvmlite, which others use too."""
-    ffi: Any = sys.modules.get("llvmlite.binding.ffi")
+    ffi: object = sys.modules.get("llvmlite.binding.ffi")
     foreign = getattr(getattr(getattr(ffi, "lib", None), "_lock", None), "_lock", None)
     known = [lock for name in ORDER for lock in _locks.get(name, ())]
     return known if foreign is None else [*known, foreign]

@@ -1,5 +1,7 @@
 """The command line: ``tandem overhead``, ``tandem doctor``, ``tandem trace`` and ``tandem ops``."""
 
+from __future__ import annotations
+
 import json
 import runpy
 import sys
@@ -87,7 +89,7 @@ def _console() -> Any:
     return console if console.is_terminal else lazy.rich_console().Console(width=WIDTH)
 
 
-def _measure(settings: Settings, console: Any) -> Report:
+def _measure(settings: Settings, console: object) -> Report:
     progress = lazy.rich_progress()
     columns = (
         progress.TextColumn("{task.description:>28}"),

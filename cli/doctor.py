@@ -1,5 +1,7 @@
 """``tandem doctor``: report which features are on or off, and why."""
 
+from __future__ import annotations
+
 import os
 import stat
 from collections.abc import Mapping
@@ -95,7 +97,7 @@ def describe_cuda() -> dict[str, Any]:
     return result
 
 
-def show(findings: Mapping[str, Mapping[str, Any]], console: Any) -> None:
+def show(findings: Mapping[str, Mapping[str, object]], console: Any) -> None:
     """Print the findings as one table."""
     table = lazy.rich_table().Table(title="tandem doctor", show_header=False)
     table.add_column(style="bold")
@@ -108,7 +110,7 @@ def show(findings: Mapping[str, Mapping[str, Any]], console: Any) -> None:
     console.print(table)
 
 
-def _format_value(value: Any) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

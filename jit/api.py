@@ -6,11 +6,14 @@ The machinery (tracer, lowering, emitter) is loaded with the first jitted functi
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from .. import lazy
 from ..errors import ArgumentError
+
+if TYPE_CHECKING:
+    from ..registry.types import Function
 
 
 def __getattr__(name: str) -> Any:
@@ -21,7 +24,7 @@ def __getattr__(name: str) -> Any:
 
 
 def jit(
-    fn: Callable[..., Any] | None = None,
+    fn: Function | None = None,
     *,
     static_argnames: str | Iterable[str] = (),
     static_argnums: int | Iterable[int] = (),

@@ -6,12 +6,15 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import pytree
 from ..errors import ArgumentError
 from ..registry.values import TensorBase
 from .guards.leaves import DefaultValue, is_constant
+
+if TYPE_CHECKING:
+    from ..registry.types import Args, Function, Kwargs
 
 Kind = inspect.Parameter
 _POSITIONAL = (Kind.POSITIONAL_ONLY, Kind.POSITIONAL_OR_KEYWORD)
@@ -30,7 +33,7 @@ class BoundArguments(NamedTuple):
     leaves: list[Any]
     treedef: pytree.TreeDef
     statics: tuple[Any, ...]
-    static_keys: tuple[Any, ...]
+    static_keys: tuple[object, ...]
 
 
 class Arguments:
@@ -44,7 +47,7 @@ class Arguments:
         ArgumentError: a static argument is not a parameter.
     """
 
-    def __init__(self, fn: Callable[..., Any], static_argnames: Sequence[str], static_argnums: Sequence[int]):
+    def __init__(self, fn: Function, static_argnames: Sequence[str], static_argnums: Sequence[int]):
         self.name = getattr(fn, "__name__", repr(fn))
         self.signature = _signature(fn)
         self.parameters = list(self.signature.parameters.values())
@@ -79,7 +82,7 @@ class Arguments:
             )
         return frozenset(names) | {known[n] for n in numbers}
 
-    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BoundArguments:
+    def bind(self, args: Args, kwargs: Kwargs) -> BoundArguments:
         """Bind a call: flatten the dynamic arguments and collect the static values.
 
         Raises:
@@ -117,7 +120,7 @@ class Arguments:
             return args
         return self._bind_complete(args, kwargs) or self._bind_by_inspect(args, kwargs)
 
-    def _bind_complete(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
+    def _bind_complete(self, args: Args, kwargs: Kwargs) -> tuple[object, ...] | None:
         """Bind a call that passes every parameter, without :mod:`inspect`; None if the call needs it."""
         if len(args) < len(self._positional) or not (self._rest or len(args) == len(self._positional)):
             return None
@@ -137,7 +140,7 @@ class Arguments:
                 return None
         return None if others else tuple(items)
 
-    def _bind_by_inspect(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    def _bind_by_inspect(self, args: Args, kwargs: Kwargs) -> tuple[object, ...]:
         """Bind a call with :mod:`inspect`."""
         try:
             bound = self.signature.bind(*args, **kwargs)
@@ -180,7 +183,7 @@ class Arguments:
             first = first.children[0]
         return first.kind is None
 
-    def _static_key(self, name: str, value: Any) -> Any:
+    def _static_key(self, name: str, value: object) -> object:
         if isinstance(value, TensorBase):
             raise ArgumentError(
                 f"{self.name}: static argument {name!r} is a tensor, whose values would be compiled in; take the name "
@@ -207,7 +210,7 @@ _INNER: dict[type, tuple[str, ...]] = {
 }
 
 
-def is_wrapped_in(fn: Any, value: Any) -> bool:
+def is_wrapped_in(fn: object, value: object) -> bool:
     """Whether a class attribute is a function, or a descriptor or decorated function that calls it."""
     if value is fn:
         return True
@@ -232,14 +235,14 @@ def as_numbers(numbers: int | Iterable[int], option: str = "static_argnums") -> 
     return _to_tuple(option, "positions", numbers, int)
 
 
-def _to_tuple(option: str, what: str, given: Any, kind: type) -> tuple[Any, ...]:
+def _to_tuple(option: str, what: str, given: object, kind: type) -> tuple[Any, ...]:
     items = tuple(given) if isinstance(given, Iterable) and not isinstance(given, kind) else (given,)
     if not all(isinstance(item, kind) for item in items):
         raise ArgumentError(f"jit: {option} takes {what} of parameters, not {given!r}")
     return items
 
 
-def _signature(fn: Callable[..., Any]) -> inspect.Signature:
+def _signature(fn: Function) -> inspect.Signature:
     try:
         return inspect.signature(fn)
     except (TypeError, ValueError):
@@ -248,7 +251,7 @@ def _signature(fn: Callable[..., Any]) -> inspect.Signature:
 
 
 def _append_argument(
-    parameter: inspect.Parameter, value: Any, args: list[Any], kwargs: dict[str, Any]
+    parameter: inspect.Parameter, value: Any, args: list[Any], kwargs: dict[str, object]
 ) -> None:
     if parameter.kind in _POSITIONAL:
         args.append(value)

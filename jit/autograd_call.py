@@ -53,7 +53,7 @@ class Derivative:
         name: str,
         split: Split,
         roots: dict[int, int],
-        targets: list[Any],
+        targets: list[object],
         computed: int,
         needed: set[int],
         fixed: tuple[int, ...],
@@ -102,14 +102,14 @@ class Derivative:
             self.twin = replace(found, outputs=outputs, executable=self.forward.executable)
         return self.twin
 
-    def static_leaves(self, found: Specialization) -> tuple[Any, ...]:
+    def static_leaves(self, found: Specialization) -> tuple[object, ...]:
         """The leaves that are no parameters, as they were when the function was traced."""
         if not self.fixed:
             return ()
         guards = [found.guards[place] for place in self.fixed]
         return tuple(guard.value._ref() if guard.kind == "same" else guard.value for guard in guards)
 
-    def gradients(self, values: dict[int, Any], cotangents: Sequence[Any]) -> list[Any]:
+    def gradients(self, values: dict[int, object], cotangents: Sequence[object]) -> list[Any]:
         """Compute the gradients of the targets with the compiled backward pass; None for zero gradients.
 
         Args:

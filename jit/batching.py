@@ -31,12 +31,12 @@ class BatchedVariants(Variants):
 
     def _make_function(
         self, bound: BoundArguments, moving: tuple[int, ...], own: list[int], level: Level
-    ) -> Any:
+    ) -> object:
         of_one = self._bind_static_leaves(bound, moving)
         name, size, axis_name = f"vmap({self._arguments.name})", level.batch_size, level.axis_name
         prepared: dict[Any, Any] = {}
 
-        def of_batch(*leaves: Any) -> Any:
+        def of_batch(*leaves: Any) -> object:
             with open_batch(name, size, prepared, axis_name) as inner:
                 given = [wrap_batched(inner, x) if n in own else x for n, x in zip(moving, leaves)]
                 value, outdef = pytree.flatten(of_one(given))
@@ -46,11 +46,11 @@ class BatchedVariants(Variants):
         return self._mark_variant(of_batch, name, is_part=True)
 
 
-def _is_of_level(leaf: Any, level: Level) -> bool:
+def _is_of_level(leaf: object, level: Level) -> bool:
     return type(leaf) is BatchedTensor and leaf._level is level
 
 
-def find_innermost_level(leaves: list[Any]) -> Level:
+def find_innermost_level(leaves: list[object]) -> Level:
     """The innermost level among the leaves of a call.
 
     Raises:

@@ -35,12 +35,12 @@ class CaptureVariants(Variants):
 
     def _make_function(
         self, bound: BoundArguments, moving: tuple[int, ...], held: list[CapturedVariable]
-    ) -> Any:
+    ) -> object:
         of_given = self._bind_static_leaves(bound, moving)
         for item in held:
             item.release()
 
-        def with_reached(reached: list[Any], given: list[Any]) -> Any:
+        def with_reached(reached: list[Any], given: list[object]) -> object:
             with substitute_values(held, reached):
                 return of_given(given)
 
@@ -73,7 +73,7 @@ class CapturedVariable:
             self._leaves[n] = None
         self.values = []
 
-    def make_content(self, values: Sequence[Any]) -> Any:
+    def make_content(self, values: Sequence[object]) -> object:
         """The content of the variable with other values."""
         leaves = list(self._leaves)
         for n, value in zip(self._own, values, strict=True):
@@ -81,13 +81,15 @@ class CapturedVariable:
         return self._treedef.unflatten(leaves)
 
 
-def _is_open_level_value(leaf: Any) -> bool:
+def _is_open_level_value(leaf: object) -> bool:
     """Whether a leaf is a value of a transform that is still active; using others raises."""
     return isinstance(leaf, LevelTensor) and leaf._level.is_open
 
 
 @contextmanager
-def substitute_values(held: Sequence[CapturedVariable], reached: Sequence[Sequence[Any]]) -> Iterator[None]:
+def substitute_values(
+    held: Sequence[CapturedVariable], reached: Sequence[Sequence[object]]
+) -> Iterator[None]:
     """Assign other values to variables while a function is traced."""
     before = [(item.guard, item.guard.get_value()) for item in held]
     contents = [item.make_content(values) for item, values in zip(held, reached, strict=True)]

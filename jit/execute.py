@@ -31,7 +31,7 @@ def lower_graph(program: Graph) -> Lowered | None:
 class InstrumentedExecutable(Protocol):
     """An executable that can report its kernels to a profiler."""
 
-    def run_profiled(self, arrays: list[Any], note: Note) -> list[Any]:
+    def run_profiled(self, arrays: list[object], note: Note) -> list[object]:
         """Run the graph and report each kernel."""
 
 
@@ -41,7 +41,7 @@ def make_executable(program: Graph) -> Executable | None:
     return None if lowered is None else lowered.compile()
 
 
-def run(executable: Executable, program: Graph, parameters: Sequence[Any]) -> list[Tensor]:
+def run(executable: Executable, program: Graph, parameters: Sequence[object]) -> list[Tensor]:
     """Run an executable; returns its results as tensors that share no memory.
 
     Args:
@@ -65,7 +65,7 @@ def _fits_machine(number: int | complex) -> bool:
     return type(number) is int and -(2**63) <= number < 2**63
 
 
-def _to_executable_argument(item: Any) -> Any:
+def _to_executable_argument(item: object) -> Any:
     """Convert a parameter to what an executable takes: a C-contiguous array, a device tensor, or a number."""
     item = to_payload(item)
     return np.ascontiguousarray(item) if type(item) is np.ndarray and not item.flags.c_contiguous else item

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from .. import pytree
 from ..eager.layers.autocast import context_key
@@ -21,7 +20,7 @@ def explain(
     known: Sequence[Specialization],
     found: Specialization | None,
     bound: BoundArguments,
-    keys: Sequence[tuple[Any, ...]],
+    keys: Sequence[tuple[object, ...]],
 ) -> str:
     """The text of :meth:`tandem.jit.JitFunction.explain`."""
     if found is not None:
@@ -41,7 +40,7 @@ def explain(
 
 
 def find_mismatches(
-    arguments: Arguments, item: Specialization, bound: BoundArguments, keys: Sequence[tuple[Any, ...]]
+    arguments: Arguments, item: Specialization, bound: BoundArguments, keys: Sequence[tuple[object, ...]]
 ) -> list[str]:
     """Describe each guard of a specialization that fails for a call."""
     faults = _compare_structure(arguments, item, bound)

@@ -45,8 +45,8 @@ def collect_writes(trace: Trace, written: dict[Aliases, int]) -> tuple[Write, ..
 
 
 def run_with_write_recovery(
-    run: Callable[[], Any], graph: Graph, parameters: Sequence[Any], history: Sequence[Write]
-) -> Any:
+    run: Callable[[], object], graph: Graph, parameters: Sequence[object], history: Sequence[Write]
+) -> object:
     """Run compiled code; if it raises, first apply the writes that preceded the failure.
 
     Args:
@@ -69,7 +69,7 @@ def run_with_write_recovery(
 
 
 def _replay_writes(
-    graph: Graph, parameters: Sequence[Any], history: Sequence[Write], done: Iterator[Any]
+    graph: Graph, parameters: Sequence[object], history: Sequence[Write], done: Iterator[object]
 ) -> Exception | None:
     """Apply the writes before the first node that raises; returns its exception, or None if a callback raised."""
     env: Environment = {
@@ -89,7 +89,7 @@ def _replay_writes(
     return None  # the second run did not fail, so the position of the failure is unknown
 
 
-def _rerun_node(node: Node, env: Environment, done: Iterator[Any]) -> Any:
+def _rerun_node(node: Node, env: Environment, done: Iterator[object]) -> Any:
     """Run a node again; None if that is not possible: a callback that raised, or callbacks inside a loop."""
     if has_effects(node) and not only_checks(node):
         return None if is_control(node) else next(done, None)
@@ -108,7 +108,7 @@ def only_checks(node: Node) -> bool:
 
 
 def _apply_writes(
-    parameters: Sequence[Any], history: Sequence[Write], position: int, env: Environment
+    parameters: Sequence[object], history: Sequence[Write], position: int, env: Environment
 ) -> None:
     values = {write.place: write.value for write in history if write.position <= position}
     write_back(parameters, [(place, env[value].clone()) for place, value in values.items()])

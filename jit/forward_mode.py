@@ -27,7 +27,7 @@ class ForwardVariants(Variants):
             [x if t is None else wrap_level(level, x, ForwardMeta(t)) for x, t in zip(leaves, value)]
         )
 
-    def _make_function(self, bound: BoundArguments, moving: tuple[int, ...], own: tuple[bool, ...]) -> Any:
+    def _make_function(self, bound: BoundArguments, moving: tuple[int, ...], own: tuple[bool, ...]) -> object:
         of_values, name = self._bind_static_leaves(bound, moving), f"jvp({self._arguments.name})"
 
         def of_both(given: list[Any], tangents: list[Any]) -> Any:

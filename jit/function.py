@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from types import MethodType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import config, locks
 from ..eager.layers import dispatch_mode as modes
@@ -41,6 +41,9 @@ from .specialization import Specialization
 from .specialize import specialize, unflatten_arguments
 from .stages import Lowered, Traced, to_traced
 
+if TYPE_CHECKING:
+    from ..registry.types import Args, Function, Kwargs
+
 Keys = tuple[tuple[Any, ...], ...]
 _lock = locks.make_lock("jit")  # held while a table of specializations changes, never while one is made
 
@@ -67,13 +70,11 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
     """
 
     _specializations: list[Specialization]
-    _by_key: dict[Any, tuple[Specialization, ...]]
+    _by_key: dict[object, tuple[Specialization, ...]]
     _misses: int
     _evicted_hits: int
 
-    def __init__(
-        self, fn: Callable[..., Any], names: str | Iterable[str] = (), numbers: int | Iterable[int] = ()
-    ):
+    def __init__(self, fn: Function, names: str | Iterable[str] = (), numbers: int | Iterable[int] = ()):
         functools.update_wrapper(self, fn)
         self._fn = fn
         self._arguments = Arguments(fn, as_names(names), as_numbers(numbers))
@@ -82,7 +83,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         self._native = NativeEntry(self, functools.partial(type(self).__call__, self))
         self._reset()
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: object, **kwargs: object) -> Any:
         """Native twin: backends/cpu/fastpath/entries/rt_jit.py:jitted_call"""
         recorder = self._recorder  # a local reference: another thread may clear the cache
         values = recorder.entry(*args, **kwargs)
@@ -101,9 +102,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
             return self._call_with_trace(recorder, args, kwargs)
         return self._call(self._arguments.bind(args, kwargs), _call_form(args, kwargs))
 
-    def _call_with_trace(
-        self, recorder: GradientVariants, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
+    def _call_with_trace(self, recorder: GradientVariants, args: Args, kwargs: Kwargs) -> object:
         """Run a call and print it to the dispatch trace, with the native entry that ran."""
         given = [describe(a) for a in args] + [f"{k}={describe(v)}" for k, v in kwargs.items()]
         line = f"[jit] {self._arguments.name}({', '.join(given)})"
@@ -119,11 +118,11 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
             line, lambda: self._call(self._arguments.bind(args, kwargs), _call_form(args, kwargs))
         )
 
-    def _call_profiled(self, /, *args: Any, **kwargs: Any) -> Any:
+    def _call_profiled(self, /, *args: object, **kwargs: object) -> object:
         """Run a call in Python, which reports the kernels."""
         return self._call(self._arguments.bind(args, kwargs))
 
-    def _call(self, bound: BoundArguments, form: Any = None) -> Any:
+    def _call(self, bound: BoundArguments, form: object = None) -> object:
         """Run a call; ``form``, its argument counts and keywords, is for linking the native entry."""
         if stack.levels:
             result = self._captures.call(bound)
@@ -136,7 +135,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
                 return self._run_or_fall_back(bound, self._call_at, find_innermost_level(bound.leaves), bound)
         return self._run_or_fall_back(bound, self._call_plain, bound, form)
 
-    def _run_or_fall_back(self, bound: BoundArguments, call: Callable[..., Any], *args: Any) -> Any:
+    def _run_or_fall_back(self, bound: BoundArguments, call: Function, *args: object) -> object:
         """Run a call; fall back to Python code if the function captures values of transforms that cannot be lifted."""
         try:
             return call(*args)
@@ -147,7 +146,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
                 raise
             return self._run_uncompiled(bound)
 
-    def _call_plain(self, bound: BoundArguments, form: Any) -> Any:
+    def _call_plain(self, bound: BoundArguments, form: object) -> Any:
         """Run a call without values of transforms."""
         value, scalars = self._find_or_add(bound, self._keys(bound))
         if named_axes():
@@ -184,11 +183,11 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
                 return self._recorder.run(value, bound, scalars, level)
         return self._recorder.run_at(level, bound, self._call)
 
-    def _run_uncompiled(self, bound: BoundArguments) -> Any:
+    def _run_uncompiled(self, bound: BoundArguments) -> object:
         """Run the Python function without compiling it."""
         return self._arguments.call(self._fn, unflatten_arguments(bound.treedef, bound.leaves), bound.statics)
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
     def __reduce__(self) -> str:
@@ -198,7 +197,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         return f"<jitted {self._arguments.name}{self._arguments.signature}>"
 
     # -- the cache -------------------------------------------------------------------------------------------------
-    def _find_or_add(self, bound: BoundArguments, keys: Keys) -> tuple[Specialization, Any]:
+    def _find_or_add(self, bound: BoundArguments, keys: Keys) -> tuple[Specialization, Sequence[object]]:
         """Look up or make the specialization for a call; returns it and the call's derived scalars."""
         result, scalars = self._find(bound, keys)
         if result is None:
@@ -238,7 +237,9 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
                 return type(fault)(f"{self._arguments.name}: argument {path}: {fault}")
         return fault
 
-    def _find(self, bound: BoundArguments, keys: Keys) -> tuple[Specialization | None, Any]:
+    def _find(
+        self, bound: BoundArguments, keys: Keys
+    ) -> tuple[Specialization | None, Sequence[object] | None]:
         """Look up the specialization whose guards hold for a call; returns it and the call's derived scalars.
 
         Native twin: backends/cpu/fastpath/entries/rt_guards.py:check_guards
@@ -323,7 +324,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         with _lock:
             self._reset()
 
-    def explain(self, /, *args: Any, **kwargs: Any) -> str:
+    def explain(self, /, *args: object, **kwargs: object) -> str:
         """Explain whether a call with these arguments would use the cache, and otherwise why it would recompile.
 
         Returns:
@@ -368,9 +369,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         device = None if "device" in self.__signature__.parameters else kwargs.pop("device", None)
         return Lowered(self._trace_for_stages(args, kwargs, device), self._arguments)
 
-    def _trace_for_stages(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], device: str | None = None
-    ) -> Specialization:
+    def _trace_for_stages(self, args: Args, kwargs: Kwargs, device: str | None = None) -> Specialization:
         bound = self._arguments.bind(args, kwargs)
         bound = bound._replace(leaves=[without_data(leaf) for leaf in bound.leaves])
         keys = self._keys(bound)
@@ -381,11 +380,11 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
             return run_restoring(specialize, self._fn, self._arguments, bound, moved)
 
 
-def _call_form(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, tuple[str, ...]]:
+def _call_form(args: Args, kwargs: Kwargs) -> tuple[int, tuple[str, ...]]:
     return len(args), tuple(kwargs)
 
 
-def _set_autograd_keys(key: tuple[Any, ...], need: bool) -> tuple[Any, ...]:
+def _set_autograd_keys(key: tuple[Any, ...], need: bool) -> tuple[object, ...]:
     """Set or clear the autograd keys in a leaf's cache key."""
     if key[0] is not Tensor:
         return key
@@ -393,6 +392,6 @@ def _set_autograd_keys(key: tuple[Any, ...], need: bool) -> tuple[Any, ...]:
     return (*key[:-1], keys | autograd_keys(keys) if need else keys)
 
 
-def _cache_key(bound: BoundArguments, keys: Keys) -> Any:
+def _cache_key(bound: BoundArguments, keys: Keys) -> object:
     context = context_key(), named_axes()
     return bound.treedef, keys, bound.static_keys, state.include, state.exclude, *context

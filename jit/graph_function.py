@@ -53,7 +53,7 @@ class GraphFunction(NativeCallable):  # type: ignore[misc]
             return tuple([_copy_argument(given[self.graph.inputs.index(o)]) for o in self.graph.outputs])
         return tuple(run(value.executable, self.graph, given))
 
-    def run(self, *given: Any) -> tuple[Any, ...]:
+    def run(self, *given: object) -> tuple[Any, ...]:
         """Call the function; in Python while a profiler records kernels, which native entries do not report."""
         result: tuple[Any, ...] = (
             self(*given) if kernel_watch.note is None else type(self).__call__(self, *given)
@@ -101,7 +101,7 @@ class GraphFunction(NativeCallable):  # type: ignore[misc]
         )
 
 
-def _copy_argument(given: Any) -> Tensor:
+def _copy_argument(given: object) -> Tensor:
     """A new tensor with the elements of an argument."""
     return given.clone() if isinstance(given, Tensor) else wrap(np.array(given))
 

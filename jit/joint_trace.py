@@ -7,9 +7,9 @@ derivatives, ``detach``, ``no_grad`` and writes inside the function behave as in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import pytree
 from ..eager.autograd.autograd_meta import AutogradMeta
@@ -35,6 +35,9 @@ from .specialization import Specialization
 from .specialize import DYNAMIC, copy_with_outputs, make_specialization, trace_call, unflatten_arguments
 from .writes import find_written
 
+if TYPE_CHECKING:
+    from ..registry.types import Function
+
 
 class RecordingLevel(NamedTuple):
     """The level that records a function, and the captured tensors that were wrapped as its values."""
@@ -51,7 +54,7 @@ class RecordingLevel(NamedTuple):
         return cached[1]
 
 
-def _lower_captured(tensor: Any, level: Level) -> Any:
+def _lower_captured(tensor: object, level: Level) -> Any:
     """Lift a captured tensor into the levels and the trace around a level."""
     around = capture_lifters.stack[:-1]
     if around:
@@ -87,10 +90,10 @@ def compute_gradients(roots: list[tuple[Any, int, Any]]) -> dict[AutogradMeta, A
 
 
 def specialize_joint(
-    fn: Callable[..., Any],
+    fn: Function,
     arguments: Arguments,
     bound: BoundArguments,
-    keys: Sequence[tuple[Any, ...]],
+    keys: Sequence[tuple[object, ...]],
     wanted: Sequence[int],
 ) -> Specialization:
     """Trace a call with its gradient, and split the graph into a forward and a backward pass, without lowering.
@@ -174,11 +177,11 @@ def _make_forward_program(graph: Graph, plan: OutputTree, given: int) -> Graph:
     return made
 
 
-def unwrap_result(level: Level, result: Any) -> tuple[Any, list[AutogradMeta | None]]:
+def unwrap_result(level: Level, result: object) -> tuple[object, list[AutogradMeta | None]]:
     """Unwrap the level's values in a result; returns the result and the autograd metadata of each leaf, or None."""
     leaves, treedef = pytree.flatten(result)
     metas: list[AutogradMeta | None] = []
-    seen: dict[Any, AutogradMeta | None] = {}
+    seen: dict[object, AutogradMeta | None] = {}
     for number, leaf in enumerate(leaves):
         meta = None
         if isinstance(leaf, LevelTensor) and leaf._level is level:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import config
 from ..backends.cpu import fastpath
@@ -20,6 +19,9 @@ from ..registry.operator import Operator, change_listeners, lock
 from .arguments import Arguments
 from .native_record import make_native_specialization
 from .specialization import Specialization
+
+if TYPE_CHECKING:
+    from ..registry.types import Args, Function, Kwargs
 
 _clock = itertools.count(-(2**62))  # before any time of the native clock
 
@@ -39,7 +41,7 @@ class NativeEntry:
         kind: ``"jitted"``, or ``"recorded"`` for the forward passes of calls that Python differentiates.
     """
 
-    def __init__(self, function: Any, slow: Callable[..., Any], kind: str = "jitted"):
+    def __init__(self, function: object, slow: Function, kind: str = "jitted"):
         self._kind = kind
         self._function = weakref.ref(function)
         self._slow = slow
@@ -47,7 +49,7 @@ class NativeEntry:
         self._ready: bool | None = None
         _entries.add(self)
 
-    def link(self, found: Specialization, arguments: Arguments, form: Any) -> None:
+    def link(self, found: Specialization, arguments: Arguments, form: object) -> None:
         """Link a specialization for calls of this form if native code can run it."""
         runtime, function = fastpath.runtime(), self._function()
         if runtime is None or function is None or not self._worth_it(runtime, found):
@@ -61,7 +63,7 @@ class NativeEntry:
         # while another thread holds the lock, linking is left to a later call.
         lock.if_free(lambda: self._link(runtime, function, found, record))
 
-    def _link(self, runtime: Any, function: Any, found: Specialization, record: Any) -> None:
+    def _link(self, runtime: Any, function: object, found: Specialization, record: Any) -> None:
         if found.is_dropped or not found.is_current() or self._is_linked(record):
             return  # another thread may have linked or dropped the specialization
         if self._record is None:
@@ -86,7 +88,7 @@ class NativeEntry:
     def _is_linked(self, record: SpecializationStruct) -> bool:
         return self._record is not None and record in self._record.chain
 
-    def replay(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any] | None:
+    def replay(self, args: Args, kwargs: Kwargs) -> tuple[Any] | None:
         """Run the native entry while the dispatch trace is on; returns a 1-tuple, or None if guards fail."""
         return traced.answer_by_specialization(self._function(), self._record, args, kwargs)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from .arguments import Arguments
 from .guards.externals import ABSENT
 from .guards.leaves import LeafGuard
 from .specialization import Specialization
+
+if TYPE_CHECKING:
+    from ..registry.types import Function
 
 INT64 = (-(2**63), 2**63 - 1)
 _ARITHMETIC = {"add": at.D_ADD, "sub": at.D_SUBTRACT, "mul": at.D_MULTIPLY, "truediv": at.D_DIVIDE}
@@ -183,7 +186,7 @@ class _Builder:
         else:
             self._guard_array(guard, self.parameter_of[number])
 
-    def _guard_constant(self, value: Any) -> None:
+    def _guard_constant(self, value: object) -> None:
         self.guards.add(at.G_STRING if type(value) is str else at.G_SAME)
         self.guards.same(value)
 
@@ -249,7 +252,7 @@ class _Builder:
             self._guard_array(leaf, first + number)
         self.externals += len(self.found.externals) + len(self.found.captured)
 
-    def add_derived_scalar(self, value: Value, function: str, operands: tuple[Any, ...]) -> None:
+    def add_derived_scalar(self, value: Value, function: str, operands: tuple[object, ...]) -> None:
         """Add the computation of a derived scalar, if machine arithmetic equals Python's."""
         number = self.found.graph.parameters.index(value)
         code = _ARITHMETIC.get(function)
@@ -322,7 +325,7 @@ class _Builder:
         return output.index
 
 
-def _make_constructor(treedef: pytree.TreeDef) -> Callable[..., Any]:
+def _make_constructor(treedef: pytree.TreeDef) -> Function:
     """A function that builds a container from its children, for containers that only Python can build."""
     return lambda *children: treedef.build(children)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import pytree
 from ..eager.layers.levels import LevelTensor
@@ -19,6 +19,9 @@ from ..tracer.tensor import TracerTensor
 from ..tracer.trace import check_alive
 from ..tracer.weak import WeakTracer
 from .writes import final_values, write_back
+
+if TYPE_CHECKING:
+    from ..registry.types import Tensor
 
 
 class CapturedValueError(UnsupportedError):
@@ -95,20 +98,20 @@ class OutputTree(NamedTuple):
         return self.treedef.unflatten(items)
 
 
-def _read_contents(output: Output, parameters: Sequence[Any], results: Sequence[Any]) -> Any:
+def _read_contents(output: Output, parameters: Sequence[Any], results: Sequence[object]) -> object:
     """Read the new contents of a parameter; copied if another parameter, which may be written too, has them."""
     if output.kind == "result":
         return results[output.index]
     return _apply_views(parameters[output.index], output.views).clone()
 
 
-def _apply_views(tensor: Any, views: tuple[ViewCall, ...]) -> Any:
+def _apply_views(tensor: Tensor, views: tuple[ViewCall, ...]) -> Any:
     for op, args, kwargs in views:
         tensor = op(tensor, *args, **kwargs)
     return tensor
 
 
-def make_output_tree(graph: Graph, tree: Any, written: dict[Aliases, int]) -> OutputTree:
+def make_output_tree(graph: Graph, tree: object, written: dict[Aliases, int]) -> OutputTree:
     """Find the sources of the leaves of a traced function's result; sets ``graph.outputs``.
 
     Args:
@@ -140,7 +143,7 @@ def make_output_tree(graph: Graph, tree: Any, written: dict[Aliases, int]) -> Ou
 
 
 def _make_leaf_output(
-    leaf: Any, value: Any, parameters: dict[Value, int], computed: dict[Value, int]
+    leaf: object, value: object, parameters: dict[Value, int], computed: dict[Value, int]
 ) -> Output:
     """Find the source of a leaf that is not a written argument."""
     if type(value) is not Value:
@@ -150,7 +153,7 @@ def _make_leaf_output(
     return _make_output(value, parameters, computed)
 
 
-def _to_value(leaf: Any) -> Any:
+def _to_value(leaf: Any) -> object:
     """The Value of a traced leaf; a constant leaf is returned as it is."""
     if type(leaf) in (TracerTensor, TracerScalar, WeakTracer):
         check_alive(leaf)

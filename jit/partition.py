@@ -128,7 +128,7 @@ def _find_dependents(graph: Graph, sources: Iterable[Value]) -> set[Value]:
     return result
 
 
-def _find_checkpoint_values(joint: Graph, outputs: list[Any]) -> list[Value]:
+def _find_checkpoint_values(joint: Graph, outputs: list[object]) -> list[Value]:
     """The values that ``checkpoint`` recomputes: only the backward pass computes them, and they are not residuals."""
     before: set[Value] = {o for o in outputs if isinstance(o, Value)}
     for node in reversed(joint.nodes):
@@ -143,7 +143,7 @@ def _is_late(node: Node, late: set[Value]) -> bool:
     return not late.isdisjoint(node.outputs) or not late.isdisjoint(node.inputs)
 
 
-def _find_needed_values(joint: Graph, gradients: list[Any], late: set[Value]) -> set[Value]:
+def _find_needed_values(joint: Graph, gradients: list[object], late: set[Value]) -> set[Value]:
     """The values that the backward pass reads and that depend on no cotangent."""
     read = [value for node in joint.nodes if _is_late(node, late) for value in node.inputs]
     return {value for value in (*read, *gradients) if isinstance(value, Value) and value not in late}
@@ -221,7 +221,7 @@ def _count_instructions(node: Node) -> int | None:
 
 
 # -- the halves --------------------------------------------------------------------------------------------------------
-def _make_forward(joint: Graph, given: int, outputs: list[Any], late: set[Value]) -> Graph:
+def _make_forward(joint: Graph, given: int, outputs: list[object], late: set[Value]) -> Graph:
     made = Graph()
     made.inputs, made.derived = joint.inputs[:given], joint.derived
     made.captured, made.constants = joint.captured, joint.constants
@@ -230,7 +230,7 @@ def _make_forward(joint: Graph, given: int, outputs: list[Any], late: set[Value]
     return remove_dead_code(made)
 
 
-def _make_backward(joint: Graph, reads: list[Value], gradients: list[Any], late: set[Value]) -> Graph:
+def _make_backward(joint: Graph, reads: list[Value], gradients: list[object], late: set[Value]) -> Graph:
     made, known = Graph(), set(reads)
     env = {value: made.add_input(value.spec, value.weak) for value in reads}
     wanted = {node for node in joint.nodes if late.intersection(node.inputs) and has_effects(node)}

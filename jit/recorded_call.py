@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -41,6 +41,9 @@ from .outputs import CapturedValueError
 from .specialization import Specialization
 from .variants import Variants, is_data
 
+if TYPE_CHECKING:
+    from ..registry.types import Args, Function, Kwargs
+
 NO_INDICES: frozenset[int] = frozenset()
 MISSED = object()
 
@@ -49,7 +52,7 @@ MISSED = object()
 class ForwardEntry(NativeCallable):  # type: ignore[misc]
     """Runs the forward pass of a call natively if it is linked; returns the call's values, else None."""
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: object, **kwargs: object) -> Any:
         return None
 
 
@@ -70,7 +73,7 @@ class GradientCall(NamedTuple):
 
     treedef: pytree.TreeDef
     statics: tuple[Any, ...]
-    static_keys: tuple[Any, ...]
+    static_keys: tuple[object, ...]
     moving: tuple[int, ...]
     fixed: tuple[Any, ...]
     wanted: tuple[int, ...]
@@ -96,7 +99,7 @@ class GradientCall(NamedTuple):
 class GradientVariants(Variants):
     """Differentiates the calls of one jitted function; its variants compute gradients."""
 
-    def __init__(self, fn: Callable[..., Any], arguments: Arguments, jit: Callable[..., Any]):
+    def __init__(self, fn: Function, arguments: Arguments, jit: Function):
         super().__init__(fn, arguments, jit)
         self._called = CallName(arguments.name)
         self.entry = ForwardEntry()
@@ -104,7 +107,7 @@ class GradientVariants(Variants):
 
     # -- by the compiled forward pass ------------------------------------------------------------------------------
     def run(
-        self, found: Specialization, bound: BoundArguments, scalars: Sequence[Any], level: Level | None
+        self, found: Specialization, bound: BoundArguments, scalars: Sequence[object], level: Level | None
     ) -> Any:
         """Run the forward pass and add the call's autograd node.
 
@@ -129,13 +132,13 @@ class GradientVariants(Variants):
         fixed = tuple([bound.leaves[place] for place in derivative.fixed])
         return self._add_node(found, leaves, fixed, parameters, results, level)
 
-    def link(self, found: Specialization, form: Any) -> None:
+    def link(self, found: Specialization, form: object) -> None:
         """Link the forward pass for calls of this form, if native code can run it."""
         twin = found.derivative.make_native_twin(found)
         twin.hits = found.hits
         self._native.link(twin, self._arguments, form)
 
-    def replay(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def replay(self, args: Args, kwargs: Kwargs) -> Any:
         """Run a call with a native forward pass while the dispatch trace is on; `MISSED` if guards fail."""
         result = self._native.replay(args, kwargs)
         return MISSED if result is None or result[0] is None else self.finish_native_call(result[0])
@@ -205,7 +208,11 @@ class GradientVariants(Variants):
         return _detach_leaves(out, derivative.cut) if derivative.cut else out
 
     def _compute_gradients(
-        self, found: Specialization, fixed: tuple[Any, ...], values: dict[int, Any], cotangents: Sequence[Any]
+        self,
+        found: Specialization,
+        fixed: tuple[object, ...],
+        values: dict[int, object],
+        cotangents: Sequence[Tensor],
     ) -> tuple[Any, ...]:
         """Compute the gradients of a call from its arguments, by a jitted function that can be transformed."""
         derivative: Derivative = found.derivative
@@ -295,7 +302,7 @@ class GradientVariants(Variants):
     def _make_function(self, form: GradientCall) -> Any:
         name = self._arguments.name
 
-        def gradients(given: tuple[Any, ...], cotangents: tuple[Any, ...]) -> tuple[Any, ...]:
+        def gradients(given: tuple[Any, ...], cotangents: tuple[object, ...]) -> tuple[Any, ...]:
             # The function may write its arguments, as the first call did; copies cost nothing in a trace.
             given = tuple([x.clone() if isinstance(x, Tensor) else x for x in given])
             count = len(form.moving)
@@ -317,17 +324,17 @@ class GradientVariants(Variants):
         return self._mark_variant(gradients, f"backward of {name}")
 
 
-def _return_none(*args: Any, **kwargs: Any) -> None:
+def _return_none(*args: object, **kwargs: object) -> None:
     """The fallback of the native entry: return None for calls whose guards fail."""
 
 
-def autograd_meta_at(level: Level, leaf: Any) -> AutogradMeta | None:
+def autograd_meta_at(level: Level, leaf: object) -> AutogradMeta | None:
     """The autograd metadata of a leaf at a level, if it requires a gradient."""
     meta = leaf._meta if isinstance(leaf, LevelTensor) and leaf._level is level else None
     return meta if meta is not None and meta.requires_grad else None
 
 
-def _is_batched(value: Any) -> bool:
+def _is_batched(value: object) -> bool:
     """Whether a value is batched by a level of ``vmap``."""
     while isinstance(value, LevelTensor):
         if value._level.batch_size:
@@ -336,7 +343,7 @@ def _is_batched(value: Any) -> bool:
     return False
 
 
-def _make_placeholder(value: Any) -> Any:
+def _make_placeholder(value: Any) -> object:
     """Make zeros for an argument that the gradients do not depend on."""
     spec = value.spec
     if spec.device == "cpu":
@@ -344,7 +351,7 @@ def _make_placeholder(value: Any) -> Any:
     return by_name("full")(spec.shape, 0, dtype=spec.dtype, device=spec.device)
 
 
-def _detach_leaves(out: Any, places: frozenset[int]) -> Any:
+def _detach_leaves(out: object, places: frozenset[int]) -> object:
     """Detach some leaves of a result: views that were made without recording."""
     leaves, treedef = pytree.flatten(out)
     return treedef.unflatten([leaf.detach() if n in places else leaf for n, leaf in enumerate(leaves)])

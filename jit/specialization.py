@@ -114,7 +114,7 @@ class Specialization:
         self._changes = now
         return True
 
-    def scalars(self, leaves: Sequence[Any]) -> list[Any] | None:
+    def scalars(self, leaves: Sequence[object]) -> list[Any] | None:
         """The derived scalars of a call; None if a type differs from the traced one.
 
         Raises:
@@ -125,7 +125,7 @@ class Specialization:
         result = compute_derived(self.graph, [leaves[index] for index in self.moving])
         return result if tuple(map(type, result)) == self.scalar_types else None
 
-    def overlaps(self, leaves: Sequence[Any]) -> bool:
+    def overlaps(self, leaves: Sequence[object]) -> bool:
         """Whether a call writes into memory that several of its tensors share; the trace assumed that they do not."""
         if not self.outputs.writes:
             return False
@@ -133,7 +133,7 @@ class Specialization:
         derived = [None] * len(self.graph.derived)
         return writes.overlaps([*given, *derived, *self.graph.constants], self.outputs.written)
 
-    def run(self, leaves: Sequence[Any], scalars: Sequence[Any]) -> Any:
+    def run(self, leaves: Sequence[object], scalars: Sequence[object]) -> Any:
         """Run a call whose guards hold.
 
         Args:
@@ -154,7 +154,7 @@ class Specialization:
     def _execute(self, parameters: list[Any]) -> Any:
         return self.run_with_recovery(lambda: run(self.executable, self.program, parameters), parameters)
 
-    def run_with_recovery(self, work: Callable[[], Any], parameters: Sequence[Any]) -> Any:
+    def run_with_recovery(self, work: Callable[[], object], parameters: Sequence[object]) -> Any:
         """Run compiled code; if it raises, apply the writes that preceded the failure to the arguments.
 
         Args:
@@ -166,7 +166,7 @@ class Specialization:
         return run_with_write_recovery(work, self.traced or self.graph, parameters, self.history)
 
 
-def _is_unchanged(guard: LeafGuard, tensor: Any) -> bool:
+def _is_unchanged(guard: LeafGuard, tensor: Tensor) -> bool:
     if type(tensor) is not Tensor:
         return bool((tensor._keys, tensor.shape, tensor.device) == (guard.keys, guard.shape, guard.device))
     array = tensor._array

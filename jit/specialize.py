@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import config
 from ..eager.layers.autocast import context_key
@@ -32,11 +32,14 @@ from .outputs import OutputTree, make_output_tree
 from .specialization import Specialization
 from .writes import find_written
 
+if TYPE_CHECKING:
+    from ..registry.types import Function
+
 DYNAMIC = ("tensor", "array", "scalar", "weak")
 """The kinds of dynamic leaves, whose values are inputs of the graph."""
 
 
-def _make_tracer(trace: Trace, guard: LeafGuard, leaf: Any) -> Any:
+def _make_tracer(trace: Trace, guard: LeafGuard, leaf: object) -> object:
     """Make the tracer of a leaf; a static leaf is returned as it is."""
     if guard.kind in ("scalar", "weak"):
         number = TracerScalar(
@@ -52,7 +55,7 @@ def _make_tracer(trace: Trace, guard: LeafGuard, leaf: Any) -> Any:
 
 
 def specialize(
-    fn: Callable[..., Any], arguments: Arguments, bound: BoundArguments, keys: Sequence[tuple[Any, ...]]
+    fn: Function, arguments: Arguments, bound: BoundArguments, keys: Sequence[tuple[object, ...]]
 ) -> Specialization:
     """Trace a call and make a specialization for calls like it, without lowering.
 
@@ -95,7 +98,7 @@ class TracedCall(NamedTuple):
 
 @contextmanager
 def trace_call(
-    arguments: Arguments, bound: BoundArguments, keys: Sequence[tuple[Any, ...]]
+    arguments: Arguments, bound: BoundArguments, keys: Sequence[tuple[object, ...]]
 ) -> Iterator[TracedCall]:
     """Trace a call whose leaves have these keys; the graph is verified at the end."""
     guards, paths, before = (
@@ -152,13 +155,13 @@ def make_specialization(
     )
 
 
-def unflatten_arguments(treedef: TreeDef, leaves: Sequence[Any]) -> tuple[Any, ...]:
+def unflatten_arguments(treedef: TreeDef, leaves: Sequence[object]) -> tuple[object, ...]:
     """Rebuild the dynamic arguments from their leaves."""
-    built: tuple[Any, ...] = treedef.unflatten(leaves)
+    built: tuple[object, ...] = treedef.unflatten(leaves)
     return built
 
 
-def _captured_key(tensor: Any) -> tuple[Any, ...]:
+def _captured_key(tensor: Tensor) -> tuple[object, ...]:
     if type(tensor) is not Tensor:
         return device_key(tensor, tensor.device)
     array = tensor._array

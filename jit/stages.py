@@ -77,7 +77,7 @@ class Compiled:
     def __init__(self, specialization: Specialization, arguments: Arguments, lowered: Any):
         self._specialization, self._arguments, self._lowered = specialization, arguments, lowered
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: object, **kwargs: object) -> Any:
         """Run the compiled function.
 
         Raises:

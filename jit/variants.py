@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from ..eager.tensor.tensor import Tensor
 from ..registry.values import SCALARS
 from .arguments import Arguments, BoundArguments
 from .guards.leaves import leaf_key
+
+if TYPE_CHECKING:
+    from ..registry.types import Function
 
 MAX_VARIANTS = 64  # cached variants of one kind for one jitted function
 
@@ -24,13 +27,13 @@ class Variants:
         jit: makes a jitted function.
     """
 
-    _make_function: Callable[..., Any]
+    _make_function: Function
 
-    def __init__(self, fn: Callable[..., Any], arguments: Arguments, jit: Callable[..., Any]):
+    def __init__(self, fn: Function, arguments: Arguments, jit: Function):
         self._fn, self._arguments, self._jit = fn, arguments, jit
-        self._cache: dict[Any, Any] = {}
+        self._cache: dict[object, object] = {}
 
-    def _get_variant(self, key: Any, *what: Any) -> Any:
+    def _get_variant(self, key: object, *what: object) -> Any:
         """Look up the variant for a key; make it from ``what`` if there is none."""
         made = self._cache.get(key)
         if made is None:
@@ -41,7 +44,7 @@ class Variants:
 
     def _bind_static_leaves(
         self, bound: BoundArguments, moving: tuple[int, ...]
-    ) -> Callable[[Sequence[Any]], Any]:
+    ) -> Callable[[Sequence[object]], object]:
         """Make a function of the dynamic leaves; the static leaves are bound."""
         template, treedef, statics = list(bound.leaves), bound.treedef, bound.statics
         for place in moving:
@@ -55,19 +58,19 @@ class Variants:
 
         return call
 
-    def _mark_variant(self, function: Any, name: str, **marks: Any) -> Any:
+    def _mark_variant(self, function: Any, name: str, **marks: object) -> object:
         """Set the name and the tracing attributes of a variant's function."""
         function.__name__ = function.__qualname__ = name
         vars(function).update(marks, stands_for=self._fn)
         return function
 
 
-def is_data(leaf: Any) -> bool:
+def is_data(leaf: object) -> bool:
     """Whether a leaf is dynamic; static leaves are part of the function."""
     return isinstance(leaf, (Tensor, np.ndarray, np.generic)) or type(leaf) in SCALARS
 
 
-def split_leaves(bound: BoundArguments) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+def split_leaves(bound: BoundArguments) -> tuple[tuple[int, ...], tuple[object, ...]]:
     """The indices of the dynamic leaves, and a key that is equal for calls that differ only in these."""
     moving = tuple(n for n, leaf in enumerate(bound.leaves) if is_data(leaf))
     fixed = tuple(leaf_key(leaf, identity=True) for leaf in bound.leaves if not is_data(leaf))

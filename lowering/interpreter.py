@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from ..registry.schemas.binding import WEAK
 from ..registry.values import TensorSpec
 from ..tracer.graph import Graph, Node, Value, map_values
 from .passes.rewrite import has_effects
+
+if TYPE_CHECKING:
+    from ..registry.types import Args, Kwargs
 
 LAYERS = (1 << KEY_COUNT) - 1 & ~WEAK  # a kernel may compute with weak scalars
 
@@ -38,7 +41,7 @@ def is_control(node: Node) -> bool:
     return getattr(node.op.decl, "kind", "") == "control"
 
 
-def call_kernel(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+def call_kernel(node: Node, args: Args, kwargs: Kwargs) -> tuple[Any, ...]:
     """Run a node's operator on tensors and scalars with its backend's kernel, below all dispatch layers.
 
     Raises:
@@ -69,7 +72,7 @@ def _device_of(node: Node) -> str:
     return next((value.spec.device for value in node.inputs if value.weak is None), "cpu")
 
 
-def check_results(node: Node, results: tuple[Any, ...]) -> None:
+def check_results(node: Node, results: tuple[object, ...]) -> None:
     """Raise LoweringError if results do not have the specs of the node."""
     wanted = [o.spec for o in node.outputs]
     seen = [TensorSpec(r.shape, r.dtype, r.device) if isinstance(r, Tensor) else type(r) for r in results]
@@ -80,14 +83,14 @@ def check_results(node: Node, results: tuple[Any, ...]) -> None:
         )
 
 
-def to_argument(value: Value, given: Any) -> Any:
+def to_argument(value: Value, given: object) -> object:
     """Convert an input to a kernel's argument: a Python scalar if the value is weak, else a tensor."""
     if value.weak is not None:
         return value.weak(given.item() if isinstance(given, (np.ndarray, np.generic)) else given)
     return given if isinstance(given, Tensor) else wrap(np.asarray(given))
 
 
-def to_payload(item: Any) -> Any:
+def to_payload(item: object) -> object:
     """Convert to what executables take: the ndarray of a CPU tensor, else the tensor without its autograd graph."""
     if type(item) is Tensor:
         return item._array
@@ -106,7 +109,7 @@ def last_uses(graph: Graph) -> list[list[Value]]:
 
 
 @restore_guards_on_error
-def interpret(graph: Graph, given: list[Any], note: Note | None = None) -> list[Any]:
+def interpret(graph: Graph, given: list[object], note: Note | None = None) -> list[object]:
     """Run a graph node by node with the eager kernels.
 
     Args:
@@ -130,5 +133,5 @@ def interpret(graph: Graph, given: list[Any], note: Note | None = None) -> list[
     return [_result(env[o]) if isinstance(o, Value) else o for o in graph.outputs]
 
 
-def _result(value: Any) -> Any:
+def _result(value: object) -> object:
     return to_payload(value) if isinstance(value, Tensor) else np.asarray(value)

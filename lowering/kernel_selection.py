@@ -73,7 +73,7 @@ class KernelSelection:
         pieces: returns the pieces of a node that is concatenated in place, else None.
     """
 
-    def __init__(self, graph: Graph, target: Target, pieces: Callable[[Node], Any]):
+    def __init__(self, graph: Graph, target: Target, pieces: Callable[[Node], object]):
         self.target, self.pieces = target, pieces
         self.choices: dict[Node, Choice] = {}
         self.roots: dict[Value, tuple[Value, Layout]] = {}
@@ -182,7 +182,7 @@ class KernelSelection:
         return Choice("copy", "its elements have to move for that shape")
 
 
-def _may_not_fit(argument: Any, dtype: DType) -> bool:
+def _may_not_fit(argument: object, dtype: DType) -> bool:
     """Whether an argument is a run-time integer that may not fit the parameter's dtype."""
     weak = argument.weak if isinstance(argument, Value) else None
     return weak is int and dtype.is_integer and dtype is not int64

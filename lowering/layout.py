@@ -53,7 +53,7 @@ def _extent(layout: Layout) -> tuple[int, int]:
     return sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach)
 
 
-def dummy_array(layout: Layout) -> Any:
+def dummy_array(layout: Layout) -> object:
     """Make a byte array with a layout, in memory that a kernel may read."""
     if layout.size == 0:
         return np.empty(layout.shape, np.int8)

@@ -27,7 +27,7 @@ from .thunks import NodeThunk, Thunk, make_thunks, reads_and_writes
 class Executable(Protocol):
     """A compiled graph, as :meth:`Lowered.compile` returns it."""
 
-    def run(self, arrays: list[Any]) -> list[Any]:
+    def run(self, arrays: list[object]) -> list[Any]:
         """Run it on an array or Python scalar for each of the traced graph's parameters."""
 
 
@@ -133,7 +133,7 @@ class Lowered:
     def _values_with_buffers(self) -> set[Value]:
         return {*self.optimized.parameters, *self.storages}
 
-    def _describe_output(self, place: int, output: Any) -> Output:
+    def _describe_output(self, place: int, output: object) -> Output:
         if not isinstance(output, Value):
             return Output("object", place, None, True)
         root, layout = self.resolution.root(output)
@@ -232,11 +232,11 @@ class Interpreted:
         self.lowered = lowered
         self._constants = [tensor for _, tensor in lowered.folded]
 
-    def run(self, arrays: list[Any]) -> list[Any]:
+    def run(self, arrays: list[object]) -> list[Any]:
         """Run it on an array or Python scalar for each of the traced graph's parameters."""
         return interpret(self.lowered.optimized, [*arrays, *self._constants])
 
-    def run_profiled(self, arrays: list[Any], note: Note) -> list[Any]:
+    def run_profiled(self, arrays: list[object], note: Note) -> list[object]:
         """Run the graph and report each node to a profiler."""
         return interpret(self.lowered.optimized, [*arrays, *self._constants], note)
 

@@ -79,7 +79,7 @@ class Uses:
                 self.escaping.add(root)
 
 
-def find_uniform_number(tensor: Any) -> bool | int | float | None:
+def find_uniform_number(tensor: Tensor) -> bool | int | float | None:
     """The Python number that all elements of a folded constant equal, or None."""
     array = tensor._array if isinstance(tensor, Tensor) else np.asarray(tensor)
     if array.size == 0 or array.dtype.kind == "c":

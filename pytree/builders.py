@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .treedef import TreeDef
 
 COMPILE_AFTER = 16  # trees built one container at a time before the expression is worth its compilation
 MAX_DEPTH, MAX_LEAVES = 60, 4000
@@ -12,7 +15,7 @@ MAX_DEPTH, MAX_LEAVES = 60, 4000
 Builder = Callable[[Sequence[Any]], Any]
 
 
-def compile_builder(treedef: Any) -> Builder | None:
+def compile_builder(treedef: TreeDef) -> Builder | None:
     """Compile a function from leaves to the tree; None if some container or key has no literal.
 
     >>> from tandem import pytree
@@ -28,7 +31,7 @@ def compile_builder(treedef: Any) -> Builder | None:
     return made
 
 
-def _expression(treedef: Any, numbers: Iterator[int], depth: int) -> str | None:
+def _expression(treedef: TreeDef, numbers: Iterator[int], depth: int) -> str | None:
     kind = treedef.kind
     if kind is None:
         return f"leaves[{next(numbers)}]"

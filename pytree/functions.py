@@ -18,7 +18,7 @@ from .treedef import LEAF, IsLeaf, TreeDef, flatten, flatten_by_path
 _MISSING = object()
 
 
-def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], TreeDef]:
+def tree_flatten(tree: object, is_leaf: IsLeaf | None = None) -> tuple[list[Any], TreeDef]:
     """The leaves of a tree, left to right, and its containers; see :func:`flatten`.
 
     >>> import tandem as td
@@ -28,7 +28,7 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], T
     return flatten(tree, is_leaf)
 
 
-def tree_unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
+def tree_unflatten(treedef: TreeDef, leaves: Iterable[object]) -> Any:
     """The tree of ``treedef`` with these leaves.
 
     Raises:
@@ -37,12 +37,12 @@ def tree_unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
     return treedef.unflatten(tuple(leaves))
 
 
-def tree_leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
+def tree_leaves(tree: object, is_leaf: IsLeaf | None = None) -> list[Any]:
     """The leaves of a tree, left to right."""
     return flatten(tree, is_leaf)[0]
 
 
-def tree_structure(tree: Any, is_leaf: IsLeaf | None = None) -> TreeDef:
+def tree_structure(tree: object, is_leaf: IsLeaf | None = None) -> TreeDef:
     """The containers of a tree.
 
     >>> import tandem as td
@@ -52,13 +52,13 @@ def tree_structure(tree: Any, is_leaf: IsLeaf | None = None) -> TreeDef:
     return flatten(tree, is_leaf)[1]
 
 
-def all_leaves(items: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
+def all_leaves(items: Iterable[object], is_leaf: IsLeaf | None = None) -> bool:
     """Whether none of the items is a container."""
     return all(node_of(type(item)) is None or (is_leaf is not None and is_leaf(item)) for item in items)
 
 
 # -- map ---------------------------------------------------------------------------------------------------------------
-def tree_map(fn: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any:
+def tree_map(fn: Callable[..., object], tree: object, *rest: object, is_leaf: IsLeaf | None = None) -> Any:
     """The tree with each leaf replaced by ``fn(leaf, *what the other trees have there)``.
 
     Args:
@@ -83,7 +83,9 @@ def tree_map(fn: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | No
     return treedef.unflatten([fn(*row) for row in _zip_leaves(treedef, leaves, rest)])
 
 
-def _zip_leaves(treedef: TreeDef, leaves: list[Any], rest: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
+def _zip_leaves(
+    treedef: TreeDef, leaves: list[object], rest: Sequence[object]
+) -> Iterable[tuple[object, ...]]:
     """For each leaf what all trees have at its place."""
     columns = [flatten_up_to(treedef, other, _tree_name(place)) for place, other in enumerate(rest)]
     return zip(leaves, *columns)
@@ -94,9 +96,9 @@ def _tree_name(place: int) -> str:
 
 
 def tree_map_with_path(
-    fn: Callable[..., Any],
-    tree: Any,
-    *rest: Any,
+    fn: Callable[..., object],
+    tree: object,
+    *rest: object,
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> Any:
@@ -119,13 +121,13 @@ def tree_map_with_path(
 
 
 def _flatten_tree(
-    tree: Any, is_leaf: Callable[..., bool] | None, takes_path: bool
-) -> tuple[list[Any], TreeDef]:
+    tree: object, is_leaf: Callable[..., bool] | None, takes_path: bool
+) -> tuple[list[object], TreeDef]:
     return flatten_by_path(tree, is_leaf) if takes_path and is_leaf else flatten(tree, is_leaf)
 
 
 def tree_flatten_with_path(
-    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+    tree: object, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[KeyPath, Any]], TreeDef]:
     """Pairs of key path and leaf, left to right, and the containers.
 
@@ -143,7 +145,7 @@ def tree_flatten_with_path(
 
 
 def tree_leaves_with_path(
-    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+    tree: object, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath, Any]]:
     """Pairs of key path and leaf, left to right; the arguments are those of :func:`tree_flatten_with_path`."""
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
@@ -151,7 +153,10 @@ def tree_leaves_with_path(
 
 # -- reduce ------------------------------------------------------------------------------------------------------------
 def tree_reduce(
-    fn: Callable[[Any, Any], Any], tree: Any, initializer: Any = _MISSING, is_leaf: IsLeaf | None = None
+    fn: Callable[[object, object], object],
+    tree: object,
+    initializer: object = _MISSING,
+    is_leaf: IsLeaf | None = None,
 ) -> Any:
     """The leaves of a tree put together two by two, from left to right.
 
@@ -177,7 +182,11 @@ def tree_reduce(
 
 
 def tree_reduce_associative(
-    fn: Callable[[Any, Any], Any], tree: Any, *, identity: Any = _MISSING, is_leaf: IsLeaf | None = None
+    fn: Callable[[object, object], object],
+    tree: object,
+    *,
+    identity: object = _MISSING,
+    is_leaf: IsLeaf | None = None,
 ) -> Any:
     """As :func:`tree_reduce` for an associative function: neighbours first, in as few rounds as possible.
 
@@ -198,13 +207,13 @@ def tree_reduce_associative(
     return leaves[0]
 
 
-def tree_all(tree: Any, is_leaf: IsLeaf | None = None) -> bool:
+def tree_all(tree: object, is_leaf: IsLeaf | None = None) -> bool:
     """Whether all leaves are true."""
     return all(flatten(tree, is_leaf)[0])
 
 
 # -- change of containers ----------------------------------------------------------------------------------------------
-def tree_transpose(outer_treedef: TreeDef, inner_treedef: TreeDef | None, tree: Any) -> Any:
+def tree_transpose(outer_treedef: TreeDef, inner_treedef: TreeDef | None, tree: object) -> Any:
     """A tree of trees turned inside out.
 
     Args:
@@ -238,7 +247,7 @@ def tree_transpose(outer_treedef: TreeDef, inner_treedef: TreeDef | None, tree: 
     return inner.unflatten([outer_treedef.unflatten(column) for column in columns])
 
 
-def tree_broadcast(prefix: Any, tree: Any, is_leaf: IsLeaf | None = None) -> Any:
+def tree_broadcast(prefix: object, tree: object, is_leaf: IsLeaf | None = None) -> Any:
     """A tree of the containers of ``tree`` whose leaves come from a tree that begins as it does.
 
     Args:

@@ -21,7 +21,7 @@ class SequenceKey(NamedTuple):
 class DictKey(NamedTuple):
     """An item of a dict: ``['w']``."""
 
-    key: Any
+    key: object
 
     def __str__(self) -> str:
         return f"[{self.key!r}]"
@@ -48,7 +48,7 @@ class FlattenedIndexKey(NamedTuple):
 KeyPath = tuple[Any, ...]
 
 
-def keystr(path: Iterable[Any], *, simple: bool = False, separator: str = "") -> str:
+def keystr(path: Iterable[object], *, simple: bool = False, separator: str = "") -> str:
     """A key path as text.
 
     Args:

@@ -46,7 +46,7 @@ def _describe_missing_and_extra(wanted: Sequence[str], given: Sequence[str]) -> 
 
 
 # -- a tree that goes on below the leaves of another -------------------------------------------------------------------
-def flatten_up_to(treedef: TreeDef, tree: Any, what: str = "the tree") -> list[Any]:
+def flatten_up_to(treedef: TreeDef, tree: object, what: str = "the tree") -> list[Any]:
     """The subtrees of a tree at the leaves of a TreeDef.
 
     Args:
@@ -69,7 +69,7 @@ def flatten_up_to(treedef: TreeDef, tree: Any, what: str = "the tree") -> list[A
 Trail = tuple[tuple[TreeDef, int], ...]  # the containers passed, and which of their children
 
 
-def _flatten_up_to(treedef: TreeDef, tree: Any, found: list[Any], what: str, trail: Trail) -> None:
+def _flatten_up_to(treedef: TreeDef, tree: object, found: list[object], what: str, trail: Trail) -> None:
     node = treedef._node
     if node is None:
         found.append(tree)
@@ -92,7 +92,7 @@ def _location(what: str, trail: Trail) -> str:
     return f"{what} at {path}" if path else what
 
 
-def _describe(tree: Any) -> str:
+def _describe(tree: object) -> str:
     return f"a {type(tree).__name__}" if node_of(type(tree)) else f"a leaf, a {type(tree).__name__}"
 
 
@@ -119,7 +119,7 @@ def _reorder_children(
 
 
 # -- prefixes ----------------------------------------------------------------------------------------------------------
-def spread_prefix(prefix: Any, tree: Any) -> list[Any]:
+def spread_prefix(prefix: object, tree: object) -> list[Any]:
     """One value for each leaf of a tree, from a tree that begins as it does.
 
     Args:
@@ -137,7 +137,7 @@ def spread_prefix(prefix: Any, tree: Any) -> list[Any]:
 
 
 def broadcast_prefix(
-    prefix: Any, tree: Any, is_leaf: IsLeaf | None = None, what: str = "the prefix"
+    prefix: object, tree: object, is_leaf: IsLeaf | None = None, what: str = "the prefix"
 ) -> list[Any]:
     """One value for each leaf of a tree, from a tree that begins as it does.
 
@@ -156,7 +156,7 @@ def broadcast_prefix(
 
 
 def _broadcast(
-    prefix: Any, tree: Any, is_leaf: IsLeaf | None, found: list[Any], what: str, path: str
+    prefix: object, tree: object, is_leaf: IsLeaf | None, found: list[object], what: str, path: str
 ) -> None:
     kind = type(prefix)
     node = None if is_leaf is not None and is_leaf(prefix) else node_of(kind)
@@ -175,7 +175,7 @@ def _broadcast(
         _broadcast(given[key] if given else values[place], child, is_leaf, found, what, path + str(key))
 
 
-def _flatten_with_keys(node: Node, tree: Any) -> tuple[Sequence[Any], list[Any]]:
+def _flatten_with_keys(node: Node, tree: object) -> tuple[Sequence[object], list[object]]:
     """The children of a container and their keys."""
     children, static, keys = node.take_apart(tree)
     return children, list(keys or node.keys(static, len(children)))

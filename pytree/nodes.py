@@ -34,19 +34,19 @@ class Node(NamedTuple):
     attributes: tuple[tuple[str, ...], tuple[str, ...]] | None = None
 
 
-def _indices(static: Any, count: int) -> Sequence[Any]:
+def _indices(static: object, count: int) -> Sequence[SequenceKey]:
     return [SequenceKey(index) for index in range(count)]
 
 
-def _flat_indices(static: Any, count: int) -> Sequence[Any]:
+def _flat_indices(static: object, count: int) -> Sequence[FlattenedIndexKey]:
     return [FlattenedIndexKey(index) for index in range(count)]
 
 
-def _dict_keys(static: Any, count: int) -> Sequence[Any]:
+def _dict_keys(static: Iterable[object], count: int) -> Sequence[DictKey]:
     return [DictKey(key) for key in static]
 
 
-def _attributes(static: Any, count: int) -> Sequence[Any]:
+def _attributes(static: Iterable[str], count: int) -> Sequence[GetAttrKey]:
     return [GetAttrKey(name) for name in static]
 
 
@@ -79,12 +79,12 @@ NAMEDTUPLE = Node(lambda t: (t, t._fields, None), lambda k, s, children: k._make
 
 
 # -- dataclasses -------------------------------------------------------------------------------------------------------
-def static_fields(kind: Any) -> tuple[str, ...]:
+def static_fields(kind: type) -> tuple[str, ...]:
     """The fields of a dataclass that are no children: those with ``metadata={"static": True}``."""
     return tuple(field.name for field in dataclasses.fields(kind) if field.metadata.get("static"))
 
 
-def get_attributes(tree: Any, names: Sequence[str]) -> list[Any]:
+def get_attributes(tree: object, names: Sequence[str]) -> list[object]:
     """The values of fields.
 
     Raises:
@@ -112,7 +112,7 @@ def make_attribute_node(
         defaults: gives the values of those that are neither.
     """
 
-    def build(kind: type, static: Any, children: Iterable[Any]) -> Any:
+    def build(kind: type, static: Iterable[object], children: Iterable[object]) -> object:
         made: Any = object.__new__(kind)
         for name, value in (*zip(data, children), *zip(meta, static), *defaults().items()):
             object.__setattr__(made, name, value)
@@ -129,7 +129,7 @@ def make_attribute_node(
 _dataclasses: WeakKeyDictionary[type, Node] = WeakKeyDictionary()  # those that nobody has registered
 
 
-def _make_dataclass_node(kind: Any) -> Node:
+def _make_dataclass_node(kind: type) -> Node:
     meta = static_fields(kind)
     data = tuple(field.name for field in dataclasses.fields(kind) if field.name not in meta)
     result = _dataclasses[kind] = make_attribute_node(data, meta, dict)
@@ -192,7 +192,7 @@ def make_node(
         own: whether the class gives the keys of its children.
     """
 
-    def take_apart(tree: Any) -> Parts:
+    def take_apart(tree: object) -> Parts:
         children, static = _check_pair(flatten(tree), tree)
         children = tuple(children)
         if own:
@@ -208,7 +208,7 @@ def make_node(
     )
 
 
-def _check_pair(found: Any, tree: Any) -> tuple[Any, Any]:
+def _check_pair(found: object, tree: object) -> tuple[Iterable[Any], object]:
     if isinstance(found, (tuple, list)) and len(found) == 2 and isinstance(found[0], Iterable):
         return found[0], found[1]
     raise ArgumentError(

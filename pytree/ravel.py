@@ -10,7 +10,7 @@ from .. import lazy
 _machinery = lazy.Functions("transforms.ravel")
 
 
-def ravel_pytree(tree: Any) -> tuple[Any, Callable[[Any], Any]]:
+def ravel_pytree(tree: object) -> tuple[Any, Callable[[Any], Any]]:
     """A tree of tensors as one vector, for solvers that know nothing of trees; ``td.tree.ravel`` for short.
 
     Args:

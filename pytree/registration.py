@@ -52,8 +52,8 @@ def register_pytree_node(
 
 def register_pytree_with_keys(
     kind: type,
-    flatten_with_keys: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]],
-    unflatten: Callable[[Any, Any], Any],
+    flatten_with_keys: Callable[[object], tuple[Iterable[tuple[object, object]], object]],
+    unflatten: Callable[[object, object], object],
 ) -> None:
     """Make a class a container whose children have names of their own in key paths.
 
@@ -107,7 +107,7 @@ def register_pytree_node_class(kind: C) -> C:
 register_pytree_with_keys_class = register_pytree_node_class
 
 
-def _unflatten(kind: Any, static: Any, children: Any) -> Any:
+def _unflatten(kind: Any, static: Any, children: Iterable[object]) -> object:
     return kind.tree_unflatten(static, children)
 
 
@@ -163,7 +163,7 @@ def register_dataclass(
     return kind
 
 
-def _is_dataclass(kind: Any) -> bool:
+def _is_dataclass(kind: object) -> bool:
     return isinstance(kind, type) and dataclasses.is_dataclass(kind)
 
 
@@ -186,7 +186,7 @@ def _check_fields(
         raise ArgumentError(f"register_dataclass: {kind.__qualname__} {' and '.join(parts)}")
 
 
-def _read_defaults(kind: Any, names: tuple[str, ...]) -> dict[str, Any]:
+def _read_defaults(kind: type, names: tuple[str, ...]) -> dict[str, object]:
     result = {}
     for field in dataclasses.fields(kind) if names and _is_dataclass(kind) else ():
         if field.name in names and field.default is not dataclasses.MISSING:
@@ -220,7 +220,7 @@ def register_static(kind: C) -> C:
     return kind
 
 
-def _register(what: str, kind: Any, node: Node) -> None:
+def _register(what: str, kind: object, node: Node) -> None:
     if not isinstance(kind, type):
         raise ArgumentError(f"{what} takes a class, not {kind!r}")
     if is_registered(kind):
@@ -233,10 +233,10 @@ class _OpaquePartial:
 
     __slots__ = ("fn",)
 
-    def __init__(self, fn: Any):
+    def __init__(self, fn: Callable[..., object]):
         self.fn = fn
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> object:
         return self.fn(*args, **kwargs)
 
     def __eq__(self, other: object) -> bool:
@@ -257,7 +257,7 @@ class Partial(functools.partial):  # type: ignore[type-arg]
     15
     """
 
-    def __new__(cls, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, fn: Callable[..., object], /, *args: object, **kwargs: object) -> Any:
         """The function with these arguments bound."""
         plain = isinstance(fn, functools.partial) and not isinstance(fn, cls)
         return super().__new__(cls, _OpaquePartial(fn) if plain else fn, *args, **kwargs)

@@ -46,7 +46,7 @@ class TreeDef:
         static: Any,
         children: tuple[TreeDef, ...],
         node: Any,
-        keys: Sequence[Any] | None = None,
+        keys: Sequence[object] | None = None,
     ):
         self.kind, self.static, self.children, self._node, self._keys = kind, static, children, node, keys
         self.leaf_count: int = 1 if node is None else sum([child.leaf_count for child in children])
@@ -67,7 +67,7 @@ class TreeDef:
         return 1 + sum([child.num_nodes for child in self.children])
 
     # -- building ----------------------------------------------------------------------------------------------------
-    def unflatten(self, leaves: Sequence[Any]) -> Any:
+    def unflatten(self, leaves: Sequence[object]) -> Any:
         """The tree with these leaves.
 
         Raises:
@@ -86,7 +86,7 @@ class TreeDef:
                 self._builder = compile_builder(self)
         return self._build(iter(leaves))
 
-    def _build(self, leaves: Iterator[Any]) -> Any:
+    def _build(self, leaves: Iterator[object]) -> Any:
         if self._node is None:
             return next(leaves)
         if self._flat:
@@ -94,7 +94,7 @@ class TreeDef:
         children = [next(leaves) if child._node is None else child._build(leaves) for child in self.children]
         return self._node.put_together(self.kind, self.static, children)
 
-    def build(self, children: Sequence[Any]) -> Any:
+    def build(self, children: Sequence[object]) -> Any:
         """The outermost container with these children."""
         return self._node.put_together(self.kind, self.static, children)
 
@@ -106,7 +106,7 @@ class TreeDef:
             self.kind, self.static, tuple([c.compose(inner) for c in self.children]), self._node, self._keys
         )
 
-    def flatten_up_to(self, tree: Any) -> list[Any]:
+    def flatten_up_to(self, tree: object) -> list[Any]:
         """What a tree that begins with these containers has at the places of the leaves.
 
         Raises:
@@ -121,7 +121,7 @@ class TreeDef:
 
     # -- key paths ---------------------------------------------------------------------------------------------------
     @property
-    def keys(self) -> Sequence[Any]:
+    def keys(self) -> Sequence[object]:
         """How each child is reached: :class:`DictKey`, :class:`GetAttrKey`, ..."""
         if self._keys is None:
             self._keys = () if self._node is None else self._node.keys(self.static, len(self.children))
@@ -173,7 +173,7 @@ class TreeDef:
         inside = ", ".join(f"{label}: {child}" for label, child in zip(self.labels, self.children))
         return f"{self.kind.__name__}({inside})"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (self.kind, self.static, self.children))
 
 
@@ -181,13 +181,13 @@ LEAF = TreeDef(None, None, (), None)
 _LEAF_ID = {id(LEAF)}
 
 
-def _rebuild(kind: Any, static: Any, children: tuple[TreeDef, ...]) -> TreeDef:
+def _rebuild(kind: type | None, static: object, children: tuple[TreeDef, ...]) -> TreeDef:
     """A TreeDef out of a pickle."""
     return LEAF if kind is None else TreeDef(kind, static, children, node_of(kind))
 
 
 # -- taking apart ------------------------------------------------------------------------------------------------------
-def flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], TreeDef]:
+def flatten(tree: object, is_leaf: IsLeaf | None = None) -> tuple[list[Any], TreeDef]:
     """The leaves of a tree, left to right, and its containers.
 
     Args:
@@ -214,7 +214,7 @@ def flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], TreeDe
         raise ArgumentError("a tree is nested too deeply, or a container holds itself") from None
 
 
-def _flatten(tree: Any, leaves: list[Any]) -> TreeDef:
+def _flatten(tree: object, leaves: list[object]) -> TreeDef:
     kind = type(tree)
     node = NODES.get(kind) or node_of(kind)
     if node is None:
@@ -247,7 +247,7 @@ def _intern(
     below: tuple[TreeDef, ...] | None,
     count: int,
     node: Node,
-    keys: Sequence[Any] | None,
+    keys: Sequence[object] | None,
 ) -> TreeDef:
     """The TreeDef of a container, with ``below`` None where all its children are leaves."""
     if kind not in _INTERNED_KINDS or (kind is dict and not set(map(type, static)) <= _STR_ONLY):
@@ -267,7 +267,7 @@ def _intern(
 _STR_ONLY = {str}
 
 
-def _flatten_until(tree: Any, leaves: list[Any], is_leaf: IsLeaf) -> TreeDef:
+def _flatten_until(tree: object, leaves: list[object], is_leaf: IsLeaf) -> TreeDef:
     """As :func:`_flatten`, where the caller says what else is a leaf."""
     node = None if is_leaf(tree) else node_of(type(tree))
     if node is None:
@@ -279,7 +279,7 @@ def _flatten_until(tree: Any, leaves: list[Any], is_leaf: IsLeaf) -> TreeDef:
 
 
 def flatten_by_path(
-    tree: Any, is_leaf: Callable[[KeyPath, Any], bool], path: KeyPath = ()
+    tree: object, is_leaf: Callable[[KeyPath, object], bool], path: KeyPath = ()
 ) -> tuple[list[Any], TreeDef]:
     """As :func:`flatten`, where what is a leaf may depend on where it is.
 

@@ -28,7 +28,7 @@ class BoundKernel(NamedTuple):
     key: KeyName
     entry: Entry
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: object, **kwargs: object) -> Any:
         """Call the kernel with a key set whose highest key is the kernel's.
 
         Raises:

@@ -58,7 +58,7 @@ def describe_schema_difference(there: Schema, new: Schema) -> str:
     return "they differ: " + "; ".join(items or ["in their order or markers"])
 
 
-def _text_or_nothing(item: Any) -> str:
+def _text_or_nothing(item: object) -> str:
     return "nothing" if item is None else str(item)
 
 

@@ -8,7 +8,7 @@ tensor would silently lose its gradient.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from .registration import Registration
 from .schemas.binding import weak_scalar_types
 from .schemas.schema import Schema, Type
 from .values import SCALARS, TensorBase, TensorSpec, describe, traced_number_types
+
+if TYPE_CHECKING:
+    from .types import Args, Function, Kwargs
 
 Normalize = Callable[[Any], Any]
 _SEVERAL = (tuple, list)
@@ -45,9 +48,7 @@ class Contract:
         self._normalize = tuple(_make_normalizer(result.type) for result in schema.returns)
 
     # -- arguments -------------------------------------------------------------------------------------------------
-    def with_tensors(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def with_tensors(self, args: Args, kwargs: Kwargs) -> tuple[tuple[object, ...], dict[str, object]]:
         """The arguments of a bound call with each Python number passed for a tensor converted to a weak scalar."""
         for place, _ in self._places:
             value = args[place]
@@ -59,7 +60,7 @@ class Contract:
         return args, kwargs
 
     # -- results ---------------------------------------------------------------------------------------------------
-    def checked(self, found: Any, who: str, specs: bool = False) -> Any:
+    def checked(self, found: object, who: str, specs: bool = False) -> object:
         """Check the results of a kernel and return them, lists as tuples.
 
         Native twin: backends/cpu/fastpath/entries/rt_kernels.py:check_result
@@ -85,7 +86,7 @@ class Contract:
                 f"  schema: {self.schema}"
             ) from None
 
-    def _results(self, found: Any, specs: bool) -> Any:
+    def _results(self, found: Any, specs: bool) -> object:
         count = len(self._normalize)
         if count == 1:
             return found if specs and isinstance(found, TensorSpec) else self._normalize[0](found)
@@ -106,7 +107,7 @@ class Contract:
         return str(self.schema).rpartition(" -> ")[2]
 
 
-def _wrap_numbers(value: Any) -> Any:
+def _wrap_numbers(value: object) -> object:
     if type(value) is tuple:
         return tuple([_wrap_numbers(item) for item in value])
     make = weak_scalar_types.get(type(value))
@@ -122,7 +123,7 @@ def _describe_result(found: Any) -> str:
 
 
 # -- one normalizer per type -------------------------------------------------------------------------------------------
-def _check_tensor(value: Any) -> Any:
+def _check_tensor(value: object) -> object:
     if isinstance(value, TensorBase):
         return value
     if isinstance(value, (np.ndarray, np.generic)):
@@ -135,7 +136,7 @@ def _check_tensor(value: Any) -> Any:
 
 
 def _make_number_check(kinds: tuple[type, ...], name: str) -> Normalize:
-    def normalize(value: Any) -> Any:
+    def normalize(value: object) -> object:
         value = value.item() if isinstance(value, np.generic) else value
         kind = getattr(value, "python_type", None) if type(value) in traced_number_types else type(value)
         if kind in kinds:
@@ -146,7 +147,7 @@ def _make_number_check(kinds: tuple[type, ...], name: str) -> Normalize:
 
 
 def _make_instance_check(kind: type, name: str) -> Normalize:
-    def normalize(value: Any) -> Any:
+    def normalize(value: object) -> object:
         if isinstance(value, kind):
             return value
         raise ResultError(f": {name}")
@@ -175,7 +176,7 @@ def _make_normalizer(kind: Type) -> Normalize:
     if kind.form == "optional":
         return lambda value: None if value is None else inner(value)
 
-    def several(value: Any) -> Any:
+    def several(value: Any) -> object:
         if type(value) not in _SEVERAL or kind.size not in (None, len(value)):
             size = "" if kind.size is None else f" of {kind.size}"
             raise ResultError(f": a list{size} of {kind.core}")
@@ -203,7 +204,7 @@ def describe_kernel(registration: Registration) -> str:
     return f"its kernel {registration.name} [{registration.key_name}] ({registration.origin})"
 
 
-def _wrap_unboxed(registration: Registration, contract: Contract) -> Callable[..., Any]:
+def _wrap_unboxed(registration: Registration, contract: Contract) -> Function:
     fn, specs = registration.fn, registration.key == DispatchKey.Meta
     one_tensor, makers = contract.tensors == 1, weak_scalar_types
 
@@ -224,7 +225,7 @@ def _wrap_unboxed(registration: Registration, contract: Contract) -> Callable[..
     return kernel
 
 
-def _wrap_boxed(registration: Registration) -> Callable[..., Any]:
+def _wrap_boxed(registration: Registration) -> Function:
     """Wrap a boxed kernel, or one that takes the key set, so that it receives a DispatchKeySet."""
     fn, boxed, specs = registration.fn, registration.boxed, registration.key == DispatchKey.Meta
 

@@ -216,7 +216,7 @@ def promote(one: DType, two: DType) -> DType:
     return result
 
 
-def scalar_dtype(value: Any) -> DType:
+def scalar_dtype(value: object) -> DType:
     """The default type of a Python scalar.
 
     Raises:
@@ -228,7 +228,7 @@ def scalar_dtype(value: Any) -> DType:
     return result
 
 
-def python_type(value: Any) -> type:
+def python_type(value: object) -> type:
     """The type of a Python number, or of the number that a traced scalar represents."""
     return getattr(value, "python_type", None) or type(value)
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 # Run once, before the first operator call of the process: initialization that the import defers.
-before_first_call: list[Callable[[], Any]] = []
+before_first_call: list[Callable[[], object]] = []
 # Called with each new function while the lock is held; native code adds itself when it is loaded.
-function_listeners: list[Callable[[OperatorFunction[Any]], None]] = []
+function_listeners: list[Callable[[OperatorFunction[object]], None]] = []
 
 
 class _State:
@@ -52,13 +52,13 @@ class OperatorFunction(NativeCallable, Generic[R]):  # type: ignore[misc]
 
     def __init__(self, operator: Operator, doc: str = ""):
         self.operator = operator
-        self.followers: list[Any] = []
+        self.followers: list[object] = []
         self.target = operator if _state.awake else self._first_call
         self.__wrapped__ = operator.__call__
         set_function_attributes(self, operator, doc)
 
     @property
-    def __signature__(self) -> Any:
+    def __signature__(self) -> object:
         return signature(self.operator.schema)
 
     @property
@@ -87,7 +87,7 @@ class OperatorFunction(NativeCallable, Generic[R]):  # type: ignore[misc]
     def __call__(self, /, *args: object, **kwargs: object) -> R:
         return self.target(*args, **kwargs)  # type: ignore[no-any-return]
 
-    def _first_call(self, /, *args: Any, **kwargs: Any) -> Any:
+    def _first_call(self, /, *args: Any, **kwargs: Any) -> object:
         """Run the deferred initialization, then the call; the target of functions before the first operator call."""
         initialize()
         if (
@@ -96,14 +96,14 @@ class OperatorFunction(NativeCallable, Generic[R]):  # type: ignore[misc]
             self.target = self.operator
         return self.target(*args, **kwargs)
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
     def __repr__(self) -> str:
         schema = self.operator.schema
         return f"<function {schema.namespace}.{schema.name}{'.' * bool(schema.overload)}{schema.overload}>"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (function_of, (self.operator.name,))
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..errors import ArgumentError, ValueArgumentError
 from .formatting import short_repr
 
@@ -28,7 +26,7 @@ sparse_csr = Layout("sparse_csr")
 LAYOUTS: dict[str, Layout] = {layout: layout for layout in (strided, sparse_coo, sparse_csr)}
 
 
-def as_layout(value: Any) -> Layout:
+def as_layout(value: object) -> Layout:
     """Convert a name to a layout.
 
     Raises:

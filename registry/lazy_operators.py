@@ -7,13 +7,12 @@ operators. Do not hold the registry's lock: loading imports modules, and imports
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 # Full name of an operator, without overload -> the function that declares it.
-_lazy_operators: dict[str, Callable[[], Any]] = {}
+_lazy_operators: dict[str, Callable[[], object]] = {}
 
 
-def register_lazy(namespace: str, names: Iterable[str], declare: Callable[[], Any]) -> None:
+def register_lazy(namespace: str, names: Iterable[str], declare: Callable[[], object]) -> None:
     """Register operators that ``declare()`` will declare; repeated calls of ``declare`` must have no effect."""
     _lazy_operators.update({f"{namespace}::{name}": declare for name in names})
 

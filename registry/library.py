@@ -90,7 +90,7 @@ class Library:
         handles = self._handles
         weakref.finalize(self, lambda: lock.later(lambda: remove_all(handles))).atexit = False
 
-    def define(self, schema: str | Schema, decl: Any = None) -> Handle:
+    def define(self, schema: str | Schema, decl: object = None) -> Handle:
         """Define an operator.
 
         Args:
@@ -179,7 +179,7 @@ class Library:
         options = {"boxed": boxed, "with_keyset": with_keyset, "dtypes": _parse_dtypes(dtypes, parsed)}
         return self._register(name, fn, parsed, allow_override, **options)
 
-    def _register(self, name: Any, fn: Any, key: KeyName, allow_override: bool, **options: Any) -> Handle:
+    def _register(self, name: object, fn: Any, key: KeyName, allow_override: bool, **options: Any) -> Handle:
         """Enter a registration; its options are those of :class:`.registration.Registration`."""
         full_name = self._full_name(name)
         place, library = (
@@ -277,7 +277,7 @@ class Library:
     ) -> None:
         self.close()
 
-    def _full_name(self, name: Any) -> str:
+    def _full_name(self, name: object) -> str:
         operator = getattr(name, "operator", name)
         if isinstance(operator, Operator) and operator.schema.namespace == self.namespace:
             return operator.name
@@ -339,7 +339,7 @@ def _notify_defined(operator: Operator, defined: bool) -> None:
     notify("define" if defined else "undefine", operator.name)
 
 
-def _check_kernel(fn: Any) -> None:
+def _check_kernel(fn: object) -> None:
     if not callable(fn) and not hasattr(fn, "bind"):
         raise ArgumentError(f"a kernel is a function, not {short_repr(fn)}")
 

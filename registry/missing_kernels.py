@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..errors import NoKernelError, UnknownOperatorError
 from .dispatch.keys import ALIASES, BACKENDS, BACKENDS_OF_AUTOGRAD, COMPOSED, GROUPS, DispatchKey, keys_of
 from .dispatch.state import state
 from .registration import Registration
 from .values import TensorBase, describe, tensors_of
+
+if TYPE_CHECKING:
+    from .operator import Operator
+    from .types import Args, Kwargs
 
 _MAX_LINES = 6
 
@@ -31,7 +35,7 @@ def raise_missing(op: Any, bits: int, args: tuple[Any, ...], kwargs: dict[str, A
     )
 
 
-def raise_ambiguous(op: Any, bits: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoReturn:
+def raise_ambiguous(op: Operator, bits: int, args: Args, kwargs: Kwargs) -> NoReturn:
     """Raise for a call that reached a key with two equally ranked kernels; the kernel of ambiguous table entries.
 
     Raises:
@@ -50,7 +54,7 @@ def raise_ambiguous(op: Any, bits: int, args: tuple[Any, ...], kwargs: dict[str,
     )
 
 
-def raise_undefined(op: Any, bits: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoReturn:
+def raise_undefined(op: Operator, bits: int, args: Args, kwargs: Kwargs) -> NoReturn:
     """Raise for a call of an operator whose definition has been removed; the kernel of all its table entries.
 
     Raises:
@@ -62,7 +66,7 @@ def raise_undefined(op: Any, bits: int, args: tuple[Any, ...], kwargs: dict[str,
     )
 
 
-def make_no_key_error(op: Any, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoKernelError:
+def make_no_key_error(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> NoKernelError:
     """The error of a call with an empty key set, or whose keys all fall through."""
     text = f"operator {op.name}: no key left to dispatch to\n{_describe_call(keyset, args, kwargs)}"
     if not keyset:
@@ -76,7 +80,7 @@ def make_no_key_error(op: Any, keyset: int, args: tuple[Any, ...], kwargs: dict[
     )
 
 
-def check_composed(op: Any, included: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def check_composed(op: Operator, included: int, args: Args, kwargs: Kwargs) -> None:
     """Reject a call in which an included sparse or quantized key would dispatch dense tensors to tandem's own kernel.
 
     Raises:
@@ -97,7 +101,7 @@ def check_composed(op: Any, included: int, args: tuple[Any, ...], kwargs: dict[s
     )
 
 
-def _excluded_keys_note(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+def _excluded_keys_note(args: Args, kwargs: Kwargs) -> str:
     """A note about the arguments' keys that this thread excludes; empty if there are none."""
     bits = 0
     for value in (*args, *kwargs.values()):
@@ -107,7 +111,7 @@ def _excluded_keys_note(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     return f"; this thread excludes {names}, which td.force_keys() undoes" if names else ""
 
 
-def _call_advice(op: Any) -> str:
+def _call_advice(op: Operator) -> str:
     """Advice for a call with an empty key set, where adding a kernel alone does not help."""
     key = max((key for key in op.kernels if isinstance(key, DispatchKey)), default=DispatchKey.CPU).name
     added = "" if op.kernels else f"  to add one:  {registration_line(op, key)}\n"
@@ -127,26 +131,26 @@ def make_no_kernel_error(op: Any, key: DispatchKey | str, kind: str, call: Any =
     )
 
 
-def lookup_expression(op: Any) -> str:
+def lookup_expression(op: Operator) -> str:
     """The Python expression that looks an operator up."""
     return f"td.ops.{op.schema.namespace}.{op.schema.name}.{op.schema.overload or 'default'}"
 
 
-def registration_line(op: Any, key: str, allow_override: bool = False) -> str:
+def registration_line(op: Operator, key: str, allow_override: bool = False) -> str:
     """The line of Python that registers a kernel."""
     name = op.name.partition("::")[2]
     override = ", allow_override=True" if allow_override else ""
     return f'lib = td.Library("{op.schema.namespace}", "IMPL"); lib.impl("{name}", kernel, "{key}"{override})'
 
 
-def _describe_call(bits: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+def _describe_call(bits: int, args: Args, kwargs: Kwargs) -> str:
     given = [_describe_argument(value) for value in args]
     given += [f"{name}={_describe_argument(value)}" for name, value in kwargs.items()]
     keys = ", ".join(key.name for key in keys_of(bits))
     return f"  called with: {', '.join(given) or 'no arguments'}\n  key set:     {keys}"
 
 
-def _describe_argument(value: Any) -> str:
+def _describe_argument(value: object) -> str:
     if not isinstance(value, TensorBase):
         return describe(value)
     keys = ", ".join(key.name for key in keys_of(value._keys))
@@ -168,7 +172,7 @@ def _join_lines(items: list[str]) -> str:
     return ("\n" + " " * 15).join(items[:_MAX_LINES] + rest) or "none"
 
 
-def _describe_nearest(op: Any, key: DispatchKey | str) -> str:
+def _describe_nearest(op: Operator, key: DispatchKey | str) -> str:
     """The operator's kernels, sorted by the distance of their keys from ``key``."""
 
     def distance(registration: Registration) -> tuple[bool, int]:

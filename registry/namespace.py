@@ -100,7 +100,7 @@ class OverloadPacket(NativeCallable):  # type: ignore[misc]
             self.__dict__.pop(overload, None)
         self._found.clear()
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (_get_packet, (self._namespace, self._name))
 
     def __repr__(self) -> str:

@@ -69,7 +69,7 @@ def find_build_fault() -> str:
     return ""
 
 
-_alive: list[Any] = []  # the type refers to its name and member table by address
+_alive: list[object] = []  # the type refers to its name and member table by address
 
 
 def _make_native_base() -> type:
@@ -98,7 +98,7 @@ def accept_entries(cls: C) -> C:
     return cls
 
 
-def set_entry(function: Any, entry: int, data: int = 0) -> None:
+def set_entry(function: object, entry: int, data: int = 0) -> None:
     """Set the native entry of a callable and the address of the entry's data; ``entry=0`` removes the entry.
 
     The caller keeps code and data alive as long as the callable may be called.
@@ -125,7 +125,7 @@ def follow(follower: Any, function: Any) -> None:
         set_entry(follower, entry, ctypes.c_void_p.from_address(id(function) + DATA).value or 0)
 
 
-def unfollow(follower: Any, function: Any) -> None:
+def unfollow(follower: object, function: object) -> None:
     """Remove the shared entry; does nothing if the entry is not shared."""
     followers = getattr(function, "followers", [])
     if follower in followers:
@@ -134,6 +134,6 @@ def unfollow(follower: Any, function: Any) -> None:
             set_entry(follower, 0)
 
 
-def entry_of(function: Any) -> int:
+def entry_of(function: object) -> int:
     """The address of the native entry of a callable, or 0."""
     return 0 if fault else ctypes.c_void_p.from_address(id(function) + ENTRY).value or 0

@@ -7,7 +7,7 @@ table.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import lazy
 from ..errors import AllocationError, ArgumentError, ScalarOverflowError, TandemError, UnknownOperatorError
@@ -50,6 +50,9 @@ from .schemas.binding import WEAK, Binder
 from .schemas.schema import Schema
 from .values import TensorBase, describe, tensors_of
 
+if TYPE_CHECKING:
+    from .types import Args, Kwargs
+
 _missing_kernels = lazy.Functions("registry.missing_kernels")
 
 operators: dict[str, Operator] = {}
@@ -59,7 +62,7 @@ change_listeners: list[Callable[[Operator], None]] = []
 definition_listeners: list[Callable[[Operator, bool], None]] = []
 
 
-def _dispatch_redefined(op: Operator, bits: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _dispatch_redefined(op: Operator, bits: int, args: Args, kwargs: Kwargs) -> object:
     """Dispatch to the operator that has been defined again with the same schema, or raise.
 
     This is the kernel in all table entries of an operator whose definition has been removed.

@@ -6,13 +6,16 @@ import re
 import sys
 from collections.abc import Callable
 from types import CodeType, FrameType, TracebackType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import NoKernelError
 from .dispatch.keys import DispatchKey
 from .dtypes import DType
 from .formatting import short_repr
 from .source import is_package_file
+
+if TYPE_CHECKING:
+    from .operator import Operator
 
 Kernel = Callable[..., Any]
 KeyName = DispatchKey | str
@@ -23,7 +26,7 @@ OWN = "td"  # the namespace of tandem's own operators
 _INTERACTIVE = r"^<.*>$|[/\\]ipykernel_\d+[/\\]"
 
 
-def fallthrough(*args: Any, **kwargs: Any) -> Any:
+def fallthrough(*args: object, **kwargs: object) -> object:
     """The fallthrough kernel: the dispatcher skips the key and goes on with the next lower one.
 
     Raises:
@@ -144,7 +147,7 @@ class Registration:
         name: str | None = getattr(self.fn, "__qualname__", None)
         return short_repr(self.fn) if name is None else name
 
-    def bind(self, operator: Any) -> None:
+    def bind(self, operator: Operator) -> None:
         """Create the kernel for an operator if ``source`` is a factory."""
         if hasattr(self.source, "bind"):
             self.fn = self.source.bind(operator)

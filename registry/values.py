@@ -10,7 +10,8 @@ from .dtypes import DType
 from .formatting import short_repr
 
 if TYPE_CHECKING:
-    from .types import Tensor
+    from .operator import Operator
+    from .types import Args, Kwargs, Tensor
 
 
 class TensorBase:
@@ -50,7 +51,7 @@ class TensorSpec(NamedTuple):
 SCALARS = (bool, int, float, complex)
 
 # type -> function that converts such a value to a tensor where a schema says Tensor (ndarray, np.generic, ...).
-converters: dict[type, Callable[[Any], Tensor]] = {}
+converters: dict[type, Callable[[object], Tensor]] = {}
 
 # Types of traced Python numbers -> function that converts an instance to a 0-d tensor. Instances have the attribute
 # ``python_type``, the number's type.
@@ -60,7 +61,7 @@ traced_number_types: dict[type, Callable[[Any], Tensor]] = {}
 _DEPTH = 4  # of nested lists; one may hold itself
 
 
-def describe(value: Any, depth: int = 0) -> str:
+def describe(value: object, depth: int = 0) -> str:
     """A short description of an argument for error messages: ``float32[3,4]``, ``[float32[2], 1]``, ``'x'``."""
     if isinstance(value, (TensorBase, TensorSpec)):
         shape, dtype = getattr(value, "shape", ()), getattr(value, "dtype", "?")
@@ -76,7 +77,7 @@ def describe(value: Any, depth: int = 0) -> str:
     return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"
 
 
-def tensors_of(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+def tensors_of(op: Operator, args: Args, kwargs: Kwargs) -> list[Any]:
     """The tensors among the arguments of a bound call."""
     binder = op.binder
     values = [args[index] for index, _ in binder.tensor_positions]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..eager.autograd.alias_sets import add_member
 from ..eager.autograd.autograd_meta import AutogradMeta
@@ -13,6 +13,9 @@ from ..registry.operator import Operator
 from .graph import Value
 from .lifting import add_node
 from .tensor import TracerTensor, make_tracer
+
+if TYPE_CHECKING:
+    from ..registry.types import Tensor
 
 
 def gather_traced(target: TracerTensor) -> list[Any] | None:
@@ -27,7 +30,7 @@ def gather_traced(target: TracerTensor) -> list[Any] | None:
         return None
     root._meta = AutogradMeta(None, 0, False)
     alias_set = root._meta.alias_set = AliasSet(root)
-    between: list[Any] = []
+    between: list[object] = []
     for tensor, path in members:
         if tensor is not root:
             _add_view(alias_set, root, tensor, path, between)
@@ -35,7 +38,7 @@ def gather_traced(target: TracerTensor) -> list[Any] | None:
 
 
 def _add_view(
-    alias_set: AliasSet, root: Any, tensor: Any, path: tuple[Step, ...], between: list[Any]
+    alias_set: AliasSet, root: Any, tensor: Tensor, path: tuple[Step, ...], between: list[object]
 ) -> None:
     base = root
     for step in path[:-1]:

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..eager.autograd.view_writes import Step
 from ..eager.tensor.storage import Storage
 from ..registry.operator import Operator, operators
 from .graph import Value
+
+if TYPE_CHECKING:
+    from ..registry.types import Tensor
+    from .tensor import TracerTensor
 
 Call = Callable[[Operator, tuple[Any, ...]], Value]
 
@@ -33,23 +37,23 @@ class Aliases:
 
     def __init__(self, root: Value, origin: str = "", is_written_back: bool = False):
         self.root, self.origin, self.is_written_back = root, origin, is_written_back
-        self.views: list[tuple[weakref.ref[Any], tuple[Step, ...]]] = []
+        self.views: list[tuple[weakref.ref[TracerTensor], tuple[Step, ...]]] = []
 
-    def add(self, tensor: Any, path: tuple[Step, ...] = ()) -> None:
+    def add(self, tensor: TracerTensor, path: tuple[Step, ...] = ()) -> None:
         """Add a tensor."""
         self.views.append((weakref.ref(tensor), path))
         tensor._aliases = self
 
-    def replace(self, tensor: Any, by: Any) -> None:
+    def replace(self, tensor: TracerTensor, by: TracerTensor) -> None:
         """Replace a tensor by another object."""
         self.views = [(weakref.ref(by) if ref() is tensor else ref, path) for ref, path in self.views]
         tensor._aliases, by._aliases = None, self
 
-    def path_of(self, tensor: Any) -> tuple[Step, ...]:
+    def path_of(self, tensor: TracerTensor) -> tuple[Step, ...]:
         """The views by which a tensor follows from the root."""
         return next((path for ref, path in self.views if ref() is tensor), ())
 
-    def others(self, tensor: Any) -> list[tuple[Any, tuple[Step, ...]]]:
+    def others(self, tensor: TracerTensor) -> list[tuple[TracerTensor, tuple[Step, ...]]]:
         """The other live tensors of the memory, with their paths."""
         held = [(ref(), path) for ref, path in self.views]
         return [(other, path) for other, path in held if other is not None and other is not tensor]
@@ -82,7 +86,7 @@ def _inverse_permutation(axes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(places.index(axis) for axis in range(rank))
 
 
-def can_write(tensor: Any) -> bool:
+def can_write(tensor: TracerTensor) -> bool:
     """Whether a write into a tensor can be recorded so that every other view of its memory sees it."""
     aliases = tensor._aliases
     if aliases is None or not (aliases.origin or aliases.others(tensor)):
@@ -91,7 +95,7 @@ def can_write(tensor: Any) -> bool:
     return all(step.op.name in _ROOT_UPDATES for path in paths for step in path)
 
 
-def write_value(tensor: Any, value: Value, call: Call) -> None:
+def write_value(tensor: TracerTensor, value: Value, call: Call) -> None:
     """Set the value of a tensor after a write, and update every view of the same memory.
 
     Args:
@@ -115,7 +119,7 @@ def write_value(tensor: Any, value: Value, call: Call) -> None:
         _bump_version(other)
 
 
-def _bump_version(tensor: Any) -> None:
+def _bump_version(tensor: Tensor) -> None:
     """Increment the version of a tensor, so that a backward pass that needs its old value raises."""
     if tensor._storage is None:
         tensor._storage = Storage(None)

@@ -145,7 +145,7 @@ class Graph:
             self.constants.append(tensor)
         return value
 
-    def add_derived(self, function: str, operands: tuple[Any, ...], weak: type) -> Value:
+    def add_derived(self, function: str, operands: tuple[object, ...], weak: type) -> Value:
         """The weak Value of ``operator.<function>(*operands)``; one for each such call."""
         for item in self.derived:
             if (
@@ -173,7 +173,7 @@ class Graph:
         return node
 
 
-def _same_operands(one: tuple[Any, ...], two: tuple[Any, ...]) -> bool:
+def _same_operands(one: tuple[object, ...], two: tuple[object, ...]) -> bool:
     """Whether operands are the same: Values by identity, numbers by type and representation (``-0.0``, ``nan``)."""
     return len(one) == len(two) and all(
         a is b or (not isinstance(a, Value) and type(a) is type(b) and repr(a) == repr(b))
@@ -181,7 +181,7 @@ def _same_operands(one: tuple[Any, ...], two: tuple[Any, ...]) -> bool:
     )
 
 
-def compute_derived(graph: Graph, inputs: Sequence[Any]) -> list[Any]:
+def compute_derived(graph: Graph, inputs: Sequence[object]) -> list[object]:
     """The derived scalars of a graph, by Python's own arithmetic.
 
     Args:
@@ -201,7 +201,7 @@ def compute_derived(graph: Graph, inputs: Sequence[Any]) -> list[Any]:
     return [known[item.value] for item in graph.derived]
 
 
-def values_in(tree: Any) -> Iterator[Value]:
+def values_in(tree: object) -> Iterator[Value]:
     """The Values in nested tuples."""
     if isinstance(tree, Value):
         yield tree
@@ -210,7 +210,7 @@ def values_in(tree: Any) -> Iterator[Value]:
             yield from values_in(item)
 
 
-def map_values(fn: Callable[[Value], Any], tree: Any) -> Any:
+def map_values(fn: Callable[[Value], object], tree: object) -> Any:
     """Nested tuples with each Value replaced by ``fn(value)``."""
     if isinstance(tree, Value):
         return fn(tree)

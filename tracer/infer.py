@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..eager.meta.tensor import META_KEYS, meta_tensor
 from ..errors import KernelResultError, TandemError, UnsupportedError
@@ -14,6 +14,9 @@ from ..registry.dispatch.state import set_keys
 from ..registry.operator import Operator
 from ..registry.values import TensorBase, TensorSpec, describe
 from .graph import Value, map_values
+
+if TYPE_CHECKING:
+    from ..registry.types import Args, Kwargs
 
 # Shape rules use only the type of a weak Python scalar, so each type is represented by a value that fits every dtype.
 EXAMPLES: dict[type, Any] = {bool: False, int: 0, float: 0.0, complex: 0j}
@@ -34,7 +37,7 @@ def to_example(value: Value) -> Any:
     return value.spec if value.weak is None else EXAMPLES[value.weak]
 
 
-def infer(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def infer(op: Operator, args: Args, kwargs: Kwargs) -> Any:
     """The spec of an operator's result, or a tuple of them, as its shape rule gives it; None for no result.
 
     Args:
@@ -76,14 +79,14 @@ def _make_mover(op: Operator, there: TensorSpec) -> Callable[[Any], Any]:
     return place
 
 
-def _set_device(device: str, result: Any) -> Any:
+def _set_device(device: str, result: Any) -> object:
     """Set the device of a rule's result."""
     if isinstance(result, TensorSpec):
         return result._replace(device=device)
     return result if result is None else tuple([spec._replace(device=device) for spec in result])
 
 
-def _infer_by_rule(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _infer_by_rule(op: Operator, args: Args, kwargs: Kwargs) -> object:
     """The spec of an operator's result by its shape rule or Meta kernel, for arguments on one device."""
     rule = getattr(op.decl, "shape_rule", None)
     instead = None if rule is None else find_external_kernel(op, DispatchKey.Meta)
@@ -100,7 +103,7 @@ def _infer_by_rule(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     return _infer_by_meta_kernel(op, args, kwargs)
 
 
-def _infer_by_meta_kernel(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _infer_by_meta_kernel(op: Operator, args: Args, kwargs: Kwargs) -> object:
     """The spec of the Meta kernel's result on tensors without data, on the device of the arguments."""
     devices = [spec.device for spec in _specs_in((*args, *kwargs.values()))]
     before = set_keys(0, 0)  # a rule written with operators is not part of the trace
@@ -115,7 +118,7 @@ def _infer_by_meta_kernel(op: Operator, args: tuple[Any, ...], kwargs: dict[str,
     return _to_specs(op, result, devices[0] if devices else "cpu")
 
 
-def _specs_in(args: tuple[Any, ...]) -> list[TensorSpec]:
+def _specs_in(args: Args) -> list[TensorSpec]:
     result = []
     for arg in args:
         if isinstance(arg, TensorSpec):
@@ -125,14 +128,14 @@ def _specs_in(args: tuple[Any, ...]) -> list[TensorSpec]:
     return result
 
 
-def _to_meta_tensors(tree: Any) -> Any:
+def _to_meta_tensors(tree: object) -> Any:
     """Replace specs by tensors without data."""
     if isinstance(tree, TensorSpec):
         return meta_tensor(tree)
     return tuple(map(_to_meta_tensors, tree)) if type(tree) is tuple else tree
 
 
-def _to_specs(op: Operator, found: Any, device: str) -> Any:
+def _to_specs(op: Operator, found: object, device: str) -> object:
     if found is None:
         return None
     if isinstance(found, (TensorBase, TensorSpec)):
@@ -145,7 +148,7 @@ def _to_specs(op: Operator, found: Any, device: str) -> Any:
     )
 
 
-def depends_on(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], value: Value) -> bool:
+def depends_on(op: Operator, args: Args, kwargs: Kwargs, value: Value) -> bool:
     """Whether the result's spec depends on the number behind a weak Value, as the length of ``arange(n)`` does.
 
     Args:
@@ -154,7 +157,7 @@ def depends_on(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], valu
         value: the weak Value.
     """
 
-    def outcome(number: Any) -> Any:
+    def outcome(number: object) -> Any:
         def fill(other: Value) -> Any:
             return number if other is value else to_example(other)
 

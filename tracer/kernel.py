@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from ..eager.layers.level_allocations import note_allocation, open_level_count
@@ -18,6 +18,9 @@ from .mutation import record_write
 from .scalar import TracerScalar
 from .tensor import make_tracer, raise_concretization_error
 from .trace import check_alive, current_trace
+
+if TYPE_CHECKING:
+    from ..registry.types import Args, Kwargs
 
 BELOW = below(DispatchKey.Tracer)
 
@@ -45,7 +48,7 @@ def traits_of(op: Operator) -> SchemaTraits:
     return result
 
 
-def trace_call(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def trace_call(op: Operator, keyset: int, args: tuple[object, ...], kwargs: Kwargs) -> object:
     """Append a call to the graph as a node; the Tracer key's fallback.
 
     Raises:
@@ -74,7 +77,7 @@ def trace_call(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[st
     return tensors[0] if isinstance(result, TensorSpec) else None if result is None else tensors
 
 
-def _run_untraced(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _run_untraced(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object:
     """Run a call outside of any trace whose context was copied inside one, and so includes the Tracer key."""
     for value in (*args, *kwargs.values()):
         for item in value if isinstance(value, tuple) else (value,):

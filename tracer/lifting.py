@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UnsupportedError
 from ..operators.creation.devices import assumed_device
@@ -16,8 +16,11 @@ from .tensor import TracerTensor
 from .trace import Trace, check_alive
 from .weak import WeakTracer, strengthen
 
+if TYPE_CHECKING:
+    from ..registry.types import Args, Kwargs
 
-def value_of(trace: Trace, tensor: Any) -> Value:
+
+def value_of(trace: Trace, tensor: object) -> Value:
     """The Value of a tensor or a traced scalar in a trace; an untraced tensor is captured."""
     if type(tensor) is TracerTensor and tensor._trace is trace:
         return tensor._value
@@ -29,7 +32,7 @@ def value_of(trace: Trace, tensor: Any) -> Value:
     return trace.capture(tensor)
 
 
-def lift(trace: Trace, tree: Any) -> Any:
+def lift(trace: Trace, tree: object) -> object:
     """Replace the tensors and traced scalars in an argument by Values."""
     if isinstance(tree, (TensorBase, TracerScalar)):
         return value_of(trace, tree)
@@ -38,7 +41,7 @@ def lift(trace: Trace, tree: Any) -> Any:
     return tree
 
 
-def _to_examples(tree: Any) -> Any:
+def _to_examples(tree: object) -> Any:
     """A lifted argument as shape rules see it."""
     if type(tree) is Value:
         return to_example(tree)
@@ -47,12 +50,14 @@ def _to_examples(tree: Any) -> Any:
     return tree
 
 
-def infer_node(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def infer_node(op: Operator, args: Args, kwargs: Kwargs) -> object:
     """The spec of the result of a call on Values, or a tuple of them; see :func:`.infer.infer`."""
     return infer(op, _to_examples(args), {name: _to_examples(value) for name, value in kwargs.items()})
 
 
-def add_node(trace: Trace, op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Node, Any]:
+def add_node(
+    trace: Trace, op: Operator, args: tuple[object, ...], kwargs: dict[str, object]
+) -> tuple[Node, Any]:
     """Append a call on Values; returns the node and what the shape rule said."""
     result = infer_node(op, args, kwargs)
     specs = specs_of(result)

@@ -80,7 +80,7 @@ def _list_parameters(graph: Graph) -> list[tuple[str, list[Value]]]:
     ]
 
 
-def _node_attributes(value: Value) -> dict[str, Any]:
+def _node_attributes(value: Value) -> dict[str, object]:
     spec = value.spec
     return {
         "spec": spec_text(spec),
@@ -147,7 +147,7 @@ def from_networkx(given: Any) -> Graph:
     return graph
 
 
-def _list_constants(given: Any, attributes: dict[str, Any]) -> list[Any]:
+def _list_constants(given: Any, attributes: dict[str, Any]) -> list[object]:
     """For each node of the networkx graph its captured tensor, or None."""
     known = given.graph["constants"]
     return [known[a["index"]] if a.get("kind") == "captured" else None for a in attributes.values()]
@@ -166,7 +166,7 @@ def _sort_calls(given: Any) -> list[str]:
         raise GraphError("the graph has a cycle, so there is no order in which its calls can run") from None
 
 
-def _resolve_refs(tree: Any, values: dict[str, Value]) -> Any:
+def _resolve_refs(tree: object, values: dict[str, Value]) -> Any:
     if isinstance(tree, Ref):
         if tree not in values:
             raise GraphError(f"{tree} is used, and no node of the graph makes it before that")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..eager.tensor.inplace import check_fits
 from ..errors import UnsupportedError
@@ -15,6 +15,9 @@ from .lifting import add_node, lift
 from .tensor import TracerTensor
 from .trace import Trace, check_alive
 from .writes import functional_forms, record_functional
+
+if TYPE_CHECKING:
+    from ..registry.types import Args, Kwargs
 
 
 def find_functional(op: Operator) -> Operator | None:
@@ -34,7 +37,7 @@ def find_functional(op: Operator) -> Operator | None:
     return value if same else None
 
 
-def record_write(trace: Trace, op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def record_write(trace: Trace, op: Operator, args: tuple[Any, ...], kwargs: Kwargs) -> Any:
     """Record a call of an operator that writes into its first argument.
 
     Returns:
@@ -65,23 +68,23 @@ def record_write(trace: Trace, op: Operator, args: tuple[Any, ...], kwargs: dict
     return target
 
 
-def _make_call(trace: Trace) -> Callable[[Operator, tuple[Any, ...]], Value]:
+def _make_call(trace: Trace) -> Callable[[Operator, Args], Value]:
     """What records calls on Values in a trace."""
 
-    def call(called: Operator, values: tuple[Any, ...]) -> Value:
+    def call(called: Operator, values: Args) -> Value:
         return add_node(trace, called, *_fill_defaults(called, values))[0].outputs[0]
 
     return call
 
 
-def _fill_defaults(op: Operator, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _fill_defaults(op: Operator, args: Args) -> tuple[tuple[object, ...], dict[str, object]]:
     """A call's arguments with the defaults of those left out."""
     rest = op.schema.positional[len(args) :]
     keywords = {a.name: a.default for a in op.schema.arguments if a.kwarg_only}
     return (*args, *(argument.default for argument in rest)), keywords
 
 
-def _check_writable(trace: Trace, op: Operator, target: Any) -> None:
+def _check_writable(trace: Trace, op: Operator, target: object) -> None:
     if type(target) is not TracerTensor or target._trace is not trace:
         raise _make_error(op, "writes into a tensor from outside of the jitted function")
     aliases = target._aliases

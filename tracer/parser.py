@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import GraphError
 from ..registry.dtypes import as_dtype
@@ -13,6 +13,9 @@ from ..registry.lazy_operators import materialize
 from ..registry.operator import operators
 from ..registry.values import TensorSpec
 from .graph import Derived, Graph, Node, Value, scalar_spec
+
+if TYPE_CHECKING:
+    from ..registry.types import Args, Kwargs
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -31,7 +34,7 @@ _WEAK: dict[str, type] = {"bool": bool, "int": int, "float": float, "complex": c
 _CONSTANTS = {"True": True, "False": False, "None": None}
 
 
-def parse_graph(text: str, objects: Sequence[Any] = ()) -> Graph:
+def parse_graph(text: str, objects: Sequence[object] = ()) -> Graph:
     """Parse the text of a graph.
 
     Args:
@@ -97,7 +100,7 @@ class _Line:
         self.at += 1
         return self.tokens[self.at - 1]
 
-    def listed(self, close: str, item: Callable[[], Any]) -> list[Any]:
+    def listed(self, close: str, item: Callable[[], object]) -> list[Any]:
         """Items up to ``close``, separated by commas; a trailing comma is allowed."""
         result = []
         while self.peek() != close:
@@ -109,7 +112,7 @@ class _Line:
 
 
 class _Parser:
-    def __init__(self, objects: Sequence[Any], bodies: dict[str, Graph]):
+    def __init__(self, objects: Sequence[object], bodies: dict[str, Graph]):
         self.graph = Graph()
         self.objects, self.bodies = objects, bodies
         self.name = ""
@@ -183,7 +186,7 @@ class _Parser:
         self.values.update({n: value for (n, _, _), value in zip(declared, node.outputs)})
         self.graph.nodes.append(node)
 
-    def _arguments(self, line: _Line) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def _arguments(self, line: _Line) -> tuple[Args, Kwargs]:
         args, kwargs = [], {}
 
         def one() -> None:
@@ -250,7 +253,7 @@ class _Parser:
             return tuple(line.listed(")", lambda: self._argument(line)))
         return self._word(line, text)
 
-    def _word(self, line: _Line, text: str) -> Any:
+    def _word(self, line: _Line, text: str) -> object:
         if text in _CONSTANTS:
             return _CONSTANTS[text]
         if text.startswith("dtype."):

@@ -47,7 +47,7 @@ def print_graph(graph: Graph, name: str = "traced") -> str:
     return "\n".join(_all_lines(Printer(graph), name))
 
 
-def objects_of(graph: Graph) -> list[Any]:
+def objects_of(graph: Graph) -> list[object]:
     """The objects of ``@0``, ``@1``, ... in the graph's text; the captured tensors come first."""
     printer = Printer(graph)
     _all_lines(printer, "")
@@ -72,7 +72,7 @@ class Printer:
 
     def __init__(self, graph: Graph, around: Printer | None = None):
         self.graph = graph
-        self.objects: list[Any] = list(graph.constants) if around is None else around.objects
+        self.objects: list[object] = list(graph.constants) if around is None else around.objects
         self.bodies: list[Graph] = [] if around is None else around.bodies
         self.numbers: dict[Value, int] = {}
         for value in graph.parameters:
@@ -118,7 +118,7 @@ class Printer:
             f"  # {node.source}" if node.source else ""
         )
 
-    def argument(self, value: Any) -> str:
+    def argument(self, value: object) -> str:
         """An argument or a result."""
         if isinstance(value, Value):
             return self.number(value)
@@ -137,7 +137,7 @@ class Printer:
         self.bodies.append(graph)
         return f"&body{len(self.bodies) - 1}"
 
-    def _object(self, value: Any) -> str:
+    def _object(self, value: object) -> str:
         for index, known in enumerate(self.objects):
             if known is value:
                 return f"@{index}"

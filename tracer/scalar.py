@@ -24,7 +24,7 @@ class TracerScalar(Dataless):
 
     __slots__ = ("_example", "_trace", "_value", "python_type")
 
-    def __init__(self, trace: Trace, value: Value, example: Any):
+    def __init__(self, trace: Trace, value: Value, example: object):
         self._trace, self._value, self._example = trace, value, example
         self.python_type: type = value.weak or type(example)
 
@@ -34,19 +34,19 @@ class TracerScalar(Dataless):
     def __copy__(self) -> TracerScalar:
         return self  # a number never changes
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> TracerScalar:
+    def __deepcopy__(self, memo: dict[int, object]) -> TracerScalar:
         return self
 
     def __repr__(self) -> str:
         return f"<traced {self.python_type.__name__}>"
 
 
-def example_of(value: Any) -> Any:
+def example_of(value: object) -> object:
     """The number that a scalar had when the function was traced."""
     return value._example if type(value) is TracerScalar else value
 
 
-def derive_scalar(function: str, *operands: Any) -> Any:
+def derive_scalar(function: str, *operands: object) -> object:
     """The scalar ``operator.<function>(*operands)`` of traced scalars and numbers.
 
     Its type is that of the result on the numbers of the traced call; a later call that gives another type (``2 ** n``
@@ -60,11 +60,11 @@ def derive_scalar(function: str, *operands: Any) -> Any:
     return TracerScalar(trace, trace.graph.add_derived(function, values, type(example)), example)
 
 
-def _make_unary(function: str) -> Callable[[Any], Any]:
+def _make_unary(function: str) -> Callable[[object], object]:
     return lambda self: derive_scalar(function, self)
 
 
-def _make_binary(function: str, swapped: bool) -> Callable[[Any, Any], Any]:
+def _make_binary(function: str, swapped: bool) -> Callable[[object, object], object]:
     def method(self: Any, other: Any) -> Any:
         if type(other) is not TracerScalar and type(other) not in SCALARS:
             return NotImplemented

@@ -69,7 +69,7 @@ class Dataless:
     def __index__(self) -> int:
         raise_concretization_error(self, "use as an index, a size or an axis", "index")
 
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+    def __array__(self, *args: object, **kwargs: object) -> Any:
         raise_concretization_error(self, "conversion to a NumPy array", "data")
 
 
@@ -112,13 +112,13 @@ class TracerTensor(Dataless, Tensor):
     def item(self, *args: Any) -> Any:
         raise_concretization_error(self, ".item()", "data")
 
-    def tolist(self) -> Any:
+    def tolist(self) -> NoReturn:
         raise_concretization_error(self, ".tolist()", "data")
 
     def numpy(self, *args: Any, **kwargs: Any) -> Any:
         raise_concretization_error(self, ".numpy()", "data")
 
-    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
+    def __dlpack__(self, *args: object, **kwargs: object) -> object:
         raise_concretization_error(self, "DLPack export", "data")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -127,11 +127,11 @@ class TracerTensor(Dataless, Tensor):
     def __copy__(self) -> Any:
         return operators["td::clone"](self)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, object]) -> Any:
         return operators["td::clone"](self)
 
     @property
-    def _memory(self) -> Any:
+    def _memory(self) -> object:
         return self._aliases
 
     def _has_untracked_aliases(self, known: list[Any]) -> bool | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import LeakedTracerError, UnsupportedError
 from ..operators.creation.devices import assumed_device
@@ -16,6 +16,9 @@ from ..registry.dispatch.state import state
 from ..registry.source import source_line
 from ..registry.values import TensorBase, describe
 from .graph import Graph, Value
+
+if TYPE_CHECKING:
+    from ..registry.types import Tensor
 
 TRACER = 1 << DispatchKey.Tracer
 
@@ -112,7 +115,7 @@ class _Current(threading.local):
 _current = _Current()
 
 
-def _end_traces(before: tuple[Trace | None, dict[int, tuple[Any, Any]]]) -> None:
+def _end_traces(before: tuple[Trace | None, dict[int, tuple[object, object]]]) -> None:
     """End the traces that were begun since ``before`` was taken."""
     outer, instead = before
     trace = _current.trace
@@ -167,7 +170,7 @@ def _unwrap_payload(other: Any) -> Any:
     return other
 
 
-def list_substituted(tensor: Any) -> list[Any]:
+def list_substituted(tensor: object) -> list[Any]:
     """A tensor, and those for which it stands at this moment."""
     items = [
         old for old, other in _current.instead.values() if other is tensor or _unwrap_payload(other) is tensor
@@ -176,7 +179,7 @@ def list_substituted(tensor: Any) -> list[Any]:
 
 
 @contextmanager
-def substitute_captures(tensors: Sequence[Sequence[Any]], others: Sequence[Any]) -> Iterator[None]:
+def substitute_captures(tensors: Sequence[Sequence[Tensor]], others: Sequence[object]) -> Iterator[None]:
     """For a ``with`` block, have others recorded where a traced function reaches tensors by itself.
 
     Args:

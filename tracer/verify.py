@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..errors import GraphError, TandemError
 from ..registry.dtypes import DType
@@ -179,7 +179,7 @@ RULES: tuple[Rule, ...] = (
     Rule("results have the specs that the operator's shape rule gives", _check_specs),
 )
 
-_MISSING: Any = object()
+_MISSING: object = object()
 _BASES: dict[str, tuple[type, ...]] = {
     "Tensor": (Value, *SCALARS),
     "Scalar": (Value, *SCALARS),
@@ -194,7 +194,7 @@ _BASES: dict[str, tuple[type, ...]] = {
 }
 
 
-def _find_argument(node: Node, name: str) -> Any:
+def _find_argument(node: Node, name: str) -> object:
     if name in node.kwargs:
         return node.kwargs[name]
     names = [argument.name for argument in node.op.schema.positional]
@@ -202,7 +202,7 @@ def _find_argument(node: Node, name: str) -> Any:
     return node.args[place] if place < len(node.args) else _MISSING
 
 
-def _has_type(kind: Type, value: Any) -> bool:
+def _has_type(kind: Type, value: object) -> bool:
     if kind.form == "optional":
         return value is None or (kind.element is not None and _has_type(kind.element, value))
     if kind.form == "list":

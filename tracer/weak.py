@@ -6,7 +6,7 @@ promotion, so compiled code returns the same results as eager calls.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..eager.tensor.dunders import by_name
 from ..eager.tensor.weak_scalars import NARROW, WEAK, Traced
@@ -18,6 +18,9 @@ from .graph import SCALAR_DTYPES
 from .infer import EXAMPLES
 from .scalar import TracerScalar
 from .tensor import TracerTensor, make_tracer
+
+if TYPE_CHECKING:
+    from ..registry.types import Tensor
 
 _TYPES = {bool_: bool, int64: int, float64: float, complex128: complex}
 
@@ -44,7 +47,7 @@ class WeakTracer(TracerTensor):
     __str__ = __repr__
 
 
-def weaken(tensor: Any) -> WeakTracer | None:
+def weaken(tensor: Tensor) -> WeakTracer | None:
     """Convert a traced tensor in double precision to a weak scalar; None for other tensors."""
     if type(tensor) is not TracerTensor:
         return None
@@ -54,7 +57,7 @@ def weaken(tensor: Any) -> WeakTracer | None:
     return result
 
 
-def make_weak_tracer(number: TracerScalar) -> Any:
+def make_weak_tracer(number: TracerScalar) -> object:
     """The traced weak scalar of a traced number."""
     return weaken(widen(number, SCALAR_DTYPES[number.python_type]))
 
@@ -77,7 +80,7 @@ def widen(number: Any, dtype: DType) -> Any:
     return wide if wide.dtype is dtype else by_name("astype")(wide, dtype)
 
 
-def strengthen(tensor: Any, beside: DType | None) -> Any:
+def strengthen(tensor: Tensor, beside: DType | None) -> Any:
     """Convert a traced weak scalar to an ordinary traced tensor, of the dtype of its promotion with ``beside``.
 
     Raises:

@@ -9,7 +9,7 @@ Source: the ``auto_functionalized`` operator of PyTorch.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from ..errors import UnsupportedError
@@ -21,11 +21,15 @@ from .lifting import add_node, lift
 from .tensor import make_tracer
 from .trace import Trace
 
+if TYPE_CHECKING:
+    from ..registry.types import Args, Kwargs
+    from .tensor import TracerTensor
+
 # operator that writes -> its functional form
 functional_forms: WeakKeyDictionary[Operator, Operator] = WeakKeyDictionary()
 
 
-def list_written(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+def list_written(op: Operator, args: Args, kwargs: Kwargs) -> list[Any]:
     """The arguments of a bound call that the operator writes, in the order of the schema."""
     positions = {argument.name: place for place, argument in enumerate(op.schema.positional)}
     return [
@@ -36,11 +40,11 @@ def list_written(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 def record_functional(
     trace: Trace,
     op: Operator,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    check: Callable[[Any], None],
+    args: tuple[object, ...],
+    kwargs: dict[str, object],
+    check: Callable[[object], None],
     call: Callable[[Operator, tuple[Any, ...]], Value],
-) -> Any:
+) -> object:
     """Record the functional form of a call.
 
     Args:
@@ -73,7 +77,7 @@ def record_functional(
     return results[0] if single else results
 
 
-def _check_disjoint(op: Operator, targets: list[Any]) -> None:
+def _check_disjoint(op: Operator, targets: list[TracerTensor]) -> None:
     seen: set[int] = set()
     for target in targets:
         key = id(target if target._aliases is None else target._aliases)

@@ -1,7 +1,9 @@
 """The comparisons: chains of small operations and a training step, by every contender side by side."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import config
 from . import workloads
@@ -9,11 +11,14 @@ from .measure import Case, interleave
 from .peers import EAGER, JIT, NUMPY, Contender
 from .results import Comparison
 
+if TYPE_CHECKING:
+    from ...registry.types import Args, Function
+
 WARM_CALLS = 100  # more than makes an operator hot: its stub is compiled before anything is timed
 WARM_NS = 2e8
 
 
-def make_call_case(function: Callable[..., Any], args: tuple[Any, ...], finish: str = "") -> Case:
+def make_call_case(function: Function, args: Args, finish: str = "") -> Case:
     """A call of a function with these arguments as a statement to time."""
     names = {"f": function, **{f"a{i}": value for i, value in enumerate(args)}}
     return Case(f"f({', '.join(f'a{i}' for i in range(len(args)))}){finish}", names)
@@ -61,7 +66,7 @@ def _step_arguments(contender: Contender) -> tuple[Any, Any, Any]:
 
 def compare_step(contenders: Iterable[Contender], seconds: float) -> Comparison:
     """One training step, gradient included, of a network 64-128-10 on a batch of 32."""
-    makers: dict[str, Callable[[], Callable[..., Any]]] = {
+    makers: dict[str, Callable[[], Callable[..., object]]] = {
         EAGER.name: workloads.tandem_step,
         JIT.name: lambda: JIT.prepare(workloads.tandem_step()),
         NUMPY.name: lambda: workloads.numpy_step,

@@ -4,8 +4,10 @@ The time that a variant saves is that of its layer; the variant with every layer
 of Operator overrides one method, so that all variants run the dispatcher's own ``__call__``.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +20,9 @@ from .compare import make_call_case
 from .measure import Case, Timing, interleave
 from .results import Split
 
+if TYPE_CHECKING:
+    from ...registry.types import Args, Kwargs
+
 PATH = "Python dispatcher"
 Override = dict[str, Any]
 
@@ -25,11 +30,11 @@ Override = dict[str, Any]
 class _ReadyBinder(Binder):
     """A binder that has bound this call already."""
 
-    def __init__(self, op: Operator, bound: tuple[tuple[Any, ...], dict[str, Any]]):
+    def __init__(self, op: Operator, bound: tuple[tuple[object, ...], dict[str, object]]):
         super().__init__(op.schema)
         self.bound = bound
 
-    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def bind(self, args: Args, kwargs: Kwargs) -> tuple[tuple[Any, ...], dict[str, Any]]:
         return self.bound
 
 
@@ -46,7 +51,7 @@ def _make_variant(op: Operator, methods: Override, slots: Override) -> Operator:
     return copy
 
 
-def _layer_overrides(op: Operator, args: tuple[Any, ...]) -> dict[str, tuple[Override, Override]]:
+def _layer_overrides(op: Operator, args: tuple[object, ...]) -> dict[str, tuple[Override, Override]]:
     """For each layer the methods and the slots that take it away."""
     bound, kwargs = op.binder.bind(args, {})
     keyset = op.keyset(bound, kwargs)
@@ -67,7 +72,7 @@ def _layer_overrides(op: Operator, args: tuple[Any, ...]) -> dict[str, tuple[Ove
 
 
 def _remove_all_layers(
-    layers: dict[str, tuple[Override, Override]], result: Any
+    layers: dict[str, tuple[Override, Override]], result: object
 ) -> tuple[Override, Override]:
     """Every layer taken away at once."""
     methods: Override = {}
@@ -79,7 +84,7 @@ def _remove_all_layers(
     return methods, slots
 
 
-def _kernel_cases(args: tuple[Any, ...]) -> dict[str, Case]:
+def _kernel_cases(args: Args) -> dict[str, Case]:
     """The pieces of NumPy's own work, and the result object, each as a case of its own."""
     x, y = (np.asarray(arg) for arg in args)
     names = {"add": np.add, "x": x, "y": y, "out": np.add(x, y), "wrap": wrap}

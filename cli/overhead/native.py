@@ -4,10 +4,12 @@ The entry is written in small native functions, so a variant is the same source 
 complete call that the parts are compared with is the operator's own entry, untouched.
 """
 
+from __future__ import annotations
+
 import ctypes
 from collections.abc import Callable, Mapping
 from itertools import accumulate
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -27,10 +29,13 @@ from .measure import Case, Timing, interleave
 from .results import Split
 from .workloads import chain, chain_arrays
 
+if TYPE_CHECKING:
+    from ...registry.types import Args
+
 EAGER_PATH, RECORDED_PATH, JIT_PATH = "native, eager", "native, eager, recording", "native, compiled"
 
 # Each layer with the functions of the entry that it consists of, and what stands in for them.
-EAGER_LAYERS: Mapping[str, Mapping[str, Any]] = {
+EAGER_LAYERS: Mapping[str, Mapping[str, object]] = {
     "thread state": {"thread_flags": ready.flags},
     "key set and types": {"operand_code": ready.code},
     "lookup": {"find_variant": ready.variant},
@@ -40,7 +45,7 @@ EAGER_LAYERS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-RECORDED_LAYERS: Mapping[str, Mapping[str, Any]] = {
+RECORDED_LAYERS: Mapping[str, Mapping[str, object]] = {
     "edges": {"make_edges": ready.ready_edges},
     "saved values": {"make_saved": ready.ready_saved},
     "node": {"record_call": ready.unrecorded},
@@ -58,7 +63,7 @@ def native_state() -> dict[str, str]:
     }
 
 
-JIT_LAYERS: Mapping[str, Mapping[str, Any]] = {
+JIT_LAYERS: Mapping[str, Mapping[str, object]] = {
     "thread state": {"thread_flags": ready.flags},
     "guards": {"tensor_matches": ready.leaf},
     "allocation": {"new_array": ready.array},
@@ -70,12 +75,12 @@ JIT_LAYERS: Mapping[str, Mapping[str, Any]] = {
 class Probe(NativeCallable):  # type: ignore[misc]
     """A callable with nothing but a native entry."""
 
-    def __init__(self, entry: int, data: Struct, keep: Any) -> None:
+    def __init__(self, entry: int, data: Struct, keep: object) -> None:
         self.keep = data, keep
         set_entry(self, entry, data.address)
 
 
-def copied(address: int, size: int, owner: Any) -> Struct:
+def copied(address: int, size: int, owner: object) -> Struct:
     """A record with the content of the memory at an address, which the owner keeps alive."""
     result = Struct(size)
     result.memory.raw = ctypes.string_at(address, size)
@@ -102,7 +107,7 @@ class EagerProbes:
         args: the tensors of the call.
     """
 
-    def __init__(self, stub: Stub, args: tuple[Any, ...]) -> None:
+    def __init__(self, stub: Stub, args: Args) -> None:
         variants = stub.record.variants if stub.record is not None else {}
         self.stub, self.runtime = stub, stub.runtime
         # The loop of another dtype, called before, would write outside of the result.
@@ -115,7 +120,7 @@ class EagerProbes:
             "tandem_ready_tuple": id(()),
         }
 
-    def probe(self, replaced: Mapping[str, Any], *, compute: bool = True) -> Probe:
+    def probe(self, replaced: Mapping[str, object], *, compute: bool = True) -> Probe:
         """The entry with some functions exchanged, and with the loop or without."""
         constants = {**self.runtime.constants, "NIN": 2, "NARGS": 3, **replaced}
         variant = copied(self.variant.address, rt_elementwise.V_RECORD_SIZE, self.variant)
@@ -133,7 +138,7 @@ class EagerProbes:
         return Probe(code["entry"], data, (code, self.result))
 
 
-def peeled(probe: Callable[..., Probe], layers: Mapping[str, Mapping[str, Any]]) -> dict[str, Probe]:
+def peeled(probe: Callable[..., Probe], layers: Mapping[str, Mapping[str, object]]) -> dict[str, Probe]:
     """The entry without its first layer, without its first two, ...; at last without the loop as well."""
     made: dict[str, Probe] = {}
     replaced: dict[str, Any] = {}
@@ -157,7 +162,7 @@ def recorded_split(size: int = 16, seconds: float = 1.0) -> Split:
 
 
 def _entry_split(
-    path: str, about: str, args: tuple[Any, ...], layers: Mapping[str, Mapping[str, Any]], seconds: float
+    path: str, about: str, args: Args, layers: Mapping[str, Mapping[str, object]], seconds: float
 ) -> Split:
     """A call of ``add`` through its native entry, without one layer after another."""
     warm_up(make_call_case(add, args))
@@ -171,7 +176,7 @@ def _entry_split(
 
 
 def _timed(
-    whole: Case, probes: Mapping[str, Probe], args: tuple[Any, ...], seconds: float
+    whole: Case, probes: Mapping[str, Probe], args: Args, seconds: float
 ) -> tuple[Timing, dict[str, float]]:
     """The complete call, and its parts."""
     cases = {name: make_call_case(probe, args) for name, probe in probes.items()}
@@ -183,7 +188,7 @@ def _timed(
 class JitProbes:
     """Variants of the entry of a jitted function that has one specialization and returns one new tensor."""
 
-    def __init__(self, function: Any, constants: Mapping[str, Any], result: Any) -> None:
+    def __init__(self, function: object, constants: Mapping[str, object], result: Any) -> None:
         self.function, self.constants, self.result = function, constants, result
         self.data = ctypes.c_void_p.from_address(id(function) + DATA).value or 0
         self.imports = {
@@ -192,7 +197,7 @@ class JitProbes:
             "tandem_ready_tensor": id(result),
         }
 
-    def probe(self, replaced: Mapping[str, Any], *, compute: bool = True) -> Probe:
+    def probe(self, replaced: Mapping[str, object], *, compute: bool = True) -> Probe:
         """The entry with some functions exchanged, and with the compiled code or without."""
         functions: dict[str, Callable[..., Any]] = {"entry": rt_jit.jitted_call, "nothing": ready.main}
         ir = lang.emit(functions, {**self.constants, **replaced})

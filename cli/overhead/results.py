@@ -1,5 +1,7 @@
 """Results of ``tandem overhead`` as data classes, for JSON, tables and the plot."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -88,7 +90,7 @@ class Split:
 class Report:
     """Everything of one run, with what a reader needs to judge it."""
 
-    machine: Mapping[str, Any]
+    machine: Mapping[str, object]
     versions: Mapping[str, str]
     native: Mapping[str, Any]
     chains: list[Comparison]

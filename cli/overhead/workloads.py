@@ -3,6 +3,8 @@
 A chain has one source for every library: all of them spell ``x * a`` and ``x + b`` alike.
 """
 
+from __future__ import annotations
+
 import linecache
 from collections.abc import Callable
 from typing import Any
@@ -79,7 +81,7 @@ def tandem_step() -> Callable[..., Any]:
     return _step_with(value_and_grad, _loss_with(tanh))
 
 
-def numpy_step(params: dict[str, Any], x: Any, y: Any) -> Any:
+def numpy_step(params: dict[str, Any], x: Any, y: object) -> Any:
     """The same step with its gradient written out by hand."""
     hidden = np.tanh(x @ params["w1"] + params["b1"])
     off = hidden @ params["w2"] + params["b2"] - y

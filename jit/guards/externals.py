@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import pytree
 from ...eager.autograd.kernel import eager_meta
 from ...registry.values import TensorBase, describe
+
+if TYPE_CHECKING:
+    from ...registry.types import Function
 
 
 class _Absent:
@@ -18,7 +21,7 @@ class _Absent:
         return "<not defined>"
 
 
-ABSENT: Any = _Absent()
+ABSENT: object = _Absent()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +40,7 @@ class ExternalGuard:
     place: Any
     value: Any
 
-    def get_value(self) -> Any:
+    def get_value(self) -> object:
         """The current value of the variable; :data:`ABSENT` if it is not set."""
         if self.kind == "global":
             return self.place.get(self.name, ABSENT)
@@ -61,7 +64,7 @@ class ExternalGuard:
         return f"{'closure variable' if self.kind == 'cell' else 'global'} {self.name} = {_summarize(self.value)}"
 
 
-def _summarize(value: Any) -> str:
+def _summarize(value: object) -> str:
     if isinstance(value, FunctionType | type):
         return getattr(value, "__qualname__", repr(value))
     text = describe(value) if isinstance(value, TensorBase) else repr(value)
@@ -75,14 +78,14 @@ def describe_change(guard: ExternalGuard) -> str:
     return f"{kind} {guard.name} was {was}, now {'another ' if was == now else ''}{now}"
 
 
-def find_externals(fn: Callable[..., Any]) -> tuple[ExternalGuard, ...]:
+def find_externals(fn: Function) -> tuple[ExternalGuard, ...]:
     """Make guards for the variables that a function reads, and for those of functions of its module that it calls.
 
     Modules, builtins and attributes of guarded objects are not guarded. A variant names the function that it replaces
     in its attribute ``stands_for``, and the variables of that function that it assigns itself in ``taken``.
     """
     mapping: dict[tuple[int, str], ExternalGuard] = {}
-    taken: set[Any] = set()
+    taken: set[object] = set()
     waiting, seen = [], set[Any]()
     inner: Any = fn
     while inner is not None:
@@ -102,16 +105,16 @@ def find_externals(fn: Callable[..., Any]) -> tuple[ExternalGuard, ...]:
     return tuple(mapping.values())
 
 
-def reaches_gradient(fn: Callable[..., Any]) -> bool:
+def reaches_gradient(fn: Function) -> bool:
     """Whether a variable that a function reads holds a tensor that requires gradients, itself or in a container."""
     return any(eager_meta(leaf) is not None for leaf in _external_leaves(fn))
 
 
-def _external_leaves(fn: Callable[..., Any]) -> Iterator[Any]:
+def _external_leaves(fn: Function) -> Iterator[object]:
     return (leaf for guard in find_externals(fn) for leaf in pytree.leaves(guard.value))
 
 
-def plain_function(fn: Any) -> FunctionType | None:
+def plain_function(fn: object) -> FunctionType | None:
     """The Python function inside a callable: of a wrapper, a method, a partial, or an object with ``__call__``."""
     for _ in range(32):
         if isinstance(fn, FunctionType) or fn is None:
@@ -121,7 +124,7 @@ def plain_function(fn: Any) -> FunctionType | None:
     return None
 
 
-def _find_helper(value: Any, function: FunctionType) -> FunctionType | None:
+def _find_helper(value: object, function: FunctionType) -> FunctionType | None:
     """The function in a variable if it is from the same module, so that its variables are guarded too; else None."""
     inner = value if isinstance(value, FunctionType) else getattr(value, "__wrapped__", None)
     same = isinstance(inner, FunctionType) and inner.__globals__ is function.__globals__

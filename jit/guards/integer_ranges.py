@@ -84,7 +84,7 @@ def _find_limits(node: Node, value: Value) -> tuple[int, int] | None:
     return (min(lows), max(highs)) if lows and highs else None
 
 
-def _apply_rule(node: Node, value: Value, number: int) -> Any:
+def _apply_rule(node: Node, value: Value, number: int) -> object:
     """Apply the operator's type rule with a number in place of a weak Value."""
 
     def fill(other: Value) -> Any:

@@ -89,11 +89,11 @@ class DefaultValue:
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any):
+    def __init__(self, value: object):
         self.value = value
 
 
-def is_constant(value: Any) -> bool:
+def is_constant(value: object) -> bool:
     """Whether a default is compiled in as a constant: a number, a string, a function."""
     return type(value) in SCALARS or _is_static(value)
 
@@ -103,7 +103,7 @@ class IdentityKey:
 
     __slots__ = ("_hash", "_ref")
 
-    def __init__(self, value: Any):
+    def __init__(self, value: object):
         self._hash = id(value)
         try:
             self._ref: Callable[[], Any] = weakref.ref(value)
@@ -131,12 +131,12 @@ def _tensor_key(value: Any) -> tuple[Any, ...]:
     return (Tensor, array.dtype, array.shape, array.flags.c_contiguous, keys)
 
 
-def device_key(value: Any, device: str) -> tuple[Any, ...]:
+def device_key(value: Any, device: str) -> tuple[object, ...]:
     """The key of a device tensor; the dispatch key set is the last item."""
     return (Tensor, value.dtype.np, value.shape, value.is_contiguous(), device, value._keys)
 
 
-def key_for_device(device: str, key: tuple[Any, ...]) -> tuple[Any, ...]:
+def key_for_device(device: str, key: tuple[object, ...]) -> tuple[object, ...]:
     """The key of a CPU tensor or an array as if it were on a CUDA device; other keys are returned unchanged."""
     if key[0] not in (Tensor, np.ndarray, np.generic) or len(key) == 6:
         return key
@@ -174,7 +174,7 @@ _KEY_FUNCTIONS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
 }
 
 
-def leaf_key(value: Any, identity: bool = False) -> tuple[Any, ...]:
+def leaf_key(value: object, identity: bool = False) -> tuple[object, ...]:
     """The cache key of a leaf: a hashable tuple of its properties that a specialization depends on, its type first.
 
     Args:
@@ -212,7 +212,7 @@ def _is_static(value: Any) -> bool:
     return (isinstance(value, _STATIC_TYPES) or is_wrapper) and _is_hashable(value)
 
 
-def _is_hashable(value: Any) -> bool:
+def _is_hashable(value: object) -> bool:
     try:
         hash(value)
     except TypeError:
@@ -220,7 +220,7 @@ def _is_hashable(value: Any) -> bool:
     return True
 
 
-def _make_subclass_error(value: Any) -> Exception:
+def _make_subclass_error(value: object) -> Exception:
     check_alive(value)
     return UnsupportedError(
         f"a jitted function was called with a {type(value).__name__}; Tensor itself is what it takes"
@@ -244,7 +244,7 @@ def make_guard(key: tuple[Any, ...]) -> LeafGuard:
     return LeafGuard(head, key[1], value=key[2])
 
 
-def without_data(value: Any) -> Any:
+def without_data(value: object) -> object:
     """Convert an object that only has a shape and a dtype to a meta tensor; other leaves are returned unchanged."""
     if isinstance(value, (Tensor, np.ndarray, np.generic)) or not (
         hasattr(value, "shape") and hasattr(value, "dtype")
@@ -253,7 +253,7 @@ def without_data(value: Any) -> Any:
     return meta_tensor(TensorSpec(tuple(value.shape), as_dtype(value.dtype), "meta"))
 
 
-def to_tensor(value: Any) -> Any:
+def to_tensor(value: object) -> Any:
     """Convert an array leaf to a tensor on its memory, and a weak scalar to its number."""
     if isinstance(value, Tensor):
         return number_of(value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -27,7 +26,7 @@ class Piece:
             adds: whether the source is added to the elements in place.
     """
 
-    def __init__(self, target: Layout, source: Any, adds: bool = False):
+    def __init__(self, target: Layout, source: Value | bool | int | float | complex, adds: bool = False):
         self.target, self.source, self.adds = target, source, adds
 
 

@@ -42,7 +42,7 @@ def operand_types(node: Node) -> tuple[DType, ...]:
     return tuple(_argument_dtype(a) for a in operands_of(node))
 
 
-def _argument_dtype(argument: Any) -> DType:
+def _argument_dtype(argument: object) -> DType:
     if isinstance(argument, Value):
         return argument.spec.dtype
     if isinstance(argument, complex):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...tracer.graph import Graph, Node, Value
 from ..kernel_selection import uniform_constant
 from .loop_passes import Rewritten, extract_subgraph, replace_scans, scan_node, scan_of, substitute
@@ -26,7 +24,7 @@ def _hoist_from_scan(node: Node) -> Rewritten | None:
     if scan.length == 0:
         return None
     first = len(scan.carry) + len(scan.xs)
-    outside: dict[Value, Any] = dict(zip(scan.body.inputs[first:], scan.consts))
+    outside: dict[Value, object] = dict(zip(scan.body.inputs[first:], scan.consts))
     before: list[Node] = []
     moved: dict[Value, Value] = {}
     rest: list[Node] = []
@@ -81,7 +79,7 @@ def may_raise(node: Node) -> bool:
     return has_effects(node) or getattr(node.op.decl, "kind", "") not in _NEVER_RAISES
 
 
-def _is_invariant(node: Node, outside: dict[Value, Any]) -> bool:
+def _is_invariant(node: Node, outside: dict[Value, object]) -> bool:
     """Whether a node can be computed before the loop and its results are not larger than its inputs."""
     if has_effects(node) or not node.inputs or uniform_constant(node) is not None:
         return False

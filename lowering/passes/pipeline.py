@@ -37,7 +37,7 @@ def remove_dead_code(graph: Graph) -> Graph:
     return out
 
 
-def _to_key(argument: Any) -> Any:
+def _to_key(argument: object) -> object:
     """Convert an argument to a key that distinguishes 1, 1.0 and True, and 0.0 from -0.0."""
     if isinstance(argument, (tuple, list)):
         return tuple(map(_to_key, argument))
@@ -46,7 +46,7 @@ def _to_key(argument: Any) -> Any:
 
 def merge_common_subexpressions(graph: Graph) -> Graph:
     """Compute the same operator on the same arguments once."""
-    seen: dict[Any, tuple[Value, ...]] = {}
+    seen: dict[object, tuple[Value, ...]] = {}
 
     def visit(node: Node) -> Replacement:
         if has_effects(node):
@@ -93,7 +93,7 @@ def fold_constants(graph: Graph) -> Graph:
     return out
 
 
-def _folded_kwargs(node: Node, folded: dict[Value, Any]) -> dict[str, Any]:
+def _folded_kwargs(node: Node, folded: dict[Value, object]) -> dict[str, object]:
     return {name: map_values(folded.__getitem__, arg) for name, arg in node.kwargs.items()}
 
 
@@ -177,7 +177,7 @@ def _kind(node: Node) -> str:
     return str(getattr(node.op.decl, "kind", ""))
 
 
-def _optimize_body(arg: Any) -> Any:
+def _optimize_body(arg: object) -> Any:
     if type(arg) is tuple and arg and type(arg[0]) is Graph:
         return tuple(map(_optimize_body, arg))
     if type(arg) is not Graph:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 
 from ...operators.scalar_ir.cost import CHEAP, cost
 from ...operators.scalar_ir.expr import Expr, order
@@ -72,7 +71,7 @@ def _candidates(step: KernelThunk, left: Collection[Value]) -> Iterator[Producer
 
 def _reuse_earlier_stores(kernel: FusedKernel, number: int, value: Expr) -> Expr:
     """Replace subexpressions of a value by loads of what earlier stages stored."""
-    ids: dict[Any, int] = {}
+    ids: dict[object, int] = {}
     known: dict[int, Buffer] = {}
     written = _written_params(kernel)
     changed = {b.name for b in kernel.buffers if b.param in written}
@@ -92,7 +91,7 @@ def _reuse_earlier_stores(kernel: FusedKernel, number: int, value: Expr) -> Expr
     return mapping[value]
 
 
-def _number_values(root: Expr, ids: dict[Any, int]) -> dict[Expr, int]:
+def _number_values(root: Expr, ids: dict[object, int]) -> dict[Expr, int]:
     """Value numbering: equal expressions get equal numbers."""
     result: dict[Expr, int] = {}
     for e in order(root):

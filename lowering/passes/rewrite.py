@@ -6,10 +6,14 @@ Unchanged nodes are shared between the graphs before and after a pass; nodes are
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...registry.values import TensorSpec
 from ...tracer.graph import Graph, Node, Value, bodies_of, map_values
+
+if TYPE_CHECKING:
+    from ...registry.operator import Operator
+    from ...registry.types import Args, Kwargs
 
 Replacement = Sequence[Value] | None
 Visit = Callable[[Node], Replacement]
@@ -23,14 +27,14 @@ def empty_like(graph: Graph) -> Graph:
     return result
 
 
-def replace_arguments(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
+def replace_arguments(node: Node, args: Args, kwargs: Kwargs) -> Node:
     """Copy a node with other arguments; its results have the same specs."""
     result = Node(node.op, args, kwargs, node.source)
     result.outputs = tuple(Value(o.spec, result, o.index, o.weak) for o in node.outputs)
     return result
 
 
-def copy_node(node: Node, read: Callable[[Value], Any]) -> Node:
+def copy_node(node: Node, read: Callable[[Value], object]) -> Node:
     """Copy a node with the Values among its arguments replaced.
 
     Args:
@@ -41,7 +45,7 @@ def copy_node(node: Node, read: Callable[[Value], Any]) -> Node:
     return replace_arguments(node, map_values(read, node.args), kwargs)
 
 
-def new_node(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], spec: TensorSpec, source: str) -> Node:
+def new_node(op: Operator, args: Args, kwargs: Kwargs, spec: TensorSpec, source: str) -> Node:
     """Make a node with one result of the given spec."""
     node = Node(op, args, kwargs, source)
     node.outputs = (Value(spec, node, 0),)

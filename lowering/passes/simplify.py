@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 from ...tracer.graph import Node, Value
 from .rewrite import Replacement, has_effects
@@ -12,14 +11,14 @@ from .rewrite import Replacement, has_effects
 Rule = Callable[[Node], Value | None]
 
 
-def _is_number(value: Any, wanted: float) -> bool:
+def _is_number(value: object, wanted: float) -> bool:
     """Whether ``value`` is the Python number ``wanted``, with its sign (0.0 is not -0.0)."""
     if not isinstance(value, (bool, int, float)) or value != wanted:
         return False
     return math.copysign(1.0, value) == math.copysign(1.0, wanted)
 
 
-def _replace_by(node: Node, value: Any) -> Value | None:
+def _replace_by(node: Node, value: object) -> Value | None:
     """Return ``value`` if it can replace the node's result (same shape and dtype, neither weak), else None."""
     out = node.outputs[0]
     if isinstance(value, Value) and value.spec == out.spec and value.weak is None and out.weak is None:

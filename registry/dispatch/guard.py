@@ -13,11 +13,14 @@ import functools
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...errors import ArgumentError
 from ..formatting import short_repr
 from .state import Guards, current, install
+
+if TYPE_CHECKING:
+    from ..types import Function
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -46,10 +49,10 @@ class Guard:
         return functools.wraps(function)(_wrapper(self, function))  # type: ignore[return-value]
 
 
-def _wrapper(guard: Guard, function: Callable[..., Any]) -> Callable[..., Any]:
+def _wrapper(guard: Guard, function: Function) -> Function:
     if inspect.isasyncgenfunction(function):
 
-        async def generate_async(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        async def generate_async(*args: object, **kwargs: object) -> AsyncGenerator[object, object]:
             inner, body = function(*args, **kwargs), _Body(guard)
             step = inner.__anext__()
             while True:
@@ -68,18 +71,18 @@ def _wrapper(guard: Guard, function: Callable[..., Any]) -> Callable[..., Any]:
         return generate_async
     if inspect.iscoroutinefunction(function):
 
-        async def run_async(*args: Any, **kwargs: Any) -> Any:
+        async def run_async(*args: object, **kwargs: object) -> object:
             return await _Body(guard).awaiting(function(*args, **kwargs))
 
         return run_async
     if inspect.isgeneratorfunction(function):
 
-        def generate(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        def generate(*args: object, **kwargs: object) -> Generator[object, object, object]:
             return (yield from _Body(guard).steps(function(*args, **kwargs)))
 
         return generate
 
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: object, **kwargs: object) -> Any:
         before = current()
         try:
             with guard:
@@ -100,7 +103,7 @@ class _Body:
         self._guard = guard
         self._held: Guards | None = None  # the state of a body that was suspended inside its own guards
 
-    def awaiting(self, awaitable: Awaitable[Any]) -> _Steps:
+    def awaiting(self, awaitable: Awaitable[object]) -> _Steps:
         """An awaitable that runs another one."""
         return _Steps(self.steps(awaitable.__await__()))
 
@@ -118,7 +121,7 @@ class _Body:
             except BaseException as fault:
                 call, given = inner.throw, fault
 
-    def _step(self, call: Callable[..., Any], given: Any) -> Any:
+    def _step(self, call: Function, given: object) -> Any:
         with self._guard:
             entered = current()
             if self._held is not None:
@@ -137,8 +140,8 @@ class _Steps:
 
     __slots__ = ("_steps",)
 
-    def __init__(self, steps: Generator[Any, Any, Any]) -> None:
+    def __init__(self, steps: Generator[object, object, object]) -> None:
         self._steps = steps
 
-    def __await__(self) -> Generator[Any, Any, Any]:
+    def __await__(self) -> Generator[object, object, object]:
         return self._steps

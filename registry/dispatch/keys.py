@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
-from typing import Any
 
 from ...errors import ArgumentError, ValueArgumentError
 from ..formatting import short_repr
@@ -285,7 +284,7 @@ class DispatchKeySet:
 Keys = DispatchKeySet | DispatchKey | int
 
 
-def _mask(keys: Any) -> int | None:
+def _mask(keys: object) -> int | None:
     """The bits of the other operand of a set operation; None if it is not a key or key set."""
     if isinstance(keys, DispatchKeySet):
         return keys.bits

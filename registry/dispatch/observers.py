@@ -28,7 +28,7 @@ class Observer(Protocol):
 
     kernels: bool
 
-    def span(self, name: str, kind: str, run: Callable[[], Any], inputs: tuple[Any, ...] = ()) -> Any:
+    def span(self, name: str, kind: str, run: Callable[[], object], inputs: tuple[object, ...] = ()) -> Any:
         """Call ``run`` and note its duration."""
 
 
@@ -69,7 +69,7 @@ def current_observer() -> Observer | None:
     return watch.observer if state.include & PROFILER and not state.exclude & PROFILER else None
 
 
-def run_unobserved(run: Callable[[], Any]) -> Any:
+def run_unobserved(run: Callable[[], object]) -> object:
     """Call ``run`` without the Profiler key, so that compiled code runs as without a profiler."""
     before = set_keys(state.include & ~PROFILER, state.exclude)
     try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import lazy
 from ..dtypes import DType
@@ -27,6 +27,10 @@ from .keys import (
     below,
     keys_of,
 )
+
+if TYPE_CHECKING:
+    from ..operator import Operator
+    from ..types import Args, Kwargs
 
 _missing_kernels = lazy.Functions("registry.missing_kernels")
 RegistrationsByKey = Mapping[KeyName, list[Registration]]
@@ -193,15 +197,15 @@ class Selector:
 
     __hash__ = object.__hash__
 
-    def choose(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Entry:
+    def choose(self, op: Operator, args: Args, kwargs: Kwargs) -> Entry:
         """The entry for a bound call."""
         return self.by_dtype.get(dispatch_dtype(op, args, kwargs), self.base)
 
-    def __call__(self, op: Any, bits: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def __call__(self, op: Operator, bits: int, args: Args, kwargs: Kwargs) -> Any:
         return run_entry(self.choose(op, args, kwargs), op, bits, args, kwargs)
 
 
-def run_entry(entry: Entry, op: Any, bits: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def run_entry(entry: Entry, op: Operator, bits: int, args: Args, kwargs: Kwargs) -> object:
     """Run the kernel of an entry; the highest key of the key set ``bits`` is the entry's."""
     if entry.kind == "fallthrough":
         return op.dispatch(bits & below(DispatchKey(bits.bit_length() - 1)), args, kwargs)
@@ -210,12 +214,12 @@ def run_entry(entry: Entry, op: Any, bits: int, args: tuple[Any, ...], kwargs: d
     return entry.fn(*args, **kwargs)
 
 
-def choose_entry(entry: Entry, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Entry:
+def choose_entry(entry: Entry, op: Operator, args: Args, kwargs: Kwargs) -> Entry:
     """The entry that serves a bound call: the one of the call's dtype if some dtypes have their own kernel."""
     return entry.fn.choose(op, args, kwargs) if isinstance(entry.fn, Selector) else entry
 
 
-def find_external_kernel(op: Any, key: DispatchKey) -> Registration | None:
+def find_external_kernel(op: Operator, key: DispatchKey) -> Registration | None:
     """The kernel of another package that serves one of tandem's own operators at a key, for every dtype or for one."""
     if not op.place.own:
         return None
@@ -240,7 +244,7 @@ def _split_by_dtype(place: int, base: Entry, special: Mapping[DType, list[Entry]
 _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
-def dispatch_dtype(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> DType | None:
+def dispatch_dtype(op: Operator, args: Args, kwargs: Kwargs) -> DType | None:
     """The dtype that chooses the kernel, or None if the arguments have no common one.
 
     Only tensor arguments of the highest kind count (complex, then floating-point, then integers, then booleans), so

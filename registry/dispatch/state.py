@@ -35,7 +35,9 @@ class Guards:
 
     __slots__ = ("active", "blocks", "exclude", "flags", "include", "parts")
 
-    def __init__(self, include: int, exclude: int, parts: dict[str, Any], blocks: Any, active: Any = ACTIVE):
+    def __init__(
+        self, include: int, exclude: int, parts: dict[str, Any], blocks: object, active: object = ACTIVE
+    ):
         self.include, self.exclude, self.parts, self.blocks = include, exclude, parts, blocks
         self.flags = flags_of(include, exclude)
         self.active = active
@@ -52,7 +54,7 @@ def flags_of(include: int, exclude: int) -> int:
 
 
 IDLE_REFERENCES = sys.getrefcount(ACTIVE) - 1  # its references while every state is the default
-NO_PARTS: dict[str, Any] = {}
+NO_PARTS: dict[str, object] = {}
 DEFAULT = Guards(0, 0, NO_PARTS, None, None)
 variable: ContextVar[Guards] = ContextVar("tandem_dispatch_state", default=DEFAULT)
 current, _set = variable.get, variable.set
@@ -85,7 +87,7 @@ def install(guards: Guards) -> None:
         _set(guards)  # retry: the caller may be restoring an earlier state
 
 
-def set_state(include: int, exclude: int, parts: dict[str, Any], blocks: Any) -> None:
+def set_state(include: int, exclude: int, parts: dict[str, Any], blocks: object) -> None:
     """Create a state and make it the current one."""
     if include or exclude or parts or blocks is not None:
         install(Guards(include, exclude, parts, blocks))
@@ -101,13 +103,13 @@ def set_keys(include: int, exclude: int) -> tuple[int, int]:
     return now.include, now.exclude
 
 
-def replace_part(parts: dict[str, Any], name: str, value: Any) -> dict[str, Any]:
+def replace_part(parts: dict[str, object], name: str, value: object) -> dict[str, object]:
     """A copy of ``parts`` with one part replaced; None removes it."""
     rest = {key: part for key, part in parts.items() if key != name}
     return rest if value is None else rest | {name: value}
 
 
-def push_block(guard: Any, undo: Any, blocks: Any) -> Any:
+def push_block(guard: object, undo: object, blocks: object) -> object:
     """Push a guard on the list of open guards."""
     return guard, undo, blocks
 

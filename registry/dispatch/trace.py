@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Callable
 from types import FrameType, TracebackType
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ...config import flags
 from ...errors import ArgumentError
@@ -19,6 +19,10 @@ from ..values import SCALARS, describe
 from .guard import Guard
 from .keys import keys_of
 from .precedence import Entry, choose_entry, run_entry
+
+if TYPE_CHECKING:
+    from ..operator import Operator
+    from ..types import Args, Kwargs
 
 Line = Callable[[str], Any]
 R = TypeVar("R")
@@ -39,7 +43,7 @@ class Call(NamedTuple):
 
     operator: Any
     given: tuple[Any, ...]
-    named: dict[str, Any]
+    named: dict[str, object]
     keyset: int
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
@@ -68,9 +72,7 @@ def call(call: Call) -> Any:
         _nesting.call = outer
 
 
-def run(
-    operator: Any, bits: int, entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any], verb: str = ""
-) -> Any:
+def run(operator: Operator, bits: int, entry: Entry, args: Args, kwargs: Kwargs, verb: str = "") -> Any:
     """Print one line and run the kernel of a table entry.
 
     The line says how the dispatcher was entered: ``call`` (the operator was called), ``redispatch`` (from the kernel of

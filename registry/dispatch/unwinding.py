@@ -63,7 +63,7 @@ def _close_managers(traceback: TracebackType | None) -> None:
             manager.gen.close()
 
 
-def run_restoring(work: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+def run_restoring(work: Callable[..., T], *args: object, **kwargs: object) -> T:
     """Call a function; if it raises, restore the thread's state from before the call."""
     before = [part.take() for part in parts]
     attributes, guards = [vars(local).copy() for local in _locals], current()
@@ -84,7 +84,7 @@ def restore_guards_on_error(work: F) -> F:
     """Decorator: restore the dispatch state if the function raises; for functions that change no other state."""
 
     @functools.wraps(work)
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: object, **kwargs: object) -> Any:
         guards = current()
         try:
             return work(*args, **kwargs)
@@ -99,7 +99,7 @@ def restore_state_on_error(work: F) -> F:
     """Decorator: restore the thread's state if the function raises."""
 
     @functools.wraps(work)
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: object, **kwargs: object) -> Any:
         return run_restoring(work, *args, **kwargs)
 
     return run  # type: ignore[return-value]

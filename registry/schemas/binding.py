@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from ..values import SCALARS, TensorBase, converters, describe, traced_number_ty
 from .defaults import MEMORY_FORMATS
 from .schema import MISSING, Argument, Schema, Type
 
+if TYPE_CHECKING:
+    from ..types import Args, Kwargs
+
 Converter = Callable[[Any], Any]
 
 # type -> function that converts a random key to its tensor, for arguments called ``key``.
@@ -28,7 +31,7 @@ key_types: dict[type, Converter] = {}
 # type of number -> function that converts it to a weak scalar: Python numbers, and traced numbers.
 weak_scalar_types: dict[type, Converter] = {}
 # The function that replaces weak scalars by numbers, called with an operator and the bound arguments of a call.
-weak_scalar_resolvers: list[Callable[..., tuple[tuple[Any, ...], dict[str, Any]]]] = []
+weak_scalar_resolvers: list[Callable[..., tuple[tuple[object, ...], dict[str, object]]]] = []
 WEAK = 1 << DispatchKey.WeakScalar
 
 
@@ -36,7 +39,7 @@ class ConversionError(Exception):
     """A value does not have the type; caught and raised as an ArgumentError that names operator and argument."""
 
 
-def to_tensor_or_number(value: Any) -> Any:
+def to_tensor_or_number(value: object) -> Any:
     """Convert a value for an argument of type ``Tensor``: numbers are returned unchanged, arrays become tensors."""
     if isinstance(value, TensorBase) or type(value) in SCALARS:
         return value
@@ -51,7 +54,7 @@ def to_tensor_or_number(value: Any) -> Any:
     return convert(value)
 
 
-def _to_only_tensor(value: Any) -> Any:
+def _to_only_tensor(value: object) -> object:
     """Convert the only tensor argument of a call: a number becomes a weak scalar, or a 0-d uint64 tensor if large."""
     if type(value) not in SCALARS:
         make = traced_number_types.get(type(value))
@@ -62,7 +65,7 @@ def _to_only_tensor(value: Any) -> Any:
     return weak_scalar_types[type(value)](value)
 
 
-def _to_written_tensor(value: Any) -> Any:
+def _to_written_tensor(value: object) -> object:
     if type(value) in SCALARS or isinstance(value, np.generic):
         raise ConversionError("a Tensor, because the operator writes into it")
     if isinstance(value, TensorBase) and value._keys & WEAK:
@@ -76,7 +79,7 @@ def _to_written_tensor(value: Any) -> Any:
 def _make_key_converter(plain: Converter) -> Converter:
     """The converter of an argument called ``key``, which also accepts random keys."""
 
-    def convert(value: Any) -> Any:
+    def convert(value: object) -> object:
         words = key_types.get(type(value))
         try:
             return plain(value if words is None else words(value))
@@ -99,7 +102,7 @@ def _to_int(value: Any) -> int:
         raise ConversionError("an int") from None
 
 
-def _to_number(value: Any) -> Any:
+def _to_number(value: object) -> Any:
     if type(value) in SCALARS or type(value) in traced_number_types:
         return value
     if isinstance(value, np.generic):
@@ -111,7 +114,7 @@ def _to_number(value: Any) -> Any:
     raise ConversionError("a Python number")
 
 
-def _to_item(value: Any) -> Any:
+def _to_item(value: Any) -> object:
     """The number in a 0-d tensor, as in PyTorch; raises if a gradient would be lost."""
     if getattr(value, "shape", None) != ():
         raise ConversionError("a Python number or a 0-d tensor")
@@ -122,7 +125,7 @@ def _to_item(value: Any) -> Any:
     return value.item()
 
 
-def _to_float(value: Any) -> Any:
+def _to_float(value: Any) -> object:
     if isinstance(value, TensorBase):
         value = _to_item(value)
     if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
@@ -132,11 +135,11 @@ def _to_float(value: Any) -> Any:
     raise ConversionError("a float")
 
 
-def _to_complex(value: Any) -> complex:
+def _to_complex(value: object) -> complex:
     return complex(_to_number(value))
 
 
-def _to_bool(value: Any) -> bool:
+def _to_bool(value: object) -> bool:
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
     if type(value) in traced_number_types:
@@ -144,13 +147,13 @@ def _to_bool(value: Any) -> bool:
     raise ConversionError("a bool")
 
 
-def _to_str(value: Any) -> str:
+def _to_str(value: object) -> str:
     if isinstance(value, str):
         return value
     raise ConversionError("a str")
 
 
-def to_device_name(value: Any) -> str:
+def to_device_name(value: object) -> str:
     """Check the name of a device: ``cpu``, ``meta``, ``cuda`` or ``cuda:1``.
 
     Raises:
@@ -165,10 +168,10 @@ def to_device_name(value: Any) -> str:
     return name
 
 
-def _make_choice_converter(what: str, names: Mapping[str, Any]) -> Converter:
+def _make_choice_converter(what: str, names: Mapping[str, object]) -> Converter:
     accepted = f"{what}: {', '.join(map(repr, sorted(map(str, names))))}"
 
-    def convert(value: Any) -> Any:
+    def convert(value: object) -> object:
         if isinstance(value, str) and value in names:
             return names[value]
         raise ConversionError(accepted)
@@ -176,20 +179,20 @@ def _make_choice_converter(what: str, names: Mapping[str, Any]) -> Converter:
     return convert
 
 
-def _to_generator(value: Any) -> Any:
+def _to_generator(value: object) -> object:
     """Check a NumPy generator by the name of its class, without importing ``numpy.random``."""
     if type(value).__name__ == "Generator" and type(value).__module__.startswith("numpy.random"):
         return value
     raise ConversionError("a numpy.random.Generator")
 
 
-def _to_dimension_name(value: Any) -> str:
+def _to_dimension_name(value: object) -> str:
     if isinstance(value, str) and (value == "*" or value.isidentifier()):
         return value
     raise ConversionError("the name of a dimension: an identifier, or '*'")
 
 
-def _pass_through(value: Any) -> Any:
+def _pass_through(value: object) -> object:
     return value
 
 
@@ -227,7 +230,7 @@ def _make_list_converter(kind: Type, inner: Converter) -> Converter:
     wanted = f"a sequence of {kind.core}" + ("" if kind.size is None else f" of length {kind.size}")
     scalar_allowed = kind.core in ("int", "SymInt", "float", "bool")
 
-    def convert(value: Any) -> tuple[Any, ...]:
+    def convert(value: object) -> tuple[object, ...]:
         if isinstance(value, (list, tuple)):
             items = tuple(inner(item) for item in value)
         elif isinstance(value, np.ndarray) and value.ndim == 1 and scalar_allowed:
@@ -297,7 +300,7 @@ class Binder:
         self._keyword_defaults = {argument.name: self._default(argument) for argument in self.keyword}
         self._keywords_needed = any(argument.default is MISSING for argument in self.keyword)
 
-    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def bind(self, args: Args, kwargs: Kwargs) -> tuple[tuple[object, ...], dict[str, object]]:
         """Return all arguments of the schema, checked and converted.
 
         Raises:
@@ -342,7 +345,7 @@ class Binder:
         )
 
     def _bind_keyword(
-        self, name: str, value: Any, given: int, bound: list[Any], keywords: dict[str, Any]
+        self, name: str, value: object, given: int, bound: list[object], keywords: Kwargs
     ) -> None:
         place = self._places.get(name)
         if name not in self.names:
@@ -355,25 +358,25 @@ class Binder:
         else:
             bound[place] = converted
 
-    def _check_complete(self, bound: list[Any], keywords: dict[str, Any]) -> None:
+    def _check_complete(self, bound: list[object], keywords: Kwargs) -> None:
         for argument, value in zip((*self.positional, *self.keyword), (*bound, *keywords.values())):
             if value is MISSING:
                 raise self._refuse(f"needs argument {argument.name!r}")
 
-    def _default(self, argument: Argument) -> Any:
+    def _default(self, argument: Argument) -> object:
         return (
             argument.default
             if argument.default is MISSING
             else self._convert(argument.name, argument.default)
         )
 
-    def _convert(self, name: str, value: Any) -> Any:
+    def _convert(self, name: str, value: object) -> object:
         try:
             return self.converters[name](value)
         except ConversionError as wanted:
             raise self._refuse(f"argument {name!r} must be {wanted}, not {describe(value)}") from None
 
-    def _refused_among(self, args: tuple[Any, ...]) -> Exception:
+    def _refused_among(self, args: Args) -> Exception:
         """The error of the first argument that its converter refuses."""
         for argument, value in zip(self.positional, args):
             try:

@@ -8,7 +8,6 @@ brackets, or for a sized list as the one value that is repeated; a dtype, a layo
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from ..dtypes import ALL
 from ..layouts import LAYOUTS
@@ -20,7 +19,7 @@ _NUMBER = re.compile(
 _STRING = re.compile(r"'(?:[^'\\]|\\['\"\\abfnrtv])*'|\"(?:[^\"\\]|\\['\"\\abfnrtv])*\"")
 _ESCAPE = re.compile(r"\\(.)")
 _ESCAPES = dict(zip("'\"\\abfnrtv", "'\"\\\a\b\f\n\r\t\v"))
-_WORDS: dict[str, Any] = {"None": None, "True": True, "False": False}
+_WORDS: dict[str, object] = {"None": None, "True": True, "False": False}
 
 # PyTorch's names of the dtypes that tandem has; their own names are understood as well.
 DTYPE_NAMES = {
@@ -31,13 +30,13 @@ MEMORY_FORMATS = frozenset("contiguous_format preserve_format channels_last chan
 REDUCTIONS = {"Mean": 1}  # the only name of an int that PyTorch's schemas use
 
 
-def read_number(text: str, at: int) -> tuple[Any, int] | None:
+def read_number(text: str, at: int) -> tuple[object, int] | None:
     """The number that starts at a place of a text, and the place after it; None if there is none."""
     match = _NUMBER.match(text, at)
     return None if match is None else (_parse_number(match.group().replace(" ", "")), match.end())
 
 
-def read_string(text: str, at: int) -> tuple[Any, int] | None:
+def read_string(text: str, at: int) -> tuple[object, int] | None:
     """The quoted string that starts at a place of a text, and the place after it; None if it has no end."""
     match = _STRING.match(text, at)
     if match is None:
@@ -45,7 +44,7 @@ def read_string(text: str, at: int) -> tuple[Any, int] | None:
     return _ESCAPE.sub(lambda escape: _ESCAPES[escape.group(1)], match.group()[1:-1]), match.end()
 
 
-def _parse_number(text: str) -> Any:
+def _parse_number(text: str) -> object:
     if text.endswith("j"):
         return complex(text)
     try:
@@ -54,7 +53,7 @@ def _parse_number(text: str) -> Any:
         return float(text)
 
 
-def resolve_word(kind: Type, word: str) -> tuple[bool, Any]:
+def resolve_word(kind: Type, word: str) -> tuple[bool, object]:
     """Whether a word is a default of a type, and its value."""
     if word in _WORDS:
         return True, _WORDS[word]
@@ -89,7 +88,7 @@ _TAKES: dict[str, tuple[type, ...]] = {
 }
 
 
-def is_valid_default(kind: Type, value: Any) -> bool:
+def is_valid_default(kind: Type, value: object) -> bool:
     """Whether a value can be the default of an argument of a type."""
     if kind.form == "optional" and kind.element is not None:
         return value is None or is_valid_default(kind.element, value)

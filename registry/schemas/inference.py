@@ -10,7 +10,7 @@ import numbers
 import types
 import typing
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import lazy
 from ...errors import SchemaError
@@ -21,20 +21,23 @@ from .defaults import is_valid_default
 from .parser import parse_name
 from .schema import MISSING, Alias, Argument, Return, Schema, Type
 
+if TYPE_CHECKING:
+    import inspect
+
+    from ..types import Function
+
 _ACCEPTED = (
     "Tensor, int, float, bool, str, complex, int | float | complex (a Scalar), DType; Optional of each; "
     "list or Sequence of each; Optional of such a list; list[Optional[Tensor]]"
 )
-_BASES: dict[Any, str] = {
+_BASES: dict[object, str] = {
     int: "SymInt", float: "float", bool: "bool", str: "str", complex: "complex", DType: "ScalarType",
     numbers.Number: "Scalar", numbers.Complex: "Scalar", numbers.Real: "Scalar",
 }  # fmt: skip
 _SEQUENCES = (list, Sequence, typing.get_origin(typing.Sequence[int]))
 
 
-def infer_schema(
-    fn: Callable[..., Any], mutates_args: str | Iterable[str] = (), op_name: str | None = None
-) -> Schema:
+def infer_schema(fn: Function, mutates_args: str | Iterable[str] = (), op_name: str | None = None) -> Schema:
     """The schema of a function, from its type hints.
 
     Args:
@@ -68,12 +71,12 @@ def infer_schema(
     return Schema(namespace, name, overload, tuple(arguments), returns, bare)
 
 
-def _make_error(fn: Callable[..., Any], what: str) -> SchemaError:
+def _make_error(fn: Function, what: str) -> SchemaError:
     name = getattr(fn, "__qualname__", repr(fn))
     return SchemaError(f"cannot infer a schema for {name}: {what}\n  accepted hints: {_ACCEPTED}")
 
 
-def _read_hints(fn: Callable[..., Any]) -> tuple[Any, dict[str, Any]]:
+def _read_hints(fn: Function) -> tuple[inspect.Signature, dict[str, object]]:
     """The signature of a function, and its hints with strings evaluated."""
     if not callable(fn):
         raise SchemaError(f"infer_schema takes a function, not {short_repr(fn)}")
@@ -89,7 +92,7 @@ def _read_hints(fn: Callable[..., Any]) -> tuple[Any, dict[str, Any]]:
 
 
 def _make_is_written(
-    fn: Callable[..., Any], signature: Any, mutates_args: str | Iterable[str]
+    fn: Function, signature: inspect.Signature, mutates_args: str | Iterable[str]
 ) -> Callable[[str], bool]:
     if isinstance(mutates_args, str):
         if mutates_args != "unknown":
@@ -111,12 +114,12 @@ def _make_is_written(
     return names.__contains__
 
 
-def _core_of(hint: Any) -> str:
+def _core_of(hint: object) -> str:
     kind = _type_of(hint)
     return "" if kind is None else kind.core
 
 
-def _make_argument(fn: Callable[..., Any], parameter: Any, hints: dict[str, Any], alias: str) -> Argument:
+def _make_argument(fn: Callable[..., Any], parameter: Any, hints: dict[str, object], alias: str) -> Argument:
     name = parameter.name
     if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
         raise _make_error(
@@ -138,11 +141,11 @@ def _make_argument(fn: Callable[..., Any], parameter: Any, hints: dict[str, Any]
     return Argument(name, kind, default, text, parameter.kind is parameter.KEYWORD_ONLY)
 
 
-def _hint_advice(hint: Any) -> str:
+def _hint_advice(hint: object) -> str:
     return "; write list[...] for a sequence" if typing.get_origin(hint) is tuple or hint is tuple else ""
 
 
-def _hint_text(hint: Any) -> str:
+def _hint_text(hint: object) -> str:
     return getattr(hint, "__name__", str(hint)) if isinstance(hint, type) else str(hint)
 
 
@@ -152,7 +155,7 @@ def _with_alias(kind: Type, alias: Alias) -> Type:
     return kind._replace(element=_with_alias(kind.element, alias))
 
 
-def _make_default(fn: Callable[..., Any], name: str, kind: Type, parameter: Any) -> tuple[Any, str]:
+def _make_default(fn: Callable[..., Any], name: str, kind: Type, parameter: Any) -> tuple[object, str]:
     value = parameter.default
     if value is parameter.empty:
         return MISSING, ""
@@ -167,13 +170,13 @@ def _make_default(fn: Callable[..., Any], name: str, kind: Type, parameter: Any)
     return value, _default_text(kind, value)
 
 
-def _to_literal_value(value: Any) -> Any:
+def _to_literal_value(value: object) -> object:
     if isinstance(value, DType):
         return value.name
     return tuple(map(_to_literal_value, value)) if isinstance(value, (list, tuple)) else value
 
 
-def _default_text(kind: Type, value: Any) -> str:
+def _default_text(kind: Type, value: object) -> str:
     """How a default is written in a schema."""
     if isinstance(value, tuple):
         return f"[{', '.join(_default_text(kind, item) for item in value)}]"
@@ -183,7 +186,7 @@ def _default_text(kind: Type, value: Any) -> str:
     return f"{value.imag!r}j" if isinstance(value, complex) else str(value)
 
 
-def _type_of(hint: Any) -> Type | None:
+def _type_of(hint: object) -> Type | None:
     """Convert a type hint to a type of the schema language; None if it has none."""
     if isinstance(hint, type) and issubclass(hint, TensorBase):
         return Type("Tensor")
@@ -198,7 +201,7 @@ def _type_of(hint: Any) -> Type | None:
     return None
 
 
-def _type_of_union(members: tuple[Any, ...]) -> Type | None:
+def _type_of_union(members: tuple[object, ...]) -> Type | None:
     some = [member for member in members if member is not type(None)]
     if len(some) > 1 and set(some) <= {bool, int, float, complex} and {int, float} <= set(some):
         kind: Type | None = Type("Scalar")
@@ -210,7 +213,7 @@ def _type_of_union(members: tuple[Any, ...]) -> Type | None:
 
 
 def _make_returns(
-    fn: Callable[..., Any], signature: Any, hints: dict[str, Any]
+    fn: Function, signature: inspect.Signature, hints: dict[str, object]
 ) -> tuple[tuple[Return, ...], bool]:
     if "return" not in hints:
         raise _make_error(
@@ -225,7 +228,7 @@ def _make_returns(
     return (Return(_make_return_type(fn, hint)),), True
 
 
-def _make_return_type(fn: Callable[..., Any], hint: Any) -> Type:
+def _make_return_type(fn: Function, hint: object) -> Type:
     kind = _type_of(hint)
     plain = kind is not None and (kind.form == "base" or (kind.core == "Tensor" and kind.form == "list"))
     if kind is None or not plain or kind.base in ("str", "ScalarType"):

@@ -11,7 +11,7 @@ first call with a combination of classes asks the schemas; later ones look it up
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from ..operator import Operator
 from ..values import SCALARS, TensorBase, describe, traced_number_types
 from .binding import ConversionError
 from .schema import Type
+
+if TYPE_CHECKING:
+    from ..types import Args, Kwargs
 
 _NUMBERS = frozenset(("int", "SymInt", "float", "bool", "SymBool", "Scalar", "complex"))
 # Types that accept some strings and refuse others.
@@ -39,8 +42,8 @@ class OverloadSet:
 
     def __init__(self, operators: tuple[Operator, ...]):
         self.operators = operators
-        self.by_types: dict[tuple[Any, ...], Any] = {}
-        self._by_classes: dict[tuple[Any, ...], Any] = {}
+        self.by_types: dict[tuple[object, ...], Any] = {}
+        self._by_classes: dict[tuple[object, ...], Any] = {}
         self._names_matter = any(
             argument.type.core in _NAMED for operator in operators for argument in operator.schema.arguments
         )
@@ -56,7 +59,7 @@ class OverloadSet:
         operator: Operator = function.operator
         return operator
 
-    def decide(self, key: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def decide(self, key: tuple[object, ...], args: Args, kwargs: Kwargs) -> Any:
         """The function of the overload that a call means; remembered under the key if types alone decide."""
         values = (*args, *kwargs.values())
         classes = (len(args), *kwargs, *map(self._class, values))
@@ -69,7 +72,7 @@ class OverloadSet:
                 _remember(self.by_types, key, function)
         return function
 
-    def _search(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Operator, bool]:
+    def _search(self, args: Args, kwargs: Kwargs) -> tuple[Operator, bool]:
         """The overload, and whether it takes the arguments as they are."""
         second = None
         for operator in self.operators:
@@ -82,7 +85,7 @@ class OverloadSet:
             raise self._refusal(args, kwargs)
         return second, False
 
-    def _refusal(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ArgumentError:
+    def _refusal(self, args: Args, kwargs: Kwargs) -> ArgumentError:
         schema = self.operators[0].schema
         shown = [*map(describe, args), *(f"{name}={describe(value)}" for name, value in kwargs.items())]
         faults = [f"no overload of {schema.namespace}::{schema.name} takes ({', '.join(shown)}):"]
@@ -93,7 +96,7 @@ class OverloadSet:
                 faults.append(f"  {fault}")
         return ArgumentError("\n".join(faults))
 
-    def _class(self, value: Any) -> Any:
+    def _class(self, value: Any) -> object:
         """The class of a value: the same overloads accept all values of one class."""
         kind = type(value)
         if isinstance(value, (list, tuple)):
@@ -106,7 +109,7 @@ class OverloadSet:
             return "array", min(value.ndim, 2), value.dtype.kind
         return (kind, value.python_type) if kind in traced_number_types else kind
 
-    def _is_told_by_type(self, value: Any, as_they_are: bool) -> bool:
+    def _is_told_by_type(self, value: object, as_they_are: bool) -> bool:
         """Whether any value of the same type would lead to the same decision."""
         if isinstance(value, TensorBase):
             return as_they_are
@@ -117,19 +120,19 @@ class OverloadSet:
         return not (self._names_matter and isinstance(value, str))
 
 
-def _remember(decisions: dict[tuple[Any, ...], Any], key: tuple[Any, ...], function: Any) -> None:
+def _remember(decisions: dict[tuple[object, ...], object], key: tuple[object, ...], function: object) -> None:
     if len(decisions) >= _REMEMBERED:
         decisions.clear()
     decisions[key] = function
 
 
-def _class_of_tensor(value: Any) -> Any:
+def _class_of_tensor(value: Any) -> object:
     if getattr(value, "shape", None) != ():
         return type(value)
     return type(value), value.dtype, bool(getattr(value, "requires_grad", False))
 
 
-def _match_overload(operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+def _match_overload(operator: Operator, args: Args, kwargs: Kwargs) -> str:
     """``"as they are"``, ``"converted"``, or nothing if an operator does not take the arguments."""
     binder = operator.binder
     if not binder.fits(len(args), kwargs.keys()):
@@ -150,7 +153,7 @@ def _match_overload(operator: Operator, args: tuple[Any, ...], kwargs: dict[str,
     return "as they are" if as_they_are else "converted"
 
 
-def _is_native(kind: Type, value: Any) -> bool:
+def _is_native(kind: Type, value: object) -> bool:
     """Whether a value is of a type by itself, rather than a tensor for a number or the other way round."""
     if kind.form == "optional" and kind.element is not None:
         return value is None or _is_native(kind.element, value)

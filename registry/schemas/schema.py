@@ -21,7 +21,7 @@ class _Missing:
 
 
 _compatibility = lazy.Functions("registry.schemas.compatibility")
-MISSING: Any = _Missing()
+MISSING: object = _Missing()
 _INPLACE_DUNDERS = frozenset(
     "add sub mul div truediv floordiv mod pow matmul and or xor lshift rshift".split()
 )
