@@ -184,7 +184,7 @@ class NanError(TandemError, FloatingPointError):
 
 
 class CheckError(TandemError, ValueError):
-    """What a ``td.check`` demands does not hold, or ``td.checkify`` has found something else."""
+    """The condition of a ``td.check`` is false, or ``td.checkify`` has found another error."""
 
 
 class UnsupportedError(TandemError, NotImplementedError):

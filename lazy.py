@@ -191,7 +191,7 @@ def cffi_backend() -> ModuleType:
 
 
 def nvrtc() -> ModuleType:
-    """cupy's binding of NVRTC, an attribute of ``cupy.cuda`` that is no module by that name."""
+    """cupy's binding of NVRTC; it is an attribute of ``cupy.cuda`` and cannot be imported by that name."""
     result: ModuleType = module("cupy.cuda").nvrtc
     return result
 

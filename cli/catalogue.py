@@ -29,7 +29,7 @@ def find_operators(name: str) -> list[Operator]:
 
 
 def derivative_of(op: Operator) -> str:
-    """What is known of an operator's derivative, in a few words."""
+    """Describe how an operator is differentiated, in a few words."""
     if op in functional:
         return f"that of {functional[op].schema.name}"
     decl = op.decl if isinstance(op.decl, Declaration) else None

@@ -148,7 +148,7 @@ def trace(output: Any, limit: int | None, script: str, arguments: tuple[str, ...
 
 @contextmanager
 def _program(script: str, arguments: tuple[str, ...]) -> Iterator[None]:
-    """What a script sees of its command line and where it finds its modules, as ``python script`` sets them."""
+    """Set ``sys.argv`` and ``sys.path`` as ``python script`` does, and restore them at the end."""
     argv, path = sys.argv, sys.path
     sys.argv, sys.path = [script, *arguments], [str(Path(script).resolve().parent), *path]
     try:

@@ -40,7 +40,7 @@ def describe_native() -> dict[str, Any]:
 
 
 def describe_cache() -> dict[str, Any]:
-    """Where compiled code is kept, how much, and why not if it is not."""
+    """Describe the cache of compiled code: its folder and size, or the reason why nothing is cached."""
     where, fault = cache.directory(), cache.reason()
     if fault:
         return {"on": False, "why not": fault}
@@ -65,14 +65,14 @@ def describe_elementary_functions() -> dict[str, Any]:
 
 
 def describe_stubs() -> dict[str, Any]:
-    """How much of the table of operators is answered natively: rows are operator x dtype x memory layout."""
+    """Measure how many rows of the operator table run natively; a row is an operator, a dtype and a layout."""
     initialize()
     rows = list(coverage.rows())
     by_kind = sorted({row.kind for row in rows})
-    mapping: dict[str, Any] = {"all rows": coverage.share(rows), "rows": len(rows)}
+    shares: dict[str, Any] = {"all rows": coverage.share(rows), "rows": len(rows)}
     for kind in by_kind:
-        mapping[kind] = coverage.share([row for row in rows if row.kind == kind])
-    return mapping | {f"failed: {name}": why for name, why in fastpath.failures().items()}
+        shares[kind] = coverage.share([row for row in rows if row.kind == kind])
+    return shares | {f"failed: {name}": why for name, why in fastpath.failures().items()}
 
 
 def describe_blas() -> dict[str, Any]:
@@ -86,7 +86,7 @@ def describe_blas() -> dict[str, Any]:
 
 
 def describe_cuda() -> dict[str, Any]:
-    """Whether tensors can lie on a GPU, on which, and why not if not."""
+    """Describe the GPU that CUDA tensors use, or the reason why CUDA is unavailable."""
     fault = info.why_unavailable()
     if fault:
         return {"available": False, "why not": f"{fault}: {INSTALL}"}

@@ -103,7 +103,7 @@ class Derivative:
         return self.twin
 
     def static_leaves(self, found: Specialization) -> tuple[object, ...]:
-        """The leaves that are no parameters, as they were when the function was traced."""
+        """The leaves that are not parameters, with their values at tracing."""
         if not self.fixed:
             return ()
         guards = [found.guards[place] for place in self.fixed]

@@ -106,7 +106,7 @@ def _compare_captured(item: Specialization) -> list[str]:
 
 
 def _describe_context(item: Specialization) -> list[str]:
-    """Describe what the specialization reads besides its arguments, and how it runs."""
+    """Describe the tensors and variables that a specialization captures, and how it runs."""
     tensors = [f"  {describe(tensor)}" for tensor in item.graph.constants]
     variables = [f"  {guard}" for guard in item.externals]
     paths = [item.paths[item.moving[place]] for place in item.outputs.written]

@@ -80,7 +80,7 @@ NAMEDTUPLE = Node(lambda t: (t, t._fields, None), lambda k, s, children: k._make
 
 # -- dataclasses -------------------------------------------------------------------------------------------------------
 def static_fields(kind: type) -> tuple[str, ...]:
-    """The fields of a dataclass that are no children: those with ``metadata={"static": True}``."""
+    """The fields of a dataclass that belong to the static part: those with ``metadata={"static": True}``."""
     return tuple(field.name for field in dataclasses.fields(kind) if field.metadata.get("static"))
 
 

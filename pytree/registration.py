@@ -229,7 +229,7 @@ def _register(what: str, kind: object, node: Node) -> None:
 
 
 class _OpaquePartial:
-    """A ``functools.partial`` that Python does not merge another one with: its arguments are no children."""
+    """A wrapper of a ``functools.partial`` whose arguments are not children: Python does not merge it with another."""
 
     __slots__ = ("fn",)
 

@@ -107,7 +107,7 @@ class TreeDef:
         )
 
     def flatten_up_to(self, tree: object) -> list[Any]:
-        """What a tree that begins with these containers has at the places of the leaves.
+        """Flatten a tree that begins with these containers; returns the subtree at each leaf.
 
         Raises:
             TreeError: it does not begin with them; the message names the first key path where they differ.
@@ -122,7 +122,7 @@ class TreeDef:
     # -- key paths ---------------------------------------------------------------------------------------------------
     @property
     def keys(self) -> Sequence[object]:
-        """How each child is reached: :class:`DictKey`, :class:`GetAttrKey`, ..."""
+        """The key of each child: a :class:`DictKey`, :class:`GetAttrKey`, ..."""
         if self._keys is None:
             self._keys = () if self._node is None else self._node.keys(self.static, len(self.children))
         return self._keys

@@ -69,7 +69,7 @@ def record_write(trace: Trace, op: Operator, args: tuple[Any, ...], kwargs: Kwar
 
 
 def _make_call(trace: Trace) -> Callable[[Operator, Args], Value]:
-    """What records calls on Values in a trace."""
+    """Make a function that records calls on Values in a trace."""
 
     def call(called: Operator, values: Args) -> Value:
         return add_node(trace, called, *_fill_defaults(called, values))[0].outputs[0]

@@ -42,7 +42,7 @@ def raise_concretization_error(value: Any, what: str, advice: str) -> NoReturn:
     kind = ConcretizationAttributeError if what in _PROPERTIES else ConcretizationError
     raise kind(
         f"{what} needs the data of a traced value {value!r}, and data exist only when the compiled function runs\n"
-        f"  value:  {trace.where_made(value._value)}\n"
+        f"  value:  {trace.describe_origin(value._value)}\n"
         f"  asked:  at {source_line() or 'an unknown line'}\n"
         f"  inside: {trace.name}\n"
         f"What to do: {_ADVICE[advice]}."

@@ -90,8 +90,8 @@ class Trace:
         """The Value of a traced number of a trace around this one."""
         return self.graph.capture(number, number._value.spec, number._value.weak)
 
-    def where_made(self, value: Value) -> str:
-        """Where a value comes from, in words."""
+    def describe_origin(self, value: Value) -> str:
+        """Describe the node, input or constant that a value comes from."""
         if value.node is not None:
             return f"the result of {value.node.op.schema.name} at {value.node.source or 'an unknown line'}"
         for inputs, names in ((self.graph.inputs, self.names),):
@@ -159,7 +159,7 @@ def tracing(name: str) -> Iterator[Trace]:
 
 
 def _unwrap_payload(other: Any) -> Any:
-    """What a value wraps in the end."""
+    """Unwrap all levels of a value; returns the innermost payload."""
     while hasattr(other, "_payload"):
         if other._level.run is not None:
             raise UnsupportedError(
@@ -203,7 +203,7 @@ def check_alive(value: Any) -> None:
     what = describe(value) if isinstance(value, TensorBase) else repr(value)
     raise LeakedTracerError(
         f"the traced value {what} was used after its trace had ended\n"
-        f"  made:    {trace.where_made(value._value)}\n"
+        f"  made:    {trace.describe_origin(value._value)}\n"
         f"  traced:  {trace.name}, from {trace.origin or 'an unknown line'}\n"
         f"  used:    at {source_line() or 'an unknown line'}\n"
         "A traced value stands for data that exist only while the compiled function runs. Return it from the function "

@@ -80,16 +80,16 @@ def widen(number: Any, dtype: DType) -> Any:
     return wide if wide.dtype is dtype else by_name("astype")(wide, dtype)
 
 
-def strengthen(tensor: Tensor, beside: DType | None) -> Any:
-    """Convert a traced weak scalar to an ordinary traced tensor, of the dtype of its promotion with ``beside``.
+def strengthen(tensor: Tensor, other: DType | None) -> Any:
+    """Convert a traced weak scalar to an ordinary traced tensor, of the dtype of its promotion with ``other``.
 
     Raises:
         UnsupportedError: the dtype may not hold an integer whose value is unknown while tracing.
     """
-    if beside is None:
+    if other is None:
         return widen(tensor, tensor.dtype)
     kind = python_type(tensor)
-    dtype = promote_scalar(beside, EXAMPLES[kind])
+    dtype = promote_scalar(other, EXAMPLES[kind])
     if kind is int and dtype.is_integer and dtype is not int64:
         raise UnsupportedError(
             f"whether an integer computed by an operator from a traced Python int fits {dtype} is not known while "

@@ -31,7 +31,7 @@ def cpu_model() -> str:
 
 
 def count_cores() -> int:
-    """How many cores this process may use."""
+    """Count the cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -46,7 +46,7 @@ def versions() -> dict[str, str]:
 
 
 def describe() -> dict[str, object]:
-    """What a reader needs to judge a number: processor, cores, system, interpreter."""
+    """Describe the machine of a measurement: processor, cores, system and interpreter."""
     return {
         "cpu": cpu_model(),
         "cores": count_cores(),

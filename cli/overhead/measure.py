@@ -51,7 +51,7 @@ class Timing:
         return (self.q3 - self.q1) / self.median if self.median else 0.0
 
     def saved_by(self, other: "Timing") -> float:
-        """How much less the other took: the median over the rounds that both ran in, side by side."""
+        """Return the time that the other saves: the median difference over the rounds that ran both."""
         return statistics.median(a - b for a, b in zip(self.samples, other.samples, strict=True))
 
     def as_dict(self) -> dict[str, float]:
@@ -72,7 +72,7 @@ def quiet_gc() -> Iterator[None]:
 
 
 def calibrate(timer: timeit.Timer, block_ns: int = BLOCK_NS) -> tuple[int, float]:
-    """How many runs fill a block, and the nanoseconds that such a block took."""
+    """Choose the number of runs in a block; returns it and the nanoseconds that such a block took."""
     loops = 1
     while True:
         taken = timer.timeit(loops)

@@ -89,7 +89,7 @@ def copied(address: int, size: int, owner: object) -> Struct:
 
 
 def telescope(whole: Timing, peeled: Mapping[str, Timing]) -> dict[str, float]:
-    """The parts: what each variant saves beside the one before it, and the call that is left when all are gone.
+    """The parts: the time that each variant saves over the previous one, and the call that remains after the last.
 
     Layers overlap in the processor, so what each saves alone adds up to more than there is.
     """

@@ -54,14 +54,14 @@ def comparison_table(title: str, comparisons: list[Comparison], *, chains: bool)
 
 
 def split_table(splits: list[Split]) -> Any:
-    """Where the time of one call goes, path by path."""
+    """Make the table of the parts of a call's time, with a section for each path."""
     table = lazy.rich_table().Table(
         title="where one call's time goes",
         caption="native: the layers are taken away one after another; Python: each is measured by itself, so that the "
         "sum of the parts is a check",
     )
-    for format_heading in ("path", "layer", "time", "share"):
-        table.add_column(format_heading, justify="right" if format_heading in ("time", "share") else "left")
+    for heading in ("path", "layer", "time", "share"):
+        table.add_column(heading, justify="right" if heading in ("time", "share") else "left")
     for split in splits:
         table.add_section()
         if split.whole is None:

@@ -18,7 +18,7 @@ ATTEMPTS, CLOSE_ENOUGH = 4, 0.1
 
 @dataclass(frozen=True)
 class Settings:
-    """What to measure and for how long.
+    """Settings of the measurement: workloads, sizes and durations.
 
     Attributes:
         lengths, sizes: operations of the chains, elements of the arrays.
@@ -33,7 +33,7 @@ class Settings:
 
     @property
     def comparisons(self) -> int:
-        """How many times `advance` is called."""
+        """Number of calls of `advance`."""
         return len(self.lengths) * len(self.sizes) + 2
 
 
@@ -51,7 +51,7 @@ def measure_consistently(split_of: Callable[..., Split], seconds: float) -> Spli
 
 
 def closure_gap(split: Split) -> float:
-    """How far the sum of the parts is from the whole, as a share of it; 0 where that is no check."""
+    """Relative difference between the sum of the parts and the whole; 0 for a split without that check."""
     return 0.0 if split.closure is None else abs(split.closure - 1)
 
 

@@ -84,7 +84,7 @@ def find_externals(fn: Function) -> tuple[ExternalGuard, ...]:
     Modules, builtins and attributes of guarded objects are not guarded. A variant names the function that it replaces
     in its attribute ``stands_for``, and the variables of that function that it assigns itself in ``taken``.
     """
-    mapping: dict[tuple[int, str], ExternalGuard] = {}
+    guards: dict[tuple[int, str], ExternalGuard] = {}
     taken: set[object] = set()
     waiting, seen = [], set[Any]()
     inner: Any = fn
@@ -99,10 +99,10 @@ def find_externals(fn: Function) -> tuple[ExternalGuard, ...]:
         seen.add(function)
         for guard in _make_guards(function):
             key = (id(guard.place), guard.name)
-            if key not in mapping and key not in taken:
-                mapping[key] = guard
+            if key not in guards and key not in taken:
+                guards[key] = guard
                 waiting.append(_find_helper(guard.value, function))
-    return tuple(mapping.values())
+    return tuple(guards.values())
 
 
 def reaches_gradient(fn: Function) -> bool:

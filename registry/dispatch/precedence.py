@@ -127,8 +127,8 @@ def find_newest(held: RegistrationsByKey, key: KeyName, dtype: DType | None = No
 
 
 def _newest_for_dtype(held: RegistrationsByKey, dtype: DType) -> dict[KeyName, Registration]:
-    mapping = {key: find_newest(held, key, dtype) or find_newest(held, key) for key in held}
-    return {key: registration for key, registration in mapping.items() if registration is not None}
+    newest = {key: find_newest(held, key, dtype) or find_newest(held, key) for key in held}
+    return {key: registration for key, registration in newest.items() if registration is not None}
 
 
 def _fill_table(newest: Mapping[KeyName, Registration], row: list[Entry]) -> list[Entry]:

@@ -177,7 +177,7 @@ def _to_literal_value(value: object) -> object:
 
 
 def _default_text(kind: Type, value: object) -> str:
-    """How a default is written in a schema."""
+    """Format a default as in the text of a schema."""
     if isinstance(value, tuple):
         return f"[{', '.join(_default_text(kind, item) for item in value)}]"
     if isinstance(value, str) and kind.core != "ScalarType":
