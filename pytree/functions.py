@@ -153,7 +153,7 @@ def tree_leaves_with_path(
 
 # -- reduce ------------------------------------------------------------------------------------------------------------
 def tree_reduce(
-    fn: Callable[[object, object], object],
+    fn: Callable[[Any, Any], Any],
     tree: object,
     initializer: object = _MISSING,
     is_leaf: IsLeaf | None = None,
@@ -182,7 +182,7 @@ def tree_reduce(
 
 
 def tree_reduce_associative(
-    fn: Callable[[object, object], object],
+    fn: Callable[[Any, Any], Any],
     tree: object,
     *,
     identity: object = _MISSING,

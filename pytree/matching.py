@@ -97,8 +97,8 @@ def _describe(tree: object) -> str:
 
 
 def _reorder_children(
-    treedef: TreeDef, children: Sequence[Any], keys: list[Any], static: Any, where: str
-) -> list[Any]:
+    treedef: TreeDef, children: Sequence[object], keys: list[object], static: Sequence[object], where: str
+) -> list[object]:
     """The children of a container in the order in which a TreeDef has their keys."""
     wanted = list(treedef.keys)
     if treedef._node.by_key and len(keys) == len(wanted):

@@ -52,8 +52,8 @@ def register_pytree_node(
 
 def register_pytree_with_keys(
     kind: type,
-    flatten_with_keys: Callable[[object], tuple[Iterable[tuple[object, object]], object]],
-    unflatten: Callable[[object, object], object],
+    flatten_with_keys: Callable[[Any], tuple[Iterable[tuple[object, object]], object]],
+    unflatten: Callable[[Any, Any], object],
 ) -> None:
     """Make a class a container whose children have names of their own in key paths.
 

@@ -86,7 +86,7 @@ class TreeDef:
                 self._builder = compile_builder(self)
         return self._build(iter(leaves))
 
-    def _build(self, leaves: Iterator[object]) -> Any:
+    def _build(self, leaves: Iterator[object]) -> object:
         if self._node is None:
             return next(leaves)
         if self._flat:
@@ -279,7 +279,7 @@ def _flatten_until(tree: object, leaves: list[object], is_leaf: IsLeaf) -> TreeD
 
 
 def flatten_by_path(
-    tree: object, is_leaf: Callable[[KeyPath, object], bool], path: KeyPath = ()
+    tree: object, is_leaf: Callable[[KeyPath, Any], bool], path: KeyPath = ()
 ) -> tuple[list[Any], TreeDef]:
     """As :func:`flatten`, where what is a leaf may depend on where it is.
 

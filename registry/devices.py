@@ -31,8 +31,8 @@ class Transfers(NamedTuple):
         tensor_class: the class of its tensors.
     """
 
-    from_cpu: Callable[[object, str], object] | None
-    to_cpu: Callable[[object], object] | None
+    from_cpu: Callable[[Any, str], object] | None
+    to_cpu: Callable[[Any], object] | None
     tensor_class: type | None = None
 
 
@@ -45,8 +45,8 @@ def register_device(
     name: str,
     key: str | DispatchKey = "PrivateUse1",
     *,
-    from_cpu: Callable[[object, str], object] | None = None,
-    to_cpu: Callable[[object], object] | None = None,
+    from_cpu: Callable[[Any, str], object] | None = None,
+    to_cpu: Callable[[Any], object] | None = None,
     tensor_class: type | None = None,
 ) -> Handle:
     """Register a device name for an external backend.

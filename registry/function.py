@@ -23,7 +23,7 @@ R = TypeVar("R")
 # Run once, before the first operator call of the process: initialization that the import defers.
 before_first_call: list[Callable[[], object]] = []
 # Called with each new function while the lock is held; native code adds itself when it is loaded.
-function_listeners: list[Callable[[OperatorFunction[object]], None]] = []
+function_listeners: list[Callable[[OperatorFunction[Any]], None]] = []
 
 
 class _State:

@@ -51,7 +51,7 @@ class TensorSpec(NamedTuple):
 SCALARS = (bool, int, float, complex)
 
 # type -> function that converts such a value to a tensor where a schema says Tensor (ndarray, np.generic, ...).
-converters: dict[type, Callable[[object], Tensor]] = {}
+converters: dict[type, Callable[[Any], Tensor]] = {}
 
 # Types of traced Python numbers -> function that converts an instance to a 0-d tensor. Instances have the attribute
 # ``python_type``, the number's type.
