@@ -6,6 +6,7 @@ import types
 
 import pytest
 import tandem as td
+from helpers import smallest_block_growth
 from tandem.errors import ArgumentError, NoKernelError, RegistrationError, UnknownOperatorError
 from tandem.registry import inventory
 from tandem.registry.operator import lock, operators
@@ -210,16 +211,9 @@ def test_registering_does_not_pile_up(lib):
             td.Library("rules", "IMPL").impl("f", lambda x: 1, "CUDA")
             lib.fallback(print, "QuantizedMeta").remove()
 
-    def growth(times):
-        gc.collect()
-        before = sys.getallocatedblocks()
-        cycle(times)
-        gc.collect()
-        return sys.getallocatedblocks() - before
-
     cycle(50)
-    # threads that compile what earlier tests made hot allocate too, but not in every measurement
-    assert min(growth(300) for _ in range(4)) < 200, "one block that is kept in each cycle is too much"
+    growth = smallest_block_growth(lambda: cycle(300))
+    assert growth < 200, "one block that is kept in each cycle is too much"
     assert len(lib._handles) == 1, "the definition of the fixture"
 
 
