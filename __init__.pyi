@@ -15,7 +15,7 @@ from . import profiler as profiler
 from . import pytree as pytree
 from . import special as special
 from . import tree as tree
-from .backends.cuda import public as cuda
+from .backends.cuda import public as _cuda
 from .control.api import associative_scan as associative_scan
 from .control.api import cond as cond
 from .control.api import fori_loop as fori_loop
@@ -40,7 +40,7 @@ from .debug.api import checkify as checkify
 from .debug.api import debug_check as debug_check
 from .debug.api import io_callback as io_callback
 from .debug.api import pure_callback as pure_callback
-from .eager.autograd import namespace as autograd
+from .eager.autograd import namespace as _autograd
 from .eager.autograd.grad_modes import enable_grad as enable_grad
 from .eager.autograd.grad_modes import is_grad_enabled as is_grad_enabled
 from .eager.autograd.grad_modes import no_grad as no_grad
@@ -67,8 +67,8 @@ from .operators.creation.creation import inf as inf
 from .operators.creation.creation import nan as nan
 from .operators.creation.creation import newaxis as newaxis
 from .operators.creation.creation import pi as pi
-from .operators.random import namespace as random
-from .operators.scalar_ir import nodes as scalar
+from .operators.random import namespace as _random
+from .operators.scalar_ir import nodes as _scalar
 from .registry.devices import register_device as register_device
 from .registry.dispatch.guards import dispatch_state as dispatch_state
 from .registry.dispatch.guards import exclude_keys as exclude_keys
@@ -108,8 +108,8 @@ from .registry.schemas.parser import parse_schema as parse_schema
 from .registry.values import TensorSpec as TensorSpec
 from .transforms import checkpoint_policies as checkpoint_policies
 from .transforms.check_grads import check_grads as check_grads
+from .transforms.checkpoint import checkpoint as _remat
 from .transforms.checkpoint import checkpoint as checkpoint
-from .transforms.checkpoint import checkpoint as remat
 from .transforms.closures import closure_convert as closure_convert
 from .transforms.collectives import all_gather as all_gather
 from .transforms.collectives import all_to_all as all_to_all
@@ -136,7 +136,7 @@ from .transforms.implicit import custom_linear_solve as custom_linear_solve
 from .transforms.implicit import custom_root as custom_root
 from .transforms.jacobians import hessian as hessian
 from .transforms.jacobians import jacfwd as jacfwd
-from .transforms.jacobians import jacrev as jacobian
+from .transforms.jacobians import jacrev as _jacobian
 from .transforms.jacobians import jacrev as jacrev
 from .transforms.reverse import grad as grad
 from .transforms.reverse import stop_gradient as stop_gradient
@@ -154,6 +154,12 @@ _DTypeLike = DType | _b.str | _b.type[Any] | _np.dtype[Any]
 
 __version__: _b.str
 bool = bool_
+cuda = _cuda
+autograd = _autograd
+random = _random
+scalar = _scalar
+remat = _remat
+jacobian = _jacobian
 
 def abs(
     self: _TensorLike,

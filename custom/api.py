@@ -3,19 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from .. import lazy
 
+if TYPE_CHECKING:
+    from .op import CustomOp
 
+
+@overload
 def custom_op(
     name: str,
-    fn: Callable[..., Any] | None = None,
+    fn: None = None,
     *,
     mutates_args: str | Iterable[str] = (),
     device_types: str | Sequence[str] | None = None,
     schema: str | None = None,
-) -> Any:
+) -> Callable[[Callable[..., object]], CustomOp]: ...
+@overload
+def custom_op(
+    name: str,
+    fn: Callable[..., object],
+    *,
+    mutates_args: str | Iterable[str] = (),
+    device_types: str | Sequence[str] | None = None,
+    schema: str | None = None,
+) -> CustomOp: ...
+def custom_op(
+    name: str,
+    fn: Callable[..., object] | None = None,
+    *,
+    mutates_args: str | Iterable[str] = (),
+    device_types: str | Sequence[str] | None = None,
+    schema: str | None = None,
+) -> CustomOp | Callable[[Callable[..., object]], CustomOp]:
     """Make an operator of a Python function.
 
     The operator is at once usable eagerly; with ``register_fake`` under ``jit`` and on meta tensors, with
@@ -52,7 +73,10 @@ def custom_op(
     ([0.0, 0.0], [1.0, 1.0])
     >>> np_sin.remove()
     """
-    return lazy.custom_machinery().define(name, fn, mutates_args, device_types, schema)
+    operator: CustomOp | Callable[[Callable[..., object]], CustomOp] = lazy.custom_machinery().define(
+        name, fn, mutates_args, device_types, schema
+    )
+    return operator
 
 
 def elementwise_op(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from ..eager.layers.vmap.rules import RuleKernel
 from ..eager.meta.tensor import meta_like, meta_tensor
@@ -24,6 +24,7 @@ from .adapt import adapt_function
 from .casting import autocast_kernel, autocast_key
 
 ALL_DEVICES = "CompositeExplicit"
+F = TypeVar("F", bound=Callable[..., object])
 
 
 @accept_entries
@@ -112,7 +113,11 @@ class CustomOp(OperatorFunction[Any]):
         return self.library.impl_layer(self.operator, fn, key)
 
     # -- what else belongs to it -----------------------------------------------------------------------------------
-    def register_fake(self, fn: Callable[..., Any] | None = None) -> Any:
+    @overload
+    def register_fake(self, fn: None = None) -> Callable[[F], F]: ...
+    @overload
+    def register_fake(self, fn: Callable[..., object]) -> Handle: ...
+    def register_fake(self, fn: F | None = None) -> Handle | Callable[[F], F]:
         """Register the fake: the kernel of meta tensors, which is also the shape rule of ``jit``.
 
         Args:
@@ -126,9 +131,17 @@ class CustomOp(OperatorFunction[Any]):
             return lambda function: (self.register_fake(function), function)[1]
         return self._impl(wrap_fake(self.operator, check_function(fn)), DispatchKey.Meta)
 
+    @overload
     def register_autograd(
-        self, backward: Callable[..., Any] | None = None, setup_context: Callable[..., Any] | None = None
-    ) -> Any:
+        self, backward: None = None, setup_context: Callable[..., object] | None = None
+    ) -> Callable[[F], F]: ...
+    @overload
+    def register_autograd(
+        self, backward: Callable[..., object], setup_context: Callable[..., object] | None = None
+    ) -> Handle: ...
+    def register_autograd(
+        self, backward: F | None = None, setup_context: Callable[..., object] | None = None
+    ) -> Handle | Callable[[F], F]:
         """Register the derivative.
 
         Args:
@@ -168,7 +181,11 @@ class CustomOp(OperatorFunction[Any]):
             check_function(setup_context)
         return self._set_derivative(Custom(backward, setup_context))
 
-    def register_vmap(self, fn: Callable[..., Any] | None = None) -> Any:
+    @overload
+    def register_vmap(self, fn: None = None) -> Callable[[F], F]: ...
+    @overload
+    def register_vmap(self, fn: Callable[..., object]) -> Handle: ...
+    def register_vmap(self, fn: F | None = None) -> Handle | Callable[[F], F]:
         """Register how the operator runs on a batch; without it a loop runs it on one example after the other.
 
         Args:

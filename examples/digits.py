@@ -8,6 +8,7 @@ from the same initial values and sees the same batches, with its gradient writte
 """
 
 import argparse
+import functools
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -40,7 +41,7 @@ class State:
 # --- the model, once, for eager and compiled --------------------------------------------------------------
 
 
-def init(key: td.Tensor) -> Arrays:
+def init(key: td.random.Key) -> Arrays:
     """Initial values: normal, scaled by the number of inputs."""
     one, two = td.random.split(key)
     return {
@@ -54,7 +55,8 @@ def init(key: td.Tensor) -> Arrays:
 def predict(params: Arrays, x: td.Tensor) -> td.Tensor:
     # smooth, so that rounding stays rounding: at a kink of relu two runs that differ in a last place part for good
     hidden = td.tanh(x @ params["w1"] + params["b1"])
-    return hidden @ params["w2"] + params["b2"]
+    logits: td.Tensor = hidden @ params["w2"] + params["b2"]
+    return logits
 
 
 def loss(params: Arrays, x: td.Tensor, y: td.Tensor) -> td.Tensor:
@@ -79,7 +81,8 @@ def step(state: State, x: td.Tensor, y: td.Tensor) -> tuple[td.Tensor, State]:
 
 
 def numpy_predict(params: Arrays, x: np.ndarray) -> np.ndarray:
-    return np.tanh(x @ params["w1"] + params["b1"]) @ params["w2"] + params["b2"]
+    logits: np.ndarray = np.tanh(x @ params["w1"] + params["b1"]) @ params["w2"] + params["b2"]
+    return logits
 
 
 def numpy_step(state: State, x: np.ndarray, y: np.ndarray) -> tuple[np.floating, State]:
@@ -146,7 +149,8 @@ def data(seed: int) -> tuple[np.ndarray, ...]:
     """Train and test images in [0, 1] and their labels; a fifth is held out."""
     images, labels = load_digits(return_X_y=True)
     x = (images / 16).astype(np.float32)
-    return tuple(train_test_split(x, labels, test_size=0.2, random_state=seed, stratify=labels))
+    parts = train_test_split(x, labels, test_size=0.2, random_state=seed, stratify=labels)
+    return tuple(np.asarray(part) for part in parts)
 
 
 def batches(seed: int, size: int, epochs: int) -> Iterator[np.ndarray]:
@@ -237,7 +241,7 @@ def main(arguments: list[str] | None = None) -> list[list[Run]]:
             for way in WAYS:
                 steps = len(data(seed)[0]) // BATCH * options.epochs
                 task = progress.add_task(f"seed {seed}, {way.name}", total=steps)
-                runs.append(train(way, seed, options.epochs, lambda task=task: progress.advance(task)))
+                runs.append(train(way, seed, options.epochs, functools.partial(progress.advance, task)))
             results.append(runs)
     console.print(table(results))
     if options.plot:

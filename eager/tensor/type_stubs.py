@@ -195,8 +195,26 @@ def init_text(init: str) -> str:
     functions = [format_function(name, fn.operator.schema, fn.__doc__ or "") for name, fn in public_items]
     imports = "import builtins as _b\nfrom collections.abc import Sequence\nfrom typing import Any\n\n"
     imports += "import numpy as _np\n\n"
-    names = "\n__version__: _b.str\nbool = bool_\n\n"
+    public, renamed = _export_renamed(public)
+    public.sort(key=_natural_sort_key)
+    names = f"\n__version__: _b.str\nbool = bool_\n{renamed}\n"
     return f"{HEADER}\n{imports}{chr(10).join(public)}\n{ALIASES}{names}{chr(10).join(functions)}"
+
+
+def _export_renamed(imports: list[str]) -> tuple[list[str], str]:
+    """Import renamed names as private ones, and assign those to the public names.
+
+    In a stub, ``from a import b as c`` exports c only where b and c are the same name.
+    """
+    lines, assignments = [], ""
+    for line in imports:
+        head, _, name = line.rpartition(" as ")
+        if head.endswith(f" import {name}"):
+            lines.append(line)
+        else:
+            lines.append(f"{head} as _{name}")
+            assignments += f"{name} = _{name}\n"
+    return lines, assignments
 
 
 def _import_line(lazy_name: tuple[str, str]) -> str:

@@ -3,17 +3,18 @@
 import numpy as np
 import tandem as td
 import tandem_toy
+from numpy.typing import ArrayLike
 from tandem_toy import ToyTensor, softclip
 
 
-def check(what, found, wanted):
+def check(what: str, result: ArrayLike, wanted: ArrayLike) -> None:
     """Print a result, and stop if it is not the expected one."""
-    found, wanted = np.asarray(found), np.asarray(wanted)
-    np.testing.assert_allclose(found, wanted, rtol=1e-6)
-    print(f"ok  {what}: {np.round(found, 4).tolist()}")
+    array = np.asarray(result)
+    np.testing.assert_allclose(array, np.asarray(wanted), rtol=1e-6)
+    print(f"ok  {what}: {np.round(array, 4).tolist()}")
 
 
-def show_operator():
+def show_operator() -> None:
     """The operator in every mode, from one definition."""
     x = td.asarray([-2.0, 0.0, 0.5, 3.0])
     wanted = np.tanh(x.numpy())
@@ -25,7 +26,7 @@ def show_operator():
     print("   ", td.opcheck(softclip, (x, 0.7)))
 
 
-def show_backend():
+def show_backend() -> None:
     """Tensors on the device: create, compute, differentiate, and copy back to the CPU."""
     x = td.asarray([1.0, 2.0, 3.0], device="toy")
     assert type(x) is ToyTensor
@@ -37,10 +38,12 @@ def show_backend():
     print("ok  what ran:", ", ".join(f"{name} ({how})" for name, how in tandem_toy.log))
     w = td.asarray([1.0, 2.0, 3.0]).to("toy").requires_grad_()
     (w * w + td.exp(w)).sum().backward()
+    assert w.grad is not None
     check("gradient on toy", w.grad.to("cpu"), 2 * np.array([1, 2, 3]) + np.exp([1.0, 2.0, 3.0]))
     check("a jitted function runs as it is written", td.jit(lambda v: v + v)(x).to("cpu"), [2, 4, 6])
     v = td.asarray([1.0, 2.0], requires_grad=True)
     (v.to("toy") * 3).to("cpu").sum().backward()
+    assert v.grad is not None
     check("gradient through both transfers", v.grad, [3, 3])
     check(
         "softclip on toy, by the fallback", softclip(x, 2.0).to("cpu"), 2 * np.tanh(np.array([1, 2, 3]) / 2)
@@ -48,7 +51,7 @@ def show_backend():
     print("   ", td.dispatch_table("add")["PrivateUse1"].registration)
 
 
-def main():
+def main() -> None:
     tandem_toy.install()
     try:
         show_operator()

@@ -1,5 +1,7 @@
 """An operator of the package's own: ``softclip(x, limit)``, which is ``limit * tanh(x / limit)``, computed by NumPy."""
 
+from typing import Any
+
 import numpy as np
 import tandem as td
 
@@ -11,16 +13,16 @@ def softclip(x: td.Tensor, limit: float = 1.0) -> td.Tensor:
 
 
 @softclip.register_fake
-def _(x, limit):
+def _(x: td.Tensor, limit: float) -> td.Tensor:
     return td.empty_like(x)
 
 
-def keep(ctx, inputs, output):
+def keep(ctx: Any, inputs: tuple[Any, ...], output: td.Tensor) -> None:
     ctx.save_for_backward(output)
     ctx.limit = inputs[1]
 
 
-def backward(ctx, g):
+def backward(ctx: Any, g: td.Tensor) -> tuple[td.Tensor, None]:
     (output,) = ctx.saved_tensors
     return g * (1 - td.square(output / ctx.limit)), None
 
@@ -29,7 +31,6 @@ softclip.register_autograd(backward, keep)
 
 
 @softclip.register_vmap
-def _(info, in_dims, x, limit):
-    return softclip(x, limit), in_dims[
-        0
-    ]  # one element does not know of another, so a batch is like any tensor
+def _(info: Any, in_dims: tuple[int | None, ...], x: td.Tensor, limit: float) -> tuple[td.Tensor, int | None]:
+    # each element is independent of the others, so a batch is a tensor like any other
+    return softclip(x, limit), in_dims[0]
