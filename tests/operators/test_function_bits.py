@@ -1,5 +1,6 @@
 """A call has the same bits the first time, when hot, traced, profiled, mapped and jitted, wherever an element is."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -116,6 +117,25 @@ def test_bits_do_not_depend_on_the_path(name, dtype):
                 assert not op.decl.is_elementwise  # what depends on data, or returns no tensor
             else:
                 assert compiled == first, f"jitted, call {number}"
+
+
+ALL_ROWS = [(name, dtype) for name, op in OPS.items() for dtype in op.decl.dtypes or (td.float32,)]
+
+
+@pytest.mark.parametrize(("name", "dtype"), list(sampled(ALL_ROWS, 8 * SHARE)))
+def test_call_1000_has_the_bits_of_call_1(name, dtype):
+    op = OPS[name]
+    function = functions[op.name]
+    rng = generator(op, dtype)
+    for number, sample in enumerate(itertools.islice(op.decl.samples(dtype), 3)):
+        args, kwargs = to_tensors(arrays_of(sample, dtype, rng))
+        try:
+            first = bits(op(*args, **kwargs))
+        except TandemError:
+            continue
+        for _ in range(999):
+            last = function(*args, **kwargs)
+        assert bits(last) == first, f"sample {number}"
 
 
 FUNCTIONS = [
