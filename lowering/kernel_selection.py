@@ -25,7 +25,6 @@ FUSED = ("fused", "reduction", "copy", "constant")
 """The choices that become part of an emitted loop."""
 REALS = (bool, int, float)
 NUMBERS = (*REALS, complex)
-FOLDS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
 
 
 class Choice(NamedTuple):
@@ -192,8 +191,8 @@ def _choose_fused(node: Node, target: Target) -> Choice:
     decl = node.op.decl
     if decl.is_elementwise:
         return _choose_elementwise(node, target)
-    if decl.reduce in FOLDS and decl.kind == "reduction":
-        return Choice("reduction", f"{decl.reduce} over axes {reduced_axes(node)}")
+    if decl.fold is not None and decl.kind == "reduction":
+        return Choice("reduction", f"{decl.fold.name} over axes {reduced_axes(node)}")
     if decl.kind == "creation" and node.op.schema.name == "full":
         return _choose_filled(node)
     if decl.kind in ("cast", "copy") and isinstance(node.args[0], (Value, *NUMBERS)):

@@ -82,7 +82,7 @@ def strategy_of(op: Operator) -> str:
         return "emitted"
     if not isinstance(decl, Declaration):
         return "none"
-    if decl.is_elementwise or decl.reduce is not None:
+    if decl.is_elementwise or decl.fold is not None:
         return "emitted"
     if decl.kernel is not None:
         return "library"
@@ -100,7 +100,7 @@ def make_kernel(op: Operator) -> Kernel | None:
         return MAKERS[op.name](op)
     if strategy == "emitted" and decl.is_elementwise:
         return elementwise_kernel(op)
-    if strategy == "emitted" and decl.reduce is not None:
+    if strategy == "emitted" and decl.fold is not None:
         return scan_kernel(op) if decl.kind == "scan" else reduction_kernel(op)
     return library_kernel(op) if strategy == "library" else None
 

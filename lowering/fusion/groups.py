@@ -311,8 +311,9 @@ def _broadcast_dims(value: Value, place: Dims) -> Dims:
 
 
 def _keeps_index_order(node: Node, dims: Dims) -> bool:
-    """Whether reduced axes keep their order, as argmax and argmin require: they return the first of equal elements."""
-    if node.op.decl.reduce not in ("argmax", "argmin"):
+    """Whether reduced axes keep their order; a reduction to an index returns the first of equal elements."""
+    fold = node.op.decl.fold
+    if fold is None or not fold.returns_index:
         return True
     axes = [dims[axis] for axis in reduced_axes(node) if dims[axis] is not None]
     return axes == sorted(axes)  # type: ignore[type-var]

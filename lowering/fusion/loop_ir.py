@@ -17,11 +17,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ...operators.scalar_ir.expr import Expr, order
+from ...operators.scalar_ir.fold import Fold
 from ...registry import dtypes as dt
 from ...registry.dtypes import DType
-
-REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
-"""Reductions of a stage. argmax and argmin return int64 positions, in row-major order of the reduced axes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +49,13 @@ class Store(NamedTuple):
 
 
 class Reduce(NamedTuple):
-    """Reduce ``value`` over the stage.
+    """Reduce ``value``, the prepared operand of ``fold``, over the stage; indices are in row-major order.
 
     ``into`` names a new row value (read with ``row`` in later stages), or a buffer: then the trailing dimensions
     of the stage along which the buffer varies are not reduced.
     """
 
-    op: str
+    fold: Fold
     value: Expr
     into: str
 
@@ -114,8 +112,7 @@ def load(buffer: Buffer) -> Expr:
 
 
 def row(name: str, dtype: DType) -> Expr:
-    """The row value ``name`` that an earlier stage reduced; ``dtype`` is that of the reduced expression, int64 for
-    argmax and argmin, bool for any and all."""
+    """The row value ``name`` that an earlier stage reduced; ``dtype`` is the fold's ``result_dtype``."""
     return Expr("row", (), dtype, name)
 
 

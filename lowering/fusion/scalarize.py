@@ -6,6 +6,7 @@ from typing import Any
 
 from ...operators.declare.shape_rules import operand_dtypes
 from ...operators.scalar_ir.expr import Expr, cast, const, substitute
+from ...operators.scalar_ir.fold import Fold
 from ...operators.scalar_ir.nodes import instantiate
 from ...registry import dtypes as dt
 from ...registry.dtypes import DType
@@ -76,28 +77,27 @@ def node_expr(node: Node, operands: list[Expr]) -> Expr:
 
 
 def reduction_operand(node: Node, operand: Expr) -> Expr:
-    """Cast a reduction's argument to the dtype of the fold."""
-    fold, out = node.op.decl.reduce, node.outputs[0].spec.dtype
-    if fold in ("any", "all"):
-        return cast(operand, dt.bool_)
-    typed = cast(operand, out) if fold in ("sum", "prod") else operand
-    return cast(typed, dt.float32) if typed.dtype in dt.HALVES else typed
+    """The value that an element of a reduction's argument contributes to the fold."""
+    return _fold(node).operand(operand, node.outputs[0].spec.dtype)
 
 
-def accumulator_dtype(node: Node, operand: Expr) -> DType:
+def row_dtype(node: Node, operand: Expr) -> DType:
     """The dtype of a reduction's row value."""
-    return dt.int64 if node.op.decl.reduce in ("argmax", "argmin") else operand.dtype
+    return _fold(node).result_dtype(operand.dtype)
 
 
 def size_one_reduction_expr(node: Node, operand: Expr) -> Expr:
-    """The expression of a reduction over axes of size one: the element itself, or its position."""
-    out = node.outputs[0].spec.dtype
-    if node.op.decl.reduce in ("argmax", "argmin"):
+    """The expression of a reduction over axes of size one: the element itself, or its index."""
+    fold, out = _fold(node), node.outputs[0].spec.dtype
+    if fold.returns_index:
         return const(0, out)
-    typed = reduction_operand(node, operand)
+    value = reduction_operand(node, operand)
     # A fold starts from its identity: that turns -0.0 into 0.0, and a complex one's zero times infinity into NaN.
-    if node.op.decl.reduce == "sum" and typed.dtype.is_inexact:
-        typed = const(0, typed.dtype) + typed
-    if node.op.decl.reduce == "prod" and typed.dtype.kind == "c":
-        typed = const(1, typed.dtype) * typed
-    return cast(typed, out)
+    if fold.rounds(value.dtype):
+        value = fold.combine(const(fold.identity(value.dtype), value.dtype), value)
+    return cast(fold.finished(value), out)
+
+
+def _fold(node: Node) -> Fold:
+    fold: Fold = node.op.decl.fold
+    return fold

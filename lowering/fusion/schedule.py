@@ -21,12 +21,12 @@ from ..layout import Layout, contiguous
 from .groups import Dims, Group
 from .loop_ir import Buffer, FusedKernel, Reduce, Stage, Store, load, row, scalar
 from .scalarize import (
-    accumulator_dtype,
     node_expr,
     number_expr,
     operand_types,
     operands_of,
     reduction_operand,
+    row_dtype,
     size_one_reduction_expr,
 )
 
@@ -339,8 +339,8 @@ class Scheduler:
     def _make_reduce(self, node: Node, level: int) -> Reduce:
         out, argument = node.outputs[0], node.args[0]
         operand = reduction_operand(node, self.operand(node, argument, argument.spec.dtype, level))
-        self.row_dtype[out] = accumulator_dtype(node, operand)
-        fold = node.op.decl.reduce
+        self.row_dtype[out] = row_dtype(node, operand)
+        fold = node.op.decl.fold
         if not self.columns:
             return Reduce(fold, operand, self.row_name(out))
         escapes = out in self.around.escaping

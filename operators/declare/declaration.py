@@ -18,6 +18,7 @@ from ...registry.function import OperatorFunction, make_function
 from ...registry.lazy_operators import materialize_all
 from ...registry.library import Library
 from ...registry.operator import Operator, lock, operators
+from ..scalar_ir.fold import Fold
 from .derivatives import Derivative
 
 LIBRARY = Library("td", "DEF")
@@ -78,7 +79,7 @@ class Declaration:
         number_body: for binary elementwise kinds: the body for a Python number as second operand, where it differs.
         kernel: for other kinds the array kernel ``kernel(xp, *arguments)``, with ``xp`` numpy or cupy; a view's kernel
             returns a view.
-        reduce: for reductions and scans that are folds: the name of the combining fold (``"sum"``, ``"max"``, ...).
+        fold: for reductions and scans: how elements are combined.
         derivative: the derivative, or why there is none; None only for composites, whose body is differentiated.
         dtypes: the accepted dtypes of the first tensor argument.
         result: how the result's dtype follows from the promoted one: ``"same"``, ``"float"`` (integers become the
@@ -111,7 +112,7 @@ class Declaration:
     body: Callable[..., Any] | None = None
     number_body: Callable[..., Any] | None = None
     kernel: Callable[..., Any] | None = None
-    reduce: str | None = None
+    fold: Fold | None = None
     derivative: Derivative | None = None
     dtypes: Sequence[DType] = ()
     result: str = "same"

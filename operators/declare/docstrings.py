@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from ...registry.dtypes import COMPLEX, FLOATS, INTEGERS, DType, bool_
 from ...registry.schemas.schema import Schema
-from .samples import NEEDS_ELEMENTS
 
 
 def make_docstring(summary: str, text: str, example: str) -> str:
@@ -48,7 +47,7 @@ def elementwise_doc(schema: Schema, dtypes: Sequence[DType], result: str) -> str
     return "\n".join(["Args:", inputs, "", "Returns:", returns, "", "Raises:", *raises])
 
 
-def reduction_doc(schema: Schema, dtypes: Sequence[DType]) -> str:
+def reduction_doc(schema: Schema, dtypes: Sequence[DType], needs_elements: bool) -> str:
     """Arguments, results and errors of a reduction."""
     several = any(argument.name == "axis" and argument.type.is_list for argument in schema.arguments)
     typed = any(argument.name == "dtype" for argument in schema.arguments)
@@ -66,7 +65,7 @@ def reduction_doc(schema: Schema, dtypes: Sequence[DType]) -> str:
         "    DTypeError: the dtype is not supported.",
         "    OutOfBoundsError: an axis is out of bounds.",
         *["    ShapeError: an axis occurs twice."] * several,
-        *["    ShapeError: there are no elements to reduce."] * (schema.name in NEEDS_ELEMENTS),
+        *["    ShapeError: there are no elements to reduce."] * needs_elements,
     ]
     return "\n".join(lines)
 

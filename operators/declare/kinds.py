@@ -20,7 +20,6 @@ from .docstrings import elementwise_doc, make_docstring, reduction_doc, scan_doc
 from .ownership import copy_shared_results
 from .samples import LAYOUTS as LAYOUTS
 from .samples import (
-    NEEDS_ELEMENTS,
     Rows,
     binary_samples,
     elementwise_errors,
@@ -46,6 +45,7 @@ from .shape_rules import (
 if TYPE_CHECKING:
     from ...registry.function import OperatorFunction
     from ...registry.types import Function, Operand, ShapeRule, Tensor
+    from ..scalar_ir.fold import Fold
 
 R = TypeVar("R")
 
@@ -144,7 +144,7 @@ def binary(
 
 # -- reductions and scans ----------------------------------------------------------------------------------------------
 def reduction_shape_rule(
-    name: str, dtype_of: Callable[[DType], DType], dtypes: Sequence[DType]
+    name: str, dtype_of: Callable[[DType], DType], dtypes: Sequence[DType], needs_elements: bool = False
 ) -> Callable[..., TensorSpec]:
     """The shape rule of a reduction over ``axis`` with ``keepdims`` (and ``dtype``, if the schema has it)."""
 
@@ -160,7 +160,7 @@ def reduction_shape_rule(
         axes = normalize_axes(
             name, axis if axis is None or isinstance(axis, tuple) else (axis,), len(spec.shape)
         )
-        if name in NEEDS_ELEMENTS and any(spec.shape[axis] == 0 for axis in axes):
+        if needs_elements and any(spec.shape[axis] == 0 for axis in axes):
             raise ShapeError(f"{name}: there are no elements to reduce in {spec} over axes {axes}")
         return TensorSpec(
             reduced_shape(spec.shape, axes, keepdims), dtype or dtype_of(spec.dtype), spec.device
@@ -171,7 +171,7 @@ def reduction_shape_rule(
 
 def reduction(
     name: str,
-    fold: str,
+    fold: Fold,
     *,
     doc: str,
     dtypes: Sequence[DType],
@@ -183,7 +183,7 @@ def reduction(
 
     Args:
         name: its name.
-        fold: the combining fold: ``"sum" "prod" "max" "min" "any" "all" "argmax" "argmin"``.
+        fold: how elements are combined.
         doc: one sentence.
         dtypes: the accepted dtypes.
         example: ``"call -> result"``, a doctest.
@@ -194,13 +194,13 @@ def reduction(
         The operator's function.
     """
     schema = fields.pop("schema", f"{name}(Tensor self, int[]? axis=None, *, bool keepdims=False) -> Tensor")
-    words = make_docstring(doc, reduction_doc(parse_schema(schema), dtypes), example)
-    fields.setdefault("shape_rule", reduction_shape_rule(name, dtype_of, dtypes))
+    words = make_docstring(doc, reduction_doc(parse_schema(schema), dtypes, fold.needs_elements), example)
+    fields.setdefault("shape_rule", reduction_shape_rule(name, dtype_of, dtypes, fold.needs_elements))
     fields.setdefault("batching", batching.reduction if "int[]" in schema else batching.index_reduction)
-    fields.setdefault("samples", reduction_samples if fold in NEEDS_ELEMENTS else fold_samples)
-    fields.setdefault("errors", lambda: fold_errors(name, "int[]" in schema))
+    fields.setdefault("samples", reduction_samples if fold.needs_elements else fold_samples)
+    fields.setdefault("errors", lambda: fold_errors(fold.needs_elements, "int[]" in schema))
     return declare(
-        Declaration(schema=schema, kind="reduction", reduce=fold, dtypes=dtypes, doc=words, **fields)
+        Declaration(schema=schema, kind="reduction", fold=fold, dtypes=dtypes, doc=words, **fields)
     )
 
 
@@ -222,7 +222,7 @@ def scan_shape_rule(
 
 def scan(
     name: str,
-    fold: str,
+    fold: Fold,
     *,
     doc: str,
     dtypes: Sequence[DType],
@@ -237,7 +237,7 @@ def scan(
     fields.setdefault("samples", scan_samples)
     fields.setdefault("errors", reduction_errors)
     words = make_docstring(doc, scan_doc(dtypes), example)
-    return declare(Declaration(schema=schema, kind="scan", reduce=fold, dtypes=dtypes, doc=words, **fields))
+    return declare(Declaration(schema=schema, kind="scan", fold=fold, dtypes=dtypes, doc=words, **fields))
 
 
 # -- other kinds -------------------------------------------------------------------------------------------------------

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 Rows = Iterable[tuple[Any, ...]]
 LAYOUTS = ("contiguous", "transposed", "reversed", "strided")
-NEEDS_ELEMENTS = ("max", "min", "argmax", "argmin")
-"""Folds without an identity element."""
 
 
 def extreme_values(dtype: DType) -> tuple[Number, ...]:
@@ -129,12 +127,12 @@ def reduction_errors() -> Iterable[ErrorInput]:
     yield ErrorInput((TensorSample((2, 3)),), TypeError, "axis", {"axis": 0.5})
 
 
-def fold_errors(name: str, several: bool) -> Iterable[ErrorInput]:
+def fold_errors(needs_elements: bool, several: bool) -> Iterable[ErrorInput]:
     """The errors of every reduction; an axis that occurs twice; no elements to reduce."""
     yield from reduction_errors()
     if several:
         yield ErrorInput((TensorSample((2, 3)),), ValueError, "twice", {"axis": (0, 0)})
-    if name in NEEDS_ELEMENTS:
+    if needs_elements:
         yield ErrorInput((TensorSample((0,)),), ValueError, "no elements")
 
 

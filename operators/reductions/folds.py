@@ -18,12 +18,23 @@ from ..declare.samples import index_reduction_samples
 from ..declare.shape_rules import normalize_axes
 from ..elementwise.comparison import eq
 from ..elementwise.selection import where
+from ..scalar_ir import nodes as s
+from ..scalar_ir.fold import Fold, accumulate_as_result, highest, lowest
 from ..shape.views import broadcast_to, expand_reduced, reshape
 
 if TYPE_CHECKING:
     from ...registry.types import Tensor
 
 _ORDERED = (bool_, *REAL)
+
+SUM = Fold("sum", lambda a, b: a + b, lambda dtype: 0, accumulate_as_result, compensated=True)
+PROD = Fold("prod", lambda a, b: a * b, lambda dtype: 1, accumulate_as_result)
+MAX = Fold("max", s.maximum, lowest, needs_elements=True)
+MIN = Fold("min", s.minimum, highest, needs_elements=True)
+ANY = Fold("any", lambda a, b: a | b, lambda dtype: False, accumulate_as_result)
+ALL_TRUE = Fold("all", lambda a, b: a & b, lambda dtype: True, accumulate_as_result)
+ARGMAX = Fold("argmax", s.maximum, lowest, returns_index=True, needs_elements=True)
+ARGMIN = Fold("argmin", s.minimum, highest, returns_index=True, needs_elements=True)
 
 
 def accumulator_dtype(dtype: DType) -> DType:
@@ -33,7 +44,7 @@ def accumulator_dtype(dtype: DType) -> DType:
 
 sum = reduction(
     "sum",
-    "sum",
+    SUM,
     schema="sum(Tensor self, int[]? axis=None, *, ScalarType? dtype=None, bool keepdims=False) -> Tensor",
     shape_rule=reduction_shape_rule("sum", accumulator_dtype, ALL),
     doc="The sum of the elements over axes; 0 if there are none.",
@@ -87,7 +98,7 @@ def _prod_partial(self: Tensor, axis: Sequence[int] | None) -> Tensor:
 
 prod = reduction(
     "prod",
-    "prod",
+    PROD,
     schema="prod(Tensor self, int[]? axis=None, *, ScalarType? dtype=None, bool keepdims=False) -> Tensor",
     shape_rule=reduction_shape_rule("prod", accumulator_dtype, ALL),
     doc="The product of the elements over axes; 1 if there are none.",
@@ -132,7 +143,7 @@ _TIE_RULE = Rule(
 
 max = reduction(
     "max",
-    "max",
+    MAX,
     doc="The largest element over axes; NaN if there is one.",
     example="td.max(td.asarray([[1, 2], [3, 4]]), 0) -> [3, 4]",
     reference="numpy.max",
@@ -141,7 +152,7 @@ max = reduction(
 )
 min = reduction(
     "min",
-    "min",
+    MIN,
     doc="The smallest element over axes; NaN if there is one.",
     example="td.min(td.asarray([[1, 2], [3, 4]]), 0) -> [1, 2]",
     reference="numpy.min",
@@ -150,7 +161,7 @@ min = reduction(
 )
 any = reduction(
     "any",
-    "any",
+    ANY,
     doc="Whether an element over axes is true (not zero); False if there are none.",
     example="td.any(td.asarray([[0, 0], [0, 4]]), 0) -> [False, True]",
     reference="numpy.any",
@@ -160,7 +171,7 @@ any = reduction(
 )
 all = reduction(
     "all",
-    "all",
+    ALL_TRUE,
     doc="Whether all elements over axes are true (not zero); True if there are none.",
     example="td.all(td.asarray([[0, 2], [3, 4]]), 0) -> [False, True]",
     reference="numpy.all",
@@ -170,7 +181,7 @@ all = reduction(
 )
 argmax = reduction(
     "argmax",
-    "argmax",
+    ARGMAX,
     schema="argmax(Tensor self, int? axis=None, *, bool keepdims=False) -> Tensor",
     doc="The index of the largest element along an axis or of all; the first of several; NaN if there is one.",
     example="td.argmax(td.asarray([[1, 2], [3, 4]]), 0) -> [1, 1]",
@@ -182,7 +193,7 @@ argmax = reduction(
 )
 argmin = reduction(
     "argmin",
-    "argmin",
+    ARGMIN,
     schema="argmin(Tensor self, int? axis=None, *, bool keepdims=False) -> Tensor",
     doc="The index of the smallest element along an axis or of all; the first of several; NaN if there is one.",
     example="td.argmin(td.asarray([[1, 2], [3, 4]]), 0) -> [0, 0]",

@@ -14,7 +14,7 @@ from ..declare.kinds import scan
 from ..elementwise.comparison import eq
 from ..elementwise.selection import where
 from ..shape.views import reshape
-from .folds import accumulator_dtype
+from .folds import PROD, SUM, accumulator_dtype
 
 if TYPE_CHECKING:
     from ...registry.types import Tensor
@@ -33,7 +33,7 @@ def _cumsum_transpose(g: Tensor, self_spec: TensorSpec, axis: int | None) -> Ten
 
 cumsum = scan(
     "cumsum",
-    "sum",
+    SUM,
     doc="The sums of the elements up to and including each along an axis.",
     example="td.cumsum(td.asarray([1, 2, 3]), 0) -> [1, 3, 6]",
     reference="numpy.cumsum",
@@ -80,7 +80,7 @@ def _cumprod_jvp(t: Tensor, self: Tensor, out: Tensor, axis: int | None) -> Tens
 
 cumprod = scan(
     "cumprod",
-    "prod",
+    PROD,
     doc="The products of the elements up to and including each along an axis.",
     example="td.cumprod(td.asarray([1, 2, 3]), 0) -> [1, 2, 6]",
     reference="numpy.cumprod",

@@ -5,10 +5,10 @@ import ctypes
 import numpy as np
 import pytest
 from emit_harness import LEVEL, buffer, fused, loop, reduce_loop, softmax
+from fold_table import FOLDS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tandem.backends.cpu.codegen.elementwise import lanes_below
-from tandem.backends.cpu.codegen.reducers import REDUCTIONS
 from tandem.backends.cpu.codegen.text import Function, Module
 from tandem.backends.cpu.fastpath.compiler import engine
 from tandem.errors import LoweringError, UnsupportedError
@@ -139,7 +139,7 @@ def check_reduction(got, x, op, axis, dtype):
         np.testing.assert_array_equal(got, expected)
 
 
-@pytest.mark.parametrize("op", REDUCTIONS)
+@pytest.mark.parametrize("op", FOLDS)
 @pytest.mark.parametrize("dtype", (dt.bool_, *dt.REAL), ids=str)
 def test_reduction_loop_in_every_layout(op, dtype):
     if dtype is dt.bool_ and op == "prod":
@@ -215,7 +215,7 @@ def test_kernel_with_private_memory_scalars_and_row_results():
     scale = s.cast(loop_ir.scalar(0, dt.float64), F32)
     mean = row("total", F32) / columns
     stages = (
-        Stage((0,), (Reduce("sum", load(x), "total"), Store("scratch", load(x) * scale))),
+        Stage((0,), (Reduce(FOLDS["sum"], load(x), "total"), Store("scratch", load(x) * scale))),
         Stage((0,), (Store("out", load(scratch) - mean * scale),)),
         Stage((), (Store("means", s.cast(mean, dt.float64)),)),
     )
@@ -227,7 +227,7 @@ def test_kernel_with_private_memory_scalars_and_row_results():
     np.testing.assert_allclose(b, (2.5 * (a - a.mean(axis=1, keepdims=True))).T, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("op", REDUCTIONS)
+@pytest.mark.parametrize("op", FOLDS)
 @pytest.mark.parametrize("shape", [(1, 1), (3, 1), (1, 3), (5, 7), (33, 5000), (100, 16), (0, 4)], ids=str)
 def test_columns_and_rows_reduce(op, shape):
     if shape[0] == 0 and op in ("argmax", "argmin", "max", "min"):
@@ -235,12 +235,13 @@ def test_columns_and_rows_reduce(op, shape):
     x = sample(op, F32, shape, np.random.default_rng(0))
     result = reduced_dtype(op, F32)
     source = buffer("x", F32, (shape[1], 1), 0)
+    value = FOLDS[op].operand(load(source), result)
     out = np.empty(shape[1], result.np)
-    stage = Stage((0, 1), (Reduce(op, load(source), "out"),))
+    stage = Stage((0, 1), (Reduce(FOLDS[op], value, "out"),))
     fused(FusedKernel("columns", (), shape, (source, buffer("out", result, (0, 1), 1)), (stage,)))([x, out])
     check_reduction(out, x, op, 0, F32)
     stages = (
-        Stage((0, 1), (Reduce(op, load(source), "all"),)),
+        Stage((0, 1), (Reduce(FOLDS[op], value, "all"),)),
         Stage((), (Store("out", row("all", result)),)),
     )
     fused(FusedKernel("whole", (), shape, (source, buffer("out", result, (0, 0), 1)), stages))([x, out])
@@ -251,7 +252,7 @@ def test_reducing_the_middle_of_three_dimensions():
     x = np.random.default_rng(0).standard_normal((3, 20, 5, 7)).astype(np.float32)
     source = buffer("x", F32, (700, 35, 7, 1), 0)
     out = buffer("out", dt.int64, (35, 0, 7, 1), 1)
-    stage = Stage((0, 1, 2), (Reduce("argmax", load(source), "out"),))
+    stage = Stage((0, 1, 2), (Reduce(FOLDS["argmax"], load(source), "out"),))
     got = np.empty((3, 5, 7), np.int64)
     fused(FusedKernel("middle", (3,), (20, 5, 7), (source, out), (stage,)))([x, got])
     np.testing.assert_array_equal(got, x.argmax(axis=1))
@@ -293,7 +294,7 @@ def test_what_a_kernel_cannot_be_is_refused():
         fused(FusedKernel("k", (), (4,), (z,), (Stage((0,), (Store("z", load(z)),)),)))
     y = buffer("y", F32, (0, 1), 1)
     x2 = buffer("x", F32, (3, 1), 0)
-    mixed = Stage((0, 1), (Reduce("sum", load(x2), "y"), Reduce("sum", load(x2), "all")))
+    mixed = Stage((0, 1), (Reduce(FOLDS["sum"], load(x2), "y"), Reduce(FOLDS["sum"], load(x2), "all")))
     with pytest.raises(LoweringError, match="keep"):
         fused(FusedKernel("k", (), (2, 3), (x2, y), (mixed,)))
 

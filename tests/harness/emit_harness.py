@@ -6,6 +6,7 @@ import ctypes
 
 import numpy as np
 import tandem  # noqa: F401
+from fold_table import FOLDS
 from tandem.backends.cpu.codegen.eager_folds import write_fold_loop
 from tandem.backends.cpu.codegen.elementwise import emit_loop
 from tandem.backends.cpu.codegen.fused import write_fused
@@ -49,12 +50,13 @@ def loop(expr, in_dtypes):
 
 def reduce_loop(op, in_dtype, out_dtype):
     """A function (two-dimensional array, axis) that runs the loop of eager reductions."""
-    if folds.ordered_fold(op, in_dtype, out_dtype) is not None:
+    fold = FOLDS[op]
+    if folds.is_emitted(fold, in_dtype, out_dtype):
         module = Module()
-        write_fold_loop(module, "loop", op, in_dtype, out_dtype)
+        write_fold_loop(module, "loop", fold, in_dtype, out_dtype)
         text = str(module)
     else:
-        text = folds.fold_ir(op, in_dtype, out_dtype)
+        text = folds.fold_ir(fold, in_dtype, out_dtype)
     code = engine.compile_ir(text, ["loop"], level=LEVEL)
 
     def call(x, axis):
@@ -94,8 +96,8 @@ def softmax(rows, columns, dtype):
     x, out = buffer("x", dtype, (columns, 1), 0), buffer("out", dtype, (columns, 1), 1)
     e = s.exp(load(x) - row("max", dtype))
     stages = (
-        Stage((0,), (Reduce("max", load(x), "max"),)),
-        Stage((0,), (Store("out", e), Reduce("sum", e, "total"))),
+        Stage((0,), (Reduce(FOLDS["max"], load(x), "max"),)),
+        Stage((0,), (Store("out", e), Reduce(FOLDS["sum"], e, "total"))),
         Stage((0,), (Store("out", load(out) / row("total", dtype)),)),
     )
     return FusedKernel("softmax", (rows,), (columns,), (x, out), stages)

@@ -82,7 +82,7 @@ def test_functions_of_numbers_are_in_double(op):
         if not numbers:
             continue
         try:
-            narrow = op.decl.shape_rule(*[td.asarray(n) if op.decl.reduce else n for n in numbers])
+            narrow = op.decl.shape_rule(*[td.asarray(n) if op.decl.fold else n for n in numbers])
             wanted = in_double(op, numbers)
         except (TypeError, ValueError, IndexError, OverflowError):
             continue

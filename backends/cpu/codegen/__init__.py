@@ -3,9 +3,10 @@
 adjacent_folds.py: eager fold loop over rows that are adjacent in memory
 casts.py: conversions between dtypes
 columns.py: stages that reduce leading dimensions
-eager_folds.py: eager loop of a sum or product
+eager_folds.py: eager loop of a fold
+eager_scans.py: eager loop of a scan
 elementwise.py: eager loop of an elementwise operator
-folds.py: the order of float sums and products, and the state of a row
+folds.py: the order in which elements are combined, and the state of a row
 functions/: exp, log, sin, erf, pow and other elementary functions
 fused.py: fused kernels, from loop IR
 host.py: properties of this machine's vectors

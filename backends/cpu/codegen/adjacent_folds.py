@@ -7,12 +7,10 @@ A vector holds one element of each of several rows, so loads are contiguous. Eac
 from __future__ import annotations
 
 from ....registry.dtypes import DType
-from .casts import emit_cast
 from .elementwise import lanes_below
-from .folds import LANES, block_length
+from .folds import block_length, lane_count
 from .host import host
-from .nodes import EMIT
-from .reducers import FloatSum, make_reducer
+from .reducers import FloatSum, RowFold
 from .text import REGISTER, Function, Module
 
 PANEL = 2  # vectors of rows whose partial results stay in registers
@@ -20,9 +18,9 @@ STATE_BYTES = 1 << 17  # bytes of partial results: enough for many rows, so that
 MAX_ROWS = 1024  # maximum number of rows at a time
 
 
-def write_adjacent_rows(module: Module, name: str, op: str, source: DType, dtype: DType, out: DType) -> None:
+def write_adjacent_rows(module: Module, name: str, row: RowFold, out: DType) -> None:
     """Add ``name(source, out, sizes, strides)``: a fold loop for rows one element apart."""
-    loop = _AdjacentRows(module, name, op, source, dtype, out)
+    loop = _AdjacentRows(module, name, row, out)
     loop.write_add()
     loop.write_line()
     if loop.blocks:
@@ -38,9 +36,10 @@ class _AdjacentRows:
     current block, the sums of blocks, and the errors of these sums.
     """
 
-    def __init__(self, module: Module, name: str, op: str, source: DType, dtype: DType, out: DType):
-        self.module, self.name, self.source, self.dtype, self.out = module, name, source, dtype, out
-        self.item, self.lanes, self.size = make_reducer(op, dtype), LANES[dtype], dtype.itemsize
+    def __init__(self, module: Module, name: str, row: RowFold, out: DType):
+        self.module, self.name, self.row, self.out = module, name, row, out
+        self.source, self.dtype = row.source, row.dtype
+        self.item, self.lanes, self.size = row.make_reducer(), lane_count(row.dtype), row.dtype.itemsize
         self.blocks = isinstance(self.item, FloatSum)
         self.width = host().vector_bytes // self.size
 
@@ -74,7 +73,7 @@ class _AdjacentRows:
             for k, column in enumerate(columns):
                 place = f.address(x, f.op(f"mul i64 {column}, {size}"))
                 value = f.load_masked(self.source, place, mask) if mask else f.load_vector(self.source, place)
-                value = emit_cast(f, value, self.source, self.dtype)
+                value = self.row.operand(f, value)
                 element.next[k] = self.item.step(f, [element.carried[k], ""], value, "")[0]
         for index, value in zip(indices, element.carried, strict=True):
             self._store(0, index, value)
@@ -134,16 +133,14 @@ class _AdjacentRows:
                 apart = f.op(f"mul i64 {self.pitch}, {half}")
                 with f.loop("0", apart, str(f.lanes)) as at:
                     other = self._load(0, f.op(f"add i64 {at.index}, {apart}"))
-                    self._store(
-                        0, at.index, EMIT[self.item.node](f, self.dtype, self._load(0, at.index), other)
-                    )
+                    self._store(0, at.index, self.item.combine(f, self._load(0, at.index), other))
             half //= 2
         dense = f.op(f"icmp eq i64 %to, {self.out.itemsize}")
         vectors = f.op(f"select i1 {dense}, i64 {f.op(f'and i64 %width, {-f.lanes}')}, i64 0")
         for start, stop, lanes in (("0", vectors, f.lanes), (vectors, "%width", 1)):
             with f.width(lanes), f.loop(start, stop, str(lanes)) as at:
                 place = f.address("%out", f.op(f"mul i64 {at.index}, %to"))
-                f.store_vector(self.out, emit_cast(f, self._load(0, at.index), self.dtype, self.out), place)
+                f.store_vector(self.out, self.row.result(f, self._load(0, at.index)), place)
         f.do("ret void")
         name = f"{self.name}_result"
         self.module.helper(

@@ -9,7 +9,7 @@ from ....operators.scalar_ir.expr import Expr
 from ....registry.dtypes import DType
 from .casts import emit_cast
 from .folds import block_reducer, block_rows
-from .reducers import FloatSum, Reducer, compute_dtype, make_reducer
+from .reducers import FloatSum, Reducer, make_reducer
 from .stages import StagePrinter, Use
 from .vectors import VectorLoop, vector_loop
 
@@ -29,8 +29,8 @@ class ColumnPrinter:
         self.reduced, self.kept = range(dims - kept), range(dims - kept, dims - 1)
         self.count = math.prod(stage.shape[d] for d in self.reduced)
         self.deep = block_rows(self.count)
-        fold = make_reducer if self.count > self.deep else block_reducer
-        self.items = [fold(r.op, compute_dtype(r.op, r.value.dtype)) for r in stage.reduces]
+        make = make_reducer if self.count > self.deep else block_reducer
+        self.items = [make(r.fold, r.value.dtype) for r in stage.reduces]
         self.memory = [[self.f.allocate_scratch(COLUMNS * d.itemsize) for d in x.state] for x in self.items]
         # sums of the current block of rows
         self.block_sums: dict[Reducer, str] = {
@@ -118,7 +118,7 @@ class ColumnPrinter:
         def reduce(loop: VectorLoop, values: list[str], known: dict[Expr, str]) -> list[str]:
             for r, x, memory in zip(stage.reduces, self.items, self.memory, strict=True):
                 places = self._state_addresses(memory, loop.index, x)
-                value = emit_cast(f, known[r.value], r.value.dtype, x.dtype)
+                value = known[r.value]
                 if x in self.block_sums:
                     place = self._block_sum_address(x, loop.index)
                     f.store_vector(
@@ -143,7 +143,7 @@ class ColumnPrinter:
         def body(loop: VectorLoop, values: list[str]) -> list[str]:
             for x, memory, target in zip(self.items, self.memory, targets, strict=True):
                 state = [f.load_vector(d, p) for d, p in self._state_addresses(memory, loop.index, x)]
-                target.store(emit_cast(f, x.final(f, state), x.result, target.dtype))
+                target.store(emit_cast(f, x.finish(f, x.final(f, state)), x.result, target.dtype))
             return []
 
         vector_loop(f, count, stage.shape[-1] % f.lanes, targets, [], body)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ....operators.scalar_ir.fold import Fold
 from ....registry.dtypes import DType
 from .adjacent_folds import write_adjacent_rows
-from .casts import emit_cast
 from .elementwise import lanes_below
-from .folds import BLOCK_DEPTH, LANES, SHORT_BLOCKS, RowState, block_length, block_reducer, state_bytes
+from .folds import BLOCK_DEPTH, SHORT_BLOCKS, RowState, block_length, block_reducer, lane_count, state_bytes
 from .host import host
 from .nested_folds import write_nested_row
-from .reducers import compute_dtype, make_reducer
+from .reducers import RowFold
 from .small_product import write_pack
 from .text import REGISTER, Function, Module
 
@@ -21,7 +21,7 @@ COPIED_ROWS = 16  # rows that are copied together if their elements are not cont
 ARGUMENTS = "ptr %source, ptr %out, ptr %sizes, ptr %strides"
 
 
-def write_fold_loop(module: Module, name: str, op: str, source: DType, out: DType) -> None:
+def write_fold_loop(module: Module, name: str, fold: Fold, source: DType, out: DType) -> None:
     """Add ``void name(ptr source, ptr out, ptr sizes, ptr strides)``.
 
     ``sizes``: the kept count, the folded count, whether the order is that of columns, and for rows the count of a
@@ -30,8 +30,7 @@ def write_fold_loop(module: Module, name: str, op: str, source: DType, out: DTyp
     of
     the source along the folded axes.
     """
-    dtype = compute_dtype(op, out)
-    loop = _FoldLoop(module, op, source, dtype, out)
+    loop = _FoldLoop(module, RowFold(fold, source, out), out)
     loop.write_rows(f"{name}_rows")
     loop.write_columns(f"{name}_columns", dense=True)
     loop.write_columns(f"{name}_apart", dense=False)
@@ -48,9 +47,9 @@ def write_fold_loop(module: Module, name: str, op: str, source: DType, out: DTyp
     module.helper(name, f.text(f"void @{name}({ARGUMENTS}) #0"))
 
 
-def write_complex_sum(module: Module, name: str, part: DType) -> None:
+def write_complex_sum(module: Module, name: str, fold: Fold, part: DType) -> None:
     """Add the loop for sums of complex numbers: of their real parts, and of their imaginary parts."""
-    write_fold_loop(module, f"{name}_of_parts", "sum", part, part)
+    write_fold_loop(module, f"{name}_of_parts", fold, part, part)
     f = Function(module, 1)
     for offset in ("0", str(part.itemsize)):
         source, out = f.address("%source", offset), f.address("%out", offset)
@@ -62,8 +61,8 @@ def write_complex_sum(module: Module, name: str, part: DType) -> None:
 class _FoldLoop:
     """The functions of the eager loop of a fold."""
 
-    def __init__(self, module: Module, op: str, source: DType, dtype: DType, out: DType):
-        self.module, self.op, self.source, self.dtype, self.out = module, op, source, dtype, out
+    def __init__(self, module: Module, row: RowFold, out: DType):
+        self.module, self.row, self.source, self.dtype, self.out = module, row, row.source, row.dtype, out
 
     def _begin(self, lanes: int) -> Function:
         f = self.f = Function(self.module, lanes)
@@ -79,19 +78,19 @@ class _FoldLoop:
         f = self.f
         place = f.address("%out", f.op(f"mul i64 {index}, {self.to}"))
         with f.width(1):
-            vector = emit_cast(f, f.broadcast(value, REGISTER[self.dtype]), self.dtype, self.out)
+            vector = self.row.result(f, f.broadcast(value, REGISTER[self.dtype]))
             f.store_vector(self.out, vector, place)
 
     def write_rows(self, name: str) -> None:
         """Write the row order: short rows in few lanes, long ones in blocks, which are copied if not contiguous."""
-        f, lanes = self._begin(LANES[self.dtype]), LANES[self.dtype]
+        f, lanes = self._begin(lane_count(self.dtype)), lane_count(self.dtype)
         dense = f.op(f"icmp eq i64 {self.step}, {self.source.itemsize}")
         nested = f.op(f"icmp sgt i64 {f.load('i64', f.address('%sizes', '24'))}, 1")
         several = f.op(f"icmp sgt i64 {self.kept}, 1")
         adjacent = f.op(f"and i1 {several}, {f.op(f'icmp eq i64 {self.over}, {self.source.itemsize}')}")
         adjacent = f.op(f"and i1 {adjacent}, {f.op(f'xor i1 {dense}, true')}")
         with f.when_returning(adjacent):
-            write_adjacent_rows(self.module, f"{name}_adjacent", self.op, self.source, self.dtype, self.out)
+            write_adjacent_rows(self.module, f"{name}_adjacent", self.row, self.out)
             f.do(f"call void @{name}_adjacent({ARGUMENTS})")
         f.branch(nested, "nested", "single")
         f.label("nested")
@@ -113,31 +112,31 @@ class _FoldLoop:
         self.module.helper(name, f.text(f"internal void @{name}({ARGUMENTS}) #1"))
 
     def _short_rows(self) -> None:
-        f, item = self.f, block_reducer(self.op, self.dtype)
+        f, item = self.f, block_reducer(self.row.fold, self.dtype)
         mask = lanes_below(f, self.folded)
         with f.loop("0", self.kept, "1") as row:
             place = f.address("%source", f.op(f"mul i64 {row.index}, {self.over}"))
-            value = emit_cast(f, f.load_masked(self.source, place, mask), self.source, self.dtype)
+            value = self.row.operand(f, f.load_masked(self.source, place, mask))
             state = item.step(f, item.initial(f), item.mask(f, mask, value), "")
             self._store(item.collapse(f, state), row.index)
 
     def _rows_of_a_block(self) -> None:
-        f, item, size = self.f, block_reducer(self.op, self.dtype), self.source.itemsize
+        f, item, size = self.f, block_reducer(self.row.fold, self.dtype), self.source.itemsize
         whole = f.op(f"and i64 {self.folded}, {-f.lanes}")
         mask = lanes_below(f, f.op(f"sub i64 {self.folded}, {whole}"))
         with f.loop("0", self.kept, "1") as row:
             start = f.address("%source", f.op(f"mul i64 {row.index}, {self.over}"))
             with f.loop("0", whole, str(f.lanes), item.carried(f, item.initial(f))) as at:
                 value = f.load_vector(self.source, f.address(start, f.op(f"mul i64 {at.index}, {size}")))
-                at.next = item.step(f, at.carried, emit_cast(f, value, self.source, self.dtype), "")
+                at.next = item.step(f, at.carried, self.row.operand(f, value), "")
             value = f.load_masked(self.source, f.address(start, f.op(f"mul i64 {whole}, {size}")), mask)
-            value = item.mask(f, mask, emit_cast(f, value, self.source, self.dtype))
+            value = item.mask(f, mask, self.row.operand(f, value))
             self._store(item.collapse(f, item.step(f, at.carried, value, "")), row.index)
 
     def _nested_rows(self, name: str) -> None:
         """Write rows over two folded axes: each row is a sequence of lines."""
         f = self.f
-        write_nested_row(self.module, name, self.op, self.source, self.dtype)
+        write_nested_row(self.module, name, self.row)
         outer, across = (f.load("i64", f.address(table, "24")) for table in ("%sizes", "%strides"))
         with f.loop("0", self.kept, "1") as row:
             start = f.address("%source", f.op(f"mul i64 {row.index}, {self.over}"))
@@ -148,7 +147,7 @@ class _FoldLoop:
 
     def _long_rows(self) -> None:
         f, length = self.f, block_length(self.dtype)
-        state = RowState(f, self.op, self.dtype, self.source)
+        state = RowState(f, self.row)
         with f.loop("0", self.kept, "1") as row:
             start = f.address("%source", f.op(f"mul i64 {row.index}, {self.over}"))
             state.begin()
@@ -160,12 +159,12 @@ class _FoldLoop:
     def _copied_rows(self) -> None:
         """Write several rows at a time: if the kept axis is contiguous, a cache line has elements of several rows."""
         f, length, size = self.f, block_length(self.dtype), self.source.itemsize
-        scratch, bytes_ = f.allocate(COPIED_ROWS * length * size), state_bytes(self.op, self.dtype)
+        scratch, bytes_ = f.allocate(COPIED_ROWS * length * size), state_bytes(self.row)
         memory = f.allocate(COPIED_ROWS * bytes_)
 
         def state_of(index: str) -> RowState:
             place = f.address(memory, f.op(f"mul i64 {index}, {bytes_}"))
-            return RowState(f, self.op, self.dtype, self.source, place)
+            return RowState(f, self.row, place)
 
         with f.loop("0", self.kept, str(COPIED_ROWS)) as tile:
             rows = self._minimum(f.op(f"sub i64 {self.kept}, {tile.index}"), COPIED_ROWS)
@@ -194,18 +193,18 @@ class _FoldLoop:
 
     def write_columns(self, name: str, dense: bool) -> None:
         """Write the column order: blocks of rows, a vector of columns at a time; copied first if not contiguous."""
-        f, size, most = self._begin(LANES[self.dtype]), self.dtype.itemsize, COLUMNS if dense else TILE
+        f, size, most = self._begin(lane_count(self.dtype)), self.dtype.itemsize, COLUMNS if dense else TILE
         deep = str(BLOCK_DEPTH)
         for limit, some in reversed(SHORT_BLOCKS):
             few = f.op(f"icmp slt i64 {self.folded}, {limit}")
             deep = f.op(f"select i1 {few}, i64 {some}, i64 {deep}")
-        sums = [f.allocate((most + f.lanes) * size) for _ in make_reducer(self.op, self.dtype).state]
+        sums = [f.allocate((most + f.lanes) * size) for _ in self.row.make_reducer().state]
         scratch = "" if dense else f.allocate((TILE * TILE + f.lanes) * self.source.itemsize)
         with f.loop("0", self.kept, str(most)) as tile:
             width = self._minimum(f.op(f"sub i64 {self.kept}, {tile.index}"), most)
             start = f.address("%source", f.op(f"mul i64 {tile.index}, {self.over}"))
             with f.loop("0", width, str(f.lanes)) as at:
-                first = make_reducer(self.op, self.dtype).initial(f)
+                first = self.row.make_reducer().initial(f)
                 for place, value in zip(self._state_addresses(sums, at.index), first, strict=True):
                     f.store_vector(self.dtype, value, place)
             if dense:
@@ -234,7 +233,7 @@ class _FoldLoop:
         return [f.address(memory, f.op(f"mul i64 {index}, {self.dtype.itemsize}")) for memory in sums]
 
     def _block_of_rows(self, sums: Sequence[str], rows: str, count: str, width: str, step: str) -> None:
-        f, item, size = self.f, make_reducer(self.op, self.dtype), self.source.itemsize
+        f, item, size = self.f, self.row.make_reducer(), self.source.itemsize
         whole = f.op(f"and i64 {width}, {-f.lanes}")
         last_mask = lanes_below(f, f.op(f"sub i64 {width}, {whole}"))
         for first, last, mask in (("0", whole, ""), (whole, width, last_mask)):
@@ -248,14 +247,14 @@ class _FoldLoop:
                     value = (
                         f.load_masked(self.source, place, mask) if mask else f.load_vector(self.source, place)
                     )
-                    row.next = item.step(f, row.carried, emit_cast(f, value, self.source, self.dtype), "")
+                    row.next = item.step(f, row.carried, self.row.operand(f, value), "")
                 for value, place in zip(item.end_block(f, state, row.carried), places, strict=True):
                     f.store_vector(self.dtype, value, place)
 
     def _finish(self, sums: Sequence[str], first: str, width: str) -> None:
-        f, item = self.f, make_reducer(self.op, self.dtype)
+        f, item = self.f, self.row.make_reducer()
         with f.loop("0", width, "1") as at, f.width(1):
             state = [f.load_vector(self.dtype, place) for place in self._state_addresses(sums, at.index)]
-            value = emit_cast(f, item.final(f, state), self.dtype, self.out)
+            value = self.row.result(f, item.final(f, state))
             index = f.op(f"add i64 {first}, {at.index}")
             f.store_vector(self.out, value, f.address("%out", f.op(f"mul i64 {index}, {self.to}")))

@@ -1,36 +1,42 @@
-"""Sums and products of floats in one order, which follows from the shape, for eager loops and fused kernels.
+"""Folds in one order, which follows from the shape, for eager loops and fused kernels.
 
-*Rows*, if the last axis is folded: the folded elements, in C order, are dealt to ``LANES`` partial results. A sum runs
-in blocks of ``BLOCK_DEPTH`` elements for each lane; the blocks' sums are added with compensation (rounding errors are
-accumulated). Finally the lanes are joined in halves. *Columns*, if the last axis is kept: blocks of ``BLOCK_DEPTH``
-rows (fewer if there are few rows) are added in order, and their sums with compensation. So at most ``BLOCK_DEPTH``
-plain additions follow each other, and bits depend neither on strides nor on the vector width. A product has no blocks.
+*Rows*, if the last axis is folded: the folded elements, in C order, are dealt to ``lane_count`` partial results. A
+sum runs in blocks of ``BLOCK_DEPTH`` elements for each lane; the blocks' sums are added with compensation (rounding
+errors are accumulated). Finally the lanes are joined in halves. *Columns*, if the last axis is kept: blocks of
+``BLOCK_DEPTH`` rows (fewer if there are few rows) are added in order, and their sums with compensation. So at most
+``BLOCK_DEPTH`` plain additions follow each other, and bits depend neither on strides nor on the vector width. Only
+compensated sums have blocks.
 """
 
 from __future__ import annotations
 
-from ....registry import dtypes as dt
+from ....operators.scalar_ir.fold import Fold
 from ....registry.dtypes import DType
-from .casts import emit_cast
 from .elementwise import lanes_below
-from .reducers import FloatSum, Reducer, State, make_reducer
+from .reducers import FloatSum, Reducer, RowFold, State, make_reducer
 from .text import REGISTER, Function, Module
 
-LANES = {dt.float32: 64, dt.float64: 32}
+STATE_BYTES = 256  # of a row's partial results
+MAX_LANES = 64
 BLOCK_DEPTH = 16  # elements of a block per lane, and rows of a block of columns
 # (maximum number of rows, rows of a block): with few blocks errors average out less, so blocks are shorter.
 SHORT_BLOCKS = ((64, 4), (256, 8))
 BUFFERED_BLOCKS = 3  # blocks that are buffered before they are folded
 
 
-def is_ordered(op: str, dtype: DType) -> bool:
+def is_ordered(fold: Fold, dtype: DType) -> bool:
     """Return whether a fold's bits depend on the order; ``dtype`` is the dtype that it computes in."""
-    return op in ("sum", "prod") and dtype in LANES
+    return fold.rounds(dtype) and dtype.kind == "f"
+
+
+def lane_count(dtype: DType) -> int:
+    """Return the number of partial results of a row."""
+    return min(STATE_BYTES // dtype.itemsize, MAX_LANES)
 
 
 def block_length(dtype: DType) -> int:
     """Return the elements of a block of a row."""
-    return LANES[dtype] * BLOCK_DEPTH
+    return lane_count(dtype) * BLOCK_DEPTH
 
 
 def block_rows(count: int) -> int:
@@ -40,16 +46,16 @@ def block_rows(count: int) -> int:
 
 def row_lanes(dtype: DType, count: int) -> int:
     """Return the lanes that a row of ``count`` elements needs; all others would hold the identity."""
-    lanes = LANES[dtype]
+    lanes = lane_count(dtype)
     while lanes > 1 and lanes >= 2 * count:
         lanes //= 2
     return lanes
 
 
-def block_reducer(op: str, dtype: DType) -> Reducer:
+def block_reducer(fold: Fold, dtype: DType) -> Reducer:
     """Return the reducer of a single block, which needs no compensation."""
-    result = make_reducer(op, dtype)
-    return Reducer("add", 0.0, dtype) if isinstance(result, FloatSum) else result
+    result = make_reducer(fold, dtype)
+    return Reducer(fold, dtype) if isinstance(result, FloatSum) else result
 
 
 class RowState:
@@ -57,17 +63,15 @@ class RowState:
 
     Args:
         f: the function.
-        op: the fold.
-        dtype: the dtype that it computes in.
-        source: the dtype of the blocks' elements.
+        row: the fold and its elements.
         memory: register of the partial results; by default they are allocated.
     """
 
-    def __init__(self, f: Function, op: str, dtype: DType, source: DType, memory: str = ""):
-        self.f, self.dtype, self.name = f, dtype, f"{op}_{dtype.name}_of_{source.name}"
-        self.bytes = state_bytes(op, dtype)
+    def __init__(self, f: Function, row: RowFold, memory: str = ""):
+        self.f, self.dtype, self.name = f, row.dtype, row.name
+        self.bytes = state_bytes(row)
         self.memory = memory or f.allocate(self.bytes)
-        write_block(f.module, self.name, op, dtype, source)
+        write_block(f.module, row)
 
     def begin(self) -> None:
         """Begin a row."""
@@ -78,22 +82,23 @@ class RowState:
         self.f.do(f"call void @{self.name}_block(ptr {block}, i64 {count}, ptr {self.memory})")
 
     def end(self) -> str:
-        """Return the row's result."""
+        """Return the row's combined value."""
         f, value = self.f, "%" + self.f.fresh()
         f.do(f"{value} = call {REGISTER[self.dtype]} @{self.name}_end(ptr {self.memory})")
         return value
 
 
-def state_bytes(op: str, dtype: DType) -> int:
+def state_bytes(row: RowFold) -> int:
     """Return the bytes of a row's partial results."""
-    return LANES[dtype] * dtype.itemsize * len(make_reducer(op, dtype).state)
+    return lane_count(row.dtype) * row.dtype.itemsize * len(row.make_reducer().state)
 
 
-def write_block(module: Module, name: str, op: str, dtype: DType, source: DType) -> None:
+def write_block(module: Module, row: RowFold) -> None:
     """Add ``name_begin(state)``, ``name_block(elements, count, state)`` and ``name_end(state)``, once."""
+    name, dtype, source = row.name, row.dtype, row.source
     if f"{name}_begin" in module.parts:
         return
-    item, lanes = make_reducer(op, dtype), LANES[dtype]
+    item, lanes = row.make_reducer(), lane_count(dtype)
     f = Function(module, lanes)
     store_state(f, item, item.initial(f))
     f.do("ret void")
@@ -103,13 +108,13 @@ def write_block(module: Module, name: str, op: str, dtype: DType, source: DType)
     whole = f.op(f"and i64 %count, {-lanes}")
     with f.loop("0", whole, str(lanes), item.carried(f, item.begin_block(f, state))) as loop:
         value = f.load_vector(source, f.address("%x", f.op(f"mul i64 {loop.index}, {source.itemsize}")))
-        loop.next = item.step(f, loop.carried, emit_cast(f, value, source, dtype), "")
+        loop.next = item.step(f, loop.carried, row.operand(f, value), "")
     left, done, tail, end = f.op(f"sub i64 %count, {whole}"), f.block, f.fresh("tail"), f.fresh("end")
     f.branch(f.op(f"icmp sgt i64 {left}, 0"), tail, end)
     f.label(tail)
     mask = lanes_below(f, left)
     value = f.load_masked(source, f.address("%x", f.op(f"mul i64 {whole}, {source.itemsize}")), mask)
-    after = item.step(f, loop.carried, item.mask(f, mask, emit_cast(f, value, source, dtype)), "")
+    after = item.step(f, loop.carried, item.mask(f, mask, row.operand(f, value)), "")
     f.jump(end)
     last = f.block
     f.label(end)
@@ -148,11 +153,11 @@ class BufferedRow(Reducer):
     For stages whose vectors differ from those of the fold, or with several folded dimensions.
     """
 
-    def __init__(self, f: Function, op: str, dtype: DType, most: int, source: DType | None = None):
-        super().__init__("add", 0.0, dtype)
+    def __init__(self, f: Function, fold: Fold, dtype: DType, most: int):
+        super().__init__(fold, dtype)
         self.state: list[DType] = []  # no vectors are carried around the loop
-        self.row = RowState(f, op, dtype, source or dtype)
-        self.length, self.size = block_length(dtype), (source or dtype).itemsize
+        self.row = RowState(f, RowFold(fold, dtype))
+        self.length, self.size = block_length(dtype), dtype.itemsize
         self.limit = BUFFERED_BLOCKS * self.length
         self.memory = f.allocate((self.limit + most + f.lanes) * self.size)
         self.filled = f.allocate(8)

@@ -7,11 +7,10 @@ transposed at a time, in squares of vectors. Elements of any other line are copi
 from __future__ import annotations
 
 from ....registry.dtypes import DType
-from .casts import emit_cast
 from .elementwise import lanes_below, pack_helper
-from .folds import LANES, block_length, load_state, state_bytes, store_state
+from .folds import block_length, lane_count, load_state, state_bytes, store_state
 from .host import host
-from .reducers import State, make_reducer
+from .reducers import RowFold, State
 from .small_product import transpose_vectors
 from .text import REGISTER, Function, Module
 
@@ -20,21 +19,21 @@ COPIED_BYTES = 1 << 14  # bytes of lines that are copied before they are folded
 DENSE, COPIED = 0, -1  # special values of the number of lines that are transposed at a time
 
 
-def write_nested_row(module: Module, name: str, op: str, source: DType, dtype: DType) -> None:
+def write_nested_row(module: Module, name: str, row: RowFold) -> None:
     """Add ``name(x, outer, inner, across, step)``: the fold of ``outer`` lines of ``inner`` elements.
 
     ``across`` and ``step`` are the bytes between lines, and between elements of a line.
     """
-    _Lines(module, name, op, source, dtype).write()
+    _Lines(module, name, row).write()
 
 
 class _Lines:
     """The functions of the loop."""
 
-    def __init__(self, module: Module, name: str, op: str, source: DType, dtype: DType):
-        self.module, self.name, self.source, self.dtype = module, name, source, dtype
-        self.runs = _Runs(module, f"{name}_run", op, source, dtype)
-        self.size = source.itemsize
+    def __init__(self, module: Module, name: str, row: RowFold):
+        self.module, self.name, self.source, self.dtype = module, name, row.source, row.dtype
+        self.runs = _Runs(module, f"{name}_run", row)
+        self.size = row.source.itemsize
         tall = min(host().vector_bytes // self.size, 16)
         self.heights = sorted({tall, max(tall // 2, 2)})
 
@@ -139,11 +138,15 @@ class _Runs:
     ``memory`` holds the lanes before the current block, the lanes of the block, and the number of its elements.
     """
 
-    def __init__(self, module: Module, name: str, op: str, source: DType, dtype: DType):
-        self.module, self.name, self.source, self.dtype = module, name, source, dtype
-        self.item, self.lanes, self.length = make_reducer(op, dtype), LANES[dtype], block_length(dtype)
-        self.state = state_bytes(op, dtype)
-        self.filled = self.state + self.lanes * dtype.itemsize
+    def __init__(self, module: Module, name: str, row: RowFold):
+        self.module, self.name, self.row, self.source, self.dtype = module, name, row, row.source, row.dtype
+        self.item, self.lanes, self.length = (
+            row.make_reducer(),
+            lane_count(row.dtype),
+            block_length(row.dtype),
+        )
+        self.state = state_bytes(row)
+        self.filled = self.state + self.lanes * row.dtype.itemsize
         self.bytes = self.filled + 8
 
     def write(self) -> None:
@@ -217,7 +220,7 @@ class _Runs:
         whole = f.op(f"and i64 {stop}, {-self.lanes}")
         with f.loop(start, whole, str(self.lanes), [(vec, value)]) as at:
             x_at = f.address(x, f.op(f"mul i64 {at.index}, {size}"))
-            value = emit_cast(f, f.load_vector(self.source, x_at), self.source, self.dtype)
+            value = self.row.operand(f, f.load_vector(self.source, x_at))
             at.next = self.item.step(f, [at.carried[0], ""], value, "")[:1]
         f.store_vector(self.dtype, at.carried[0], self.block)
         with f.when(
@@ -235,5 +238,5 @@ class _Runs:
         self.module.helper(f"{self.name}_piece", f.text(header))
 
     def _masked(self, f: Function, x: str, mask: str, state: str) -> str:
-        value = emit_cast(f, f.load_masked(self.source, x, mask), self.source, self.dtype)
+        value = self.row.operand(f, f.load_masked(self.source, x, mask))
         return self.item.step(f, [state, ""], self.item.mask(f, mask, value), "")[0]

@@ -6,22 +6,24 @@ compensation, so the error stays near that of one block, as with pairwise summat
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import NamedTuple
 
-import numpy as np
-
+from ....operators.scalar_ir.expr import Expr, arg, cast, order
+from ....operators.scalar_ir.fold import Fold
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType
-from .nodes import EMIT
+from .nodes import EMIT, emit_exprs
 from .text import REGISTER, Function
 
 State = list[str]
 
 
 class Reducer:
-    """A reduction whose state is one vector, joined by a node of the scalar IR.
+    """A fold whose state is one vector.
 
     Attributes:
+        fold: the fold.
         dtype: the dtype that it computes in.
         result: the dtype of its result.
         state: the dtypes of its state's vectors.
@@ -29,10 +31,18 @@ class Reducer:
 
     picks = 0  # the part of the state that is the result
 
-    def __init__(self, node: str, identity: Any, dtype: DType):
-        self.node, self.identity, self.dtype = node, identity, dtype
-        self.result = dtype
+    def __init__(self, fold: Fold, dtype: DType):
+        self.fold, self.dtype = fold, dtype
+        self.identity = fold.identity(dtype)
+        self.result = fold.result_dtype(dtype)
         self.state = [dtype]
+
+    def combine(self, f: Function, one: str, two: str) -> str:
+        """Return two values combined."""
+        expr = self.fold.combined(self.dtype)
+        known = {e: (one, two)[e.payload] for e in order(expr) if e.op == "arg"}
+        emit_exprs(f, [expr], known)
+        return known[expr]
 
     def initial(self, f: Function) -> State:
         """Return the state before the first element."""
@@ -40,7 +50,7 @@ class Reducer:
 
     def step(self, f: Function, state: State, x: str, index: str) -> State:
         """Return the state after one more element per lane; ``index`` is its position in the lanes, i64."""
-        return [EMIT[self.node](f, self.dtype, state[0], x)]
+        return [self.combine(f, state[0], x)]
 
     def join(self, f: Function, one: State, two: State) -> State:
         """Return the state of two consecutive runs."""
@@ -64,11 +74,15 @@ class Reducer:
         return [(f.vec(REGISTER[d]), v) for d, v in zip(self.state, state, strict=True)]
 
     def final(self, f: Function, state: State) -> str:
-        """Return the result per lane."""
+        """Return the combined value, or the index, per lane."""
         return state[self.picks]
 
+    def finish(self, f: Function, value: str) -> str:
+        """Return the result for a combined value per lane."""
+        return emit(f, self.dtype, value, self.fold.finished)
+
     def collapse(self, f: Function, state: State) -> str:
-        """Join all lanes: return a scalar register of type ``result``."""
+        """Join all lanes: return the combined value or the index as a scalar register."""
         if f.lanes > 1:
             half = f.lanes // 2
             parts = [
@@ -77,15 +91,15 @@ class Reducer:
             ]
             with f.width(half):
                 return self.collapse(f, self.join(f, parts[0], parts[1]))
-        element = REGISTER[self.result]
+        element = REGISTER[self.state[self.picks]]
         return f.op(f"extractelement <1 x {element}> {self.final(f, state)}, i64 0")
 
 
 class FloatSum(Reducer):
     """A sum of floats: (sum, error of the sums of blocks); within a block only a plain sum."""
 
-    def __init__(self, dtype: DType):
-        super().__init__("add", 0.0, dtype)
+    def __init__(self, fold: Fold, dtype: DType):
+        super().__init__(fold, dtype)
         self.state = [dtype, dtype]
 
     def initial(self, f: Function) -> State:
@@ -118,7 +132,7 @@ class FloatSum(Reducer):
 
     def collapse(self, f: Function, state: State) -> str:
         """Add the lanes, each with its error, in pairs."""
-        return Reducer("add", 0.0, self.dtype).collapse(f, [self.final(f, state)])
+        return Reducer(self.fold, self.dtype).collapse(f, [self.final(f, state)])
 
 
 class IndexReducer(Reducer):
@@ -126,16 +140,15 @@ class IndexReducer(Reducer):
 
     picks = 1
 
-    def __init__(self, node: str, identity: Any, dtype: DType):
-        super().__init__(node, identity, dtype)
-        self.result = dt.int64
+    def __init__(self, fold: Fold, dtype: DType):
+        super().__init__(fold, dtype)
         self.state = [dtype, dt.int64]
 
     def initial(self, f: Function) -> State:
         return [f.splat(self.identity, self.dtype), f.lane_numbers()]
 
     def _better(self, f: Function, best: str, x: str) -> str:
-        better = EMIT["gt" if self.node == "maximum" else "lt"](f, self.dtype, x, best)
+        better = EMIT["gt" if self.fold.node(self.dtype) == "maximum" else "lt"](f, self.dtype, x, best)
         if self.dtype.kind != "f":
             return better
         vec = f.vec(REGISTER[self.dtype])
@@ -165,37 +178,55 @@ class IndexReducer(Reducer):
         return self._take(f, f.op(f"or {i1} {better}, {tie}"), one, two)
 
 
-def _lowest(dtype: DType) -> Any:
-    return -np.inf if dtype.kind == "f" else False if dtype is dt.bool_ else np.iinfo(dtype.np).min
+def make_reducer(fold: Fold, dtype: DType) -> Reducer:
+    """Return the reducer of a fold computing in ``dtype``."""
+    if fold.returns_index:
+        return IndexReducer(fold, dtype)
+    return FloatSum(fold, dtype) if fold.compensated and dtype.kind == "f" else Reducer(fold, dtype)
 
 
-def _highest(dtype: DType) -> Any:
-    return np.inf if dtype.kind == "f" else True if dtype is dt.bool_ else np.iinfo(dtype.np).max
+class RowFold(NamedTuple):
+    """A fold of rows of elements in memory.
+
+    Attributes:
+        fold: the fold.
+        source: the dtype of the elements.
+        out: the dtype of the result; None: the elements are prepared operands, and the result is the combined value.
+    """
+
+    fold: Fold
+    source: DType
+    out: DType | None = None
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype that the fold computes in."""
+        return self.source if self.out is None else self.fold.compute_dtype(self.source, self.out)
+
+    @property
+    def name(self) -> str:
+        """A name for functions."""
+        return f"{self.fold.name}_of_{self.source.name}" + (f"_as_{self.out.name}" if self.out else "")
+
+    def make_reducer(self) -> Reducer:
+        """Return the reducer of long rows."""
+        return make_reducer(self.fold, self.dtype)
+
+    def operand(self, f: Function, x: str) -> str:
+        """Return the values that elements contribute to the fold."""
+        out = self.out
+        return x if out is None else emit(f, self.source, x, lambda e: self.fold.operand(e, out))
+
+    def result(self, f: Function, x: str) -> str:
+        """Return the results for combined values."""
+        out = self.out
+        return x if out is None else emit(f, self.dtype, x, lambda e: cast(self.fold.finished(e), out))
 
 
-REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
-
-
-def compute_dtype(op: str, dtype: DType) -> DType:
-    """Return the type that a reduction of ``dtype`` computes in: float32 for 16-bit floats, bool for any and all."""
-    if op in ("any", "all"):
-        return dt.bool_
-    return dt.float32 if dtype in (dt.float16, dt.bfloat16) else dtype
-
-
-def make_reducer(op: str, dtype: DType) -> Reducer:
-    """Return the reduction ``op`` of ``REDUCTIONS`` computing in ``dtype``."""
-    if op == "sum":
-        return FloatSum(dtype) if dtype.kind == "f" else Reducer("add", 0, dtype)
-    low, high = _lowest(dtype), _highest(dtype)
-    table: dict[str, tuple[type[Reducer], str, Any]] = {
-        "prod": (Reducer, "mul", 1),
-        "max": (Reducer, "maximum", low),
-        "min": (Reducer, "minimum", high),
-        "any": (Reducer, "or", False),
-        "all": (Reducer, "and", True),
-        "argmax": (IndexReducer, "maximum", low),
-        "argmin": (IndexReducer, "minimum", high),
-    }
-    kind, node, identity = table[op]
-    return kind(node, identity, dtype)
+def emit(f: Function, dtype: DType, x: str, body: Callable[[Expr], Expr]) -> str:
+    """Return the vector of a scalar body's results for a vector of ``dtype``."""
+    operand = arg(0, dtype)
+    known = {operand: x}
+    result = body(operand)
+    emit_exprs(f, [result], known)
+    return known[result]

@@ -12,9 +12,9 @@ from ....operators.scalar_ir.expr import Expr
 from ....registry.dtypes import DType
 from .casts import emit_cast
 from .elementwise import lanes_for
-from .folds import LANES, BufferedRow, block_length, block_reducer, is_ordered, row_lanes
+from .folds import BufferedRow, block_length, block_reducer, is_ordered, lane_count, row_lanes
 from .nodes import emit_exprs
-from .reducers import FloatSum, Reducer, State, compute_dtype, make_reducer
+from .reducers import FloatSum, Reducer, State, make_reducer
 from .text import REGISTER, Function
 from .vectors import Access, VectorLoop, vector_loop
 
@@ -97,26 +97,24 @@ class StagePrinter:
 
     def _direct_dtype(self) -> DType | None:
         """Return the dtype of ordered folds that can use the vectors of the stage's loop; None to buffer their rows."""
-        dtypes = {
-            dtype for r in self.reduces if is_ordered(r.op, dtype := compute_dtype(r.op, r.value.dtype))
-        }
+        dtypes = {dtype for r in self.reduces if is_ordered(r.fold, dtype := r.value.dtype)}
         if len(dtypes) != 1 or self.kept():
             return None
         (dtype,) = dtypes
         if _COSTLY.intersection(
             e.op for e in self.exprs
         ):  # only if no more vectors are computed together than otherwise
-            return dtype if len(self.shape) == 1 and self.count <= LANES[dtype] else None
+            return dtype if len(self.shape) == 1 and self.count <= lane_count(dtype) else None
         return dtype if len(self.shape) == 1 or self.shape[-1] % block_length(dtype) == 0 else None
 
     def make_reducer(self, r: Reduce) -> Reducer:
         """Return the reducer of one reduction."""
-        dtype = compute_dtype(r.op, r.value.dtype)
-        if not is_ordered(r.op, dtype):
-            return make_reducer(r.op, dtype)
+        fold, dtype = r.fold, r.value.dtype
+        if not is_ordered(fold, dtype):
+            return make_reducer(fold, dtype)
         if self.direct_dtype is None:
-            return BufferedRow(self.f, r.op, dtype, min(self.shape[-1], block_length(dtype)))
-        return block_reducer(r.op, dtype) if self.count <= block_length(dtype) else make_reducer(r.op, dtype)
+            return BufferedRow(self.f, fold, dtype, min(self.shape[-1], block_length(dtype)))
+        return block_reducer(fold, dtype) if self.count <= block_length(dtype) else make_reducer(fold, dtype)
 
     def _lanes(self) -> int:
         widest = max((u.buffer.dtype.itemsize for u in self.uses.values()), default=1)
@@ -138,6 +136,10 @@ class StagePrinter:
             )
         for (r, x), state in zip(items, states, strict=True):
             value = x.collapse(self.f, state)
+            if r.fold.finish is not None:
+                with self.f.width(1):
+                    vector = x.finish(self.f, self.f.broadcast(value, REGISTER[x.dtype]))
+                    value = self.f.op(f"extractelement <1 x {REGISTER[x.result]}> {vector}, i64 0")
             if r.into in self.uses:
                 self._store_one(self.uses[r.into], value, x.result)
             else:
@@ -228,7 +230,7 @@ class StagePrinter:
             position = self.lane_positions(f.op(f"add i64 {start}, {loop.index}"), items)
             after: list[str] = []
             for r, x, state in zip(self.reduces, items, split_state(items, values), strict=True):
-                value = emit_cast(f, known[r.value], r.value.dtype, x.dtype)
+                value = known[r.value]
                 if isinstance(x, BufferedRow):
                     x.store(f, loop.index, value)
                     continue

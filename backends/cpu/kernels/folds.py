@@ -2,46 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .... import config, lazy
 from ....eager.tensor.tensor import Tensor, wrap
-from ....operators.declare.declaration import Declaration
 from ....operators.declare.quiet import call_quietly
-from ....operators.scalar_ir.expr import apply, arg
-from ....registry.dtypes import COMPLEX, HALVES, DType, is_half
+from ....operators.declare.shape_rules import normalize_axes
+from ....operators.scalar_ir.expr import Expr, arg
+from ....operators.scalar_ir.fold import Fold
+from ....operators.scalar_ir.numpy_evaluation import numpy_kernel
+from ....registry.dtypes import DType, as_dtype, bool_
 from ....registry.operator import Operator
 from .elementwise import find_function
 
+if TYPE_CHECKING:
+    from ....registry.types import Array, Axes
+
 _native = lazy.Functions("backends.cpu.fastpath.glue.folds")
-UFUNCS: dict[str, Any] = {
-    "sum": np.add,
-    "prod": np.multiply,
-    "max": np.maximum,
-    "min": np.minimum,
-    "any": np.logical_or,
-    "all": np.logical_and,
-}
-INDEX_FUNCTIONS: dict[str, Any] = {"argmax": np.argmax, "argmin": np.argmin}
-_FLOAT32 = np.dtype(np.float32)
+_INDEX_FUNCTIONS: dict[str, Any] = {"maximum": np.argmax, "minimum": np.argmin}
 
 
-def _find_ufunc(name: str, dtype: DType) -> Any:
-    """Return the ufunc of a reduction or scan that computes in a dtype."""
-    if name == "prod" and dtype in COMPLEX:
-        return find_function(apply("mul", arg(0, dtype), arg(1, dtype)))
-    return UFUNCS[name]
-
-
-def _accumulator(out: DType) -> np.dtype[Any]:
-    """Return the dtype that a sum or product with results of ``out`` is accumulated in."""
-    return _FLOAT32 if out in HALVES else out.np
-
-
-def _wrap_as(result: Any, dtype: DType) -> Tensor:
+def _wrap_as(result: Array, dtype: DType) -> Tensor:
     return wrap(call_quietly(np.asarray, result, dtype.np))  # a float32 sum may overflow float16
 
 
@@ -50,58 +35,128 @@ def reduction_kernel(op: Operator) -> Callable[..., Tensor]:
 
     Native twin: backends/cpu/fastpath/entries/rt_reduce.py:reduction
     """
-    name = op.decl.reduce
-    if name in INDEX_FUNCTIONS:
-        return _index_kernel(op.decl, INDEX_FUNCTIONS[name])
-    accumulates = name in ("sum", "prod")
+    fold: Fold = op.decl.fold
+    if fold.returns_index:
+        return _index_kernel(op, fold)
     meta = op.decl.shape_rule
-    known: dict[tuple[Any, ...], DType] = {}
+    known: dict[tuple[Any, ...], NumpyFold] = {}
 
     def kernel(
         self: Tensor, axis: Any = None, *, keepdims: bool = False, dtype: DType | None = None
     ) -> Tensor:
         array = self._array
         key = array.dtype, array.ndim, axis, dtype
-        out = known.get(key)
-        if out is None or not array.size:
+        run = known.get(key)
+        if run is None or not array.size:
             options = {} if dtype is None else {"dtype": dtype}
-            out = known[key] = meta(self, axis, keepdims=keepdims, **options).dtype
-        if accumulates and config.flags.native and not lazy.native_layer().why_off():
-            result = _fold_in_order(name, array, axis, keepdims, out)
-            if result is not None:
-                return wrap(result)
-        if name == "prod" and out in COMPLEX:
-            array = np.asarray(array, order="C")  # NumPy folds in memory order, hot calls in index order
-        within = _accumulator(out) if accumulates else None
-        return _wrap_as(call_quietly(_find_ufunc(name, out).reduce, array, axis, within, None, keepdims), out)
+            out = meta(self, axis, keepdims=keepdims, **options).dtype
+            run = known[key] = NumpyFold(fold, as_dtype(array.dtype), out)
+        if config.flags.native and run.is_emitted() and not lazy.native_layer().why_off():
+            return wrap(run.fold_natively(array, axis, keepdims))
+        axes = normalize_axes(fold.name, (axis,) if isinstance(axis, int) else axis, array.ndim)
+        return _wrap_as(call_quietly(run.reduce, array, axes, keepdims), run.out)
 
     return kernel
 
 
-def _fold_in_order(fold: str, array: Any, axis: Any, keepdims: bool, out: DType) -> Any:
-    """Return a sum or product in the order of hot and jitted calls; None for dtypes without emitted code."""
-    if out.is_integer or (array.dtype.kind == "c" and out.kind != "c"):
-        return None
-    if array.dtype.kind in "biu" or (array.dtype != out.np and (is_half(out) or out.kind == "c")):
-        array = call_quietly(array.astype, out.np)
-    axes = tuple(range(array.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    folded = {a % array.ndim for a in axes} if array.ndim else set()
-    shape = tuple(1 if a in folded else n for a, n in enumerate(array.shape))
-    result = np.empty(shape, out.np)
-    if not _native.fold_array(fold, array, tuple(sorted(folded)), result):
-        return None
-    kept = tuple(n for a, n in enumerate(shape) if a not in folded)
-    return result if keepdims else result.reshape(kept)
+class NumpyFold:
+    """A fold of elements of one dtype, computed by NumPy.
+
+    Args:
+        fold: the fold.
+        source: the dtype of the elements.
+        out: the dtype of the result.
+    """
+
+    def __init__(self, fold: Fold, source: DType, out: DType):
+        self.fold, self.out = fold, out
+        self.source = out if out.kind == "c" else source
+        operand = fold.operand(arg(0, self.source), out)
+        self.dtype = operand.dtype
+        converts = fold.prepare is not None or self.dtype is bool_  # otherwise the ufunc converts
+        self._operand = _compile(operand) if converts else None
+        self._finish = None if fold.finish is None else _compile(fold.finished(arg(0, self.dtype)))
+        combined = fold.combined(self.dtype)
+        self._combine: Any = find_function(combined) if fold.node(self.dtype) else _compile(combined, 2)
+        self._emitted: bool | None = None
+
+    def is_emitted(self) -> bool:
+        """Return whether native code computes the fold, in an order of its own."""
+        if self._emitted is None:
+            self._emitted = _native.is_emitted(self.fold, self.source, self.out)
+        return self._emitted
+
+    def fold_natively(self, array: Array, axis: Axes, keepdims: bool) -> Array:
+        """Reduce an array with the loop that hot and jitted calls run."""
+        array = array.astype(self.source.np, copy=False)
+        axes = range(array.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+        folded = {a % array.ndim for a in axes} if array.ndim else set()
+        shape = tuple(1 if a in folded else n for a, n in enumerate(array.shape))
+        result = np.empty(shape, self.out.np)
+        _native.fold_array(self.fold, array, tuple(sorted(folded)), result)
+        kept = tuple(n for a, n in enumerate(shape) if a not in folded)
+        return result if keepdims else result.reshape(kept)
+
+    def reduce(self, array: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
+        """Reduce an array over some axes."""
+        shape = tuple(1 if a in axes else n for a, n in enumerate(array.shape))
+        kept = shape if keepdims else tuple(n for a, n in enumerate(array.shape) if a not in axes)
+        if 0 in (array.shape[a] for a in axes):
+            result = np.full(kept, self.fold.identity(self.dtype), self.dtype.np)
+        else:
+            values = array if self._operand is None else self._operand(array)
+            if isinstance(self._combine, np.ufunc):
+                if values.dtype.kind == "c":  # NumPy folds in memory order, hot calls in index order
+                    values = np.asarray(values, order="C")
+                result = self._combine.reduce(values, axes, self.dtype.np)
+            else:
+                result = self._reduce_by_halves(values, axes)
+            result = np.asarray(result).reshape(kept)
+        return result if self._finish is None else self._finish(result)
+
+    def _reduce_by_halves(self, values: Array, axes: tuple[int, ...]) -> Array:
+        """Combine the halves of all rows until one element is left of each."""
+        rest = [a for a in range(values.ndim) if a not in axes]
+        rows = values.transpose(*axes, *rest)
+        rows = rows.reshape(math.prod(values.shape[a] for a in axes), *rows.shape[len(axes) :])
+        while len(rows) > 1:
+            half = len(rows) // 2
+            joined = self._combine(rows[:half], rows[half : 2 * half])
+            rows = np.concatenate([joined, rows[2 * half :]])
+        result: Array = rows[0]
+        return result
+
+    def accumulate(self, array: Array, axis: int) -> Array:
+        """Return the partial results along an axis."""
+        values = array if self._operand is None else self._operand(array)
+        if isinstance(self._combine, np.ufunc):
+            result = self._combine.accumulate(values, axis, self.dtype.np)
+        else:
+            lines = np.moveaxis(values, axis, 0)
+            result = np.empty(lines.shape, self.dtype.np)
+            result[:1] = lines[:1]
+            for at in range(1, len(lines)):
+                result[at] = self._combine(result[at - 1], lines[at])
+            result = np.moveaxis(result, 0, axis)
+        return result if self._finish is None else self._finish(result)
 
 
-def _index_kernel(decl: Declaration, choose: Callable[..., Any]) -> Callable[..., Tensor]:
-    """Return the kernel of argmax or argmin."""
+def _compile(expr: Expr, arity: int = 1) -> Callable[..., Array]:
+    """Return a scalar expression as a function of arrays."""
+    return numpy_kernel(expr, arity, find_function)
+
+
+def _index_kernel(op: Operator, fold: Fold) -> Callable[..., Tensor]:
+    """Return the kernel of a reduction to the index of an element."""
+    meta = op.decl.shape_rule
 
     def kernel(self: Tensor, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-        out = decl.shape_rule(self, axis, keepdims=keepdims).dtype  # type: ignore[misc]
+        out = meta(self, axis, keepdims=keepdims).dtype
         array = self._array
-        wide = array.astype(np.float32) if is_half(array.dtype) else array
-        return _wrap_as(choose(wide, axis, keepdims=keepdims), out)
+        operand = fold.operand(arg(0, as_dtype(array.dtype)), out)
+        values = array if operand.op == "arg" else _compile(operand)(array)
+        choose = _INDEX_FUNCTIONS[fold.node(operand.dtype)]
+        return _wrap_as(choose(values, axis, keepdims=keepdims), out)
 
     return kernel
 
@@ -111,16 +166,17 @@ def scan_kernel(op: Operator) -> Callable[..., Tensor]:
 
     Native twin: backends/cpu/fastpath/entries/rt_scans.py:scan
     """
-    name: str = op.decl.reduce
+    fold: Fold = op.decl.fold
     meta = op.decl.shape_rule
+    known: dict[tuple[Any, DType], NumpyFold] = {}
 
     def kernel(self: Tensor, axis: int | None = None, *, dtype: DType | None = None) -> Tensor:
         out = meta(self, axis, dtype=dtype).dtype
         flat = axis is None or not self._array.ndim
         array = self._array.reshape(-1) if flat else self._array
-        result = call_quietly(
-            _find_ufunc(name, out).accumulate, array, 0 if flat else axis, _accumulator(out)
-        )
-        return _wrap_as(result, out)
+        run = known.get((array.dtype, out))
+        if run is None:
+            run = known[array.dtype, out] = NumpyFold(fold, as_dtype(array.dtype), out)
+        return _wrap_as(call_quietly(run.accumulate, array, 0 if flat else axis), out)
 
     return kernel

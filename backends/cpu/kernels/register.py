@@ -70,7 +70,7 @@ def _make_kernel(op: Operator) -> Callable[..., Any] | None:
     decl: Declaration = op.decl
     if decl.is_elementwise:
         return elementwise_kernel(op)
-    if decl.reduce is not None:
+    if decl.fold is not None:
         return scan_kernel(op) if decl.kind == "scan" else reduction_kernel(op)
     if op.schema.name == "matmul":
         return product_kernel(op)

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+from ....operators.scalar_ir.expr import arg, cast
+from ....operators.scalar_ir.fold import Fold
 from ....registry.dtypes import DType
 from .elementwise import VECTOR_BYTES
 from .kernel import WORKSPACE, CudaKernel
-from .nodes import write_cast
 from .plan import BATCH, COLUMNS
-from .reducers import LONG, Reducer, make_reducer, reduction_dtype
-from .text import Text
-from .types import CTYPE, bare
+from .reducers import LONG, Reducer, make_reducer
+from .text import Text, write_expr
+from .types import CTYPE
 
 THREADS = 256
 _COLUMN_THREADS = 8
 
 
-def write_reduction(name: str, op: str, dtype: DType, out_dtype: DType, variant: str) -> list[CudaKernel]:
+def write_reduction(name: str, fold: Fold, dtype: DType, out_dtype: DType, variant: str) -> list[CudaKernel]:
     """The kernels of a reduction of ``x``, a contiguous (outer, reduced, inner) array.
 
     Args:
         name: of the function.
-        op: one of ``lowering.loops.REDUCTIONS``.
+        fold: the fold.
         dtype: of ``x``.
-        out_dtype: of the result; sums and products of integers are computed in it.
+        out_dtype: of the result.
         variant: ``"rows"`` (``inner`` is 1; a block takes a row) and ``"short_rows"`` (a warp takes a row): ``(x, out,
             long long rows, long long reduced)``, the grid is ``kernel.blocks(rows, limit)``; ``"columns"``: ``(x, out,
             long long outer, long long reduced, long long inner)``, the grid is ``kernel.blocks(inner, limit)`` times
@@ -36,7 +37,7 @@ def write_reduction(name: str, op: str, dtype: DType, out_dtype: DType, variant:
         One kernel, or the two of a split reduction, whose ``temporaries`` are the bytes of a state: the workspace has
         one for each block of each row, or part of each column.
     """
-    writer = _Fold(op, dtype, out_dtype)
+    writer = _Fold(fold, dtype, out_dtype)
     if variant == "split_rows":
         return [writer.partials(f"{name}_0"), writer.total(f"{name}_1")]
     if variant == "split_columns":
@@ -49,10 +50,10 @@ def write_reduction(name: str, op: str, dtype: DType, out_dtype: DType, variant:
 class _Fold:
     """The state of writing one reduction."""
 
-    def __init__(self, op: str, dtype: DType, out_dtype: DType):
-        self.dtype, self.out_dtype = dtype, out_dtype
-        typed = out_dtype if op in ("sum", "prod") else dtype
-        self.reducer: Reducer = make_reducer(op, reduction_dtype(op, typed), LONG + 1)
+    def __init__(self, fold: Fold, dtype: DType, out_dtype: DType):
+        self.fold, self.dtype, self.out_dtype = fold, dtype, out_dtype
+        self.operand = fold.operand(arg(0, dtype), out_dtype)
+        self.reducer: Reducer = make_reducer(fold, self.operand.dtype, LONG + 1)
         self.lanes = VECTOR_BYTES // dtype.itemsize
         self.x = f"const {CTYPE[dtype]}* __restrict__ x"
         self.out = f"{CTYPE[out_dtype]}* __restrict__ out"
@@ -80,8 +81,9 @@ class _Fold:
 
     def _take_some(self, text: Text, count: int, x: str, position: str) -> None:
         """Add several elements, ``x`` indexed by ``v``, to the state; for a long sum, by a plain sum first."""
-        plain, is_long = make_reducer(self.reducer.op, self.reducer.dtype, 1), self.reducer.is_long
+        plain, is_long = make_reducer(self.fold, self.reducer.dtype, 1), self.reducer.is_long
         if is_long:
+            text.need(*plain.helpers)
             text.line(f"{plain.ctype} part = {plain.start};")
         text.unroll()
         with text.block(f"for (int v = 0; v < {count}; ++v)"):
@@ -90,15 +92,12 @@ class _Fold:
             text.line("state.take(part.result());")
 
     def _take(self, text: Text, x: str, position: str, state: str = "state") -> None:
-        code = write_cast(x, self.dtype, self.reducer.dtype)
-        text.need(*code.helpers)
-        more = f", {position}" if self.reducer.is_position else ""
-        text.line(f"{state}.take({bare(code.text)}{more});")
+        more = f", {position}" if self.fold.returns_index else ""
+        text.line(f"{state}.take({write_expr(text, self.operand, x)}{more});")
 
     def _result(self, text: Text) -> str:
-        code = write_cast("state.result()", self.reducer.result, self.out_dtype)
-        text.need(*code.helpers)
-        return bare(code.text)
+        result = self.fold.finished(arg(0, self.reducer.result))
+        return write_expr(text, cast(result, self.out_dtype), "state.result()")
 
     def _loop(self, text: Text, row: str, first: str, step: str) -> None:
         """The loop over a thread's elements of a row; it loads 16 bytes at a time if the row is aligned."""

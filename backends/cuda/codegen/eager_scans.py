@@ -10,31 +10,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....registry import dtypes as dt
+from ....operators.scalar_ir.expr import arg, cast
+from ....operators.scalar_ir.fold import Fold
 from ....registry.dtypes import DType
 from .elementwise import VECTOR_BYTES
 from .kernel import WORKSPACE, CudaKernel
-from .nodes import write_cast, write_op
 from .reducers import make_reducer
-from .text import Text
-from .types import CTYPE, bare
+from .text import Text, write_expr
+from .types import CTYPE
 
 THREADS = 256
 CHUNK = 2048
 """Elements of a line that a block scans at a time."""
 _ITEMS = CHUNK // THREADS
 _WARPS = THREADS // 32
-_FOLDS = {"add": "sum", "mul": "prod", "maximum": "max", "minimum": "min"}
 
 
-def write_scan(name: str, op: str, dtype: DType, out_dtype: DType, variant: str) -> list[CudaKernel]:
+def write_scan(name: str, fold: Fold, dtype: DType, out_dtype: DType, variant: str) -> list[CudaKernel]:
     """The kernels of an inclusive scan of ``x``, a contiguous (outer, length, inner) array.
 
     Args:
         name: of the function.
-        op: a node: ``"add"``, ``"mul"``, ``"maximum"`` or ``"minimum"``.
+        fold: the fold.
         dtype: of ``x``.
-        out_dtype: of the result, in which the scan is computed (16-bit floats in float).
+        out_dtype: of the result.
         variant: ``"rows"`` (``inner`` is 1; a block takes a line): ``(x, out, long long outer, long long length)``, the
             grid is ``kernel.blocks(outer, limit)``; ``"columns"`` (a thread takes a line): ``(x, out, long long outer,
             long long length, long long inner)``, the grid is ``kernel.blocks(outer * inner, limit)``. With
@@ -48,7 +47,7 @@ def write_scan(name: str, op: str, dtype: DType, out_dtype: DType, variant: str)
         each line.
     """
     split = variant.startswith("split_")
-    writer = (_Rows if variant.endswith("rows") else _Columns)(op, dtype, out_dtype, split)
+    writer = (_Rows if variant.endswith("rows") else _Columns)(fold, dtype, out_dtype, split)
     if not split:
         return [writer.scan(name)]
     return [writer.fold(f"{name}_0"), writer.scan(f"{name}_1")]
@@ -60,30 +59,26 @@ class _Scan:
     sizes: Sequence[str] = ()
     span = THREADS
 
-    def __init__(self, op: str, dtype: DType, out_dtype: DType, split: bool):
-        self.op, self.dtype, self.out_dtype, self.split = op, dtype, out_dtype, split
-        self.computed = dt.float32 if out_dtype in dt.HALVES else out_dtype
+    def __init__(self, fold: Fold, dtype: DType, out_dtype: DType, split: bool):
+        self.dtype, self.out_dtype, self.split = dtype, out_dtype, split
+        self.operand = fold.operand(arg(0, dtype), out_dtype)
+        self.computed = self.operand.dtype
+        self.combined = fold.combined(self.computed)
+        self.written = cast(fold.finished(arg(0, self.computed)), out_dtype)
         self.ctype = CTYPE[self.computed]
-        self.reducer = make_reducer(_FOLDS[op], self.computed, 0)
+        self.reducer = make_reducer(fold, self.computed, 0)
         self.start = self.reducer.start[1:-1]
         self.text = Text()
 
     def _value(self, name: str, a: str, b: str) -> None:
-        """``name = a op b``."""
-        code = write_op(self.op, self.computed, a, b)
-        self.text.need(*code.helpers)
-        self.text.line(f"{name} = {bare(code.text)};")
-
-    def _cast(self, value: str, source: DType, target: DType) -> str:
-        code = write_cast(value, source, target)
-        self.text.need(*code.helpers)
-        return bare(code.text)
+        """Assign the combination of two values."""
+        self.text.line(f"{name} = {write_expr(self.text, self.combined, a, b)};")
 
     def _read(self, x: str) -> str:
-        return self._cast(x, self.dtype, self.computed)
+        return write_expr(self.text, self.operand, x)
 
     def _written(self, value: str) -> str:
-        return self._cast(value, self.computed, self.out_dtype)
+        return write_expr(self.text, self.written, value)
 
     def _limits(self, place: str) -> None:
         """Declare the start and the end of a part of a line."""
@@ -181,7 +176,7 @@ class _Rows(_Scan):
             text.unroll()
             text.line(f"for (int v = 0; v < {_ITEMS}; ++v) state.take(item[v]);")
         self._joined()
-        text.line("if (threadIdx.x == 0) folds[blockIdx.y * gridDim.x + blockIdx.x] = state.result();")
+        text.line("if (threadIdx.x == 0) folds[blockIdx.y * gridDim.x + blockIdx.x] = state.value;")
         return self._kernel(name, True)
 
     def scan(self, name: str) -> CudaKernel:

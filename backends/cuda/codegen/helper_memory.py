@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from .helper_scalars import Texts
 
 _VECTORS = """\
@@ -45,23 +47,8 @@ _SCANS = """\
 template <class T> __device__ inline T from_below(T x, int step) { return (T)__shfl_up_sync(0xffffffffu, +x, step); }
 """
 
-_REDUCER = """\
-template <class T> struct {name} {{
-    T value;
-    __device__ void take(T x) {{ value = {taken}; }}
-    __device__ void join(const {name}& other) {{ take(other.value); }}
-    __device__ {name} across(int mask) const {{ return {{from_lane(value, mask)}}; }}
-    __device__ T result() const {{ return value; }}
-}};
-"""
-
-
-def _reducers(**taken: str) -> str:
-    """Reducers with one value; for each name, the expression of the value combined with an element ``x``."""
-    return "\n".join(_REDUCER.format(name=name, taken=text) for name, text in taken.items())
-
-
 _LONG_SUM = """\
+// ---- reductions: `take` one more element, `join` the result of another run; the same in any order of two ----
 // the rounding errors of a long sum are kept (Neumaier); an infinite sum has an error of NaN, and none is added
 template <class T> struct LongSum {
     T value, lost;
@@ -81,14 +68,6 @@ template <class T> struct LongSum {
 };
 
 """
-_SUMS = f"""\
-// ---- reductions: `take` one more element, `join` the result of another run; the same in any order of two ----
-{_reducers(Sum="value + x")}
-{_LONG_SUM}{_reducers(Prod="value * x")}"""
-
-_INTEGER_REDUCERS = _reducers(IntegerSum="wrapping_add(value, x)", IntegerProd="wrapping_mul(value, x)")
-_EXTREMUM_REDUCERS = _reducers(Max="larger(value, x)", Min="smaller(value, x)")
-
 _ARG_REDUCER = """\
 template <class T> struct {name} {{
     T value;
@@ -162,11 +141,31 @@ TEXTS: Texts = {
     "vectors": ((), _VECTORS),
     "shuffle": ((), _SHUFFLE),
     "scans": ((), _SCANS),
-    "sums": (("shuffle",), _SUMS),
-    "integer_sums": (("wrapping", "shuffle"), _INTEGER_REDUCERS),
-    "extremum_reducers": (("extrema", "shuffle"), _EXTREMUM_REDUCERS),
+    "sums": (("shuffle",), _LONG_SUM),
     "arg_reducers": (("shuffle",), _ARG_REDUCERS),
     "join": ((), _JOIN),
     "layout": ((), _LAYOUT),
 }
 """Name -> (names of the helpers that it needs, its text)."""
+
+
+def reducer_struct(name: str, ctype: str, lines: Iterable[str], value: str) -> str:
+    """The struct of a reduction with one value.
+
+    Args:
+        name: its name.
+        ctype: the type of the value.
+        lines: statements before the value is replaced.
+        value: the expression of the value combined with an element ``x``.
+    """
+    body = "".join(f"    {line}\n" for line in [*lines, f"    value = {value};"])
+    return f"""\
+struct {name} {{
+    {ctype} value;
+    __device__ void take({ctype} x) {{
+{body}    }}
+    __device__ void join(const {name}& other) {{ take(other.value); }}
+    __device__ {name} across(int mask) const {{ return {{from_lane(value, mask)}}; }}
+    __device__ {ctype} result() const {{ return value; }}
+}};
+"""

@@ -9,6 +9,21 @@ from . import helper_complex, helper_memory, helper_scalars
 TEXTS = helper_scalars.TEXTS | helper_memory.TEXTS | helper_complex.TEXTS
 
 
+def define_helper(name: str, needs: Iterable[str], text: str) -> None:
+    """Define a helper that is generated; its name determines its text.
+
+    Args:
+        name: its name.
+        needs: the names of the helpers that it needs.
+        text: its text.
+
+    Raises:
+        ValueError: another text has this name.
+    """
+    if TEXTS.setdefault(name, (tuple(needs), text))[1] != text:
+        raise ValueError(f"two folds with different bodies are called {name}")
+
+
 def helpers_text(names: Iterable[str]) -> str:
     """The text of helpers, each once, after the helpers that it needs."""
     texts: dict[str, str] = {}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import NamedTuple
 
 from ....lowering.fusion.loop_ir import Reduce
+from ....operators.scalar_ir.fold import Fold
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType
+from .helper_memory import reducer_struct
+from .helpers import define_helper
+from .text import Text, write_expr
 from .types import CTYPE, literal
 
 LONG = 64
@@ -19,27 +21,22 @@ class Reducer(NamedTuple):
     """The device struct of a reduction.
 
     Attributes:
-        op: the reduction of the loop IR.
+        fold: the fold.
         dtype: the computation dtype.
-        result: the dtype of the result.
+        result: the dtype of ``result()``: that of the combined value, or int64 for an index.
         ctype: the C type of the state.
         start: the initialiser of the state.
         nbytes: the size of a state.
         helpers: the helpers that it needs.
     """
 
-    op: str
+    fold: Fold
     dtype: DType
     result: DType
     ctype: str
     start: str
     nbytes: int
     helpers: tuple[str, ...]
-
-    @property
-    def is_position(self) -> bool:
-        """Whether the state includes the position of an element."""
-        return self.op in ("argmax", "argmin")
 
     @property
     def is_long(self) -> bool:
@@ -49,72 +46,25 @@ class Reducer(NamedTuple):
 
 def reducer(reduce: Reduce, chain: int) -> Reducer:
     """The reducer of a reduction in which each thread adds up to ``chain`` elements."""
-    dtype = reduction_dtype(reduce.op, reduce.value.dtype)
-    return make_reducer(reduce.op, dtype, chain)
+    return make_reducer(reduce.fold, reduce.value.dtype, chain)
 
 
-def reduction_dtype(op: str, dtype: DType) -> DType:
-    """The computation dtype of a reduction: float32 for 16-bit floats, bool for any and all."""
-    if op in ("any", "all"):
-        return dt.bool_
-    return dt.float32 if dtype in dt.HALVES else dtype
-
-
-def make_reducer(op: str, dtype: DType, chain: int) -> Reducer:
-    """The reducer ``op`` computing in ``dtype``."""
-    result = dt.int64 if op in ("argmax", "argmin") else dtype
-    name, start, states, helper = _TABLE[op](dtype, chain)
-    nbytes = 16 if helper == "arg_reducers" else states * dtype.itemsize
-    helpers = (helper, "join", *(["complex_lanes"] if dtype.kind == "c" else []))
-    return Reducer(op, dtype, result, f"{name}<{CTYPE[dtype]}>", f"{{{start}}}", nbytes, helpers)
-
-
-_Row = tuple[str, str, int, str]  # struct, initialiser, numbers in it, helper
-
-
-def _sum(dtype: DType, chain: int) -> _Row:
-    if not dtype.is_inexact:
-        return "IntegerSum", literal(0, dtype), 1, "integer_sums"
-    zero = literal(0.0, dtype)
-    return ("Sum", zero, 1, "sums") if chain <= LONG else ("LongSum", f"{zero}, {zero}", 2, "sums")
-
-
-def _prod(dtype: DType, chain: int) -> _Row:
-    name, helper = ("Prod", "sums") if dtype.is_inexact else ("IntegerProd", "integer_sums")
-    return name, literal(1, dtype), 1, helper
-
-
-def _extremum(name: str) -> Any:
-    def row(dtype: DType, chain: int) -> _Row:
-        return name, _bound(dtype, name == "Max"), 1, "extremum_reducers"
-
-    return row
-
-
-def _position(name: str) -> Any:
-    def row(dtype: DType, chain: int) -> _Row:
-        return name, f"{literal(0, dtype)}, -1", 1, "arg_reducers"
-
-    return row
-
-
-def _bound(dtype: DType, lowest: bool) -> str:
-    """The identity of the maximum (``lowest``) or of the minimum."""
-    if dtype.kind == "f":
-        return literal(-np.inf if lowest else np.inf, dtype)
-    if dtype is dt.bool_:
-        return literal(not lowest, dtype)
-    info = np.iinfo(dtype.np)
-    return literal(int(info.min if lowest else info.max), dtype)
-
-
-_TABLE: dict[str, Any] = {
-    "sum": _sum,
-    "prod": _prod,
-    "max": _extremum("Max"),
-    "min": _extremum("Min"),
-    "any": _extremum("Max"),
-    "all": _extremum("Min"),
-    "argmax": _position("ArgMax"),
-    "argmin": _position("ArgMin"),
-}
+def make_reducer(fold: Fold, dtype: DType, chain: int) -> Reducer:
+    """The reducer of a fold that computes in ``dtype``."""
+    lanes = "complex_lanes" if dtype.kind == "c" else "shuffle"
+    shared = (lanes, "join")
+    if fold.returns_index:
+        name = {"maximum": "ArgMax", "minimum": "ArgMin"}[fold.node(dtype)]
+        start = f"{{{literal(0, dtype)}, -1}}"
+        return Reducer(fold, dtype, dt.int64, f"{name}<{CTYPE[dtype]}>", start, 16, ("arg_reducers", *shared))
+    if fold.compensated and dtype.is_inexact and chain > LONG:
+        zero, ctype = literal(0.0, dtype), f"LongSum<{CTYPE[dtype]}>"
+        return Reducer(
+            fold, dtype, dtype, ctype, f"{{{zero}, {zero}}}", 2 * dtype.itemsize, ("sums", *shared)
+        )
+    name = f"{fold.name}_{dtype.name}"
+    text = Text()
+    value = write_expr(text, fold.combined(dtype), "value", "x")
+    define_helper(name, (lanes, *text.helpers), reducer_struct(name, CTYPE[dtype], text.lines, value))
+    start = f"{{{literal(fold.identity(dtype), dtype)}}}"
+    return Reducer(fold, dtype, dtype, name, start, dtype.itemsize, (name, *shared))

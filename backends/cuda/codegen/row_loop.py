@@ -9,13 +9,12 @@ from typing import Any
 from ....lowering.fusion.loop_ir import Buffer, Reduce, Stage, Store
 from ....operators.scalar_ir.expr import Expr
 from .elementwise import at, times
-from .nodes import write_cast
 from .plan import BATCH, Schedule
 from .pointers import decompose, linear, scalar_text, shift_pointer
 from .reducers import make_reducer
 from .space import reductions, stores
 from .text import Scope
-from .types import CTYPE, bare
+from .types import CTYPE
 
 
 class StageLoop:
@@ -231,12 +230,9 @@ class StageLoop:
             self.text.line(f"{guard}{at(self._address(name), times('v', step))} = {value};")
 
     def _take(self, r: Reduce, value: str) -> None:
-        x = self.part.reducers[r.into]
-        code = write_cast(value if value.isidentifier() else f"({value})", r.value.dtype, x.dtype)
-        self.text.need(*code.helpers)
-        position = (", j + v" if self.plan.lanes > 1 else ", j") if x.is_position else ""
+        position = (", j + v" if self.plan.lanes > 1 else ", j") if r.fold.returns_index else ""
         target = "part" if r.into in self.parts else "state"
-        self.text.line(f"{r.into}_{target}.take({bare(code.text)}{position});")
+        self.text.line(f"{r.into}_{target}.take({value}{position});")
 
     @contextmanager
     def _plain_sums(self) -> Iterator[None]:
@@ -244,7 +240,8 @@ class StageLoop:
         for r in reductions(self.stage):
             x = self.part.reducers[r.into]
             if x.is_long:
-                plain = make_reducer(r.op, x.dtype, 1)
+                plain = make_reducer(r.fold, x.dtype, 1)
+                self.text.need(*plain.helpers)
                 self.text.line(f"{plain.ctype} {r.into}_part = {plain.start};")
                 self.parts.append(r.into)
         yield

@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ....lowering.fusion.loop_ir import Buffer, FusedKernel, Reduce, Stage
-from ....operators.scalar_ir.expr import Expr, order
+from ....operators.scalar_ir.expr import Expr, arg, cast, order
 from .elementwise import at
 from .kernel import STATIC_SHARED, CudaKernel
-from .nodes import write_cast
 from .plan import COLUMNS, Schedule, is_among
 from .pointers import Parameters, decompose, linear, scalar_text, shift_pointer
 from .reducers import Reducer
 from .row_loop import StageLoop
 from .space import INT_MAX, Space, extent, reductions, stores, written_buffers
-from .text import Scope, Text, unify
+from .text import Scope, Text, unify, write_expr
 from .types import CTYPE, bare
 
 
@@ -280,11 +279,10 @@ class RowPart:
     def _finish(self, r: Reduce, stored: bool) -> None:
         """Declare the result, in the type in which later stages read it, and write it to its buffer."""
         x, into = self.reducers[r.into], self.kernel.buffer(r.into)
-        target = into.dtype if into is not None else x.result if x.is_position else r.value.dtype
-        target = x.result if into is None and r.op in ("any", "all") else target
-        code = write_cast(f"{r.into}_state.result()", x.result, target)
-        self.text.need(*code.helpers)
-        self.text.line(f"const {CTYPE[target]} {r.into} = {bare(code.text)};")
+        result = r.fold.finished(arg(0, x.result))
+        target = result.dtype if into is None else into.dtype
+        value = write_expr(self.text, cast(result, target), f"{r.into}_state.result()")
+        self.text.line(f"const {CTYPE[target]} {r.into} = {value};")
         self.produced[r.into] = r.into
         if into is not None and into.param is not None and stored:
             condition = self._alone()

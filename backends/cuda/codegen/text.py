@@ -180,6 +180,11 @@ class Scope:
         return Code(f"__frsqrt_rn({bare(self.known[root.args[0]])})")
 
 
+def write_expr(text: Text, expr: Expr, *operands: str) -> str:
+    """The text of a scalar expression over ``arg(0)``, ``arg(1)``, ...; its intermediate results are declared first."""
+    return Scope(text, lambda leaf: operands[leaf.payload]).write([expr])[0]
+
+
 def unify(roots: Iterable[Expr]) -> dict[Expr, Expr]:
     """Common-subexpression elimination: each expression below ``roots`` -> the representative of its equals."""
     known: dict[tuple[object, ...], Expr] = {}

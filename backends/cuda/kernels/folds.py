@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ....operators.declare.shape_rules import normalize_axes
+from ....operators.scalar_ir.fold import Fold
 from ....registry.dtypes import DType
 from ....registry.operator import Operator
 from ..codegen.eager_folds import write_reduction
@@ -39,8 +40,8 @@ Sizes = tuple[int, int, int]
 
 
 @functools.lru_cache(1 << 12)
-def _write_kernels(fold: str, dtype: DType, out: DType, variant: str) -> list[CudaKernel]:
-    return write_reduction(f"{fold}_{dtype.name}_{out.name}_{variant}", fold, dtype, out, variant)
+def _write_kernels(fold: Fold, dtype: DType, out: DType, variant: str) -> list[CudaKernel]:
+    return write_reduction(f"{fold.name}_{dtype.name}_{out.name}_{variant}", fold, dtype, out, variant)
 
 
 def fold_sizes(layout: Layout, axes: Ints) -> tuple[Sizes, bool]:
@@ -82,14 +83,14 @@ class FoldPlan:
 
     __slots__ = ("launches", "order", "out", "temporaries")
 
-    def __init__(self, fold: str, layout: Layout, axes: Ints, shape: Ints, dtype: DType):
+    def __init__(self, fold: Fold, layout: Layout, axes: Ints, shape: Ints, dtype: DType):
         self.out = contiguous_layout(shape, dtype, layout.index)
         sizes, in_order = fold_sizes(layout, axes)
         self.order = None if in_order else (*(a for a in range(len(layout.shape)) if a not in axes), *axes)
         self.temporaries = 0
         self.launches = self._make_launches(fold, layout, sizes) if self.out.size else []
 
-    def _make_launches(self, fold: str, layout: Layout, sizes: Sizes) -> list[Launch]:
+    def _make_launches(self, fold: Fold, layout: Layout, sizes: Sizes) -> list[Launch]:
         outer, reduced, inner = sizes
         variant, parts = choose_fold_variant(sizes)
         kernels = _write_kernels(fold, layout.dtype, self.out.dtype, variant)
@@ -145,7 +146,7 @@ def reduction_kernel(op: Operator) -> Callable[..., CudaTensor]:
             axes = normalize_axes(name, given, len(layout.shape))
             if len(plans) >= MOST_PLANS:
                 plans.clear()
-            plan = plans[key] = FoldPlan(decl.reduce, layout, axes, spec.shape, spec.dtype)
+            plan = plans[key] = FoldPlan(decl.fold, layout, axes, spec.shape, spec.dtype)
             entries.install_if_free()
         result = cuda_tensor(plan.run(self._data))
         return result if plan.order else report_launches(result, plan.launches, plan.temporaries)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ....operators.declare.shape_rules import normalize_axis
+from ....operators.scalar_ir.fold import Fold
 from ....registry.dtypes import DType
 from ....registry.operator import Operator
 from ..codegen.eager_scans import CHUNK, write_scan
@@ -23,7 +24,6 @@ from .folds import BLOCKS, MOST_PLANS, Sizes
 from .tensor import CudaTensor, cuda_tensor
 from .views import permute
 
-NODES = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum"}
 SHORT_LINE = 64
 """The maximum length of a line that one thread scans, independent of the number of lines."""
 LONG_LINE = 256
@@ -34,8 +34,8 @@ MOST_PARTS = 1024
 
 
 @functools.lru_cache(1 << 12)
-def _write_kernels(node: str, dtype: DType, out: DType, variant: str) -> list[CudaKernel]:
-    return write_scan(f"scan_{node}_{dtype.name}_{out.name}_{variant}", node, dtype, out, variant)
+def _write_kernels(fold: Fold, dtype: DType, out: DType, variant: str) -> list[CudaKernel]:
+    return write_scan(f"scan_{fold.name}_{dtype.name}_{out.name}_{variant}", fold, dtype, out, variant)
 
 
 def choose_scan_variant(sizes: Sizes) -> tuple[str, int]:
@@ -74,11 +74,11 @@ class ScanLaunches(NamedTuple):
     workspace: int
 
 
-def scan_launches(node: str, dtype: DType, out: DType, sizes: Sizes) -> ScanLaunches:
+def scan_launches(fold: Fold, dtype: DType, out: DType, sizes: Sizes) -> ScanLaunches:
     """The launches of a scan without a transposed copy; see :class:`ScanPlan` for the arguments."""
     variant, part = choose_scan_variant(sizes)
     outer, length, inner = sizes
-    kernels = _write_kernels(node, dtype, out, variant)
+    kernels = _write_kernels(fold, dtype, out, variant)
     rows, parts = variant.endswith("rows"), -(-length // part)
     counts = [outer, length, *([] if rows else [inner]), *([part] if len(kernels) == 2 else [])]
     lines = outer if rows else outer * parts * inner
@@ -92,7 +92,7 @@ class ScanPlan:
     """The launches of a scan of a contiguous array.
 
     Args:
-        node: of the scalar IR.
+        fold: the fold.
         dtype: of the elements.
         out: of the result.
         sizes: (outer, length, inner).
@@ -101,13 +101,13 @@ class ScanPlan:
 
     __slots__ = ("_launches", "_workspace", "variant")
 
-    def __init__(self, node: str, dtype: DType, out: DType, sizes: Sizes, index: int):
+    def __init__(self, fold: Fold, dtype: DType, out: DType, sizes: Sizes, index: int):
         self.variant = choose_scan_variant(sizes)[0]
         self._launches: list[Launch] = []
         self._workspace = 0
         if self.variant == "turned":
             return
-        kernels, counts, self._workspace = scan_launches(node, dtype, out, sizes)
+        kernels, counts, self._workspace = scan_launches(fold, dtype, out, sizes)
         for kernel, grid in kernels:
             staying = [ctypes.c_int64(n) for n in counts]
             self._launches.append(Launch(kernel, index, grid, len(kernel.params), staying))
@@ -127,28 +127,28 @@ _scan_plans: dict[tuple[Any, ...], ScanPlan] = {}
 tools.change_listeners.append(_scan_plans.clear)
 
 
-def _run_scan(node: str, given: DeviceArray, out: DType, sizes: Sizes) -> DeviceArray:
+def _run_scan(fold: Fold, given: DeviceArray, out: DType, sizes: Sizes) -> DeviceArray:
     """The scan of a contiguous array of ``sizes``, as a new array."""
     index = given.layout.index
-    key = node, given.dtype, out, sizes, index
+    key = fold, given.dtype, out, sizes, index
     plan = _scan_plans.get(key)
     if plan is None:
         if len(_scan_plans) >= MOST_PLANS:
             _scan_plans.clear()
         plan = _scan_plans[key] = ScanPlan(*key)
     if plan.variant == "turned":
-        return _scan_transposed(node, given, out, sizes)
+        return _scan_transposed(fold, given, out, sizes)
     result = empty(contiguous_layout(sizes, out, index))
     plan.run(given, result)
     return result
 
 
-def _scan_transposed(node: str, given: DeviceArray, out: DType, sizes: Sizes) -> DeviceArray:
+def _scan_transposed(fold: Fold, given: DeviceArray, out: DType, sizes: Sizes) -> DeviceArray:
     """Scan columns that are fewer than the threads of a warp as rows of a transposed copy."""
     outer, length, inner = sizes
     whole = contiguous_layout(sizes, given.dtype, given.layout.index)
     rows = copy_array(permute(given.view(sizes, whole.strides), (0, 2, 1)))
-    result = _run_scan(node, rows, out, (outer * inner, length, 1))
+    result = _run_scan(fold, rows, out, (outer * inner, length, 1))
     back = contiguous_layout((outer, inner, length), out, given.layout.index)
     return copy_array(permute(result.view(back.shape, back.strides), (0, 2, 1)))
 
@@ -164,7 +164,7 @@ def line_sizes(name: str, shape: Sequence[int], axis: int | None) -> Sizes:
 def scan_kernel(op: Operator) -> Callable[..., CudaTensor]:
     """The kernel of a scan."""
     decl, name = op.decl, op.schema.name
-    node = NODES[decl.reduce]
+    fold: Fold = decl.fold
 
     def kernel(self: CudaTensor, axis: int | None = None, *, dtype: DType | None = None) -> Any:
         spec = decl.shape_rule(self, axis, dtype=dtype)
@@ -172,7 +172,7 @@ def scan_kernel(op: Operator) -> Callable[..., CudaTensor]:
         layout = contiguous_layout(spec.shape, spec.dtype, data.layout.index)
         if not layout.size:
             return cuda_tensor(empty(layout))
-        result = _run_scan(node, contiguous(data), spec.dtype, line_sizes(name, data.shape, axis))
+        result = _run_scan(fold, contiguous(data), spec.dtype, line_sizes(name, data.shape, axis))
         return cuda_tensor(result.view(layout.shape, layout.strides))
 
     return kernel

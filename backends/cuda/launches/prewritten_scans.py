@@ -6,7 +6,7 @@ from ....lowering.thunks import NodeThunk
 from ....tracer.graph import Node
 from ..codegen.kernel import WORKSPACE
 from ..kernels.folds import Sizes
-from ..kernels.scans import NODES, choose_scan_variant, line_sizes, scan_launches
+from ..kernels.scans import choose_scan_variant, line_sizes, scan_launches
 from .prewritten_positions import are_tensors
 from .prewritten_text import Address, Launch, Scratch
 
@@ -28,7 +28,7 @@ def can_scan(node: Node) -> bool:
 def scan(step: NodeThunk) -> list[Launch]:
     """The launches of a scan: one, or two if several blocks share a line."""
     node, given, out = step.node, step.node.args[0].spec, step.node.outputs[0].spec
-    result = scan_launches(NODES[node.op.decl.reduce], given.dtype, out.dtype, scan_sizes(node))
+    result = scan_launches(node.op.decl.fold, given.dtype, out.dtype, scan_sizes(node))
     places = {0: Address(0), OUT_INDEX: Address(OUT_INDEX), WORKSPACE: Scratch(0)}
     return [
         Launch(

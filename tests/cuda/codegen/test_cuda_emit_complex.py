@@ -9,6 +9,7 @@ import pytest
 import tandem as td
 from cuda_host.build import missing_compiler
 from cuda_host.programs import Program, check_batch
+from fold_table import FOLDS
 from lowering_harness import graph_of
 from tandem.backends.cuda.codegen.eager import write_elementwise
 from tandem.backends.cuda.codegen.eager_folds import write_reduction
@@ -61,10 +62,10 @@ def write_all(dtype):
     for op in ("sum", "prod", "any"):
         out = dt.bool_ if op == "any" else dtype
         for variant in ("rows", "short_rows", "columns", "split_rows", "split_columns"):
-            found += write_reduction(f"{op}_{dtype}_{variant}", op, dtype, out, variant)
-    for op in ("add", "mul"):
+            found += write_reduction(f"{op}_{dtype}_{variant}", FOLDS[op], dtype, out, variant)
+    for op, fold in {"add": FOLDS["sum"], "mul": FOLDS["prod"]}.items():
         for variant in ("rows", "columns", "split_rows", "split_columns"):
-            found += write_scan(f"scan_{op}_{dtype}_{variant}", op, dtype, dtype, variant)
+            found += write_scan(f"scan_{op}_{dtype}_{variant}", fold, dtype, dtype, variant)
     return found
 
 

@@ -8,6 +8,7 @@ import pytest
 import tandem as td
 from cuda_host.build import missing_compiler
 from cuda_host.programs import check_batch
+from fold_table import FOLDS as DECLARED
 from tandem.backends.cuda.codegen.eager import write_elementwise
 from tandem.backends.cuda.codegen.eager_folds import write_reduction
 from tandem.backends.cuda.codegen.kernel import pack_layout
@@ -52,7 +53,9 @@ def write_all():
     for dtype, ops in FOLDED.items():
         for op in ops:
             for variant in VARIANTS:
-                found += write_reduction(f"{op}_{dtype}_{variant}", op, dtype, folded(op, dtype), variant)
+                found += write_reduction(
+                    f"{op}_{dtype}_{variant}", DECLARED[op], dtype, folded(op, dtype), variant
+                )
     return found
 
 

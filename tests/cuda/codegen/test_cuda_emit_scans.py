@@ -7,6 +7,7 @@ import pytest
 import tandem as td
 from cuda_host.build import compile_program, missing_compiler, run_program
 from cuda_host.programs import check_batch
+from fold_table import FOLDS
 from tandem.backends.cuda.codegen.eager_folds import write_reduction
 from tandem.backends.cuda.codegen.eager_scans import CHUNK, write_scan
 from tandem.backends.cuda.codegen.kernel import module_source
@@ -23,7 +24,7 @@ SCANS = {
     "count": (np.cumsum, dt.bool_, dt.int64),
     "doubles": (np.cumsum, dt.float64, dt.float64),
 }
-NODES = {"count": "add", "doubles": "add"}
+DECLARED = {"add": "sum", "count": "sum", "doubles": "sum", "mul": "prod", "maximum": "max", "minimum": "min"}
 VARIANTS = ("rows", "columns", "split_rows", "split_columns")
 LENGTHS = [1, 33, 2047, 2048, 5000]
 
@@ -33,7 +34,7 @@ def write_all():
         kernel
         for name, (_, dtype, out) in SCANS.items()
         for variant in VARIANTS
-        for kernel in write_scan(f"{name}_{variant}", NODES.get(name, name), dtype, out, variant)
+        for kernel in write_scan(f"{name}_{variant}", FOLDS[DECLARED[name]], dtype, out, variant)
     ]
 
 
@@ -172,10 +173,10 @@ int main() {{
 """
 COUNT = CHUNK + 700
 SHARED = {
-    "rows": (write_scan, ("add", dt.float32, dt.float32, "split_rows")),
-    "complex rows": (write_scan, ("mul", dt.complex64, dt.complex64, "split_rows")),
-    "sum of a row": (write_reduction, ("sum", dt.float32, dt.float32, "split_rows")),
-    "sums of columns": (write_reduction, ("sum", dt.float64, dt.float64, "split_columns")),
+    "rows": (write_scan, (FOLDS["sum"], dt.float32, dt.float32, "split_rows")),
+    "complex rows": (write_scan, (FOLDS["prod"], dt.complex64, dt.complex64, "split_rows")),
+    "sum of a row": (write_reduction, (FOLDS["sum"], dt.float32, dt.float32, "split_rows")),
+    "sums of columns": (write_reduction, (FOLDS["sum"], dt.float64, dt.float64, "split_columns")),
 }
 
 

@@ -186,7 +186,7 @@ def store_element(to: ptr, source: ptr) -> None:
 
 @native
 def scan_by_ufunc(pointers: ptr, sizes: ptr, strides: ptr, variant: ptr) -> None:
-    """A scan like `rt_scans.scan_loop`: each result is an operand of the next."""
+    """A scan like the loop of `codegen.eager_scans`: each result is an operand of the next."""
     step, length = load_ptr(variant, V_PROGRAM), load_i64(sizes, 8)
     where, steps, count = stack(24), stack(24), stack(8)
     over, to = load_i64(strides, 8), load_i64(strides, 24)

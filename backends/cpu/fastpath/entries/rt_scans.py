@@ -1,12 +1,10 @@
-"""Native runtime: the entry of scans, `op(x, axis=None)`, and their loops as templates over fold and types.
+"""Native runtime: the entry of scans, `op(x, axis=None)`.
 
-A scan is a nest of rows along the axis. Its loop has the signature of elementwise loops, with the axis innermost.
-Types: `I` input, `A` accumulator, `O` output; bfloat16 is its bits, in `I` and `O`.
+A scan is a nest of rows along the axis. Its loop (`codegen.eager_scans`) has the signature of elementwise loops, with
+the axis innermost.
 """
 
 from __future__ import annotations
-
-from typing import TypeAlias
 
 from ..compiler.dsl import (
     NULL,
@@ -44,27 +42,11 @@ from .rt_base import (
 )
 from .rt_copies import copy_contiguous, item_size
 from .rt_elementwise import MAX_RANK, V_DESCR, V_ITEMSIZE, V_LOOP, V_RELEASE, find_variant, run_nest
-from .rt_folds import FOLD, PROD, load_element, store_result
 from .rt_gil import acquire_gil, release_gil
 from .rt_memory import new_array
 from .rt_operands import operand_code
 from .rt_record import record_call
 from .rt_reduce import BAD, axis_number
-
-A: TypeAlias = int
-
-
-@native
-def scan_loop(pointers: ptr, sizes: ptr, strides: ptr) -> None:
-    step, to = load_i64(strides, 8), load_i64(strides, 24)
-    for row in range(load_i64(sizes, 0)):
-        source = load_ptr(pointers, 0) + row * load_i64(strides, 0)
-        target = load_ptr(pointers, 8) + row * load_i64(strides, 16)
-        total: A = A(1) if FOLD == PROD else A(0)
-        for i in range(load_i64(sizes, 8)):
-            value = load_element(source + i * step)
-            total = value if i == 0 else total * value if FOLD == PROD else total + value
-            store_result(target + i * to, total)
 
 
 @native

@@ -8,27 +8,34 @@ from typing import Any
 import numpy as np
 
 from .....errors import TandemError
-from .....operators.scalar_ir.expr import apply, arg
+from .....operators.scalar_ir.fold import Fold
 from .....registry import dtypes as dt
 from .....registry.dtypes import DType, as_dtype
 from .....registry.operator import Operator
 from .....registry.values import TensorSpec
 from ...codegen.eager_folds import write_complex_sum, write_fold_loop
-from ...codegen.folds import is_ordered
+from ...codegen.eager_scans import write_scan_loop
 from ...codegen.host import host
+from ...codegen.reducers import RowFold
 from ...codegen.text import Module
 from ...kernels.elementwise import find_function
 from ..compiler import engine, lang
 from ..compiler.objects import build_once
-from ..entries import rt_folds, rt_programs, rt_reduce, rt_scans
+from ..entries import rt_folds, rt_programs, rt_reduce
 from ..entries.rt_elementwise import V_PROGRAM
 from . import structs
 from .operands import operand_code
 from .structs import CODES, Struct
 from .ufuncs import find_inner_loop
 
-FOLDS = {"sum": 0, "prod": 1, "max": 2, "min": 3, "any": 4, "all": 5, "argmax": 2, "argmin": 3}
-_INDEX = ("argmax", "argmin")
+_PREWRITTEN = {
+    "add": rt_folds.SUM,
+    "mul": rt_folds.PROD,
+    "maximum": rt_folds.MAX,
+    "minimum": rt_folds.MIN,
+    "or": rt_folds.ANY,
+    "and": rt_folds.ALL,
+}
 _TYPE_NAMES = {
     dt.bool_: "u8",
     dt.float16: "f16",
@@ -38,7 +45,6 @@ _TYPE_NAMES = {
 }
 _PARTS = {dt.complex64: "f32", dt.complex128: "f64"}
 _REAL_PARTS = {dt.complex64: dt.float32, dt.complex128: dt.float64}
-_UFUNCS = {"sum": ("add", 0), "prod": ("mul", 1)}  # for complex dtypes: the node and its neutral element
 
 
 def machine_type(dtype: DType) -> str | None:
@@ -46,22 +52,31 @@ def machine_type(dtype: DType) -> str | None:
     return _TYPE_NAMES.get(dtype) or (f"{dtype.kind}{dtype.bits}" if dtype.is_integer else None)
 
 
-def accumulator_dtype(fold: str, source: DType, out: DType) -> DType:
-    """Return the dtype that a fold computes in."""
-    wide = out if fold in ("sum", "prod", "any", "all") else source
-    return dt.float32 if wide in (dt.float16, dt.bfloat16) else wide
+def find_prewritten(fold: Fold, source: DType, out: DType) -> int | None:
+    """Return the code of a fold whose loop is written in `rt_folds`: one in which the order does not matter.
+
+    Its elements are combined as they are by one node; bools by ``or`` and ``and``, other dtypes by the other nodes.
+    """
+    dtype = fold.compute_dtype(source, out)
+    code = _PREWRITTEN.get(fold.node(dtype))
+    if code is None or not fold.is_plain or fold.rounds(dtype):
+        return None
+    if code in (rt_folds.ANY, rt_folds.ALL):
+        return code if dtype is dt.bool_ else None
+    return code if fold.needs_elements == (code in (rt_folds.MAX, rt_folds.MIN)) else None
 
 
-def loop_ir(function: Any, fold: str, source: DType, out: DType) -> str:
-    """Return LLVM IR of a loop over the elements of one array, exported as `loop`."""
-    inner = accumulator_dtype(fold, source, out)
+def fold_ir(fold: Fold, source: DType, out: DType) -> str:
+    """Return LLVM IR of the loop in `rt_folds` of a prewritten fold, exported as `loop`."""
+    function = rt_folds.index_loop if fold.returns_index else rt_folds.fold_loop
+    inner = fold.compute_dtype(source, out)
     types = {
         "I": _PARTS.get(source) or machine_type(source),
         "A": machine_type(inner),
         "O": machine_type(out),
     }
     constants: dict[str, Any] = {
-        "FOLD": FOLDS[fold],
+        "FOLD": find_prewritten(fold, source, out),
         "FLOATING": int(inner.is_floating),
         "ISIZE": source.itemsize,
         "OSIZE": out.itemsize,
@@ -73,43 +88,58 @@ def loop_ir(function: Any, fold: str, source: DType, out: DType) -> str:
     return lang.emit({"loop": function}, constants, {k: v for k, v in types.items() if v})
 
 
-def fold_ir(fold: str, source: DType, out: DType) -> str:
-    """Return LLVM IR of a fold loop, exported as `loop`."""
-    return loop_ir(rt_folds.index_loop if fold in _INDEX else rt_folds.fold_loop, fold, source, out)
-
-
-def find_fold(op: Operator, source: DType) -> tuple[str, DType] | None:
-    """Return the fold and the result's dtype of a reduction over a dtype; None if there is no native fold."""
+def find_fold(op: Operator, source: DType) -> tuple[Fold, DType] | None:
+    """Return the fold and the result's dtype of a reduction or scan; None if there is no native loop."""
     try:
         out = op.decl.shape_rule(TensorSpec((), source)).dtype
     except TandemError:
         return None
-    if source in _PARTS:
-        return (op.decl.reduce, out) if op.decl.reduce in ("sum", "prod", "any", "all") else None
-    known = machine_type(source) is not None and machine_type(out) is not None
-    return (op.decl.reduce, out) if known and (source is not dt.float16 or host().f16c) else None
+    fold: Fold = op.decl.fold
+    if source in _PARTS or out in _PARTS:
+        served = _is_complex_served(fold, source, out)
+    else:
+        served = machine_type(source) is not None and machine_type(out) is not None
+        served = served and (source is not dt.float16 or host().f16c)
+    if fold.returns_index:
+        served = served and find_prewritten(fold, source, out) is not None
+    return (fold, out) if served else None
+
+
+def _is_complex_served(fold: Fold, source: DType, out: DType) -> bool:
+    """Return whether complex numbers are tested for truth, or combined by the inner loop of a ufunc."""
+    return fold.is_plain and (
+        fold.compute_dtype(source, out) is dt.bool_ or (source is out and fold.node(out) != "")
+    )
 
 
 @engine.KeepFirst
-def compile_ordered_fold(fold: str, source: DType, out: DType) -> engine.Code | None:
-    """Return the loop of a sum or product of floats, exported as `loop`; None if the dtypes have no fixed order."""
+def compile_emitted_fold(fold: Fold, source: DType, out: DType) -> engine.Code | None:
+    """Return the loop of a fold in the order of `codegen.folds`, exported as `loop`."""
 
     def text() -> str:
         module = Module()
         if source.kind == "c":
-            write_complex_sum(module, "loop", _REAL_PARTS[source])
+            write_complex_sum(module, "loop", fold, _REAL_PARTS[source])
         else:
             write_fold_loop(module, "loop", fold, source, out)
         return str(module)
 
-    return build_once(f"{fold} of {source.name} as {out.name}", text, ["loop"])
+    return build_once(fold.describe(source, out), text, ["loop"])
 
 
-def fold_array(fold: str, array: Any, axes: tuple[int, ...], out: Any) -> bool:
-    """Fold an array of floats with the loop that hot calls run.
+@engine.KeepFirst
+def compile_scan(fold: Fold, source: DType, out: DType) -> engine.Code:
+    """Return the loop of a scan, exported as `loop`."""
+    module = Module()
+    write_scan_loop(module, "loop", RowFold(fold, source, out))
+    return engine.compile_ir(str(module), ["loop"])
+
+
+def fold_array(fold: Fold, array: Any, axes: tuple[int, ...], out: Any) -> bool:
+    """Fold an array with the loop that hot calls run.
 
     Args:
-        fold: "sum" or "prod".
+        fold: the fold.
         array: the array.
         axes: the folded axes.
         out: a C-contiguous array of the kept shape.
@@ -118,9 +148,9 @@ def fold_array(fold: str, array: Any, axes: tuple[int, ...], out: Any) -> bool:
         Whether there is a loop for the dtypes; if not, `out` is untouched.
     """
     source, result = as_dtype(array.dtype), as_dtype(out.dtype)
-    if ordered_fold(fold, source, result) is None:
+    if not is_emitted(fold, source, result):
         return False
-    code = compile_ordered_fold(fold, source, result)
+    code = compile_emitted_fold(fold, source, result)
     if code is None:
         return False
     kept = [axis for axis in range(array.ndim) if axis not in axes]
@@ -143,13 +173,14 @@ def fold_array(fold: str, array: Any, axes: tuple[int, ...], out: Any) -> bool:
     return True
 
 
-def ordered_fold(fold: str, source: DType, out: DType) -> str | None:
-    """Return the fold if its order is fixed for these dtypes, else None."""
-    if source in _PARTS:
-        return fold if fold == "sum" and out is source else None
+def is_emitted(fold: Fold, source: DType, out: DType) -> bool:
+    """Return whether the loop of a fold follows `codegen.folds`; only prewritten folds and an index do not."""
+    if fold.returns_index:
+        return False
+    if source in _PARTS or out in _PARTS:
+        return source is out and fold.is_plain and fold.node(out) == "add"
     emitted = all(dtype is not dt.float16 or host().f16c for dtype in (source, out))
-    ordered = source.is_floating and is_ordered(fold, accumulator_dtype(fold, source, out))
-    return fold if emitted and ordered else None
+    return emitted and find_prewritten(fold, source, out) is None
 
 
 def make_reduction_variant(op: Operator, key: int) -> Struct:
@@ -159,31 +190,30 @@ def make_reduction_variant(op: Operator, key: int) -> Struct:
     if known is None:
         return structs.make_variant(key, 0, None, ())
     fold, out = known
-    if out in _PARTS and ordered_fold(fold, source, out) is None:
+    emitted = is_emitted(fold, source, out)
+    if out in _PARTS and not emitted:
         result = make_ufunc_variant(key, rt_programs.fold_by_ufunc, fold, out)
         result.set(rt_reduce.V_EMPTY, 1)
         return result
-    inner = accumulator_dtype(fold, source, out)
-    is_fixed = ordered_fold(fold, source, out) is not None
-    if is_fixed:
-        ordered = compile_ordered_fold(fold, source, out)
-        if ordered is None:
-            return structs.make_variant(key, 0, None, ())
-        code = ordered
-    else:
-        code = engine.compile_ir(fold_ir(fold, source, out), ["loop"])
+    inner = fold.compute_dtype(source, out)
+    code = (
+        compile_emitted_fold(fold, source, out)
+        if emitted
+        else engine.compile_ir(fold_ir(fold, source, out), ["loop"])
+    )
+    if code is None:
+        return structs.make_variant(key, 0, None, ())
     result = structs.make_variant(key, code["loop"], out, (), code)
-    result.set(rt_reduce.V_EMPTY, int(fold in ("sum", "prod", "any", "all")))
-    result.set(rt_reduce.V_SINGLE, int(fold in _INDEX or inner is not out))
-    result.set(rt_reduce.V_ORDERED, int(is_fixed))
-    result.set(rt_reduce.V_INDEX, int(fold in _INDEX))
+    result.set(rt_reduce.V_EMPTY, int(not fold.needs_elements))
+    result.set(rt_reduce.V_SINGLE, int(fold.returns_index or inner is not out))
+    result.set(rt_reduce.V_ORDERED, int(emitted))
+    result.set(rt_reduce.V_INDEX, int(fold.returns_index))
     return result
 
 
-def make_ufunc_variant(key: int, function: Any, fold: str, dtype: DType) -> Struct:
+def make_ufunc_variant(key: int, function: Any, fold: Fold, dtype: DType) -> Struct:
     """Return the variant of a fold or scan of complex numbers, using the inner loop of NumPy's ufunc."""
-    node, neutral = _UFUNCS[fold]
-    ufunc: Any = find_function(apply(node, arg(0, dtype), arg(1, dtype)))
+    ufunc: Any = find_function(fold.combined(dtype))
     loop = find_inner_loop(ufunc, [dtype] * 3)
     if loop is None:
         return structs.make_variant(key, 0, None, ())
@@ -192,7 +222,7 @@ def make_ufunc_variant(key: int, function: Any, fold: str, dtype: DType) -> Stru
     step = Struct(rt_programs.STEP_BYTES)
     step.set(rt_programs.S_LOOP, loop[0])
     step.set(rt_programs.S_DATA, loop[1])
-    memory = np.array(neutral, dtype.np)
+    memory = np.array(fold.identity(dtype), dtype.np)
     ctypes.memmove(step.address + rt_programs.S_VALUE, memory.ctypes.data, dtype.itemsize)
     result = structs.make_variant(key, code["loop"], dtype, (), code)
     result.point(V_PROGRAM, step)
@@ -214,5 +244,5 @@ def make_scan_variant(op: Operator, key: int) -> Struct:
     fold, out = known
     if out in _PARTS:
         return make_ufunc_variant(key, rt_programs.scan_by_ufunc, fold, out)
-    code = engine.compile_ir(loop_ir(rt_scans.scan_loop, fold, source, out), ["loop"])
+    code = compile_scan(fold, source, out)
     return structs.make_variant(key, code["loop"], out, (), code)

@@ -40,7 +40,7 @@ class Service(NamedTuple):
     is_served: Callable[[Operator, DType], bool] = lambda op, dtype: True
 
 
-def _has_scan(op: Operator, dtype: DType) -> bool:
+def _has_fold(op: Operator, dtype: DType) -> bool:
     return folds.find_fold(op, dtype) is not None
 
 
@@ -49,7 +49,7 @@ def _has_product(op: Operator, dtype: DType) -> bool:
 
 
 _CAST = Service("cast", key_of=operands.find_cast_key, make=loops.make_cast_variant)
-_SCAN = Service("scan", key_of=folds.find_reduction_key, make=folds.make_scan_variant, is_served=_has_scan)
+SCAN = Service("scan", key_of=folds.find_reduction_key, make=folds.make_scan_variant, is_served=_has_fold)
 SERVICES: dict[str, Service] = {
     **{
         f"td::{name}": Service(name) for name in ("reshape", "permute", "broadcast_to", "clone", "contiguous")
@@ -59,8 +59,6 @@ SERVICES: dict[str, Service] = {
     "td::basic_put": Service("put", recorder=""),
     "td::cast": _CAST,
     "td::astype": _CAST._replace(entry="astype", base="td::cast"),
-    "td::cumsum": _SCAN,
-    "td::cumprod": _SCAN,
     "td::matmul": Service(
         "matmul",
         key_of=operands.find_elementwise_key,
@@ -87,7 +85,7 @@ REDUCTION = Service(
     recorder="reduction",
     key_of=folds.find_reduction_key,
     make=folds.make_reduction_variant,
-    is_served=_has_scan,
+    is_served=_has_fold,
 )
 
 
@@ -105,11 +103,9 @@ def find_service(op: Operator) -> Service | None:
     if decl is not None and decl.is_elementwise and _takes_tensors_only(op):
         value = ELEMENTWISE if inner is None else INPLACE._replace(base=inner.name)
         return value._replace(entry=f"{value.entry}{len(op.schema.arguments)}")
-    return REDUCTION if inner is None and decl is not None and _is_fold(decl) else None
-
-
-def _is_fold(decl: Any) -> bool:
-    return decl.kind == "reduction" and decl.reduce in folds.FOLDS
+    if inner is not None or decl is None or decl.fold is None:
+        return None
+    return SCAN if decl.kind == "scan" else REDUCTION
 
 
 def make_stub(runtime: Runtime, function: Any) -> Stub | None:
