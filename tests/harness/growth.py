@@ -1,9 +1,11 @@
 """A program for a process of its own: does memory stay flat while ever new things are compiled and called?
 
 ``python growth.py KIND COUNT`` prints a line for each tenth of the rounds: number, resident KiB, traced KiB, objects,
-runs of LLVM's passes.
+runs of LLVM's passes,
+KiB that the C heap has allocated (0 where the C library cannot say).
 """
 
+import ctypes
 import gc
 import sys
 import tracemalloc
@@ -111,6 +113,25 @@ def resident():
         return int(file.read().split()[1]) * 4
 
 
+class HeapInfo(ctypes.Structure):
+    """The result of glibc's ``mallinfo2``."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()
+    )
+
+
+def allocated():
+    """KiB in the blocks that the C heap has given out, whatever pages they keep resident."""
+    mallinfo = getattr(ctypes.CDLL(None), "mallinfo2", None)
+    if mallinfo is None:
+        return 0
+    mallinfo.restype = HeapInfo
+    info = mallinfo()
+    return (info.uordblks + info.hblkhd) // 1024
+
+
 class Runs:
     """Calls a function and counts the calls."""
 
@@ -132,4 +153,4 @@ if __name__ == "__main__":
         if (i + 1) % (count // 10) == 0:
             gc.collect()
             traced = tracemalloc.get_traced_memory()[0] // 1024
-            print(i + 1, resident(), traced, len(gc.get_objects()), runs.count, flush=True)
+            print(i + 1, resident(), traced, len(gc.get_objects()), runs.count, allocated(), flush=True)
