@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from .. import lazy
-from ..lowering.fusion.scalarize import node_expr, operand_types
-from ..lowering.kernel_selection import body_dtype, uniform_constant
+from ..lowering.cost_model import recompute_cost, storing_cost
 from ..lowering.layout import is_view
 from ..lowering.passes.pipeline import (
     canonicalize_views,
@@ -23,15 +22,7 @@ from ..lowering.passes.pipeline import (
     simplify,
 )
 from ..lowering.passes.rewrite import copy_node, has_effects
-from ..operators.scalar_ir.cost import cost
-from ..operators.scalar_ir.expr import Expr
 from ..tracer.graph import Graph, Node, Value
-
-# In picoseconds on one core; only the ratios matter.
-STORE_OVERHEAD = 100_000  # another result of the forward pass
-BYTE_COST = 100  # written there and read here
-INSTRUCTION_COST = 12  # on each byte of the result
-RESIDENT_COST = 1  # what is in memory anyway: arguments and results
 
 PASSES = (remove_dead_code, simplify, canonicalize_views, merge_common_subexpressions, remove_dead_code)
 
@@ -156,7 +147,7 @@ def _find_minimum_cut(
     """Find the values that cross from the forward to the backward pass, and the nodes to recompute."""
     network = lazy.networkx().DiGraph()
     for value in parameters:
-        network.add_edge("forward", value, capacity=RESIDENT_COST)
+        network.add_edge("forward", value, capacity=storing_cost(value, True))
     early = [node for node in joint.nodes if not _is_late(node, late)]
     fixed: set[Value] = set()  # constants, which either half can compute
     for node in early:
@@ -170,8 +161,7 @@ def _find_minimum_cut(
             if is_view(node):
                 network.add_edge(node, value)  # its base is stored instead
             else:
-                storing = RESIDENT_COST if value in results else STORE_OVERHEAD + BYTE_COST * _nbytes(value)
-                network.add_edge(node, value, capacity=storing)
+                network.add_edge(node, value, capacity=storing_cost(value, value in results))
     for value in needed:
         network.add_edge(value, "backward")
     _, (near, far) = lazy.networkx().minimum_cut(network, "forward", "backward")
@@ -193,31 +183,6 @@ def _is_constant(node: Node, fixed: set[Value]) -> bool:
         return False
     fixed.update(node.outputs)
     return True
-
-
-def recompute_cost(node: Node) -> int | None:
-    """The cost of recomputing a node; None if it must not be recomputed."""
-    if has_effects(node) or not node.outputs:
-        return None
-    if is_view(node) or uniform_constant(node) is not None:
-        return 0
-    out = node.outputs[0].spec
-    instructions = _count_instructions(node)
-    return None if instructions is None else INSTRUCTION_COST * instructions * out.size * out.dtype.itemsize
-
-
-def _count_instructions(node: Node) -> int | None:
-    """The instructions per element of a node that fuses into a loop; None for others."""
-    decl = node.op.decl
-    if decl is None or decl.kind in ("random", "custom"):
-        return None
-    if decl.is_elementwise:
-        if node.kwargs or body_dtype(node).kind == "c":
-            return None
-    elif decl.kind not in ("cast", "copy") and (decl.kind != "creation" or node.op.schema.name != "full"):
-        return None
-    given = [Expr("load", (), dtype, place) for place, dtype in enumerate(operand_types(node))]
-    return cost(node_expr(node, given))
 
 
 # -- the halves --------------------------------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ class Lowered:
         device: where it runs.
         optimized: the graph after the passes.
         folded: the constants that the passes computed: (value, tensor).
-        native: whether the graph is compiled; otherwise it is interpreted with the eager kernels.
+        backend: the backend; None if the graph is interpreted.
         why_not: why the graph is interpreted; None if it is compiled.
         steps: the thunks in execution order (empty if the graph is interpreted).
         storages: the values whose freshly allocated buffers hold results.
@@ -96,55 +96,24 @@ class Lowered:
         emitted: code that the backend emitted early to measure its scratch memory; None otherwise.
     """
 
+    optimized: Graph
+    resolution: KernelSelection
+    partition: Partition
+    memory: BufferAssignment
+
     def __init__(self, graph: Graph, backend: Backend | None, device: str = "cpu"):
-        self.graph, self.device = graph, device
-        self.optimized = optimize(graph)
-        self.why_not: str | None = _NOT_NATIVE
-        if backend is not None:
-            prepared = backend.prepare(self.optimized, device)
-            self.why_not = backend.why_not(prepared)
-            self.optimized = self.optimized if self.why_not else prepared
-        self.backend = backend = None if self.why_not else backend
-        self.native = backend is not None
-        self.folded = folded_constants(self.optimized, graph)
-        target = backend.target() if backend is not None else Target(lambda dtype: False, lambda node: None)
-        self.resolution = KernelSelection(self.optimized, target, find_pieces)
-        self.partition = Partition(self.optimized, self.resolution)
+        self.graph, self.device, self.backend = graph, device, backend
+        self.why_not: str | None = None if backend is not None else _NOT_NATIVE
+        self.folded: list[tuple[Value, Any]] = []
         self.steps: list[Thunk] = []
-        if self.native:
-            result = make_thunks(self.optimized, self.resolution, self.partition, self.folded)
-            self.steps = [self._lower_bodies(step) for step in result]
         self.storages: list[Value] = []
-        self.outputs = [self._describe_output(place, o) for place, o in enumerate(self.optimized.outputs)]
-        if target.inlines_producers:
-            kept = {*self.optimized.parameters, *(value for value, _ in self.folded)}
-            counted = inline_ranges(self.steps, self.folded)
-            self.steps = rematerialize(inline_producers(counted, kept, self.storages), self.storages)
-        self.memory: BufferAssignment = assign_buffers(self.steps, self._values_with_buffers())
+        self.outputs: list[Output] = []
         self.emitted: Any = None
-        if backend is not None:
-            self.memory = self.memory.with_scratch(backend.scratch(self))
 
-    def _lower_bodies(self, step: Thunk) -> Thunk:
-        if not isinstance(step, NodeThunk) or step.kind != "loop":
-            return step
-        return make_loop_thunk(step, lambda graph: Lowered(graph, self.backend, self.device))
-
-    def _values_with_buffers(self) -> set[Value]:
-        return {*self.optimized.parameters, *self.storages}
-
-    def _describe_output(self, place: int, output: object) -> Output:
-        if not isinstance(output, Value):
-            return Output("object", place, None, True)
-        root, layout = self.resolution.root(output)
-        same = root is output
-        parameters, constants = self.graph.parameters, [value for value, _ in self.folded]
-        for kind, values in (("parameter", parameters), ("constant", constants)):
-            if root in values:
-                return Output(kind, values.index(root), None if root.weak else layout, same)
-        if root not in self.storages:
-            self.storages.append(root)
-        return Output("storage", self.storages.index(root), layout, same)
+    @property
+    def native(self) -> bool:
+        """Whether the graph is compiled; otherwise it is interpreted with the eager kernels."""
+        return self.backend is not None
 
     # -- for people ------------------------------------------------------------------------------------------------
     def kernels(self) -> KernelTable:
@@ -248,6 +217,101 @@ def device_of(graph: Graph) -> str:
     return next((device for device in devices if device.startswith("cuda")), "cpu")
 
 
+# -- the stages --------------------------------------------------------------------------------------------------------
+def optimize_graph(lowered: Lowered) -> None:
+    """Run the common passes, then that of the backend; a graph that the backend cannot compile is interpreted."""
+    lowered.optimized = optimize(lowered.graph)
+    if lowered.backend is None:
+        return
+    prepared = lowered.backend.prepare(lowered.optimized, lowered.device)
+    lowered.why_not = lowered.backend.why_not(prepared)
+    if lowered.why_not is None:
+        lowered.optimized = prepared
+    else:
+        lowered.backend = None
+
+
+def select_kernels(lowered: Lowered) -> None:
+    """Choose how each node is computed."""
+    lowered.folded = folded_constants(lowered.optimized, lowered.graph)
+    backend = lowered.backend
+    target = Target(lambda dtype: False, lambda node: None) if backend is None else backend.target()
+    lowered.resolution = KernelSelection(lowered.optimized, target, find_pieces)
+
+
+def fuse_nodes(lowered: Lowered) -> None:
+    """Form the groups of nodes that one kernel computes."""
+    lowered.partition = Partition(lowered.optimized, lowered.resolution)
+
+
+def schedule_groups(lowered: Lowered) -> None:
+    """Make a thunk of each group; bodies of loops and branches are lowered themselves."""
+    if lowered.native:
+        thunks = make_thunks(lowered.optimized, lowered.resolution, lowered.partition, lowered.folded)
+        lowered.steps = [_lower_bodies(lowered, thunk) for thunk in thunks]
+
+
+def _lower_bodies(lowered: Lowered, step: Thunk) -> Thunk:
+    if not isinstance(step, NodeThunk) or step.kind != "loop":
+        return step
+    return make_loop_thunk(step, lambda graph: run_stages(Lowered(graph, lowered.backend, lowered.device)))
+
+
+def locate_outputs(lowered: Lowered) -> None:
+    """Find the buffer and the layout of each output."""
+    lowered.outputs = [_describe_output(lowered, n, o) for n, o in enumerate(lowered.optimized.outputs)]
+
+
+def _describe_output(lowered: Lowered, index: int, output: object) -> Output:
+    if not isinstance(output, Value):
+        return Output("object", index, None, True)
+    root, layout = lowered.resolution.root(output)
+    same = root is output
+    parameters, constants = lowered.graph.parameters, [value for value, _ in lowered.folded]
+    for kind, values in (("parameter", parameters), ("constant", constants)):
+        if root in values:
+            return Output(kind, values.index(root), None if root.weak else layout, same)
+    if root not in lowered.storages:
+        lowered.storages.append(root)
+    return Output("storage", lowered.storages.index(root), layout, same)
+
+
+def inline_and_rematerialize(lowered: Lowered) -> None:
+    """On backends with expensive launches, compute cheap intermediates in each kernel that reads them."""
+    if lowered.resolution.target.inlines_producers:
+        kept = {*lowered.optimized.parameters, *(value for value, _ in lowered.folded)}
+        counted = inline_ranges(lowered.steps, lowered.folded)
+        lowered.steps = rematerialize(inline_producers(counted, kept, lowered.storages), lowered.storages)
+
+
+def assign_memory(lowered: Lowered) -> None:
+    """Assign the intermediates, then the kernels' scratch memory, to the workspace."""
+    with_buffers = {*lowered.optimized.parameters, *lowered.storages}
+    lowered.memory = assign_buffers(lowered.steps, with_buffers)
+    if lowered.backend is not None:
+        lowered.memory = lowered.memory.with_scratch(lowered.backend.scratch(lowered))
+
+
+Stage = Callable[[Lowered], None]
+STAGES: tuple[Stage, ...] = (
+    optimize_graph,
+    select_kernels,
+    fuse_nodes,
+    schedule_groups,
+    locate_outputs,
+    inline_and_rematerialize,
+    assign_memory,
+)
+"""The stages of lowering in order; each fills in the attributes of the graph's :class:`Lowered`."""
+
+
+def run_stages(lowered: Lowered) -> Lowered:
+    """Run all stages."""
+    for stage in STAGES:
+        stage(lowered)
+    return lowered
+
+
 def lower(graph: Graph, device: str = "cpu") -> Lowered:
     """Lower a traced graph.
 
@@ -256,4 +320,4 @@ def lower(graph: Graph, device: str = "cpu") -> Lowered:
         device: the device to lower for.
     """
     backend = backends.get(device.partition(":")[0]) if config.flags.native else None
-    return Lowered(graph, backend, device)
+    return run_stages(Lowered(graph, backend, device))

@@ -13,13 +13,13 @@ from collections.abc import Iterable
 from itertools import starmap
 
 from ...tracer.graph import Graph, Node, Value
+from ..cost_model import MAX_GROUP_NODES
 from ..kernel_selection import FUSED, KernelSelection, reduced_axes
 from ..layout import contiguous, map_axes
 from ..passes.rewrite import has_effects
 
 Dims = tuple[int | None, ...]
 """For each axis of a value, the axis of the iteration space; None for an axis of one element or a broadcast one."""
-MAX_NODES = 256
 
 
 class Group:
@@ -149,7 +149,7 @@ class Partition:
         return tuple(None if axis is None else within[axis] for axis in axes)
 
     def _find_placement(self, group: Group, node: Node, kind: str) -> Placement | None:
-        if len(group.nodes) >= MAX_NODES or kind == "constant":
+        if len(group.nodes) >= MAX_GROUP_NODES or kind == "constant":
             return None
         dims = self._iteration_dims(group, node, iteration_shape(node, kind))
         if dims is None or group.domain(dims) is None:
@@ -234,7 +234,7 @@ class Partition:
         if any(g is not source for g in between) or source.above & target.bit:
             return
         axes = self._match_axes(source, target, node)
-        if axes is None or len(source.nodes) + len(target.nodes) > MAX_NODES:
+        if axes is None or len(source.nodes) + len(target.nodes) > MAX_GROUP_NODES:
             return
         reduced = None if source.reduced is None else frozenset(axes[a] for a in source.reduced)
         if reduced and target.reduced and reduced != target.reduced:

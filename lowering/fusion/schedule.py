@@ -12,10 +12,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...operators.scalar_ir.cost import CHEAP, cost
+from ...operators.scalar_ir.cost import cost
 from ...operators.scalar_ir.expr import Expr, cast
 from ...registry.dtypes import DType
 from ...tracer.graph import Node, Value
+from ..cost_model import MAX_INLINED_COST, MAX_ROW_BUFFER_BYTES
 from ..kernel_selection import KernelSelection
 from ..layout import Layout, contiguous
 from .groups import Dims, Group
@@ -29,10 +30,6 @@ from .scalarize import (
     row_dtype,
     size_one_reduction_expr,
 )
-
-SCRATCH_BYTES = (
-    64 * 1024
-)  # a kept row beyond this is an intermediate of its own, not scratch memory of the kernel
 
 
 @dataclass
@@ -262,7 +259,7 @@ class Scheduler:
             if value in seen or value in self.reduced_values or not self.is_full(value):
                 continue
             seen.add(value)
-            if self.level[value] < level and self._recompute_cost(value) > CHEAP:
+            if self.level[value] < level and self._recompute_cost(value) > MAX_INLINED_COST:
                 mapping[value] = None
             else:
                 roots += [v for v in map(self.root_in_group, self.makers[value].inputs) if v is not None]
@@ -278,7 +275,7 @@ class Scheduler:
     def _recompute_cost(self, value: Value) -> int:
         """The cost per element of computing a full value from loads; row values cost nothing inside the loop."""
         total, stack, seen = 0, [value], {value}
-        while stack and total <= CHEAP:
+        while stack and total <= MAX_INLINED_COST:
             node = self.makers[stack.pop()]
             total += cost(node_expr(node, [Expr("row", (), t) for t in operand_types(node)]))
             inner = [v for v in map(self.root_in_group, node.inputs) if v is not None]
@@ -329,7 +326,7 @@ class Scheduler:
         """Make a row buffer along some inner dimensions; a large one becomes an intermediate in the workspace."""
         dtype = dtype or value.spec.dtype
         sizes = tuple(self.inner[d] for d in dims)
-        if math.prod(sizes) * dtype.itemsize > SCRATCH_BYTES and dtype is value.spec.dtype:
+        if math.prod(sizes) * dtype.itemsize > MAX_ROW_BUFFER_BYTES and dtype is value.spec.dtype:
             self.temporaries.append(value)
             return self._whole_buffer(value)
         along = dict(zip(dims, contiguous(sizes).strides, strict=True))

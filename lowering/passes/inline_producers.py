@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ...operators.scalar_ir.cost import CHEAP, cost
 from ...operators.scalar_ir.expr import Expr, const, order
 from ...tracer.graph import Value
+from ..cost_model import is_cheap
 from ..fusion.loop_ir import Buffer, FusedKernel, Reduce, Stage, index
 from ..thunks import KernelThunk, Thunk, reads_and_writes
 from .iota import make_range_kernel, match_constant_range
@@ -104,7 +104,7 @@ def _find_producer(step: Thunk, placed: Collection[Value], results: Collection[V
     target, loads = _find_buffer(step.kernel, statement.buffer), _loaded_buffers(statement.value)
     value = step.params[target.param] if target.param is not None else None
     inputs = [step.params[b.param] for b in step.kernel.buffers if b.name in loads and b.param is not None]
-    if value is None or value in results or target.offset or cost(statement.value) > CHEAP:
+    if value is None or value in results or target.offset or not is_cheap(statement.value):
         return None
     if any(v not in placed for v in inputs) or statement.value.dtype is not target.dtype:
         return None

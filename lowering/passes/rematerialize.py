@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
-from ...operators.scalar_ir.cost import CHEAP, cost
 from ...operators.scalar_ir.expr import Expr, order
 from ...tracer.graph import Value
+from ..cost_model import is_cheap
 from ..fusion.loop_ir import Buffer, FusedKernel, Reduce, Stage, Store, load
 from ..thunks import KernelThunk, Thunk, reads_and_writes
 from .inline_producers import Producer, merge_producer
@@ -116,8 +116,8 @@ def _can_recompute(kernel: FusedKernel, number: int, statement: Store) -> bool:
     writes = [_written_param(kernel, s) for stage in kernel.stages for s in stage.body]
     later = {_written_param(kernel, s) for stage in kernel.stages[number:] for s in stage.body}
     is_final = None not in loads and not loads & later and target.param not in reads
-    is_cheap = cost(statement.value) <= CHEAP and all(e.op != "row" for e in exprs)
-    return is_final and is_cheap and writes.count(target.param) == 1
+    reads_rows = any(e.op == "row" for e in exprs)
+    return is_final and is_cheap(statement.value) and not reads_rows and writes.count(target.param) == 1
 
 
 def _written_param(kernel: FusedKernel, statement: Store | Reduce) -> int | None:

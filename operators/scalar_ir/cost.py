@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from .expr import Expr, order
 
-CHEAP = 12  # at most this cost: recompute a value instead of storing it
 _COST = {"cast": 1, "load": 1, "truediv": 4, "sqrt": 6, "floordiv": 8, "remainder": 8}
 _FREE = frozenset("const row scalar index".split())
 _LIGHT = frozenset(

@@ -14,7 +14,7 @@ from tandem.backends.cuda.runtime.compiler import OPTIONS
 from tandem.eager.tensor.tensor import wrap
 from tandem.lowering.interpreter import call_kernel
 from tandem.lowering.kernel_selection import Target
-from tandem.lowering.lower import Backend, Lowered
+from tandem.lowering.lower import Backend, Lowered, run_stages
 from tandem.lowering.thunks import KernelThunk, is_empty
 from tandem.tracer.graph import compute_derived, map_values
 
@@ -63,7 +63,7 @@ class Program:
     def __init__(self, graph, prefix, aligned=True):
         self.aligned = aligned
         with config.override(verify=True):
-            self.lowered = Lowered(graph, Backend(_target, None, None))
+            self.lowered = run_stages(Lowered(graph, Backend(_target, None, None)))
         self.graph, self.kernels = graph, {}
         self.steps = self.lowered.steps
         for step in self.steps:
