@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .. import pytree
 from ..eager.tensor.construct import asarray
@@ -12,21 +12,25 @@ from ..eager.tensor.weak_scalars import strengthen
 from ..errors import ArgumentError, DTypeError, TandemError, TangentError, TreeError
 from ..registry.values import SCALARS, describe
 
+if TYPE_CHECKING:
+    from ..pytree import TreeDef
+    from ..registry.types import Args, Pytree, TensorOrSpec
+
 Positions = int | Sequence[int]
 
 
-def name_of(what: str, fun: Any) -> str:
+def name_of(what: str, fun: object) -> str:
     """The name of a transformed function in messages: ``grad(loss)``."""
     return f"{what}({getattr(fun, '__qualname__', repr(fun))})"
 
 
-def check_callable(what: str, fun: Any) -> None:
+def check_callable(what: str, fun: object) -> None:
     """Raise ArgumentError if `fun` is not callable."""
     if not callable(fun):
         raise ArgumentError(f"{what} takes a function, not {describe(fun)}; call it as td.{what}(fun)(*args)")
 
 
-def check_positions(what: str, fun: Any, argnums: Any) -> tuple[int, ...]:
+def check_positions(what: str, fun: object, argnums: object) -> tuple[int, ...]:
     """The positions of the arguments to differentiate by."""
     check_callable(what, fun)
     positions = tuple(argnums) if isinstance(argnums, Iterable) else (argnums,)
@@ -35,8 +39,8 @@ def check_positions(what: str, fun: Any, argnums: Any) -> tuple[int, ...]:
     return positions
 
 
-def check_given(name: str, positions: tuple[int, ...], args: tuple[Any, ...]) -> None:
-    """Refuse a call that lacks an argument to differentiate by, and one that would differentiate twice by one."""
+def check_given(name: str, positions: tuple[int, ...], args: Args) -> None:
+    """Raise ArgumentError if a call lacks an argument at one of the positions, or if two name the same argument."""
     for position in positions:
         if not -len(args) <= position < len(args):
             raise ArgumentError(
@@ -49,11 +53,21 @@ def check_given(name: str, positions: tuple[int, ...], args: tuple[Any, ...]) ->
         )
 
 
+def replace_positions(args: Args, positions: Sequence[int], values: Iterable[Pytree]) -> list[Pytree]:
+    """The arguments of a call, with those at the positions replaced by values."""
+    replaced = list(args)
+    for position, value in zip(positions, values):
+        replaced[position] = value
+    return replaced
+
+
 def tensor_leaves(
-    name: str, trees: Sequence[Any], positions: Sequence[int], allow_int: bool = True
-) -> tuple[list[Any], Any]:
-    """The leaves of arguments as tensors, floating-point or complex ones where nothing else is allowed, and the
-    TreeDef of the list of them.
+    name: str, trees: Sequence[Pytree], positions: Sequence[int], allow_int: bool = True
+) -> tuple[list[Tensor], TreeDef]:
+    """Convert the leaves of arguments to tensors; return them and the TreeDef of the list of arguments.
+
+    Raises:
+        DTypeError: a leaf is not floating-point or complex, and ``allow_int`` is False.
     """
     leaves, treedef = pytree.flatten(list(trees))
     return [
@@ -62,10 +76,10 @@ def tensor_leaves(
 
 
 def _as_tensor(
-    name: str, leaf: Any, index: int, treedef: Any, positions: Sequence[int], allow_int: bool
-) -> Any:
+    name: str, leaf: object, index: int, treedef: TreeDef, positions: Sequence[int], allow_int: bool
+) -> Tensor:
     try:
-        tensor = strengthen(asarray(leaf))
+        tensor: Tensor = strengthen(asarray(leaf))
     except (ArgumentError, DTypeError) as fault:
         raise type(fault)(f"{name}: {describe_leaf(index, treedef, positions)}: {fault}") from None
     if not (tensor.dtype.is_inexact or allow_int):
@@ -77,13 +91,13 @@ def _as_tensor(
     return tensor
 
 
-def describe_leaf(index: int, treedef: Any, positions: Sequence[int]) -> str:
+def describe_leaf(index: int, treedef: TreeDef, positions: Sequence[int]) -> str:
     """Describe the argument of a leaf and the path in it, for messages."""
     where, _, path = treedef.paths()[index][1:].partition("]")
     return f"argument {positions[int(where)]}{f', at {path}' if path else ''}"
 
 
-def split_aux(name: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
+def split_aux(name: str, result: object, has_aux: bool) -> tuple[Pytree, Pytree]:
     """Split a result into the value and the auxiliary output."""
     if not has_aux:
         return result, None
@@ -94,31 +108,33 @@ def split_aux(name: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
     return result
 
 
-def result_leaves(name: str, result: Any) -> tuple[list[Any], Any]:
-    """The leaves of a result as tensors, and its TreeDef."""
+def result_leaves(name: str, result: Pytree) -> tuple[list[Tensor], TreeDef]:
+    """Convert the leaves of a result to tensors; return them and its TreeDef."""
     leaves, treedef = pytree.flatten(result)
-    items = []
+    tensors = []
     for leaf, path in zip(leaves, treedef.paths()):
         try:
-            items.append(leaf if isinstance(leaf, Tensor) else asarray(leaf))
+            tensors.append(leaf if isinstance(leaf, Tensor) else asarray(leaf))
         except TandemError as fault:
             raise type(fault)(f"{name}: the result{f' at {path}' if path else ''}: {fault}") from None
-    return items, treedef
+    return tensors, treedef
 
 
-def match_leaves(name: str, what: str, tree: Any, treedef: Any, values: Sequence[Any]) -> list[Any]:
-    """The leaves of tangents or cotangents, one for each value, of its shape and dtype.
+def match_leaves(
+    name: str, what: str, tree: Pytree, treedef: TreeDef, values: Sequence[TensorOrSpec]
+) -> list[Tensor | None]:
+    """Flatten tangents or cotangents and check them; return one for each value, of its shape and dtype.
 
     Args:
-        name: what asks, for messages.
+        name: the caller's name, for messages.
         what: ``"tangent"`` or ``"cotangent"``.
-        tree: a tree like that of the values; None in it stands for zero.
-        treedef: that of the values.
-        values: the values; what is not inexact has no derivative, and None is found for it.
+        tree: a tree with the structure of the values; None in it is zero.
+        treedef: the TreeDef of the values.
+        values: the values; the result for one that is not floating-point or complex is None.
 
     Raises:
-        ArgumentError: the trees differ.
-        TangentError: a shape or a dtype does.
+        ArgumentError: the trees differ in structure.
+        TangentError: a tangent differs from its value in shape or dtype.
     """
     leaves = leaves_with_nones(tree, treedef)
     if leaves is None:
@@ -130,31 +146,31 @@ def match_leaves(name: str, what: str, tree: Any, treedef: Any, values: Sequence
     return [_match_leaf(name, what, leaf, value, path) for leaf, value, path in zip(leaves, values, paths)]
 
 
-def leaves_with_nones(tree: Any, treedef: Any) -> list[Any] | None:
-    """The leaves of a tree where None may stand for any part of it; None: the tree is another."""
+def leaves_with_nones(tree: Pytree, treedef: TreeDef) -> list[object] | None:
+    """Flatten a tree in which None may replace any subtree; return None if the structure differs otherwise."""
     leaves, there = pytree.flatten(tree)
     if there == treedef:
         return leaves
-    items: list[Any] = []
+    padded: list[object] = []
 
-    def walk(part: Any, like: Any) -> bool:
+    def walk(part: Pytree, like: TreeDef) -> bool:
         if part is None:
-            items.extend([None] * like.leaf_count)
+            padded.extend([None] * like.leaf_count)
             return True
         leaves, there = pytree.flatten(part)
         if like.kind is None:
-            items.extend(leaves)
+            padded.extend(leaves)
             return there.kind is None
         if there.kind is not like.kind or there.static != like.static:
             return False
         parts = _children(part, there)
         return all(walk(child, below) for child, below in zip(parts, like.children))
 
-    return items if walk(tree, treedef) else None
+    return padded if walk(tree, treedef) else None
 
 
-def _children(tree: Any, treedef: Any) -> list[Any]:
-    """The children of a container, None among them included."""
+def _children(tree: Pytree, treedef: TreeDef) -> list[Pytree]:
+    """The children of a container, including those that are None."""
     if isinstance(tree, dict):
         return list(tree.values())
     if isinstance(tree, (list, tuple)):
@@ -162,7 +178,7 @@ def _children(tree: Any, treedef: Any) -> list[Any]:
     return [getattr(tree, label[1:]) for label in treedef.labels]
 
 
-def _match_leaf(name: str, what: str, leaf: Any, value: Any, path: str) -> Any:
+def _match_leaf(name: str, what: str, leaf: object, value: TensorOrSpec, path: str) -> Tensor | None:
     if leaf is None or not value.dtype.is_inexact:
         return None
     at = f" at {path}" if path else ""

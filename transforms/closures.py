@@ -5,14 +5,20 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from types import CellType, FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from .. import pytree
 from ..eager.tensor.tensor import Tensor
 from .arguments import check_callable
 
+if TYPE_CHECKING:
+    from ..registry.types import Pytree
 
-def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Any]]:
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def closure_convert(fun: Callable[P, R], *example_args: Pytree) -> tuple[Callable[..., R], list[Tensor]]:
     """Convert the tensors that ``fun`` captures in its closure to arguments.
 
     A function with a rule of its own can only be differentiated with respect to its arguments, but a function passed to
@@ -38,20 +44,21 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
     ([tensor(3.)], tensor(10.))
     """
     check_callable("closure_convert", fun)
-    hoisted: dict[int, Any] = {}
+    hoisted: dict[int, Tensor] = {}
     _collect_tensors(fun, hoisted, set())
     order = list(hoisted)
 
     @functools.wraps(fun)
-    def converted(*args: Any, **kwargs: Any) -> Any:
+    def converted(*args: object, **kwargs: object) -> R:
         count = len(args) - len(order)
         replacements = dict(zip(order, args[count:]))
-        return _replace_captures(fun, replacements, {})(*args[:count], **kwargs)
+        result: R = _replace_captures(fun, replacements, {})(*args[:count], **kwargs)
+        return result
 
     return converted, list(hoisted.values())
 
 
-def _contents(fun: FunctionType) -> list[Any]:
+def _contents(fun: FunctionType) -> list[object]:
     result = []
     for cell in fun.__closure__ or ():
         try:
@@ -61,7 +68,7 @@ def _contents(fun: FunctionType) -> list[Any]:
     return result
 
 
-def _collect_tensors(value: Any, hoisted: dict[int, Any], seen: set[int]) -> None:
+def _collect_tensors(value: object, hoisted: dict[int, Tensor], seen: set[int]) -> None:
     """Collect the tensors in a function's closure."""
     if not isinstance(value, FunctionType) or id(value) in seen:
         return
@@ -84,7 +91,7 @@ def _replace_captures(value: Any, replacements: dict[int, Any], rebuilt: dict[in
     another.__kwdefaults__ = value.__kwdefaults__
     rebuilt[id(value)] = another
 
-    def replace_leaf(leaf: Any) -> Any:
+    def replace_leaf(leaf: object) -> object:
         return (
             replacements.get(id(leaf))
             if id(leaf) in replacements

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from types import MethodType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from .. import lazy, pytree
 from ..errors import ArgumentError, RuleError, TandemError
 from ..registry.values import describe
 from .arguments import check_callable
 from .custom_rules import Leaves
+
+if TYPE_CHECKING:
+    from inspect import Signature
+
+    from ..registry.types import Args, Function, Kwargs, Pytree
 
 
 class RuledFunction:
@@ -25,7 +30,7 @@ class RuledFunction:
 
     def __init__(
         self,
-        fun: Callable[..., Any],
+        fun: Function,
         nondiff_argnums: Iterable[int] | int = (),
         nondiff_argnames: Iterable[str] | str = (),
     ):
@@ -41,7 +46,7 @@ class RuledFunction:
         self._signature = _signature(fun)
         self._check_names()
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> RuledFunction | MethodType:
         return self if instance is None else MethodType(cast(Any, self), instance)
 
     def _check_names(self) -> None:
@@ -57,12 +62,12 @@ class RuledFunction:
     def _name(self) -> str:
         return getattr(self.fun, "__qualname__", repr(self.fun))
 
-    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BoundCall:
+    def _bind(self, args: Args, kwargs: Kwargs) -> BoundCall:
         """Bind the arguments of a call."""
         args = _in_order(self._name, self._signature, args, kwargs)
         count = len(args)
         fixed = {place % count for place in self.nondiff_argnums if -count <= place < count}
-        if self.nondiff_argnames:
+        if self.nondiff_argnames and self._signature is not None:
             names = list(self._signature.parameters)
             fixed.update(names.index(name) for name in self.nondiff_argnames)
         return BoundCall(args, fixed)
@@ -71,41 +76,42 @@ class RuledFunction:
 class BoundCall:
     """The bound arguments of one call, the leaves of the differentiated ones, and the treedef of the result."""
 
-    def __init__(self, args: tuple[Any, ...], fixed: set[int]):
+    def __init__(self, args: Args, fixed: set[int]):
         self.args = args
         self.fixed = tuple(args[place] for place in sorted(fixed))
         self.dynamic = [place for place in range(len(args)) if place not in fixed]
         self.leaves, self.treedef = pytree.flatten([args[place] for place in self.dynamic])
-        self.outdef: Any = None
+        self.outdef = pytree.LEAF
 
-    def with_leaves(self, leaves: Leaves) -> list[Any]:
+    def with_leaves(self, leaves: Leaves) -> list[object]:
         """All arguments, with the leaves of the differentiated ones replaced."""
         given = list(self.args)
         for place, value in zip(self.dynamic, self.treedef.unflatten(leaves)):
             given[place] = value
         return given
 
-    def flatten_result(self, out: Any) -> Leaves:
+    def flatten_result(self, out: Pytree) -> Leaves:
         """Flatten the result and remember its structure."""
         leaves, self.outdef = pytree.flatten(out)
         return leaves
 
 
-def check_pair(name: str, what: str, result: Any) -> Any:
+def check_pair(name: str, what: str, result: object) -> Sequence[object]:
     """Check that a rule returned a pair."""
     if not isinstance(result, (tuple, list)) or len(result) != 2:
         raise RuleError(f"{name}: {what}, not {describe(result)}")
     return result
 
 
-def _signature(fun: Callable[..., Any]) -> Any:
+def _signature(fun: Function) -> Signature | None:
     try:
-        return lazy.module("inspect").signature(fun)
+        signature: Signature = lazy.module("inspect").signature(fun)
+        return signature
     except ValueError:  # a builtin without one
         return None
 
 
-def _in_order(name: str, signature: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+def _in_order(name: str, signature: Signature | None, args: Args, kwargs: Kwargs) -> Args:
     """Bind keyword arguments and defaults to their positions."""
     if signature is None:
         return args

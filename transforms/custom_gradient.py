@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from .arguments import check_callable
 from .custom_function import check_pair
 from .custom_vjp import custom_vjp
 
+if TYPE_CHECKING:
+    from ..registry.types import Args, Function, Kwargs, Pytree
 
-def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
+
+def custom_gradient(fun: Function) -> Callable[..., Any]:
     """Differentiate a function by the rule that it returns along with its value.
 
     Args:
@@ -36,13 +39,13 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     check_callable("custom_gradient", fun)
     name = getattr(fun, "__qualname__", repr(fun))
 
-    def both(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def both(args: Args, kwargs: Kwargs) -> Sequence[object]:
         return check_pair(name, "a custom_gradient must return a pair (value, vjp)", fun(*args, **kwargs))
 
-    def value_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def value_of(args: Args, kwargs: Kwargs) -> object:
         return both(args, kwargs)[0]
 
-    def backward(vjp: Callable[[Any], Any], cotangent: Any) -> Any:
+    def backward(vjp: Function, cotangent: Pytree) -> tuple[object, ...]:
         result = vjp(cotangent)
         return result if isinstance(result, tuple) else (result,), None
 
@@ -51,7 +54,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     ruled.defvjp(both, backward)
 
     @functools.wraps(fun)
-    def value(*args: Any, **kwargs: Any) -> Any:
+    def value(*args: object, **kwargs: object) -> object:
         return ruled(args, kwargs)
 
     return value

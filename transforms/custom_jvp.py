@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import pytree
 from ..eager.autograd.context import is_broadcastable
@@ -16,6 +16,11 @@ from .arguments import check_callable, leaves_with_nones
 from .custom_function import BoundCall, RuledFunction, check_pair
 from .custom_rules import ForwardRule, Leaves, call
 from .zeros import SymbolicZero, zero_for
+
+if TYPE_CHECKING:
+    from ..registry.types import Args, Function, Pytree
+
+F = TypeVar("F", bound=Callable[..., object])
 
 
 class custom_jvp(RuledFunction):
@@ -42,10 +47,10 @@ class custom_jvp(RuledFunction):
     (tensor(1.), tensor(0.5))
     """
 
-    rule: Callable[..., Any] | None = None
+    rule: Function | None = None
     symbolic_zeros = False
 
-    def defjvp(self, rule: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
+    def defjvp(self, rule: F, symbolic_zeros: bool = False) -> F:
         """Set the forward rule; usable as a decorator.
 
         Args:
@@ -64,7 +69,7 @@ class custom_jvp(RuledFunction):
         self.rule, self.symbolic_zeros = rule, symbolic_zeros
         return rule
 
-    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
+    def defjvps(self, *jvps: Function | None) -> None:
         """Set the contribution of each argument to the tangent.
 
         Args:
@@ -76,7 +81,7 @@ class custom_jvp(RuledFunction):
         if self.nondiff_argnums or self.nondiff_argnames:
             raise ArgumentError("defjvps: with nondiff_argnums write the whole rule, with defjvp")
 
-        def rule(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
+        def rule(primals: Args, tangents: Args) -> tuple[Pytree, Pytree]:
             out = self(*primals)
             terms = [jvp(t, out, *primals) for jvp, t in zip(jvps, tangents) if jvp is not None]
             if not terms:
@@ -87,7 +92,7 @@ class custom_jvp(RuledFunction):
 
         self.rule, self.symbolic_zeros = rule, False
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Pytree, **kwargs: Pytree) -> Any:
         rule = self.rule
         if rule is None:
             raise AutogradError(
@@ -110,7 +115,7 @@ class custom_jvp(RuledFunction):
         out = call(ForwardRule(self._name, self, run, push), bound.leaves)
         return bound.outdef.unflatten(out)
 
-    def _tangents(self, bound: BoundCall, results: Leaves, tangent: Any) -> Leaves:
+    def _tangents(self, bound: BoundCall, results: Leaves, tangent: Pytree) -> Leaves:
         """Check the tangents that the rule returned; None: zero."""
         leaves = leaves_with_nones(tangent, bound.outdef)
         if leaves is None:
@@ -120,12 +125,12 @@ class custom_jvp(RuledFunction):
             )
         return [self._tangent(t, x) for t, x in zip(leaves, results)]
 
-    def _tangent(self, tangent: Any, value: Any) -> Any:
+    def _tangent(self, tangent: object, value: object) -> Tensor | None:
         if tangent is None or isinstance(tangent, SymbolicZero) or not asarray(value).dtype.is_inexact:
             return None
         if not isinstance(tangent, Tensor):
-            is_weak = type(tangent) in SCALARS and isinstance(value, Tensor)
-            tangent = asarray(tangent, dtype=value.dtype if is_weak else None)
+            dtype = value.dtype if type(tangent) in SCALARS and isinstance(value, Tensor) else None
+            tangent = asarray(tangent, dtype=dtype)
         shape = value.shape if isinstance(value, Tensor) else ()
         if tangent.shape != shape and not is_broadcastable(tangent.shape, shape):
             raise RuleError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -28,7 +28,7 @@ from ..eager.autograd.forward_mode import (
 from ..eager.autograd.function_batched import fit_batch, reopen_batch_level, unwrap_all, wrap_all
 from ..eager.autograd.kernel import attach, eager_meta, edge_of
 from ..eager.autograd.lifted_captures import capture_lifters, lift_captures
-from ..eager.autograd.node import CallName, zeros_of
+from ..eager.autograd.node import CallName, Edge, zeros_of
 from ..eager.layers.level_stack import stack
 from ..eager.layers.levels import Level, LevelTensor, check_open, open_level, unwrap, wrap_level
 from ..eager.tensor.tensor import Tensor
@@ -39,7 +39,10 @@ from ..registry.dispatch.unwinding import register_thread_local, restore_state_o
 from ..registry.values import describe
 from .reverse import Tape
 
+# The leaves of a tree: tensors, numbers and other values; None is a zero tangent.
 Leaves = list[Any]
+# For each leaf, its AutogradMeta if it is differentiated.
+Metas = list[AutogradMeta | None]
 
 
 class ReverseRule(NamedTuple):
@@ -54,7 +57,7 @@ class ReverseRule(NamedTuple):
     """
 
     name: str
-    owner: Any
+    owner: object
     run: Callable[[Leaves], Leaves]
     forward: Callable[[Leaves, list[bool]], tuple[Leaves, Leaves]]
     backward: Callable[[Leaves, Leaves], Leaves]
@@ -71,7 +74,7 @@ class ForwardRule(NamedTuple):
     """
 
     name: str
-    owner: Any
+    owner: object
     run: Callable[[Leaves], Leaves]
     push: Callable[[Leaves, Leaves], tuple[Leaves, Leaves]]
 
@@ -127,7 +130,7 @@ def _differentiate(rule: Rule, level: Level | None, leaves: Leaves) -> Leaves:
     return _record(rule, level, leaves, raw, metas) if any(metas) else call(rule, raw)
 
 
-def _with_backward_context(rule: Rule, inside: Callable[[], Any]) -> Rule:
+def _with_backward_context(rule: Rule, inside: Callable[[], AbstractContextManager[object]]) -> Rule:
     """Wrap a rule so that its backward part, which runs later, runs in a context."""
     if isinstance(rule, ForwardRule):
         return rule
@@ -140,7 +143,7 @@ def _with_backward_context(rule: Rule, inside: Callable[[], Any]) -> Rule:
     return rule._replace(backward=later)
 
 
-def _trace_rule(rule: Rule, leaves: Leaves) -> Any:
+def _trace_rule(rule: Rule, leaves: Leaves) -> object:
     """Run the rule with all arguments differentiated."""
     if isinstance(rule, ForwardRule):
         return rule.push(leaves, [zeros_of(x.spec) if isinstance(x, Tensor) else None for x in leaves])
@@ -156,7 +159,7 @@ def innermost_level(leaves: Leaves) -> Level | None:
     return max((value._level for value in values), key=lambda level: level.depth, default=None)
 
 
-def _meta_at(level: Level, leaf: Any) -> AutogradMeta | None:
+def _meta_at(level: Level, leaf: object) -> AutogradMeta | None:
     meta = leaf._meta if isinstance(leaf, LevelTensor) and leaf._level is level else None
     return meta if meta is not None and meta.requires_grad else None
 
@@ -183,7 +186,7 @@ def _check_results(rule: Rule, level: Level | None, results: Leaves) -> None:
 
 
 # -- reverse mode ------------------------------------------------------------------------------------------------------
-def _record(rule: Rule, level: Level | None, leaves: Leaves, raw: Leaves, metas: list[Any]) -> Leaves:
+def _record(rule: Rule, level: Level | None, leaves: Leaves, raw: Leaves, metas: Metas) -> Leaves:
     """Run the rule's forward part, and record its backward part as one node."""
     edges = [edge_of(leaf, meta) for leaf, meta in zip(leaves, metas) if meta is not None]
     wanted = [meta is not None for meta in metas]
@@ -200,8 +203,8 @@ class _RunningRules(threading.local):
     """The owners of running rules: called from their own rule, they are ordinary functions."""
 
     def __init__(self) -> None:
-        self.owners: list[Any] = []
-        self.transposing: list[tuple[Any, Level]] = []
+        self.owners: list[object] = []
+        self.transposing: list[tuple[object, Level]] = []
 
 
 _running = register_thread_local(_RunningRules())
@@ -217,7 +220,7 @@ def _mark_transposing(rule: Rule, level: Level) -> Iterator[None]:
         _running.transposing = before
 
 
-def _record_eagerly(rule: Rule, leaves: Leaves, metas: list[Any]) -> Leaves:
+def _record_eagerly(rule: Rule, leaves: Leaves, metas: Metas) -> Leaves:
     """Record a call with tensors that require gradients; operators that the rule calls are recorded too."""
     before, _running.owners = _running.owners, [*_running.owners, rule.owner]
     try:
@@ -226,18 +229,18 @@ def _record_eagerly(rule: Rule, leaves: Leaves, metas: list[Any]) -> Leaves:
         _running.owners = before
 
 
-def _detach(leaf: Any) -> Any:
+def _detach(leaf: object) -> object:
     return leaf.detach() if isinstance(leaf, Tensor) else leaf
 
 
-def _wrap_result(level: Level, leaf: Any, node: ContextNode, number: int) -> Any:
+def _wrap_result(level: Level, leaf: object, node: ContextNode, number: int) -> object:
     if not isinstance(leaf, Tensor) or not leaf.dtype.is_inexact:
         return leaf
     return wrap_level(level, leaf[...], AutogradMeta(node, number))
 
 
 def _node(
-    rule: Rule, level: Level | None, raw: Leaves, edges: list[Any], wanted: list[bool]
+    rule: Rule, level: Level | None, raw: Leaves, edges: list[Edge], wanted: list[bool]
 ) -> tuple[Leaves, ContextNode]:
     """Run the forward part; return the results and the node of the call."""
     results, pull = _forward(rule, raw, wanted)
@@ -265,7 +268,7 @@ def _forward(rule: Rule, raw: Leaves, wanted: list[bool]) -> tuple[Leaves, Calla
         with _mark_transposing(rule, level):
             results, value = rule.push(raw, tangents)
     results = [unwrap(level, leaf) for leaf in results]
-    inputs = [t for t, is_wanted in zip(tangents, wanted) if is_wanted]
+    inputs = [t for t in tangents if t is not None]
     tape = Tape(level, inputs, value)
 
     def pull(cotangents: Leaves) -> Leaves:

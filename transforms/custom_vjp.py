@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import pytree
 from ..eager.tensor.construct import asarray
@@ -14,6 +13,9 @@ from .arguments import check_callable, leaves_with_nones
 from .custom_function import BoundCall, RuledFunction, check_pair
 from .custom_rules import Leaves, ReverseRule, call
 from .zeros import CustomVJPPrimal, SymbolicZero, zero_for
+
+if TYPE_CHECKING:
+    from ..registry.types import Function, Pytree
 
 
 class custom_vjp(RuledFunction):
@@ -41,14 +43,14 @@ class custom_vjp(RuledFunction):
     [1.0, 1.0]
     """
 
-    fwd: Callable[..., Any] | None = None
-    bwd: Callable[..., Any] | None = None
+    fwd: Function | None = None
+    bwd: Function | None = None
     symbolic_zeros = False
 
     def defvjp(
         self,
-        fwd: Callable[..., Any],
-        bwd: Callable[..., Any],
+        fwd: Function,
+        bwd: Function,
         symbolic_zeros: bool = False,
         optimize_remat: bool = False,
     ) -> None:
@@ -70,14 +72,14 @@ class custom_vjp(RuledFunction):
         check_callable("defvjp", bwd)
         self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Pytree, **kwargs: Pytree) -> Any:
         fwd, bwd, symbolic = self.fwd, self.bwd, self.symbolic_zeros
         if fwd is None or bwd is None:
             raise AutogradError(
                 f"{self._name} is a custom_vjp without a rule; call {self._name}.defvjp(fwd, bwd)"
             )
         bound = self._bind(args, kwargs)
-        residual_def: list[Any] = [None]
+        residual_def = [pytree.LEAF]
         outs: Leaves = []
 
         def run(leaves: Leaves) -> Leaves:
@@ -101,7 +103,7 @@ class custom_vjp(RuledFunction):
         out = call(ReverseRule(self._name, self, run, forward, backward), bound.leaves)
         return bound.outdef.unflatten(out)
 
-    def _gradients(self, bound: BoundCall, result: Any) -> Leaves:
+    def _gradients(self, bound: BoundCall, result: object) -> Leaves:
         """Check the result of ``bwd`` and flatten it to a gradient for each leaf of the arguments."""
         children = bound.treedef.children
         if not isinstance(result, (tuple, list)) or len(result) != len(children):
@@ -124,11 +126,11 @@ class custom_vjp(RuledFunction):
         ]
 
 
-def _zeros(zero: Any) -> Any:
+def _zeros(zero: object) -> object:
     return zero.instantiate() if isinstance(zero, SymbolicZero) else zero
 
 
-def _gradient(g: Any) -> Any:
+def _gradient(g: object) -> Tensor | None:
     """Convert a gradient from ``bwd`` to a tensor, or None for zero."""
     if g is None or isinstance(g, SymbolicZero):
         return None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from .. import lazy, pytree
 from ..eager.tensor.construct import asarray
@@ -13,6 +13,9 @@ from ..registry.dispatch.unwinding import restore_state_on_error
 from ..registry.dtypes import DType, as_dtype
 from ..registry.values import SCALARS, TensorSpec, describe
 from .arguments import check_callable, name_of
+
+if TYPE_CHECKING:
+    from ..registry.types import DTypeLike, Function, Pytree
 
 
 class ShapeDtypeStruct:
@@ -39,14 +42,14 @@ class ShapeDtypeStruct:
     shape: tuple[int, ...]
     dtype: DType
 
-    def __init__(self, shape: Iterable[int], dtype: Any):
+    def __init__(self, shape: Iterable[int], dtype: DTypeLike):
         sizes = tuple(shape) if isinstance(shape, Iterable) else (shape,)
         if not all(type(size) is int and size >= 0 for size in sizes):
             raise ArgumentError(f"ShapeDtypeStruct: shape is a sequence of ints from 0, not {shape!r}")
         object.__setattr__(self, "shape", sizes)
         object.__setattr__(self, "dtype", as_dtype(dtype))
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a ShapeDtypeStruct does not change; {name!r} is given when it is made")
 
     @property
@@ -70,7 +73,7 @@ class ShapeDtypeStruct:
     def __hash__(self) -> int:
         return hash((self.shape, self.dtype))
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type[ShapeDtypeStruct], tuple[tuple[int, ...], DType]]:
         return ShapeDtypeStruct, (self.shape, self.dtype)
 
     def __repr__(self) -> str:
@@ -78,7 +81,7 @@ class ShapeDtypeStruct:
 
 
 @restore_state_on_error
-def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def eval_shape(fun: Function, *args: Pytree, **kwargs: Pytree) -> Any:
     """Compute the shapes and dtypes of a function's results by tracing it, without computing data.
 
     Args:
@@ -110,7 +113,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return outdef.unflatten([_struct(name, leaf) for leaf in result])
 
 
-def _stand_in(machinery: Any, trace: Any, leaf: Any) -> Any:
+def _stand_in(machinery: Any, trace: Any, leaf: object) -> object:
     if type(leaf) in SCALARS:
         return machinery.new_number(trace, leaf)
     if hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
@@ -118,7 +121,7 @@ def _stand_in(machinery: Any, trace: Any, leaf: Any) -> Any:
     return leaf
 
 
-def _struct(name: str, leaf: Any) -> ShapeDtypeStruct:
+def _struct(name: str, leaf: object) -> ShapeDtypeStruct:
     try:
         tensor = leaf if isinstance(leaf, Tensor) else asarray(getattr(leaf, "_example", leaf))
     except ArgumentError as fault:

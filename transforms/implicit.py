@@ -9,7 +9,7 @@ with a rule of its own, and is never differentiated through.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import pytree
 from ..eager.autograd.grad_modes import no_grad
@@ -24,13 +24,16 @@ from .custom_rules import ForwardRule, Leaves, ReverseRule, call
 from .forward import jvp, linear_transpose
 from .reverse import root_at, stop_gradient
 
+if TYPE_CHECKING:
+    from ..registry.types import Function, Pytree
+
 EAGER_ORDERS = 2  # supported orders of derivatives of tensors that require gradients
 
 Solve = Callable[..., Any]
 
 
 def custom_root(
-    f: Callable[[Any], Any], initial_guess: Any, solve: Solve, tangent_solve: Solve, has_aux: bool = False
+    f: Function, initial_guess: Pytree, solve: Solve, tangent_solve: Solve, has_aux: bool = False
 ) -> Any:
     """Compute a root of a function, differentiable with respect to the tensors that the function captures.
 
@@ -66,15 +69,15 @@ def custom_root(
     _check_like("custom_root", "solve", root, "the initial guess", initial_guess)
     start = stop_gradient(root)
 
-    def derivative(v: Any) -> Any:
+    def derivative(v: Pytree) -> Pytree:
         return jvp(f, (start,), (v,))[1]
 
-    def residual(x: Any) -> Any:
+    def residual(x: Pytree) -> Pytree:
         value = f(x)
         _check_like("custom_root", "f", value, "its argument", x)
         return _negative(value)
 
-    def solve_tangents(g: Any, y: Any) -> Any:
+    def solve_tangents(g: Function, y: Pytree) -> Pytree:
         solution = tangent_solve(g, y)
         _check_like("custom_root", "tangent_solve", solution, "its argument", y)
         return solution
@@ -84,8 +87,8 @@ def custom_root(
 
 
 def custom_linear_solve(
-    matvec: Callable[[Any], Any],
-    b: Any,
+    matvec: Function,
+    b: Pytree,
     solve: Solve,
     transpose_solve: Solve | None = None,
     symmetric: bool = False,
@@ -120,17 +123,17 @@ def custom_linear_solve(
         results = solve(matvec, stop_gradient(b))
     solution, aux = _split_aux("custom_linear_solve", results, has_aux)
 
-    def plain_solve(g: Any, y: Any) -> Any:
+    def plain_solve(g: Function, y: Pytree) -> Pytree:
         return _split_aux("custom_linear_solve", solve(g, y), has_aux)[0]
 
-    def solve_transposed(g: Any, y: Any) -> Any:
+    def solve_transposed(g: Function, y: Pytree) -> Pytree:
         other: Any = transpose_solve(g, y)  # type: ignore[misc]
         _check_like("custom_linear_solve", "transpose_solve", other, "b", b)
         return other
 
     transposed = plain_solve if symmetric else None if transpose_solve is None else solve_transposed
 
-    def residual(x: Any) -> Any:
+    def residual(x: Pytree) -> Pytree:
         product = matvec(x)
         _check_like("custom_linear_solve", "matvec", product, "b", b)
         return pytree.map_tree(lambda one, two: one - two, b, product)
@@ -139,13 +142,13 @@ def custom_linear_solve(
     return (result, aux) if has_aux else result
 
 
-def _check_functions(name: str, **functions: Any) -> None:
+def _check_functions(name: str, **functions: object) -> None:
     for argument, value in functions.items():
         if not callable(value):
             raise ArgumentError(f"{name}: {argument} is a function, not {describe(value)}")
 
 
-def _check_like(name: str, what: str, tree: Any, other: str, like: Any) -> None:
+def _check_like(name: str, what: str, tree: Pytree, other: str, like: Pytree) -> None:
     """Raise an error if a result differs in structure or shapes from another tree."""
     leaves, treedef = pytree.flatten(tree)
     wanted, there = pytree.flatten(like)
@@ -161,7 +164,7 @@ def _check_like(name: str, what: str, tree: Any, other: str, like: Any) -> None:
             )
 
 
-def _split_aux(name: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
+def _split_aux(name: str, result: object, has_aux: bool) -> tuple[Pytree, Pytree]:
     if not has_aux:
         return result, None
     if not isinstance(result, tuple) or len(result) != 2:
@@ -169,17 +172,17 @@ def _split_aux(name: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
     return result
 
 
-def _negative(tree: Any) -> Any:
+def _negative(tree: Pytree) -> Pytree:
     return pytree.map_tree(lambda leaf: -leaf, tree)
 
 
 def _attach_derivatives(
-    start: Any,
-    residual: Callable[[Any], Any],
-    matvec: Callable[[Any], Any],
+    start: Pytree,
+    residual: Function,
+    matvec: Function,
     solve: Solve,
     transpose_solve: Solve | None,
-) -> Any:
+) -> Pytree:
     """Attach derivatives to a solution: one correction for each order that the enclosing levels may need."""
     result, orders, done = start, sum(level.run is None for level in stack.levels), 0
     while True:
@@ -205,10 +208,10 @@ def _is_forward(leaves: Leaves) -> bool:
     return bool(levels) and max(levels, key=lambda level: level.depth).forward is not None
 
 
-def _check_depends_on_input(matvec: Callable[[Any], Any], solve: Solve) -> Callable[[Any], Any]:
+def _check_depends_on_input(matvec: Function, solve: Solve) -> Function:
     """``solve`` as a function of the right-hand side, checked to depend on it, for transposition."""
 
-    def checked_solve(y: Any) -> Any:
+    def checked_solve(y: Pytree) -> Pytree:
         result = solve(matvec, y)
         levels = {leaf._level for leaf in pytree.leaves(y) if isinstance(leaf, LevelTensor)}
         results = [leaf for leaf in pytree.leaves(result) if isinstance(leaf, Tensor)]
@@ -223,8 +226,8 @@ def _check_depends_on_input(matvec: Callable[[Any], Any], solve: Solve) -> Calla
 
 
 def _solve_constant(
-    matvec: Callable[[Any], Any], solve: Solve, transpose_solve: Solve | None, b: Any, like: Any
-) -> Any:
+    matvec: Function, solve: Solve, transpose_solve: Solve | None, b: Pytree, like: Pytree
+) -> Pytree:
     """``x`` with ``matvec(x) = b``, a linear function of ``b`` alone, whose transpose is the other ``solve``."""
     leaves, treedef = pytree.flatten(b)
     outdef = pytree.flatten(like)[1]

@@ -6,9 +6,9 @@ and returned from jitted functions, through ``vmap``, and captured by closures t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import lazy, pytree
 from ..eager.autograd.node import zeros_of
@@ -18,6 +18,10 @@ from ..registry.dispatch.unwinding import restore_state_on_error
 from ..registry.values import TensorSpec
 from .arguments import match_leaves
 from .zeros import zero_tangent
+
+if TYPE_CHECKING:
+    from ..registry.types import Pytree, Tensor
+    from ..tracer.graph import Graph
 
 Leaves = list[Any]
 
@@ -40,7 +44,7 @@ class LinearFunctionSpec:
     specs: Sequence[TensorSpec]
     outdef: pytree.TreeDef
     results: Sequence[TensorSpec]
-    graph: Any = None
+    graph: Graph | None = None
 
 
 class LinearFunction:
@@ -57,10 +61,10 @@ class LinearFunction:
     def __init__(self, spec: LinearFunctionSpec, run: Callable[[Leaves], Leaves]):
         self._spec, self._run = spec, run
         self._levels = list(stack.levels), stack.floor
-        self._captures: Sequence[Any] = ()
+        self._captures: Sequence[Tensor] = ()
 
     @restore_state_on_error
-    def __call__(self, /, *trees: Any) -> Any:
+    def __call__(self, /, *trees: Pytree) -> Any:
         """The cotangents of the arguments from those of the value, or the tangent of the value in a direction."""
         spec, given = self._spec, list(trees)
         if spec.is_reverse and len(trees) != 1:
@@ -80,7 +84,7 @@ class LinearFunction:
         spec, run = self._spec, self._run
         places = _inexact_positions(spec.specs)
 
-        def on_tensors(*tensors: Any) -> Leaves:
+        def on_tensors(*tensors: Tensor) -> list[Tensor]:
             given: Leaves = [None] * len(spec.specs)
             for place, tensor in zip(places, tensors):
                 given[place] = tensor
@@ -94,7 +98,7 @@ class LinearFunction:
             closed = machinery.trace_body(spec.name, on_tensors, [spec.specs[place] for place in places])
         self._set(replace(spec, graph=closed.graph), closed.reached)
 
-    def _set(self, spec: LinearFunctionSpec, reached: Sequence[Any]) -> None:
+    def _set(self, spec: LinearFunctionSpec, reached: Sequence[Tensor]) -> None:
         self._spec, self._captures, self._run = spec, reached, self._run_graph
 
     def _run_graph(self, leaves: Leaves) -> Leaves:
@@ -112,13 +116,13 @@ def _inexact_positions(specs: Sequence[TensorSpec]) -> list[int]:
     return [place for place, spec in enumerate(specs) if spec.dtype.is_inexact]
 
 
-def _flatten(function: LinearFunction) -> tuple[Sequence[Any], LinearFunctionSpec]:
+def _flatten(function: LinearFunction) -> tuple[Sequence[Tensor], LinearFunctionSpec]:
     if function._spec.graph is None:
         function._trace_graph()
     return function._captures, function._spec
 
 
-def _unflatten(spec: LinearFunctionSpec, reached: Any) -> LinearFunction:
+def _unflatten(spec: LinearFunctionSpec, reached: Iterable[Tensor]) -> LinearFunction:
     made = object.__new__(LinearFunction)
     made._set(spec, tuple(reached))
     return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..control.structure import flatten_tensors, to_tensor
 from ..eager.tensor.dunders import by_name
@@ -12,6 +12,9 @@ from ..errors import DTypeError, ShapeError
 from ..pytree import TreeDef
 from ..registry.dtypes import DType, float32, promote
 from ..registry.values import TensorSpec, describe
+
+if TYPE_CHECKING:
+    from ..registry.types import Pytree, Tensor, TensorLike
 
 
 class Unravel:
@@ -22,26 +25,26 @@ class Unravel:
     def __init__(self, treedef: TreeDef, specs: Sequence[TensorSpec], dtype: DType):
         self.treedef, self.specs, self.dtype = treedef, tuple(specs), dtype
 
-    def __call__(self, flat: Any) -> Any:
+    def __call__(self, flat: TensorLike) -> Any:
         """The tree whose concatenated leaves are the elements of ``flat``."""
-        flat = to_tensor(flat)
+        vector: Tensor = to_tensor(flat)
         size = sum(spec.size for spec in self.specs)
-        if tuple(flat.shape) != (size,):
-            raise ShapeError(f"tree.ravel: the vector must have {size} elements, not {describe(flat)}")
+        if tuple(vector.shape) != (size,):
+            raise ShapeError(f"tree.ravel: the vector must have {size} elements, not {describe(vector)}")
         mixed = any(spec.dtype is not self.dtype for spec in self.specs)
-        if mixed and flat.dtype is not self.dtype:
+        if mixed and vector.dtype is not self.dtype:
             raise DTypeError(
                 f"tree.ravel: the leaves of the tree differ in dtype, so the vector must be {self.dtype}, not "
-                f"{describe(flat)}"
+                f"{describe(vector)}"
             )
         leaves, start = [], 0
         for spec in self.specs:
-            part = by_name("reshape")(flat[start : start + spec.size], spec.shape)
+            part = by_name("reshape")(vector[start : start + spec.size], spec.shape)
             leaves.append(by_name("astype")(part, spec.dtype) if mixed else part)
             start += spec.size
         return self.treedef.unflatten(leaves)
 
-    def _key(self) -> tuple[Any, ...]:
+    def _key(self) -> tuple[object, ...]:
         return self.treedef, self.specs, self.dtype
 
     def __eq__(self, other: object) -> bool:
@@ -54,7 +57,7 @@ class Unravel:
         return f"<function that makes {self.treedef} of a vector>"
 
 
-def ravel(tree: Any) -> tuple[Any, Unravel]:
+def ravel(tree: Pytree) -> tuple[Tensor, Unravel]:
     """See :func:`tandem.pytree.ravel_pytree`."""
     result = flatten_tensors("tree.ravel", "the tree", tree)
     specs = [TensorSpec(tuple(x.shape), x.dtype, x.device) for x in result.tensors]

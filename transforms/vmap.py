@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any
 
 from .. import lazy
 from ..operators.declare.declaration import LIBRARY
 from ..registry.dispatch.keys import DispatchKey
 
+if TYPE_CHECKING:
+    from ..registry.operator import Operator
+    from ..registry.types import Args, Function, Kwargs
+
 
 def vmap(
-    fun: Callable[..., Any],
+    fun: Function,
     in_axes: Any = 0,
     out_axes: Any = 0,
-    axis_name: Any = None,
+    axis_name: Hashable = None,
     axis_size: int | None = None,
 ) -> Callable[..., Any]:
     """A function that runs ``fun`` on every example of a batch at once.
@@ -85,7 +89,7 @@ def register_vmap(op: Any, rule: Callable[..., Any] | None = None) -> Any:
     return lazy.batching_rules().register_rule(op, rule)
 
 
-def _run_batched(op: Any, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _run_batched(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object:
     """The Batched key's fallback: load the layer at the first call, and run the operator on the batch."""
     return lazy.batched_layer().batched(op, keyset, args, kwargs)
 

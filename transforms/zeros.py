@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..eager.autograd.node import zeros_of
 from ..eager.tensor.construct import asarray
@@ -53,7 +53,7 @@ class SymbolicZero:
     def ndim(self) -> int:
         return len(self.spec.shape)
 
-    def instantiate(self) -> Any:
+    def instantiate(self) -> Tensor:
         """The zeros as a tensor.
 
         Returns:
@@ -73,7 +73,7 @@ class CustomVJPPrimal(NamedTuple):
         perturbed: whether it is differentiated.
     """
 
-    value: Any
+    value: object
     perturbed: bool
 
 
@@ -82,12 +82,12 @@ def tangent_spec(spec: TensorSpec) -> TensorSpec:
     return spec if spec.dtype.is_inexact else spec._replace(dtype=float0)
 
 
-def zero_tangent(spec: TensorSpec) -> Any:
+def zero_tangent(spec: TensorSpec) -> Tensor:
     """The tangent of a value that does not vary."""
     return zeros_of(tangent_spec(spec))
 
 
-def zero_for(leaf: Any, symbolic: bool) -> Any:
+def zero_for(leaf: object, symbolic: bool) -> Tensor | SymbolicZero | float:
     """The tangent that a rule written by hand receives for an argument that is not differentiated."""
     if isinstance(leaf, Tensor):
         return SymbolicZero(tangent_spec(leaf.spec)) if symbolic else zero_tangent(leaf.spec)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...registry.dispatch.keys import AUTOGRAD
 from ...registry.dispatch.observers import current_observer
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ...eager.autograd.node import Edge
     from ...registry.types import Function
 
+K = TypeVar("K")
 Root = tuple[Any, int, Tensor]
 
 
@@ -148,22 +149,20 @@ class Pass:
             given[index] = gradient if there is None else there + gradient
 
 
-def ensure_own_memory(
-    gradients: dict[AutogradMeta, Tensor], given: object = None
-) -> dict[AutogradMeta, Tensor]:
+def ensure_own_memory(gradients: dict[K, Tensor], given: object = None) -> dict[K, Tensor]:
     """Clone gradients that share memory with each other or with ``given``, or that are read-only."""
     seen = {id(owner_of(given._array))} if type(given) is Tensor else set()
-    for leaf, gradient in gradients.items():
+    for key, gradient in gradients.items():
         if type(gradient) is Tensor:
             array = gradient._array
             owner = array if array.base is None else owner_of(array)
             shared = gradient._storage is not None and not is_alone(gradient)
             if shared or id(owner) in seen or not array.flags.writeable:
-                gradient = gradients[leaf] = by_name("clone")(gradient)
+                gradient = gradients[key] = by_name("clone")(gradient)
                 owner = owner_of(gradient._array)
             seen.add(id(owner))
         elif id(gradient) in seen:  # a traced value or a value of a level that two leaves would share
-            gradients[leaf] = by_name("clone")(gradient)
+            gradients[key] = by_name("clone")(gradient)
         else:
             seen.add(id(gradient))
     return gradients
