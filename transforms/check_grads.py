@@ -6,7 +6,7 @@ Source: ``check_grads`` of HIPS autograd and of ``jax.test_util``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,15 +19,22 @@ from .arguments import check_callable, describe_leaf, name_of, tensor_leaves
 from .forward import jvp
 from .reverse import vjp
 
+if TYPE_CHECKING:
+    from ..registry.dtypes import DType
+    from ..registry.types import Function, Pytree
+
 MODES = ("fwd", "rev")
-# By the size of an element of a real dtype in bytes: the step of the differences, and the tolerance.
+# The step of the differences and the tolerance, by the item size of the real dtype in bytes.
 STEPS = {2: 2e-1, 4: 3e-2, 8: 2e-4}
 TOLERANCES = {2: 2e-1, 4: 2e-2, 8: 1e-6}
 
+# A function of tensors that returns a list of tensors.
+FlatFunction = Callable[..., list[Tensor]]
+
 
 def check_grads(
-    f: Callable[..., Any],
-    args: Sequence[Any],
+    f: Function,
+    args: Sequence[Pytree],
     order: int = 2,
     modes: Sequence[str] = MODES,
     atol: float | None = None,
@@ -35,24 +42,28 @@ def check_grads(
     eps: float | None = None,
     seed: int = 0,
 ) -> None:
-    """Compare the derivatives of a function with differences of its values, argument by argument.
+    """Compare the derivatives of a function with finite differences of its values, for each argument.
 
-    Each argument, and each tensor in it, is moved in a random direction; forward mode must give what a central
-    difference (extrapolated) gives, and reverse mode the transpose of it. Then the derivatives are taken for functions
-    and checked in their turn.
+    Each tensor of the arguments is perturbed in a random direction. The directional derivative by forward mode must
+    match a central difference with Richardson extrapolation; that by reverse mode must match its transpose. For higher
+    orders the derivatives are functions that are checked in the same way.
 
     Args:
-        f: a function of trees of tensors that gives such a tree.
-        args: where it is differentiated, a tuple or a list; float64 is best.
-        order: how often it is differentiated.
-        modes: ``"fwd"``, ``"rev"`` or both; at each order all are applied.
-        atol, rtol: tolerances; None: by dtype, 1e-6 for float64.
-        eps: the step of the differences; None: by dtype.
-        seed: of the random directions.
+        f: a function of pytrees of floating-point or complex tensors that returns a pytree of tensors; results of
+            integer dtype are ignored.
+        args: the arguments at which the derivatives are checked, a tuple or a list; float64 is the most accurate dtype.
+        order: the highest order of derivatives to check, from 1.
+        modes: ``"fwd"``, ``"rev"`` or both; each order checks all of them.
+        atol, rtol: the absolute and relative tolerance; None chooses it by dtype, 1e-6 for float64.
+        eps: the step of the differences; None chooses it by dtype.
+        seed: the seed of the random directions.
 
     Raises:
         GradientCheckError: a derivative is wrong; the message names the argument, the mode, both numbers and the error.
-        ArgumentError: an unknown mode, or ``args`` is no sequence.
+        ArgumentError: ``f`` is not callable, a mode is unknown, or ``args`` is not a tuple or a list.
+        DTypeError: an argument holds integers or booleans.
+
+    Source: ``jax.test_util.check_grads``.
 
     >>> import tandem as td
     >>> x = td.asarray([0.5, 1.5], dtype=td.float64)
@@ -75,16 +86,25 @@ def check_grads(
 
 
 class _Check:
-    """The options of one check."""
+    """The options of one call of :func:`check_grads`, and the checks."""
 
-    def __init__(self, name: str, modes: tuple[str, ...], atol: Any, rtol: Any, eps: Any, rng: Any):
+    def __init__(
+        self,
+        name: str,
+        modes: tuple[str, ...],
+        atol: float | None,
+        rtol: float | None,
+        eps: float | None,
+        rng: np.random.Generator,
+    ):
         self.name, self.modes = name, modes
         self.atol, self.rtol, self.eps, self.rng = atol, rtol, eps, rng
 
-    def run(self, f: Callable[..., Any], args: list[Any], order: int, now: int) -> None:
+    def run(self, f: Function, args: Sequence[Pytree], order: int, now: int) -> None:
+        """Check the derivatives of ``f`` up to ``order``; ``now`` is the order of the first ones, for messages."""
         leaves, treedef = tensor_leaves(self.name, args, range(len(args)), False)
 
-        def flat(*values: Any) -> list[Any]:
+        def flat(*values: Tensor) -> list[Tensor]:
             out = pytree.leaves(f(*treedef.unflatten(values)))
             return [asarray(x) for x in out if asarray(x).dtype.is_inexact]
 
@@ -97,31 +117,31 @@ class _Check:
             self._check_next_order(flat, leaves, order, now)
 
     def _check_argument(
-        self, mode: str, f: Callable[..., Any], leaves: list[Any], index: int, when: str, where: str
+        self, mode: str, f: FlatFunction, leaves: list[Tensor], index: int, when: str, where: str
     ) -> None:
-        """One argument, one mode."""
+        """Check the derivative with respect to one tensor in one mode."""
         x = leaves[index]
         direction = self._draw_direction(x)
 
-        def along(step: float) -> list[Any]:
-            moved = x + direction * by_name("full")((), step, dtype=_real(x))
+        def along(step: float) -> list[Tensor]:
+            moved = x + direction * by_name("full")((), step, dtype=_real_dtype(x))
             return list(f(*leaves[:index], moved, *leaves[index + 1 :]))
 
-        step = STEPS[_width(x)] if self.eps is None else self.eps
-        wanted = _difference(along, step)
-        weights = [self._draw_direction(y) for y in wanted]
-        expected = _dot(weights, wanted)
+        step = STEPS[_real_itemsize(x)] if self.eps is None else self.eps
+        differences = _difference(along, step)
+        weights = [self._draw_direction(y) for y in differences]
+        expected = _dot(weights, differences)
         if mode == "fwd":
             zeros = [direction if i == index else by_name("zeros_like")(y) for i, y in enumerate(leaves)]
             result = _dot(weights, jvp(f, leaves, zeros)[1])
         else:
             result = _dot([direction], [vjp(f, *leaves)[1](weights)[index]])
         self._compare(
-            mode, result, expected, x, f"{when}, {'forward' if mode == 'fwd' else 'reverse'} mode: {where}"
+            result, expected, x, f"{when}, {'forward' if mode == 'fwd' else 'reverse'} mode: {where}"
         )
 
-    def _check_next_order(self, f: Callable[..., Any], leaves: list[Any], order: int, now: int) -> None:
-        """The derivatives as functions."""
+    def _check_next_order(self, f: FlatFunction, leaves: list[Tensor], order: int, now: int) -> None:
+        """Check the derivatives of the first derivatives."""
         directions = [self._draw_direction(x) for x in leaves]
         weights = [self._draw_direction(y) for y in f(*leaves)]
         if "fwd" in self.modes:
@@ -129,21 +149,23 @@ class _Check:
         if "rev" in self.modes:
             self.run(lambda *xs: vjp(f, *xs)[1](weights), leaves, order - 1, now + 1)
 
-    def _draw_direction(self, like: Any) -> Any:
+    def _draw_direction(self, like: Tensor) -> Tensor:
+        """Draw a normally distributed tensor of the same shape and dtype."""
         values = self.rng.normal(size=like.shape)
         if like.dtype.kind == "c":
             values = values + 1j * self.rng.normal(size=like.shape)
         return asarray(np.asarray(values)).astype(like.dtype)
 
-    def _compare(self, mode: str, found: float, expected: float, x: Any, when: str) -> None:
-        usual = TOLERANCES[_width(x)]
-        atol = usual if self.atol is None else self.atol
-        rtol = usual if self.rtol is None else self.rtol
-        error = abs(found - expected)
+    def _compare(self, derivative: float, expected: float, x: Tensor, when: str) -> None:
+        default = TOLERANCES[_real_itemsize(x)]
+        atol = default if self.atol is None else self.atol
+        rtol = default if self.rtol is None else self.rtol
+        error = abs(derivative - expected)
         if not error <= atol + rtol * abs(expected):
             raise GradientCheckError(
-                f"{self.name}, {when} {_spec(x)}: the derivative in a random direction is {found:.8g}, and differences "
-                f"give {expected:.8g}: the error is {error:.3g}, and {atol + rtol * abs(expected):.3g} is allowed"
+                f"{self.name}, {when} {_spec(x)}: the derivative in a random direction is {derivative:.8g}, and "
+                f"differences give {expected:.8g}: the error is {error:.3g}, and "
+                f"{atol + rtol * abs(expected):.3g} is allowed"
             )
 
 
@@ -151,23 +173,23 @@ def _spec(x: Tensor) -> str:
     return f"({x.dtype.name}{list(x.shape)})"
 
 
-def _width(x: Tensor) -> int:
+def _real_itemsize(x: Tensor) -> int:
     return x.itemsize // 2 if x.dtype.kind == "c" else x.itemsize
 
 
-def _real(x: Any) -> Any:
+def _real_dtype(x: Tensor) -> DType:
     return by_name("real")(x).dtype if x.dtype.kind == "c" else x.dtype
 
 
-def _difference(along: Callable[[float], list[Any]], step: float) -> list[Any]:
-    """The derivative of a curve at 0, with the error of the fourth power of the step."""
+def _difference(along: Callable[[float], list[Tensor]], step: float) -> list[Tensor]:
+    """The derivative of a curve at 0 by Richardson extrapolation, with an error of order ``step**4``."""
     wide = zip(along(step), along(-step))
     near = zip(along(step / 2), along(-step / 2))
     return [(4.0 * ((c - d) / step) - (a - b) / (2.0 * step)) / 3.0 for (a, b), (c, d) in zip(wide, near)]
 
 
-def _dot(one: Sequence[Any], two: Sequence[Any]) -> float:
-    """The real part of the sum of products: what the transpose keeps."""
+def _dot(one: Sequence[Tensor], two: Sequence[Tensor]) -> float:
+    """The real part of the sum of elementwise products, which transposition preserves."""
     total = 0.0
     for a, b in zip(one, two):
         total += float(np.sum(np.asarray(a.detach().numpy() * b.detach().numpy())).real)

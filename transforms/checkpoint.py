@@ -4,42 +4,71 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from .. import lazy
 from ..eager.layers.level_stack import stack
 from ..errors import ArgumentError
 from .arguments import check_callable
 
+if TYPE_CHECKING:
+    from ..registry.operator import Operator
+    from ..registry.types import Args, Function, Kwargs, Pytree
+
+P = ParamSpec("P")
+R = TypeVar("R")
 Policy = Callable[..., bool]
 
 
+@overload
 def checkpoint(
-    fun: Callable[..., Any] | None = None,
+    fun: Callable[P, R],
     *,
     policy: Policy | None = None,
     prevent_cse: bool = True,
     static_argnums: int | Iterable[int] = (),
-) -> Any:
+) -> Callable[P, R]: ...
+
+
+@overload
+def checkpoint(
+    fun: None = None,
+    *,
+    policy: Policy | None = None,
+    prevent_cse: bool = True,
+    static_argnums: int | Iterable[int] = (),
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+
+def checkpoint(
+    fun: Function | None = None,
+    *,
+    policy: Policy | None = None,
+    prevent_cse: bool = True,
+    static_argnums: int | Iterable[int] = (),
+) -> Function:
     """Trade time for memory: drop the residuals of a function and recompute them in the backward pass.
 
-    Works with ``grad``, ``vjp`` and ``backward()``, nests with all transforms, and holds under ``jit`` as well, where
-    the second computation is kept apart from the first.
+    Works with ``grad``, ``vjp`` and ``backward()``, nests with all transforms, and works under ``jit``, where common
+    subexpression elimination does not merge the recomputation with the forward pass.
 
     Args:
-        fun: a function that gives the same result each time, and writes nothing from outside; None to use this with
-            options as a decorator. It may reach tensors by closures.
-        policy: which results of operators are kept nevertheless: one of ``td.checkpoint_policies``, or a function
-            ``policy(op, args, kwargs)`` of an operator's call; None: none are.
-        prevent_cse, static_argnums: accepted for the sake of programs written for JAX. The second computation is always
-            kept apart from the first, and arguments of any kind are passed on as they are.
+        fun: a deterministic function of pytrees of tensors that does not write to tensors created outside it; None to
+            use this with options as a decorator. It may capture tensors in its closure.
+        policy: which results of operators are saved instead of recomputed: one of ``td.checkpoint_policies``, or a
+            function ``policy(op, args, kwargs)`` of an operator's call that returns a bool; None saves none.
+        prevent_cse, static_argnums: accepted for compatibility with JAX, without effect. The recomputation is never
+            merged with the forward pass, and arguments of any type are passed to ``fun`` unchanged.
 
     Returns:
         A function with the same arguments, results and derivatives.
 
     Raises:
+        ArgumentError: ``fun`` or ``policy`` is not callable.
         VersionError: an argument was written in place before the backward pass (raised there).
-        AutogradError: the function did something else the second time (raised in the backward pass).
+        AutogradError: the recomputation called other operators than the forward pass (raised in the backward pass).
+
+    Source: ``jax.checkpoint``.
 
     >>> import tandem as td
     >>> layer = td.checkpoint(lambda w, x: td.tanh(x @ w))
@@ -57,55 +86,55 @@ def checkpoint(
     function = fun
 
     @functools.wraps(function)
-    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+    def checkpointed(*args: Pytree, **kwargs: Pytree) -> Pytree:
         if policy is everything_saveable:
             return function(*args, **kwargs)
-        kept = None if policy is nothing_saveable else policy
+        saved = None if policy is nothing_saveable else policy
         if stack.in_body and len(stack.levels) <= stack.floor:
-            return lazy.control_machinery("custom_calls").call_checkpointed(function, args, kwargs, kept)
-        return lazy.recomputation().RematFrame(function, args, kwargs, kept).run()
+            return lazy.control_machinery("custom_calls").call_checkpointed(function, args, kwargs, saved)
+        return lazy.recomputation().RematFrame(function, args, kwargs, saved).run()
 
     return checkpointed
 
 
 # -- policies ----------------------------------------------------------------------------------------------------------
-def nothing_saveable(op: Any, args: Any, kwargs: Any) -> bool:
-    """Everything is computed again; as no policy."""
+def nothing_saveable(op: Operator, args: Args, kwargs: Kwargs) -> bool:
+    """Recompute every result, as without a policy."""
     return False
 
 
-def everything_saveable(op: Any, args: Any, kwargs: Any) -> bool:
-    """Nothing is computed again; as without ``checkpoint``."""
+def everything_saveable(op: Operator, args: Args, kwargs: Kwargs) -> bool:
+    """Save every result, as without ``checkpoint``."""
     return True
 
 
-def dots_saveable(op: Any, args: Any, kwargs: Any) -> bool:
-    """Products of matrices are kept, all else is computed again."""
+def dots_saveable(op: Operator, args: Args, kwargs: Kwargs) -> bool:
+    """Save the results of matrix products; recompute all others."""
     return getattr(op.decl, "kind", "") == "contraction"
 
 
-def dots_with_no_batch_dims_saveable(op: Any, args: Any, kwargs: Any) -> bool:
-    """Products with a matrix or a vector are kept, those of stacks of matrices with each other are computed again."""
+def dots_with_no_batch_dims_saveable(op: Operator, args: tuple[Any, ...], kwargs: Kwargs) -> bool:
+    """Save the results of matrix products in which an operand has no batch dimensions; recompute all others."""
     return dots_saveable(op, args, kwargs) and min(len(args[0].shape), len(args[1].shape)) <= 2
 
 
 def save_only_these_names(*names: str) -> Policy:
-    """What has one of these names (:func:`tandem.checkpoint_name`) is kept, all else is computed again."""
-    wanted = frozenset(names)
-    return lambda op, args, kwargs: op.name == "td::checkpoint_name" and args[1] in wanted
+    """Create a policy that saves the values named by :func:`tandem.checkpoint_name` with one of these names."""
+    saved = frozenset(names)
+    return lambda op, args, kwargs: op.name == "td::checkpoint_name" and args[1] in saved
 
 
 def save_any_names_but_these(*names: str) -> Policy:
-    """What has a name, and none of these, is kept, all else is computed again."""
-    others = frozenset(names)
-    return lambda op, args, kwargs: op.name == "td::checkpoint_name" and args[1] not in others
+    """Create a policy that saves the values named by :func:`tandem.checkpoint_name` with any other name."""
+    excluded = frozenset(names)
+    return lambda op, args, kwargs: op.name == "td::checkpoint_name" and args[1] not in excluded
 
 
 def save_from_both_policies(one: Policy, two: Policy) -> Policy:
-    """What one policy or the other keeps."""
+    """Create a policy that saves the results that at least one of two policies saves."""
     return lambda op, args, kwargs: one(op, args, kwargs) or two(op, args, kwargs)
 
 
-# By the names that JAX has for them as well.
+# Aliases with the names of JAX.
 checkpoint_dots = dots_saveable
 checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable

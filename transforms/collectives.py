@@ -5,8 +5,8 @@ Source: the collectives of ``jax.lax``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,11 +19,16 @@ from ..eager.tensor.tensor import wrap
 from ..errors import ArgumentError, AxisError, AxisNameError, ShapeError
 from ..registry.values import SCALARS, describe
 
-Names = Any  # the name of an axis, or a tuple or list of names
+if TYPE_CHECKING:
+    from ..registry.types import Pytree, Tensor
+
+AxisNames = Hashable | list[Hashable]  # the name of an axis, or a tuple or list of names
+# The function of a leaf, an axis name or several, and the number of examples along the axis.
+LeafFunction = Callable[[object, AxisNames, int], object]
 
 
-def _level(what: str, axis_name: Any) -> Level:
-    """The innermost ``vmap`` whose axis has a name."""
+def _level(what: str, axis_name: object) -> Level:
+    """The innermost level of ``vmap`` whose axis has this name."""
     for level in reversed(stack.levels):
         if level.run is not None and level.axis_name is not None and level.axis_name == axis_name:
             return level
@@ -35,21 +40,23 @@ def _level(what: str, axis_name: Any) -> Level:
     )
 
 
-def _names(axis_name: Names) -> Sequence[Any]:
+def _names(axis_name: AxisNames) -> Sequence[Hashable]:
     return axis_name if isinstance(axis_name, (tuple, list)) else (axis_name,)
 
 
-def axis_size(axis_name: Names) -> int:
-    """The number of examples along a named axis; of several axes the product.
+def axis_size(axis_name: AxisNames) -> int:
+    """The number of examples along a named axis; for several axes the product of their sizes.
 
     Args:
-        axis_name: the name, or a tuple of names.
+        axis_name: the name of the axis, or a tuple or list of names.
 
     Returns:
         An int.
 
     Raises:
-        AxisNameError: no ``vmap`` around the call has an axis of that name.
+        AxisNameError: no enclosing ``vmap`` has an axis of that name.
+
+    Source: ``jax.lax.axis_size``.
 
     >>> import tandem as td
     >>> td.vmap(lambda x: x / td.axis_size("i"), axis_name="i")(td.asarray([2.0, 4.0])).tolist()
@@ -61,17 +68,19 @@ def axis_size(axis_name: Names) -> int:
     return size
 
 
-def axis_index(axis_name: Names) -> Any:
-    """The number of the example along a named axis; along several, counted in row-major order.
+def axis_index(axis_name: AxisNames) -> Any:
+    """The index of the example along a named axis; for several axes the index in row-major order.
 
     Args:
-        axis_name: the name, or a tuple of names.
+        axis_name: the name of the axis, or a tuple or list of names.
 
     Returns:
-        A 0-d tensor of integers.
+        A tensor of shape ``()`` and dtype int64.
 
     Raises:
-        AxisNameError: no ``vmap`` around the call has an axis of that name.
+        AxisNameError: no enclosing ``vmap`` has an axis of that name.
+
+    Source: ``jax.lax.axis_index``.
 
     >>> import tandem as td
     >>> td.vmap(lambda x: x * td.axis_index("i"), axis_name="i")(td.asarray([5, 5, 5])).tolist()
@@ -80,56 +89,73 @@ def axis_index(axis_name: Names) -> Any:
     result: Any = 0
     for name in _names(axis_name):
         level = _level("axis_index", name)
-        # of no trace: the level may be from outside of the body of a loop that is being traced
-        number = wrap_batched(level, wrap(np.arange(level.batch_size)))
-        result = number if type(result) is int else result * level.batch_size + number
+        # not traced: the level may be outside the body of a loop that is being traced
+        index = wrap_batched(level, wrap(np.arange(level.batch_size)))
+        result = index if type(result) is int else result * level.batch_size + index
     return result
 
 
-def _map_each_axis(what: str, tree: Any, axis_name: Names, work: Callable[[Any, Any, int], Any]) -> Any:
-    """Apply ``work(x, name, size)`` to each leaf, axis by axis."""
-    levels = [(name, _level(what, name).batch_size) for name in _names(axis_name)]
+def _map_each_axis(what: str, tree: Pytree, axis_name: AxisNames, function: LeafFunction) -> Pytree:
+    """Apply ``function(leaf, name, size)`` to each leaf, once for each axis."""
+    sizes = [(name, _level(what, name).batch_size) for name in _names(axis_name)]
 
-    def along_all(leaf: Any) -> Any:
-        for name, size in levels:
-            leaf = work(leaf, name, size)
+    def apply_along_axes(leaf: object) -> object:
+        for name, size in sizes:
+            leaf = function(leaf, name, size)
         return leaf
 
-    return pytree.map_tree(along_all, tree)
+    return pytree.map_tree(apply_along_axes, tree)
 
 
-def _map_joint_axis(what: str, tree: Any, axis_name: Names, work: Callable[[Any, Any, int], Any]) -> Any:
-    """Apply ``work(x, name, size)`` to each leaf, with all axes as one."""
+def _map_joint_axis(what: str, tree: Pytree, axis_name: AxisNames, function: LeafFunction) -> Pytree:
+    """Apply ``function(leaf, names, size)`` to each leaf, with several axes treated as one."""
     for name in _names(axis_name):
         _level(what, name)
-    return pytree.map_tree(lambda leaf: work(leaf, axis_name, axis_size(axis_name)), tree)
+    return pytree.map_tree(lambda leaf: function(leaf, axis_name, axis_size(axis_name)), tree)
 
 
-def psum(tree: Any, axis_name: Names) -> Any:
-    """The sum over a named axis, the same for all examples.
+def psum(tree: Pytree, axis_name: AxisNames) -> Any:
+    """Sum over a named axis; all examples receive the same result.
 
     Args:
-        tree: a tensor or number, or a tree of them; a number is the same for each example.
-        axis_name: the name, or a tuple of names.
+        tree: a tensor of any shape and numeric dtype, a number, or a pytree of them; a number is the same for each
+            example, so its sum is its product with the number of examples.
+        axis_name: the name of the axis, or a tuple or list of names to sum over.
 
     Returns:
-        A tree like ``tree``.
+        A pytree with the structure and shapes of ``tree``.
 
     Raises:
-        AxisNameError: no ``vmap`` around the call has an axis of that name.
+        AxisNameError: no enclosing ``vmap`` has an axis of that name.
+
+    Source: ``jax.lax.psum``.
 
     >>> import tandem as td
     >>> td.vmap(lambda x: x / td.psum(x, "i"), axis_name="i")(td.asarray([1.0, 3.0])).tolist()
     [0.25, 0.75]
     """
-    add = by_name("axis_sum")
-    return _map_each_axis(
-        "psum", tree, axis_name, lambda x, name, n: x * n if type(x) in SCALARS else add(asarray(x), name, n)
-    )
+    axis_sum = by_name("axis_sum")
+
+    def sum_leaf(x: Any, name: AxisNames, size: int) -> object:
+        return x * size if type(x) in SCALARS else axis_sum(asarray(x), name, size)
+
+    return _map_each_axis("psum", tree, axis_name, sum_leaf)
 
 
-def pmean(tree: Any, axis_name: Names) -> Any:
-    """The mean over a named axis, the same for all examples; arguments and errors are those of :func:`psum`.
+def pmean(tree: Pytree, axis_name: AxisNames) -> Any:
+    """Average over a named axis; all examples receive the same result.
+
+    Args:
+        tree: a tensor of any shape and numeric dtype, a number, or a pytree of them.
+        axis_name: the name of the axis, or a tuple or list of names to average over.
+
+    Returns:
+        A pytree with the structure and shapes of ``tree``; the dtypes are those of a division.
+
+    Raises:
+        AxisNameError: no enclosing ``vmap`` has an axis of that name.
+
+    Source: ``jax.lax.pmean``.
 
     >>> import tandem as td
     >>> td.vmap(lambda x: x - td.pmean(x, "i"), axis_name="i")(td.asarray([1.0, 3.0])).tolist()
@@ -139,18 +165,30 @@ def pmean(tree: Any, axis_name: Names) -> Any:
     return pytree.map_tree(lambda x: x / count, psum(tree, axis_name))
 
 
-def _gather(x: Any, name: Any, size: int) -> Any:
-    """All examples of an axis along a new leading one; of several axes, those of the last vary fastest."""
-    if isinstance(name, (tuple, list)):
+def _gather(x: object, axis_name: AxisNames, size: int) -> Tensor:
+    """Stack all examples of a named axis along a new leading axis; of several axes, the last one varies fastest."""
+    if isinstance(axis_name, (tuple, list)):
         result = asarray(x)
-        for one in reversed(name):
-            result = _gather(result, one, axis_size(one))
+        for name in reversed(axis_name):
+            result = _gather(result, name, axis_size(name))
         return by_name("reshape")(result, (size, *asarray(x).shape))
-    return by_name("axis_gather")(asarray(x), axis_index(name), name, size)
+    return by_name("axis_gather")(asarray(x), axis_index(axis_name), axis_name, size)
 
 
-def pmax(tree: Any, axis_name: Names) -> Any:
-    """The largest over a named axis, the same for all examples; arguments and errors are those of :func:`psum`.
+def pmax(tree: Pytree, axis_name: AxisNames) -> Any:
+    """Compute the elementwise maximum over a named axis; all examples receive the same result.
+
+    Args:
+        tree: a tensor of any shape and real dtype, a number, or a pytree of them.
+        axis_name: the name of the axis, or a tuple or list of names.
+
+    Returns:
+        A pytree with the structure, shapes and dtypes of ``tree``.
+
+    Raises:
+        AxisNameError: no enclosing ``vmap`` has an axis of that name.
+
+    Source: ``jax.lax.pmax``.
 
     >>> import tandem as td
     >>> td.vmap(lambda x: td.pmax(x, "i"), axis_name="i")(td.asarray([1.0, 3.0])).tolist()
@@ -161,8 +199,20 @@ def pmax(tree: Any, axis_name: Names) -> Any:
     )
 
 
-def pmin(tree: Any, axis_name: Names) -> Any:
-    """The smallest over a named axis, the same for all examples; arguments and errors are those of :func:`psum`.
+def pmin(tree: Pytree, axis_name: AxisNames) -> Any:
+    """Compute the elementwise minimum over a named axis; all examples receive the same result.
+
+    Args:
+        tree: a tensor of any shape and real dtype, a number, or a pytree of them.
+        axis_name: the name of the axis, or a tuple or list of names.
+
+    Returns:
+        A pytree with the structure, shapes and dtypes of ``tree``.
+
+    Raises:
+        AxisNameError: no enclosing ``vmap`` has an axis of that name.
+
+    Source: ``jax.lax.pmin``.
 
     >>> import tandem as td
     >>> td.vmap(lambda x: td.pmin(x, "i"), axis_name="i")(td.asarray([1.0, 3.0])).tolist()
@@ -173,28 +223,31 @@ def pmin(tree: Any, axis_name: Names) -> Any:
     )
 
 
-def all_gather(tree: Any, axis_name: Any, *, axis: int = 0, tiled: bool = False) -> Any:
-    """All examples of a named axis, stacked, the same for each of them.
+def all_gather(tree: Pytree, axis_name: AxisNames, *, axis: int = 0, tiled: bool = False) -> Any:
+    """Stack the examples of a named axis; all examples receive the same result.
 
     Args:
-        tree: a tensor or number, or a tree of them.
-        axis_name: the name.
-        axis: where the new axis is.
-        tiled: join the examples along the axis that is there, in the place of a new one.
+        tree: a tensor of any shape and dtype, a number, or a pytree of them.
+        axis_name: the name of the axis, or a tuple or list of names, each of which adds an axis.
+        axis: the position of the new axis in the result.
+        tiled: concatenate the examples along the existing axis ``axis`` instead of stacking them along a new one.
 
     Returns:
-        A tree like ``tree``.
+        A pytree with the structure and dtypes of ``tree``. A tensor of shape ``(a, b)`` becomes one of shape
+        ``(size, a, b)`` for ``axis=0``, with ``tiled`` one of shape ``(size * a, b)``.
 
     Raises:
-        AxisNameError: no ``vmap`` around the call has an axis of that name.
-        OutOfBoundsError: there is no such axis.
+        AxisNameError: no enclosing ``vmap`` has an axis of that name.
+        OutOfBoundsError: ``axis`` is not an axis of the result.
+
+    Source: ``jax.lax.all_gather``.
 
     >>> import tandem as td
     >>> td.vmap(lambda x: td.all_gather(x, "i"), axis_name="i")(td.asarray([1.0, 3.0])).tolist()
     [[1.0, 3.0], [1.0, 3.0]]
     """
 
-    def gather_leaf(x: Any, name: Any, size: int) -> Any:
+    def gather_leaf(x: object, name: AxisNames, size: int) -> Tensor:
         result = _gather(x, name, size)
         if tiled:
             return by_name("concat")(list(by_name("unstack")(result, axis=0)), axis)
@@ -203,20 +256,23 @@ def all_gather(tree: Any, axis_name: Any, *, axis: int = 0, tiled: bool = False)
     return _map_each_axis("all_gather", tree, axis_name, gather_leaf)
 
 
-def ppermute(tree: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
-    """Each example of a named axis gets what another one has.
+def ppermute(tree: Pytree, axis_name: Hashable, perm: Sequence[tuple[int, int]]) -> Any:
+    """Permute the examples of a named axis: each destination receives the value of its source.
 
     Args:
-        tree: a tensor or number, or a tree of them.
-        axis_name: the name.
-        perm: pairs ``(source, destination)`` of numbers of examples. Examples that are not a destination get zeros.
+        tree: a tensor of any shape and dtype, a number, or a pytree of them.
+        axis_name: the name of the axis.
+        perm: pairs ``(source, destination)`` of indices of examples. An example that is not a destination receives
+            zeros.
 
     Returns:
-        A tree like ``tree``.
+        A pytree with the structure, shapes and dtypes of ``tree``.
 
     Raises:
-        AxisNameError: no ``vmap`` around the call has an axis of that name.
-        ArgumentError: a source or a destination is named twice, or is no example's number.
+        AxisNameError: no enclosing ``vmap`` has an axis of that name.
+        ArgumentError: a source or a destination occurs twice, or is not the index of an example.
+
+    Source: ``jax.lax.ppermute``.
 
     >>> import tandem as td
     >>> turn = [(0, 1), (1, 2), (2, 0)]
@@ -224,36 +280,38 @@ def ppermute(tree: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     [3.0, 1.0, 2.0]
     """
     size = _level("ppermute", axis_name).batch_size
-    pairs = [(int(source), int(to)) for source, to in perm]
-    for numbers in zip(*pairs):
-        if len(set(numbers)) != len(numbers) or not all(0 <= number < size for number in numbers):
+    pairs = [(int(source), int(destination)) for source, destination in perm]
+    for indices in zip(*pairs):
+        if len(set(indices)) != len(indices) or not all(0 <= index < size for index in indices):
             raise ArgumentError(
                 f"ppermute: perm holds each source and each destination once, from 0 to {size - 1}, not {perm}"
             )
-    sources = [next((source for source, to in pairs if to == place), -1) for place in range(size)]
-    source = asarray(sources)[axis_index(axis_name)]
+    source_of = {destination: source for source, destination in pairs}
+    source = asarray([source_of.get(index, -1) for index in range(size)])[axis_index(axis_name)]
 
-    def permute_leaf(x: Any, name: Any, size: int) -> Any:
+    def permute_leaf(x: object, name: AxisNames, size: int) -> Tensor:
         value = _gather(x, name, size)[by_name("maximum")(source, 0)]
         return by_name("where")(source >= 0, value, by_name("zeros_like")(value))
 
     return _map_each_axis("ppermute", tree, axis_name, permute_leaf)
 
 
-def pbroadcast(tree: Any, axis_name: Any, source: int) -> Any:
+def pbroadcast(tree: Pytree, axis_name: Hashable, source: int) -> Any:
     """Broadcast the value of one example of a named axis to all examples.
 
     Args:
-        tree: a tensor or number, or a tree of them.
-        axis_name: the name.
-        source: the number of the example.
+        tree: a tensor of any shape and dtype, a number, or a pytree of them.
+        axis_name: the name of the axis.
+        source: the index of the example, from 0.
 
     Returns:
-        A tree like ``tree``.
+        A pytree with the structure, shapes and dtypes of ``tree``.
 
     Raises:
-        AxisNameError: no ``vmap`` around the call has an axis of that name.
-        ArgumentError: there is no such example.
+        AxisNameError: no enclosing ``vmap`` has an axis of that name.
+        ArgumentError: ``source`` is not the index of an example.
+
+    Source: ``jax.lax.pbroadcast``.
 
     >>> import tandem as td
     >>> td.vmap(lambda x: td.pbroadcast(x, "i", 1), axis_name="i")(td.asarray([1.0, 2.0, 3.0])).tolist()
@@ -267,8 +325,11 @@ def pbroadcast(tree: Any, axis_name: Any, source: int) -> Any:
     return _map_each_axis("pbroadcast", tree, axis_name, lambda x, name, size: _gather(x, name, size)[source])
 
 
-def _split_axis(what: str, x: Any, axis: int, size: int, tiled: bool) -> Any:
-    """A tensor with the parts for the examples along a new leading axis; without ``tiled`` the axis cut is gone."""
+def _split_axis(what: str, x: Tensor, axis: int, size: int, tiled: bool) -> Tensor:
+    """Split an axis into one part for each example, stacked along a new leading axis of length ``size``.
+
+    With ``tiled`` the axis remains, ``size`` times shorter; without, its length is ``size`` and it is removed.
+    """
     rank = len(x.shape)
     if not -rank <= axis < rank:
         raise AxisError(f"{what}: {describe(x)} has no axis {axis}")
@@ -277,26 +338,33 @@ def _split_axis(what: str, x: Any, axis: int, size: int, tiled: bool) -> Any:
     if length % size or not (tiled or length == size):
         wanted = f"a multiple of the {size} examples" if tiled else f"{size}, the number of examples"
         raise ShapeError(f"{what}: axis {axis} of {describe(x)} has length {length}, not {wanted}")
-    kept = (length // size,) if tiled else ()
-    cut = by_name("reshape")(x, (*x.shape[:axis], size, *kept, *x.shape[axis + 1 :]))
-    return by_name("moveaxis")(cut, axis, 0)
+    block = (length // size,) if tiled else ()
+    split = by_name("reshape")(x, (*x.shape[:axis], size, *block, *x.shape[axis + 1 :]))
+    return by_name("moveaxis")(split, axis, 0)
 
 
-def psum_scatter(tree: Any, axis_name: Names, *, scatter_dimension: int = 0, tiled: bool = False) -> Any:
-    """The sum over a named axis, of which each example gets its part.
+def psum_scatter(
+    tree: Pytree, axis_name: AxisNames, *, scatter_dimension: int = 0, tiled: bool = False
+) -> Any:
+    """Sum over a named axis and scatter the result: each example receives one part of the sum.
 
     Args:
-        tree: a tensor, or a tree of them.
-        axis_name: the name, or a tuple of names, which count as one axis.
-        scatter_dimension: the axis of the sum that is divided up; as long as there are examples.
-        tiled: keep the axis, of which each example gets a block; then it is a multiple as long.
+        tree: a tensor of numeric dtype with at least one axis, or a pytree of such tensors.
+        axis_name: the name of the axis, or a tuple or list of names, which are treated as one axis.
+        scatter_dimension: the axis of the sum that is split; its length is the number of examples.
+        tiled: whether the axis remains and each example receives a block of it; its length is a multiple of the number
+            of examples then.
 
     Returns:
-        A tree like ``tree``.
+        A pytree with the structure and dtypes of ``tree``. The tensors lack the axis ``scatter_dimension``, or with
+        ``tiled`` are shorter along it.
 
     Raises:
-        AxisNameError: no ``vmap`` around the call has an axis of that name.
-        AxisError, ShapeError: there is no such axis, or it has another length.
+        AxisNameError: no enclosing ``vmap`` has an axis of that name.
+        AxisError: a tensor does not have the axis ``scatter_dimension``.
+        ShapeError: the length of that axis does not match the number of examples.
+
+    Source: ``jax.lax.psum_scatter``.
 
     >>> import tandem as td
     >>> x = td.asarray([[1.0, 2.0], [10.0, 20.0]])
@@ -304,30 +372,36 @@ def psum_scatter(tree: Any, axis_name: Names, *, scatter_dimension: int = 0, til
     [11.0, 22.0]
     """
 
-    def scatter_leaf(x: Any, name: Any, size: int) -> Any:
-        return _split_axis("psum_scatter", psum(asarray(x), name), scatter_dimension, size, tiled)[
-            axis_index(name)
-        ]
+    def scatter_leaf(x: object, name: AxisNames, size: int) -> Tensor:
+        parts = _split_axis("psum_scatter", psum(asarray(x), name), scatter_dimension, size, tiled)
+        return parts[axis_index(name)]
 
     return _map_joint_axis("psum_scatter", tree, axis_name, scatter_leaf)
 
 
-def all_to_all(tree: Any, axis_name: Names, split_axis: int, concat_axis: int, *, tiled: bool = False) -> Any:
-    """Each example gives a part of what it has to every example: a transpose of a named axis and one of the tensor.
+def all_to_all(
+    tree: Pytree, axis_name: AxisNames, split_axis: int, concat_axis: int, *, tiled: bool = False
+) -> Any:
+    """Send one part of each example to every example: transpose a named axis and an axis of the tensor.
 
     Args:
-        tree: a tensor, or a tree of them.
-        axis_name: the name, or a tuple of names, which count as one axis.
-        split_axis: the axis that is divided up; as long as there are examples.
-        concat_axis: where the parts that an example gets lie: a new axis of the result.
-        tiled: cut the axis into blocks, and join them along the axis that is there; then it is a multiple as long.
+        tree: a tensor of any dtype with at least one axis, or a pytree of such tensors.
+        axis_name: the name of the axis, or a tuple or list of names, which are treated as one axis.
+        split_axis: the axis that is split; its length is the number of examples.
+        concat_axis: the position of the new axis along which the received parts are stacked.
+        tiled: split the axis into blocks, and concatenate the received blocks along the existing axis ``concat_axis``;
+            the length of ``split_axis`` is a multiple of the number of examples then.
 
     Returns:
-        A tree like ``tree``.
+        A pytree with the structure and dtypes of ``tree``. Without ``tiled`` the axis ``split_axis`` of each tensor
+        has moved to ``concat_axis``.
 
     Raises:
-        AxisNameError: no ``vmap`` around the call has an axis of that name.
-        AxisError, ShapeError: there is no such axis, or it has another length.
+        AxisNameError: no enclosing ``vmap`` has an axis of that name.
+        AxisError: a tensor does not have the axis ``split_axis``.
+        ShapeError: the length of that axis does not match the number of examples.
+
+    Source: ``jax.lax.all_to_all``.
 
     >>> import tandem as td
     >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]])
@@ -335,11 +409,11 @@ def all_to_all(tree: Any, axis_name: Names, split_axis: int, concat_axis: int, *
     [[1.0, 3.0], [2.0, 4.0]]
     """
 
-    def exchange_leaf(x: Any, name: Any, size: int) -> Any:
+    def exchange_leaf(x: object, name: AxisNames, size: int) -> Tensor:
         parts = _split_axis("all_to_all", asarray(x), split_axis, size, tiled)
-        mine = by_name("moveaxis")(_gather(parts, name, size), 1, 0)[axis_index(name)]
+        received = by_name("moveaxis")(_gather(parts, name, size), 1, 0)[axis_index(name)]
         if tiled:
-            return by_name("concat")(list(by_name("unstack")(mine, axis=0)), concat_axis)
-        return by_name("moveaxis")(mine, 0, concat_axis)
+            return by_name("concat")(list(by_name("unstack")(received, axis=0)), concat_axis)
+        return by_name("moveaxis")(received, 0, concat_axis)
 
     return _map_joint_axis("all_to_all", tree, axis_name, exchange_leaf)

@@ -1,16 +1,16 @@
 """``custom_vmap`` and ``sequential_vmap``: functions with their own batching rule.
 
 A call is handled by the innermost level among the arguments. A level of ``vmap`` runs the rule. A level that
-differentiates runs the derivative of the function, which has a batching rule too: the derivative of the rule. So the
-rule is found below any number of derivatives.
+differentiates runs the derivative of the function, whose batching rule is the derivative of the rule. So the rule is
+also used below any number of derivatives.
 
 Source: ``jax.custom_batching``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import lazy, pytree
 from ..eager.autograd.function_batched import unwrap_all, wrap_all
@@ -30,15 +30,25 @@ from .custom_rules import call as call_ruled
 from .forward import jvp
 from .reverse import vjp
 
+if TYPE_CHECKING:
+    from ..registry.types import Function, Pytree, Tensor
+
+F = TypeVar("F", bound=Callable[..., object])
+
 
 class custom_vmap(RuledFunction):
-    """A function with a rule for batches, in the place of what ``vmap`` would make of its operators.
+    """A function with a custom batching rule, which ``vmap`` calls instead of batching the operators of ``fun``.
 
     Args:
-        fun: a function of trees of tensors that gives such a tree.
+        fun: a function of pytrees of tensors that returns a pytree of tensors of any shapes and dtypes.
 
-    The rule is set by :meth:`def_vmap`. In the bodies of loops and branches that are compiled, a ``vmap`` around the
-    loop makes batches of the operators of ``fun``, as if there were no rule.
+    The rule is set by :meth:`def_vmap`. In the bodies of compiled loops and branches, a ``vmap`` around the loop
+    batches the operators of ``fun``, as if there were no rule.
+
+    Raises:
+        ArgumentError: ``fun`` is not callable.
+
+    Source: ``jax.custom_batching.custom_vmap``.
 
     >>> import tandem as td
     >>> @td.custom_vmap
@@ -51,32 +61,44 @@ class custom_vmap(RuledFunction):
     (tensor(2.), tensor([2.5, 4.5]))
     """
 
-    def __init__(self, fun: Callable[..., Any]):
+    def __init__(self, fun: Function):
         super().__init__(fun)
-        self._rule: Callable[..., Any] | None = None
+        self._rule: Function | None = None
 
-    def def_vmap(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """Set the rule.
+    def def_vmap(self, rule: F) -> F:
+        """Set the batching rule; usable as a decorator.
 
         Args:
-            rule: ``rule(axis_size, in_batched, *args) -> (result, out_batched)``. The arguments that ``in_batched``, a
-                list with a tree of bools for each, marks have their examples along axis 0; so has what ``out_batched``,
-                a tree of bools like the result or one that it begins with, marks in the result.
+            rule: ``rule(axis_size, in_batched, *args) -> (result, out_batched)``. ``axis_size`` is the number of
+                examples, an int. ``in_batched`` is a list with a pytree of bools for each argument; the tensors that it
+                marks have the examples along axis 0. ``out_batched``, a pytree of bools with the structure of the
+                result or a prefix of it, marks the results that have the examples along axis 0.
 
         Returns:
-            The rule, so that this is a decorator.
+            The rule.
+
+        Raises:
+            ArgumentError: ``rule`` is not callable.
+
+        >>> import tandem as td
+        >>> total = td.custom_vmap(lambda x: x.sum())
+        >>> @total.def_vmap
+        ... def total_rule(axis_size, in_batched, x):
+        ...     return x.sum(axis=1), True
+        >>> td.vmap(total)(td.ones((2, 3))).tolist()
+        [3.0, 3.0]
         """
         check_callable("custom_vmap.def_vmap", rule)
         self._rule = rule
         return rule
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The result; arguments by name are put in their places, and defaults filled in.
+    def __call__(self, *args: Pytree, **kwargs: Pytree) -> Any:
+        """Call the function; keyword arguments are bound to their positions, and defaults are filled in.
 
         Raises:
-            ArgumentError: the arguments do not fit the signature, or are keyword-only.
-            RuleError: there is no rule, and the function is called under ``vmap``; or the rule gives no pair, or flags
-                that do not fit its result.
+            ArgumentError: the arguments do not match the signature, or are keyword-only.
+            RuleError: the function has no rule and is called under ``vmap``, or the rule does not return a pair, or
+                flags that do not match its result.
         """
         bound = self._bind(args, kwargs)
         function = _Function(self, bound.treedef)
@@ -87,14 +109,19 @@ class custom_vmap(RuledFunction):
         return f"<custom_vmap {getattr(self.fun, '__qualname__', self.fun)}>"
 
 
-def sequential_vmap(fun: Callable[..., Any]) -> custom_vmap:
-    """A function that ``vmap`` runs on one example after the other, as :func:`tandem.map` does.
+def sequential_vmap(fun: Function) -> custom_vmap:
+    """Create a function that ``vmap`` runs on one example after the other, as :func:`tandem.map` does.
 
     Args:
-        fun: a function of trees of tensors that gives such a tree.
+        fun: a function of pytrees of tensors that returns a pytree of tensors of any shapes and dtypes.
 
     Returns:
-        A :class:`custom_vmap`.
+        A :class:`custom_vmap` of ``fun`` with a rule that loops over the examples.
+
+    Raises:
+        ArgumentError: ``fun`` is not callable.
+
+    Source: ``jax.custom_batching.sequential_vmap``.
 
     >>> import tandem as td
     >>> td.vmap(td.sequential_vmap(lambda x: x @ x))(td.asarray([[1.0, 2.0], [3.0, 4.0]])).tolist()
@@ -102,31 +129,33 @@ def sequential_vmap(fun: Callable[..., Any]) -> custom_vmap:
     """
     function = custom_vmap(fun)
 
-    def one_by_one(axis_size: int, in_batched: Any, *args: Any) -> Any:
+    def one_by_one(axis_size: int, in_batched: Pytree, *args: Pytree) -> tuple[Pytree, bool]:
         leaves, treedef = pytree.flatten(list(args))
         flags = pytree.leaves(in_batched)
-        moving = [leaf for leaf, flag in zip(leaves, flags) if flag]
+        batched = [leaf for leaf, flag in zip(leaves, flags) if flag]
 
-        def on_example(items: Any) -> Any:
-            rest = iter(items)
+        def on_example(example: Iterable[object]) -> object:
+            rest = iter(example)
             return function(*treedef.unflatten([next(rest) if f else x for x, f in zip(leaves, flags)]))
 
-        return lazy.control_machinery("mapping").map_items(on_example, moving, None), True
+        return lazy.control_machinery("mapping").map_items(on_example, batched, None), True
 
     function.def_vmap(one_by_one)
     return function
 
 
 class _Batchable:
-    """A function of leaves that says how it runs on a batch of them; ``flags`` are those with examples along axis 0."""
+    """A function of leaves with a batching rule."""
 
     name: str
-    opaque = 0  # how many of the first leaves belong to no example
+    opaque = 0  # the number of leading leaves that are not part of an example
 
     def run(self, leaves: Leaves) -> Leaves:
+        """Run the function on the leaves of one example."""
         raise NotImplementedError
 
     def batch(self, size: int, flags: list[bool], leaves: Leaves) -> tuple[Leaves, list[bool]]:
+        """Run the function on a batch of ``size`` examples, which the leaves whose flag is set have along axis 0."""
         raise NotImplementedError
 
 
@@ -149,21 +178,21 @@ class _Function(_Batchable):
             raise RuleError(
                 f"{self.name}: its rule gives a pair (result, out_batched), not {describe(rule_result)}"
             )
-        value, self.outdef = pytree.flatten(rule_result[0])
+        results, self.outdef = pytree.flatten(rule_result[0])
         try:
             out_flags = pytree.spread_prefix(rule_result[1], rule_result[0])
         except TypeError as fault:
             raise RuleError(f"{self.name}: out_batched does not begin as the result does: {fault}") from None
-        for leaf, flag in zip(value, out_flags):
+        for leaf, flag in zip(results, out_flags):
             if flag and asarray(leaf).shape[:1] != (size,):
                 raise RuleError(
                     f"{self.name}: its rule gives {describe(leaf)} for a batch of {size} examples"
                 )
-        return [asarray(leaf) for leaf in value], [bool(flag) for flag in out_flags]
+        return [asarray(leaf) for leaf in results], [bool(flag) for flag in out_flags]
 
 
 class _JvpFunction(_Batchable):
-    """The function of values and tangents that gives values and tangents."""
+    """The forward-mode derivative of a function: from values and tangents to values and tangents."""
 
     def __init__(self, of: _Batchable, wanted: list[bool]):
         self.of, self.wanted, self.name = of, wanted, of.name
@@ -179,40 +208,40 @@ class _JvpFunction(_Batchable):
 
     def batch(self, size: int, flags: list[bool], leaves: Leaves) -> tuple[Leaves, list[bool]]:
         count = len(self.wanted)
-        items: list[bool] = []
-        whole = [a or (b and w) for a, b, w in zip(flags, flags[count:], self.wanted)]
-        even = _align_batches(size, leaves, flags, [*whole, *whole])
+        out_flags: list[bool] = []
+        batched = [a or (b and w) for a, b, w in zip(flags, flags[count:], self.wanted)]
+        aligned = _align_batches(size, leaves, flags, [*batched, *batched])
 
         def on_batch(xs: Leaves) -> Leaves:
-            out, items[:] = self.of.batch(size, whole, xs)
+            out, out_flags[:] = self.of.batch(size, batched, xs)
             return out
 
-        results = self._push(on_batch, even)
-        return results, [*items, *items]
+        results = self._push(on_batch, aligned)
+        return results, [*out_flags, *out_flags]
 
 
 class _VjpForward(_Batchable):
-    """The function that gives the values, and the leaves of their ``vjp_fn``.
+    """The forward pass of reverse mode: returns the values and the leaves of their ``vjp_fn``.
 
-    That of a whole batch is one function, whose leaves belong to no example.
+    A whole batch has one ``vjp_fn``, whose leaves are not part of an example.
 
     Attributes:
         count: the number of values.
-        back: TreeDef of the ``vjp_fn``.
-        size: of the batch, 0 if there is none.
-        results: which values differ from example to example.
-        specs: those of the values of the batch.
+        back: the TreeDef of the ``vjp_fn``.
+        size: the number of examples of the batch; 0 without a batch.
+        results: for each value, whether it has the examples along axis 0.
+        specs: the specs of the values of the batch.
     """
 
     def __init__(self, of: _Batchable):
         self.of, self.name, self.count, self.size = of, of.name, 0, 0
-        self.back: Any = None
+        self.back = pytree.LEAF
         self.results: list[bool] = []
-        self.specs: list[Any] = []
+        self.specs: list[TensorSpec] = []
 
     def _record(self, run: Callable[[Leaves], Leaves], leaves: Leaves) -> Leaves:
-        values, back = vjp(lambda *xs: list(run(list(xs))), *leaves)
-        residuals, self.back = pytree.flatten(back)
+        values, vjp_fn = vjp(lambda *xs: list(run(list(xs))), *leaves)
+        residuals, self.back = pytree.flatten(vjp_fn)
         self.count = len(values)
         return [*values, *residuals]
 
@@ -222,20 +251,19 @@ class _VjpForward(_Batchable):
 
     def batch(self, size: int, flags: list[bool], leaves: Leaves) -> tuple[Leaves, list[bool]]:
         def on_batch(xs: Leaves) -> Leaves:
-            out, self.results = self.of.batch(size, whole, xs)
+            out, self.results = self.of.batch(size, batched, xs)
             return out
 
         rows = enumerate(zip(leaves, flags))
-        whole = [flag or (n >= self.of.opaque and asarray(x).dtype.is_inexact) for n, (x, flag) in rows]
-        result = self._record(
-            on_batch, _align_batches(size, leaves, flags, whole)
-        )  # a gradient for each example
+        # batch every differentiable argument, so that each example has its own gradient
+        batched = [flag or (n >= self.of.opaque and asarray(x).dtype.is_inexact) for n, (x, flag) in rows]
+        result = self._record(on_batch, _align_batches(size, leaves, flags, batched))
         self.size, self.specs = size, [leaf.spec for leaf in result[: self.count]]
         return result, [*self.results, *[False] * (len(result) - len(self.results))]
 
 
 class _VjpBackward(_Batchable):
-    """The function of the leaves of a ``vjp_fn`` and of cotangents that gives the cotangents of the arguments."""
+    """The backward pass: from the leaves of a ``vjp_fn`` and cotangents to the cotangents of the arguments."""
 
     def __init__(self, of: _VjpForward):
         self.of, self.name = of, of.name
@@ -254,13 +282,13 @@ class _VjpBackward(_Batchable):
 
     def batch(self, size: int, flags: list[bool], leaves: Leaves) -> tuple[Leaves, list[bool]]:
         count = self.opaque
-        even = _align_batches(size, leaves[count:], flags[count:], self.of.results)
-        result = self._pull([*leaves[:count], *even])
+        aligned = _align_batches(size, leaves[count:], flags[count:], self.of.results)
+        result = self._pull([*leaves[:count], *aligned])
         return result, [n >= self.of.of.opaque and leaf.dtype.is_inexact for n, leaf in enumerate(result)]
 
 
 def _align_batches(size: int, leaves: Leaves, flags: list[bool], wanted: list[bool]) -> Leaves:
-    """The leaves with their examples along axis 0 where that is wanted, summed over it where it is not."""
+    """Broadcast along axis 0 the leaves that must be batched and are not; sum over it those that must not be."""
     result = []
     for leaf, flag, want in zip(leaves, flags, wanted):
         if leaf is not None and want and not flag:
@@ -276,15 +304,15 @@ def _call(function: _Batchable, leaves: Leaves) -> Leaves:
         return function.run(leaves)
     if level.run is not None:
         raw, flags = unwrap_all(level, tuple(leaves))
-        value, batched = function.batch(level.batch_size, flags, list(raw))
-        return wrap_all(level, value, batched)
+        results, batched = function.batch(level.batch_size, flags, list(raw))
+        return wrap_all(level, results, batched)
     if level.forward is not None:
         return call_ruled(ForwardRule(function.name, object(), function.run, _push(function)), leaves)
     return call_ruled(_reverse(function), leaves)
 
 
-def _zeros_of_batch(leaf: Any) -> Leaves:
-    """A zero that differs from example to example of the innermost batch that a value belongs to, if there is one."""
+def _zeros_of_batch(leaf: object) -> list[Tensor]:
+    """A batched zero of shape ``()`` at the innermost level of ``vmap`` that a value belongs to, or an empty list."""
     while isinstance(leaf, LevelTensor):
         if leaf._level.run is not None:
             return [wrap_batched(leaf._level, by_name("zeros")((leaf._level.batch_size,)))]
@@ -292,12 +320,14 @@ def _zeros_of_batch(leaf: Any) -> Leaves:
     return []
 
 
-def _or_zeros(cotangent: Any, spec: TensorSpec) -> Any:
-    """A cotangent of an example of a batch."""
+def _or_zeros(cotangent: Tensor | None, spec: TensorSpec) -> Tensor:
+    """The cotangent of one example of a batch; zeros for None."""
     return zeros_of(spec._replace(shape=spec.shape[1:])) if cotangent is None else cotangent
 
 
 def _push(function: _Batchable) -> Callable[[Leaves, Leaves], tuple[Leaves, Leaves]]:
+    """The forward rule of a function: from arguments and tangents to results and tangents."""
+
     def push(leaves: Leaves, tangents: Leaves) -> tuple[Leaves, Leaves]:
         wanted = [t is not None for t in tangents]
         given = [x if t is None else t for x, t in zip(leaves, tangents)]
@@ -308,6 +338,7 @@ def _push(function: _Batchable) -> Callable[[Leaves, Leaves], tuple[Leaves, Leav
 
 
 def _reverse(function: _Batchable) -> ReverseRule:
+    """The reverse rule of a function."""
     recorded = _VjpForward(function)
     wants: list[bool] = []
     zeros: Leaves = []
@@ -319,7 +350,7 @@ def _reverse(function: _Batchable) -> ReverseRule:
         return result[: recorded.count], result[recorded.count :]
 
     def backward(residuals: Leaves, cotangents: Leaves) -> Leaves:
-        if recorded.size:  # the examples have to be seen, also where all cotangents are the same for them
+        if recorded.size:  # the cotangents must be batched, even if they are the same for all examples
             rows = zip(cotangents, recorded.results, recorded.specs)
             cotangents = [sum(zeros, _or_zeros(g, spec)) if flag else g for g, flag, spec in rows]
         result = _call(_VjpBackward(recorded), [*residuals, *cotangents])

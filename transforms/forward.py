@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import pytree
 from ..eager.autograd.autograd_meta import AutogradMeta
@@ -23,29 +23,35 @@ from .linear_function import LinearFunction, LinearFunctionSpec
 from .reverse import Tape, vjp
 from .zeros import zero_tangent
 
+if TYPE_CHECKING:
+    from ..eager.tensor.tensor import Tensor
+    from ..pytree import TreeDef
+    from ..registry.types import Function, Pytree
+
 
 @restore_state_on_error
-def jvp(
-    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
-) -> Any:
-    """The value of ``fun``, and its derivative in a direction.
+def jvp(fun: Function, primals: Sequence[Pytree], tangents: Sequence[Pytree], has_aux: bool = False) -> Any:
+    """Compute the value of ``fun`` and its directional derivative, the Jacobian-vector product.
 
     Args:
-        fun: a function of trees of tensors that gives such a tree; with ``has_aux`` a pair of that and anything else.
-        primals: the arguments, a tuple or a list.
-        tangents: the direction: a tangent for each argument, of its structure, shapes and dtypes; None in it: zero.
-            What stands for an integer or a boolean does not count: it cannot vary.
-        has_aux: whether ``fun`` gives such a pair.
+        fun: a function of pytrees of tensors and numbers that returns a pytree of tensors of any shapes, or with
+            ``has_aux`` a pair of that and any pytree.
+        primals: the arguments of ``fun``, a tuple or a list.
+        tangents: a tuple or a list with a tangent for each argument, of its structure, shapes and dtypes; None in it is
+            zero. The tangents of integers and booleans are ignored.
+        has_aux: whether ``fun`` returns such a pair.
 
     Returns:
-        ``(value, tangent)``, with ``has_aux`` ``(value, tangent, aux)``. The tangent of an integer or a boolean is
-        zeros of dtype ``td.float0``.
+        ``(value, tangent)``, with ``has_aux`` ``(value, tangent, aux)``. ``tangent`` has the structure, shapes and
+        dtypes of ``value``; the tangent of an integer or a boolean is zeros of dtype ``td.float0``.
 
     Raises:
-        ArgumentError: ``primals`` and ``tangents`` differ in structure.
-        DTypeError: a tangent is of another dtype than its argument.
-        ShapeError: a tangent is of another shape than its argument.
-        NotDifferentiableError: an operator on the way has no derivative.
+        ArgumentError: ``fun`` is not callable, or ``primals`` and ``tangents`` differ in structure.
+        DTypeError: a tangent differs in dtype from its argument.
+        ShapeError: a tangent differs in shape from its argument.
+        NotDifferentiableError: ``fun`` calls an operator that has no derivative.
+
+    Source: ``jax.jvp``.
 
     >>> import tandem as td
     >>> td.jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, 10.0))
@@ -71,37 +77,41 @@ def jvp(
     return value, tangent
 
 
-def _tangents(level: Level, results: list[Any], given: list[Any]) -> list[Any]:
-    """The tangents of results, each in memory of its own."""
-    tangents: dict[Any, Any] = {}
+def _tangents(level: Level, results: list[Tensor], given: Sequence[Tensor | None]) -> list[Tensor]:
+    """The tangents of results, which share memory neither with each other nor with the given tangents."""
+    tangents: dict[int, Tensor] = {}
     passed = {id(t) for t in given}
-    for place, leaf in enumerate(results):
+    for index, leaf in enumerate(results):
         tangent = tangent_at(level, leaf)
         tangent = zero_tangent(leaf.spec) if tangent is None else tangent
-        tangents[place] = by_name("clone")(tangent) if id(tangent) in passed else tangent
+        tangents[index] = by_name("clone")(tangent) if id(tangent) in passed else tangent
     return list(ensure_own_memory(tangents).values())
 
 
-def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """The value of ``fun``, and its derivative at that point as a function of the direction.
+def linearize(fun: Function, *primals: Pytree, has_aux: bool = False) -> Any:
+    """Compute the value of ``fun``, and its derivative at that point as a linear function of the tangents.
 
-    ``fun`` runs once; the function that is returned repeats only what is linear. Where something in ``fun`` has no
-    reverse rule, ``fun`` runs again in forward mode: once at once, so that what has no derivative is found here, and
-    whenever that function is called.
+    ``fun`` runs once; the linear function evaluates only the linear part. If ``fun`` calls an operator without a
+    reverse rule, ``fun`` runs again in forward mode: once in ``linearize``, which reports a missing derivative, and at
+    each call of the linear function.
 
     Args:
-        fun: as for :func:`jvp`.
-        primals: the arguments.
-        has_aux: whether ``fun`` gives a pair of the value and anything else.
+        fun: a function of pytrees of tensors and numbers that returns a pytree of tensors of any shapes, or with
+            ``has_aux`` a pair of that and any pytree.
+        primals: the arguments of ``fun``.
+        has_aux: whether ``fun`` returns such a pair.
 
     Returns:
-        ``(value, jvp_fn)``, with ``has_aux`` ``(value, jvp_fn, aux)``; ``jvp_fn(*tangents)`` gives the tangent of the
-        value, and may be called any number of times; it is a pytree of the tensors
-        that it needs, as that of :func:`vjp` is.
+        ``(value, jvp_fn)``, with ``has_aux`` ``(value, jvp_fn, aux)``. ``jvp_fn(*tangents)`` takes tangents of the
+        structure, shapes and dtypes of the arguments and returns the tangent of the value. It may be called any number
+        of times, and is a pytree of its residuals, as is the ``vjp_fn`` of :func:`vjp`.
 
     Raises:
-        ArgumentError, DTypeError, ShapeError: as for :func:`jvp`.
-        NotDifferentiableError: an operator on the way has no derivative in forward mode either.
+        ArgumentError: ``fun`` is not callable, or, by ``jvp_fn``, the tangents differ in structure from the arguments.
+        DTypeError, ShapeError: a tangent differs in dtype or shape from its argument (by ``jvp_fn``).
+        NotDifferentiableError: ``fun`` calls an operator that has no derivative in forward mode either.
+
+    Source: ``jax.linearize``.
 
     >>> import tandem as td
     >>> value, derivative = td.linearize(lambda x: x**3, 2.0)
@@ -113,19 +123,19 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     tensors, treedef = tensor_leaves(name, primals, range(len(primals)))
     tape: Tape | None = None
     try:
-        value, back, *aux = vjp(fun, *primals, has_aux=has_aux)
+        value, vjp_fn, *aux = vjp(fun, *primals, has_aux=has_aux)
         results, outdef = result_leaves(name, value)
-        tape = _record_transpose(name, back, results, outdef)
+        tape = _record_transpose(name, vjp_fn, results, outdef)
     except NotDifferentiableError:
-        still = treedef.unflatten([zero_tangent(x.spec) for x in tensors])
-        value, _, *aux = jvp(fun, primals, still, has_aux)
+        zeros = treedef.unflatten([zero_tangent(x.spec) for x in tensors])
+        value, _, *aux = jvp(fun, primals, zeros, has_aux)
         results, outdef = result_leaves(name, value)
 
-    def push(given: list[Any]) -> list[Any]:
+    def push(given: list[Tensor | None]) -> list[Tensor]:
         if tape is None:
             return pytree.leaves(jvp(fun, primals, treedef.unflatten(given), has_aux)[1])
-        numbers = zip(tape.pull(given), results)
-        return [t if x.dtype.is_inexact else zero_tangent(x.spec) for t, x in numbers]
+        pairs = zip(tape.pull(given), results)
+        return [t if x.dtype.is_inexact else zero_tangent(x.spec) for t, x in pairs]
 
     spec = LinearFunctionSpec(
         name, False, treedef, [x.spec for x in tensors], outdef, [x.spec for x in results]
@@ -134,39 +144,44 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
 
 
 @restore_state_on_error
-def _record_transpose(name: str, back: Callable[..., Any], results: list[Any], outdef: Any) -> Tape:
-    """The reverse pass as a tape: going through it backwards is forward mode."""
+def _record_transpose(name: str, vjp_fn: Function, results: list[Tensor], outdef: TreeDef) -> Tape:
+    """Record the reverse pass as a tape; the reverse pass of that tape computes tangents."""
     with open_level(name, source_line()) as level:
         starts = [
             wrap_level(level, zeros_of(x.spec), AutogradMeta()) if x.dtype.is_inexact else zeros_of(x.spec)
             for x in results
         ]
-        cotangents = pytree.flatten(list(back(outdef.unflatten(starts))))[0]
+        cotangents = pytree.leaves(vjp_fn(outdef.unflatten(starts)))
     return Tape(level, [_wrap_start(start, level) for start in starts], cotangents)
 
 
-def _wrap_start(start: Any, level: Level) -> Any:
+def _wrap_start(start: Tensor, level: Level) -> Tensor:
     return start if start.dtype.is_inexact else wrap_level(level, start, AutogradMeta())
 
 
-def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., Any]:
-    """The transpose of a linear function.
+def linear_transpose(fun: Function, *primals: Pytree) -> Callable[..., tuple[Any, ...]]:
+    """Create the transpose of a linear function.
 
     Args:
-        fun: a linear function of trees of tensors; that it is linear is not checked.
-        primals: arguments, of which only shapes and dtypes count: tensors, numbers, or anything with ``shape`` and
-            ``dtype``. Integers are gone through as float64, which is exact up to 2**53.
+        fun: a linear function of pytrees of tensors that returns a pytree of tensors; linearity is not checked.
+        primals: example arguments, of which only shapes and dtypes are used: pytrees of tensors, of numbers, or of
+            objects with ``shape`` and ``dtype``. Integers are transposed as float64, which is exact up to 2**53.
 
     Returns:
-        A function that takes a tree like what ``fun`` gives, and gives a tuple with a tree for each argument.
+        A function that takes a cotangent of the structure, shapes and dtypes of the result of ``fun`` and returns a
+        tuple with a cotangent for each argument.
 
     Raises:
+        ArgumentError: ``fun`` is not callable.
         DTypeError: an argument holds booleans.
-        ArgumentError, ShapeError, DTypeError: by that function: the cotangents do not fit what ``fun`` gives.
+        ArgumentError, ShapeError, DTypeError: the cotangent differs from the result of ``fun`` in structure, shape or
+            dtype (by the function returned).
+
+    Source: ``jax.linear_transpose``.
 
     >>> import tandem as td
-    >>> back = td.linear_transpose(lambda x: 3.0 * x[1:], td.zeros(3))
-    >>> back(td.asarray([1.0, 2.0]))[0].tolist()
+    >>> transposed = td.linear_transpose(lambda x: 3.0 * x[1:], td.zeros(3))
+    >>> transposed(td.asarray([1.0, 2.0]))[0].tolist()
     [0.0, 3.0, 6.0]
     """
     check_callable("linear_transpose", fun)
@@ -178,20 +193,20 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
         raise DTypeError(f"{name}: an argument holds booleans, and linear functions are of numbers")
     has_integers = any(spec.dtype.is_integer for spec in specs)
 
-    def transposed(cotangents: Any) -> tuple[Any, ...]:
-        """Cotangents of the arguments from those of what the function gives."""
+    def transposed(cotangents: Pytree) -> tuple[Pytree, ...]:
+        """Map the cotangents of the results to cotangents of the arguments."""
         zeros = [zeros_of(spec if spec.dtype.is_inexact else spec._replace(dtype=float64)) for spec in specs]
-        back: Callable[..., tuple[Any, ...]] = vjp(fun, *treedef.unflatten(zeros))[1]
+        vjp_fn: Callable[[Pytree], tuple[Pytree, ...]] = vjp(fun, *treedef.unflatten(zeros))[1]
         if not has_integers:
-            return back(cotangents)
-        result = pytree.leaves(list(back(pytree.map_tree(_floating, cotangents))))
+            return vjp_fn(cotangents)
+        result = pytree.leaves(vjp_fn(pytree.map_tree(_to_floating, cotangents)))
         cast = [by_name("astype")(x, spec.dtype) for x, spec in zip(result, specs)]
         return tuple(treedef.unflatten(cast))
 
     return transposed
 
 
-def _floating(cotangent: Any) -> Any:
-    """A cotangent of integers as one of what stands for them."""
-    cotangent = asarray(cotangent)
-    return cotangent if cotangent.dtype.is_inexact else by_name("astype")(cotangent, float64)
+def _to_floating(cotangent: object) -> Tensor:
+    """Convert a cotangent of integers to float64, in which the function is transposed."""
+    tensor = asarray(cotangent)
+    return tensor if tensor.dtype.is_inexact else by_name("astype")(tensor, float64)

@@ -1,40 +1,56 @@
-"""Jacobians and Hessians: one ``jvp`` or ``vjp`` for each direction, batched by ``vmap``."""
+"""Jacobians and Hessians: one ``jvp`` or ``vjp`` for each basis vector, batched by ``vmap``."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from .. import pytree
 from ..eager.tensor.dunders import by_name
 from ..errors import DTypeError
 from ..registry.values import describe
-from .arguments import Positions, check_given, check_positions, name_of, result_leaves, tensor_leaves
+from .arguments import (
+    Positions,
+    check_given,
+    check_positions,
+    name_of,
+    replace_positions,
+    result_leaves,
+    tensor_leaves,
+)
 from .forward import jvp
 from .reverse import vjp
 from .vmap import vmap
 
+if TYPE_CHECKING:
+    from ..eager.tensor.tensor import Tensor
+    from ..pytree import TreeDef
+    from ..registry.types import Args, Function, Kwargs, Pytree
+
 
 def jacfwd(
-    fun: Callable[..., Any], argnums: Positions = 0, has_aux: bool = False, holomorphic: bool = False
+    fun: Function, argnums: Positions = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[..., Any]:
-    """A function that computes the Jacobian of ``fun`` by forward mode: best for few inputs and many results.
+    """Create a function that computes the Jacobian of ``fun`` by forward mode, for few inputs and many results.
 
     Args:
-        fun: a function of trees of tensors that gives a tree of tensors; with ``has_aux`` a pair of that and anything
-            else.
-        argnums: which positional argument to differentiate by, or a sequence of several.
-        has_aux: whether ``fun`` gives such a pair.
-        holomorphic: whether arguments and results are complex, and ``fun`` complex differentiable.
+        fun: a function of pytrees of tensors and numbers that returns a pytree of tensors of any shapes, or with
+            ``has_aux`` a pair of that and any pytree.
+        argnums: the position of the argument to differentiate with respect to, or a sequence of positions.
+        has_aux: whether ``fun`` returns such a pair.
+        holomorphic: whether ``fun`` is holomorphic; arguments and results are complex then.
 
     Returns:
-        A function of the same arguments that gives a tree like the result; in the place of each tensor is a tree like
-        the argument (for several, a tuple), of tensors of shape ``result.shape + argument.shape``. With ``has_aux``
-        ``(jacobian, aux)``.
+        A function of the arguments of ``fun`` that returns a pytree with the structure of the result. In place of each
+        tensor it has a pytree with the structure of the argument (for a sequence of positions a tuple of them), whose
+        tensors have shape ``result.shape + argument.shape``. With ``has_aux`` it returns ``(jacobian, aux)``.
 
     Raises:
-        DTypeError: an argument is complex and ``holomorphic`` does not say so, or holds integers (when called).
+        ArgumentError: ``fun`` is not callable, or ``argnums`` does not name its arguments.
+        DTypeError: an argument holds integers, or is complex without ``holomorphic=True`` (when called).
+
+    Source: ``jax.jacfwd``.
 
     >>> import tandem as td
     >>> td.jacfwd(lambda x: x * x.sum())(td.asarray([1.0, 2.0])).tolist()
@@ -44,12 +60,13 @@ def jacfwd(
     name = name_of("jacfwd", fun)
 
     @functools.wraps(fun)
-    def jacobian(*args: Any, **kwargs: Any) -> Any:
-        part, trees, leaves, treedef = _partial(name, fun, positions, args, kwargs)
+    def jacobian(*args: Pytree, **kwargs: Pytree) -> Pytree:
+        leaves, treedef, part = _partial(name, fun, positions, args, kwargs)
         _check_kind(name, leaves, holomorphic, "arguments")
+        primals = treedef.unflatten(leaves)
 
-        def push(*directions: Any) -> Any:
-            result = jvp(part, trees, treedef.unflatten(directions), has_aux)
+        def push(*tangents: Tensor) -> tuple[Pytree, ...]:
+            result: tuple[Pytree, ...] = jvp(part, primals, treedef.unflatten(tangents), has_aux)
             return result if has_aux else (*result, None)
 
         value, columns, aux = vmap(push, out_axes=(None, -1, None))(*_basis(leaves))
@@ -66,25 +83,27 @@ def jacfwd(
 
 
 def jacrev(
-    fun: Callable[..., Any],
+    fun: Function,
     argnums: Positions = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[..., Any]:
-    """A function that computes the Jacobian of ``fun`` by reverse mode: best for many inputs and few results.
+    """Create a function that computes the Jacobian of ``fun`` by reverse mode, for many inputs and few results.
 
     Args:
         fun, argnums, has_aux, holomorphic: as for :func:`jacfwd`.
-        allow_int: whether arguments may hold integers and booleans, too; by these the derivatives are zeros of dtype
+        allow_int: whether arguments may also hold integers and booleans, whose derivatives are zeros of dtype
             ``td.float0``.
 
     Returns:
-        A function of the same arguments; what it gives is described at :func:`jacfwd`.
+        A function of the arguments of ``fun`` that returns the Jacobian in the layout of :func:`jacfwd`.
 
     Raises:
-        DTypeError: a result is complex and ``holomorphic`` does not say so, or an argument holds integers (when
-            called).
+        ArgumentError: ``fun`` is not callable, or ``argnums`` does not name its arguments.
+        DTypeError: an argument holds integers, or a result is complex without ``holomorphic=True`` (when called).
+
+    Source: ``jax.jacrev``.
 
     >>> import tandem as td
     >>> td.jacrev(lambda x: x * x.sum())(td.asarray([1.0, 2.0])).tolist()
@@ -94,25 +113,13 @@ def jacrev(
     name = name_of("jacrev", fun)
 
     @functools.wraps(fun)
-    def jacobian(*args: Any, **kwargs: Any) -> Any:
-        part, trees, leaves, treedef = _partial(name, fun, positions, args, kwargs, allow_int)
+    def jacobian(*args: Pytree, **kwargs: Pytree) -> Pytree:
+        leaves, treedef, part = _partial(name, fun, positions, args, kwargs, allow_int)
         _check_kind(name, leaves, holomorphic, "arguments", only=holomorphic)
-        value, back, *aux = vjp(part, *trees, has_aux=has_aux)
+        value, vjp_fn, *aux = vjp(part, *treedef.unflatten(leaves), has_aux=has_aux)
         results, outdef = result_leaves(name, value)
         _check_kind(name, results, holomorphic, "results")
-
-        def pull(*cotangents: Any) -> Any:
-            return tuple(pytree.leaves(list(back(outdef.unflatten(cotangents)))))
-
-        columns = vmap(pull)(*_basis(results)) if results else ()
-        starts = _starts(results)
-        rows = [
-            [
-                by_name("reshape")(g[at : at + x.size], (*x.shape, *leaf.shape))
-                for g, leaf in zip(columns, leaves)
-            ]
-            for at, x in zip(starts, results)
-        ]
+        rows = _rows(vjp_fn, results, outdef, leaves)
         result = outdef.unflatten([_unflatten(treedef, row, argnums) for row in rows])
         return (result, *aux) if has_aux else result
 
@@ -120,19 +127,23 @@ def jacrev(
 
 
 def hessian(
-    fun: Callable[..., Any], argnums: Positions = 0, has_aux: bool = False, holomorphic: bool = False
+    fun: Function, argnums: Positions = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[..., Any]:
-    """A function that computes the matrix of second derivatives of ``fun``: forward mode over reverse mode.
+    """Create a function that computes the Hessian of ``fun``, by forward mode over reverse mode.
 
     Args:
         fun, argnums, has_aux, holomorphic: as for :func:`jacfwd`.
 
     Returns:
-        A function of the same arguments that gives a tree like the result; in the place of each tensor is a tree like
-        the argument, in the place of each of its tensors again such a tree.
+        A function of the arguments of ``fun`` that returns a pytree with the structure of the result. In place of each
+        tensor it has a pytree with the structure of the argument, and in place of each tensor of that again such a
+        pytree, whose tensors have shape ``result.shape + argument.shape + argument.shape``.
 
     Raises:
+        ArgumentError: ``fun`` is not callable, or ``argnums`` does not name its arguments.
         DTypeError: an argument holds integers (when called).
+
+    Source: ``jax.hessian``.
 
     >>> import tandem as td
     >>> td.hessian(lambda x: x[0] * x[1] ** 2)(td.asarray([1.0, 2.0])).tolist()
@@ -143,28 +154,19 @@ def hessian(
 
 # -- parts -------------------------------------------------------------------------------------------------------------
 def _partial(
-    name: str,
-    fun: Callable[..., Any],
-    positions: tuple[int, ...],
-    args: tuple[Any, ...],
-    kwargs: Any,
-    allow_int: bool = False,
-) -> tuple[Callable[..., Any], list[Any], list[Any], Any]:
-    """The function of the arguments to differentiate by, these, their leaves and the TreeDef of their list."""
+    name: str, fun: Function, positions: tuple[int, ...], args: Args, kwargs: Kwargs, allow_int: bool = False
+) -> tuple[list[Tensor], TreeDef, Function]:
+    """The leaves of the arguments at the positions, the TreeDef of their list, and ``fun`` of these arguments alone."""
     check_given(name, positions, args)
-    chosen = [args[position] for position in positions]
-    leaves, treedef = tensor_leaves(name, chosen, positions, allow_int)
+    leaves, treedef = tensor_leaves(name, [args[position] for position in positions], positions, allow_int)
 
-    def part(*chosen: Any) -> Any:
-        given = list(args)
-        for position, argument in zip(positions, chosen):
-            given[position] = argument
-        return fun(*given, **kwargs)
+    def part(*primals: Pytree) -> object:
+        return fun(*replace_positions(args, positions, primals), **kwargs)
 
-    return part, treedef.unflatten(leaves), leaves, treedef
+    return leaves, treedef, part
 
 
-def _check_kind(name: str, leaves: list[Any], holomorphic: bool, what: str, only: bool = True) -> None:
+def _check_kind(name: str, leaves: list[Tensor], holomorphic: bool, what: str, only: bool = True) -> None:
     for leaf in leaves if only else ():
         if holomorphic and leaf.dtype.kind != "c":
             raise DTypeError(f"{name}: with holomorphic=True {what} are complex, not {describe(leaf)}")
@@ -175,30 +177,53 @@ def _check_kind(name: str, leaves: list[Any], holomorphic: bool, what: str, only
             )
 
 
-def _starts(leaves: list[Any]) -> list[int]:
+def _starts(leaves: list[Tensor]) -> list[int]:
+    """The index of the first element of each leaf among the elements of all leaves."""
     sizes = [leaf.size for leaf in leaves]
-    return [sum(sizes[:place]) for place in range(len(sizes))]
+    return [sum(sizes[:index]) for index in range(len(sizes))]
 
 
-def _basis(leaves: list[Any]) -> list[Any]:
-    """For each leaf a batch of directions: one for each element of all leaves."""
+def _basis(leaves: list[Tensor]) -> list[Tensor]:
+    """For each leaf, of shape ``leaf.shape``, a batch of basis vectors of shape ``(total, *leaf.shape)``.
+
+    ``total`` is the number of elements of all leaves; there is a basis vector for each of them.
+    """
     total = sum(leaf.size for leaf in leaves)
     eye, result = by_name("eye"), []
-    for leaf, at in zip(leaves, _starts(leaves)):
-        where = {} if leaf.device == "cpu" else {"device": leaf.device}
-        directions = eye(total, leaf.size, k=-at, dtype=leaf.dtype, **where)
-        result.append(by_name("reshape")(directions, (total, *leaf.shape)))
+    for leaf, start in zip(leaves, _starts(leaves)):
+        device = {} if leaf.device == "cpu" else {"device": leaf.device}
+        vectors = eye(total, leaf.size, k=-start, dtype=leaf.dtype, **device)
+        result.append(by_name("reshape")(vectors, (total, *leaf.shape)))
     return result
 
 
-def _columns(column: Any, shape: tuple[int, ...], leaves: list[Any]) -> list[Any]:
-    """The parts of a batch of tangents, the batch last, that belong to each leaf of the arguments."""
+def _columns(columns: Tensor, shape: tuple[int, ...], leaves: list[Tensor]) -> list[Tensor]:
+    """Split the tangents of a result, of shape ``(*shape, total)``, into a Jacobian for each leaf of the arguments."""
     return [
-        by_name("reshape")(column[..., at : at + leaf.size], (*shape, *leaf.shape))
-        for leaf, at in zip(leaves, _starts(leaves))
+        by_name("reshape")(columns[..., start : start + leaf.size], (*shape, *leaf.shape))
+        for leaf, start in zip(leaves, _starts(leaves))
     ]
 
 
-def _unflatten(treedef: Any, leaves: list[Any], argnums: Positions) -> Any:
+def _rows(
+    vjp_fn: Function, results: list[Tensor], outdef: TreeDef, leaves: list[Tensor]
+) -> list[list[Tensor]]:
+    """Apply ``vjp_fn`` to the basis of the results; return for each result a Jacobian for each leaf."""
+
+    def pull(*cotangents: Tensor) -> tuple[Tensor, ...]:
+        return tuple(pytree.leaves(vjp_fn(outdef.unflatten(cotangents))))
+
+    gradients: Sequence[Tensor] = vmap(pull)(*_basis(results)) if results else ()
+    return [
+        [
+            by_name("reshape")(g[start : start + x.size], (*x.shape, *leaf.shape))
+            for g, leaf in zip(gradients, leaves)
+        ]
+        for start, x in zip(_starts(results), results)
+    ]
+
+
+def _unflatten(treedef: TreeDef, leaves: list[Tensor], argnums: Positions) -> Pytree:
+    """The pytree of one argument, or for a sequence of positions a tuple of them."""
     result = treedef.unflatten(leaves)
     return result[0] if isinstance(argnums, int) else tuple(result)

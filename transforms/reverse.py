@@ -1,10 +1,10 @@
-"""Reverse mode: gradients, and ``vjp``."""
+"""Reverse mode: ``grad``, ``value_and_grad``, ``vjp`` and ``stop_gradient``."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from .arguments import (
     check_given,
     check_positions,
     name_of,
+    replace_positions,
     result_leaves,
     split_aux,
     tensor_leaves,
@@ -32,35 +33,47 @@ from .arguments import (
 from .linear_function import LinearFunction, LinearFunctionSpec
 from .zeros import zero_tangent
 
+if TYPE_CHECKING:
+    from ..eager.autograd.node import Node
+    from ..registry.types import Function, Pytree
+
+T = TypeVar("T")
+
 
 def value_and_grad(
-    fun: Callable[..., Any],
+    fun: Function,
     argnums: Positions = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[..., Any]:
-    """A function that computes ``fun`` and its gradient.
+    """Create a function that computes the value and the gradient of ``fun`` in one pass.
 
     Args:
-        fun: a function whose result is a real floating-point tensor of shape ``()``; with ``has_aux`` a pair of that
-            and anything else. Its arguments may be pytrees: dicts, lists, tuples, namedtuples, dataclasses.
-        argnums: which positional argument to differentiate by, or a sequence of several.
-        has_aux: whether ``fun`` gives such a pair.
-        holomorphic: whether arguments and result are complex, and ``fun`` complex differentiable; the gradient is its
-            complex derivative then. A real function of complex arguments needs no such promise; see
-            ``docs/transforms.md`` for what its gradient is.
-        allow_int: whether arguments may hold integers and booleans, too; by these the gradients are zeros of dtype
+        fun: a function of pytrees of tensors and numbers that returns a real floating-point tensor of shape ``()``, or
+            with ``has_aux`` a pair of that tensor and any pytree.
+        argnums: the position of the argument to differentiate with respect to, or a sequence of positions. Such an
+            argument holds floating-point or complex tensors of any shape, or Python numbers.
+        has_aux: whether ``fun`` returns such a pair.
+        holomorphic: whether ``fun`` is holomorphic; arguments and result are complex then, and the gradient is the
+            complex derivative. A real function of complex arguments does not need it; ``docs/transforms.md`` defines
+            its gradient.
+        allow_int: whether arguments may also hold integers and booleans, whose gradients are zeros of dtype
             ``td.float0``.
 
     Returns:
-        A function of the same arguments that gives ``(value, gradient)``, with ``has_aux``
-        ``((value, aux), gradient)``. The gradient has the structure of the argument; for several, it is a tuple.
+        A function of the arguments of ``fun`` that returns ``(value, gradient)``, with ``has_aux``
+        ``((value, aux), gradient)``. The gradient has the structure, shapes and dtypes of the argument; for a sequence
+        of positions it is a tuple of such gradients.
 
     Raises:
-        ShapeError: the result is no scalar (when called).
-        DTypeError: an argument to differentiate by, or the result, is not floating-point, or not complex where
-            ``holomorphic`` says so (when called).
+        ArgumentError: ``fun`` is not callable, ``argnums`` is not an int or a sequence of ints, or, when called, an
+            argument is missing or the result is not a tensor.
+        ShapeError: the result is not of shape ``()`` (when called).
+        DTypeError: an argument to differentiate with respect to, or the result, is not floating-point, or not complex
+            with ``holomorphic=True`` (when called).
+
+    Source: ``jax.value_and_grad``.
 
     >>> import tandem as td
     >>> def loss(p, x):
@@ -74,49 +87,51 @@ def value_and_grad(
 
     @functools.wraps(fun)
     @restore_state_on_error
-    def with_gradient(*args: Any, **kwargs: Any) -> Any:
+    def with_gradient(*args: Pytree, **kwargs: Pytree) -> tuple[Pytree, Pytree]:
         check_given(name, positions, args)
-        chosen = [args[position] for position in positions]
-        tensors, treedef = tensor_leaves(name, chosen, positions, allow_int)
+        primals = [args[position] for position in positions]
+        tensors, treedef = tensor_leaves(name, primals, positions, allow_int)
         _check_holomorphic(name, tensors, holomorphic)
         with open_level(name, source_line()) as level:
             inputs = [_wrap_input(level, tensor) for tensor in tensors]
-            given = list(args)
-            for position, argument in zip(positions, treedef.unflatten(inputs)):
-                given[position] = argument
-            value, aux = split_aux(name, fun(*given, **kwargs), has_aux)
-            value = asarray(value) if isinstance(value, (np.ndarray, np.generic)) else value
-            _check_value(name, value, has_aux, holomorphic)
-        gradients = _gradients(level, value, inputs)
-        results = treedef.unflatten(gradients)
+            arguments = replace_positions(args, positions, treedef.unflatten(inputs))
+            result, aux = split_aux(name, fun(*arguments, **kwargs), has_aux)
+            value = _check_value(name, result, has_aux, holomorphic)
+        gradients = treedef.unflatten(_gradients(level, value, inputs))
         value = _unwrap_value(level, value)
-        result = (value, pytree.map_tree(lambda leaf: unwrap(level, leaf), aux)) if has_aux else value
-        return result, results[0] if isinstance(argnums, int) else tuple(results)
+        return (
+            (value, _unwrap_tree(level, aux)) if has_aux else value,
+            gradients[0] if isinstance(argnums, int) else tuple(gradients),
+        )
 
     return with_gradient
 
 
 def grad(
-    fun: Callable[..., Any],
+    fun: Function,
     argnums: Positions = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[..., Any]:
-    """A function that computes the gradient of ``fun``.
+    """Create a function that computes the gradient of ``fun``.
 
     Args:
-        fun: as for :func:`value_and_grad`.
-        argnums: which positional argument to differentiate by, or a sequence of several.
-        has_aux: whether ``fun`` gives a pair of the value and anything else.
-        holomorphic, allow_int: as for :func:`value_and_grad`.
+        fun: a function of pytrees of tensors and numbers that returns a real floating-point tensor of shape ``()``, or
+            with ``has_aux`` a pair of that tensor and any pytree.
+        argnums: the position of the argument to differentiate with respect to, or a sequence of positions.
+        has_aux: whether ``fun`` returns such a pair.
+        holomorphic: whether ``fun`` is holomorphic; see :func:`value_and_grad`.
+        allow_int: whether arguments may also hold integers and booleans; see :func:`value_and_grad`.
 
     Returns:
-        A function of the same arguments that gives the gradient; with ``has_aux`` ``(gradient, aux)``.
+        A function of the arguments of ``fun`` that returns the gradient, with ``has_aux`` ``(gradient, aux)``. The
+        gradient has the structure, shapes and dtypes of the argument; for a sequence of positions it is a tuple.
 
     Raises:
-        ShapeError: the result is no scalar (when called).
-        DTypeError: an argument to differentiate by, or the result, is not floating-point (when called).
+        ArgumentError, ShapeError, DTypeError: as for :func:`value_and_grad`.
+
+    Source: ``jax.grad``.
 
     >>> import tandem as td
     >>> td.grad(td.grad(lambda x: x**3))(2.0)
@@ -125,7 +140,7 @@ def grad(
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
 
     @functools.wraps(fun)
-    def gradient(*args: Any, **kwargs: Any) -> Any:
+    def gradient(*args: Pytree, **kwargs: Pytree) -> Pytree:
         value, current = both(*args, **kwargs)
         return (current, value[1]) if has_aux else current
 
@@ -133,28 +148,31 @@ def grad(
 
 
 @restore_state_on_error
-def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """The value of ``fun``, and the function that takes cotangents of it back to cotangents of the arguments.
+def vjp(fun: Function, *primals: Pytree, has_aux: bool = False) -> Any:
+    """Compute the value of ``fun``, and the function that maps cotangents of the value to cotangents of the arguments.
 
     Args:
-        fun: a function of trees of tensors that gives such a tree; with ``has_aux`` a pair of that and anything else.
-        primals: the arguments.
-        has_aux: whether ``fun`` gives such a pair.
+        fun: a function of pytrees of tensors and numbers that returns a pytree of tensors of any shapes, or with
+            ``has_aux`` a pair of that and any pytree.
+        primals: the arguments of ``fun``.
+        has_aux: whether ``fun`` returns such a pair.
 
     Returns:
-        ``(value, vjp_fn)``, with ``has_aux`` ``(value, vjp_fn, aux)``. ``vjp_fn`` takes a tree like the value (None in
-        it: zero) and gives a tuple with a tree for each argument; it may be called any number of times. By integers and
-        booleans it gives zeros of dtype ``td.float0``. It is a pytree of the tensors that it needs, so jitted functions
-        may take it and give it.
+        ``(value, vjp_fn)``, with ``has_aux`` ``(value, vjp_fn, aux)``. ``vjp_fn`` takes a pytree with the structure,
+        shapes and dtypes of the value, in which None is zero, and returns a tuple with a pytree for each argument. The
+        cotangents of integers and booleans are zeros of dtype ``td.float0``. ``vjp_fn`` may be called any number of
+        times. It is a pytree of its residuals, so jitted functions may take and return it.
 
     Raises:
-        DTypeError: by ``vjp_fn``: a cotangent is of another dtype than the value.
-        ShapeError: by ``vjp_fn``: a cotangent is of another shape than the value.
-        ArgumentError: by ``vjp_fn``: the cotangents are another tree than the value.
+        ArgumentError: ``fun`` is not callable, or, by ``vjp_fn``, the cotangents differ in structure from the value.
+        DTypeError: a cotangent differs in dtype from the value (by ``vjp_fn``).
+        ShapeError: a cotangent differs in shape from the value (by ``vjp_fn``).
+
+    Source: ``jax.vjp``.
 
     >>> import tandem as td
-    >>> value, back = td.vjp(lambda x, y: x * y, 2.0, 3.0)
-    >>> value, back(1.0), back(10.0)
+    >>> value, vjp_fn = td.vjp(lambda x, y: x * y, 2.0, 3.0)
+    >>> value, vjp_fn(1.0), vjp_fn(10.0)
     (tensor(6.), (tensor(3.), tensor(2.)), (tensor(30.), tensor(20.)))
     """
     check_callable("vjp", fun)
@@ -166,81 +184,97 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         leaves, outdef = result_leaves(name, result)
     specs = [leaf.spec for leaf in leaves]
     spec = LinearFunctionSpec(name, True, outdef, specs, treedef, [tensor.spec for tensor in tensors])
-    back = LinearFunction(spec, Tape(level, inputs, leaves).pull)
+    vjp_fn = LinearFunction(spec, Tape(level, inputs, leaves).pull)
     value = outdef.unflatten([unwrap(level, leaf) for leaf in leaves])
-    return (value, back, pytree.map_tree(lambda leaf: unwrap(level, leaf), aux)) if has_aux else (value, back)
+    return (value, vjp_fn, _unwrap_tree(level, aux)) if has_aux else (value, vjp_fn)
 
 
 class Tape:
-    """A function that has run once on values of a level of ``grad``, to be gone through backwards.
+    """The recorded graph of a function that ran once on values of a level of ``grad``; :meth:`pull` runs it backward.
 
     Args:
         level: the level.
-        inputs: what was differentiated by.
-        results: what came out: values of the level, or others, which depend on none of the inputs.
+        inputs: the inputs to differentiate with respect to.
+        results: the results: values of the level, and other values, which do not depend on the inputs.
     """
 
-    def __init__(self, level: Level, inputs: list[Any], results: list[Any]):
+    def __init__(self, level: Level, inputs: Sequence[Tensor], results: Sequence[object]):
         self._inputs = [(meta_at(level, x), x.spec) for x in inputs]
         self._results = [root_at(level, leaf) for leaf in results]
 
-    def pull(self, cotangents: list[Any]) -> list[Any]:
-        """The cotangents of the inputs from those of the results (None: zero)."""
+    def pull(self, cotangents: Sequence[Tensor | None]) -> list[Tensor]:
+        """Map the cotangents of the results (None: zero) to the cotangents of the inputs."""
         pairs = zip(self._results, cotangents)
         roots = [(*root, g) for root, g in pairs if root is not None and g is not None]
-        value = ensure_own_memory(Pass(keep=True).run(roots)) if roots else {}
-        for _, _, g in roots:  # what is passed through as it is may be written by nobody but its owner
-            for meta, gradient in value.items():
+        gradients = ensure_own_memory(Pass(keep=True).run(roots)) if roots else {}
+        for _, _, g in roots:  # a cotangent that is passed through unchanged belongs to the caller: copy it
+            for meta, gradient in gradients.items():
                 if gradient is g:
-                    value[meta] = by_name("clone")(g)
-        return [value[meta] if meta in value else zero_tangent(spec) for meta, spec in self._inputs]
+                    gradients[meta] = by_name("clone")(g)
+        return [gradients[meta] if meta in gradients else zero_tangent(spec) for meta, spec in self._inputs]
 
 
-def _wrap_input(level: Level, tensor: Any) -> Any:
-    """An argument to differentiate by as a value of the level; integers are what they are."""
+def _wrap_input(level: Level, tensor: Tensor) -> Tensor:
+    """Wrap an input to differentiate with respect to as a value of the level; return integers unchanged."""
     return wrap_level(level, tensor, AutogradMeta()) if tensor.dtype.is_inexact else tensor
 
 
-def meta_at(level: Level, value: Any) -> AutogradMeta | None:
-    """The history of an argument to differentiate by; None for integers."""
+def _unwrap_tree(level: Level, tree: Pytree) -> Pytree:
+    """Replace the values of a level in a tree by their payloads."""
+    return pytree.map_tree(lambda leaf: unwrap(level, leaf), tree)
+
+
+def meta_at(level: Level, value: object) -> AutogradMeta | None:
+    """The AutogradMeta of an input at a level; None for integers."""
     return value._meta if isinstance(value, LevelTensor) and value._level is level else None
 
 
-def root_at(level: Level, value: Any) -> tuple[Any, int] | None:
-    """Where reverse mode starts for a value of a level; None for one that depends on nothing."""
+def root_at(level: Level, value: object) -> tuple[Node | AutogradMeta, int] | None:
+    """The node or leaf of a value at a level and its result index, from which a reverse pass starts.
+
+    None for a value that does not depend on the inputs of the level.
+    """
     if isinstance(value, LevelTensor) and value._level is level and value._meta is not None:
         meta: AutogradMeta = value._meta
         return ((meta.node or meta), meta.index) if meta.requires_grad else None
     return None
 
 
-def stop_gradient(tree: Any) -> Any:
-    """The same values, through which no gradient flows.
+def stop_gradient(tree: T) -> T:
+    """Return the same values, treated as constants by every derivative.
 
     Args:
-        tree: a tensor, or a pytree of them.
+        tree: a tensor of any shape and dtype, or a pytree of tensors; other leaves are returned unchanged.
 
     Returns:
-        A tree of the same containers; its tensors share memory with those given.
+        A pytree of the same structure, shapes and dtypes; its tensors share memory with those of ``tree``.
+
+    Source: ``jax.lax.stop_gradient``.
 
     >>> import tandem as td
     >>> td.grad(lambda x: x * td.stop_gradient(x))(3.0)
     tensor(3.)
     """
     stop = by_name("stop_gradient")
-    return pytree.map_tree(lambda leaf: mark_detached(stop(leaf)) if isinstance(leaf, Tensor) else leaf, tree)
+    result: T = pytree.map_tree(
+        lambda leaf: mark_detached(stop(leaf)) if isinstance(leaf, Tensor) else leaf, tree
+    )
+    return result
 
 
 # -- checks ------------------------------------------------------------------------------------------------------------
-def _check_holomorphic(name: str, tensors: list[Any], holomorphic: bool) -> None:
+def _check_holomorphic(name: str, tensors: list[Tensor], holomorphic: bool) -> None:
     for tensor in tensors:
         if holomorphic and tensor.dtype.kind != "c":
             raise DTypeError(f"{name}: with holomorphic=True arguments are complex, not {describe(tensor)}")
 
 
-def _check_value(name: str, value: Any, has_aux: bool, holomorphic: bool) -> None:
-    if type(value) in (float, int):
-        return
+def _check_value(name: str, value: object, has_aux: bool, holomorphic: bool) -> Tensor | float:
+    """Check the value of the differentiated function; convert NumPy's arrays and numbers to tensors."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = asarray(value)
+    if type(value) is float or type(value) is int:
+        return value
     if not isinstance(value, Tensor):
         hint = "" if has_aux else "; if it gives more than the value, say has_aux=True"
         raise ArgumentError(
@@ -262,22 +296,25 @@ def _check_value(name: str, value: Any, has_aux: bool, holomorphic: bool) -> Non
         raise DTypeError(
             f"{name}: the function must give a real floating-point value, and gave {describe(value)}{complex_hint}"
         )
+    return value
 
 
 # -- the backward pass -------------------------------------------------------------------------------------------------
-def _gradients(level: Level, value: Any, inputs: list[Any]) -> list[Any]:
-    gradients: dict[Any, Any] = {}
+def _gradients(level: Level, value: Tensor | float, inputs: list[Tensor]) -> list[Tensor]:
+    """The gradient of a value of a level for each input."""
+    gradients: dict[AutogradMeta, Tensor] = {}
     root = root_at(level, value)
-    if root is not None:
+    if root is not None and isinstance(value, LevelTensor):
         gradients = ensure_own_memory(Pass(keep=False).run([(*root, _one_like(value._payload))]))
     metas = [meta_at(level, x) for x in inputs]
     return [gradients[meta] if meta in gradients else zero_tangent(x.spec) for meta, x in zip(metas, inputs)]
 
 
-def _one_like(value: Any) -> Any:
-    """The gradient of a value by itself; without a call of an operator where it can do without."""
+def _one_like(value: Tensor) -> Tensor:
+    """The gradient of a value with respect to itself; calls no operator for a plain tensor."""
     return wrap(np.ones((), value.dtype.np)) if type(value) is Tensor else by_name("ones_like")(value)
 
 
-def _unwrap_value(level: Level, value: Any) -> Any:
-    return unwrap(level, value) if isinstance(value, Tensor) else asarray(float(value))
+def _unwrap_value(level: Level, value: Tensor | float) -> Tensor:
+    result: Tensor = unwrap(level, value) if isinstance(value, Tensor) else asarray(float(value))
+    return result
