@@ -315,9 +315,9 @@ def atanh(
 
 def avg_pool1d(
     self: _TensorLike,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
+    kernel_size: _b.int | Sequence[_b.int],
+    stride: _b.int | Sequence[_b.int] | None = None,
+    padding: _b.int | _b.str | Sequence[_b.int | Sequence[_b.int]] = 0,
     *,
     count_include_pad: _b.bool = True,
 ) -> Tensor:
@@ -325,9 +325,9 @@ def avg_pool1d(
 
 def avg_pool2d(
     self: _TensorLike,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
+    kernel_size: _b.int | Sequence[_b.int],
+    stride: _b.int | Sequence[_b.int] | None = None,
+    padding: _b.int | _b.str | Sequence[_b.int | Sequence[_b.int]] = 0,
     *,
     count_include_pad: _b.bool = True,
 ) -> Tensor:
@@ -335,9 +335,9 @@ def avg_pool2d(
 
 def avg_pool3d(
     self: _TensorLike,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
+    kernel_size: _b.int | Sequence[_b.int],
+    stride: _b.int | Sequence[_b.int] | None = None,
+    padding: _b.int | _b.str | Sequence[_b.int | Sequence[_b.int]] = 0,
     *,
     count_include_pad: _b.bool = True,
 ) -> Tensor:
@@ -346,14 +346,14 @@ def avg_pool3d(
 def axis_gather(
     self: _TensorLike,
     number: _TensorLike,
-    axis_name: Any,
+    axis_name: object,
     axis_size: _b.int,
 ) -> Tensor:
     """All examples of the axis of a `vmap`, stacked in front, for each example; what `td.all_..."""
 
 def axis_sum(
     self: _TensorLike,
-    axis_name: Any,
+    axis_name: object,
     axis_size: _b.int,
 ) -> Tensor:
     """The sum over the axis of a `vmap`, for each example; what `td.psum` calls."""
@@ -447,9 +447,9 @@ def conv1d(
     self: _TensorLike,
     weight: _TensorLike,
     bias: _TensorLike | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: _b.int | Sequence[_b.int] = 1,
+    padding: _b.int | _b.str | Sequence[_b.int | Sequence[_b.int]] = 0,
+    dilation: _b.int | Sequence[_b.int] = 1,
     groups: _b.int = 1,
 ) -> Tensor:
     """A convolution over one axis, a correlation as in other frameworks."""
@@ -458,9 +458,9 @@ def conv2d(
     self: _TensorLike,
     weight: _TensorLike,
     bias: _TensorLike | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: _b.int | Sequence[_b.int] = 1,
+    padding: _b.int | _b.str | Sequence[_b.int | Sequence[_b.int]] = 0,
+    dilation: _b.int | Sequence[_b.int] = 1,
     groups: _b.int = 1,
 ) -> Tensor:
     """A convolution over 2 axes, a correlation as in other frameworks."""
@@ -469,9 +469,9 @@ def conv3d(
     self: _TensorLike,
     weight: _TensorLike,
     bias: _TensorLike | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: _b.int | Sequence[_b.int] = 1,
+    padding: _b.int | _b.str | Sequence[_b.int | Sequence[_b.int]] = 0,
+    dilation: _b.int | Sequence[_b.int] = 1,
     groups: _b.int = 1,
 ) -> Tensor:
     """A convolution over 3 axes, a correlation as in other frameworks."""
@@ -480,11 +480,11 @@ def conv_transpose1d(
     self: _TensorLike,
     weight: _TensorLike,
     bias: _TensorLike | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
+    stride: _b.int | Sequence[_b.int] = 1,
+    padding: _b.int | Sequence[_b.int] = 0,
+    output_padding: _b.int | Sequence[_b.int] = 0,
     groups: _b.int = 1,
-    dilation: Any = 1,
+    dilation: _b.int | Sequence[_b.int] = 1,
 ) -> Tensor:
     """The transposed convolution: the transpose of :func:`conv1d` with respect to its input."""
 
@@ -492,11 +492,11 @@ def conv_transpose2d(
     self: _TensorLike,
     weight: _TensorLike,
     bias: _TensorLike | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
+    stride: _b.int | Sequence[_b.int] = 1,
+    padding: _b.int | Sequence[_b.int] = 0,
+    output_padding: _b.int | Sequence[_b.int] = 0,
     groups: _b.int = 1,
-    dilation: Any = 1,
+    dilation: _b.int | Sequence[_b.int] = 1,
 ) -> Tensor:
     """The transposed convolution: the transpose of :func:`conv2d` with respect to its input."""
 
@@ -504,11 +504,11 @@ def conv_transpose3d(
     self: _TensorLike,
     weight: _TensorLike,
     bias: _TensorLike | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
+    stride: _b.int | Sequence[_b.int] = 1,
+    padding: _b.int | Sequence[_b.int] = 0,
+    output_padding: _b.int | Sequence[_b.int] = 0,
     groups: _b.int = 1,
-    dilation: Any = 1,
+    dilation: _b.int | Sequence[_b.int] = 1,
 ) -> Tensor:
     """The transposed convolution: the transpose of :func:`conv3d` with respect to its input."""
 
@@ -968,28 +968,28 @@ def max(
 
 def max_pool1d(
     self: _TensorLike,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    kernel_size: _b.int | Sequence[_b.int],
+    stride: _b.int | Sequence[_b.int] | None = None,
+    padding: _b.int | _b.str | Sequence[_b.int | Sequence[_b.int]] = 0,
+    dilation: _b.int | Sequence[_b.int] = 1,
 ) -> Tensor:
     """The largest element of each window."""
 
 def max_pool2d(
     self: _TensorLike,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    kernel_size: _b.int | Sequence[_b.int],
+    stride: _b.int | Sequence[_b.int] | None = None,
+    padding: _b.int | _b.str | Sequence[_b.int | Sequence[_b.int]] = 0,
+    dilation: _b.int | Sequence[_b.int] = 1,
 ) -> Tensor:
     """The largest element of each window."""
 
 def max_pool3d(
     self: _TensorLike,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    kernel_size: _b.int | Sequence[_b.int],
+    stride: _b.int | Sequence[_b.int] | None = None,
+    padding: _b.int | _b.str | Sequence[_b.int | Sequence[_b.int]] = 0,
+    dilation: _b.int | Sequence[_b.int] = 1,
 ) -> Tensor:
     """The largest element of each window."""
 
@@ -1120,7 +1120,7 @@ def outer(
 
 def pad(
     self: _TensorLike,
-    width: Any,
+    width: _b.int | Sequence[_b.int | Sequence[_b.int]],
     *,
     value: _Number = 0,
 ) -> Tensor:
@@ -1302,7 +1302,7 @@ def sort(
 
 def split(
     self: _TensorLike,
-    sections: Any,
+    sections: _b.int | Sequence[_b.int],
     axis: _b.int = 0,
 ) -> tuple[Tensor, ...]:
     """The tensor in parts along an axis, as views."""
@@ -1393,7 +1393,7 @@ def tanh(
 def tensordot(
     self: _TensorLike,
     other: _TensorLike,
-    axes: Any = 2,
+    axes: _b.int | Sequence[_b.int | Sequence[_b.int]] = 2,
 ) -> Tensor:
     """Products summed over several axes of each operand."""
 

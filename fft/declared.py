@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from ..errors import ShapeError, ValueArgumentError
 from ..operators.declare.declaration import ErrorInput, SampleInput, TensorSample
@@ -16,6 +16,7 @@ from ..registry.dtypes import COMPLEX, DType, complex64, complex128, float32, fl
 from .sums import CLOSE, resize_last_axis
 
 if TYPE_CHECKING:
+    from ..registry.function import OperatorFunction
     from ..registry.types import Tensor
 
 DTYPES = (float32, float64, *COMPLEX)
@@ -77,7 +78,7 @@ def normalization_factor(name: str, n: int, norm: str, inverse: bool) -> float:
     return 1 / n if (norm == "backward") is inverse else 1.0
 
 
-def apply_along_axis(name: str, x: Tensor, axis: int, run: Callable[[Any], Any]) -> Tensor:
+def apply_along_axis(name: str, x: Tensor, axis: int, run: Callable[[Tensor], Tensor]) -> Tensor:
     """Apply a function of the last axis along another axis."""
     at = normalize_axis(name, axis, len(spec_of(x).shape))
     if at == len(spec_of(x).shape) - 1:
@@ -104,7 +105,7 @@ def set_length(x: Tensor, n: int | None) -> Tensor:
 
 def one_axis_transform(
     name: str, doc: str, example: str, *, given: str, real: bool = False, none: str = "as many as there are"
-) -> Callable[[Callable[..., Any]], Any]:
+) -> Callable[[Callable[..., Tensor]], OperatorFunction[Tensor]]:
     """Declare a transform along one axis."""
     taken = "real" if real else "real or complex"
     return composite(
@@ -133,7 +134,7 @@ def _one_samples(dtype: DType) -> Iterable[SampleInput]:
 
 def multi_axis_transform(
     name: str, doc: str, example: str, *, given: str, last: bool = False, real: bool = False
-) -> Callable[[Callable[..., Any]], Any]:
+) -> Callable[[Callable[..., Tensor]], OperatorFunction[Tensor]]:
     """Declare a transform along several axes: by default all, or the last two."""
     words = {
         "doc": doc,
@@ -172,7 +173,9 @@ def _many_samples(dtype: DType) -> Iterable[SampleInput]:
     yield SampleInput((TensorSample((5,)),))
 
 
-def axes_and_sizes(name: str, x: Tensor, s: Any, axes: Any) -> list[tuple[int, int | None]]:
+def axes_and_sizes(
+    name: str, x: Tensor, s: Sequence[int] | None, axes: Sequence[int] | None
+) -> list[tuple[int, int | None]]:
     """The axes with the number of points along each.
 
     Raises:

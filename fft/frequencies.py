@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import ValueArgumentError
 from ..operators.creation.creation import arange
@@ -15,6 +15,8 @@ from ..operators.shape.repeating import roll
 from ..registry.dtypes import ALL, DEFAULT_FLOAT, DType
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..registry.types import Tensor
 
 
@@ -27,7 +29,7 @@ def _shift_samples(dtype: DType) -> list[SampleInput]:
     ]
 
 
-def _shift(name: str, x: Tensor, axes: Any, back: bool) -> Tensor:
+def _shift(name: str, x: Tensor, axes: Sequence[int] | None, back: bool) -> Tensor:
     shape = spec_of(x).shape
     chosen = range(len(shape)) if axes is None else [normalize_axis(name, axis, len(shape)) for axis in axes]
     return roll(x, tuple(-(shape[a] // 2) if back else shape[a] // 2 for a in chosen), tuple(chosen))
@@ -56,7 +58,7 @@ def _shift(name: str, x: Tensor, axes: Any, back: bool) -> Tensor:
     dtypes=ALL,
     method=False,
 )
-def fftshift(self: Tensor, axes: Any) -> Tensor:
+def fftshift(self: Tensor, axes: Sequence[int] | None) -> Tensor:
     return _shift("fftshift", self, axes, False)
 
 
@@ -83,7 +85,7 @@ def fftshift(self: Tensor, axes: Any) -> Tensor:
     dtypes=ALL,
     method=False,
 )
-def ifftshift(self: Tensor, axes: Any) -> Tensor:
+def ifftshift(self: Tensor, axes: Sequence[int] | None) -> Tensor:
     return _shift("ifftshift", self, axes, True)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..operators.elementwise.complex_parts import conj
 from .declared import (
@@ -22,7 +22,7 @@ _HALF = "twice the others, 2 * (m - 1)"
 
 
 def _complex_to_complex(name: str, x: Tensor, n: int | None, axis: int, norm: str, inverse: bool) -> Tensor:
-    def run(last: Any) -> Tensor:
+    def run(last: Tensor) -> Tensor:
         size = last.shape[-1] if n is None else n
         by = normalization_factor(name, size, norm, inverse)
         return scale(c2c(as_complex(set_length(last, size)), inverse), by)
@@ -51,7 +51,7 @@ def ifft(self: Tensor, n: int | None, axis: int, norm: str) -> Tensor:
 
 
 def _real_to_half(name: str, x: Tensor, n: int | None, axis: int, norm: str, inverse: bool) -> Tensor:
-    def run(last: Any) -> Tensor:
+    def run(last: Tensor) -> Tensor:
         size = last.shape[-1] if n is None else n
         by = normalization_factor(name, size, norm, inverse)
         result = scale(r2c(set_length(last, size)), by)
@@ -83,7 +83,7 @@ def ihfft(self: Tensor, n: int | None, axis: int, norm: str) -> Tensor:
 
 
 def _half_to_real(name: str, x: Tensor, n: int | None, axis: int, norm: str, inverse: bool) -> Tensor:
-    def run(last: Any) -> Tensor:
+    def run(last: Tensor) -> Tensor:
         size = 2 * (last.shape[-1] - 1) if n is None else n
         by = normalization_factor(name, size, norm, inverse)
         half = resize_last_axis(as_complex(last), size // 2 + 1)

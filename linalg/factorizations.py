@@ -11,7 +11,7 @@ Sources: Giles, Collected matrix derivative results, 2008; Townsend, Differentia
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import NotDifferentiableError, ValueArgumentError
 from ..operators.contraction.matmul import matmul
@@ -67,7 +67,7 @@ def _real_diagonal(x: Tensor) -> Tensor:
     return real(result) if spec_of(x).dtype.kind == "c" else result
 
 
-def divide_by_gaps(x: Tensor, values: Tensor, of_vectors: Any) -> Tensor:
+def divide_by_gaps(x: Tensor, values: Tensor, of_vectors: Tensor) -> Tensor:
     """``x[i, j] / (values[j] - values[i])``, and 0 on the diagonal.
 
     Off the diagonal, where two values are equal, the result is 0 if ``of_vectors`` is 0 there, else NaN.
@@ -352,7 +352,7 @@ def _qr_vjp(g: Tensor, self: Tensor, out: Tensor, mode: str) -> Tensor:
     return conjugate(concat([front, matmul(q, of_behind)], -1))
 
 
-def _square_qr_vjp(q: Tensor, r: Any, gq: Any, gr: Any) -> Tensor:
+def _square_qr_vjp(q: Tensor, r: Tensor, gq: Tensor, gr: Tensor) -> Tensor:
     """The vjp of QR for a square R."""
     inner = matmul(r, adjoint(gr)) - matmul(adjoint(gq), q)
     below = tril(inner, k=-1)

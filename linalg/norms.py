@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -98,7 +98,7 @@ def vector_norm(self: Tensor, *, axis: Axes | None, keepdims: bool, ord: float) 
 
 
 # -- of matrices -------------------------------------------------------------------------------------------------------
-def _matrix_norms(x: Tensor, ord: Any) -> Tensor:
+def _matrix_norms(x: Tensor, ord: str | float) -> Tensor:
     """The norm of each matrix in a stack."""
     if ord == "fro":
         return _euclidean_norm(x, (-2, -1), False)
@@ -161,7 +161,7 @@ def _restore_axes(norms: Tensor, axes: Axes, keepdims: bool) -> Tensor:
     tolerance=TOLERANCE,
     method=False,
 )
-def matrix_norm(self: Tensor, *, keepdims: bool, ord: Any) -> Tensor:
+def matrix_norm(self: Tensor, *, keepdims: bool, ord: str | float) -> Tensor:
     check_matrices("matrix_norm", self)
     return _restore_axes(_matrix_norms(self, ord), (-2, -1), keepdims)
 
@@ -207,7 +207,7 @@ def matrix_norm(self: Tensor, *, keepdims: bool, ord: Any) -> Tensor:
     tolerance=TOLERANCE,
     method=False,
 )
-def norm(self: Tensor, ord: Any, axis: Axes | None, keepdims: bool) -> Tensor:
+def norm(self: Tensor, ord: str | float | None, axis: Axes | None, keepdims: bool) -> Tensor:
     spec = spec_of(self)
     compute_dtype("norm", "same", DTYPES, (spec,))
     rank = len(spec.shape)

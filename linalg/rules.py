@@ -125,7 +125,7 @@ def matrix_op(
     samples: Samples = square_samples,
     errors: Callable[[], Iterable[ErrorInput]] = square_errors,
     tolerance: Mapping[str, float] = TOLERANCE,
-    rule: Callable[..., Any] = batching.leading,
+    rule: Callable[..., object] = batching.leading,
 ) -> OperatorFunction[Any]:
     """Declare an operator on stacks of matrices whose kernel calls LAPACK."""
     return array_op(

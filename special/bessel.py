@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..operators.elementwise.comparison import eq
 from ..operators.elementwise.rounding import sign
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 WIDE = (-3.0, 3.0)
 
 
-def _divide_with_limit(of_x: Any, x: Tensor, at_zero: float) -> Tensor:
+def _divide_with_limit(of_x: Tensor, x: Tensor, at_zero: float) -> Tensor:
     """``of_x / x``, with the limit ``at_zero`` at 0."""
     is_zero = eq(x, 0)
     return where(is_zero, at_zero, of_x / where(is_zero, 1.0, x))

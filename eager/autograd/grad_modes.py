@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, TypeVar, overload
+from typing import TypeVar, overload
 
 from ...registry.dispatch.guard import Guard
 from ...registry.dispatch.keys import AUTOGRAD
 from ...registry.dispatch.state import current, pop_block, push_block, set_state, state
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., object])
 
 
 class GradMode(Guard):
@@ -44,7 +44,7 @@ class GradMode(Guard):
 def no_grad(function: F) -> F: ...
 @overload
 def no_grad() -> GradMode: ...
-def no_grad(function: Any = None) -> Any:
+def no_grad(function: F | None = None) -> F | GradMode:
     """Context manager or decorator: nothing is recorded for gradients, in this thread or asyncio task.
 
     A decorated generator or coroutine records nothing while it runs; code that runs between its steps does.
@@ -69,7 +69,7 @@ def no_grad(function: Any = None) -> Any:
 def enable_grad(function: F) -> F: ...
 @overload
 def enable_grad() -> GradMode: ...
-def enable_grad(function: Any = None) -> Any:
+def enable_grad(function: F | None = None) -> F | GradMode:
     """Context manager or decorator: gradients are recorded, also inside :func:`no_grad`.
 
     Args:

@@ -176,7 +176,7 @@ def to(
     return by_name("clone")(result) if copy and result is self else result
 
 
-def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
+def cuda(self: Tensor, device: int | str | None = None, non_blocking: bool = False) -> Tensor:
     """Move the tensor to a CUDA device; return the tensor itself if it is there.
 
     Args:
@@ -186,7 +186,7 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor
     Raises:
         BackendUnavailableError: CUDA is not available.
     """
-    name = f"cuda:{device}" if type(device) is int else device or "cuda"
+    name = f"cuda:{device}" if isinstance(device, int) else device or "cuda"
     return to(self, name, non_blocking=non_blocking)
 
 

@@ -726,7 +726,7 @@ class TensorMethods(TensorBase):
         """The outer product of two vectors."""
     def pad(
         self,
-        width: Any,
+        width: _b.int | Sequence[_b.int | Sequence[_b.int]],
         *,
         value: _Number = 0,
     ) -> Tensor:
@@ -913,7 +913,7 @@ class TensorMethods(TensorBase):
         """The elements in sorted order along an axis."""
     def split(
         self,
-        sections: Any,
+        sections: _b.int | Sequence[_b.int],
         axis: _b.int = 0,
     ) -> tuple[Tensor, ...]:
         """The tensor in parts along an axis, as views."""
@@ -1006,7 +1006,7 @@ class TensorMethods(TensorBase):
     def tensordot(
         self,
         other: _TensorLike,
-        axes: Any = 2,
+        axes: _b.int | Sequence[_b.int | Sequence[_b.int]] = 2,
     ) -> Tensor:
         """Products summed over several axes of each operand."""
     def tile(
@@ -1161,7 +1161,7 @@ class TensorMethods(TensorBase):
         """Move the tensor to the host; return the tensor itself if it is there."""
     def cuda(
         self,
-        device: Any = None,
+        device: _b.int | _b.str | None = None,
         non_blocking: _b.bool = False,
     ) -> Tensor:
         """Move the tensor to a CUDA device; return the tensor itself if it is there."""

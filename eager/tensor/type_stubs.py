@@ -19,6 +19,7 @@ from .dunders import BINARY, COMPARISON, UNARY
 from .functions import public_functions
 
 if TYPE_CHECKING:
+    from ...registry.function import OperatorFunction
     from ...registry.types import Function
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -84,8 +85,11 @@ def _format_literal(default: object) -> str:
     return repr(default).replace("'", '"') if isinstance(default, str) else repr(default)
 
 
-def format_function(name: str, schema: Schema, doc: str, indent: str = "", variadic: bool = False) -> str:
+def format_function(
+    name: str, function: OperatorFunction[object], indent: str = "", variadic: bool = False
+) -> str:
     """Format the stub of a function or method from a schema."""
+    schema = function.operator.schema
     lines, starred = [], False
     for position, argument in enumerate(schema.arguments):
         if argument.kwarg_only and not starred:
@@ -94,13 +98,22 @@ def format_function(name: str, schema: Schema, doc: str, indent: str = "", varia
         if indent and position == 0:
             lines.append("self")
         elif variadic and not argument.kwarg_only:
-            lines.append(f"*{argument.name}: {format_annotation(argument.type)}")
+            lines.append(f"*{argument.name}: {_format_argument(function, argument)}")
             starred = True
         else:
-            lines.append(f"{argument.name}: {format_annotation(argument.type)}{_format_default(argument)}")
+            lines.append(
+                f"{argument.name}: {_format_argument(function, argument)}{_format_default(argument)}"
+            )
     arguments = "".join(f"{indent}    {line},\n" for line in lines)
     head = f"{indent}def {name}(\n{arguments}{indent}) -> {format_returns(schema)}:\n"
-    return f'{head}{indent}    """{_first_line(doc)}"""\n'
+    return f'{head}{indent}    """{_first_line(function.__doc__ or "")}"""\n'
+
+
+def _format_argument(function: OperatorFunction[object], argument: Argument) -> str:
+    """Format the annotation of an argument; where the schema says ``Any``, that of the composite's body."""
+    if argument.type.base != "Any":
+        return format_annotation(argument.type)
+    return _qualify_names(getattr(function.decl.body, "__annotations__", {}).get(argument.name, "object"))
 
 
 def _first_line(doc: str) -> str:
@@ -153,7 +166,7 @@ def tensor_methods() -> Iterator[str]:
     for name, function in sorted(methods.operator_methods().items()):
         if name not in methods.METHODS and name not in methods.PROPERTIES:
             variadic = name in methods.VARIADIC
-            yield format_function(name, function.operator.schema, function.__doc__ or "", "    ", variadic)
+            yield format_function(name, function, "    ", variadic)
     for name, method in sorted(methods.METHODS.items()):
         yield format_method(name, method)
     for name, getter in sorted(methods.PROPERTIES.items()):
@@ -192,7 +205,7 @@ def init_text(init: str) -> str:
     public = sorted([*public, *map(_import_line, lazy_names)], key=_natural_sort_key)
     taken = {line.rpartition(" as ")[2] for line in public}
     public_items = [(name, fn) for name, fn in sorted(public_functions().items()) if name not in taken]
-    functions = [format_function(name, fn.operator.schema, fn.__doc__ or "") for name, fn in public_items]
+    functions = [format_function(name, fn) for name, fn in public_items]
     imports = "import builtins as _b\nfrom collections.abc import Sequence\nfrom typing import Any\n\n"
     imports += "import numpy as _np\n\n"
     public, renamed = _export_renamed(public)

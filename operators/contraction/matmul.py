@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ArgumentError, OutOfBoundsError, ShapeError
@@ -292,7 +292,7 @@ def vecdot(self: Tensor, other: Tensor, *, axis: int) -> Tensor:
     tolerance=SUMS,
     autocast="lower",
 )
-def tensordot(self: Tensor, other: Tensor, axes: Any) -> Tensor:
+def tensordot(self: Tensor, other: Tensor, axes: int | Sequence[int | Sequence[int]]) -> Tensor:
     summed, against = _axis_pairs(self, other, axes)
     kept = [axis for axis in range(len(self.shape)) if axis not in summed]
     left = [axis for axis in range(len(other.shape)) if axis not in against]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...registry.dtypes import ALL, DEFAULT_FLOAT, DType
 from ..declare.declaration import ErrorInput, SampleInput, TensorSample
@@ -13,7 +13,7 @@ from .creation import full, shape_errors
 
 if TYPE_CHECKING:
     from ...registry.function import OperatorFunction
-    from ...registry.types import Function, Shape, Tensor
+    from ...registry.types import Function, Number, Shape, Tensor
 
 
 def _shape_samples(dtype: DType) -> Iterable[SampleInput]:
@@ -133,7 +133,7 @@ def empty(shape: Shape, *, dtype: DType | None, device: str | None) -> Tensor:
     dtypes=ALL,
     method=False,
 )
-def full_like(self: Tensor, fill_value: Any, *, dtype: DType | None, device: str | None) -> Tensor:
+def full_like(self: Tensor, fill_value: Number, *, dtype: DType | None, device: str | None) -> Tensor:
     like = spec_of(self)
     return full(like.shape, fill_value, dtype=dtype or like.dtype, device=device or like.device)
 

@@ -212,7 +212,7 @@ Raises:
     samples=_clip_samples,
     errors=lambda: [ErrorInput((TensorSample((2,)),), TypeError, "at least one of min and max")],
 )
-def clip(self: Tensor, min: Any, max: Any) -> Tensor:
+def clip(self: Tensor, min: Tensor | None, max: Tensor | None) -> Tensor:
     if min is None and max is None:
         raise ArgumentError("clip: give at least one of min and max")
     raised = self if min is None else clip_min(self, min)

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from ...registry.types import ArrayModule
+    from ...registry.types import Array, ArrayModule
 
-Array = Any
 Ints = tuple[int, ...]
 
 # Elements of the unfolded input at a time: on the CPU, as many as stay in the cache; on a device, enough for full use.
@@ -116,7 +115,7 @@ def _convolve_by_scatter(
     count, sizes, kernel = x.shape[0], x.shape[2:], w.shape[2:]
     of_group, within, taps = w.shape[0] // groups, w.shape[1], math.prod(kernel)
     weights = w.reshape(groups, of_group, within, taps).transpose(0, 3, 1, 2)
-    weights = weights.reshape(groups, taps * of_group, within)
+    matrices = weights.reshape(groups, taps * of_group, within)
     # for each axis the index to which the last tap moves the first element; may be negative
     lowest = tuple(first - (k - 1) * d for first, k, d in zip(before, kernel, dilation))
     margin = tuple(max(0, -low) for low in lowest)
@@ -129,7 +128,7 @@ def _convolve_by_scatter(
     for at in range(0, count, step):
         block = x[at : at + step]
         rows = block.reshape(len(block), groups, within, math.prod(sizes))
-        parts = xp.matmul(weights, rows).reshape(len(block), groups, taps, of_group, *sizes)
+        parts = xp.matmul(matrices, rows).reshape(len(block), groups, taps, of_group, *sizes)
         for tap, offsets in enumerate(itertools.product(*map(range, kernel))):
             starts = [first - k * d + extra for first, k, d, extra in zip(before, offsets, dilation, margin)]
             target: tuple[Any, ...] = tuple(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 # -- arguments ---------------------------------------------------------------------------------------------------------
-def expand_per_axis(name: str, what: str, value: Any, rank: int, least: int) -> Ints:
+def expand_per_axis(name: str, what: str, value: object, rank: int, least: int) -> Ints:
     """An argument that is an int for all axes or a sequence for each, as a tuple.
 
     Raises:
@@ -38,7 +38,7 @@ def expand_per_axis(name: str, what: str, value: Any, rank: int, least: int) -> 
 
 
 def normalize_padding(
-    name: str, padding: Any, sizes: Ints, kernel: Ints, stride: Ints, dilation: Ints
+    name: str, padding: object, sizes: Ints, kernel: Ints, stride: Ints, dilation: Ints
 ) -> Pairs:
     """The padding before and after each axis, as pairs.
 
@@ -66,7 +66,7 @@ def normalize_padding(
     return tuple((n, n) for n in expand_per_axis(name, "padding", padding, len(sizes), 0))
 
 
-def ensure_example_axis(name: str, x: Tensor, rank: int) -> tuple[Any, bool]:
+def ensure_example_axis(name: str, x: Tensor, rank: int) -> tuple[Tensor, bool]:
     """The input with shape ``(N, C, ...)``, and whether it was a single example without the axis N.
 
     Raises:
@@ -170,8 +170,8 @@ def _errors(rank: int) -> list[ErrorInput]:
 
 
 def _check_inputs(
-    name: str, rank: int, self: Tensor, weight: Tensor, bias: Tensor, out: int
-) -> tuple[Any, bool]:
+    name: str, rank: int, self: Tensor, weight: Tensor, bias: Tensor | None, out: int
+) -> tuple[Tensor, bool]:
     x, is_single = ensure_example_axis(name, self, rank)
     if len(spec_of(weight).shape) != rank + 2:
         raise ShapeError(f"{name}: takes a weight of {rank + 2} axes, not {spec_of(weight)}")
@@ -180,7 +180,7 @@ def _check_inputs(
     return x, is_single
 
 
-def _add_bias(result: Any, bias: Tensor, rank: int, is_single: bool) -> Tensor:
+def _add_bias(result: Tensor, bias: Tensor | None, rank: int, is_single: bool) -> Tensor:
     if bias is not None:
         result = result + reshape(bias, (bias.shape[0], *(1,) * rank))
     return reshape(result, result.shape[1:]) if is_single else result
@@ -216,7 +216,13 @@ def _make_conv(rank: int) -> OperatorFunction[Tensor]:
         ],
     )
     def conv(
-        self: Tensor, weight: Tensor, bias: Tensor, stride: Any, padding: Any, dilation: Any, groups: int
+        self: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        stride: int | Sequence[int],
+        padding: int | str | Sequence[int | Sequence[int]],
+        dilation: int | Sequence[int],
+        groups: int,
     ) -> Tensor:
         x, is_single = _check_inputs(name, rank, self, weight, bias, (spec_of(weight).shape or (0,))[0])
         steps = expand_per_axis(name, "stride", stride, rank, 1)
@@ -263,12 +269,12 @@ def _make_conv_transpose(rank: int) -> OperatorFunction[Tensor]:
     def conv_transpose(
         self: Tensor,
         weight: Tensor,
-        bias: Tensor,
-        stride: Any,
-        padding: Any,
-        output_padding: Any,
+        bias: Tensor | None,
+        stride: int | Sequence[int],
+        padding: int | Sequence[int],
+        output_padding: int | Sequence[int],
         groups: int,
-        dilation: Any,
+        dilation: int | Sequence[int],
     ) -> Tensor:
         out = groups * (*spec_of(weight).shape, 0, 0)[1]
         x, is_single = _check_inputs(name, rank, self, weight, bias, out)

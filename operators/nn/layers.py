@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...errors import DTypeError, ShapeError, ValueArgumentError
 from ...registry.dtypes import FLOATS, bool_
@@ -79,7 +79,7 @@ def dropout(self: Tensor, key: Tensor, p: float) -> Tensor:
     return where(bernoulli(key, 1 - p, spec.shape), self * (1 / (1 - p) if p < 1 else 0.0), 0.0)
 
 
-def _check_attention(query: Any, key: Tensor, value: Any) -> None:
+def _check_attention(query: Tensor, key: Tensor, value: Tensor) -> None:
     specs = [spec_of(one) for one in (query, key, value)]
     if any(len(spec.shape) < 2 for spec in specs):
         raise ShapeError(
@@ -92,7 +92,7 @@ def _check_attention(query: Any, key: Tensor, value: Any) -> None:
         )
 
 
-def _apply_mask(scores: Any, mask: Tensor) -> Tensor:
+def _apply_mask(scores: Tensor, mask: Tensor) -> Tensor:
     return where(mask, scores, -math.inf) if spec_of(mask).dtype is bool_ else scores + mask
 
 
@@ -160,7 +160,13 @@ def _apply_mask(scores: Any, mask: Tensor) -> Tensor:
     autocast="lower",
 )
 def scaled_dot_product_attention(
-    query: Any, key: Tensor, value: Any, attn_mask: Any, *, is_causal: bool, scale: float | None
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None,
+    *,
+    is_causal: bool,
+    scale: float | None,
 ) -> Tensor:
     _check_attention(query, key, value)
     dtype = float_result_dtype("scaled_dot_product_attention", query, key, value)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from .convolution import Ints, Pairs, dilated_size
 from .convolution_layers import ensure_example_axis, expand_per_axis, normalize_padding
 
 if TYPE_CHECKING:
-    from ...registry.types import Tensor
+    from ...registry.types import Number, Tensor
 
 
 def _nan_maximum(one: Tensor, two: Tensor) -> Tensor:
@@ -64,14 +64,20 @@ def _fold_windows(
     return x
 
 
-def _pad_spatial(x: Tensor, pairs: Pairs, value: Any) -> Tensor:
+def _pad_spatial(x: Tensor, pairs: Pairs, value: Number) -> Tensor:
     if not any(map(any, pairs)):
         return x
     return pad(x, ((0, 0),) * (len(x.shape) - len(pairs)) + pairs, value=value)
 
 
 def _normalize_windows(
-    name: str, x: Tensor, rank: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any
+    name: str,
+    x: Tensor,
+    rank: int,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None,
+    padding: int | str | Sequence[int | Sequence[int]],
+    dilation: int | Sequence[int],
 ) -> tuple[Ints, Ints, Pairs, Ints]:
     kernel = expand_per_axis(name, "kernel_size", kernel_size, rank, 1)
     steps = kernel if stride is None else expand_per_axis(name, "stride", stride, rank, 1)
@@ -158,7 +164,13 @@ def _make_max_pool(rank: int) -> Tensor:
         dtypes=REAL,
         method=False,
     )
-    def max_pool(self: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any) -> Tensor:
+    def max_pool(
+        self: Tensor,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None,
+        padding: int | str | Sequence[int | Sequence[int]],
+        dilation: int | Sequence[int],
+    ) -> Tensor:
         x, is_single = ensure_example_axis(name, self, rank)
         dtype = compute_dtype(name, "same", REAL, (self,))
         kernel, steps, pairs, apart = _normalize_windows(
@@ -199,7 +211,12 @@ def _make_avg_pool(rank: int) -> Tensor:
         method=False,
     )
     def avg_pool(
-        self: Tensor, kernel_size: Any, stride: Any, padding: Any, *, count_include_pad: bool
+        self: Tensor,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None,
+        padding: int | str | Sequence[int | Sequence[int]],
+        *,
+        count_include_pad: bool,
     ) -> Tensor:
         x, is_single = ensure_example_axis(name, self, rank)
         dtype = compute_dtype(name, "same", FLOATS, (self,))

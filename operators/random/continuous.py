@@ -168,8 +168,9 @@ def _make_doc(name: str, summary: str, words: str, example: str) -> str:
 def _make_body(name: str, body: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """An operator's body that calls ``body`` in the working dtype and casts the sample."""
 
-    def run(key: Tensor, *given: Any) -> Tensor:
-        *parameters, shape, dtype = given
+    def run(key: Tensor, *given: object) -> Tensor:
+        arguments: tuple[Any, ...] = given
+        *parameters, shape, dtype = arguments
         shape = sample_shape(name, shape, *parameters)
         dtype = float_dtype(name, dtype, *parameters)
         wide = working_dtype(dtype)
@@ -190,7 +191,7 @@ def parametric(
     example: str,
     tolerance: dict[str, float] | None = None,
     implicit: bool = False,
-) -> Callable[[Callable[..., Any]], Any]:
+) -> Callable[[Callable[..., Tensor]], OperatorFunction[Tensor]]:
     """Declare a distribution with parameters.
 
     Args:
@@ -233,7 +234,7 @@ def _draw_exponentials(key: Tensor, shape: Shape, wide: DType) -> Tensor:
     reference="references.samplers.lognormal",
     example="0.5",
 )
-def lognormal(key: Tensor, shape: Shape, wide: DType, sigma: Any) -> Tensor:
+def lognormal(key: Tensor, shape: Shape, wide: DType, sigma: Tensor) -> Tensor:
     return exp(sigma * normal(key, shape, wide))
 
 
@@ -269,7 +270,7 @@ def rayleigh(key: Tensor, shape: Shape, wide: DType, scale: Tensor) -> Tensor:
     reference="references.samplers.weibull_min",
     example="1.0, 2.0",
 )
-def weibull_min(key: Tensor, shape: Shape, wide: DType, scale: Tensor, power: Any) -> Tensor:
+def weibull_min(key: Tensor, shape: Shape, wide: DType, scale: Tensor, power: Tensor) -> Tensor:
     drawn = log_of(_draw_exponentials(key, shape, wide))
     return scale * exp(drawn / power)
 
@@ -283,7 +284,7 @@ def weibull_min(key: Tensor, shape: Shape, wide: DType, scale: Tensor, power: An
     example="0.0, 0.5, 1.0",
     tolerance=TOLERANCE | {"float32": 2e-4},
 )
-def triangular(key: Tensor, shape: Shape, wide: DType, left: Tensor, mode: Any, right: Tensor) -> Tensor:
+def triangular(key: Tensor, shape: Shape, wide: DType, left: Tensor, mode: Tensor, right: Tensor) -> Tensor:
     u = open_uniform(key, shape, wide)
     rising = left + sqrt(u * ((right - left) * (mode - left)))
     falling = right - sqrt((1.0 - u) * ((right - left) * (right - mode)))

@@ -251,7 +251,7 @@ def _class_samples(dtype: DType) -> Iterable[SampleInput]:
     dtypes=FLOATS,
     method=False,
 )
-def categorical(key: Tensor, logits: Any, axis: int, shape: Shape, replace: bool) -> Tensor:
+def categorical(key: Tensor, logits: Tensor, axis: int, shape: Shape, replace: bool) -> Tensor:
     prefix, scores, axis = _class_shapes(logits, axis, shape)
     wide = working_dtype(spec_of(logits).dtype)
     logits = cast_parameter(logits, wide)

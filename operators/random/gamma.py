@@ -37,7 +37,7 @@ from .uniform import cast_parameter, float_dtype, normal, sample_shape, working_
 
 if TYPE_CHECKING:
     from ...registry.function import OperatorFunction
-    from ...registry.types import Array, ArrayModule, Shape, Tensor
+    from ...registry.types import Array, ArrayModule, Number, Shape, Tensor
 
 rejection = lazy.Functions("operators.random.rejection")
 slopes = lazy.Functions("operators.random.gamma_derivative")
@@ -66,7 +66,7 @@ def drawing_shape_rule(name: str, result: DType | None) -> Callable[..., TensorS
     return shape_rule
 
 
-def drawing_kernel(draw: Callable[..., Any], result: DType | None) -> Callable[..., Any]:
+def drawing_kernel(draw: Callable[..., Array], result: DType | None) -> Callable[..., Array]:
     """The array kernel of a sampler of a key, parameters and a shape."""
 
     def kernel(xp: ArrayModule, key: Array, *rest: Any) -> Array:
@@ -202,7 +202,7 @@ draw_loggamma: OperatorFunction[Tensor] = array_op(
 )
 
 
-def fill_parameter(key: Tensor, value: Any, shape: tuple[int, ...], dtype: DType) -> Tensor:
+def fill_parameter(key: Tensor, value: Tensor | Number, shape: tuple[int, ...], dtype: DType) -> Tensor:
     """A parameter as a tensor of a shape, on the device of the key."""
     if is_tensor(value):
         return broadcast_to(astype(value, dtype, copy=False), shape)

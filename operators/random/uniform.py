@@ -50,7 +50,7 @@ from .key_bits import INTEGRAL, KEY, KEYS, check_key, key_errors, random_bits, s
 from .portable_math import polar
 
 if TYPE_CHECKING:
-    from ...registry.types import Array, ArrayModule, Operand, Shape, Tensor
+    from ...registry.types import Array, ArrayModule, Operand, Shape, T, Tensor
 
 FRACTION = {float16: 11, bfloat16: 8, float32: 24, float64: 53}  # bits that a float holds exactly
 
@@ -92,9 +92,9 @@ def working_dtype(dtype: DType) -> DType:
     return float64 if dtype is float64 else float32
 
 
-def cast_parameter(value: Any, dtype: DType) -> Any:
+def cast_parameter(value: T, dtype: DType) -> T:
     """Cast a parameter that is a tensor; a number is weak and is returned as it is."""
-    return astype(value, dtype, copy=False) if is_tensor(value) else value
+    return astype(value, dtype, copy=False) if is_tensor(value) else value  # type: ignore[return-value]
 
 
 def open_uniform(key: Tensor, shape: tuple[int, ...], wide: DType) -> Tensor:
@@ -104,7 +104,7 @@ def open_uniform(key: Tensor, shape: tuple[int, ...], wide: DType) -> Tensor:
     return cast(bitwise_right_shift(words, wide.bits - kept), wide) * 2.0**-kept + 2.0 ** -(kept + 1)
 
 
-def _to_fraction(words: Any, dtype: DType) -> Tensor:
+def _to_fraction(words: Tensor, dtype: DType) -> Tensor:
     """Random bits as numbers in [0, 1): exact multiples of a power of two."""
     kept = FRACTION[dtype]
     return cast(bitwise_right_shift(words, words.dtype.bits - kept), dtype) * 2.0**-kept
@@ -148,7 +148,9 @@ def _to_fraction(words: Any, dtype: DType) -> Tensor:
     dtypes=FLOATS,
     method=False,
 )
-def uniform(key: Tensor, shape: Shape, dtype: DType | None, minval: Any, maxval: Any) -> Tensor:
+def uniform(
+    key: Tensor, shape: Shape, dtype: DType | None, minval: Tensor | None, maxval: Tensor | None
+) -> Tensor:
     dtype = float_dtype("random_uniform", dtype)
     result = _to_fraction(random_bits(key, shape, bits=64 if dtype is float64 else 32), dtype)
     if minval is None and maxval is None:
@@ -219,7 +221,7 @@ def _split_pair(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
 
 
 # -- integers ----------------------------------------------------------------------------------------------------------
-def _check_bounds(low: Tensor | int, high: Tensor | int | None, dtype: DType) -> None:
+def _check_bounds(low: Tensor | int, high: Tensor | int, dtype: DType) -> None:
     """Check the dtypes of bounds, and the values of Python bounds."""
     for bound in (low, high):
         if not spec_of(bound).dtype.is_integer:
@@ -287,9 +289,7 @@ def _check_bounds(low: Tensor | int, high: Tensor | int | None, dtype: DType) ->
     dtypes=INTEGERS,
     method=False,
 )
-def integers(
-    key: Tensor, shape: Shape, low: Tensor | int, high: Tensor | int | None, dtype: DType | None
-) -> Tensor:
+def integers(key: Tensor, shape: Shape, low: Tensor | int, high: Tensor | int, dtype: DType | None) -> Tensor:
     dtype = dtype or DEFAULT_INT
     if not dtype.is_integer:
         raise DTypeError(f"random_integers: returns integers, not {dtype}")

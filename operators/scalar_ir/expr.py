@@ -367,6 +367,6 @@ def substitute(root: Expr, operands: Sequence[Expr]) -> Expr:
     return done[root]
 
 
-def constant_value(x: Expr) -> Any:
+def constant_value(x: Expr) -> np.generic:
     """The value of a ``const`` as a NumPy scalar of its dtype."""
-    return np.asarray(x.payload).astype(x.dtype.np)[()]
+    return np.asarray(x.payload).astype(x.dtype.np)[()]  # type: ignore[return-value]

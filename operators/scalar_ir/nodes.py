@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from ...registry import dtypes as dt
 from ...registry.dtypes import DType
@@ -32,6 +31,7 @@ from .expr import (
     STRUCTURAL,
     Expr,
     Node,
+    Number,
     Operand,
     apply,
     arg,
@@ -305,7 +305,9 @@ def logaddexp(a: Expr, b: Expr) -> Expr:
 # ---- tracing --------------------------------------------------------------------------------------------------------
 
 
-def instantiate(body: Callable[..., Any], dtypes: Sequence[DType], out: DType | None = None) -> Expr:
+def instantiate(
+    body: Callable[..., Expr | Number], dtypes: Sequence[DType], out: DType | None = None
+) -> Expr:
     """Trace ``body`` for operands of ``dtypes``.
 
     float16 and bfloat16 operands are cast to float32, so that a body rounds once, at its end.

@@ -13,23 +13,26 @@ from ...registry.dtypes import DType
 from ..declare.quiet import call_quietly
 from .expr import NODES, Expr, constant_value, order
 
-Array = Any
+Array = np.ndarray[Any, np.dtype[Any]]
 Ufunc = Callable[..., Array]
 
 
 def _erf(x: Array) -> Array:
-    return lazy.scipy_special().erf(x)
+    result: Array = lazy.scipy_special().erf(x)
+    return result
 
 
 def _erfc(x: Array) -> Array:
-    return lazy.scipy_special().erfc(x)
+    result: Array = lazy.scipy_special().erfc(x)
+    return result
 
 
 def _pow(a: Array, b: Array) -> Array:
     """NumPy's power; negative integer exponents return the truncated quotient ``1 / a**-b``."""
     if np.result_type(a, b).kind in "fc" and np.ndim(b) == 0:
         # NumPy chooses other functions for a scalar exponent
-        return np.power(a, np.reshape(b, (1,))).reshape(np.shape(a))
+        power: Array = np.power(a, np.reshape(b, (1,))).reshape(np.shape(a))
+        return power
     if np.result_type(a, b).kind != "i" or not np.any(np.less(b, 0)):
         return np.power(a, b)
     positive = np.power(a, np.maximum(b, 0))
@@ -126,7 +129,7 @@ class _Program:
         return np.array(np.broadcast_to(self.run(*arrays), np.broadcast_shapes(*map(np.shape, arrays))))
 
     def run(self, *arrays: Array) -> Array:
-        values = [*arrays, *self.constants]
+        values: list[Array] = [*arrays, *self.constants]
         for function, slots in self.instructions:
             values.append(function(*[values[i] for i in slots]))
         return values[self.result]

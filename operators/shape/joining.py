@@ -170,7 +170,7 @@ concat: OperatorFunction[Tensor] = array_op(
     method=False,
     autocast="promote",
 )
-def stack(tensors: Sequence[Any], axis: int) -> Tensor:
+def stack(tensors: Sequence[Tensor], axis: int) -> Tensor:
     shapes = [spec_of(one).shape for one in tensors]
     if len(set(shapes)) > 1:
         raise ShapeError(f"stack: the shapes differ: {', '.join(map(str, shapes))}")

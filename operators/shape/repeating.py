@@ -17,7 +17,9 @@ from .rearrange import full_plan
 from .views import broadcast_to, reshape
 
 if TYPE_CHECKING:
-    from ...registry.types import Tensor
+    from collections.abc import Sequence
+
+    from ...registry.types import Number, Tensor
 
 
 @composite(
@@ -211,7 +213,7 @@ def _pad_widths(width: Any, rank: int) -> list[tuple[int, int]]:
     ],
     dtypes=ALL,
 )
-def pad(self: Tensor, width: Any, *, value: Any) -> Tensor:
+def pad(self: Tensor, width: int | Sequence[int | Sequence[int]], *, value: Number) -> Tensor:
     spec = spec_of(self)
     widths = _pad_widths(width, len(spec.shape))
     shape = [before + size + after for size, (before, after) in zip(spec.shape, widths)]

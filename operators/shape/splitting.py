@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...errors import ArgumentError, ValueArgumentError
 from ...registry.dtypes import ALL
@@ -26,7 +26,7 @@ def slice_axis(x: Tensor, axis: int, start: int, stop: int) -> Tensor:
     return basic_index(x, tuple(plan))
 
 
-def _cut_positions(sections: Any, size: int) -> list[int]:
+def _cut_positions(sections: int | Sequence[int], size: int) -> list[int]:
     """The ends of the parts, except the last."""
     if type(sections) is int:
         if sections < 1 or size % sections:
@@ -75,7 +75,7 @@ def _cut_positions(sections: Any, size: int) -> list[int]:
     ],
     dtypes=ALL,
 )
-def split(self: Tensor, sections: Any, axis: int) -> tuple[Tensor, ...]:
+def split(self: Tensor, sections: int | Sequence[int], axis: int) -> tuple[Tensor, ...]:
     shape = spec_of(self).shape
     along = normalize_axis("split", axis, len(shape))
     ends = [0, *_cut_positions(sections, shape[along]), shape[along]]
