@@ -178,7 +178,7 @@ class profile:
 
 
 class _RunningEvent:
-    """What runs inside, noted as an event.
+    """Context manager that records its block as an event of a profile.
 
     Attributes:
         event: the event.

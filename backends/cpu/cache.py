@@ -47,7 +47,7 @@ def _is_private(path: Path, kind: int, forbidden: int) -> bool:
 
 
 def _read_private(path: Path, begins: bytes = b"") -> bytes | None:
-    """Return the bytes of the user's own regular file; None if there is no such file, or if it begins otherwise.
+    """Return the bytes of a regular file that the user owns; None for any other path, or without the prefix `begins`.
 
     Only regular files are opened: opening a FIFO would block the caller.
     """

@@ -255,7 +255,7 @@ def load_from_table(register: str, table: str, place: int) -> list[str]:
 
 
 class ObjectTable:
-    """The addresses that code receives besides its arguments: data of constants, then callables of callbacks.
+    """The table of addresses passed to code in addition to its arguments: constants' data, then callbacks.
 
     The code itself refers to neither, so that equal graphs share it. The executable keeps this object alive.
     """

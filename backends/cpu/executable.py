@@ -21,7 +21,7 @@ WEAK_CTYPES: dict[type, Any] = {bool: ctypes.c_bool, int: ctypes.c_int64, float:
 
 
 class Parameter(NamedTuple):
-    """How one parameter of the graph is passed.
+    """The calling convention of one parameter of the graph.
 
     Attributes:
         spec: shape, dtype and device.
@@ -37,7 +37,7 @@ class Parameter(NamedTuple):
 
 
 class CallingConvention(NamedTuple):
-    """How to call an executable, as plain data.
+    """The calling convention of one executable, as plain data.
 
     ``main(buffers, scalars)`` returns 0 on success; otherwise a Python exception is set. It is called with the GIL held
     and returns with it held; long kernels and loops release it. ``buffers`` holds the data pointers of the array

@@ -1,4 +1,4 @@
-"""How operators are declared.
+"""Declarations of operators, and the functions that make them by kind.
 
 declaration.py: the ``Declaration`` of an operator, test inputs, and ``declare``
 kinds.py: functions that declare an operator of a kind: ``unary``, ``reduction``, ``array_op``, ``composite``, ...

@@ -67,7 +67,7 @@ def parameter_names(rule: RuleFn) -> tuple[str, ...]:
 
 
 def reverse_rules(derivative: Derivative | None) -> Mapping[str, RuleFn]:
-    """The reverse-mode rules by argument name (empty if there is no derivative)."""
+    """Return the reverse-mode rules by argument name; empty without a derivative."""
     if isinstance(derivative, Partials):
         return derivative.by
     if isinstance(derivative, Linear):

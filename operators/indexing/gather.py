@@ -292,7 +292,7 @@ def _write_errors() -> Iterable[ErrorInput]:
 
 
 def _is_last_write(indices: Indices, axis: int, spec: TensorSpec) -> Tensor:
-    """Where a written element is still there at the end: of those at one place, the last."""
+    """Compute a mask of the written elements that are kept: of those with equal indices, the last."""
     shape = index_shape("index_put", spec.shape, indices, axis)
     size = TensorSpec(shape, DEFAULT_INT).size
     order = reshape(arange(size, device=spec.device), shape)

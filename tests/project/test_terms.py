@@ -1,14 +1,12 @@
 """Retired terms stay out of the package: of names, and of the first lines of docstrings.
 
 docs/glossary.md has the terms in use. ALLOWED lists the names that still use a retired term, because they are public or
-because the word has its usual meaning there. retired_phrases.txt lists first lines of docstrings that are still to be
-rewritten. An entry of either that is no longer needed fails the test too.
+because the word has its usual meaning there. The test also fails for an entry that is no longer needed.
 """
 
 import ast
 import functools
 import re
-from pathlib import Path
 
 import pytest
 from source_tree import ROOT, syntax_trees
@@ -139,17 +137,12 @@ def faults() -> frozenset[str]:
     return frozenset(found)
 
 
-def leftovers() -> set[str]:
-    """The names and the docstrings that may still have a retired term."""
-    return ALLOWED | set((Path(__file__).parent / "retired_phrases.txt").read_text().splitlines())
-
-
 def test_no_retired_term():
-    assert not faults() - leftovers(), "use the terms of docs/glossary.md"
+    assert not faults() - ALLOWED, "use the terms of docs/glossary.md"
 
 
-def test_every_allowed_leftover_is_needed():
-    assert not leftovers() - faults(), "remove these from ALLOWED, or from retired_phrases.txt"
+def test_every_allowed_name_is_needed():
+    assert not ALLOWED - faults(), "remove these from ALLOWED"
 
 
 @pytest.mark.parametrize(

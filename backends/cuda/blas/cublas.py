@@ -48,7 +48,7 @@ REFUSED = 1 << 16  # compiled code adds this to a status of cuBLAS; statuses of 
 
 
 class GemmType(NamedTuple):
-    """How cuBLAS multiplies matrices of a dtype.
+    """The types that cuBLAS uses for products of matrices of one dtype.
 
     Attributes:
         kind: the cudaDataType_t of the elements.

@@ -209,10 +209,7 @@ def make_call_record(key: Sequence[int], owner: Any) -> Struct:
 
 
 def _make_table(calls: dict[tuple[int, ...], Any]) -> Struct:
-    """A hash table of cached calls with open addressing, with room for as many more.
-
-    Native twin of the lookup: backends/cuda/fastpath/eager_entries.py:find_call
-    """
+    """A hash table of cached calls with open addressing, with room for as many more."""
     size = max(8, 1 << (4 * len(calls)).bit_length())
     result = Struct(8 * size + 8)
     result.set(0, size - 1)
@@ -222,6 +219,10 @@ def _make_table(calls: dict[tuple[int, ...], Any]) -> Struct:
 
 
 def _insert(table: Struct, key: tuple[int, ...], call: Any) -> None:
+    """Insert a cached call at the first free index after the hash of its key.
+
+    Native twin of the lookup: backends/cuda/fastpath/eager_entries.py:find_call
+    """
     code, mask = 0, table.get(0)
     for word in key:
         code = ((code ^ word ^ word >> 4) * 31) & eager_entries.CODE_MASK

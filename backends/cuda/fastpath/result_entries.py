@@ -231,7 +231,7 @@ def count_request(pool: ptr, size: i64) -> None:
 
 @noinline
 def call_pool_get(device: ptr, stream: ptr, spec: ptr) -> ptr:
-    """Call ``pool.get(nbytes)``: there is no free block of this size, or the pool caches none."""
+    """Call ``pool.get(nbytes)``; used when the pool caches nothing or has no free block of this size."""
     arguments = stack(16)
     pool = load_ptr(stream, S_POOL)
     incref(pool)

@@ -67,7 +67,7 @@ class _Module:
 
 
 class _Linalg:
-    """The functions of ``cupy.linalg``, which raise like NumPy's if there is no result."""
+    """The functions of ``cupy.linalg``, which raise LinAlgError as NumPy's do."""
 
     def __init__(self, functions: Any):
         self._functions = functions

@@ -41,8 +41,6 @@ class Buffer:
         block: the owner of the memory: the pool's (address, block of cupy or None), another library's array, or None.
         free_list: the pool's free list that the block returns to; None: it is freed at once.
         users: streams other than the pool's own that have used the memory.
-
-    Native twin of ``__del__``: backends/cuda/fastpath/result_entries.py:finalize
     """
 
     __slots__ = ("__weakref__", "block", "free_list", "nbytes", "pool", "ptr", "size", "users")
@@ -71,6 +69,7 @@ class Buffer:
             self.users = {*users, stream}
 
     def __del__(self) -> None:
+        """Native twin: backends/cuda/fastpath/result_entries.py:finalize"""
         if self.pool is not None:
             self.pool.recycle(self)
 
@@ -375,6 +374,8 @@ def allocate(nbytes: int, index: int) -> Buffer:
 
     Raises:
         OutOfMemoryError: there is no memory.
+
+    Native twin: backends/cuda/fastpath/result_entries.py:allocate
     """
     stream = stream_at(index)
     return (stream.pool or pool_of(stream)).get(nbytes)

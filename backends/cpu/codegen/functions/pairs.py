@@ -40,7 +40,7 @@ class Pair:
         return Pair(-self.hi, None if self.lo is None else -self.lo)
 
     def plus(self, small: Value | None) -> Pair:
-        """Add a small value, if any, to the low part; to the high part if there is no low part."""
+        """Add a small value, if any, to the low part, or to the high part of a pair without a low part."""
         if small is None:
             return self
         return Pair(self.hi + small) if self.lo is None else Pair(self.hi, self.lo + small)

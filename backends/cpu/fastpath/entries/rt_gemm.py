@@ -113,7 +113,7 @@ def multiply_by_blas(
     n: i64,
     keep: i64,
 ) -> bool:
-    """Multiply by BLAS, which may need copies of the operands; return false if there is no memory for the copies."""
+    """Multiply by BLAS, copying operands where needed; return false if a copy cannot be allocated."""
     one, two = a, b
     if not is_blas_layout(a_row, a_column, m, k):
         one = copy_dense(a, m, k, a_row, a_column)
@@ -140,7 +140,7 @@ def multiply_by_blas(
 def multiply_real_by_vector(
     x: ptr, row: i64, column: i64, m: i64, k: i64, v: ptr, step: i64, c: ptr, keep: i64
 ) -> bool:
-    """Multiply a matrix by a vector with `codegen.vector_product`; return false if there is no memory for copies."""
+    """Multiply a matrix by a vector with `codegen.vector_product`; return false if a copy cannot be allocated."""
     matrix, vector = x, v
     is_dense = column == ISIZE or k == 1
     by_columns = not is_dense and m > 1 and row == ISIZE
@@ -180,7 +180,7 @@ def is_blas_layout(row: i64, column: i64, rows: i64, columns: i64) -> bool:
 
 @noinline
 def copy_dense(source: ptr, rows: i64, columns: i64, over: i64, step: i64) -> ptr:
-    """Return a contiguous copy of a matrix; NULL if there is no memory."""
+    """Return a contiguous copy of a matrix; NULL if it cannot be allocated."""
     to = malloc(rows * columns * ISIZE)
     if to != NULL:
         copy_elements(source, to, rows, columns, over, step)
@@ -201,7 +201,7 @@ def multiply_small(a: ptr, b: ptr, c: ptr, sizes: ptr, strides: ptr, keep: i64) 
 
 @native
 def complex_chain(a: ptr, b: ptr, c: ptr, sizes: ptr, strides: ptr) -> None:
-    """Add a product of complex matrices, element by element, if there is no memory for BLAS's copies."""
+    """Add a product of complex matrices element by element; used when the copies for BLAS cannot be allocated."""
     part = ISIZE // 2
     for i in range(load_i64(sizes, P_M)):
         for j in range(load_i64(sizes, P_N)):

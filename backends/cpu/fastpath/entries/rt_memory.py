@@ -76,7 +76,7 @@ def step_bytes(step: i64) -> i64:
 
 @native
 def take_buffer(pool: ptr, nbytes: i64) -> ptr:
-    """Return a free buffer, or a new one; NULL if there is no memory."""
+    """Return a free buffer, or a new one; NULL if it cannot be allocated."""
     step = size_step(nbytes)
     head = load_ptr(pool, P_LISTS + step * 8)
     if likely(head != NULL):

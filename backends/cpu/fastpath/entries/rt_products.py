@@ -95,7 +95,7 @@ def count_merged_rows(call: ptr, sizes: ptr, strides: ptr) -> i64:
 
 @noinline
 def copy_rows_dense(a: ptr, call: ptr, count: i64) -> ptr:
-    """Return a contiguous copy of `a` with all its leading axes; NULL if there is no memory."""
+    """Return a contiguous copy of `a` with all its leading axes; NULL if it cannot be allocated."""
     to = malloc(count * ESIZE)
     if to == NULL:
         return NULL
@@ -189,7 +189,7 @@ def widen(source: ptr, to: ptr, rows: i64, columns: i64, over: i64, step: i64) -
 
 @noinline
 def multiply_halves_slowly(a: ptr, b: ptr, c: ptr, sizes: ptr, strides: ptr) -> None:
-    """Multiply 16-bit floats element by element, if there is no memory for float32 copies."""
+    """Multiply 16-bit floats element by element; used when float32 copies cannot be allocated."""
     for i in range(load_i64(sizes, P_M)):
         for j in range(load_i64(sizes, P_N)):
             total: A = A(0)

@@ -236,7 +236,7 @@ def are_integers(x: ptr) -> bool:
 
 @native
 def save_spec(g: ptr, array: ptr, where: ptr) -> i64:
-    """Save shape, dtype and device of an array; there is no version."""
+    """Save shape, dtype and device of an array, without a version counter."""
     code = array_code(g, array)
     if unlikely(code == FOREIGN):
         return TO_PYTHON

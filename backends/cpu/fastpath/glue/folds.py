@@ -89,7 +89,7 @@ def fold_ir(fold: Fold, source: DType, out: DType) -> str:
 
 
 def find_fold(op: Operator, source: DType) -> tuple[Fold, DType] | None:
-    """Return the fold and the result's dtype of a reduction or scan; None if there is no native loop."""
+    """Return the fold and the result's dtype of a reduction or scan; None without a native loop."""
     try:
         out = op.decl.shape_rule(TensorSpec((), source)).dtype
     except TandemError:

@@ -32,7 +32,7 @@ _kept: list[Any] = []  # objects that ufuncs point into; they live as long as th
 
 
 def find_ufunc(node: Expr) -> Callable[..., Any] | None:
-    """Return the ufunc of an inexact node; None if there is no emitted code for it, or native code is off."""
+    """Return the ufunc of an inexact node; None without emitted code for the node, or with native code off."""
     dtype = node.args[0].dtype
     if layout.check() or not (dtype in DTYPES or (dtype in COMPLEX and node.op in COMPLEX_LOOPS)):
         return None
