@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from .. import lazy
 
+if TYPE_CHECKING:
+    from ..registry.types import Pytree, TensorLike
+    from .checks import Error
 
-def print(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def print(fmt: str, *args: object, ordered: bool = False, **kwargs: object) -> None:
     """Print values when they are known: eagerly at once, from a jitted function each time that it runs.
 
     Args:
@@ -35,7 +43,7 @@ def print(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
     lazy.debug_machinery("printing").print_later(fmt, args, kwargs)
 
 
-def callback(fn: Callable[..., Any], *args: Any, ordered: bool = False, **kwargs: Any) -> None:
+def callback(fn: Callable[..., object], *args: object, ordered: bool = False, **kwargs: object) -> None:
     """Call a Python function for its effect: eagerly at once, from a jitted function each time that it runs.
 
     Args:
@@ -56,7 +64,11 @@ def callback(fn: Callable[..., Any], *args: Any, ordered: bool = False, **kwargs
 
 
 def pure_callback(
-    fn: Callable[..., Any], result_spec: Any, *args: Any, vmap_method: str | None = None, **kwargs: Any
+    fn: Callable[..., object],
+    result_spec: Pytree,
+    *args: object,
+    vmap_method: str | None = None,
+    **kwargs: object,
 ) -> Any:
     """The result of a Python function on NumPy arrays, also inside jitted functions.
 
@@ -89,7 +101,7 @@ def pure_callback(
 
 
 def io_callback(
-    fn: Callable[..., Any], result_spec: Any, *args: Any, ordered: bool = False, **kwargs: Any
+    fn: Callable[..., object], result_spec: Pytree, *args: object, ordered: bool = False, **kwargs: object
 ) -> Any:
     """The result of a Python function that has effects: it is called exactly as often as the program says, in order.
 
@@ -119,7 +131,7 @@ def io_callback(
     )
 
 
-def nans(inf: bool = False) -> AbstractContextManager[Any]:
+def nans(inf: bool = False) -> AbstractContextManager[object]:
     """Context manager: the first operator that gives a NaN raises an error that names it, the line and the inputs.
 
     Every operator is looked at, those of backward passes included. Jitted functions run operator by operator inside.
@@ -141,11 +153,11 @@ def nans(inf: bool = False) -> AbstractContextManager[Any]:
     ...
     tandem.errors.NanError: td::log gave a NaN at ...
     """
-    mode: AbstractContextManager[Any] = lazy.debug_machinery("nan_mode").NanMode(inf)
+    mode: AbstractContextManager[object] = lazy.debug_machinery("nan_mode").NanMode(inf)
     return mode
 
 
-def check(condition: Any, message: str, *args: Any, **kwargs: Any) -> None:
+def check(condition: TensorLike, message: str, *args: object, **kwargs: object) -> None:
     """Check a condition. Inside :func:`checkify` a failure is recorded in the :class:`Error`; elsewhere it raises.
 
     Args:
@@ -168,7 +180,7 @@ def check(condition: Any, message: str, *args: Any, **kwargs: Any) -> None:
     lazy.debug_machinery("checks").check("check", condition, message, args, kwargs)
 
 
-def debug_check(condition: Any, message: str, *args: Any, **kwargs: Any) -> None:
+def debug_check(condition: TensorLike, message: str, *args: object, **kwargs: object) -> None:
     """As :func:`check`, but only inside :func:`checkify`; elsewhere it does nothing.
 
     Args:
@@ -192,8 +204,8 @@ def debug_check(condition: Any, message: str, *args: Any, **kwargs: Any) -> None
 
 
 def checkify(
-    fun: Callable[..., Any], errors: str | Iterable[str] = ("user", "nan", "division", "index")
-) -> Callable[..., Any]:
+    fun: Callable[P, R], errors: str | Iterable[str] = ("user", "nan", "division", "index")
+) -> Callable[P, tuple[Error, R]]:
     """Make a function that returns its errors as a value, together with its result.
 
     It works under ``jit``, ``vmap`` and ``grad`` in any order; under ``vmap`` there is an error for each example.
@@ -218,5 +230,5 @@ def checkify(
     >>> error.get()[:52]
     'index 5 is out of bounds for axis 0 with size 2 in t'
     """
-    made: Callable[..., Any] = lazy.debug_machinery("checks").make_checkified(fun, errors)
-    return made
+    checked: Callable[P, tuple[Error, R]] = lazy.debug_machinery("checks").make_checkified(fun, errors)
+    return checked

@@ -8,32 +8,38 @@ that ``switch`` takes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..control.subgraph import retrace, run_graph
 from ..eager.tensor.dunders import by_name
 from ..registry.operator import Operator
 from ..tracer.graph import Graph, Value
 
+if TYPE_CHECKING:
+    from ..registry.types import Args, DTypeLike, Kwargs, Tensor
+    from .checks import CheckSite
+
 CHECK = "debug::check"
-Args = tuple[Any, ...]
+# The results of a loop or a branch, and the findings of the checks in its bodies.
+Outcome = tuple["tuple[Tensor, ...]", "list[Finding]"]
+WhileArgs = tuple[Graph, Graph, "tuple[Tensor, ...]", "tuple[Tensor, ...]"]
 
 
 class BodyCheck(NamedTuple):
     """A check in a body: its site, its condition, and the values of its message."""
 
-    place: Any
-    condition: Any
-    values: Args
+    place: CheckSite
+    condition: Value
+    values: tuple[Value, ...]
 
 
 class Finding(NamedTuple):
     """The outcome of a check outside of the body: whether it failed, with which values, in which step."""
 
-    place: Any
-    failed: Any
-    values: Args
-    step: Any
+    place: CheckSite
+    failed: Tensor
+    values: tuple[Tensor, ...]
+    step: Tensor | None
 
 
 def find_checks(graph: Graph) -> list[BodyCheck]:
@@ -43,25 +49,25 @@ def find_checks(graph: Graph) -> list[BodyCheck]:
 
 def remove_checks(graph: Graph) -> Graph:
     """Copy a body without its checks."""
-    made = Graph()
-    made.inputs, made.outputs = graph.inputs, graph.outputs
-    made.captured, made.constants = graph.captured, graph.constants
-    made.nodes = [node for node in graph.nodes if node.op.name != CHECK]
-    return made
+    result = Graph()
+    result.inputs, result.outputs = graph.inputs, graph.outputs
+    result.captured, result.constants = graph.captured, graph.constants
+    result.nodes = [node for node in graph.nodes if node.op.name != CHECK]
+    return result
 
 
-def _check_operands(checks: Sequence[BodyCheck]) -> list[Any]:
+def _check_operands(checks: Sequence[BodyCheck]) -> list[Value]:
     return [value for check in checks for value in (check.condition, *check.values)]
 
 
-def _add_outputs(graph: Graph, extra: Sequence[Any]) -> Graph:
-    made = remove_checks(graph)
-    made.outputs = [*graph.outputs, *extra]
-    return made
+def _add_outputs(graph: Graph, extra: Sequence[Value]) -> Graph:
+    result = remove_checks(graph)
+    result.outputs = [*graph.outputs, *extra]
+    return result
 
 
 # -- the operators -----------------------------------------------------------------------------------------------------
-def scan(op: Operator, args: Args, kwargs: dict[str, Any]) -> tuple[Any, list[Finding]]:
+def scan(op: Operator, args: tuple[Graph, *Args], kwargs: Kwargs) -> Outcome:
     """Run a scan; returns its results and the findings in the first step in which a check failed."""
     body, *rest = args
     checks = find_checks(body)
@@ -70,7 +76,7 @@ def scan(op: Operator, args: Args, kwargs: dict[str, Any]) -> tuple[Any, list[Fi
     out = op(_add_outputs(body, _check_operands(checks)), *rest, **kwargs)
     count = len(body.outputs)
     stacked = _group_by_check(checks, out[count:])
-    step = _find_first_failed_step([conditions for conditions, _ in stacked], kwargs["reverse"])
+    step = _find_first_failed_step([conditions for conditions, _ in stacked], bool(kwargs["reverse"]))
     findings = []
     for check, (conditions, columns) in zip(checks, stacked):
         failed = by_name("logical_not")(by_name("take")(conditions, step, 0))
@@ -79,13 +85,15 @@ def scan(op: Operator, args: Args, kwargs: dict[str, Any]) -> tuple[Any, list[Fi
     return out[:count], findings
 
 
-def _group_by_check(checks: Sequence[BodyCheck], found: Sequence[Any]) -> list[tuple[Any, list[Any]]]:
+def _group_by_check(
+    checks: Sequence[BodyCheck], operands: Sequence[Tensor]
+) -> list[tuple[Tensor, list[Tensor]]]:
     """Split a flat list into the condition and the values of each check."""
-    rest = iter(found)
+    rest = iter(operands)
     return [(next(rest), [next(rest) for _ in check.values]) for check in checks]
 
 
-def _find_first_failed_step(conditions: Sequence[Any], reverse: bool) -> Any:
+def _find_first_failed_step(conditions: Sequence[Tensor], reverse: bool) -> Tensor:
     """The first step in which a condition is false, in the order in which the steps run."""
     fine = conditions[0]
     for other in conditions[1:]:
@@ -96,7 +104,7 @@ def _find_first_failed_step(conditions: Sequence[Any], reverse: bool) -> Any:
     return len(fine) - 1 - by_name("argmin")(by_name("flip")(numbers, 0), 0)
 
 
-def while_loop(op: Operator, args: Args, kwargs: dict[str, Any]) -> tuple[Any, list[Finding]]:
+def while_loop(op: Operator, args: WhileArgs, kwargs: Kwargs) -> Outcome:
     """Run a while_loop that also carries the findings of its checks and the number of the first step that fails."""
     condition, body, carry, consts = args
     if find_checks(condition):
@@ -109,11 +117,11 @@ def while_loop(op: Operator, args: Args, kwargs: dict[str, Any]) -> tuple[Any, l
     state = [*map(_zeros, extra), _zeros_of((), "int64")]
     like = [*body.inputs[:count], *(Value(x.spec) for x in state), *body.inputs[count:]]
 
-    def step(*given: Any) -> list[Any]:
+    def step(*given: Tensor) -> list[Tensor]:
         result = run_graph(plain, [*given[:count], *given[last:]])
         return [*result[:count], *_update_carry(checks, given[count:last], result[count:])]
 
-    def holds(*given: Any) -> list[Any]:
+    def holds(*given: Tensor) -> list[Tensor]:
         return run_graph(condition, [*given[:count], *given[last:]])
 
     graphs = [retrace("while_loop", like, fn).graph for fn in (holds, step)]
@@ -125,19 +133,20 @@ def while_loop(op: Operator, args: Args, kwargs: dict[str, Any]) -> tuple[Any, l
     return out[:count], findings
 
 
-def _move_condition_to_body(op: Operator, args: Args, kwargs: dict[str, Any]) -> tuple[Any, list[Finding]]:
+def _move_condition_to_body(op: Operator, args: WhileArgs, kwargs: Kwargs) -> Outcome:
     """Run a while_loop whose condition has checks: evaluate it before the loop and at the end of the body."""
     condition, body, carry, consts = args
     checks, count = find_checks(condition), len(carry)
     goes_on, *value = run_graph(_add_outputs(condition, _check_operands(checks)), [*carry, *consts])
     like = [*body.inputs[:count], Value(goes_on.spec), *body.inputs[count:]]
 
-    def step(*given: Any) -> list[Any]:
+    def step(*given: Tensor) -> list[Tensor]:
         after = run_graph(body, [*given[:count], *given[count + 1 :]])
         return [*after, *run_graph(condition, [*after, *given[count + 1 :]])]
 
-    graphs = [retrace("while_loop", like, fn).graph for fn in (lambda *given: [given[count]], step)]
-    out, later = while_loop(op, (*graphs, (*carry, goes_on), consts), kwargs)
+    stop = retrace("while_loop", like, lambda *given: [given[count]]).graph
+    plain = retrace("while_loop", like, step).graph
+    out, later = while_loop(op, (stop, plain, (*carry, goes_on), consts), kwargs)
     first = [
         Finding(check.place, by_name("logical_not")(fine), tuple(values), None)
         for check, (fine, values) in zip(checks, _group_by_check(checks, value))
@@ -145,9 +154,11 @@ def _move_condition_to_body(op: Operator, args: Args, kwargs: dict[str, Any]) ->
     return out[:count], [*first, *later]
 
 
-def _update_carry(checks: Sequence[BodyCheck], seen: Sequence[Any], found: Sequence[Any]) -> list[Any]:
+def _update_carry(
+    checks: Sequence[BodyCheck], seen: Sequence[Tensor], operands: Sequence[Tensor]
+) -> list[Tensor]:
     """Update the carry of findings after a step: the failures and values of the checks, and the step number."""
-    before, now = _group_by_check(checks, seen[:-1]), _group_by_check(checks, found)
+    before, now = _group_by_check(checks, seen[:-1]), _group_by_check(checks, operands)
     done = _any([failed for failed, _ in before])
     carried, failures = [], []
     for (failed, kept), (condition, values) in zip(before, now):
@@ -158,14 +169,16 @@ def _update_carry(checks: Sequence[BodyCheck], seen: Sequence[Any], found: Seque
     return [*carried, by_name("where")(_any(failures), seen[-1], seen[-1] + 1)]
 
 
-def _any(flags: Sequence[Any]) -> Any:
+def _any(flags: Sequence[Tensor]) -> Tensor:
     result = flags[0]
     for flag in flags[1:]:
         result = by_name("logical_or")(result, flag)
     return result
 
 
-def switch(op: Operator, args: Args, kwargs: dict[str, Any]) -> tuple[Any, list[Finding]]:
+def switch(
+    op: Operator, args: tuple[tuple[Graph, ...], Tensor, tuple[Tensor, ...]], kwargs: Kwargs
+) -> Outcome:
     """Run a switch; returns its results and the findings of the branch that was taken."""
     branches, index, operands = args
     each = [find_checks(branch) for branch in branches]
@@ -186,7 +199,7 @@ def _make_branch(place: int, branch: Graph, each: Sequence[Sequence[BodyCheck]])
     plain = _add_outputs(branch, _check_operands(each[place]))
     count = len(branch.outputs)
 
-    def run(*given: Any) -> list[Any]:
+    def run(*given: Tensor) -> list[Tensor]:
         result = run_graph(plain, given)
         own, extra = result[count:], []
         for other, checks in enumerate(each):
@@ -199,19 +212,19 @@ def _make_branch(place: int, branch: Graph, each: Sequence[Sequence[BodyCheck]])
     return retrace("switch", branch.inputs, run).graph
 
 
-def _true() -> Any:
+def _true() -> Tensor:
     return by_name("logical_not")(_zeros_of((), "bool"))
 
 
-def _zeros(value: Any) -> Any:
+def _zeros(value: Value) -> Tensor:
     return _zeros_of(value.spec.shape, value.spec.dtype)
 
 
-def _zeros_of(shape: tuple[int, ...], dtype: Any) -> Any:
+def _zeros_of(shape: tuple[int, ...], dtype: DTypeLike) -> Tensor:
     return by_name("zeros")(shape, dtype=dtype)
 
 
-CONTROL: dict[str, Callable[[Operator, Args, dict[str, Any]], tuple[Any, list[Finding]]]] = {
+CONTROL: dict[str, Callable[..., Outcome]] = {
     "control::scan": scan,
     "control::while_loop": while_loop,
     "control::switch": switch,

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..eager.tensor.construct import asarray
 from ..eager.tensor.dunders import by_name
 from ..eager.tensor.tensor import Tensor
 from ..registry.operator import Operator
 
+if TYPE_CHECKING:
+    from ..registry.types import Args, TensorLike
+
+
+# Whether any element of an index is out of bounds, the first such element, the axis and its size.
+Fault = tuple[Tensor, Tensor, int, int]
+
 
 class Bounds(NamedTuple):
     """The bounds check of an indexing call.
 
     Attributes:
-        faults: for each index: whether any element is out of bounds, the first such element, the axis and its size.
+        faults: one for each index.
         args: the arguments with clamped indices.
     """
 
-    faults: list[tuple[Any, Any, int, int]]
-    args: tuple[Any, ...]
+    faults: list[Fault]
+    args: Args
 
 
-def _clamp_index(index: Any, axis: int, size: int, faults: list[tuple[Any, Any, int, int]]) -> Any:
+def _clamp_index(index: TensorLike, axis: int, size: int, faults: list[Fault]) -> Tensor:
     """Clamp an index to ``[-size, size)``; append to ``faults`` whether an element was out of bounds."""
     index = asarray(index) if not isinstance(index, Tensor) else index
     if index.dtype.kind not in "iu":
@@ -39,25 +46,26 @@ def _clamp_index(index: Any, axis: int, size: int, faults: list[tuple[Any, Any, 
     return by_name("clip")(index, -size, size - 1) if size else index
 
 
-def _check_take(op: Operator, args: tuple[Any, ...]) -> Bounds:
+def _check_take(op: Operator, args: tuple[Tensor, TensorLike, int | None, *Args]) -> Bounds:
     tensor, _, axis, *_ = args
     if axis is None:
-        return _check_axis(tensor.size, 0, args, 1)
+        return _check_axis(tensor.size, 0, args)
     axis = axis % len(tensor.shape) if tensor.shape else 0
-    return _check_axis(tensor.shape[axis] if tensor.shape else 1, axis, args, 1)
+    return _check_axis(tensor.shape[axis] if tensor.shape else 1, axis, args)
 
 
-def _check_axis(size: int, axis: int, args: tuple[Any, ...], place: int) -> Bounds:
-    faults: list[tuple[Any, Any, int, int]] = []
-    index = _clamp_index(args[place], axis, size, faults)
-    return Bounds(faults, (*args[:place], index, *args[place + 1 :]))
+def _check_axis(size: int, axis: int, args: tuple[Tensor, TensorLike, *Args]) -> Bounds:
+    faults: list[Fault] = []
+    index = _clamp_index(args[1], axis, size, faults)
+    return Bounds(faults, (args[0], index, *args[2:]))
 
 
-def _check_index(op: Operator, args: tuple[Any, ...]) -> Bounds:
+def _check_index(op: Operator, args: tuple[Tensor, tuple[TensorLike, ...], *Args]) -> Bounds:
     """``index`` and ``index_put``: a list of index tensors for neighbouring axes, from ``axis`` on."""
     tensor, indices = args[0], args[1]
-    first = args[[a.name for a in op.schema.positional].index("axis")] % max(len(tensor.shape), 1)
-    faults: list[tuple[Any, Any, int, int]] = []
+    axis_argument: Any = args[[a.name for a in op.schema.positional].index("axis")]
+    first = axis_argument % max(len(tensor.shape), 1)
+    faults: list[Fault] = []
     inside = tuple(
         [
             _clamp_index(i, axis, tensor.shape[axis], faults)
@@ -68,7 +76,7 @@ def _check_index(op: Operator, args: tuple[Any, ...]) -> Bounds:
     return Bounds(faults, (tensor, inside, *args[2:]))
 
 
-INDEXING: dict[str, Callable[[Operator, tuple[Any, ...]], Bounds]] = {
+INDEXING: dict[str, Callable[..., Bounds]] = {
     "td::take": _check_take,
     "td::take_along_axis": _check_take,
     "td::index": _check_index,

@@ -6,7 +6,7 @@ with effects are never merged, dropped or moved.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,11 @@ from ..registry.operator import Operator, fallthrough, operators
 from ..registry.values import TensorSpec
 from .host import ResultSpecs, make_host_call
 
+if TYPE_CHECKING:
+    from ..registry.function import OperatorFunction
+    from ..registry.types import Args, Function, Kwargs, Pytree, Shape, Tensor
+    from .host import HostCall
+
 LIBRARY = Library("debug", "FRAGMENT")
 EFFECTS = frozenset({"callback"})
 VMAP_METHODS = (None, "sequential", "expand_dims", "broadcast_all")
@@ -32,7 +37,7 @@ OPAQUE = NotDifferentiable(
 )
 
 
-def define(schema: str, kernel: Any, **fields: Any) -> Any:
+def define(schema: str, kernel: Function, **fields: Any) -> OperatorFunction[Any]:
     """Define an operator of this package, for every backend.
 
     Returns:
@@ -52,12 +57,12 @@ def ignore_gradients(name: str) -> None:
     LIBRARY.impl(name, _below_levels, "Level", boxed=True)
 
 
-def _below_levels(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _below_levels(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> Any:
     level = highest_level(op, args, kwargs)
     return level.run(level, op, args, kwargs) if level.run is not None else below_autograd(op, args, kwargs)
 
 
-def split_examples(dims: Any, values: tuple[Any, ...], size: int) -> list[tuple[Any, ...]]:
+def split_examples(dims: Dims, values: tuple[Any, ...], size: int) -> list[Args]:
     """Split a batch of values into examples."""
     return [
         tuple([value if dim is None else value[number] for value, dim in zip(values, dims)])
@@ -65,13 +70,13 @@ def split_examples(dims: Any, values: tuple[Any, ...], size: int) -> list[tuple[
     ]
 
 
-def _batch_effect(info: BatchInfo, in_dims: Dims, call: Any, values: tuple[Any, ...]) -> Batched:
+def _batch_effect(info: BatchInfo, in_dims: Dims, call: HostCall, values: Args) -> Batched:
     for example in split_examples(in_dims[1], values, info.batch_size):
         info.call(call, example)
     return None, None
 
 
-def _call_kernel(call: Any, values: tuple[Any, ...]) -> None:
+def _call_kernel(call: HostCall, values: Args) -> None:
     call(values)
 
 
@@ -87,28 +92,28 @@ run_callback = define(
 ignore_gradients("callback")
 
 
-def call_later(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def call_later(fn: object, args: Args, kwargs: Kwargs) -> None:
     """Implementation of :func:`tandem.debug.callback`."""
     run_callback(*make_host_call(fn, args, kwargs, "debug.callback"))
 
 
 # -- for a result ------------------------------------------------------------------------------------------------------
 def _result_specs(
-    call: Any, values: Any, *, promise: ResultSpecs, method: str | None, batch: Any
+    call: HostCall, values: Args, *, promise: ResultSpecs, method: str | None, batch: Shape
 ) -> tuple[TensorSpec, ...]:
     return tuple(TensorSpec((*batch, *spec.shape), spec.dtype) for spec in promise.specs)
 
 
 def _result_kernel(
-    call: Any, values: tuple[Any, ...], *, promise: ResultSpecs, method: str | None, batch: tuple[int, ...]
-) -> Any:
+    call: HostCall, values: Args, *, promise: ResultSpecs, method: str | None, batch: Shape
+) -> tuple[Tensor, ...]:
     return promise.checked(call.name, call(values), batch)
 
 
 def _batch_result(
     info: BatchInfo,
     in_dims: Dims,
-    call: Any,
+    call: HostCall,
     values: tuple[Any, ...],
     *,
     promise: ResultSpecs,
@@ -137,11 +142,11 @@ def _batch_result(
     return info.call(call, given, batch=(size, *batch), **options), 0
 
 
-def _with_axis(value: Any, size: int) -> Any:
+def _with_axis(value: Tensor, size: int) -> Tensor:
     return by_name("broadcast_to")(by_name("expand_dims")(value, 0), (size, *value.shape))
 
 
-def _empty(spec: TensorSpec, batch: tuple[int, ...]) -> Any:
+def _empty(spec: TensorSpec, batch: Shape) -> Tensor:
     return wrap(np.zeros((*batch, *spec.shape), spec.dtype.np))
 
 
@@ -168,7 +173,7 @@ RESULT_CALLBACKS = {
 
 
 def call_for_result(
-    what: str, fn: Any, result_spec: Any, args: tuple[Any, ...], kwargs: dict[str, Any], method: Any
+    what: str, fn: Any, result_spec: Pytree, args: Args, kwargs: Kwargs, method: str | None
 ) -> Any:
     """Implementation of :func:`tandem.pure_callback` and :func:`tandem.io_callback`."""
     if method not in VMAP_METHODS:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -33,18 +33,25 @@ from .callbacks import OPAQUE, define, ignore_gradients, split_examples
 from .host import is_value, to_host_array
 from .printing import check_format, format_values
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..eager.layers.level_stack import Level
+    from ..registry.types import Args, Kwargs, TensorLike
+
+P = ParamSpec("P")
+R = TypeVar("R")
 KINDS = ("user", "nan", "division", "index")
 _DIVISIONS = ("div", "floor_divide", "remainder", "fmod")
 # By operator, which argument is the divisor.
 DIVISORS = {f"td::{name}{end}.Tensor": 1 for name in _DIVISIONS for end in ("", "_")}
 DIVISORS |= {"td::reciprocal": 0, "td::reciprocal_": 0}
-Args = tuple[Any, ...]
 
 
 class StaticValue:
     """A constant value in a message; equal to another constant that prints the same."""
 
-    def __init__(self, value: Any):
+    def __init__(self, value: object):
         self.value = value
 
     def __eq__(self, other: object) -> bool:
@@ -69,7 +76,7 @@ class CheckSite:
 
     kind: str
     message: str
-    fixed: tuple[tuple[str, Any], ...]
+    fixed: tuple[tuple[str, StaticValue | None], ...]
     source: str
     inner: int = 0
 
@@ -79,12 +86,12 @@ class CheckSite:
         pair = (f"_step{number}", None)
         return replace(self, message=f"{self.message} in step {{{pair[0]}}}", fixed=(*self.fixed, pair))
 
-    def with_step(self, values: Args, step: Any) -> Args:
+    def with_step(self, values: Args, step: object) -> Args:
         """The values for :meth:`in_step`."""
         count = len(values) - self.inner
         return (*values[:count], step, *values[count:])
 
-    def text(self, values: Args, example: tuple[int, ...] = ()) -> str:
+    def text(self, values: tuple[Any, ...], example: tuple[int, ...] = ()) -> str:
         """Format the message with values and the source location."""
         example += tuple([int(number) for number in reversed(values[len(values) - self.inner :])])
         given = iter(values)
@@ -100,13 +107,15 @@ class CheckSite:
 
 
 # -- the operator ------------------------------------------------------------------------------------------------------
-def _check_kernel(place: CheckSite, condition: Any, values: Args) -> None:
+def _check_kernel(place: CheckSite, condition: Tensor, values: Args) -> None:
     """Kernel outside of ``checkify``: raise if the condition is false, unless the check is for ``checkify`` alone."""
     if place.kind != "debug" and not np.all(to_host_array(condition)):
         raise CheckError(place.text(tuple(map(to_host_array, values))))
 
 
-def _batch_check(info: BatchInfo, in_dims: Dims, place: CheckSite, condition: Any, values: Args) -> Batched:
+def _batch_check(
+    info: BatchInfo, in_dims: Dims, place: CheckSite, condition: Tensor, values: Args
+) -> Batched:
     dims = (in_dims[1], *in_dims[2])
     for example in split_examples(dims, (condition, *values), info.batch_size):
         info.call(place, example[0], example[1:])
@@ -125,10 +134,10 @@ run_check = define(
 ignore_gradients("check")
 
 
-def check(name: str, condition: Any, message: Any, args: Args, kwargs: dict[str, Any]) -> None:
+def check(name: str, condition: TensorLike, message: str, args: Args, kwargs: Kwargs) -> None:
     """Implementation of :func:`tandem.check` and :func:`tandem.debug_check`."""
     check_format(name, message, args, kwargs)
-    wanted = condition if type(condition) in traced_number_types else asarray(condition)
+    wanted: Any = condition if type(condition) in traced_number_types else asarray(condition)
     kind = getattr(wanted, "python_type", None) or wanted.dtype.name
     if kind not in (bool, "bool"):
         raise ArgumentError(f"{name} takes a boolean, such as x > 0, not {describe(condition)}")
@@ -177,9 +186,9 @@ class Error:
         return "Error(<traced>)" if traced else f"Error({self.get()})"
 
 
-def _take_first_failure(failed: Any, values: Args) -> tuple[Any, Args]:
+def _take_first_failure(failed: Tensor, values: Args) -> tuple[Tensor, Args]:
     """Reduce batched failures to the first one: whether there is one, its values, and its example indices."""
-    numbers: list[Any] = []
+    numbers: list[Tensor] = []
     while failed.shape:
         rows = (
             by_name("any")(by_name("reshape")(failed, (failed.shape[0], -1)), 1)
@@ -193,13 +202,13 @@ def _take_first_failure(failed: Any, values: Args) -> tuple[Any, Args]:
     return failed, (*values, *reversed(numbers))
 
 
-def _take_example(value: Any, example: tuple[int, ...]) -> Any:
+def _take_example(value: object, example: tuple[int, ...]) -> Any:
     array = to_host_array(value)
     shared = len(example) if isinstance(array, np.ndarray) and array.ndim >= len(example) else 0
     return array[example[:shared]] if shared else array
 
 
-def _flatten(error: Error) -> tuple[Args, Any]:
+def _flatten(error: Error) -> tuple[Args, tuple[CheckSite, ...]]:
     return (error._failed, error._values), error._places
 
 
@@ -219,14 +228,16 @@ class CheckMode(DispatchMode):
         self.kinds = kinds
         self.depth, self.trace = len(stack.levels), current_trace()
         self.places: list[CheckSite] = []
-        self.failed: list[Any] = []
+        self.failed: list[Tensor] = []
         self.values: list[Args] = []
 
     def error(self) -> Error:
         """The collected errors."""
         return Error(tuple(self.places), tuple(self.failed), tuple(self.values))
 
-    def __tandem_dispatch__(self, op: Operator, types: Any, args: Args, kwargs: dict[str, Any]) -> Any:
+    def __tandem_dispatch__(
+        self, op: Operator, types: Sequence[type], args: tuple[Any, ...], kwargs: Kwargs
+    ) -> object:
         """Run an operator without raising, and collect its errors."""
         if op is run_check.operator:
             if "user" in self.kinds:
@@ -250,7 +261,7 @@ class CheckMode(DispatchMode):
                     self.collect(self._place("nan", f"nan given by {_describe_call(op, args)}"), bad, ())
         return out
 
-    def _run(self, op: Operator, args: Args, kwargs: dict[str, Any]) -> Any:
+    def _run(self, op: Operator, args: Args, kwargs: Kwargs) -> object:
         """Run an operator; for loops and branches, also collect the findings of the checks in their bodies."""
         if op.schema.namespace != "control":
             return op(*args, **kwargs)
@@ -265,7 +276,7 @@ class CheckMode(DispatchMode):
     def _place(self, kind: str, message: str) -> CheckSite:
         return CheckSite(kind, message.replace("{", "{{").replace("}", "}}"), (), source_line())
 
-    def collect(self, place: CheckSite, failed: Any, values: Args) -> None:
+    def collect(self, place: CheckSite, failed: Tensor, values: Args) -> None:
         """Add a failure; its value is unwrapped from inner levels, so that it can leave the function."""
         count = len(values)
         failed, values = self._outside(failed, values)
@@ -280,7 +291,7 @@ class CheckMode(DispatchMode):
         self.failed.append(failed)
         self.values.append(values)
 
-    def _outside(self, failed: Any, values: Args) -> tuple[Any, Args]:
+    def _outside(self, failed: Tensor, values: Args) -> tuple[Tensor, Args]:
         """Reduce a failure over inner levels of ``vmap``, with the values of the first failing example."""
         while isinstance(failed, LevelTensor) and failed._level.depth > self.depth:
             level, failed = failed._level, failed._payload
@@ -291,7 +302,7 @@ class CheckMode(DispatchMode):
             failed = by_name("any")(failed, 0)
         return failed, tuple([self._below(value) for value in values])
 
-    def _below(self, value: Any) -> Any:
+    def _below(self, value: object) -> object:
         """Unwrap a value from inner levels; for a batch, take the first example."""
         while isinstance(value, LevelTensor) and value._level.depth > self.depth:
             value = value._payload if value._level.run is None else value._payload[0]
@@ -312,12 +323,12 @@ def _collect_index_error(index: int, axis: int, size: int) -> bool:
 out_of_bounds_hooks.append(_collect_index_error)
 
 
-def _is_zero(divisor: Any) -> Any:
+def _is_zero(divisor: TensorLike) -> Tensor:
     """Whether any element is zero."""
     return by_name("any")(by_name("eq")(divisor, 0)) if is_value(divisor) else asarray(bool(divisor == 0))
 
 
-def _take_level_example(level: Any, value: Any, number: Any) -> Any:
+def _take_level_example(level: Level, value: object, number: Tensor) -> object:
     """Take one example of a value that is batched by a level."""
     if isinstance(value, LevelTensor) and value._level is level:
         return by_name("take")(value._payload, number, 0)
@@ -333,7 +344,7 @@ def _describe_call(op: Operator, args: Args) -> str:
     return f"{op.name}({', '.join(given)})"
 
 
-def make_checkified(fun: Any, errors: str | Iterable[str]) -> Callable[..., Any]:
+def make_checkified(fun: Callable[P, R], errors: str | Iterable[str]) -> Callable[P, tuple[Error, R]]:
     """Implementation of :func:`tandem.checkify`."""
     if not callable(fun):
         raise ArgumentError(f"checkify takes a function, not {describe(fun)}")
@@ -345,7 +356,7 @@ def make_checkified(fun: Any, errors: str | Iterable[str]) -> Callable[..., Any]
         )
 
     @functools.wraps(fun)
-    def with_error(*args: Any, **kwargs: Any) -> Any:
+    def with_error(*args: P.args, **kwargs: P.kwargs) -> tuple[Error, R]:
         with CheckMode(kinds) as checks:
             out = fun(*args, **kwargs)
         return checks.error(), out

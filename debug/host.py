@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,8 +15,11 @@ from ..registry.dispatch.state import set_keys
 from ..registry.dtypes import as_dtype
 from ..registry.values import SCALARS, TensorBase, TensorSpec, describe, traced_number_types
 
+if TYPE_CHECKING:
+    from ..registry.types import Args, Function, Kwargs, Pytree
 
-def is_value(leaf: Any) -> bool:
+
+def is_value(leaf: object) -> bool:
     """Whether a leaf of the arguments is known only when the program runs."""
     return isinstance(leaf, TensorBase) or type(leaf) in traced_number_types
 
@@ -28,13 +31,13 @@ class HostCall:
         name: the function, for messages.
     """
 
-    def __init__(self, fn: Callable[..., Any], leaves: Sequence[Any], treedef: pytree.TreeDef):
+    def __init__(self, fn: Function, leaves: Sequence[object], treedef: pytree.TreeDef):
         self.name = getattr(fn, "__qualname__", None) or repr(fn)
         self._fn, self._treedef = fn, treedef
         self._fixed = [None if is_value(leaf) else leaf for leaf in leaves]
         self._places = [place for place, leaf in enumerate(leaves) if is_value(leaf)]
 
-    def __call__(self, values: Sequence[Any]) -> Any:
+    def __call__(self, values: Sequence[object]) -> object:
         """Call the function, in the default state of the dispatcher."""
         leaves = list(self._fixed)
         for place, value in zip(self._places, values):
@@ -47,9 +50,7 @@ class HostCall:
             set_keys(*before)
 
 
-def make_host_call(
-    fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], what: str
-) -> tuple[HostCall, list[Any]]:
+def make_host_call(fn: object, args: Args, kwargs: Kwargs, what: str) -> tuple[HostCall, list[object]]:
     """Make a call of a Python function; returns it and the values to pass."""
     if not callable(fn):
         raise ArgumentError(f"{what} takes a function, not {describe(fn)}")
@@ -57,18 +58,18 @@ def make_host_call(
     return HostCall(fn, leaves, treedef), [leaf for leaf in leaves if is_value(leaf)]
 
 
-def to_host_array(value: Any) -> Any:
+def to_host_array(value: object) -> Any:
     """Convert a value to what a Python function receives: a new ndarray, or a number."""
     return np.array(value.detach()._host("a Python function")) if isinstance(value, Tensor) else value
 
 
 # -- results -----------------------------------------------------------------------------------------------------------
-def is_spec(item: Any) -> bool:
+def is_spec(item: object) -> bool:
     """Whether an object has a shape and a dtype, so that it is a leaf of ``result_spec``."""
     return isinstance(item, TensorSpec) or (hasattr(item, "shape") and hasattr(item, "dtype"))
 
 
-def parse_result_specs(result_spec: Any, what: str) -> tuple[tuple[TensorSpec, ...], pytree.TreeDef]:
+def parse_result_specs(result_spec: Pytree, what: str) -> tuple[tuple[TensorSpec, ...], pytree.TreeDef]:
     """Flatten ``result_spec`` to specs and a treedef.
 
     Raises:
@@ -94,28 +95,28 @@ class ResultSpecs:
         treedef: their containers.
     """
 
-    def __init__(self, what: str, result_spec: Any):
+    def __init__(self, what: str, result_spec: Pytree):
         self.what = what
         self.specs, self.treedef = parse_result_specs(result_spec, what)
 
-    def checked(self, name: str, found: Any, batch: tuple[int, ...] = ()) -> tuple[Tensor, ...]:
+    def checked(self, name: str, results: Pytree, batch: tuple[int, ...] = ()) -> tuple[Tensor, ...]:
         """Convert the results of a function to tensors, and check them.
 
         Args:
             name: the function, for messages.
-            found: what it has given.
+            results: what it has returned.
             batch: axes in front of those that were promised.
 
         Raises:
             ArgumentError, ShapeError, DTypeError: the results do not match ``result_spec``.
         """
         where = f"{self.what}: {name} gave"
-        leaves = pytree.flatten_up_to(self.treedef, found, where)
+        leaves = pytree.flatten_up_to(self.treedef, results, where)
         rows = zip(leaves, self.specs, self.treedef.paths())
         return tuple([_check_leaf(where, leaf, spec, path, batch) for leaf, spec, path in rows])
 
 
-def _check_leaf(where: str, leaf: Any, spec: TensorSpec, path: str, batch: tuple[int, ...]) -> Tensor:
+def _check_leaf(where: str, leaf: object, spec: TensorSpec, path: str, batch: tuple[int, ...]) -> Tensor:
     shape, at = (*batch, *spec.shape), f" at {path}" if path else ""
     try:
         result = asarray(leaf, spec.dtype if type(leaf) in SCALARS else None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +14,10 @@ from ..registry.operator import Operator
 from ..registry.source import source_line
 from ..registry.values import describe
 
-Args = tuple[Any, ...]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..registry.types import Args, Kwargs
 
 
 class NanMode(DispatchMode):
@@ -30,7 +33,7 @@ class NanMode(DispatchMode):
         super().__init__()
         self._inf = inf
 
-    def __tandem_dispatch__(self, op: Operator, types: Any, args: Args, kwargs: dict[str, Any]) -> Any:
+    def __tandem_dispatch__(self, op: Operator, types: Sequence[type], args: Args, kwargs: Kwargs) -> object:
         """Run an operator and check its results."""
         given = [(name, value, self._fault(value)) for name, value in _name_arguments(op, args, kwargs)]
         out = op(*args, **kwargs)
@@ -39,7 +42,7 @@ class NanMode(DispatchMode):
             raise NanError(_format_message(op, fault, given))
         return out
 
-    def _fault(self, value: Any) -> str:
+    def _fault(self, value: object) -> str:
         """``"a NaN"`` or ``"an infinity"`` if there is one, else empty."""
         if type(value) in (float, complex):
             array = np.asarray(value)
@@ -52,12 +55,12 @@ class NanMode(DispatchMode):
         return "an infinity" if self._inf and np.isinf(array).any() else ""
 
 
-def _name_arguments(op: Operator, args: Args, kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
+def _name_arguments(op: Operator, args: Args, kwargs: Kwargs) -> list[tuple[str, object]]:
     """The tensors of a call, and numbers passed for tensors, with their names in the schema."""
     names = [argument.name for argument in op.schema.positional if argument.type.core == "Tensor"]
     places = [place for place, a in enumerate(op.schema.positional) if a.type.core == "Tensor"]
     pairs = [*zip(names, [args[place] for place in places]), *kwargs.items()]
-    result = []
+    result: list[tuple[str, object]] = []
     for name, value in pairs:
         if isinstance(value, tuple):
             result += [
@@ -68,14 +71,14 @@ def _name_arguments(op: Operator, args: Args, kwargs: dict[str, Any]) -> list[tu
     return result
 
 
-def _format_message(op: Operator, fault: str, given: list[tuple[str, Any, str]]) -> str:
+def _format_message(op: Operator, fault: str, given: list[tuple[str, object, str]]) -> str:
     lines = [f"{op.name} gave {fault} at {source_line() or 'an unknown line'}"]
     for name, value, before in given:
         lines.append(f"  {name}: {describe(value)}, {f'has {before}' if before else _describe_range(value)}")
     return "\n".join(lines)
 
 
-def _describe_range(value: Any) -> str:
+def _describe_range(value: object) -> str:
     """Describe the range of a tensor without NaN."""
     if not isinstance(value, Tensor) or not value.dtype.is_floating or not value._array.size:
         return "without NaN"
