@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from .. import lazy
 from ..errors import ArgumentError, ValueArgumentError
 from ..registry.formatting import short_repr
 from ..units import format_duration, format_size
 from .events import Event
+
+# Events are summed by name, shapes of the arguments, and call stack.
+Key = tuple[str, tuple[tuple[int, ...], ...], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Row:
         return self.total_ns / self.count
 
 
-SORTS: dict[str, Callable[[Row], Any]] = {
+SORTS: dict[str, Callable[[Row], float | str]] = {
     "total_time": lambda row: row.total_ns,
     "self_time": lambda row: row.self_ns,
     "average_time": lambda row: row.average_ns,
@@ -111,14 +113,14 @@ def averages_of(
     events: Iterable[Event], by_shape: bool = False, frames: int = 0, peak: int | None = None
 ) -> Averages:
     """Sum events by name, and by shapes and places where asked for."""
-    groups: dict[tuple[Any, ...], list[Event]] = {}
+    groups: dict[Key, list[Event]] = {}
     for event in events:
         key = (event.name, event.shapes if by_shape else (), event.stack[:frames])
         groups.setdefault(key, []).append(event)
-    return Averages((_sum_events(key, held) for key, held in groups.items()), peak)
+    return Averages((_sum_events(key, members) for key, members in groups.items()), peak)
 
 
-def _sum_events(key: tuple[Any, ...], events: list[Event]) -> Row:
+def _sum_events(key: Key, events: list[Event]) -> Row:
     outer = [event for event in events if not _is_inside_same(event)]
     return Row(
         key[0],

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any
 
 from .. import lazy
 from .events import Event
@@ -31,8 +30,8 @@ def chrome_trace(events: Iterable[Event], memory: Iterable[tuple[int, int]], ori
     return str(lazy.module("json").dumps({"traceEvents": rows, "displayTimeUnit": "ns"}))
 
 
-def _event_row(event: Event, process: int, origin: int) -> dict[str, Any]:
-    details: dict[str, Any] = {}
+def _event_row(event: Event, process: int, origin: int) -> dict[str, object]:
+    details: dict[str, object] = {}
     if event.shapes:
         details["shapes"] = [list(shape) for shape in event.shapes]
         details["dtypes"] = list(event.dtypes)
@@ -54,6 +53,6 @@ def _event_row(event: Event, process: int, origin: int) -> dict[str, Any]:
     }
 
 
-def _counter_row(at: int, live: int, process: int, origin: int) -> dict[str, Any]:
+def _counter_row(at: int, live: int, process: int, origin: int) -> dict[str, object]:
     name = "memory of results"
     return {"ph": "C", "name": name, "pid": process, "ts": (at - origin) / 1e3, "args": {"bytes": live}}

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..registry.source import is_package_file
 from ..registry.values import TensorBase
+
+if TYPE_CHECKING:
+    from ..registry.types import Tensor
 
 
 class Event:
@@ -66,7 +69,7 @@ class Event:
         return f"<{self.kind} {self.name}: {self.total / 1e3:.3f} us>"
 
 
-def tensors_in(values: Iterable[Any]) -> list[Any]:
+def tensors_in(values: Iterable[Any]) -> list[Tensor]:
     """The tensors among values, and those in lists of tensors."""
     result: list[Any] = []
     for value in values:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..eager.tensor.storage import owner_of
 from ..eager.tensor.tensor import Tensor
 from .events import tensors_in
+
+if TYPE_CHECKING:
+    from ..registry.types import Args, Array
 
 
 class Memory:
@@ -23,11 +26,11 @@ class Memory:
     def __init__(self) -> None:
         self.live = self.peak = 0
         self.steps: list[tuple[int, int]] = []
-        self._known: dict[int, weakref.ref[Any]] = {}
+        self._known: dict[int, weakref.ref[Array]] = {}
 
-    def take(self, given: tuple[Any, ...], results: tuple[Any, ...]) -> int:
+    def take(self, inputs: Args, results: Args) -> int:
         """The bytes that arrays new among the results hold; each is counted once, until it is let go."""
-        old = {id(array) for array in _owned_arrays(given)}
+        old = {id(array) for array in _owned_arrays(inputs)}
         taken = 0
         for array in _owned_arrays(results):
             key, size = id(array), int(array.nbytes)
@@ -48,6 +51,6 @@ class Memory:
         self.steps.append((time.perf_counter_ns(), self.live))
 
 
-def _owned_arrays(values: tuple[Any, ...]) -> list[Any]:
+def _owned_arrays(values: Args) -> list[Array]:
     """The arrays that own the memory of dense tensors; others have none that could be counted."""
     return [owner_of(tensor._array) for tensor in tensors_in(values) if type(tensor) is Tensor]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 from .. import locks
 from ..errors import ArgumentError, ProfilerError
@@ -24,6 +24,10 @@ from .chrome import chrome_trace
 from .events import Event, tensors_in, user_frames
 from .memory import Memory
 
+if TYPE_CHECKING:
+    from ..registry.types import Args, Kwargs
+
+R = TypeVar("R")
 BELOW = below(DispatchKey.Profiler)
 _start_lock = locks.make_lock("profiler")
 
@@ -100,7 +104,7 @@ class profile:
         watch.observer = None
 
     # -- noting ----------------------------------------------------------------------------------------------------
-    def span(self, name: str, kind: str, run: Callable[[], Any], inputs: tuple[Any, ...] = ()) -> Any:
+    def span(self, name: str, kind: str, run: Callable[[], R], inputs: Args = ()) -> R:
         """Run something and note it as an event."""
         note = self._note if self.kernels and kind in ("jit", "backward") else None
         with _RunningEvent(self, name, kind, inputs) as running, note_kernels(note):
@@ -115,7 +119,7 @@ class profile:
         event.start, event.end = start, end
         self._finish(event, (), ())
 
-    def _begin(self, name: str, kind: str, inputs: tuple[Any, ...]) -> Event:
+    def _begin(self, name: str, kind: str, inputs: Args) -> Event:
         open_events = self._open.events
         event = Event(name, kind, threading.get_ident(), open_events[-1] if open_events else None)
         if self.record_shapes:
@@ -128,7 +132,7 @@ class profile:
         open_events.append(event)
         return event
 
-    def _finish(self, event: Event, inputs: tuple[Any, ...], results: tuple[Any, ...]) -> None:
+    def _finish(self, event: Event, inputs: Args, results: Args) -> None:
         event.end = event.end or time.perf_counter_ns()
         self._open.events.pop()
         if self.memory is not None:
@@ -187,9 +191,9 @@ class _RunningEvent:
 
     __slots__ = ("_inputs", "_profile", "event", "results")
 
-    def __init__(self, into: profile, name: str, kind: str, inputs: tuple[Any, ...] = ()):
+    def __init__(self, into: profile, name: str, kind: str, inputs: Args = ()):
         self._profile, self._inputs = into, inputs
-        self.results: tuple[Any, ...] = ()
+        self.results: Args = ()
         self.event = into._begin(name, kind, inputs)
 
     def __enter__(self) -> _RunningEvent:
@@ -203,7 +207,7 @@ class _RunningEvent:
         self._profile._finish(self.event, self._inputs, self.results)
 
 
-def profiler_kernel(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def profiler_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object:
     """Record an event for a call and run the next lower key; the fallback of the Profiler key."""
     observer = current_observer()
     if observer is None:
