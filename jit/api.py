@@ -6,14 +6,30 @@ The machinery (tracer, lowering, emitter) is loaded with the first jitted functi
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, overload
 
 from .. import lazy
 from ..errors import ArgumentError
 
 if TYPE_CHECKING:
+    from typing import Generic, ParamSpec, TypeVar
+
     from ..registry.types import Function
+    from .function import JitFunction
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+
+    class Jitted(JitFunction, Generic[P, R]):
+        """For type checkers: a JitFunction with the parameters and the result of its function."""
+
+        def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R: ...  # type: ignore[override]
+        @overload
+        def __get__(self, instance: None, owner: type | None = None) -> Jitted[P, R]: ...
+        @overload
+        def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]: ...
+        def __get__(self, instance: object, owner: type | None = None) -> object: ...
 
 
 def __getattr__(name: str) -> Any:
@@ -23,6 +39,24 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+@overload
+def jit(
+    fn: Callable[P, R],
+    *,
+    static_argnames: str | Iterable[str] = (),
+    static_argnums: int | Iterable[int] = (),
+    donate_argnames: str | Iterable[str] = (),
+    donate_argnums: int | Iterable[int] = (),
+) -> Jitted[P, R]: ...
+@overload
+def jit(
+    fn: None = None,
+    *,
+    static_argnames: str | Iterable[str] = (),
+    static_argnums: int | Iterable[int] = (),
+    donate_argnames: str | Iterable[str] = (),
+    donate_argnums: int | Iterable[int] = (),
+) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 def jit(
     fn: Function | None = None,
     *,
@@ -30,7 +64,7 @@ def jit(
     static_argnums: int | Iterable[int] = (),
     donate_argnames: str | Iterable[str] = (),
     donate_argnums: int | Iterable[int] = (),
-) -> Any:
+) -> object:
     """Compile a function: it is traced once for each kind of arguments, and runs as compiled code after that.
 
     Arguments and results may be tensors, NumPy arrays, Python numbers, strings, functions, and containers of them
