@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 EAGER_ORDERS = 2  # supported orders of derivatives of tensors that require gradients
 
-Solve = Callable[..., Any]
+Solve = Callable[..., object]
 
 
 def custom_root(
@@ -38,8 +38,8 @@ def custom_root(
     """Compute a root of a function, differentiable with respect to the tensors that the function captures.
 
     Args:
-        f: a function of a tree of tensors that returns such a tree.
-        initial_guess: the start of the search.
+        f: a function of a pytree of floating-point tensors that returns a pytree of the same structure and shapes.
+        initial_guess: the pytree of tensors or numbers from which ``solve`` starts.
         solve: ``solve(f, initial_guess)`` returns the root; with ``has_aux`` a pair of the root and any other value. It
             is not differentiated: loops, NumPy and anything else may be used.
         tangent_solve: ``tangent_solve(g, y)`` returns ``x`` with ``g(x) = y`` for a linear function ``g``; reverse mode
@@ -47,10 +47,12 @@ def custom_root(
         has_aux: whether ``solve`` returns such a pair.
 
     Returns:
-        The root, with ``has_aux`` ``(root, aux)``.
+        The root, a pytree with the structure and shapes of ``initial_guess``; with ``has_aux`` ``(root, aux)``.
 
     Raises:
-        ArgumentError: an argument is not a function, or ``f`` returns another tree than it takes.
+        ArgumentError: an argument is not a function, or a function returns a tree of another structure or shape.
+
+    Source: ``jax.lax.custom_root``.
 
     >>> import tandem as td
     >>> def newton(f, x):
@@ -72,17 +74,9 @@ def custom_root(
     def derivative(v: Pytree) -> Pytree:
         return jvp(f, (start,), (v,))[1]
 
-    def residual(x: Pytree) -> Pytree:
-        value = f(x)
-        _check_like("custom_root", "f", value, "its argument", x)
-        return _negative(value)
-
-    def solve_tangents(g: Function, y: Pytree) -> Pytree:
-        solution = tangent_solve(g, y)
-        _check_like("custom_root", "tangent_solve", solution, "its argument", y)
-        return solution
-
-    result = _attach_derivatives(start, residual, derivative, solve_tangents, None)
+    value = _checked("custom_root", "f", f, "its argument", start)
+    solve_tangents = _checked("custom_root", "tangent_solve", tangent_solve, "its argument", start)
+    result = _attach_derivatives(start, lambda x: _negative(value(x)), derivative, solve_tangents, None)
     return (result, aux) if has_aux else result
 
 
@@ -97,8 +91,8 @@ def custom_linear_solve(
     """Solve ``matvec(x) = b``, differentiable with respect to ``b`` and the tensors that ``matvec`` captures.
 
     Args:
-        matvec: a linear function of a tree of tensors.
-        b: a tree like the result of ``matvec``.
+        matvec: a linear function of a pytree of floating-point or complex tensors.
+        b: a pytree with the structure and shapes of the result of ``matvec``.
         solve: ``solve(matvec, b)`` returns ``x``; with ``has_aux`` a pair of ``x`` and any other value. It is not
             differentiated if ``transpose_solve`` or ``symmetric`` is given.
         transpose_solve: ``transpose_solve(vecmat, b)`` solves the transposed system.
@@ -109,8 +103,10 @@ def custom_linear_solve(
         The solution, with ``has_aux`` ``(solution, aux)``.
 
     Raises:
-        ArgumentError: an argument is not a function.
+        ArgumentError: an argument is not a function, or a function returns a tree of another structure or shape.
         RuleError: reverse mode must transpose ``solve``, which is not differentiable; raised in the backward pass.
+
+    Source: ``jax.lax.custom_linear_solve``.
 
     >>> import tandem as td
     >>> def halves(a, b):
@@ -126,18 +122,13 @@ def custom_linear_solve(
     def plain_solve(g: Function, y: Pytree) -> Pytree:
         return _split_aux("custom_linear_solve", solve(g, y), has_aux)[0]
 
-    def solve_transposed(g: Function, y: Pytree) -> Pytree:
-        other: Any = transpose_solve(g, y)  # type: ignore[misc]
-        _check_like("custom_linear_solve", "transpose_solve", other, "b", b)
-        return other
-
-    transposed = plain_solve if symmetric else None if transpose_solve is None else solve_transposed
-
     def residual(x: Pytree) -> Pytree:
-        product = matvec(x)
-        _check_like("custom_linear_solve", "matvec", product, "b", b)
-        return pytree.map_tree(lambda one, two: one - two, b, product)
+        return pytree.map_tree(lambda one, two: one - two, b, product(x))
 
+    product = _checked("custom_linear_solve", "matvec", matvec, "b", b)
+    transposed = plain_solve if symmetric else transpose_solve
+    if transpose_solve is not None and not symmetric:
+        transposed = _checked("custom_linear_solve", "transpose_solve", transpose_solve, "b", b)
     result = _attach_derivatives(stop_gradient(solution), residual, matvec, plain_solve, transposed)
     return (result, aux) if has_aux else result
 
@@ -162,6 +153,17 @@ def _check_like(name: str, what: str, tree: Pytree, other: str, like: Pytree) ->
             raise ShapeError(
                 f"{name}: {what}() returned shape {asarray(leaf).shape}{at}, and {other} has {asarray(item).shape}"
             )
+
+
+def _checked(name: str, what: str, function: Function, other: str, like: Pytree) -> Function:
+    """``function``, with a check that its result has the structure and shapes of ``like``."""
+
+    def checked(*args: object) -> Pytree:
+        result = function(*args)
+        _check_like(name, what, result, other, like)
+        return result
+
+    return checked
 
 
 def _split_aux(name: str, result: object, has_aux: bool) -> tuple[Pytree, Pytree]:
@@ -193,7 +195,7 @@ def _attach_derivatives(
             )
         if done >= orders:
             return result
-        step = _solve_constant(matvec, solve, transpose_solve, left, start)
+        step = _LinearSolve(matvec, solve, transpose_solve, left, start)(left)
         result = pytree.map_tree(lambda x, dx: x + dx, result, step)
         done += 1
 
@@ -225,47 +227,70 @@ def _check_depends_on_input(matvec: Function, solve: Solve) -> Function:
     return checked_solve
 
 
-def _solve_constant(
-    matvec: Function, solve: Solve, transpose_solve: Solve | None, b: Pytree, like: Pytree
-) -> Pytree:
-    """``x`` with ``matvec(x) = b``, a linear function of ``b`` alone, whose transpose is the other ``solve``."""
-    leaves, treedef = pytree.flatten(b)
-    outdef = pytree.flatten(like)[1]
-    zeros = treedef.unflatten([zeros_of(leaf.spec) for leaf in leaves])
-    owner, levels, floor = object(), list(stack.levels), stack.floor
+class _LinearSolve:
+    """The solution of ``matvec(x) = b`` as a linear function of ``b`` alone, with derivative rules of its own.
 
-    def solve_forward(given: Leaves) -> Leaves:
-        with no_grad(), reopen_levels(levels, floor):
-            return pytree.leaves(solve(matvec, treedef.unflatten(given)))
+    The transpose solves the transposed system. Its own transpose is the function again, so derivatives of any order are
+    defined, and ``solve`` is never differentiated through.
 
-    def solve_back(given: Leaves) -> Leaves:
-        with no_grad(), reopen_levels(levels, floor):
-            if transpose_solve is None:
-                whole = linear_transpose(_check_depends_on_input(matvec, solve), zeros)
-                return pytree.leaves(whole(outdef.unflatten(given))[0])
-            transposed = linear_transpose(matvec, like)
-            return pytree.leaves(transpose_solve(lambda v: transposed(v)[0], outdef.unflatten(given)))
+    Args:
+        matvec: a linear function.
+        solve: ``solve(matvec, b)`` returns ``x``.
+        transpose_solve: ``transpose_solve(vecmat, b)`` solves the transposed system; None transposes ``solve``.
+        b: a right-hand side, a tree of tensors.
+        x: a tree with the structure of the solution.
+    """
 
-    def push(given: Leaves, tangents: Leaves) -> tuple[Leaves, Leaves]:
-        filled = [zeros_of(x.spec) if t is None else t for x, t in zip(given, tangents)]
-        return forwards(given), forwards(filled)
+    def __init__(self, matvec: Function, solve: Solve, transpose_solve: Solve | None, b: Pytree, x: Pytree):
+        self.matvec, self.solve, self.transpose_solve, self.x = matvec, solve, transpose_solve, x
+        leaves, self.treedef = pytree.flatten(b)
+        self.outdef = pytree.flatten(x)[1]
+        self.zeros = self.treedef.unflatten([zeros_of(leaf.spec) for leaf in leaves])
+        self.levels, self.floor = list(stack.levels), stack.floor
 
-    def forwards(given: Leaves) -> Leaves:
-        if _is_forward(given):  # without the transpose, which may be unknown
-            return call(ForwardRule("solve", owner, solve_forward, push), given)
+    def __call__(self, b: Pytree) -> Pytree:
+        """The solution for a right-hand side."""
+        return self.outdef.unflatten(self._apply(pytree.leaves(b)))
+
+    def _apply(self, leaves: Leaves) -> Leaves:
+        if _is_forward(leaves):  # needs no transpose, which may be unknown
+            return call(ForwardRule("solve", self, self._run, self._push), leaves)
         return call(
             ReverseRule(
-                "solve", owner, solve_forward, lambda g, _: (forwards(g), []), lambda _, g: backwards(g)
+                "solve",
+                self,
+                self._run,
+                lambda b, _: (self._apply(b), []),
+                lambda _, g: self._apply_transpose(g),
             ),
-            given,
+            leaves,
         )
 
-    def backwards(given: Leaves) -> Leaves:
+    def _apply_transpose(self, leaves: Leaves) -> Leaves:
         return call(
             ReverseRule(
-                "transpose", owner, solve_back, lambda g, _: (backwards(g), []), lambda _, g: forwards(g)
+                "transpose",
+                self,
+                self._run_transpose,
+                lambda g, _: (self._apply_transpose(g), []),
+                lambda _, b: self._apply(b),
             ),
-            given,
+            leaves,
         )
 
-    return outdef.unflatten(forwards(leaves))
+    def _run(self, leaves: Leaves) -> Leaves:
+        with no_grad(), reopen_levels(self.levels, self.floor):
+            return pytree.leaves(self.solve(self.matvec, self.treedef.unflatten(leaves)))
+
+    def _run_transpose(self, leaves: Leaves) -> Leaves:
+        cotangent = self.outdef.unflatten(leaves)
+        with no_grad(), reopen_levels(self.levels, self.floor):
+            if self.transpose_solve is None:
+                transposed = linear_transpose(_check_depends_on_input(self.matvec, self.solve), self.zeros)
+                return pytree.leaves(transposed(cotangent)[0])
+            vecmat = linear_transpose(self.matvec, self.x)
+            return pytree.leaves(self.transpose_solve(lambda v: vecmat(v)[0], cotangent))
+
+    def _push(self, leaves: Leaves, tangents: Leaves) -> tuple[Leaves, Leaves]:
+        filled = [zeros_of(x.spec) if t is None else t for x, t in zip(leaves, tangents)]
+        return self._apply(leaves), self._apply(filled)
