@@ -15,7 +15,7 @@ from ..registry.values import SCALARS, describe
 from .arguments import check_callable, leaves_with_nones
 from .custom_function import BoundCall, RuledFunction, check_pair
 from .custom_rules import ForwardRule, Leaves, call
-from .zeros import SymbolicZero, zero_for
+from .zeros import SymbolicZero, Tangents, zero_for
 
 if TYPE_CHECKING:
     from ..registry.types import Args, Function, Pytree
@@ -103,7 +103,7 @@ class custom_jvp(RuledFunction):
         def run(leaves: Leaves) -> Leaves:
             return bound.flatten_result(self.fun(*bound.with_leaves(leaves)))
 
-        def push(leaves: Leaves, tangents: Leaves) -> tuple[Leaves, Leaves]:
+        def push(leaves: Leaves, tangents: Tangents) -> tuple[Leaves, Tangents]:
             given = [zero_for(x, symbolic) if t is None else t for x, t in zip(leaves, tangents)]
             trees = tuple(bound.treedef.unflatten(leaves)), tuple(bound.treedef.unflatten(given))
             out, value = check_pair(
@@ -115,7 +115,7 @@ class custom_jvp(RuledFunction):
         out = call(ForwardRule(self._name, self, run, push), bound.leaves)
         return bound.outdef.unflatten(out)
 
-    def _tangents(self, bound: BoundCall, results: Leaves, tangent: Pytree) -> Leaves:
+    def _tangents(self, bound: BoundCall, results: Leaves, tangent: Pytree) -> Tangents:
         """Check the tangents that the rule returned; None: zero."""
         leaves = leaves_with_nones(tangent, bound.outdef)
         if leaves is None:

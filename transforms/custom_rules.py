@@ -8,7 +8,7 @@ batches if a level below it differentiates.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any, NamedTuple
@@ -38,9 +38,10 @@ from ..registry.dispatch.state import state
 from ..registry.dispatch.unwinding import register_thread_local, restore_state_on_error
 from ..registry.values import describe
 from .reverse import Tape
+from .zeros import Tangents
 
-# The leaves of a tree: tensors, numbers and other values; None is a zero tangent.
-Leaves = list[Any]
+# The leaves of a tree: tensors, numbers and other values.
+Leaves = Sequence[object]
 # For each leaf, its AutogradMeta if it is differentiated.
 Metas = list[AutogradMeta | None]
 
@@ -60,7 +61,7 @@ class ReverseRule(NamedTuple):
     owner: object
     run: Callable[[Leaves], Leaves]
     forward: Callable[[Leaves, list[bool]], tuple[Leaves, Leaves]]
-    backward: Callable[[Leaves, Leaves], Leaves]
+    backward: Callable[[Leaves, Tangents], Tangents]
 
 
 class ForwardRule(NamedTuple):
@@ -76,7 +77,7 @@ class ForwardRule(NamedTuple):
     name: str
     owner: object
     run: Callable[[Leaves], Leaves]
-    push: Callable[[Leaves, Leaves], tuple[Leaves, Leaves]]
+    push: Callable[[Leaves, Tangents], tuple[Leaves, Tangents]]
 
 
 Rule = ReverseRule | ForwardRule
@@ -136,7 +137,7 @@ def _with_backward_context(rule: Rule, inside: Callable[[], AbstractContextManag
         return rule
     backward = rule.backward
 
-    def later(residuals: Leaves, cotangents: Leaves) -> Leaves:
+    def later(residuals: Leaves, cotangents: Tangents) -> Tangents:
         with inside():
             return backward(residuals, cotangents)
 
@@ -186,7 +187,7 @@ def _check_results(rule: Rule, level: Level | None, results: Leaves) -> None:
 
 
 # -- reverse mode ------------------------------------------------------------------------------------------------------
-def _record(rule: Rule, level: Level | None, leaves: Leaves, raw: Leaves, metas: Metas) -> Leaves:
+def _record(rule: Rule, level: Level | None, leaves: Sequence[Any], raw: Leaves, metas: Metas) -> Leaves:
     """Run the rule's forward part, and record its backward part as one node."""
     edges = [edge_of(leaf, meta) for leaf, meta in zip(leaves, metas) if meta is not None]
     wanted = [meta is not None for meta in metas]
@@ -256,7 +257,9 @@ def _node(
     return results, node
 
 
-def _forward(rule: Rule, raw: Leaves, wanted: list[bool]) -> tuple[Leaves, Callable[[Leaves], Leaves]]:
+def _forward(
+    rule: Rule, raw: Sequence[Any], wanted: list[bool]
+) -> tuple[Leaves, Callable[[Tangents], Tangents]]:
     if isinstance(rule, ReverseRule):
         results, residuals = rule.forward(raw, wanted)
         return results, lambda cotangents: rule.backward(residuals, cotangents)
@@ -271,7 +274,7 @@ def _forward(rule: Rule, raw: Leaves, wanted: list[bool]) -> tuple[Leaves, Calla
     inputs = [t for t in tangents if t is not None]
     tape = Tape(level, inputs, value)
 
-    def pull(cotangents: Leaves) -> Leaves:
+    def pull(cotangents: Tangents) -> Tangents:
         gradients = iter(tape.pull(cotangents))
         return [next(gradients) if is_wanted else None for is_wanted in wanted]
 
@@ -279,7 +282,7 @@ def _forward(rule: Rule, raw: Leaves, wanted: list[bool]) -> tuple[Leaves, Calla
 
 
 # -- forward mode ------------------------------------------------------------------------------------------------------
-def _push(rule: Rule, level: Level, raw: Leaves, tangents: Leaves) -> Leaves:
+def _push(rule: Rule, level: Level, raw: Leaves, tangents: Tangents) -> Leaves:
     """Results and their tangents at a level of ``jvp``."""
     source = Source(CallName(rule.name))
     results, value = run_at_outer(level, lambda: _push_forward(rule, level, raw, tangents))
@@ -291,7 +294,9 @@ def _push(rule: Rule, level: Level, raw: Leaves, tangents: Leaves) -> Leaves:
     ]
 
 
-def _push_forward(rule: Rule, level: Level, raw: Leaves, tangents: Leaves) -> tuple[Leaves, Leaves]:
+def _push_forward(
+    rule: Rule, level: Level, raw: Sequence[Any], tangents: Tangents
+) -> tuple[Leaves, Tangents]:
     wanted = [tangent is not None for tangent in tangents]
     if isinstance(rule, ForwardRule):
         results, value = rule.push(raw, tangents)
@@ -336,7 +341,7 @@ class _BatchedRule:
             kept, self.residuals = unwrap_all(level, tuple(residuals))
         return list(value), list(kept)
 
-    def backward(self, residuals: Leaves, cotangents: Leaves) -> Leaves:
+    def backward(self, residuals: Leaves, cotangents: Tangents) -> Tangents:
         with reopen_batch_level(self.level) as level:
             given = wrap_all(level, cotangents, self.results)
             out = self.rule.backward(wrap_all(level, residuals, self.residuals), given)
@@ -344,7 +349,7 @@ class _BatchedRule:
         rows = zip(raw, batched, self.batched)
         return [fit_batch(self.level, g, is_batched, wanted) for g, is_batched, wanted in rows]
 
-    def push(self, raw: Leaves, tangents: Leaves) -> tuple[Leaves, Leaves]:
+    def push(self, raw: Leaves, tangents: Tangents) -> tuple[Leaves, Tangents]:
         with reopen_batch_level(self.level) as level:
             given = wrap_all(level, tangents, self.batched)
             out, value = self.rule.push(wrap_all(level, raw, self.batched), given)

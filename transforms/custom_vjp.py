@@ -12,7 +12,7 @@ from ..registry.values import describe
 from .arguments import check_callable, leaves_with_nones
 from .custom_function import BoundCall, RuledFunction, check_pair
 from .custom_rules import Leaves, ReverseRule, call
-from .zeros import CustomVJPPrimal, SymbolicZero, zero_for
+from .zeros import CustomVJPPrimal, SymbolicZero, Tangents, zero_for
 
 if TYPE_CHECKING:
     from ..registry.types import Function, Pytree
@@ -80,7 +80,7 @@ class custom_vjp(RuledFunction):
             )
         bound = self._bind(args, kwargs)
         residual_def = [pytree.LEAF]
-        outs: Leaves = []
+        outs: list[object] = []
 
         def run(leaves: Leaves) -> Leaves:
             return bound.flatten_result(self.fun(*bound.with_leaves(leaves)))
@@ -94,7 +94,7 @@ class custom_vjp(RuledFunction):
             outs[:] = [zero_for(leaf, True) for leaf in bound.flatten_result(out)]
             return bound.flatten_result(out), residuals
 
-        def backward(residuals: Leaves, cotangents: Leaves) -> Leaves:
+        def backward(residuals: Leaves, cotangents: Tangents) -> Tangents:
             zeros = outs if symbolic else [_zeros(zero) for zero in outs]
             dense = [zero if g is None else g for g, zero in zip(cotangents, zeros)]
             given = residual_def[0].unflatten(residuals), bound.outdef.unflatten(dense)
@@ -103,7 +103,7 @@ class custom_vjp(RuledFunction):
         out = call(ReverseRule(self._name, self, run, forward, backward), bound.leaves)
         return bound.outdef.unflatten(out)
 
-    def _gradients(self, bound: BoundCall, result: object) -> Leaves:
+    def _gradients(self, bound: BoundCall, result: object) -> Tangents:
         """Check the result of ``bwd`` and flatten it to a gradient for each leaf of the arguments."""
         children = bound.treedef.children
         if not isinstance(result, (tuple, list)) or len(result) != len(children):
@@ -111,7 +111,7 @@ class custom_vjp(RuledFunction):
                 f"{self._name}: bwd must return a tuple of {len(children)} gradients, one for each argument, not "
                 f"{describe(result)}"
             )
-        gradients: Leaves = []
+        gradients: list[object] = []
         for place, (gradient, child) in enumerate(zip(result, children)):
             leaves = leaves_with_nones(gradient, child)
             if leaves is None:

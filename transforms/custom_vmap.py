@@ -9,7 +9,7 @@ Source: ``jax.custom_batching``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import lazy, pytree
@@ -29,6 +29,7 @@ from .custom_rules import ForwardRule, Leaves, ReverseRule, innermost_level
 from .custom_rules import call as call_ruled
 from .forward import jvp
 from .reverse import vjp
+from .zeros import Tangents
 
 if TYPE_CHECKING:
     from ..registry.types import Function, Pytree, Tensor
@@ -239,7 +240,7 @@ class _VjpForward(_Batchable):
         self.results: list[bool] = []
         self.specs: list[TensorSpec] = []
 
-    def _record(self, run: Callable[[Leaves], Leaves], leaves: Leaves) -> Leaves:
+    def _record(self, run: Callable[[Leaves], Leaves], leaves: Leaves) -> list[Any]:
         values, vjp_fn = vjp(lambda *xs: list(run(list(xs))), *leaves)
         residuals, self.back = pytree.flatten(vjp_fn)
         self.count = len(values)
@@ -277,7 +278,7 @@ class _VjpBackward(_Batchable):
             )
         return self._pull(leaves)
 
-    def _pull(self, leaves: Leaves) -> Leaves:
+    def _pull(self, leaves: Leaves) -> list[Tensor]:
         return list(self.of.back.unflatten(leaves[: self.opaque])(leaves[self.opaque :]))
 
     def batch(self, size: int, flags: list[bool], leaves: Leaves) -> tuple[Leaves, list[bool]]:
@@ -297,7 +298,7 @@ def _align_batches(size: int, leaves: Leaves, flags: list[bool], wanted: list[bo
     return result
 
 
-def _call(function: _Batchable, leaves: Leaves) -> Leaves:
+def _call(function: _Batchable, leaves: Leaves) -> Sequence[Any]:
     """Call a function at the innermost level among its arguments."""
     level = innermost_level(leaves)
     if level is None or (level.run is None and state.exclude & AUTOGRAD):
@@ -325,10 +326,10 @@ def _or_zeros(cotangent: Tensor | None, spec: TensorSpec) -> Tensor:
     return zeros_of(spec._replace(shape=spec.shape[1:])) if cotangent is None else cotangent
 
 
-def _push(function: _Batchable) -> Callable[[Leaves, Leaves], tuple[Leaves, Leaves]]:
+def _push(function: _Batchable) -> Callable[[Leaves, Tangents], tuple[Leaves, Tangents]]:
     """The forward rule of a function: from arguments and tangents to results and tangents."""
 
-    def push(leaves: Leaves, tangents: Leaves) -> tuple[Leaves, Leaves]:
+    def push(leaves: Leaves, tangents: Tangents) -> tuple[Leaves, Tangents]:
         wanted = [t is not None for t in tangents]
         given = [x if t is None else t for x, t in zip(leaves, tangents)]
         result = _call(_JvpFunction(function, wanted), [*leaves, *given])
@@ -341,7 +342,7 @@ def _reverse(function: _Batchable) -> ReverseRule:
     """The reverse rule of a function."""
     recorded = _VjpForward(function)
     wants: list[bool] = []
-    zeros: Leaves = []
+    zeros: list[Tensor] = []
 
     def forward(leaves: Leaves, wanted: list[bool]) -> tuple[Leaves, Leaves]:
         wants[:] = wanted
@@ -349,7 +350,7 @@ def _reverse(function: _Batchable) -> ReverseRule:
         result = _call(recorded, leaves)
         return result[: recorded.count], result[recorded.count :]
 
-    def backward(residuals: Leaves, cotangents: Leaves) -> Leaves:
+    def backward(residuals: Leaves, cotangents: Tangents) -> Tangents:
         if recorded.size:  # the cotangents must be batched, even if they are the same for all examples
             rows = zip(cotangents, recorded.results, recorded.specs)
             cotangents = [sum(zeros, _or_zeros(g, spec)) if flag else g for g, flag, spec in rows]

@@ -21,7 +21,7 @@ from ..registry.values import TensorSpec, describe
 from .arguments import check_callable, match_leaves, name_of, result_leaves, split_aux, tensor_leaves
 from .linear_function import LinearFunction, LinearFunctionSpec
 from .reverse import Tape, vjp
-from .zeros import zero_tangent
+from .zeros import Tangents, zero_tangent
 
 if TYPE_CHECKING:
     from ..eager.tensor.tensor import Tensor
@@ -131,7 +131,7 @@ def linearize(fun: Function, *primals: Pytree, has_aux: bool = False) -> Any:
         value, _, *aux = jvp(fun, primals, zeros, has_aux)
         results, outdef = result_leaves(name, value)
 
-    def push(given: list[Tensor | None]) -> list[Tensor]:
+    def push(given: Tangents) -> list[Tensor]:
         if tape is None:
             return pytree.leaves(jvp(fun, primals, treedef.unflatten(given), has_aux)[1])
         pairs = zip(tape.pull(given), results)

@@ -8,7 +8,7 @@ with a rule of its own, and is never differentiated through.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import pytree
@@ -23,6 +23,7 @@ from ..registry.values import describe
 from .custom_rules import ForwardRule, Leaves, ReverseRule, call
 from .forward import jvp, linear_transpose
 from .reverse import root_at, stop_gradient
+from .zeros import Tangents
 
 if TYPE_CHECKING:
     from ..registry.types import Function, Pytree
@@ -252,7 +253,7 @@ class _LinearSolve:
         """The solution for a right-hand side."""
         return self.outdef.unflatten(self._apply(pytree.leaves(b)))
 
-    def _apply(self, leaves: Leaves) -> Leaves:
+    def _apply(self, leaves: Leaves) -> Sequence[Any]:
         if _is_forward(leaves):  # needs no transpose, which may be unknown
             return call(ForwardRule("solve", self, self._run, self._push), leaves)
         return call(
@@ -266,7 +267,7 @@ class _LinearSolve:
             leaves,
         )
 
-    def _apply_transpose(self, leaves: Leaves) -> Leaves:
+    def _apply_transpose(self, leaves: Leaves) -> Sequence[Any]:
         return call(
             ReverseRule(
                 "transpose",
@@ -291,6 +292,6 @@ class _LinearSolve:
             vecmat = linear_transpose(self.matvec, self.x)
             return pytree.leaves(self.transpose_solve(lambda v: vecmat(v)[0], cotangent))
 
-    def _push(self, leaves: Leaves, tangents: Leaves) -> tuple[Leaves, Leaves]:
+    def _push(self, leaves: Sequence[Any], tangents: Tangents) -> tuple[Leaves, Tangents]:
         filled = [zeros_of(x.spec) if t is None else t for x, t in zip(leaves, tangents)]
         return self._apply(leaves), self._apply(filled)

@@ -17,13 +17,11 @@ from ..errors import ArgumentError
 from ..registry.dispatch.unwinding import restore_state_on_error
 from ..registry.values import TensorSpec
 from .arguments import match_leaves
-from .zeros import zero_tangent
+from .zeros import Tangents, zero_tangent
 
 if TYPE_CHECKING:
     from ..registry.types import Pytree, Tensor
     from ..tracer.graph import Graph
-
-Leaves = list[Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +56,7 @@ class LinearFunction:
 
     __slots__ = ("__weakref__", "_captures", "_levels", "_run", "_spec")
 
-    def __init__(self, spec: LinearFunctionSpec, run: Callable[[Leaves], Leaves]):
+    def __init__(self, spec: LinearFunctionSpec, run: Callable[[Tangents], list[Tensor]]):
         self._spec, self._run = spec, run
         self._levels = list(stack.levels), stack.floor
         self._captures: Sequence[Tensor] = ()
@@ -85,7 +83,7 @@ class LinearFunction:
         places = _inexact_positions(spec.specs)
 
         def on_tensors(*tensors: Tensor) -> list[Tensor]:
-            given: Leaves = [None] * len(spec.specs)
+            given: list[Tensor | None] = [None] * len(spec.specs)
             for place, tensor in zip(places, tensors):
                 given[place] = tensor
             result = run(given)
@@ -101,7 +99,7 @@ class LinearFunction:
     def _set(self, spec: LinearFunctionSpec, reached: Sequence[Tensor]) -> None:
         self._spec, self._captures, self._run = spec, reached, self._run_graph
 
-    def _run_graph(self, leaves: Leaves) -> Leaves:
+    def _run_graph(self, leaves: Tangents) -> list[Tensor]:
         spec = self._spec
         given = [
             zeros_of(spec.specs[place]) if leaves[place] is None else leaves[place]

@@ -31,7 +31,7 @@ from .arguments import (
     tensor_leaves,
 )
 from .linear_function import LinearFunction, LinearFunctionSpec
-from .zeros import zero_tangent
+from .zeros import Tangents, zero_tangent
 
 if TYPE_CHECKING:
     from ..eager.autograd.node import Node
@@ -202,7 +202,7 @@ class Tape:
         self._inputs = [(meta_at(level, x), x.spec) for x in inputs]
         self._results = [root_at(level, leaf) for leaf in results]
 
-    def pull(self, cotangents: Sequence[Tensor | None]) -> list[Tensor]:
+    def pull(self, cotangents: Tangents) -> list[Tensor]:
         """Map the cotangents of the results (None: zero) to the cotangents of the inputs."""
         pairs = zip(self._results, cotangents)
         roots = [(*root, g) for root, g in pairs if root is not None and g is not None]

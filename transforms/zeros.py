@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..eager.autograd.node import zeros_of
@@ -10,6 +11,8 @@ from ..eager.tensor.tensor import Tensor
 from ..registry.dtypes import DType, bool_
 from ..registry.values import SCALARS, TensorSpec
 
+# For each value its tangent or cotangent; None is zero.
+Tangents = Sequence[Tensor | None]
 # The dtype of the tangents and cotangents of integers and booleans. They are all zero: False, which adds nothing to
 # any number and has no part in promotion.
 float0 = bool_
