@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import MethodType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from .. import lazy, pytree
 from ..errors import ArgumentError, RuleError, TandemError
@@ -18,9 +18,13 @@ if TYPE_CHECKING:
 
     from ..registry.types import Args, Function, Kwargs, Pytree
 
+R = TypeVar("R")
 
-class RuledFunction:
+
+class RuledFunction(Generic[R]):
     """A function with a rule of its own: the base class of ``custom_jvp``, ``custom_vjp`` and ``custom_vmap``.
+
+    The type parameter is the type of the result.
 
     Args:
         fun: the function.
@@ -30,7 +34,7 @@ class RuledFunction:
 
     def __init__(
         self,
-        fun: Function,
+        fun: Callable[..., R],
         nondiff_argnums: Iterable[int] | int = (),
         nondiff_argnames: Iterable[str] | str = (),
     ):
@@ -46,7 +50,7 @@ class RuledFunction:
         self._signature = _signature(fun)
         self._check_names()
 
-    def __get__(self, instance: object, owner: type | None = None) -> RuledFunction | MethodType:
+    def __get__(self, instance: object, owner: type | None = None) -> RuledFunction[R] | MethodType:
         return self if instance is None else MethodType(cast(Any, self), instance)
 
     def _check_names(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .arguments import check_callable
 from .custom_function import check_pair
@@ -13,8 +13,10 @@ from .custom_vjp import custom_vjp
 if TYPE_CHECKING:
     from ..registry.types import Args, Function, Kwargs, Pytree
 
+R = TypeVar("R")
 
-def custom_gradient(fun: Function) -> Callable[..., Any]:
+
+def custom_gradient(fun: Callable[..., tuple[R, Function]]) -> Callable[..., R]:
     """Differentiate a function by the rule that it returns along with its value.
 
     Args:
@@ -42,8 +44,9 @@ def custom_gradient(fun: Function) -> Callable[..., Any]:
     def both(args: Args, kwargs: Kwargs) -> Sequence[object]:
         return check_pair(name, "a custom_gradient must return a pair (value, vjp)", fun(*args, **kwargs))
 
-    def value_of(args: Args, kwargs: Kwargs) -> object:
-        return both(args, kwargs)[0]
+    def value_of(args: Args, kwargs: Kwargs) -> R:
+        result: Any = both(args, kwargs)[0]
+        return result  # type: ignore[no-any-return]
 
     def backward(vjp: Function, cotangent: Pytree) -> tuple[object, ...]:
         result = vjp(cotangent)
@@ -54,7 +57,7 @@ def custom_gradient(fun: Function) -> Callable[..., Any]:
     ruled.defvjp(both, backward)
 
     @functools.wraps(fun)
-    def value(*args: object, **kwargs: object) -> object:
+    def value(*args: object, **kwargs: object) -> R:
         return ruled(args, kwargs)
 
     return value

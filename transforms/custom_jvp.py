@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from .. import pytree
 from ..eager.autograd.context import is_broadcastable
@@ -20,10 +20,11 @@ from .zeros import SymbolicZero, Tangents, zero_for
 if TYPE_CHECKING:
     from ..registry.types import Args, Function, Pytree
 
+R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., object])
 
 
-class custom_jvp(RuledFunction):
+class custom_jvp(RuledFunction[R]):
     """A function whose forward rule is written by hand; used as a decorator, then ``f.defjvp(rule)``.
 
     Args:
@@ -92,7 +93,7 @@ class custom_jvp(RuledFunction):
 
         self.rule, self.symbolic_zeros = rule, False
 
-    def __call__(self, /, *args: Pytree, **kwargs: Pytree) -> Any:
+    def __call__(self, /, *args: Pytree, **kwargs: Pytree) -> R:
         rule = self.rule
         if rule is None:
             raise AutogradError(
@@ -113,7 +114,8 @@ class custom_jvp(RuledFunction):
             return results, self._tangents(bound, results, value)
 
         out = call(ForwardRule(self._name, self, run, push), bound.leaves)
-        return bound.outdef.unflatten(out)
+        result: R = bound.outdef.unflatten(out)
+        return result
 
     def _tangents(self, bound: BoundCall, results: Leaves, tangent: Pytree) -> Tangents:
         """Check the tangents that the rule returned; None: zero."""

@@ -315,10 +315,12 @@ def _call_batched(rule: Rule, level: Level, leaves: Leaves) -> Leaves:
     if state.exclude & AUTOGRAD or not any(isinstance(v, Tensor) and v.requires_grad for v in raw):
         return rule.run(leaves)
     batch = _BatchedRule(rule, level, batched)
-    kind: Any = ReverseRule if isinstance(rule, ReverseRule) else ForwardRule
-    parts = (batch.forward, batch.backward) if isinstance(rule, ReverseRule) else (batch.push,)
-    out = call(kind(rule.name, rule.owner, batch.run, *parts), list(raw))
-    return wrap_all(level, out, batch.results)
+    whole: Rule
+    if isinstance(rule, ReverseRule):
+        whole = ReverseRule(rule.name, rule.owner, batch.run, batch.forward, batch.backward)
+    else:
+        whole = ForwardRule(rule.name, rule.owner, batch.run, batch.push)
+    return wrap_all(level, call(whole, list(raw)), batch.results)
 
 
 class _BatchedRule:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from .. import pytree
 from ..eager.tensor.construct import asarray
@@ -17,8 +17,10 @@ from .zeros import CustomVJPPrimal, SymbolicZero, Tangents, zero_for
 if TYPE_CHECKING:
     from ..registry.types import Function, Pytree
 
+R = TypeVar("R")
 
-class custom_vjp(RuledFunction):
+
+class custom_vjp(RuledFunction[R]):
     """A function whose reverse rule is written by hand; used as a decorator, then ``f.defvjp(fwd, bwd)``.
 
     Args:
@@ -72,7 +74,7 @@ class custom_vjp(RuledFunction):
         check_callable("defvjp", bwd)
         self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
 
-    def __call__(self, /, *args: Pytree, **kwargs: Pytree) -> Any:
+    def __call__(self, /, *args: Pytree, **kwargs: Pytree) -> R:
         fwd, bwd, symbolic = self.fwd, self.bwd, self.symbolic_zeros
         if fwd is None or bwd is None:
             raise AutogradError(
@@ -101,7 +103,8 @@ class custom_vjp(RuledFunction):
             return self._gradients(bound, bwd(*bound.fixed, *given))
 
         out = call(ReverseRule(self._name, self, run, forward, backward), bound.leaves)
-        return bound.outdef.unflatten(out)
+        result: R = bound.outdef.unflatten(out)
+        return result
 
     def _gradients(self, bound: BoundCall, result: object) -> Tangents:
         """Check the result of ``bwd`` and flatten it to a gradient for each leaf of the arguments."""

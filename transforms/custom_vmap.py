@@ -34,10 +34,11 @@ from .zeros import Tangents
 if TYPE_CHECKING:
     from ..registry.types import Function, Pytree, Tensor
 
+R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., object])
 
 
-class custom_vmap(RuledFunction):
+class custom_vmap(RuledFunction[R]):
     """A function with a custom batching rule, which ``vmap`` calls instead of batching the operators of ``fun``.
 
     Args:
@@ -62,7 +63,7 @@ class custom_vmap(RuledFunction):
     (tensor(2.), tensor([2.5, 4.5]))
     """
 
-    def __init__(self, fun: Function):
+    def __init__(self, fun: Callable[..., R]):
         super().__init__(fun)
         self._rule: Function | None = None
 
@@ -93,7 +94,7 @@ class custom_vmap(RuledFunction):
         self._rule = rule
         return rule
 
-    def __call__(self, *args: Pytree, **kwargs: Pytree) -> Any:
+    def __call__(self, *args: Pytree, **kwargs: Pytree) -> R:
         """Call the function; keyword arguments are bound to their positions, and defaults are filled in.
 
         Raises:
@@ -103,14 +104,15 @@ class custom_vmap(RuledFunction):
         """
         bound = self._bind(args, kwargs)
         function = _Function(self, bound.treedef)
-        result = _call(function, bound.leaves)
-        return function.outdef.unflatten(result)
+        leaves = _call(function, bound.leaves)
+        result: R = function.outdef.unflatten(leaves)
+        return result
 
     def __repr__(self) -> str:
         return f"<custom_vmap {getattr(self.fun, '__qualname__', self.fun)}>"
 
 
-def sequential_vmap(fun: Function) -> custom_vmap:
+def sequential_vmap(fun: Callable[..., R]) -> custom_vmap[R]:
     """Create a function that ``vmap`` runs on one example after the other, as :func:`tandem.map` does.
 
     Args:
@@ -163,7 +165,7 @@ class _Batchable:
 class _Function(_Batchable):
     """A call of the user's function."""
 
-    def __init__(self, owner: custom_vmap, treedef: pytree.TreeDef):
+    def __init__(self, owner: custom_vmap[Any], treedef: pytree.TreeDef):
         self.owner, self.treedef, self.outdef = owner, treedef, treedef
         self.name = f"custom_vmap({getattr(owner.fun, '__qualname__', owner.fun)})"
 

@@ -1,9 +1,9 @@
-"""``vmap``: a function of examples becomes one of batches of them."""
+"""``vmap``: vectorize a function over a batch axis; ``register_vmap``: batching rules of operators."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from .. import lazy
 from ..operators.declare.declaration import LIBRARY
@@ -11,38 +11,45 @@ from ..registry.dispatch.keys import DispatchKey
 
 if TYPE_CHECKING:
     from ..registry.operator import Operator
-    from ..registry.types import Args, Function, Kwargs
+    from ..registry.registration import Handle
+    from ..registry.types import Args, Function, Kwargs, Pytree
+
+F = TypeVar("F", bound=Callable[..., object])
 
 
 def vmap(
     fun: Function,
-    in_axes: Any = 0,
-    out_axes: Any = 0,
+    in_axes: Pytree = 0,
+    out_axes: Pytree = 0,
     axis_name: Hashable = None,
     axis_size: int | None = None,
 ) -> Callable[..., Any]:
-    """A function that runs ``fun`` on every example of a batch at once.
+    """Vectorize a function: create a function that runs ``fun`` on every example of a batch at once.
 
-    ``fun`` is written for one example and sees one: shapes, axes and indices are those of an example. The operators
-    that it calls run once each, on the whole batch. It nests, and combines with ``grad`` and ``jit`` in any order.
+    ``fun`` is written for one example; inside it, shapes, axes and indices are those of an example. Each operator that
+    it calls runs once, on the whole batch. ``vmap`` nests, and combines with ``grad`` and ``jit`` in any order.
 
     Args:
-        fun: a function of tensors and pytrees of them (dicts, lists, tuples, namedtuples, dataclasses).
-        in_axes: which axis of each argument the examples lie along: an int, None for an argument that all examples
-            share, or a tuple with an item for each positional argument, which may be a pytree that begins as the
-            argument does. Negative axes count from the end. Keyword arguments are mapped along axis 0.
-        out_axes: where the examples lie in the result, likewise; None: the result does not depend on the example.
-        axis_name: what the axis of the examples is called inside, for :func:`tandem.psum` and the like; hashable.
-        axis_size: the number of examples, where no argument says it.
+        fun: a function of pytrees of tensors (dicts, lists, tuples, namedtuples, dataclasses).
+        in_axes: the batch axis of each argument: an int, None for an argument that all examples share, or a tuple with
+            an item for each positional argument, which may be a pytree that is a prefix of the argument. Negative axes
+            count from the end. Keyword arguments are mapped along axis 0.
+        out_axes: the batch axis of each result, in the same notation; None declares that the result does not depend on
+            the example.
+        axis_name: the name of the batch axis inside ``fun``, for :func:`tandem.psum` and the other collectives; any
+            hashable value.
+        axis_size: the number of examples, needed if no argument is mapped.
 
     Returns:
-        A function of batches. What ``fun`` returns that is the same for all examples is repeated along ``out_axes``.
+        A function of batches. Results that are the same for all examples are repeated along ``out_axes``.
 
     Raises:
-        ArgumentError: ``in_axes`` or ``out_axes`` do not fit the arguments or the result.
-        ShapeError: arguments hold different numbers of examples; the message names them.
-        OutOfBoundsError: an argument or a result has no such axis.
-        ValueArgumentError: no argument is mapped, or a result for which ``out_axes`` says None is.
+        ArgumentError: ``in_axes`` or ``out_axes`` does not match the arguments or the result.
+        ShapeError: arguments have different numbers of examples; the message names them.
+        OutOfBoundsError: an argument or a result does not have its batch axis.
+        ValueArgumentError: no argument is mapped, or a result with ``out_axes`` None depends on the example.
+
+    Source: ``jax.vmap``.
 
     >>> import tandem as td
     >>> def distance(p, q):
@@ -59,22 +66,30 @@ def vmap(
     return mapped
 
 
-def register_vmap(op: Any, rule: Callable[..., Any] | None = None) -> Any:
+@overload
+def register_vmap(op: object, rule: Function) -> Handle: ...
+
+
+@overload
+def register_vmap(op: object, rule: None = None) -> Callable[[F], F]: ...
+
+
+def register_vmap(op: object, rule: Function | None = None) -> Handle | Callable[[F], F]:
     """Register a batching rule for an operator, which replaces the rule of its declaration or its body.
 
     Args:
         op: the operator, its function, or its full name, such as ``"td::exp"``.
         rule: ``rule(info, in_dims, *args, **kwargs) -> (result, out_dims)``; None to use this as a decorator. The
-            arguments are those of the call; ``in_dims`` has for each positional one 0 where a batch axis is in front of
-            it, else None (for a list of tensors a tuple of these); ``info.batch_size`` is the length of the batch,
-            ``info.call`` the operator. ``out_dims`` says which axis of the result is the batch; None: it is the same
+            arguments are those of the call; ``in_dims`` has for each positional argument 0 if it has the batch axis in
+            front, else None (for a list of tensors a tuple of these); ``info.batch_size`` is the number of examples,
+            ``info.call`` the operator. ``out_dims`` is the batch axis of the result, or None if the result is the same
             for all examples; for several results a tuple.
 
     Returns:
         A handle whose ``remove()`` restores the former rule; as a decorator, the function.
 
     Raises:
-        RegistrationError: ``op`` is no operator, or the rule is not callable.
+        RegistrationError: ``op`` is not an operator, or the rule is not callable.
 
     >>> import tandem as td
     >>> with td.Library("doc", "DEF") as lib:
@@ -86,7 +101,8 @@ def register_vmap(op: Any, rule: Callable[..., Any] | None = None) -> Any:
     """
     if rule is None:
         return lambda function: (register_vmap(op, function), function)[1]
-    return lazy.batching_rules().register_rule(op, rule)
+    handle: Handle = lazy.batching_rules().register_rule(op, rule)
+    return handle
 
 
 def _run_batched(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object:
