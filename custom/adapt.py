@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
 
 from ..eager.tensor.inplace import check_writable
 from ..eager.tensor.tensor import Tensor
@@ -11,7 +10,7 @@ from ..errors import ArgumentError
 from ..registry.schemas.schema import Schema
 from ..registry.values import describe
 
-Kernel = Callable[..., Any]
+Kernel = Callable[..., object]
 
 
 def adapt_function(schema: Schema, fn: Kernel) -> Kernel:
@@ -31,7 +30,7 @@ def adapt_function(schema: Schema, fn: Kernel) -> Kernel:
 def _check_new_tensor(schema: Schema, fn: Kernel) -> Kernel:
     """Check that the result is not an argument, which would make it an alias."""
 
-    def kernel(*args: Any, **kwargs: Any) -> Any:
+    def kernel(*args: object, **kwargs: object) -> object:
         result = fn(*args, **kwargs) if kwargs else fn(*args)
         for arg in args:
             if arg is result:
@@ -49,7 +48,7 @@ def _check_result_count(schema: Schema, fn: Kernel) -> Kernel:
     count = len(schema.returns)
     listed = count == 1
 
-    def kernel(*args: Any, **kwargs: Any) -> Any:
+    def kernel(*args: object, **kwargs: object) -> object:
         result = fn(*args, **kwargs)
         if not count:
             return None
@@ -63,8 +62,8 @@ def _check_result_count(schema: Schema, fn: Kernel) -> Kernel:
     return kernel
 
 
-def _describe_results(found: Any) -> str:
-    return f"{len(found)}" if isinstance(found, (tuple, list)) else describe(found)
+def _describe_results(results: object) -> str:
+    return f"{len(results)}" if isinstance(results, (tuple, list)) else describe(results)
 
 
 def _checked(schema: Schema, fn: Kernel) -> Kernel:
@@ -72,7 +71,7 @@ def _checked(schema: Schema, fn: Kernel) -> Kernel:
     places = [(place, a.name) for place, a in enumerate(schema.positional) if a.is_write]
     keywords = [a.name for a in schema.arguments if a.is_write and a.kwarg_only]
 
-    def kernel(*args: Any, **kwargs: Any) -> Any:
+    def kernel(*args: object, **kwargs: object) -> object:
         targets = [
             *_flatten_tensors([args[place] for place, _ in places]),
             *_flatten_tensors([kwargs[n] for n in keywords]),
@@ -85,11 +84,11 @@ def _checked(schema: Schema, fn: Kernel) -> Kernel:
     return kernel
 
 
-def _flatten_tensors(values: list[Any]) -> list[Tensor]:
+def _flatten_tensors(values: Iterable[object]) -> list[Tensor]:
     result: list[Tensor] = []
     for value in values:
         if isinstance(value, Tensor):
             result.append(value)
         elif isinstance(value, tuple):
-            result += _flatten_tensors(list(value))
+            result += _flatten_tensors(value)
     return result

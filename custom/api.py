@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Any, overload
 from .. import lazy
 
 if TYPE_CHECKING:
+    from ..errors import OpCheckError
+    from ..registry.library import Handle
+    from ..registry.types import DTypeLike, Function
+    from .kernels import CKernel, CudaKernel, LlvmKernel, NumpyKernel
     from .op import CustomOp
 
 
@@ -81,10 +85,10 @@ def custom_op(
 
 def elementwise_op(
     name: str,
-    body: Callable[..., Any] | None = None,
+    body: Function | None = None,
     *,
-    derivative: Mapping[str, Any] | None = None,
-    dtypes: Sequence[Any] | None = None,
+    derivative: Mapping[str, Function | float] | None = None,
+    dtypes: Sequence[DTypeLike] | None = None,
     result: str = "same",
     doc: str = "",
 ) -> Any:
@@ -121,7 +125,7 @@ def elementwise_op(
     return lazy.custom_machinery().define_elementwise(name, body, derivative, dtypes, result, doc)
 
 
-def composite_op(schema: str, body: Callable[..., Any] | None = None, *, doc: str = "") -> Any:
+def composite_op(schema: str, body: Function | None = None, *, doc: str = "") -> Any:
     """Declare an operator by a body written with other operators, which it decomposes into everywhere.
 
     Args:
@@ -147,7 +151,7 @@ def composite_op(schema: str, body: Callable[..., Any] | None = None, *, doc: st
     return lazy.custom_machinery().define_composite(schema, body, doc)
 
 
-def numpy_kernel(fn: Callable[..., Any]) -> Any:
+def numpy_kernel(fn: Function) -> NumpyKernel:
     """A kernel that works on NumPy arrays: ``register_kernel("cpu", td.numpy_kernel(np.sin))``.
 
     Args:
@@ -159,10 +163,11 @@ def numpy_kernel(fn: Callable[..., Any]) -> Any:
     Raises:
         ArgumentError: ``fn`` is not callable.
     """
-    return lazy.user_kernels().NumpyKernel(fn)
+    kernel: NumpyKernel = lazy.user_kernels().NumpyKernel(fn)
+    return kernel
 
 
-def c_kernel(function: Any, signature: str | None = None) -> Any:
+def c_kernel(function: object, signature: str | None = None) -> CKernel:
     """A kernel in C, called through its address: from Python by ctypes, from compiled code directly.
 
     The signature is a C prototype. Without pointers, ``"double(double, double)"``, it is a *scalar function*, applied
@@ -187,10 +192,11 @@ def c_kernel(function: Any, signature: str | None = None) -> Any:
         ArgumentError: ``function`` has no address.
         SchemaError: the signature does not parse; says at which column.
     """
-    return lazy.user_kernels().c_kernel(function, signature)
+    kernel: CKernel = lazy.user_kernels().c_kernel(function, signature)
+    return kernel
 
 
-def llvm_kernel(source: Any, signature: str | None = None) -> Any:
+def llvm_kernel(source: str | Function, signature: str | None = None) -> LlvmKernel:
     """A scalar function in LLVM IR, applied to each element and inlined into the loops of compiled code.
 
     Args:
@@ -205,10 +211,11 @@ def llvm_kernel(source: Any, signature: str | None = None) -> Any:
         ValueArgumentError: LLVM refuses the code; the message is LLVM's.
         BackendUnavailableError: native code is off.
     """
-    return lazy.user_kernels().llvm_kernel(source, signature)
+    kernel: LlvmKernel = lazy.user_kernels().llvm_kernel(source, signature)
+    return kernel
 
 
-def cuda_kernel(source: str, name: str, signature: str | None = None) -> Any:
+def cuda_kernel(source: str, name: str, signature: str | None = None) -> CudaKernel:
     """A kernel in CUDA C, to be registered for ``"cuda"``.
 
     Args:
@@ -224,11 +231,16 @@ def cuda_kernel(source: str, name: str, signature: str | None = None) -> Any:
     Raises:
         ValueArgumentError: the source defines no such function, or does not compile.
     """
-    return lazy.user_kernels().CudaKernel(source, name, signature)
+    kernel: CudaKernel = lazy.user_kernels().CudaKernel(source, name, signature)
+    return kernel
 
 
 def register_kernel(
-    op: Any, device_types: Any = None, fn: Any = None, *, dtypes: Sequence[Any] | None = None
+    op: Function | str,
+    device_types: str | Iterable[str] | None = None,
+    fn: object = None,
+    *,
+    dtypes: Sequence[DTypeLike] | None = None,
 ) -> Any:
     """Register a kernel for any operator: one of tandem's own, of a Library, or of ``custom_op``.
 
@@ -253,7 +265,7 @@ def register_kernel(
     return lazy.op_extensions().register_kernel(op, device_types, fn, dtypes)
 
 
-def register_fake(op: Any, fn: Callable[..., Any] | None = None) -> Any:
+def register_fake(op: Function | str, fn: Function | None = None) -> Any:
     """Register the shape rule of any operator; see :meth:`CustomOp.register_fake`.
 
     Args:
@@ -267,7 +279,7 @@ def register_fake(op: Any, fn: Callable[..., Any] | None = None) -> Any:
 
 
 def register_autograd(
-    op: Any, backward: Callable[..., Any] | None = None, setup_context: Callable[..., Any] | None = None
+    op: Function | str, backward: Function | None = None, setup_context: Function | None = None
 ) -> Any:
     """Register the derivative of any operator; see :meth:`CustomOp.register_autograd`.
 
@@ -290,7 +302,7 @@ def register_autograd(
     return lazy.op_extensions().register_autograd(op, backward, setup_context)
 
 
-def register_autocast(op: Any, device_type: str, dtype: Any) -> Any:
+def register_autocast(op: Function | str, device_type: str, dtype: DTypeLike) -> Handle:
     """Let autocast cast the floating-point arguments of any operator on a device.
 
     Args:
@@ -301,19 +313,20 @@ def register_autocast(op: Any, device_type: str, dtype: Any) -> Any:
     Returns:
         A handle.
     """
-    return lazy.op_extensions().register_autocast(op, device_type, dtype)
+    handle: Handle = lazy.op_extensions().register_autocast(op, device_type, dtype)
+    return handle
 
 
 def opcheck(
-    op: Any,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any] | None = None,
+    op: Function,
+    args: Sequence[object],
+    kwargs: Mapping[str, object] | None = None,
     *,
     tests: str | Sequence[str] | None = None,
     raise_exception: bool = True,
     rtol: float | None = None,
     atol: float | None = None,
-) -> dict[str, Any]:
+) -> dict[str, str | OpCheckError]:
     """Check that an operator does what its registrations promise, on one call.
 
     ``schema``: it writes and aliases what the schema says, and nothing else; ``fake``: shapes and dtypes are those that
@@ -342,5 +355,7 @@ def opcheck(
     >>> td.opcheck(td.exp, (td.asarray([1.0, 2.0]),))["jit"]
     'SUCCESS'
     """
-    result: dict[str, Any] = lazy.op_checker().opcheck(op, args, kwargs, tests, raise_exception, rtol, atol)
+    result: dict[str, str | OpCheckError] = lazy.op_checker().opcheck(
+        op, args, kwargs, tests, raise_exception, rtol, atol
+    )
     return result

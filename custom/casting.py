@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..eager.layers.autocast import BELOW_MODES, cached_cast, is_autocast_enabled
 from ..eager.tensor.tensor import Tensor
@@ -14,13 +13,16 @@ from ..registry.dtypes import DType, as_dtype
 from ..registry.operator import Operator
 from ..registry.schemas.binding import to_device_name
 
+if TYPE_CHECKING:
+    from ..registry.types import Args, DTypeLike, Function, Kwargs
+
 
 def autocast_key(device_type: str) -> DispatchKey:
     """The autocast key of a device."""
     return AUTOCAST_OF_BACKEND[BACKEND_OF_DEVICE[to_device_name(device_type).partition(":")[0]]]
 
 
-def autocast_kernel(device_type: str, dtype: Any) -> Callable[..., Any]:
+def autocast_kernel(device_type: str, dtype: DTypeLike) -> Function:
     """Make a boxed autocast kernel that casts the floating-point tensors on a device."""
     device, target = to_device_name(device_type).partition(":")[0], as_dtype(dtype)
     if not target.is_floating:
@@ -28,7 +30,7 @@ def autocast_kernel(device_type: str, dtype: Any) -> Callable[..., Any]:
 
     own = 1 << autocast_key(device_type)
 
-    def autocast_custom(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def autocast_custom(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object:
         others = keyset & AUTOCAST & ~own  # of arguments on other devices
         if not is_autocast_enabled(device):
             bits = op.keyset(args, kwargs) & BELOW_MODES & ~AUTOCAST
@@ -41,7 +43,7 @@ def autocast_kernel(device_type: str, dtype: Any) -> Callable[..., Any]:
     return autocast_custom
 
 
-def _cast(device: str, dtype: DType, value: Any) -> Any:
+def _cast(device: str, dtype: DType, value: object) -> object:
     if type(value) is tuple:
         return tuple([_cast(device, dtype, item) for item in value])
     if isinstance(value, Tensor) and value.device.partition(":")[0] == device:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from ..operators.declare.derivatives import Custom, NotDifferentiable, reverse_r
 from ..registry.dtypes import float64
 from ..transforms.vmap import vmap
 from .subject import CheckFailure, CheckSkipped, Leaf, Subject, copy_tensor
+
+if TYPE_CHECKING:
+    from ..registry.types import Args, Array
+    from .subject import Bound
 
 STEP = {"float64": 1e-6, "float32": 1e-2}
 SLACK = {"float64": 1e-5, "float32": 2e-2}
@@ -45,21 +49,21 @@ def check_autograd(subject: Subject) -> None:
         _check_gradient(subject, wide, leaf, gradient, cotangents, rng)
 
 
-def _copy_arguments(bound: tuple[Any, Any]) -> tuple[Any, Any]:
+def _copy_arguments(bound: Bound) -> Bound:
     args, kwargs = bound
 
-    def visit(value: Any) -> Any:
+    def visit(value: object) -> object:
         if isinstance(value, Tensor):
             return copy_tensor(value)
         return tuple(map(visit, value)) if isinstance(value, tuple) else value
 
-    return visit(args), {name: visit(value) for name, value in kwargs.items()}
+    return tuple(map(visit, args)), {name: visit(value) for name, value in kwargs.items()}
 
 
-def _to_float64(subject: Subject) -> tuple[Any, Any]:
+def _to_float64(subject: Subject) -> Bound:
     """Copy the arguments with floats cast to float64, if the operator accepts it."""
 
-    def wide(x: Any) -> Any:
+    def wide(x: Tensor) -> Tensor:
         return wrap(x.detach()._array.astype(float64.np)) if x.dtype.kind == "f" else copy_tensor(x)
 
     bound = subject.changed(wide)
@@ -82,7 +86,7 @@ def _declared_reason(subject: Subject) -> str | None:
     return "its declaration has none" if decl.derivative is None and decl.kind != "composite" else None
 
 
-def _check_declared_absence(subject: Subject, bound: tuple[Any, Any], reason: str) -> None:
+def _check_declared_absence(subject: Subject, bound: Bound, reason: str) -> None:
     """Check that backward raises without a derivative; results that require no gradient would lose it silently."""
     if "a new tensor" in reason or getattr(subject.op.decl, "kind", "") in ("creation", "random"):
         return
@@ -101,7 +105,7 @@ def _check_declared_absence(subject: Subject, bound: tuple[Any, Any], reason: st
         return
 
 
-def _call_recorded(subject: Subject, bound: tuple[Any, Any]) -> tuple[list[Any], list[Any]]:
+def _call_recorded(subject: Subject, bound: Bound) -> tuple[list[Tensor], list[Tensor]]:
     """The floating-point results of a recorded call, and its tensors in the order of the leaves."""
     args, kwargs = _copy_arguments(bound)
     tensors = [leaf.tensor for leaf in subject.leaves(args, kwargs)]
@@ -112,7 +116,7 @@ def _call_recorded(subject: Subject, bound: tuple[Any, Any]) -> tuple[list[Any],
     return [r for r in result if isinstance(r, Tensor) and r.dtype.kind == "f"], tensors
 
 
-def _weighted_sum(results: list[Any], cotangents: list[Any]) -> Any:
+def _weighted_sum(results: list[Tensor], cotangents: list[Array]) -> Tensor | None:
     total = None
     for result, weight in zip(results, cotangents):
         if result.requires_grad:
@@ -121,7 +125,7 @@ def _weighted_sum(results: list[Any], cotangents: list[Any]) -> Any:
     return total
 
 
-def _gradients(subject: Subject, bound: tuple[Any, Any], cotangents: list[Any]) -> list[tuple[Leaf, Any]]:
+def _gradients(subject: Subject, bound: Bound, cotangents: list[Array]) -> list[tuple[Leaf, Tensor | None]]:
     results, tensors = _call_recorded(subject, bound)
     total = _weighted_sum(results, cotangents)
     if total is None and not _has_dependency(subject, bound, cotangents):
@@ -143,7 +147,7 @@ def _gradients(subject: Subject, bound: tuple[Any, Any], cotangents: list[Any]) 
     ]
 
 
-def _check_cotangents_unwritten(subject: Subject, bound: tuple[Any, Any], cotangents: list[Any]) -> None:
+def _check_cotangents_unwritten(subject: Subject, bound: Bound, cotangents: list[Array]) -> None:
     """Check that backward does not write into its cotangents, which other operators may share."""
     for result, weight in zip(_call_recorded(subject, bound)[0], cotangents):
         if not result.requires_grad:
@@ -158,7 +162,7 @@ def _check_cotangents_unwritten(subject: Subject, bound: tuple[Any, Any], cotang
             )
 
 
-def _has_dependency(subject: Subject, bound: tuple[Any, Any], cotangents: list[Any]) -> bool:
+def _has_dependency(subject: Subject, bound: Bound, cotangents: list[Array]) -> bool:
     """Whether the results depend on the floating-point arguments, by declaration or by finite differences."""
     decl = subject.op.decl
     if (
@@ -178,7 +182,12 @@ def _has_dependency(subject: Subject, bound: tuple[Any, Any], cotangents: list[A
 
 
 def _check_gradient(
-    subject: Subject, bound: tuple[Any, Any], leaf: Leaf, gradient: Any, cotangents: list[Any], rng: Any
+    subject: Subject,
+    bound: Bound,
+    leaf: Leaf,
+    gradient: Tensor | None,
+    cotangents: list[Array],
+    rng: np.random.Generator,
 ) -> None:
     """Compare the gradient of one argument with central differences along random directions."""
     leaves = subject.leaves(*bound)
@@ -209,7 +218,7 @@ def _check_gradient(
 
 
 def _central_difference(
-    subject: Subject, bound: tuple[Any, Any], place: int, move: Any, cotangents: list[Any]
+    subject: Subject, bound: Bound, place: int, move: Array, cotangents: list[Array]
 ) -> float:
     values = []
     for sign in (1, -1):
@@ -241,7 +250,7 @@ def check_vmap(subject: Subject) -> None:
             _check_batch(subject, leaves, pattern, axis)
 
 
-def _make_examples(leaves: list[Leaf], pattern: tuple[bool, ...]) -> list[list[Any]]:
+def _make_examples(leaves: list[Leaf], pattern: tuple[bool, ...]) -> list[list[Array]]:
     """Make three examples: the arguments, and the arguments with their elements rotated."""
     result = []
     for turn in range(3):
@@ -265,15 +274,16 @@ def _check_batch(subject: Subject, leaves: list[Leaf], pattern: tuple[bool, ...]
         raise CheckSkipped("the operator refuses its arguments in another order") from None
     if any(not isinstance(r, Tensor) for results in loop for r in results):
         raise CheckSkipped("its results are not all tensors")
-    if any(r.spec != s.spec for results in loop for r, s in zip(results, loop[0])):
+    tensors = [[r for r in results if isinstance(r, Tensor)] for results in loop]
+    if any(r.spec != s.spec for results in tensors for r, s in zip(results, tensors[0])):
         raise CheckSkipped("the shapes of its results depend on the data")
-    wanted = tuple(wrap(np.stack([results[k]._array for results in loop])) for k in range(len(loop[0])))
+    wanted = tuple(wrap(np.stack([results[k]._array for results in tensors])) for k in range(len(tensors[0])))
     stacked = [
         wrap(np.stack([example[k] for example in examples], axis)) if batched else wrap(examples[0][k].copy())
         for k, batched in enumerate(pattern)
     ]
 
-    def run(*tensors: Any) -> Any:
+    def run(*tensors: Tensor) -> object:
         args, kwargs = subject.with_tensors(tensors)
         return subject.op(*args, **kwargs)
 
@@ -304,7 +314,7 @@ def check_jit(subject: Subject) -> None:
     if not leaves or "random" in subject.effects:
         raise CheckSkipped("no argument is a tensor, or it is random")
 
-    def run(*tensors: Any) -> Any:
+    def run(*tensors: Tensor) -> Args:
         made = [t.clone() if leaf.argument.is_write else t for t, leaf in zip(tensors, leaves)]
         return subject.call(*subject.with_tensors(made))
 

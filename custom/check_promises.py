@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +15,12 @@ from ..registry.values import TensorSpec, describe
 from ..tracer.infer import infer, specs_of
 from .op import missing_fake_message
 from .subject import CheckFailure, CheckSkipped, Leaf, Subject, copy_tensor, make_strided_copies
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TypeGuard
+
+    from ..registry.types import Args, Array, Kwargs
 
 
 # -- schema ------------------------------------------------------------------------------------------------------------
@@ -60,7 +66,7 @@ def _check_ever_written(subject: Subject, name: str) -> None:
     """Check that an argument that is declared as written changes for some contents."""
     for content in (-1, 0, 3):
 
-        def filled(x: Any, content: int = content) -> Any:
+        def filled(x: Tensor, content: int = content) -> Tensor:
             return wrap(np.full_like(x.detach()._array, content, subok=False))
 
         leaves = subject.leaves()
@@ -81,7 +87,7 @@ def _check_ever_written(subject: Subject, name: str) -> None:
     )
 
 
-def _check_results_independent(subject: Subject, results: tuple[Any, ...]) -> None:
+def _check_results_independent(subject: Subject, results: Args) -> None:
     """Check that the results of two calls do not share memory."""
     args, kwargs = subject.copied()
     result = subject.op(*args, **kwargs)
@@ -93,27 +99,29 @@ def _check_results_independent(subject: Subject, results: tuple[Any, ...]) -> No
             )
 
 
-def _check_results(subject: Subject, found: Any) -> None:
+def _check_results(subject: Subject, results: object) -> None:
     """Check the number and the types of the results against the schema."""
     returns = subject.op.schema.returns
     if not returns:
-        if found is not None and found != ():
-            raise CheckFailure(f"it gives {describe(found)}, and by the schema nothing: {subject.op.schema}")
+        if results is not None and results != ():
+            raise CheckFailure(
+                f"it gives {describe(results)}, and by the schema nothing: {subject.op.schema}"
+            )
         return
     if len(returns) == 1 and returns[0].type.core == "Tensor":
-        items = found if returns[0].type.is_list else (found,)
-    elif isinstance(found, tuple) and len(found) == len(returns):
-        items = found if all(r.type.core == "Tensor" for r in returns) else ()
+        items = results if returns[0].type.is_list else (results,)
+    elif isinstance(results, tuple) and len(results) == len(returns):
+        items = results if all(r.type.core == "Tensor" for r in returns) else ()
     else:
         items = () if len(returns) == 1 else (None,)
     if not isinstance(items, tuple) or not all(isinstance(item, Tensor) for item in items):
         raise CheckFailure(
-            f"it gives {describe(found)}, and by the schema {', '.join(str(r) for r in returns)}; return tensors: "
+            f"it gives {describe(results)}, and by the schema {', '.join(str(r) for r in returns)}; return tensors: "
             "td.asarray(array), or register it with td.numpy_kernel(fn) if it works on arrays"
         )
 
 
-def _check_aliases(subject: Subject, leaves: list[Leaf], results: tuple[Any, ...]) -> None:
+def _check_aliases(subject: Subject, leaves: list[Leaf], results: Args) -> None:
     arrays = [r.detach()._array if _is_plain(r) else None for r in results]
     returns = subject.op.schema.returns
     for place, array in enumerate(arrays):
@@ -131,27 +139,22 @@ def _check_aliases(subject: Subject, leaves: list[Leaf], results: tuple[Any, ...
                     + (", for results of a custom op are new tensors" if subject.is_custom else "")
                     + f", or declare a view through td.Library: Tensor(a) {leaf.argument.name} ... -> Tensor(a)"
                 )
-        for other in range(place):
-            if (
-                array is not None
-                and arrays[other] is not None
-                and not names
-                and _shares_memory(array, arrays[other])
-            ):
+        for other, earlier in enumerate(arrays[:place]):
+            if array is not None and earlier is not None and not names and _shares_memory(array, earlier):
                 raise CheckFailure(
                     f"its results {other} and {place} share memory; return a copy of one: out.clone()"
                 )
 
 
-def _result_number(place: int, results: list[Any]) -> str:
+def _result_number(place: int, results: Sequence[object]) -> str:
     return f" {place}" if len(results) > 1 else ""
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: object) -> TypeGuard[Tensor]:
     return isinstance(value, Tensor) and value._keys & 1 << DispatchKey.CPU != 0
 
 
-def _shares_memory(one: Any, other: Any) -> bool:
+def _shares_memory(one: Array, other: Array) -> bool:
     return bool(one.size and other.size and np.may_share_memory(one, other) and np.shares_memory(one, other))
 
 
@@ -164,7 +167,7 @@ def check_fake(subject: Subject) -> None:
     check_specs(subject, promised, value)
 
 
-def infer_specs(subject: Subject, args: Any, kwargs: Any) -> tuple[TensorSpec, ...]:
+def infer_specs(subject: Subject, args: Args, kwargs: Kwargs) -> tuple[TensorSpec, ...]:
     """Compute the result specs with the fake.
 
     Raises:
@@ -181,7 +184,7 @@ def infer_specs(subject: Subject, args: Any, kwargs: Any) -> tuple[TensorSpec, .
         raise CheckFailure(missing_fake_message(op))
     try:
         return specs_of(
-            infer(op, _to_specs(args), {name: _to_specs(value) for name, value in kwargs.items()})
+            infer(op, tuple(map(_to_specs, args)), {name: _to_specs(value) for name, value in kwargs.items()})
         )
     except TandemError as fault:
         if isinstance(fault, UnsupportedError) and op.schema.namespace == "td":
@@ -195,15 +198,15 @@ def infer_specs(subject: Subject, args: Any, kwargs: Any) -> tuple[TensorSpec, .
         raise CheckFailure(f"its fake raises {type(fault).__name__}: {fault}") from None
 
 
-def _to_specs(value: Any) -> Any:
+def _to_specs(value: object) -> object:
     if isinstance(value, Tensor):
         return spec_of(value)
     return tuple(map(_to_specs, value)) if isinstance(value, tuple) else value
 
 
-def check_specs(subject: Subject, promised: tuple[TensorSpec, ...], found: tuple[Any, ...]) -> None:
+def check_specs(subject: Subject, promised: tuple[TensorSpec, ...], results: Args) -> None:
     """Compare results with the specs of the fake."""
-    seen = [r.spec if isinstance(r, Tensor) else describe(r) for r in found]
+    seen = [r.spec if isinstance(r, Tensor) else describe(r) for r in results]
     if len(seen) != len(promised):
         raise CheckFailure(f"its fake promises {len(promised)} results, and the kernel gives {len(seen)}")
     for place, (spec, real) in enumerate(zip(promised, seen)):
@@ -217,10 +220,10 @@ def check_specs(subject: Subject, promised: tuple[TensorSpec, ...], found: tuple
         )
 
 
-def _first_difference(spec: TensorSpec, real: Any) -> str:
+def _first_difference(spec: TensorSpec, real: object) -> str:
     if getattr(real, "shape", None) != spec.shape:
         return "shape"
-    return "dtype" if real.dtype is not spec.dtype else "device"
+    return "dtype" if getattr(real, "dtype", None) is not spec.dtype else "device"
 
 
 # -- determinism, layouts, no elements ---------------------------------------------------------------------------------
@@ -243,7 +246,7 @@ def check_determinism(subject: Subject) -> None:
             )
 
 
-def _describe_difference(first: tuple[Any, ...], second: tuple[Any, ...]) -> str:
+def _describe_difference(first: Args, second: Args) -> str:
     for place, (one, other) in enumerate(zip(first, second)):
         if isinstance(one, Tensor) and isinstance(other, Tensor):
             if one.spec != other.spec:
@@ -284,7 +287,7 @@ def check_empty(subject: Subject) -> None:
     if first is None:
         raise CheckSkipped("no argument has axes")
 
-    def emptied(x: Any) -> Any:
+    def emptied(x: Tensor) -> Tensor:
         array = x.detach()._array
         return wrap(array[:0].copy() if array.ndim and array.shape[0] == first else array.copy())
 
@@ -357,6 +360,6 @@ def _is_convertible(dtype: DType, own: DType) -> bool:
     return dtype.kind == own.kind or (own.kind == "f" and dtype.kind == "f")
 
 
-def _cast(x: Any, own: DType, dtype: DType) -> Any:
+def _cast(x: Tensor, own: DType, dtype: DType) -> Tensor:
     array = x.detach()._array
     return wrap(array.astype(dtype.np) if x.dtype is own else array.copy())

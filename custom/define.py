@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..backends.cpu.kernels.elementwise import elementwise_kernel
 from ..errors import ArgumentError, RegistrationError, SchemaError, ValueArgumentError
@@ -25,12 +25,19 @@ from .adapt import adapt_function
 from .functional import define_functional
 from .op import CustomOp, default_fake, keys_of_devices, make_declaration
 
+if TYPE_CHECKING:
+    from ..registry.types import DTypeLike, Function
+
 KINDS = {1: "unary", 2: "binary", 3: "ternary"}
 
 
 def define(
-    name: str, fn: Any, mutates_args: Any, device_types: Any, schema: str | None
-) -> CustomOp | Callable[[Any], CustomOp]:
+    name: str,
+    fn: Function | None,
+    mutates_args: str | Iterable[str],
+    device_types: str | Iterable[str] | None,
+    schema: str | None,
+) -> CustomOp | Callable[[Function], CustomOp]:
     """See :func:`tandem.custom_op`."""
     namespace, stem = _split_name(name, "custom_op")
     if fn is None:
@@ -49,11 +56,12 @@ def define(
     return _notify_listeners(made)
 
 
-def _make_schema(stem: str, fn: Any, mutates_args: Any, text: str | None) -> Schema:
+def _make_schema(stem: str, fn: Function, mutates_args: str | Iterable[str], text: str | None) -> Schema:
     """Make the schema of a function, from its annotations or from text."""
     if text is None:
-        alone = isinstance(mutates_args, str) and mutates_args != "unknown"
-        parsed = infer_schema(fn, [mutates_args] if alone else mutates_args)._replace(name=stem)
+        is_name = isinstance(mutates_args, str) and mutates_args != "unknown"
+        written = [str(mutates_args)] if is_name else mutates_args
+        parsed = infer_schema(fn, written)._replace(name=stem)
     else:
         parsed = _parse_given_schema(stem, text, mutates_args)
     if any(result.type.aliases() for result in parsed.returns):
@@ -64,7 +72,7 @@ def _make_schema(stem: str, fn: Any, mutates_args: Any, text: str | None) -> Sch
     return parsed
 
 
-def _parse_given_schema(stem: str, text: str, mutates_args: Any) -> Schema:
+def _parse_given_schema(stem: str, text: str, mutates_args: str | Iterable[str]) -> Schema:
     if not isinstance(text, str):
         raise ArgumentError(f"a schema is a string, such as '(Tensor x) -> Tensor', not {text!r}")
     parsed = parse_schema(stem + text if text.lstrip().startswith("(") else text)
@@ -82,7 +90,7 @@ def _join_names(names: Iterable[str]) -> str:
     return ", ".join(sorted(names)) or "nothing"
 
 
-def _split_name(name: Any, what: str) -> tuple[str, str]:
+def _split_name(name: object, what: str) -> tuple[str, str]:
     """Split a qualified name into namespace and name."""
     if not isinstance(name, str):
         raise ArgumentError(f"{what} takes a name such as 'myns::mysin', not {name!r}")
@@ -94,12 +102,12 @@ def _split_name(name: Any, what: str) -> tuple[str, str]:
     return namespace, stem
 
 
-def _check_function(fn: Any, what: str) -> None:
+def _check_function(fn: object, what: str) -> None:
     if not callable(fn):
         raise ArgumentError(f"{what} takes a function, not {fn!r}")
 
 
-def _make_operator(schema: Schema, decl: Declaration, fn: Any) -> CustomOp:
+def _make_operator(schema: Schema, decl: Declaration, fn: Function) -> CustomOp:
     """Define an operator; a custom op of the same name is replaced."""
     with lock:
         former = functions.get(schema.full_name)
@@ -118,12 +126,12 @@ def _make_operator(schema: Schema, decl: Declaration, fn: Any) -> CustomOp:
 # -- operators with a body ---------------------------------------------------------------------------------------------
 def define_elementwise(
     name: str,
-    body: Any,
-    derivative: Mapping[str, Any] | None,
-    dtypes: Sequence[Any] | None,
+    body: Function | None,
+    derivative: Mapping[str, Function | float] | None,
+    dtypes: Sequence[DTypeLike] | None,
     result: str,
     doc: str,
-) -> CustomOp | Callable[[Any], CustomOp]:
+) -> CustomOp | Callable[[Function], CustomOp]:
     """See :func:`tandem.elementwise_op`."""
     _, stem = _split_name(name, "elementwise_op")
     if body is None:
@@ -160,7 +168,7 @@ _REAL_FLOATS = [dtype for dtype in REAL if dtype.is_inexact]
 
 
 def _make_partials(
-    name: str, names: list[str], derivative: Mapping[str, Any] | None, result: str
+    name: str, names: list[str], derivative: Mapping[str, Function | float] | None, result: str
 ) -> Partials | NotDifferentiable:
     if derivative is None:
         reason = (
@@ -185,7 +193,9 @@ def _notify_listeners(function: CustomOp) -> CustomOp:
     return function
 
 
-def define_composite(schema: str, body: Any, doc: str) -> CustomOp | Callable[[Any], CustomOp]:
+def define_composite(
+    schema: str, body: Function | None, doc: str
+) -> CustomOp | Callable[[Function], CustomOp]:
     """See :func:`tandem.composite_op`."""
     parsed = parse_schema(schema)
     _split_name(f"{parsed.namespace}::{parsed.name}" if parsed.namespace else parsed.name, "composite_op")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..eager.autograd.namespace import fallback
 from ..eager.layers.vmap.rules import operator_of
@@ -18,6 +18,13 @@ from ..registry.library import Handle, Library
 from ..registry.operator import Operator, lock
 from .casting import autocast_kernel, autocast_key
 from .op import CustomOp, check_function, keys_of_devices, make_declaration, remove_all, wrap_fake
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..operators.declare.derivatives import Derivative
+    from ..registry.dtypes import DType
+    from ..registry.types import Args, DTypeLike, Function, Kwargs
 
 _libraries: dict[str, Library] = {}
 _derivatives: dict[Operator, list[Declaration | None]] = {}  # declarations; the last one is active
@@ -38,7 +45,12 @@ def _get_library(op: Operator) -> Library:
         return result
 
 
-def register_kernel(op: Any, device_types: Any, fn: Any, dtypes: Sequence[Any] | None) -> Any:
+def register_kernel(
+    op: Function | str,
+    device_types: str | Iterable[str] | None,
+    fn: Any,
+    dtypes: Sequence[DType | str] | None,
+) -> Any:
     """See :func:`tandem.register_kernel`."""
     operator = operator_of(op)
     if fn is None:
@@ -51,7 +63,7 @@ def register_kernel(op: Any, device_types: Any, fn: Any, dtypes: Sequence[Any] |
     return handles[0] if len(handles) == 1 else Handle(partial(remove_all, handles))
 
 
-def register_fake(op: Any, fn: Callable[..., Any] | None) -> Any:
+def register_fake(op: Function | str, fn: Function | None) -> Any:
     """See :func:`tandem.register_fake`."""
     operator = operator_of(op)
     if fn is None:
@@ -63,16 +75,14 @@ def register_fake(op: Any, fn: Callable[..., Any] | None) -> Any:
     return _get_library(operator).impl(operator, kernel, DispatchKey.Meta, allow_override=True)
 
 
-def register_autocast(op: Any, device_type: str, dtype: Any) -> Handle:
+def register_autocast(op: Function | str, device_type: str, dtype: DTypeLike) -> Handle:
     """See :func:`tandem.register_autocast`."""
     operator = operator_of(op)
     kernel = autocast_kernel(device_type, dtype)
     return _get_library(operator).impl_layer(operator, kernel, autocast_key(device_type))
 
 
-def register_autograd(
-    op: Any, backward: Callable[..., Any] | None, setup_context: Callable[..., Any] | None
-) -> Any:
+def register_autograd(op: Function | str, backward: Function | None, setup_context: Function | None) -> Any:
     """See :func:`tandem.register_autograd`."""
     operator = operator_of(op)
     if backward is None:
@@ -91,7 +101,7 @@ def register_autograd(
     return _install_derivative(operator, Custom(backward, setup_context))
 
 
-def _install_derivative(operator: Operator, derivative: Any) -> Handle:
+def _install_derivative(operator: Operator, derivative: Derivative) -> Handle:
     """Install a derivative, and autograd kernels that use it instead of native entries."""
     decl = operator.decl
     if not isinstance(decl, Declaration):
@@ -105,10 +115,10 @@ def _install_derivative(operator: Operator, derivative: Any) -> Handle:
     return Handle(partial(_remove_derivative, operator, made, handles))
 
 
-def _make_autograd_kernel() -> Callable[..., Any]:
+def _make_autograd_kernel() -> Function:
     """Make an autograd kernel that uses the operator's declaration."""
 
-    def record(op: Operator, bits: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def record(op: Operator, bits: int, args: Args, kwargs: Kwargs) -> object:
         return fallback(op, bits, args, kwargs)
 
     return record

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..eager.tensor.dunders import by_name
 from ..operators.declare.declaration import Declaration
@@ -13,6 +13,9 @@ from ..registry.schemas.schema import Argument, Return, Schema, Type
 from ..tracer.infer import infer, specs_of
 from ..tracer.writes import functional_forms, list_written
 from .op import ALL_DEVICES, CustomOp
+
+if TYPE_CHECKING:
+    from ..registry.types import Args, Function, Kwargs
 
 
 def define_functional(function: CustomOp) -> None:
@@ -47,17 +50,17 @@ def functional_schema(schema: Schema) -> Schema:
     )
 
 
-def infer_functional_specs(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+def infer_functional_specs(op: Operator, args: Args, kwargs: Kwargs) -> Args:
     """Infer the result specs of the functional form: the operator's results, then its written arguments."""
     own = specs_of(infer(op, args, kwargs))
     return (*own, *(spec_of(value) for value in list_written(op, args, kwargs)))
 
 
-def _make_kernel(op: Operator) -> Any:
+def _make_kernel(op: Operator) -> Function:
     places = [(place, a.is_write) for place, a in enumerate(op.schema.positional)]
     keywords = [a.name for a in op.schema.arguments if a.is_write and a.kwarg_only]
 
-    def functional(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    def functional(*args: object, **kwargs: object) -> Args:
         copy = by_name("clone")
         args = tuple([copy(args[place]) if written else args[place] for place, written in places])
         kwargs = kwargs | {name: copy(kwargs[name]) for name in keywords}

@@ -6,8 +6,7 @@ Each has ``bind(op)``, which returns the kernel for the operator's dispatch tabl
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +25,9 @@ from .c_types import check_own_types
 from .llvm import parse_function
 from .passing import bind_parameters
 
+if TYPE_CHECKING:
+    from ..registry.types import Args, Function, Kwargs
+
 _C_FUNCTION: Any = ctypes.CFUNCTYPE(None).__mro__[1]  # the base of all functions of ctypes
 _C_NAMES = {
     v: k for k, v in {"float": ctypes.c_float, "double": ctypes.c_double, "bool": ctypes.c_bool}.items()
@@ -35,16 +37,16 @@ _C_NAMES = {
 class NumpyKernel:
     """A kernel that is a function of ndarrays."""
 
-    def __init__(self, fn: Callable[..., Any]):
+    def __init__(self, fn: Function):
         if not callable(fn):
             raise ArgumentError(f"numpy_kernel takes a function of NumPy arrays, not {fn!r}")
         self.fn = fn
 
-    def bind(self, op: Operator) -> Callable[..., Any]:
+    def bind(self, op: Operator) -> Function:
         """The kernel of an operator."""
         fn, name = self.fn, op.name
 
-        def kernel(*args: Any, **kwargs: Any) -> Any:
+        def kernel(*args: object, **kwargs: object) -> object:
             args, kwargs = _cast_weak_numbers(op, args, kwargs)
             return _to_tensors(
                 name, fn(*map(_to_array, args), **{key: _to_array(v) for key, v in kwargs.items()})
@@ -57,9 +59,7 @@ class NumpyKernel:
         return f"<NumPy kernel {getattr(self.fn, '__name__', self.fn)!r}>"
 
 
-def _cast_weak_numbers(
-    op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _cast_weak_numbers(op: Operator, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
     """Cast numbers passed for tensors to the dtype that type promotion with the other tensors gives."""
     given = tensors_of(op, args, kwargs)
     weak = [value for value in given if is_weak(value)]
@@ -67,38 +67,38 @@ def _cast_weak_numbers(
         return args, kwargs
     dtype = common_dtype([value for value in given if not is_weak(value)])
 
-    def visit(value: Any) -> Any:
+    def visit(value: object) -> object:
         if type(value) is tuple:
             return tuple(map(visit, value))
         return strengthen_to(value, dtype) if isinstance(value, Tensor) and is_weak(value) else value
 
-    return visit(args), {name: visit(value) for name, value in kwargs.items()}
+    return tuple(map(visit, args)), {name: visit(value) for name, value in kwargs.items()}
 
 
-def _to_array(value: Any) -> Any:
+def _to_array(value: object) -> object:
     if isinstance(value, Tensor):
         return value._host("a NumPy kernel")
     return tuple(map(_to_array, value)) if type(value) is tuple else value
 
 
-def _to_tensors(name: str, found: Any) -> Any:
-    if isinstance(found, (np.ndarray, np.generic)):
-        return wrap(np.asarray(found))
-    if isinstance(found, (tuple, list)):
-        return tuple(_to_tensors(name, one) for one in found)
-    if found is None or isinstance(found, Tensor):
-        return found
-    raise ArgumentError(f"{name}: its NumPy kernel gives arrays, not {describe(found)}")
+def _to_tensors(name: str, results: object) -> object:
+    if isinstance(results, (np.ndarray, np.generic)):
+        return wrap(np.asarray(results))
+    if isinstance(results, (tuple, list)):
+        return tuple(_to_tensors(name, one) for one in results)
+    if results is None or isinstance(results, Tensor):
+        return results
+    raise ArgumentError(f"{name}: its NumPy kernel gives arrays, not {describe(results)}")
 
 
 # -- C -----------------------------------------------------------------------------------------------------------------
 class CKernel:
     """A kernel that is a C function at an address."""
 
-    def __init__(self, address: int, signature: CSignature, keep: Any):
+    def __init__(self, address: int, signature: CSignature, keep: object):
         self.address, self.signature, self.keep = address, signature, keep
 
-    def bind(self, op: Operator) -> Callable[..., Any]:
+    def bind(self, op: Operator) -> Function:
         """The kernel of an operator.
 
         Raises:
@@ -122,12 +122,12 @@ class CKernel:
         return f"<C kernel {self.signature}>"
 
 
-def adapt_buffer_kernel(schema: Schema, kernel: BufferKernel) -> Callable[..., Any]:
+def adapt_buffer_kernel(schema: Schema, kernel: BufferKernel) -> Function:
     """Add the check that written arguments are writable to a C kernel."""
     return adapt_function(schema, kernel) if schema.is_mutable else kernel
 
 
-def bind_scalar(op: Operator, function: ScalarFunction, keep: Any) -> Callable[..., Any]:
+def bind_scalar(op: Operator, function: ScalarFunction, keep: object) -> Function:
     """Make the kernel of a scalar function, which also provides the shape rule."""
     schema = op.schema
     plain = all(
@@ -142,7 +142,7 @@ def bind_scalar(op: Operator, function: ScalarFunction, keep: Any) -> Callable[.
     return ScalarKernel(op, function, keep)
 
 
-def c_kernel(function: Any, signature: str | None) -> CKernel:
+def c_kernel(function: object, signature: str | None) -> CKernel:
     """See :func:`tandem.c_kernel`."""
     address, typed = _find_address(function)
     if signature is None:
@@ -155,7 +155,7 @@ def c_kernel(function: Any, signature: str | None) -> CKernel:
     return CKernel(address, parsed, (function, typed))
 
 
-def _find_address(function: Any) -> tuple[int, Any]:
+def _find_address(function: Any) -> tuple[int, object]:
     """The address of a function, and its ctypes function or cffi type if there is one."""
     if isinstance(function, int) and not isinstance(function, bool):
         return _check_address(function, function), None
@@ -171,13 +171,13 @@ def _find_address(function: Any) -> tuple[int, Any]:
     )
 
 
-def _check_address(function: Any, address: int | None) -> int:
+def _check_address(function: object, address: int | None) -> int:
     if address is None or not 0 < address < 1 << 64:
         raise ArgumentError(f"c_kernel: {function!r} is not the address of a function")
     return address
 
 
-def _cffi_address(pointer: Any) -> int:
+def _cffi_address(pointer: object) -> int:
     ffi = lazy.cffi_backend().FFI()
     try:
         return int(ffi.cast("uintptr_t", pointer))
@@ -187,7 +187,7 @@ def _cffi_address(pointer: Any) -> int:
         ) from None
 
 
-def _read_prototype(function: Any) -> str:
+def _read_prototype(function: object) -> str:
     """Read the prototype of a ctypes function of numbers."""
     kinds = getattr(function, "argtypes", None)
     result = getattr(function, "restype", None)
@@ -203,13 +203,13 @@ def _read_prototype(function: Any) -> str:
 class LlvmKernel:
     """A scalar function in LLVM IR; each operator gets a copy under its own name."""
 
-    def __init__(self, source: Any, signature: CSignature | None):
+    def __init__(self, source: object, signature: CSignature | None):
         self.source, self.signature = source, signature
         self.parsed = parse_function(
             source, signature, "checked"
         )  # report LLVM's errors here, not at the first call
 
-    def bind(self, op: Operator) -> Callable[..., Any]:
+    def bind(self, op: Operator) -> Function:
         """The kernel of an operator."""
         name = make_symbol(op.schema.name)
         result = parse_function(self.source, self.signature, name)
@@ -221,7 +221,7 @@ class LlvmKernel:
         return f"<LLVM kernel {self.parsed.result.name}({', '.join(p.name for p in self.parsed.params)})>"
 
 
-def llvm_kernel(source: Any, signature: str | None) -> LlvmKernel:
+def llvm_kernel(source: object, signature: str | None) -> LlvmKernel:
     """See :func:`tandem.llvm_kernel`."""
     off = lazy.native_layer().why_off()
     if off:
@@ -247,7 +247,7 @@ class CudaKernel:
         self.signature = None if signature is None else parse_c_signature(signature)
         _compile_with_nvrtc(source, name)
 
-    def bind(self, op: Operator) -> Callable[..., Any]:
+    def bind(self, op: Operator) -> Function:
         """The kernel of an operator.
 
         Raises:
@@ -255,9 +255,9 @@ class CudaKernel:
         """
         full = op.name
         passed = None if self.signature is None else bind_parameters(op.schema, self.signature)
-        run: list[Callable[..., Any]] = []
+        run: list[Function] = []
 
-        def kernel(*args: Any, **kwargs: Any) -> Any:
+        def kernel(*args: object, **kwargs: object) -> object:
             missing = lazy.cuda_backend().tools.missing()
             if missing:
                 raise BackendUnavailableError(

@@ -31,7 +31,7 @@ class ParsedFunction(NamedTuple):
     ir: str
 
 
-def parse_function(source: Any, signature: CSignature | None, name: str) -> ParsedFunction:
+def parse_function(source: object, signature: CSignature | None, name: str) -> ParsedFunction:
     """Parse the function of a text or a builder, and rename it.
 
     Raises:

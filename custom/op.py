@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ..eager.layers.vmap.rules import RuleKernel
 from ..eager.meta.tensor import meta_like, meta_tensor
@@ -22,6 +22,12 @@ from ..registry.values import TensorSpec
 from ..tracer.writes import functional_forms
 from .adapt import adapt_function
 from .casting import autocast_kernel, autocast_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..operators.declare.derivatives import Derivative
+    from ..registry.types import Args, DTypeLike, Function
 
 ALL_DEVICES = "CompositeExplicit"
 F = TypeVar("F", bound=Callable[..., object])
@@ -40,14 +46,14 @@ class CustomOp(OperatorFunction[Any]):
         named: the shape rule that a C or LLVM kernel provides, used if no fake is registered.
     """
 
-    function: Callable[..., Any] | None
+    function: Function | None
     library: Library
-    named: Callable[..., Any] | None
+    named: Function | None
 
-    def __init__(self, operator: Operator, library: Library, function: Any, doc: str = ""):
+    def __init__(self, operator: Operator, library: Library, function: Function, doc: str = ""):
         super().__init__(operator, doc)
         self.library, self.function, self.named = library, function, None
-        self._derivatives: list[Any] = [getattr(operator.decl, "derivative", None)]
+        self._derivatives: list[Derivative | None] = [getattr(operator.decl, "derivative", None)]
         self.__module__ = getattr(function, "__module__", "") or "tandem"
         functions[operator.name] = self
 
@@ -61,7 +67,11 @@ class CustomOp(OperatorFunction[Any]):
 
     # -- kernels ---------------------------------------------------------------------------------------------------
     def register_kernel(
-        self, device_types: Any = None, fn: Any = None, *, dtypes: Sequence[Any] | None = None
+        self,
+        device_types: str | Iterable[str] | None = None,
+        fn: object = None,
+        *,
+        dtypes: Sequence[DTypeLike] | None = None,
     ) -> Any:
         """Register a kernel.
 
@@ -104,12 +114,12 @@ class CustomOp(OperatorFunction[Any]):
         handles = [self._impl(kernel, key, **options) for key in keys]
         return handles[0] if len(handles) == 1 else Handle(partial(remove_all, handles))
 
-    def _impl(self, fn: Callable[..., Any], key: Any, **options: Any) -> Handle:
+    def _impl(self, fn: Function, key: str | DispatchKey, **options: Any) -> Handle:
         name = self.operator.name.partition("::")[2]
         handle: Handle = self.library.impl(name, fn, key, allow_override=True, **options)
         return handle
 
-    def _layer(self, fn: Callable[..., Any], key: DispatchKey) -> Handle:
+    def _layer(self, fn: Function, key: DispatchKey) -> Handle:
         return self.library.impl_layer(self.operator, fn, key)
 
     # -- what else belongs to it -----------------------------------------------------------------------------------
@@ -199,7 +209,7 @@ class CustomOp(OperatorFunction[Any]):
             return lambda function: (self.register_vmap(function), function)[1]
         return self._layer(RuleKernel(check_function(fn)), DispatchKey.Batched)
 
-    def register_autocast(self, device_type: str, dtype: Any) -> Handle:
+    def register_autocast(self, device_type: str, dtype: DTypeLike) -> Handle:
         """Let autocast cast the floating-point arguments on a device.
 
         Args:
@@ -216,14 +226,14 @@ class CustomOp(OperatorFunction[Any]):
         kernel = autocast_kernel(device_type, dtype)
         return self._layer(kernel, autocast_key(device_type))
 
-    def _set_derivative(self, derivative: Any) -> Handle:
+    def _set_derivative(self, derivative: Derivative) -> Handle:
         """Install a derivative; removing it restores the previous one."""
         with lock:
             self._derivatives.append(derivative)
             self._put_derivative()
         return Handle(partial(self._drop_derivative, derivative))
 
-    def _drop_derivative(self, derivative: Any) -> None:
+    def _drop_derivative(self, derivative: Derivative) -> None:
         with lock:
             self._derivatives = [one for one in self._derivatives if one is not derivative]
             self._put_derivative()
@@ -241,11 +251,12 @@ class CustomOp(OperatorFunction[Any]):
             del functions[self.operator.name]
 
 
-def keys_of_devices(device_types: Any) -> list[Any]:
+def keys_of_devices(device_types: str | Iterable[str] | None) -> list[str | DispatchKey]:
     """The dispatch keys of device types and key names."""
     if device_types is None:
         return [ALL_DEVICES]
-    names = list(device_types) if isinstance(device_types, (list, tuple, set, frozenset)) else [device_types]
+    several = isinstance(device_types, (list, tuple, set, frozenset))
+    names: list[Any] = list(device_types) if several else [device_types]
     return [BACKEND_OF_DEVICE[name] if name in BACKEND_OF_DEVICE else parse_key(name) for name in names]
 
 
@@ -254,16 +265,16 @@ def remove_all(handles: list[Handle]) -> None:
         handle.remove()
 
 
-def check_function(fn: Any) -> Callable[..., Any]:
+def check_function(fn: object) -> Function:
     if not callable(fn):
         raise ArgumentError(f"expected a function, not {fn!r}")
-    return fn  # type: ignore[no-any-return]
+    return fn
 
 
-def wrap_fake(op: Operator, fn: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_fake(op: Operator, fn: Function) -> Function:
     """Wrap a fake as a Meta kernel: its results become new meta tensors."""
 
-    def fake(*args: Any, **kwargs: Any) -> Any:
+    def fake(*args: object, **kwargs: object) -> object:
         result = fn(*args, **kwargs)
         _check_result_count(op, result)
         return _to_meta(result, args)
@@ -273,12 +284,12 @@ def wrap_fake(op: Operator, fn: Callable[..., Any]) -> Callable[..., Any]:
     return fake
 
 
-def _check_result_count(op: Operator, found: Any) -> None:
+def _check_result_count(op: Operator, result: Any) -> None:
     """Raise ValueArgumentError if a fake returns fewer or more results than the schema declares."""
     returns = op.schema.returns
     if len(returns) == 1 and returns[0].type.is_list:
         return
-    seen = 0 if found is None else len(found) if type(found) in (tuple, list) else 1  # a spec is a tuple
+    seen = 0 if result is None else len(result) if type(result) in (tuple, list) else 1  # a spec is a tuple
     if seen != len(returns):
         raise ValueArgumentError(
             f"{op.name}: its fake promises {seen} results, and by the schema there are {len(returns)}: {op.schema}; it "
@@ -286,7 +297,7 @@ def _check_result_count(op: Operator, found: Any) -> None:
         )
 
 
-def _to_meta(result: Any, args: tuple[Any, ...] = ()) -> Any:
+def _to_meta(result: object, args: Args = ()) -> object:
     if isinstance(result, TensorSpec):
         return meta_tensor(result)
     if isinstance(result, (tuple, list)):
@@ -297,11 +308,11 @@ def _to_meta(result: Any, args: tuple[Any, ...] = ()) -> Any:
     return result
 
 
-def default_fake(function: CustomOp) -> Callable[..., Any]:
+def default_fake(function: CustomOp) -> Function:
     """Make the Meta kernel without a registered fake: the shape rule of a C or LLVM kernel, or the error."""
     schema = function.operator.schema
 
-    def fake(*args: Any, **kwargs: Any) -> Any:
+    def fake(*args: object, **kwargs: object) -> object:
         if function.named is not None:
             return _to_meta(function.named(*args, **kwargs))
         if not schema.returns:

@@ -6,7 +6,6 @@ Source: ``torch.library.opcheck``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from ..errors import ArgumentError, OpCheckError, ValueArgumentError
 from ..registry.dispatch.keys import CPU_KEYS
@@ -39,19 +38,19 @@ SUCCESS = "SUCCESS"
 
 
 def opcheck(
-    op: Any,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any] | None,
+    op: object,
+    args: Sequence[object],
+    kwargs: Mapping[str, object] | None,
     tests: str | Sequence[str] | None,
     raise_exception: bool,
     rtol: float | None,
     atol: float | None,
-) -> dict[str, Any]:
+) -> dict[str, str | OpCheckError]:
     """See :func:`tandem.opcheck`."""
     names = _select_tests(tests)
     subject = Subject(_to_operator(op), args, kwargs or {}, rtol, atol)
     _check_plain(subject)
-    result: dict[str, Any] = {name: _run_test(TESTS[name], subject) for name in names}
+    result: dict[str, str | OpCheckError] = {name: _run_test(TESTS[name], subject) for name in names}
     failures = {name: str(fault) for name, fault in result.items() if isinstance(fault, OpCheckError)}
     if failures and raise_exception:
         text = "\n".join(f"  {name}: {what}" for name, what in failures.items())
@@ -67,7 +66,7 @@ def _select_tests(tests: str | Sequence[str] | None) -> list[str]:
     return names
 
 
-def _to_operator(op: Any) -> Operator:
+def _to_operator(op: object) -> Operator:
     if isinstance(op, OperatorFunction):
         return op.operator
     if isinstance(op, OverloadPacket):
@@ -91,7 +90,7 @@ def _check_plain(subject: Subject) -> None:
         )
 
 
-def _run_test(test: Callable[[Subject], None], subject: Subject) -> Any:
+def _run_test(test: Callable[[Subject], None], subject: Subject) -> str | OpCheckError:
     try:
         test(subject)
     except CheckSkipped as why:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from ..eager.tensor.tensor import Tensor, wrap
 from ..registry.operator import Operator
 from ..registry.schemas.schema import Argument
 from ..registry.values import describe
+
+if TYPE_CHECKING:
+    from ..registry.types import Args, Array, Kwargs
 
 # relative tolerance of results that are computed in another way
 TOLERANCE = {
@@ -21,6 +24,9 @@ TOLERANCE = {
     "float64": 1e-10,
     "complex128": 1e-10,
 }
+
+
+Bound = tuple[tuple[object, ...], dict[str, object]]  # the bound arguments of a call
 
 
 class CheckFailure(Exception):
@@ -36,7 +42,7 @@ class Leaf(NamedTuple):
 
     argument: Argument
     name: str
-    tensor: Any
+    tensor: Tensor
 
 
 class Subject:
@@ -48,7 +54,14 @@ class Subject:
         rtol, atol: tolerances that were asked for, or None.
     """
 
-    def __init__(self, op: Operator, args: Any, kwargs: Any, rtol: float | None, atol: float | None):
+    def __init__(
+        self,
+        op: Operator,
+        args: Sequence[object],
+        kwargs: Mapping[str, object],
+        rtol: float | None,
+        atol: float | None,
+    ):
         self.op, self.rtol, self.atol = op, rtol, atol
         self.args, self.kwargs = op.binder.bind(tuple(args), dict(kwargs))
         self._sizes = [
@@ -78,7 +91,7 @@ class Subject:
         return getattr(self.op.decl, "effects", frozenset())
 
     # -- arguments -------------------------------------------------------------------------------------------------
-    def leaves(self, args: Any = None, kwargs: Any = None) -> list[Leaf]:
+    def leaves(self, args: Args | None = None, kwargs: Kwargs | None = None) -> list[Leaf]:
         """The tensors among the arguments, those in lists one by one."""
         args, kwargs = self.args if args is None else args, self.kwargs if kwargs is None else kwargs
         values = [*zip(self.op.schema.positional, args)]
@@ -92,48 +105,48 @@ class Subject:
                 result += [Leaf(argument, name, item) for name, item in names if isinstance(item, Tensor)]
         return result
 
-    def changed(self, change: Callable[[Any], Any]) -> tuple[Any, Any]:
+    def changed(self, change: Callable[[Tensor], Tensor]) -> Bound:
         """Replace each tensor in the arguments; a tensor that occurs twice is replaced once."""
-        made: dict[int, Any] = {}
+        made: dict[int, Tensor] = {}
 
-        def visit(value: Any) -> Any:
+        def visit(value: object) -> object:
             if isinstance(value, Tensor):
                 return made.setdefault(id(value), change(value))
             return tuple(map(visit, value)) if isinstance(value, tuple) else value
 
-        return visit(self.args), {name: visit(value) for name, value in self.kwargs.items()}
+        return tuple(map(visit, self.args)), {name: visit(value) for name, value in self.kwargs.items()}
 
-    def copied(self) -> tuple[Any, Any]:
+    def copied(self) -> Bound:
         """The arguments with copies of the tensors."""
         return self.changed(copy_tensor)
 
-    def with_tensors(self, tensors: Any) -> tuple[Any, Any]:
+    def with_tensors(self, tensors: Iterable[Tensor]) -> Bound:
         """The arguments with other tensors, in the order of :meth:`leaves`."""
         following = iter(tensors)
 
-        def visit(value: Any) -> Any:
+        def visit(value: object) -> object:
             if isinstance(value, Tensor):
                 return next(following)
             return tuple(map(visit, value)) if isinstance(value, tuple) else value
 
-        return visit(self.args), {name: visit(value) for name, value in self.kwargs.items()}
+        return tuple(map(visit, self.args)), {name: visit(value) for name, value in self.kwargs.items()}
 
-    def call(self, args: Any, kwargs: Any) -> tuple[Any, ...]:
+    def call(self, args: Args, kwargs: Kwargs) -> Args:
         """The results as a tuple, and after them what the operator has written."""
         result = self.op(*args, **kwargs)
         results = result if isinstance(result, tuple) else () if result is None else (result,)
         return (*results, *(leaf.tensor for leaf in self.leaves(args, kwargs) if leaf.argument.is_write))
 
-    def fresh(self) -> tuple[Any, ...]:
+    def fresh(self) -> Args:
         """The results of a call on copies."""
         return self.call(*self.copied())
 
     # -- comparing -------------------------------------------------------------------------------------------------
-    def differ(self, found: Any, wanted: Any) -> str:
+    def differ(self, results: Args, wanted: Args) -> str:
         """Describe the first difference between two tuples of results; empty if they are equal."""
-        if len(found) != len(wanted):
-            return f"{len(found)} results instead of {len(wanted)}"
-        for place, (one, other) in enumerate(zip(found, wanted)):
+        if len(results) != len(wanted):
+            return f"{len(results)} results instead of {len(wanted)}"
+        for place, (one, other) in enumerate(zip(results, wanted)):
             where = f"result {place}: " if len(wanted) > 1 else ""
             if not isinstance(one, Tensor) or not isinstance(other, Tensor):
                 if one != other:
@@ -166,21 +179,21 @@ class Subject:
         return f"at {list(place)}: {a[place]} instead of {b[place]}"
 
 
-def _largest_magnitude(array: Any) -> float:
+def _largest_magnitude(array: Array) -> float:
     """The largest magnitude of an array of inexact numbers."""
     sizes = np.abs(array.astype(np.complex128 if array.dtype.kind == "c" else np.float64))
     return float(np.max(sizes[np.isfinite(sizes)], initial=0.0))
 
 
-def copy_tensor(x: Any) -> Any:
+def copy_tensor(x: Tensor) -> Tensor:
     """Copy a tensor's elements, detached from autograd."""
     return wrap(np.array(x.detach()._array, order="K", copy=True))
 
 
-def make_strided_copies() -> Iterator[tuple[str, Callable[[Any], Any]]]:
+def make_strided_copies() -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
     """Functions that copy a tensor to non-contiguous layouts, with their names."""
 
-    def every_second(x: Any) -> Any:
+    def every_second(x: Tensor) -> Tensor:
         array = x.detach()._array
         wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1]) if array.ndim else (2,), array.dtype)
         place = wide[..., ::2] if array.ndim else wide[0]
@@ -189,10 +202,10 @@ def make_strided_copies() -> Iterator[tuple[str, Callable[[Any], Any]]]:
         place[...] = array
         return wrap(place)
 
-    def transposed(x: Any) -> Any:
+    def transposed(x: Tensor) -> Tensor:
         return wrap(np.array(x.detach()._array, order="F"))
 
-    def backwards(x: Any) -> Any:
+    def backwards(x: Tensor) -> Tensor:
         array = x.detach()._array
         return wrap(np.flip(np.array(np.flip(array), order="C")))
 
