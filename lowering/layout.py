@@ -1,4 +1,4 @@
-"""Layouts of views: shape, strides and offset in elements, computed by running the view on a dummy array."""
+"""Layouts of views: shape, strides and offset in elements, by the rule of the view, or from a dummy array."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..operators.declare.view_spec import ViewLayout, check_within
 from ..registry.values import TensorSpec
 from ..tracer.graph import Node, Value, values_in
 
@@ -72,15 +73,23 @@ def view_layout(node: Node, base: Layout) -> Layout | None:
     Returns:
         The layout; None if the result cannot be a view (a reshape that has to copy, a change of dtype).
     """
-    kernel = getattr(node.op.decl, "kernel", None)
+    kernel, rule = getattr(node.op.decl, "kernel", None), getattr(node.op.decl, "view", None)
     source = node.args[0] if node.args else None
     rest = (node.args[1:], tuple(node.kwargs.values()))
-    if kernel is None or not isinstance(source, Value) or any(values_in(rest)):
+    if (kernel is None and rule is None) or not isinstance(source, Value) or any(values_in(rest)):
         return None
     if source.spec.dtype is not node.outputs[0].spec.dtype:
         return None
     if base.size == 0:
         return contiguous(node.outputs[0].shape)
+    if rule is not None:
+        result = rule(ViewLayout(*base), *node.args[1:], **node.kwargs)
+        if result is None or tuple(result.sizes) != node.outputs[0].shape:
+            return None
+        check_within(node.op.name, result, ViewLayout(*base))
+        return Layout(*result) if 0 not in result.sizes else contiguous(node.outputs[0].shape)
+    if kernel is None:
+        return None
     try:
         dummy = dummy_array(base)
     except MemoryError:

@@ -9,7 +9,7 @@ from ..registry.values import TensorSpec
 from .declare import batching
 from .declare.declaration import ErrorInput, SampleInput, TensorSample
 from .declare.derivatives import Linear, Partials
-from .declare.kinds import LAYOUTS, array_op, binary
+from .declare.kinds import LAYOUTS, binary, view
 from .declare.shape_rules import spec_of
 
 
@@ -17,11 +17,11 @@ def _same_shape_rule(self: TensorSpec, name: str) -> TensorSpec:
     return spec_of(self)
 
 
-checkpoint_name = array_op(
-    "view",
+checkpoint_name = view(
     "checkpoint_name(Tensor(a) self, str name) -> Tensor(a)",
-    _same_shape_rule,
-    lambda xp, self, name: xp.asarray(self)[...],
+    lambda x, name: x,
+    shape_rule=_same_shape_rule,
+    kernel=lambda xp, self, name: xp.asarray(self)[...],
     doc="""Name a tensor for the policies of `td.checkpoint`.
 
     Args:

@@ -13,6 +13,7 @@ from ...registry.dispatch.observers import Note
 from ...registry.dtypes import DType, check_range
 from ...registry.values import TensorSpec
 from ...tracer.graph import Node, Value
+from .kernels.views import view_array
 from .timestamps import TimestampedExecutable
 
 # the exception that a callback raises stays set in the interpreter: PYFUNCTYPE holds the GIL, and raises what is set
@@ -163,5 +164,5 @@ def rebuild_view(value: Value, array: Any) -> Any:
         chain.append(value.node)
         value = value.node.args[0]
     for node in reversed(chain):
-        array = node.op.decl.kernel(np, array, *node.args[1:], **node.kwargs)
+        array = view_array(node.op, array, *node.args[1:], **node.kwargs)
     return array

@@ -26,7 +26,7 @@ from .kernels.folds import reduction_kernel
 from .kernels.library_ops import library_kernel
 from .kernels.scans import scan_kernel
 from .kernels.tensor import CudaTensor, cuda_tensor
-from .kernels.views import VIEWS, view_kernel
+from .kernels.views import view_kernel
 from .kernels.writes import inplace_kernel
 from .runtime import copies, devices, interop
 from .runtime import toolkit as tools
@@ -76,12 +76,12 @@ def strategy_of(op: Operator) -> str:
     decl = op.decl
     if op in inplace.functional:
         return "in place"
-    if op.name in VIEWS:
-        return "view"
     if op.name in MAKERS or op.name == "device::to":
         return "emitted"
     if not isinstance(decl, Declaration):
         return "none"
+    if decl.view is not None:
+        return "view"
     if decl.is_elementwise or decl.fold is not None:
         return "emitted"
     if decl.kernel is not None:

@@ -13,18 +13,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
+import numpy as np
+
 from ...errors import TandemError, UnsupportedError
 from ...operators.declare.ownership import shares_memory
+from ...operators.declare.view_spec import ViewLayout, row_major_strides
 from ...registry.dispatch.keys import BACKENDS, DispatchKey
 from ...registry.dtypes import DType
 from ...registry.operator import Operator
 from ...registry.values import TensorSpec, describe
 from ..autograd.view_writes import Step
 from ..meta.tensor import MetaTensor, is_row_major, meta_tensor, meta_view, row_major
-from ..meta.views import VIEWS
+from ..meta.views import may_view, view_meta
 from ..tensor.dunders import by_name
 from ..tensor.storage import Storage
-from ..tensor.tensor import Tensor
+from ..tensor.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
     from ...eager.layers.functionalize_kernel import Run
@@ -234,10 +237,9 @@ def _new_functional_tensor(
 # -- views -------------------------------------------------------------------------------------------------------------
 def derive_meta_view(op: Operator, base: FunctionalTensor, spec: TensorSpec, args: Args) -> MetaTensor | None:
     """A meta tensor with the shape and strides of a view operator's result; None if the operator copies."""
-    rule = VIEWS.get(op.name)
-    if rule is None:  # a user-defined operator, declared as a view
+    if not may_view(op):  # a user-defined operator without a rule
         return meta_tensor(spec)
-    return rule(base._meta_view, spec._replace(device="meta"), *args)
+    return view_meta(op, base._meta_view, args, {})
 
 
 def follow(root: Tensor, path: tuple[Step, ...], call: Call) -> list[Tensor]:
@@ -309,6 +311,22 @@ def _invert_detach(call: Call, whole: Tensor, new: Tensor, step: Step) -> Tensor
     return new
 
 
+def _invert_rule(call: Call, whole: Tensor, new: Tensor, step: Step) -> Tensor:
+    """The base with the elements that a view's rule addresses replaced."""
+    shape = tuple(whole.shape)
+    layout = step.op.decl.view(ViewLayout(shape, row_major_strides(shape)), *step.args, **step.kwargs)
+    indices = np.full(layout.sizes, layout.offset)
+    for axis, (size, stride) in enumerate(zip(layout.sizes, layout.strides, strict=True)):
+        indices += stride * np.arange(size).reshape(-1, *[1] * (len(layout.sizes) - axis - 1))
+    reshape, put = by_name("reshape").operator, by_name("index_put").operator
+    flat, values = (call(reshape, (x, (-1,)), {}) for x in (whole, new))
+    return call(
+        reshape,
+        (call(put, (flat, (wrap(indices.reshape(-1)),), values, 0), {"accumulate": False}), shape),
+        {},
+    )
+
+
 # By view operator: a function that computes the new base from the new value of its view.
 VIEW_INVERSES: dict[str, Callable[[Call, Tensor, Tensor, Step], Tensor]] = {
     "td::basic_index": _invert_index,
@@ -327,7 +345,11 @@ def check_writable(name: str, target: FunctionalTensor) -> None:
         raise UnsupportedError(
             f"{name}: the memory of {describe(target)} is read-only (a broadcast view); write into a copy: x.clone()"
         )
-    unknown = [step.op.name for step in target._path if step.op.name not in VIEW_INVERSES]
+    unknown = [
+        step.op.name
+        for step in target._path
+        if step.op.name not in VIEW_INVERSES and getattr(step.op.decl, "view", None) is None
+    ]
     if unknown:
         raise UnsupportedError(
             f"{name}: td.functionalize cannot write through the view {unknown[0]}; write into a copy: x.clone()"
@@ -344,7 +366,7 @@ def write(target: FunctionalTensor, value: Tensor) -> None:
     memory = target._functional_storage
     wholes = follow(memory.value, target._path[:-1], target._call) if target._path else []
     for whole, step in zip(reversed(wholes), reversed(target._path)):
-        value = VIEW_INVERSES[step.op.name](target._call, whole, value, step)
+        value = VIEW_INVERSES.get(step.op.name, _invert_rule)(target._call, whole, value, step)
     memory.value = _match_strides(target._call, value, memory.strides)
     memory.version += 1
     memory.written = True

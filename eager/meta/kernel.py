@@ -16,7 +16,7 @@ from ...registry.operator import Operator
 from ...registry.values import TensorBase, TensorSpec, describe
 from ..tensor import inplace
 from .tensor import MetaTensor, meta_tensor
-from .views import VIEWS
+from .views import may_view, view_meta
 
 if TYPE_CHECKING:
     from ...registry.types import Args, Kwargs
@@ -35,9 +35,10 @@ def meta_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> object
     rule = getattr(op.decl, "shape_rule", None)
     if rule is None:
         raise _no_rule(op)
-    view = VIEWS.get(op.name)
-    if view is not None:
-        result = view(args[0], rule(*args, **kwargs), *args[1:])
+    if may_view(op):
+        rule(*args, **kwargs)  # checks the arguments
+        x: Any = args[0]
+        result = view_meta(op, x, args[1:], kwargs)
         if result is not None:
             return result
     convert = _spec_converter(op)

@@ -15,7 +15,7 @@ from ...operators.indexing import subscript as indexing
 from ...operators.shape.rearrange import full_plan
 from ...operators.shape.views import permute
 from ...registry.dispatch.keys import BACKEND_OF_DEVICE
-from ...registry.dtypes import DType, as_dtype
+from ...registry.dtypes import DType, as_dtype, bool_
 from ...registry.function import functions
 from ...registry.lazy_operators import materialize
 from ...registry.operator import Operator
@@ -222,7 +222,7 @@ def fill_(self: Tensor, value: object) -> Tensor:
 
 def zero_(self: Tensor) -> Tensor:
     """Write zeros; returns the tensor."""
-    return fill_(self, 0)
+    return fill_(self, False if self.dtype is bool_ else 0)
 
 
 # -- Python's and NumPy's protocols ------------------------------------------------------------------------------------

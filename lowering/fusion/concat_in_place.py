@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
+from ...operators.declare.view_spec import ViewLayout
 from ...operators.scalar_ir.expr import Expr, apply, cast
 from ...registry import dtypes as dt
 from ...registry.operator import find_operator
-from ...registry.values import TensorSpec
 from ...tracer.graph import Node, Value
 from ..kernel_selection import NUMBERS
-from ..layout import Layout, contiguous, dummy_array, layout_within
+from ..layout import Layout, contiguous
 from .loop_ir import Buffer, FusedKernel, Stage, Store, load, scalar
 from .scalarize import number_expr
 
@@ -54,11 +52,9 @@ def _put_pieces(node: Node) -> list[Piece] | None:
     if not isinstance(self, Value) or not isinstance(value, (Value, *NUMBERS)):
         return None
     whole = contiguous(node.outputs[0].shape)
-    dummy = dummy_array(whole)
-    view = find_operator("td::basic_index").decl.kernel(np, dummy, plan)
-    part = layout_within(view, dummy, whole, TensorSpec(view.shape, node.outputs[0].spec.dtype))
+    part = Layout(*find_operator("td::basic_index").decl.view(ViewLayout(*whole), plan))
     adds = bool(node.kwargs.get("accumulate", False))
-    return None if part is None else [Piece(whole, self), Piece(part, value, adds)]
+    return [Piece(whole, self), Piece(part, value, adds)]
 
 
 def make_piece_kernel(

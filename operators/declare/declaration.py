@@ -10,7 +10,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import UnsupportedError
 from ...registry.dtypes import DType
@@ -18,8 +18,11 @@ from ...registry.function import OperatorFunction, make_function
 from ...registry.lazy_operators import materialize_all
 from ...registry.library import Library
 from ...registry.operator import Operator, lock, operators
-from ..scalar_ir.fold import Fold
 from .derivatives import Derivative
+
+if TYPE_CHECKING:
+    from ..scalar_ir.fold import Fold
+    from .view_spec import ViewRule
 
 LIBRARY = Library("td", "DEF")
 
@@ -77,6 +80,8 @@ class Declaration:
             or a tuple of them.
         body: for elementwise kinds the scalar body, in :mod:`..scalar_ir`; for composites the body, in operators.
         number_body: for binary elementwise kinds: the body for a Python number as second operand, where it differs.
+        view: for views: the rule from the sizes, strides and offset of the tensor to those of the view, see
+            :mod:`.view_spec`.
         kernel: for other kinds the array kernel ``kernel(xp, *arguments)``, with ``xp`` numpy or cupy; a view's kernel
             returns a view.
         fold: for reductions and scans: how elements are combined.
@@ -111,6 +116,7 @@ class Declaration:
     shape_rule: Callable[..., Any] | None = None
     body: Callable[..., Any] | None = None
     number_body: Callable[..., Any] | None = None
+    view: ViewRule | None = None
     kernel: Callable[..., Any] | None = None
     fold: Fold | None = None
     derivative: Derivative | None = None

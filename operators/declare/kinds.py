@@ -41,11 +41,13 @@ from .shape_rules import (
     result_dtype,
     spec_of,
 )
+from .view_spec import view_shape_rule
 
 if TYPE_CHECKING:
     from ...registry.function import OperatorFunction
     from ...registry.types import Function, Operand, ShapeRule, Tensor
     from ..scalar_ir.fold import Fold
+    from .view_spec import ViewRule
 
 R = TypeVar("R")
 
@@ -238,6 +240,24 @@ def scan(
     fields.setdefault("errors", reduction_errors)
     words = make_docstring(doc, scan_doc(dtypes), example)
     return declare(Declaration(schema=schema, kind="scan", fold=fold, dtypes=dtypes, doc=words, **fields))
+
+
+# -- views -------------------------------------------------------------------------------------------------------------
+def view(schema: str, rule: ViewRule, **fields: Any) -> OperatorFunction[Tensor]:
+    """Declare an operator that returns a view of its first argument.
+
+    Args:
+        schema: the schema, with ``Tensor(a)`` for the argument and the result.
+        rule: ``rule(layout, *arguments)``, from the layout of the tensor to that of the view; see :mod:`.view_spec`.
+        fields: the other fields of :class:`.declaration.Declaration`; ``shape_rule``, which may check more, and
+            ``kernel``, a faster function of NumPy, replace those that follow from the rule.
+
+    Returns:
+        The operator's function.
+    """
+    name = schema.partition("(")[0]
+    shape_rule = check_result_rank(name, fields.pop("shape_rule", None) or view_shape_rule(rule))
+    return declare(Declaration(schema=schema, kind="view", shape_rule=shape_rule, view=rule, **fields))
 
 
 # -- other kinds -------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from ...registry.values import TensorSpec
 from ..declare import batching
 from ..declare.declaration import ErrorInput, SampleInput, TensorSample
 from ..declare.derivatives import Linear, Rule
-from ..declare.kinds import LAYOUTS, array_op, composite
+from ..declare.kinds import LAYOUTS, array_op, composite, view
 from ..declare.shape_rules import is_tensor, spec_of
 from ..scalar_ir import nodes as s
 from ..scalar_ir.numpy_evaluation import cast_array
@@ -187,11 +187,11 @@ contiguous = array_op(
     errors=lambda: [ErrorInput((None,), TypeError, "Tensor")],
 )
 
-stop_gradient = array_op(
-    "view",
+stop_gradient = view(
     "stop_gradient(Tensor(a) self) -> Tensor(a)",
-    _same_shape_rule,
-    lambda xp, self: xp.asarray(self)[...],
+    lambda x: x,
+    shape_rule=_same_shape_rule,
+    kernel=lambda xp, self: xp.asarray(self)[...],
     doc="""The tensor as a constant: no derivative flows through it, in either mode.
 
     Args:

@@ -18,8 +18,9 @@ from ..creation.full import zeros
 from ..declare.batching import Batched, BatchInfo, Dims, ensure_batch_axis, expand_rank
 from ..declare.declaration import ErrorInput, SampleInput, TensorSample
 from ..declare.derivatives import Linear, Rule
-from ..declare.kinds import LAYOUTS, array_op
+from ..declare.kinds import LAYOUTS, array_op, view
 from ..declare.shape_rules import broadcast_shapes, spec_of
+from ..declare.view_spec import ViewLayout
 from ..shape.views import sum_to
 
 if TYPE_CHECKING:
@@ -132,11 +133,17 @@ def _read_batched(info: BatchInfo, in_dims: Dims, x: Tensor, plan: Plan) -> Batc
     return info.call(x, _batch_plan(plan, info.batch_size)), 0
 
 
-basic_index = array_op(
-    "view",
+def _read_rule(x: ViewLayout, plan: Plan) -> ViewLayout:
+    strides, first = plan_strides(plan, x.strides)
+    sizes = plan_shape(plan)
+    return ViewLayout(sizes, strides, x.offset + (0 if 0 in sizes else first))
+
+
+basic_index = view(
     "basic_index(Tensor(a) self, Any plan) -> Tensor(a)",
-    _read_shape_rule,
-    lambda xp, self, plan: self[to_numpy_index(plan)],
+    _read_rule,
+    shape_rule=_read_shape_rule,
+    kernel=lambda xp, self, plan: self[to_numpy_index(plan)],
     doc="""A view of the elements that a plan selects: what ``x[1, 2:8:3, None]`` becomes.
 
     Args:

@@ -7,7 +7,6 @@ NumPy kernels, the loops of native eager calls, fused kernels in LLVM IR and CUD
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,7 +28,6 @@ def accumulate_as_result(source: DType, out: DType) -> DType:
     return out
 
 
-@dataclass(frozen=True, eq=False)
 class Fold:
     """An associative and commutative combination of elements.
 
@@ -59,17 +57,28 @@ class Fold:
     mul(arg(0):float32, arg(0):float32):float32
     """
 
-    name: str
-    combine: Callable[[Expr, Expr], Expr]
-    identity: Callable[[DType], Number]
-    accumulator: Callable[[DType, DType], DType] = accumulate_as_argument
-    prepare: Callable[[Expr], Expr] | None = None
-    finish: Callable[[Expr], Expr] | None = None
-    returns_index: bool = False
-    needs_elements: bool = False
-    compensated: bool = False
+    __slots__ = (
+        *("name", "combine", "identity", "accumulator", "prepare", "finish"),
+        *("returns_index", "needs_elements", "compensated"),
+    )
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        name: str,
+        combine: Callable[[Expr, Expr], Expr],
+        identity: Callable[[DType], Number],
+        accumulator: Callable[[DType, DType], DType] = accumulate_as_argument,
+        *,
+        prepare: Callable[[Expr], Expr] | None = None,
+        finish: Callable[[Expr], Expr] | None = None,
+        returns_index: bool = False,
+        needs_elements: bool = False,
+        compensated: bool = False,
+    ):
+        self.name, self.combine, self.identity, self.accumulator = name, combine, identity, accumulator
+        self.prepare, self.finish = prepare, finish
+        self.returns_index, self.needs_elements = returns_index, needs_elements
+        self.compensated = compensated
         if self.returns_index and (
             self.finish is not None or self.node(dt.float32) not in ("maximum", "minimum")
         ):

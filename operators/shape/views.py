@@ -15,7 +15,7 @@ from ...registry.values import TensorSpec
 from ..declare.batching import Batched, BatchInfo, Dims, expand_rank
 from ..declare.declaration import ErrorInput, SampleInput, TensorSample
 from ..declare.derivatives import Linear
-from ..declare.kinds import LAYOUTS, array_op
+from ..declare.kinds import LAYOUTS, view
 from ..declare.shape_rules import (
     broadcast_shapes,
     check_shape,
@@ -24,10 +24,13 @@ from ..declare.shape_rules import (
     reduced_shape,
     spec_of,
 )
+from ..declare.view_spec import ViewLayout, row_major_strides
 
 if TYPE_CHECKING:
     from ...registry.function import OperatorFunction
     from ...registry.types import Tensor
+
+Ints = tuple[int, ...]
 
 
 # -- reshape -----------------------------------------------------------------------------------------------------------
@@ -56,6 +59,50 @@ def _reshape_shape_rule(self: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
     return TensorSpec(reshape_shape(spec.shape, shape), spec.dtype, spec.device)
 
 
+def reshaped_strides(shape: Ints, strides: Ints, wanted: Ints) -> Ints | None:
+    """The strides of a reshape that needs no copy, or None if it needs one.
+
+    Consecutive axes that can be merged into one are a run; each run must split exactly into axes of the wanted shape.
+
+    Native twin: backends/cpu/fastpath/entries/rt_reshape.py:reshape_strides
+    """
+    if 0 in shape:
+        return row_major_strides(wanted)
+    runs = _runs(shape, strides)
+    left, step = runs.pop(0)
+    steps: list[int] = []
+    for size in reversed(wanted):
+        if left == 1 and size != 1:
+            left, step = runs.pop(0)
+        if left % size:
+            return None
+        steps.append(step)
+        left, step = left // size, step * size
+    return tuple(reversed(steps))
+
+
+def _runs(shape: Ints, strides: Ints) -> list[tuple[int, int]]:
+    """(elements, step) of each run of axes, the innermost first."""
+    runs = [(1, 1)]
+    for size, step in zip(reversed(shape), reversed(strides)):
+        elements, inner = runs[-1]
+        if size == 1:
+            continue
+        if elements == 1:
+            runs[-1] = (size, step)
+        elif step == elements * inner:
+            runs[-1] = (elements * size, inner)
+        else:
+            runs.append((size, step))
+    return runs
+
+
+def _reshape_rule(x: ViewLayout, shape: Ints) -> ViewLayout | None:
+    sizes = reshape_shape(x.sizes, shape)
+    strides = reshaped_strides(x.sizes, x.strides, sizes)
+    return None if strides is None else ViewLayout(sizes, strides, x.offset)
+
+
 def _reshape_samples(dtype: DType) -> Iterable[SampleInput]:
     for layout in LAYOUTS:
         yield SampleInput((TensorSample((3, 4), layout=layout), (2, 6)))
@@ -77,11 +124,11 @@ def _reshape_batched(info: BatchInfo, in_dims: Dims, x: Tensor, shape: tuple[int
     return info.call(x, (info.batch_size, *reshape_shape(x.shape[1:], shape))), 0
 
 
-reshape: OperatorFunction[Tensor] = array_op(
-    "view",
+reshape: OperatorFunction[Tensor] = view(
     "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)",
-    _reshape_shape_rule,
-    lambda xp, self, shape: xp.reshape(self, shape),
+    _reshape_rule,
+    shape_rule=_reshape_shape_rule,
+    kernel=lambda xp, self, shape: xp.reshape(self, shape),
     doc="""The elements in row-major order in another shape: a view if the strides allow it, else a copy.
 
     Args:
@@ -132,6 +179,10 @@ def _permute_shape_rule(self: TensorSpec, axes: tuple[int, ...]) -> TensorSpec:
     return TensorSpec(tuple(spec.shape[axis] for axis in order), spec.dtype, spec.device)
 
 
+def _permute_rule(x: ViewLayout, axes: Ints) -> ViewLayout:
+    return ViewLayout(tuple(x.sizes[a] for a in axes), tuple(x.strides[a] for a in axes), x.offset)
+
+
 def _permute_samples(dtype: DType) -> Iterable[SampleInput]:
     for layout in LAYOUTS:
         yield SampleInput((TensorSample((3, 4), layout=layout), (1, 0)))
@@ -151,11 +202,11 @@ def _permute_batched(info: BatchInfo, in_dims: Dims, x: Tensor, axes: tuple[int,
     return info.call(x, (0, *[axis + 1 for axis in order])), 0
 
 
-permute: OperatorFunction[Tensor] = array_op(
-    "view",
+permute: OperatorFunction[Tensor] = view(
     "permute(Tensor(a) self, int[] axes) -> Tensor(a)",
-    _permute_shape_rule,
-    lambda xp, self, axes: xp.transpose(self, axes),
+    _permute_rule,
+    shape_rule=_permute_shape_rule,
+    kernel=lambda xp, self, axes: xp.transpose(self, axes),
     doc="""A view with the axes in another order; also called ``permute_dims``.
 
     Args:
@@ -190,6 +241,12 @@ def _broadcast_shape_rule(self: TensorSpec, shape: tuple[int, ...]) -> TensorSpe
     return TensorSpec(wanted, spec.dtype, spec.device)
 
 
+def _broadcast_rule(x: ViewLayout, shape: Ints) -> ViewLayout:
+    lead = len(shape) - len(x.sizes)
+    strides = [0 if old != new else step for old, new, step in zip(x.sizes, shape[lead:], x.strides)]
+    return ViewLayout(tuple(shape), (0,) * lead + tuple(strides), x.offset)
+
+
 def _broadcast_samples(dtype: DType) -> Iterable[SampleInput]:
     for layout in LAYOUTS:
         yield SampleInput((TensorSample((3, 4), layout=layout), (2, 3, 4)))
@@ -206,11 +263,11 @@ def _broadcast_batched(info: BatchInfo, in_dims: Dims, x: Tensor, shape: tuple[i
     return info.call(expand_rank(x, 0, len(shape)), (info.batch_size, *shape)), 0
 
 
-broadcast_to = array_op(
-    "view",
+broadcast_to = view(
     "broadcast_to(Tensor(a) self, SymInt[] shape) -> Tensor(a)",
-    _broadcast_shape_rule,
-    lambda xp, self, shape: xp.broadcast_to(self, shape),
+    _broadcast_rule,
+    shape_rule=_broadcast_shape_rule,
+    kernel=lambda xp, self, shape: xp.broadcast_to(self, shape),
     doc="""A view with the tensor repeated along new leading axes and axes of length 1.
 
     Args:

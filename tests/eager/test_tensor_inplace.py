@@ -117,6 +117,7 @@ def test_whole_tensor_writers():
     assert x.tolist() == [[3, 3], [3, 3]]
     assert x.copy_(td.asarray([1, 2], dtype=td.int8)).tolist() == [[1, 2], [1, 2]]
     assert x.zero_().tolist() == [[0, 0], [0, 0]]
+    assert td.ones(2, dtype=td.bool).zero_().tolist() == [False, False]
 
 
 @pytest.mark.parametrize("op", list(inplace.functional), ids=lambda op: op.schema.name)

@@ -8,4 +8,5 @@ matmul.py: matrix products
 random_bits.py: random bits by machine code
 register.py: registration of all kernels that declarations describe
 sparse_quantized.py: components of sparse and quantized tensors
+views.py: views that are declared by their rule alone
 """

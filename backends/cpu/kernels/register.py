@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .... import lazy
 from ....eager.tensor.storage import owner_of
 from ....eager.tensor.tensor import Tensor, wrap, wrap_view
 from ....errors import DeviceError
@@ -16,6 +17,8 @@ from ....registry.operator import Operator
 from .elementwise import elementwise_kernel
 from .folds import reduction_kernel, scan_kernel
 from .matmul import product_kernel
+
+_views = lazy.Functions("backends.cpu.kernels.views")
 
 
 def array_kernel(op: Operator) -> Callable[..., Any]:
@@ -74,7 +77,10 @@ def _make_kernel(op: Operator) -> Callable[..., Any] | None:
         return scan_kernel(op) if decl.kind == "scan" else reduction_kernel(op)
     if op.schema.name == "matmul":
         return product_kernel(op)
-    return array_kernel(op) if decl.kernel is not None else None
+    if decl.kernel is not None:
+        return array_kernel(op)
+    kernel: Callable[..., Any] | None = _views.rule_kernel(op) if decl.view is not None else None
+    return kernel
 
 
 # Called after operators have been declared and have CPU kernels, so that other backends can add theirs.

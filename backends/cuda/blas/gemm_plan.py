@@ -10,10 +10,10 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ....eager.meta.views import reshaped_strides
 from ....lowering.fusion.loop_ir import collapse
 from ....lowering.layout import Layout, contiguous
 from ....operators.declare.shape_rules import broadcast_shapes
+from ....operators.shape.views import reshaped_strides
 
 Ints = tuple[int, ...]
 LARGEST = 2**31 - 1

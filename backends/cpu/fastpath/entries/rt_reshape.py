@@ -13,7 +13,10 @@ MOVED: i64 = 1  # the strides do not allow a view
 
 @native
 def reshape_strides(array: ptr, wanted: ptr, rank: i64, dims: ptr, strides: ptr) -> i64:
-    """Write sizes, and strides if the result can be a view. Empty arrays are left to Python."""
+    """Write sizes, and strides if the result can be a view. Empty arrays are left to Python.
+
+    Python twin: operators/shape/views.py:reshaped_strides
+    """
     if load_i32(array, ND_NDIM) > MAX_RANK or not fill_sizes(array, wanted, rank, dims):
         return REFUSED
     if (load_i32(array, ND_FLAGS) & C_CONTIGUOUS) == 0:
