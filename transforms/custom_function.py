@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from .. import lazy, pytree
 from ..errors import ArgumentError, RuleError, TandemError
 from ..registry.values import describe
-from .arguments import check_callable
+from .arguments import check_callable, replace_positions
 from .custom_rules import Leaves
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class RuledFunction(Generic[R]):
         """Bind the arguments of a call."""
         args = _in_order(self._name, self._signature, args, kwargs)
         count = len(args)
-        fixed = {place % count for place in self.nondiff_argnums if -count <= place < count}
+        fixed = {index % count for index in self.nondiff_argnums if -count <= index < count}
         if self.nondiff_argnames and self._signature is not None:
             names = list(self._signature.parameters)
             fixed.update(names.index(name) for name in self.nondiff_argnames)
@@ -82,17 +82,14 @@ class BoundCall:
 
     def __init__(self, args: Args, fixed: set[int]):
         self.args = args
-        self.fixed = tuple(args[place] for place in sorted(fixed))
-        self.dynamic = [place for place in range(len(args)) if place not in fixed]
-        self.leaves, self.treedef = pytree.flatten([args[place] for place in self.dynamic])
+        self.fixed = tuple(args[index] for index in sorted(fixed))
+        self.dynamic = [index for index in range(len(args)) if index not in fixed]
+        self.leaves, self.treedef = pytree.flatten([args[index] for index in self.dynamic])
         self.outdef = pytree.LEAF
 
     def with_leaves(self, leaves: Leaves) -> list[object]:
         """All arguments, with the leaves of the differentiated ones replaced."""
-        given = list(self.args)
-        for place, value in zip(self.dynamic, self.treedef.unflatten(leaves)):
-            given[place] = value
-        return given
+        return replace_positions(self.args, self.dynamic, self.treedef.unflatten(leaves))
 
     def flatten_result(self, out: Pytree) -> Leaves:
         """Flatten the result and remember its structure."""

@@ -51,7 +51,7 @@ class ReverseRule(NamedTuple):
 
     Attributes:
         name: for messages.
-        owner: the object that the user has made.
+        owner: the object that the user created; it identifies the rule while the rule runs.
         run: the function.
         forward: ``forward(arguments, is_differentiated) -> (results, residuals)``.
         backward: ``backward(residuals, cotangents) -> gradients``; None in either: zero.
@@ -69,7 +69,7 @@ class ForwardRule(NamedTuple):
 
     Attributes:
         name: for messages.
-        owner: the object that the user has made.
+        owner: the object that the user created; it identifies the rule while the rule runs.
         run: the function.
         push: ``push(arguments, tangents) -> (results, tangents)``; None in either: zero.
     """
@@ -246,10 +246,10 @@ def _node(
     """Run the forward part; return the results and the node of the call."""
     results, pull = _forward(rule, raw, wanted)
     _check_results(rule, level, results)
-    inputs = [Input(f"argument {place}", isinstance(leaf, Tensor)) for place, leaf in enumerate(raw)]
-    places = [place for place, is_wanted in enumerate(wanted) if is_wanted]
+    inputs = [Input(f"argument {index}", isinstance(leaf, Tensor)) for index, leaf in enumerate(raw)]
+    positions = [index for index, is_wanted in enumerate(wanted) if is_wanted]
     node = ContextNode(
-        CallName(rule.name), edges, lambda ctx, *cotangents: tuple(pull(list(cotangents))), inputs, places
+        CallName(rule.name), edges, lambda ctx, *cotangents: tuple(pull(list(cotangents))), inputs, positions
     )
     context = Context(tuple(wanted))
     context.set_materialize_grads(False)

@@ -1,4 +1,4 @@
-"""``custom_vjp``: a function whose reverse rule is written by hand."""
+"""``custom_vjp``: a function with a custom reverse rule."""
 
 from __future__ import annotations
 
@@ -21,16 +21,21 @@ R = TypeVar("R")
 
 
 class custom_vjp(RuledFunction[R]):
-    """A function whose reverse rule is written by hand; used as a decorator, then ``f.defvjp(fwd, bwd)``.
+    """A function with a custom reverse rule, set by ``f.defvjp(fwd, bwd)``; usable as a decorator.
+
+    ``grad``, ``vjp`` and ``backward()`` use the rule, and ``jvp`` transposes it. It nests with ``vmap`` and ``jit``.
+    Differentiated tensors must be arguments, not captured by a closure.
 
     Args:
-        fun: the function, of trees of tensors.
+        fun: a function of pytrees of tensors and numbers that returns a pytree of tensors.
         nondiff_argnums: positions of arguments that are not differentiated: functions, flags. ``bwd`` receives
             them first, in order, as separate arguments.
         nondiff_argnames: names of such arguments.
 
-    The rule serves ``grad``, ``vjp``, ``backward()``; by transposition ``jvp`` too. It nests with ``vmap`` and ``jit``.
-    Differentiated tensors must be arguments, not captured by a closure.
+    Raises:
+        ArgumentError: ``fun`` is not callable, or ``nondiff_argnames`` names a parameter that it does not have.
+
+    Source: ``jax.custom_vjp``.
 
     >>> import tandem as td
     >>> @td.custom_vjp
@@ -61,14 +66,14 @@ class custom_vjp(RuledFunction[R]):
         Args:
             fwd: takes the arguments of the function and returns ``(result, residuals)``; residuals are any tree.
             bwd: ``bwd(residuals, cotangent)`` returns a tuple with a gradient for each argument, each a tree like the
-                argument; None: zero. Arguments of ``nondiff_argnums`` come first, and have no gradient.
+                argument, or None for zero. Arguments of ``nondiff_argnums`` come first, and have no gradient.
             symbolic_zeros: whether ``fwd`` receives for each tensor and number a :class:`tandem.CustomVJPPrimal`, which
                 tells whether it is differentiated, and ``bwd`` a :class:`tandem.SymbolicZero` for a result without a
                 cotangent; if False, it receives zeros.
             optimize_remat: accepted for compatibility with JAX, without effect.
 
         Raises:
-            ArgumentError: one of them is not a function.
+            ArgumentError: ``fwd`` or ``bwd`` is not callable.
         """
         check_callable("defvjp", fwd)
         check_callable("defvjp", bwd)
@@ -115,12 +120,12 @@ class custom_vjp(RuledFunction[R]):
                 f"{describe(result)}"
             )
         gradients: list[object] = []
-        for place, (gradient, child) in enumerate(zip(result, children)):
+        for index, (gradient, child) in enumerate(zip(result, children)):
             leaves = leaves_with_nones(gradient, child)
             if leaves is None:
                 there = pytree.flatten(gradient)[1]
                 raise RuleError(
-                    f"{self._name}: bwd returned for argument {place} another structure than the argument's"
+                    f"{self._name}: bwd returned for argument {index} another structure than the argument's"
                     f"{pytree.difference(child, there)}"
                 )
             gradients += leaves

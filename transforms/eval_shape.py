@@ -21,16 +21,18 @@ if TYPE_CHECKING:
 class ShapeDtypeStruct:
     """The shape and the dtype of a tensor, without its data.
 
-    It stands for a tensor in the arguments of :func:`eval_shape`, :func:`linear_transpose`, and of ``trace()`` and
-    ``lower()`` of a jitted function, as anything does that has a ``shape`` and a ``dtype``.
+    It replaces a tensor in the arguments of :func:`eval_shape`, :func:`linear_transpose`, and of ``trace()`` and
+    ``lower()`` of a jitted function; any object with ``shape`` and ``dtype`` does.
 
     Args:
-        shape: ints.
-        dtype: a tandem dtype, or what NumPy takes for one.
+        shape: a sequence of non-negative ints.
+        dtype: a tandem dtype, or a NumPy dtype or its name.
 
     Raises:
-        ArgumentError: the shape holds something else than ints from 0.
-        DTypeError: there is no such dtype.
+        ArgumentError: ``shape`` is not a sequence of non-negative ints.
+        DTypeError: ``dtype`` is not a dtype.
+
+    Source: ``jax.ShapeDtypeStruct``.
 
     >>> import tandem as td
     >>> x = td.ShapeDtypeStruct((2, 3), td.float32)
@@ -86,15 +88,15 @@ def eval_shape(fun: Function, *args: Pytree, **kwargs: Pytree) -> Any:
 
     Args:
         fun: a function that ``jit`` could compile.
-        args, kwargs: its arguments, trees of tensors, of numbers, and of anything with ``shape`` and ``dtype``. What is
-            none of these (strings, functions, ...) is passed as it is.
+        args, kwargs: its arguments: pytrees of tensors, numbers and objects with ``shape`` and ``dtype``. Other leaves
+            (strings, functions, ...) are passed unchanged.
 
     Returns:
-        A tree like the result, with a :class:`ShapeDtypeStruct` for each tensor and number.
+        A pytree with the structure of the result and a :class:`ShapeDtypeStruct` for each tensor and number.
 
     Raises:
-        ConcretizationError: what the function does depends on the data.
-        TandemError: whatever the function raises for arguments like these.
+        ConcretizationError: the control flow of the function depends on the data of its arguments.
+        TandemError: the function raises it for arguments of these shapes and dtypes.
 
     Source: ``jax.eval_shape``.
 

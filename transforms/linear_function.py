@@ -29,11 +29,12 @@ class LinearFunctionSpec:
     """The static part of a linear function.
 
     Attributes:
-        name: for messages.
-        is_reverse: whether it takes one tree of cotangents and gives a tuple; else it takes tangents.
-        treedef, specs: of what it takes.
-        outdef, results: TreeDef and specs of what it gives.
-        graph: that of the function, from and to what is not an integer, with what it reaches as further inputs.
+        name: the name of the transformed function, for messages.
+        is_reverse: whether it takes one tree of cotangents and returns a tuple; otherwise it takes tangents.
+        treedef, specs: the TreeDef and the specs of the arguments.
+        outdef, results: the TreeDef and the specs of the results.
+        graph: the traced graph of the function, or None before tracing. Its inputs are the arguments that are not
+            integers and the captured tensors; its outputs are the results that are not integers.
     """
 
     name: str
@@ -46,12 +47,11 @@ class LinearFunctionSpec:
 
 
 class LinearFunction:
-    """A linear function of trees that a transform has made; a container whose leaves are the tensors that it needs.
+    """A linear function of trees: the ``vjp_fn`` of ``vjp`` or the ``jvp_fn`` of ``linearize``; a pytree of residuals.
 
     Args:
-        form: what does not vary.
-        run: the function, on a leaf for each that it takes (None: zero, or an integer's), to a leaf for each that it
-            gives.
+        spec: the static part.
+        run: the function from a leaf for each argument (None for zero and for integers) to a leaf for each result.
     """
 
     __slots__ = ("__weakref__", "_captures", "_levels", "_run", "_spec")
@@ -63,13 +63,13 @@ class LinearFunction:
 
     @restore_state_on_error
     def __call__(self, /, *trees: Pytree) -> Any:
-        """The cotangents of the arguments from those of the value, or the tangent of the value in a direction."""
-        spec, given = self._spec, list(trees)
+        """Map a cotangent of the value to cotangents of the arguments, or tangents of these to one of the value."""
+        spec, arguments = self._spec, list(trees)
         if spec.is_reverse and len(trees) != 1:
             raise ArgumentError(f"{spec.name}: one tree of cotangents is taken, not {len(trees)}")
         what = "cotangent" if spec.is_reverse else "tangent"
         leaves = match_leaves(
-            spec.name, what, given[0] if spec.is_reverse else given, spec.treedef, spec.specs
+            spec.name, what, arguments[0] if spec.is_reverse else arguments, spec.treedef, spec.specs
         )
         result = spec.outdef.unflatten(self._run(leaves))
         return tuple(result) if spec.is_reverse else result
@@ -80,38 +80,38 @@ class LinearFunction:
     def _trace_graph(self) -> None:
         """Replace the recorded function by a traced graph."""
         spec, run = self._spec, self._run
-        places = _inexact_positions(spec.specs)
+        positions = _inexact_positions(spec.specs)
 
         def on_tensors(*tensors: Tensor) -> list[Tensor]:
-            given: list[Tensor | None] = [None] * len(spec.specs)
-            for place, tensor in zip(places, tensors):
-                given[place] = tensor
-            result = run(given)
-            return [result[place] for place in _inexact_positions(spec.results)]
+            leaves: list[Tensor | None] = [None] * len(spec.specs)
+            for position, tensor in zip(positions, tensors):
+                leaves[position] = tensor
+            results = run(leaves)
+            return [results[position] for position in _inexact_positions(spec.results)]
 
         machinery = lazy.control_machinery("subgraph")
-        with reopen_levels(
-            *self._levels
-        ):  # who takes results apart does so when their transform has just ended
-            closed = machinery.trace_body(spec.name, on_tensors, [spec.specs[place] for place in places])
+        with reopen_levels(*self._levels):  # the transform may have ended when the result is flattened
+            closed = machinery.trace_body(
+                spec.name, on_tensors, [spec.specs[position] for position in positions]
+            )
         self._set(replace(spec, graph=closed.graph), closed.reached)
 
-    def _set(self, spec: LinearFunctionSpec, reached: Sequence[Tensor]) -> None:
-        self._spec, self._captures, self._run = spec, reached, self._run_graph
+    def _set(self, spec: LinearFunctionSpec, captures: Sequence[Tensor]) -> None:
+        self._spec, self._captures, self._run = spec, captures, self._run_graph
 
     def _run_graph(self, leaves: Tangents) -> list[Tensor]:
         spec = self._spec
-        given = [
-            zeros_of(spec.specs[place]) if leaves[place] is None else leaves[place]
-            for place in _inexact_positions(spec.specs)
+        inputs = [
+            zeros_of(spec.specs[position]) if leaves[position] is None else leaves[position]
+            for position in _inexact_positions(spec.specs)
         ]
-        numbers = iter(lazy.control_machinery("subgraph").run_graph(spec.graph, [*given, *self._captures]))
-        return [next(numbers) if item.dtype.is_inexact else zero_tangent(item) for item in spec.results]
+        results = iter(lazy.control_machinery("subgraph").run_graph(spec.graph, [*inputs, *self._captures]))
+        return [next(results) if item.dtype.is_inexact else zero_tangent(item) for item in spec.results]
 
 
 def _inexact_positions(specs: Sequence[TensorSpec]) -> list[int]:
     """The positions of specs that are not integers."""
-    return [place for place, spec in enumerate(specs) if spec.dtype.is_inexact]
+    return [position for position, spec in enumerate(specs) if spec.dtype.is_inexact]
 
 
 def _flatten(function: LinearFunction) -> tuple[Sequence[Tensor], LinearFunctionSpec]:
@@ -120,10 +120,10 @@ def _flatten(function: LinearFunction) -> tuple[Sequence[Tensor], LinearFunction
     return function._captures, function._spec
 
 
-def _unflatten(spec: LinearFunctionSpec, reached: Iterable[Tensor]) -> LinearFunction:
-    made = object.__new__(LinearFunction)
-    made._set(spec, tuple(reached))
-    return made
+def _unflatten(spec: LinearFunctionSpec, captures: Iterable[Tensor]) -> LinearFunction:
+    function = object.__new__(LinearFunction)
+    function._set(spec, tuple(captures))
+    return function
 
 
 pytree.register_pytree_node(LinearFunction, _flatten, _unflatten)

@@ -58,7 +58,7 @@ class Unravel:
 
 
 def ravel(tree: Pytree) -> tuple[Tensor, Unravel]:
-    """See :func:`tandem.pytree.ravel_pytree`."""
+    """Concatenate the leaves of a tree to a vector; see :func:`tandem.pytree.ravel_pytree`."""
     result = flatten_tensors("tree.ravel", "the tree", tree)
     specs = [TensorSpec(tuple(x.shape), x.dtype, x.device) for x in result.tensors]
     dtype = reduce(promote, [spec.dtype for spec in specs]) if specs else float32
