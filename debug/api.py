@@ -18,17 +18,17 @@ R = TypeVar("R")
 
 
 def print(fmt: str, *args: object, ordered: bool = False, **kwargs: object) -> None:
-    """Print values when they are known: eagerly at once, from a jitted function each time that it runs.
+    """Print a formatted message each time that the program runs, also from jitted functions.
 
     Args:
-        fmt: what is printed, in the language of ``str.format``.
-        args, kwargs: what is put into it: tensors, numbers, pytrees of them, or anything else.
-        ordered: has no effect: what is printed comes in the order of the program.
+        fmt: the message, a format string of ``str.format``.
+        args, kwargs: the values to format: tensors, numbers, pytrees of them, or any other objects.
+        ordered: accepted for compatibility with JAX; output is always in program order.
 
     Raises:
         ArgumentError: ``fmt`` is not a string, or does not match the values.
 
-    Inside ``td.vmap`` it prints once for each example; values that are being differentiated are printed as they are,
+    Inside ``td.vmap`` the message is printed once for each example. Inside ``td.grad`` the primal values are printed,
     and no gradient flows.
 
     >>> import tandem as td
@@ -44,14 +44,14 @@ def print(fmt: str, *args: object, ordered: bool = False, **kwargs: object) -> N
 
 
 def callback(fn: Callable[..., object], *args: object, ordered: bool = False, **kwargs: object) -> None:
-    """Call a Python function for its effect: eagerly at once, from a jitted function each time that it runs.
+    """Call a Python function for its side effects each time that the program runs, also from jitted functions.
 
     Args:
-        fn: gets the arguments with an ndarray of its own for each tensor; what it returns is dropped.
-        args, kwargs: tensors, numbers, pytrees of them, or anything else.
-        ordered: has no effect: calls come in the order of the program.
+        fn: the function. It receives a new ndarray for each tensor; its result is ignored.
+        args, kwargs: the arguments: tensors, numbers, pytrees of them, or any other objects.
+        ordered: accepted for compatibility with JAX; calls are always in program order.
 
-    Inside ``td.vmap`` it is called once for each example. No gradient flows through it.
+    Inside ``td.vmap`` the function is called once for each example. No gradient flows through it.
 
     >>> import tandem as td
     >>> seen = []
@@ -70,24 +70,25 @@ def pure_callback(
     vmap_method: str | None = None,
     **kwargs: object,
 ) -> Any:
-    """The result of a Python function on NumPy arrays, also inside jitted functions.
+    """Call a pure Python function of NumPy arrays, also from jitted functions.
 
     Args:
-        fn: gets the arguments with an ndarray for each tensor, and gives arrays. It has no effects: it may be called
-            once for two equal calls, or never if nobody needs its result.
-        result_spec: a pytree of :class:`TensorSpec`, or of anything with ``shape`` and ``dtype``: what ``fn`` gives.
-        args, kwargs: tensors, numbers, pytrees of them, or anything else.
-        vmap_method: what happens inside ``td.vmap``. ``"sequential"``: one call for each example; ``"expand_dims"``:
-            one call for all, where tensors that all examples share have a batch axis of length 1 in front;
-            ``"broadcast_all"``: there it has full length; None: an error.
+        fn: the function. It receives an ndarray for each tensor and returns arrays. It has no side effects: equal calls
+            may be merged, and a call with an unused result may be removed.
+        result_spec: the shapes and dtypes of the results: a pytree of :class:`TensorSpec`, or of any objects with
+            ``shape`` and ``dtype``.
+        args, kwargs: the arguments: tensors, numbers, pytrees of them, or any other objects.
+        vmap_method: the behaviour inside ``td.vmap``. ``"sequential"``: one call for each example; ``"expand_dims"``:
+            one call for the batch, with a leading axis of length 1 for tensors that are not batched;
+            ``"broadcast_all"``: one call for the batch, with all tensors broadcast to the batch size; None: raise.
 
     Returns:
         Tensors, in the containers of ``result_spec``.
 
     Raises:
-        ShapeError, DTypeError, ArgumentError: ``fn`` gives something else than was promised (when it runs).
-        NotDifferentiableError: a gradient is asked for; :func:`tandem.custom_op` can have one.
-        UnsupportedError: it is met by values of ``td.vmap``, and ``vmap_method`` is None.
+        ShapeError, DTypeError, ArgumentError: the results do not match ``result_spec`` (at run time).
+        NotDifferentiableError: a gradient is requested; :func:`tandem.custom_op` supports one.
+        UnsupportedError: an argument is batched by ``td.vmap`` and ``vmap_method`` is None.
 
     >>> import numpy as np
     >>> import tandem as td
@@ -103,21 +104,21 @@ def pure_callback(
 def io_callback(
     fn: Callable[..., object], result_spec: Pytree, *args: object, ordered: bool = False, **kwargs: object
 ) -> Any:
-    """The result of a Python function that has effects: it is called exactly as often as the program says, in order.
+    """Call a Python function with side effects, exactly once for each call in the program and in program order.
 
     Args:
-        fn: gets the arguments with an ndarray for each tensor, and gives arrays.
-        result_spec: as for :func:`pure_callback`; None where it gives nothing.
-        args, kwargs: tensors, numbers, pytrees of them, or anything else.
-        ordered: has no effect: calls come in the order of the program. Inside ``td.vmap`` that is one example after
-            the other.
+        fn: the function. It receives an ndarray for each tensor and returns arrays.
+        result_spec: the shapes and dtypes of the results, as for :func:`pure_callback`; None for no result.
+        args, kwargs: the arguments: tensors, numbers, pytrees of them, or any other objects.
+        ordered: accepted for compatibility with JAX; calls are always in program order. Inside ``td.vmap`` the function
+            is called for one example after the other.
 
     Returns:
         Tensors, in the containers of ``result_spec``.
 
     Raises:
-        ShapeError, DTypeError, ArgumentError: ``fn`` gives something else than was promised (when it runs).
-        NotDifferentiableError: a gradient is asked for.
+        ShapeError, DTypeError, ArgumentError: the results do not match ``result_spec`` (at run time).
+        NotDifferentiableError: a gradient is requested.
 
     >>> import itertools
     >>> import tandem as td
@@ -132,19 +133,20 @@ def io_callback(
 
 
 def nans(inf: bool = False) -> AbstractContextManager[object]:
-    """Context manager: the first operator that gives a NaN raises an error that names it, the line and the inputs.
+    """Context manager that raises an error at the first operator that returns a NaN.
 
-    Every operator is looked at, those of backward passes included. Jitted functions run operator by operator inside.
-    ``TANDEM_DEBUG_NANS=1`` turns it on for the thread that imports tandem.
+    The error names the operator, the source line and the inputs. All operators are checked, including those of backward
+    passes; jitted functions run operator by operator. ``TANDEM_DEBUG_NANS=1`` enables the check for the thread that
+    imports tandem.
 
     Args:
-        inf: whether infinities count too.
+        inf: whether to check for infinities too.
 
     Returns:
         A context manager.
 
     Raises:
-        NanError: an operator gives a NaN (inside of the block).
+        NanError: an operator in the block returns a NaN.
 
     >>> import tandem as td
     >>> with td.debug.nans():
@@ -158,16 +160,16 @@ def nans(inf: bool = False) -> AbstractContextManager[object]:
 
 
 def check(condition: TensorLike, message: str, *args: object, **kwargs: object) -> None:
-    """Check a condition. Inside :func:`checkify` a failure is recorded in the :class:`Error`; elsewhere it raises.
+    """Check a condition: record a failure in the :class:`Error` inside :func:`checkify`, raise it elsewhere.
 
     Args:
         condition: a boolean scalar.
-        message: what is said where it is false, in the language of ``str.format``.
-        args, kwargs: what is put into it: tensors and numbers.
+        message: the error message, a format string of ``str.format``.
+        args, kwargs: the values to format: tensors and numbers.
 
     Raises:
-        CheckError: it is false, and no ``checkify`` is around (from a jitted function, when it runs).
-        ArgumentError: the condition is not a boolean scalar, or the message does not match.
+        CheckError: the condition is false and ``checkify`` is not active (for a jitted function, at run time).
+        ArgumentError: the condition is not a boolean scalar, or the message does not match the values.
 
     >>> import tandem as td
     >>> def f(x):
@@ -181,15 +183,15 @@ def check(condition: TensorLike, message: str, *args: object, **kwargs: object) 
 
 
 def debug_check(condition: TensorLike, message: str, *args: object, **kwargs: object) -> None:
-    """As :func:`check`, but only inside :func:`checkify`; elsewhere it does nothing.
+    """Check a condition as :func:`check` does, but only inside :func:`checkify`; elsewhere do nothing.
 
     Args:
         condition: a boolean scalar.
-        message: what is said where it is false, in the language of ``str.format``.
-        args, kwargs: what is put into it: tensors and numbers.
+        message: the error message, a format string of ``str.format``.
+        args, kwargs: the values to format: tensors and numbers.
 
     Raises:
-        ArgumentError: the condition is not a boolean scalar, or the message does not match.
+        ArgumentError: the condition is not a boolean scalar, or the message does not match the values.
 
     Source: ``jax.experimental.checkify.debug_check``.
 
@@ -206,20 +208,20 @@ def debug_check(condition: TensorLike, message: str, *args: object, **kwargs: ob
 def checkify(
     fun: Callable[P, R], errors: str | Iterable[str] = ("user", "nan", "division", "index")
 ) -> Callable[P, tuple[Error, R]]:
-    """Make a function that returns its errors as a value, together with its result.
+    """Transform a function to return its errors as a value, together with its result.
 
-    It works under ``jit``, ``vmap`` and ``grad`` in any order; under ``vmap`` there is an error for each example.
+    The transform composes with ``jit``, ``vmap`` and ``grad`` in any order; ``vmap`` batches the :class:`Error`.
 
     Args:
-        fun: a function.
-        errors: what counts: ``"user"`` (:func:`check`), ``"nan"`` (an operator gives a NaN), ``"division"`` (a divisor
-            is zero), ``"index"`` (an index lies outside of the tensor; the element nearest to it is used).
+        fun: the function.
+        errors: the kinds of errors to collect: ``"user"`` (:func:`check`), ``"nan"`` (an operator returns a NaN),
+            ``"division"`` (a divisor is zero), ``"index"`` (an index is out of bounds; it is clamped).
 
     Returns:
-        A function of the same arguments that gives ``(error, result)``; the :class:`Error` is a pytree.
+        A function of the same arguments that returns ``(error, result)``; the :class:`Error` is a pytree.
 
     Raises:
-        ValueArgumentError: ``errors`` names something else.
+        ValueArgumentError: ``errors`` names another kind.
 
     >>> import tandem as td
     >>> checked = td.checkify(lambda x, i: td.log(x)[i])

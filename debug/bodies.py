@@ -1,8 +1,8 @@
 """``checkify`` for loops and branches: turn the checks in their bodies into results.
 
-In a body a check is a node with an effect. ``checkify`` replaces the body by one without these nodes that returns their
-conditions and values as further results: stacked by ``scan``, carried by ``while_loop``, and returned by the branch
-that ``switch`` takes.
+In a body a check is a node with an effect. ``checkify`` replaces the body with one that has no such nodes and returns
+their conditions and values as additional results: ``scan`` stacks them, ``while_loop`` carries them, and ``switch``
+returns those of the branch that is taken.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class BodyCheck(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """The outcome of a check outside of the body: whether it failed, with which values, in which step."""
+    """The outcome of a check after a loop or branch has run: whether it failed, the values, and the step."""
 
     place: CheckSite
     failed: Tensor
@@ -68,7 +68,7 @@ def _add_outputs(graph: Graph, extra: Sequence[Value]) -> Graph:
 
 # -- the operators -----------------------------------------------------------------------------------------------------
 def scan(op: Operator, args: tuple[Graph, *Args], kwargs: Kwargs) -> Outcome:
-    """Run a scan; returns its results and the findings in the first step in which a check failed."""
+    """Run a scan; return its results and the findings of the first step in which a check failed."""
     body, *rest = args
     checks = find_checks(body)
     if not checks or not kwargs["length"]:
@@ -94,7 +94,7 @@ def _group_by_check(
 
 
 def _find_first_failed_step(conditions: Sequence[Tensor], reverse: bool) -> Tensor:
-    """The first step in which a condition is false, in the order in which the steps run."""
+    """Return the first step, in execution order, in which a condition is false."""
     fine = conditions[0]
     for other in conditions[1:]:
         fine = by_name("logical_and")(fine, other)
@@ -179,7 +179,7 @@ def _any(flags: Sequence[Tensor]) -> Tensor:
 def switch(
     op: Operator, args: tuple[tuple[Graph, ...], Tensor, tuple[Tensor, ...]], kwargs: Kwargs
 ) -> Outcome:
-    """Run a switch; returns its results and the findings of the branch that was taken."""
+    """Run a switch; return its results and the findings of the branch that was taken."""
     branches, index, operands = args
     each = [find_checks(branch) for branch in branches]
     if not any(each):

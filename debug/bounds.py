@@ -61,7 +61,7 @@ def _check_axis(size: int, axis: int, args: tuple[Tensor, TensorLike, *Args]) ->
 
 
 def _check_index(op: Operator, args: tuple[Tensor, tuple[TensorLike, ...], *Args]) -> Bounds:
-    """``index`` and ``index_put``: a list of index tensors for neighbouring axes, from ``axis`` on."""
+    """Check ``index`` and ``index_put``, whose index tensors select from consecutive axes starting at ``axis``."""
     tensor, indices = args[0], args[1]
     axis_argument: Any = args[[a.name for a in op.schema.positional].index("axis")]
     first = axis_argument % max(len(tensor.shape), 1)

@@ -1,7 +1,7 @@
 """The operators that call Python functions: ``callback``, ``pure_callback`` and ``io_callback``.
 
-They are operators like others: recorded by a trace, run by compiled code as host callbacks, mapped by ``vmap``. Those
-with effects are never merged, dropped or moved.
+A trace records them as nodes, compiled code runs them as host callbacks, and ``vmap`` batches them. Operators with
+effects are never merged, removed or reordered.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ OPAQUE = NotDifferentiable(
 
 
 def define(schema: str, kernel: Function, **fields: Any) -> OperatorFunction[Any]:
-    """Define an operator of this package, for every backend.
+    """Define an operator of this package for all backends.
 
     Returns:
-        Its function.
+        The function of the operator.
     """
     decl = Declaration(schema=schema, kind="custom", **fields)
     LIBRARY.define(schema, decl)
@@ -52,7 +52,7 @@ def define(schema: str, kernel: Function, **fields: Any) -> OperatorFunction[Any
 
 # -- for an effect -----------------------------------------------------------------------------------------------------
 def ignore_gradients(name: str) -> None:
-    """Make an operator transparent to autograd: it runs on the values alone, without recording."""
+    """Make an operator transparent to autograd: run it on the primal values, without recording."""
     LIBRARY.impl(name, fallthrough, "Autograd")
     LIBRARY.impl(name, _below_levels, "Level", boxed=True)
 

@@ -1,7 +1,7 @@
 """``checkify``: a dispatch mode that turns errors into values, and the ``Error`` that collects them.
 
-The mode intercepts the user's calls above all levels, so each failure is an ordinary value: traced, batched, and
-outside of every transform that was opened inside the checked function.
+The mode intercepts the user's calls above all levels, so each failure is an ordinary value that is traced and batched,
+and that does not depend on the transforms inside the checked function.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ DIVISORS |= {"td::reciprocal": 0, "td::reciprocal_": 0}
 
 
 class StaticValue:
-    """A constant value in a message; equal to another constant that prints the same."""
+    """A static value in a message; two are equal if their reprs are equal."""
 
     def __init__(self, value: object):
         self.value = value
@@ -66,12 +66,12 @@ class CheckSite:
     """A possible error at one location of the program.
 
     Attributes:
-        kind: one of ``KINDS``, or ``"debug"``: one of the user's that is for ``checkify`` alone.
-        message: a format for the values that come with it.
-        fixed: names and values of the format, with None where a value of the program belongs.
+        kind: one of ``KINDS``, or ``"debug"`` for :func:`tandem.debug_check`, which only ``checkify`` collects.
+        message: a format string.
+        fixed: names and static values of the format, with None for each value that is known at run time.
         source: ``file:line`` in the user's code.
-        inner: how many transforms inside of the checked function map over it: so many values at the end say which
-            example is meant, the innermost first.
+        inner: the number of ``vmap`` levels inside the checked function; as many values at the end of the values are
+            the indices of the example, innermost first.
     """
 
     kind: str
@@ -81,13 +81,13 @@ class CheckSite:
     inner: int = 0
 
     def in_step(self) -> CheckSite:
-        """The site inside a loop's body: one more value is the number of the step."""
+        """Return the site in the body of a loop, whose values include the number of the step."""
         number = sum(name.startswith("_step") for name, _ in self.fixed)
         pair = (f"_step{number}", None)
         return replace(self, message=f"{self.message} in step {{{pair[0]}}}", fixed=(*self.fixed, pair))
 
     def with_step(self, values: Args, step: object) -> Args:
-        """The values for :meth:`in_step`."""
+        """Return the values for the site that :meth:`in_step` returns."""
         count = len(values) - self.inner
         return (*values[:count], step, *values[count:])
 
@@ -108,7 +108,7 @@ class CheckSite:
 
 # -- the operator ------------------------------------------------------------------------------------------------------
 def _check_kernel(place: CheckSite, condition: Tensor, values: Args) -> None:
-    """Kernel outside of ``checkify``: raise if the condition is false, unless the check is for ``checkify`` alone."""
+    """Raise if the condition is false and the check is not a ``debug_check``; the kernel outside ``checkify``."""
     if place.kind != "debug" and not np.all(to_host_array(condition)):
         raise CheckError(place.text(tuple(map(to_host_array, values))))
 
@@ -152,16 +152,16 @@ def check(name: str, condition: TensorLike, message: str, args: Args, kwargs: Kw
 
 # -- the error ---------------------------------------------------------------------------------------------------------
 class Error:
-    """The errors of a function that :func:`tandem.checkify` returned: messages, locations and examples, or none.
+    """The errors of a call of a checkified function: messages, locations and example indices.
 
-    It is a pytree, and passes through ``jit``, ``vmap`` and ``grad`` as other results do.
+    An ``Error`` is a pytree, so ``jit``, ``vmap`` and ``grad`` accept and return it as any other result.
     """
 
     def __init__(self, places: tuple[CheckSite, ...], failed: Args, values: tuple[Args, ...]):
         self._places, self._failed, self._values = places, failed, values
 
     def get(self) -> str | None:
-        """The message of the first error in program order; None if there is none."""
+        """Return the message of the first error in program order; None without an error."""
         for place, failed, values in zip(self._places, self._failed, self._values):
             flags = to_host_array(asarray(failed))
             if flags.any():
@@ -170,11 +170,13 @@ class Error:
         return None
 
     def throw(self) -> None:
-        """Raise CheckError if there is an error: at once, or when a function that is being traced runs. Inside another
-        ``checkify`` the error is added to that one's.
+        """Raise CheckError if there is an error.
+
+        In a traced function the error is raised at run time; inside another ``checkify`` it is added to the errors that
+        that one collects.
 
         Raises:
-            CheckError: the message is that of :meth:`get`.
+            CheckError: there is an error; the message is that of :meth:`get`.
         """
         for place, failed, values in zip(self._places, self._failed, self._values):
             failed, value = _take_first_failure(asarray(failed), values)
@@ -187,7 +189,7 @@ class Error:
 
 
 def _take_first_failure(failed: Tensor, values: Args) -> tuple[Tensor, Args]:
-    """Reduce batched failures to the first one: whether there is one, its values, and its example indices."""
+    """Reduce batched failures to the first one; return whether it failed, and its values and example indices."""
     numbers: list[Tensor] = []
     while failed.shape:
         rows = (
@@ -232,7 +234,7 @@ class CheckMode(DispatchMode):
         self.values: list[Args] = []
 
     def error(self) -> Error:
-        """The collected errors."""
+        """Return the collected errors."""
         return Error(tuple(self.places), tuple(self.failed), tuple(self.values))
 
     def __tandem_dispatch__(
@@ -262,7 +264,7 @@ class CheckMode(DispatchMode):
         return out
 
     def _run(self, op: Operator, args: Args, kwargs: Kwargs) -> object:
-        """Run an operator; for loops and branches, also collect the findings of the checks in their bodies."""
+        """Run an operator; for loops and branches, collect the findings of the checks in their bodies."""
         if op.schema.namespace != "control":
             return op(*args, **kwargs)
         out, findings = lazy.debug_machinery("bodies").CONTROL[op.name](op, args, kwargs)
@@ -277,7 +279,7 @@ class CheckMode(DispatchMode):
         return CheckSite(kind, message.replace("{", "{{").replace("}", "}}"), (), source_line())
 
     def collect(self, place: CheckSite, failed: Tensor, values: Args) -> None:
-        """Add a failure; its value is unwrapped from inner levels, so that it can leave the function."""
+        """Add a failure, unwrapped from inner levels, so that its value can leave the function."""
         count = len(values)
         failed, values = self._outside(failed, values)
         place = replace(place, inner=place.inner + len(values) - count)
@@ -324,7 +326,7 @@ out_of_bounds_hooks.append(_collect_index_error)
 
 
 def _is_zero(divisor: TensorLike) -> Tensor:
-    """Whether any element is zero."""
+    """Return whether any element is zero."""
     return by_name("any")(by_name("eq")(divisor, 0)) if is_value(divisor) else asarray(bool(divisor == 0))
 
 

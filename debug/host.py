@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def is_value(leaf: object) -> bool:
-    """Whether a leaf of the arguments is known only when the program runs."""
+    """Return whether a leaf of the arguments is known only at run time."""
     return isinstance(leaf, TensorBase) or type(leaf) in traced_number_types
 
 
@@ -28,7 +28,7 @@ class HostCall:
     """A Python function with its static arguments; the values are passed at each call.
 
     Attributes:
-        name: the function, for messages.
+        name: the name of the function, for messages.
     """
 
     def __init__(self, fn: Function, leaves: Sequence[object], treedef: pytree.TreeDef):
@@ -51,7 +51,7 @@ class HostCall:
 
 
 def make_host_call(fn: object, args: Args, kwargs: Kwargs, what: str) -> tuple[HostCall, list[object]]:
-    """Make a call of a Python function; returns it and the values to pass."""
+    """Bind the arguments of a Python function; return the host call and the values to pass to it."""
     if not callable(fn):
         raise ArgumentError(f"{what} takes a function, not {describe(fn)}")
     leaves, treedef = pytree.flatten((args, kwargs))
@@ -59,18 +59,18 @@ def make_host_call(fn: object, args: Args, kwargs: Kwargs, what: str) -> tuple[H
 
 
 def to_host_array(value: object) -> Any:
-    """Convert a value to what a Python function receives: a new ndarray, or a number."""
+    """Convert a tensor to a new ndarray; return any other value as it is."""
     return np.array(value.detach()._host("a Python function")) if isinstance(value, Tensor) else value
 
 
 # -- results -----------------------------------------------------------------------------------------------------------
 def is_spec(item: object) -> bool:
-    """Whether an object has a shape and a dtype, so that it is a leaf of ``result_spec``."""
+    """Return whether an object is a leaf of ``result_spec``: it has a shape and a dtype."""
     return isinstance(item, TensorSpec) or (hasattr(item, "shape") and hasattr(item, "dtype"))
 
 
 def parse_result_specs(result_spec: Pytree, what: str) -> tuple[tuple[TensorSpec, ...], pytree.TreeDef]:
-    """Flatten ``result_spec`` to specs and a treedef.
+    """Flatten ``result_spec`` into specs and a treedef.
 
     Raises:
         ArgumentError: a leaf has no shape and dtype.
@@ -88,11 +88,11 @@ def parse_result_specs(result_spec: Pytree, what: str) -> tuple[tuple[TensorSpec
 
 
 class ResultSpecs:
-    """The declared results of a Python function, which are checked when it has run.
+    """The declared results of a Python function.
 
     Attributes:
-        specs: shapes and dtypes of the results.
-        treedef: their containers.
+        specs: the shapes and dtypes of the results.
+        treedef: the containers of the results.
     """
 
     def __init__(self, what: str, result_spec: Pytree):
@@ -103,9 +103,9 @@ class ResultSpecs:
         """Convert the results of a function to tensors, and check them.
 
         Args:
-            name: the function, for messages.
-            results: what it has returned.
-            batch: axes in front of those that were promised.
+            name: the name of the function, for messages.
+            results: the results of the function.
+            batch: the shape of the batch axes, which precede those of the specs.
 
         Raises:
             ArgumentError, ShapeError, DTypeError: the results do not match ``result_spec``.

@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 
 
 class NanMode(DispatchMode):
-    """Raises when an operator returns a NaN; it is below autograd, so that it covers backward passes and composites.
+    """Dispatch mode that raises when an operator returns a NaN.
+
+    The mode is below autograd, so it checks backward passes and the operators that composites call.
 
     Args:
-        inf: whether infinities count too.
+        inf: whether to check for infinities too.
     """
 
     below = "Autograd"
@@ -43,7 +45,7 @@ class NanMode(DispatchMode):
         return out
 
     def _fault(self, value: object) -> str:
-        """``"a NaN"`` or ``"an infinity"`` if there is one, else empty."""
+        """Return ``"a NaN"`` or ``"an infinity"`` if the value has one, else an empty string."""
         if type(value) in (float, complex):
             array = np.asarray(value)
         elif type(value) is Tensor and value.dtype.is_inexact:
@@ -56,7 +58,7 @@ class NanMode(DispatchMode):
 
 
 def _name_arguments(op: Operator, args: Args, kwargs: Kwargs) -> list[tuple[str, object]]:
-    """The tensors of a call, and numbers passed for tensors, with their names in the schema."""
+    """Return the tensors of a call, and the numbers passed for tensors, with their names in the schema."""
     names = [argument.name for argument in op.schema.positional if argument.type.core == "Tensor"]
     places = [place for place, a in enumerate(op.schema.positional) if a.type.core == "Tensor"]
     pairs = [*zip(names, [args[place] for place in places]), *kwargs.items()]

@@ -1,4 +1,4 @@
-"""``debug.print``: print values when they are known."""
+"""``debug.print``: print values at run time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _FormatChecker(string.Formatter):
-    """Checks a format string without values: each field has a value, and each value has a field."""
+    """Checker of format strings: each field needs a value, and each value needs a field."""
 
     def check_unused_args(
         self, used: Set[int | str], args: Sequence[object], kwargs: Mapping[str, object]
@@ -50,7 +50,8 @@ class _FormatChecker(string.Formatter):
         """Raise ArgumentError if a format does not match the values.
 
         Raises:
-            ArgumentError: it does not.
+            ArgumentError: a field has no value, a value has no field, or the format is not a string.
+            ValueArgumentError: the format string is malformed.
         """
         if not isinstance(fmt, str):
             raise ArgumentError(f"{what} takes a format first, such as 'x = {{x}}', not {fmt!r}")

@@ -1,4 +1,4 @@
-"""The profiler: the time and memory of each operator of a program. Loaded at its first use.
+"""The profiler: time and memory of each operator call. The package is imported at the first use.
 
 - averages.py: sums of events by name, and their table
 - chrome.py: export as a Chrome trace
@@ -28,7 +28,7 @@ __all__ = ["Event", "profile", "record_function"]
 
 
 def __getattr__(name: str) -> Any:
-    """The public names, from where they are defined."""
+    """Import a public name from the module that defines it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(lazy.module(f"{__name__}.{'events' if name == 'Event' else 'session'}"), name)

@@ -17,17 +17,17 @@ Key = tuple[str, tuple[tuple[int, ...], ...], tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Row:
-    """The events of one name.
+    """The sums of the events of one name.
 
     Attributes:
-        name: the operator, or the span.
-        count: number of calls.
-        self_ns: nanoseconds in the calls themselves, without what ran inside them.
-        total_ns: nanoseconds in the calls; a call inside one of the same name is not counted again.
-        self_bytes: bytes that the calls themselves brought about.
-        total_bytes: with what ran inside them.
-        shapes: of the arguments, where rows were grouped by them.
-        stack: where they were called, where rows were grouped by it.
+        name: the name of the operator or the span.
+        count: the number of calls.
+        self_ns: the time of the calls in nanoseconds, excluding nested events.
+        total_ns: the time of the calls in nanoseconds, including nested events; recursive calls are counted once.
+        self_bytes: the bytes that the calls allocated, excluding nested events.
+        total_bytes: the bytes that the calls allocated, including nested events.
+        shapes: the shapes of the arguments, if rows are grouped by shape.
+        stack: the stack of the call, if rows are grouped by stack.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Row:
 
     @property
     def average_ns(self) -> float:
-        """Nanoseconds a call."""
+        """The average time of a call in nanoseconds."""
         return self.total_ns / self.count
 
 
@@ -54,7 +54,7 @@ SORTS: dict[str, Callable[[Row], float | str]] = {
     "self_memory": lambda row: row.self_bytes,
     "name": lambda row: row.name,
 }
-# PyTorch's names, for those who know them.
+# PyTorch's names of the sort keys.
 _OTHER_NAMES = {
     "cpu_time_total": "total_time",
     "self_cpu_time_total": "self_time",
@@ -65,10 +65,10 @@ _OTHER_NAMES = {
 
 
 class Averages(list[Row]):
-    """Rows of sums, in the order in which the names were first seen; ``table()`` prints them.
+    """A list of rows, in the order of the first event of each; ``table()`` formats it.
 
     Attributes:
-        peak: the most bytes that lived at once, or None where memory was not profiled.
+        peak: the peak memory in bytes; None if memory was not profiled.
     """
 
     def __init__(self, rows: Iterable[Row], peak: int | None = None):
@@ -77,23 +77,23 @@ class Averages(list[Row]):
 
     @property
     def self_ns(self) -> int:
-        """Nanoseconds in all calls."""
+        """The time of all calls in nanoseconds."""
         return sum(row.self_ns for row in self)
 
     def table(self, sort_by: str = "self_time", row_limit: int = 100) -> str:
-        """The rows as a table.
+        """Format the rows as a table.
 
         Args:
             sort_by: ``"total_time" "self_time" "average_time" "count" "total_memory" "self_memory"``, largest first,
                 or ``"name"``; PyTorch's names (``"self_cpu_time_total"``, ...) work as well.
-            row_limit: the most rows.
+            row_limit: the maximum number of rows.
 
         Returns:
-            A text of fixed width; percentages are of the time in all calls.
+            The table as text of fixed width; percentages are of the time of all calls.
 
         Raises:
-            ValueArgumentError: there is no such order, or the number of rows is negative.
-            ArgumentError: the number of rows is no integer.
+            ValueArgumentError: ``sort_by`` is unknown, or ``row_limit`` is negative.
+            ArgumentError: ``row_limit`` is not an integer.
         """
         key = _OTHER_NAMES.get(sort_by, sort_by) if isinstance(sort_by, str) else None
         if key not in SORTS:
@@ -112,7 +112,7 @@ class Averages(list[Row]):
 def averages_of(
     events: Iterable[Event], by_shape: bool = False, frames: int = 0, peak: int | None = None
 ) -> Averages:
-    """Sum events by name, and by shapes and places where asked for."""
+    """Sum events by name, and optionally by shapes and by ``frames`` frames of the stack."""
     groups: dict[Key, list[Event]] = {}
     for event in events:
         key = (event.name, event.shapes if by_shape else (), event.stack[:frames])

@@ -14,12 +14,12 @@ from .events import Event
 
 
 def chrome_trace(events: Iterable[Event], memory: Iterable[tuple[int, int]], origin: int) -> str:
-    """The JSON text of a trace.
+    """Return the JSON text of a trace.
 
     Args:
-        events: what to show.
-        memory: ``(time in ns, live bytes)``.
-        origin: the time in ns that counts as 0.
+        events: the events of the trace.
+        memory: pairs of time in nanoseconds and live bytes.
+        origin: the time in nanoseconds at which the trace starts.
     """
     process = os.getpid()
     rows = [

@@ -1,4 +1,4 @@
-"""Event: one call or span, with its parent."""
+"""Events: calls and spans, with their parents."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 
 class Event:
-    """One call of an operator, or one span.
+    """A call of an operator, or a span.
 
     Attributes:
-        name: ``"td::add.Tensor"``, ``"jit step"``, or what the user called a span.
+        name: ``"td::add.Tensor"``, ``"jit step"``, or the user's name of a span.
         kind: ``"operator"``, ``"jit"``, ``"kernel"``, ``"compile"``, ``"backward"`` or ``"user"``.
-        start, end: nanoseconds of ``time.perf_counter_ns``.
-        thread: the thread's identifier.
-        parent: the event during which it ran, or None.
-        inside: nanoseconds that its direct children took.
-        shapes, dtypes: of its tensor arguments, where asked for.
-        stack: the user's frames, innermost first, where asked for: ``file:line(function)``.
-        allocated: bytes of memory that its results brought, where asked for; memory that children brought included.
-        allocated_inside: what its direct children brought.
-        failed: whether it ended with an exception.
+        start, end: the start and end times, from ``time.perf_counter_ns``.
+        thread: the identifier of the thread.
+        parent: the enclosing event, or None.
+        inside: the time of the direct children in nanoseconds.
+        shapes, dtypes: the shapes and dtypes of the tensor arguments, if recorded.
+        stack: the user's frames as ``file:line(function)``, innermost first, if recorded.
+        allocated: the bytes that the results hold, including those of children, if recorded.
+        allocated_inside: the bytes that the results of the direct children hold.
+        failed: whether the call raised an exception.
     """
 
     __slots__ = (
@@ -57,12 +57,12 @@ class Event:
 
     @property
     def total(self) -> int:
-        """Nanoseconds from start to end."""
+        """The time from start to end in nanoseconds."""
         return self.end - self.start
 
     @property
     def own(self) -> int:
-        """Nanoseconds without those of its children."""
+        """The time without that of the children, in nanoseconds."""
         return self.total - self.inside
 
     def __repr__(self) -> str:
@@ -70,7 +70,7 @@ class Event:
 
 
 def tensors_in(values: Iterable[Any]) -> list[Tensor]:
-    """The tensors among values, and those in lists of tensors."""
+    """Return the tensors among the values, including those in tuples and lists."""
     result: list[Any] = []
     for value in values:
         if isinstance(value, TensorBase):
@@ -81,7 +81,7 @@ def tensors_in(values: Iterable[Any]) -> list[Tensor]:
 
 
 def user_frames(limit: int = 64) -> tuple[str, ...]:
-    """The frames of the user's code, innermost first."""
+    """Return the frames of the user's code, innermost first."""
     items: list[str] = []
     frame = sys._getframe(1)
     while frame is not None and len(items) < limit:

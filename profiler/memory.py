@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class Memory:
-    """Counts the bytes of arrays that profiled calls create.
+    """Counter of the bytes of arrays that profiled calls create.
 
     Attributes:
-        live: bytes held now.
-        peak: the most that were held at once.
+        live: the bytes that are allocated now.
+        peak: the maximum of ``live``.
         steps: ``(time in ns, live bytes)`` at each change.
     """
 
@@ -29,7 +29,7 @@ class Memory:
         self._known: dict[int, weakref.ref[Array]] = {}
 
     def take(self, inputs: Args, results: Args) -> int:
-        """The bytes that arrays new among the results hold; each is counted once, until it is let go."""
+        """Count the new arrays of the results; return their bytes. Each array counts once, until it is freed."""
         old = {id(array) for array in _owned_arrays(inputs)}
         taken = 0
         for array in _owned_arrays(results):
@@ -52,5 +52,5 @@ class Memory:
 
 
 def _owned_arrays(values: Args) -> list[Array]:
-    """The arrays that own the memory of dense tensors; others have none that could be counted."""
+    """Return the arrays that own the memory of the dense tensors among the values."""
     return [owner_of(tensor._array) for tensor in tensors_in(values) if type(tensor) is Tensor]

@@ -1,4 +1,4 @@
-"""profile: the context manager that profiles a block, and the Profiler key's kernel."""
+"""``profile``, the context manager that profiles a block, and the kernel of the Profiler key."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ _start_lock = locks.make_lock("profiler")
 
 
 class _OpenEvents(threading.local):
-    """The events that have begun in this thread and not ended, outermost first."""
+    """The events of this thread that have not ended, outermost first."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
 
 
 class profile:
-    """Context manager that notes every operator call, jitted call and backward step of this thread.
+    """Context manager that records each operator call, jitted call and backward step of this thread.
 
-    Calls run as without a profiler, by native code where it applies. The profiler's own time falls between the events,
-    and therefore counts for their parents. Other threads are profiled where they enter a
-    :func:`tandem.dispatch_state` taken inside the block.
+    Calls use native code as they do without a profiler. The overhead of the profiler is between events, so it is part
+    of the time of their parents. Another thread is profiled while it is in a :func:`tandem.dispatch_state` that was
+    taken inside the block.
 
     Args:
-        record_shapes: note shapes and dtypes of the tensor arguments.
-        with_stack: note the user's frames at each call.
-        profile_memory: count the bytes of the tensors that calls bring about, and the most that live at once.
-        with_kernels: note the kernels inside jitted calls and their gradients on the CPU, by the names that
-            ``kernels()`` prints. Such a call runs code that writes the time after each kernel.
+        record_shapes: whether to record shapes and dtypes of the tensor arguments.
+        with_stack: whether to record the user's frames of each call.
+        profile_memory: whether to count the bytes of the tensors that calls create, and their peak.
+        with_kernels: whether to record the kernels of jitted calls and their gradients on the CPU, with the names that
+            ``kernels()`` prints. Such a call runs code that stores the time after each kernel.
 
     Raises:
         ProfilerError: another profiler is running.
@@ -103,9 +103,9 @@ class profile:
         self.end = time.perf_counter_ns()
         watch.observer = None
 
-    # -- noting ----------------------------------------------------------------------------------------------------
+    # -- recording -------------------------------------------------------------------------------------------------
     def span(self, name: str, kind: str, run: Callable[[], R], inputs: Args = ()) -> R:
-        """Run something and note it as an event."""
+        """Call ``run`` and record the call as an event."""
         note = self._note if self.kernels and kind in ("jit", "backward") else None
         with _RunningEvent(self, name, kind, inputs) as running, note_kernels(note):
             out = run()
@@ -114,7 +114,7 @@ class profile:
         return out
 
     def _note(self, kind: str, name: str, start: int, end: int) -> None:
-        """Note a part of the call that runs now."""
+        """Record a part of the current call."""
         event = self._begin(name, kind, ())
         event.start, event.end = start, end
         self._finish(event, (), ())
@@ -143,21 +143,21 @@ class profile:
 
     # -- reading ---------------------------------------------------------------------------------------------------
     def events(self) -> list[Event]:
-        """All events, in the order in which they began."""
+        """Return all events in the order of their start times."""
         return list(self._events)
 
     def key_averages(self, *, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> Averages:
-        """The events by name, with sums and averages; ``print(prof.key_averages().table())``.
+        """Sum the events by name: ``print(prof.key_averages().table())``.
 
         Args:
-            group_by_input_shape: the same operator on other shapes is another row.
-            group_by_stack_n: the same operator called from other places is another row: this many frames count.
+            group_by_input_shape: whether calls with different input shapes are separate rows.
+            group_by_stack_n: the number of stack frames by which calls are separate rows.
 
         Returns:
             A list of rows that has ``table()``.
 
         Raises:
-            ArgumentError: ``group_by_stack_n`` is no integer.
+            ArgumentError: ``group_by_stack_n`` is not an integer.
         """
         if not isinstance(group_by_stack_n, int):
             raise ArgumentError(
@@ -170,10 +170,10 @@ class profile:
         """Write the events as a JSON file that Perfetto (ui.perfetto.dev) and chrome://tracing open.
 
         Args:
-            path: the file; it is overwritten.
+            path: the path of the file, which is overwritten.
 
         Raises:
-            ArgumentError: the path is neither a string nor a path.
+            ArgumentError: ``path`` is neither a string nor a ``Path``.
         """
         if not isinstance(path, (str, Path)):
             raise ArgumentError(f"export_chrome_trace takes the path of a file, not {short_repr(path)}")
@@ -186,7 +186,7 @@ class _RunningEvent:
 
     Attributes:
         event: the event.
-        results: what came out of it, where memory is counted.
+        results: the results of the call, for counting memory.
     """
 
     __slots__ = ("_inputs", "_profile", "event", "results")
@@ -222,7 +222,7 @@ def profiler_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> ob
 
 
 def _is_leaf(op: Operator) -> bool:
-    """Whether no operator calls nest in this one, and this thread dispatches as usual but for the profiler."""
+    """Return whether the operator calls no other operators, and no layer but the profiler is active in this thread."""
     decl = op.decl
     usual = state.include == PROFILER and not state.exclude & ~AUTOGRAD
     return usual and op.name in functions and decl is not None and decl.kind not in ("composite", "custom")
@@ -230,13 +230,13 @@ def _is_leaf(op: Operator) -> bool:
 
 @contextmanager
 def record_function(name: str) -> Iterator[None]:
-    """Context manager that notes a part of the program under a name of its own, while a profiler is running.
+    """Context manager that records a block as an event with a name, if a profiler is running.
 
     Args:
-        name: what the part is called.
+        name: the name of the event.
 
     Raises:
-        ArgumentError: the name is no string.
+        ArgumentError: ``name`` is not a string.
 
     >>> import tandem as td
     >>> with td.profiler.profile() as prof, td.profiler.record_function("the sum"):
