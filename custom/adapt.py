@@ -14,7 +14,7 @@ Kernel = Callable[..., object]
 
 
 def adapt_function(schema: Schema, fn: Kernel) -> Kernel:
-    """Make a kernel that checks a function's results and written arguments against the schema."""
+    """Make a kernel that checks the results and the written arguments of a function against the schema."""
     single = len(schema.returns) == 1 and schema.returns[0].type.form == "base"
     tensor = single and schema.returns[0].type.core == "Tensor"
     kernel = _check_new_tensor(schema, fn) if tensor else fn if single else _check_result_count(schema, fn)
@@ -28,7 +28,7 @@ def adapt_function(schema: Schema, fn: Kernel) -> Kernel:
 
 
 def _check_new_tensor(schema: Schema, fn: Kernel) -> Kernel:
-    """Check that the result is not an argument, which would make it an alias."""
+    """Make a kernel that raises if the result of ``fn`` is one of its arguments, since it would be an alias."""
 
     def kernel(*args: object, **kwargs: object) -> object:
         result = fn(*args, **kwargs) if kwargs else fn(*args)
@@ -44,7 +44,7 @@ def _check_new_tensor(schema: Schema, fn: Kernel) -> Kernel:
 
 
 def _check_result_count(schema: Schema, fn: Kernel) -> Kernel:
-    """Check the number of results: none, or a tuple of the schema's length."""
+    """Make a kernel that raises if the number of results is not that of the schema."""
     count = len(schema.returns)
     listed = count == 1
 
@@ -67,7 +67,7 @@ def _describe_results(results: object) -> str:
 
 
 def _checked(schema: Schema, fn: Kernel) -> Kernel:
-    """Check that written arguments are writable; the layer above increments their versions."""
+    """Make a kernel that raises if a written argument is read-only; a higher layer increments the versions."""
     places = [(place, a.name) for place, a in enumerate(schema.positional) if a.is_write]
     keywords = [a.name for a in schema.arguments if a.is_write and a.kwarg_only]
 

@@ -43,24 +43,24 @@ def custom_op(
 ) -> CustomOp | Callable[[Callable[..., object]], CustomOp]:
     """Make an operator of a Python function.
 
-    The operator is at once usable eagerly; with ``register_fake`` under ``jit`` and on meta tensors, with
-    ``register_autograd`` in ``backward`` and ``grad``, with ``register_vmap`` batched (else by a loop). To the rest of
-    tandem the function is opaque: it may call NumPy, C or anything else. Its results are new tensors, never its
-    arguments or views of them.
+    The operator supports eager calls. ``register_fake`` adds ``jit`` and meta tensors, ``register_autograd`` adds
+    ``backward`` and ``grad``, and ``register_vmap`` replaces the loop that ``vmap`` runs otherwise. The function is
+    opaque to tandem: it may call NumPy, C or any other library. Its results must be new tensors, neither arguments nor
+    views of them.
 
     Args:
-        name: ``"namespace::name"``. A definition that is run again replaces the former one.
-        fn: the function, of tensors and other values by the schema; None to use ``custom_op`` as a decorator.
-        mutates_args: names of the tensor arguments that the function writes into, or one; ``"unknown"`` for all.
-        device_types: device types that the function serves, such as ``"cpu"``; None: all.
-        schema: the arguments and results, ``"(Tensor x, int n) -> Tensor"``; None reads them off the annotations.
+        name: ``"namespace::name"``. A second definition replaces the first one.
+        fn: the function; None to use ``custom_op`` as a decorator.
+        mutates_args: the names of the tensor arguments that the function writes to, or one name; ``"unknown"`` for all.
+        device_types: the device types that the function supports, such as ``"cpu"``; None for all.
+        schema: the schema, such as ``"(Tensor x, int n) -> Tensor"``; None to infer it from the annotations.
 
     Returns:
-        A :class:`CustomOp`, which is called like ``fn``.
+        A :class:`CustomOp`, which has the signature of ``fn``.
 
     Raises:
         ArgumentError: the name is not a string, or ``fn`` is not a function.
-        ValueArgumentError: the name has no namespace, or tandem's own.
+        ValueArgumentError: the name has no namespace, or the namespace is ``td``.
         SchemaError: the annotations or the schema are not valid for an operator.
 
     Source: ``torch.library.custom_op``.
@@ -92,25 +92,26 @@ def elementwise_op(
     result: str = "same",
     doc: str = "",
 ) -> Any:
-    """Declare an elementwise operator by its scalar body: one declaration for eager calls, ``jit``, ``grad``, ``vmap``.
+    """Declare an elementwise operator by its scalar body, for eager calls, ``jit``, ``grad`` and ``vmap``.
 
-    The body is written with Python's operators and the functions of ``td.scalar``; it
-    is emitted as machine code and fuses with its neighbours, exactly as tandem's own operators do.
+    The body is written with Python's operators and the functions of ``td.scalar``. Machine code is emitted from it, and
+    the operator fuses with others as built-in operators do.
 
     Args:
         name: ``"namespace::name"``.
         body: a function of one to three scalars; None to use ``elementwise_op`` as a decorator.
-        derivative: for each argument its partial derivative: a number, or a function written with tensor operators of
-            the arguments, by name, ``out`` (the result) or ``g`` (then it is the product with the gradient).
-        dtypes: the dtypes that it takes; None: the real floating-point ones.
-        result: ``"same"``, ``"float"`` (integers become the default float) or ``"bool"``.
-        doc: its documentation; by default the body's.
+        derivative: the partial derivative for each argument: a number, or a function written with tensor operators.
+            Its parameters are named after the arguments, ``out`` for the result, or ``g`` for the cotangent; a function
+            with a parameter ``g`` returns the product with the cotangent.
+        dtypes: the supported dtypes; None for the real floating-point dtypes.
+        result: the dtype of the result: ``"same"``, ``"float"`` (integers become the default float) or ``"bool"``.
+        doc: the documentation; the docstring of the body by default.
 
     Returns:
         A :class:`CustomOp`.
 
     Raises:
-        ValueArgumentError: the name has no namespace, or the derivative names no argument.
+        ValueArgumentError: the name has no namespace, or ``derivative`` does not have an entry for each argument.
 
     >>> import tandem as td
     >>> @td.elementwise_op("docs::softsign", derivative={"x": lambda x: 1 / td.square(1 + abs(x))})
@@ -126,19 +127,19 @@ def elementwise_op(
 
 
 def composite_op(schema: str, body: Function | None = None, *, doc: str = "") -> Any:
-    """Declare an operator by a body written with other operators, which it decomposes into everywhere.
+    """Declare an operator that decomposes into the operators that its body calls.
 
     Args:
-        schema: the whole schema, with a namespace: ``"myns::scale(Tensor x, Scalar by=2) -> Tensor"``.
+        schema: the full schema with a namespace: ``"myns::scale(Tensor x, Scalar by=2) -> Tensor"``.
         body: the function; None to use ``composite_op`` as a decorator.
-        doc: its documentation; by default the body's.
+        doc: the documentation; the docstring of the body by default.
 
     Returns:
         A :class:`CustomOp`.
 
     Raises:
         SchemaError: the schema does not parse.
-        ValueArgumentError: it has no namespace.
+        ValueArgumentError: the schema has no namespace.
 
     >>> import tandem as td
     >>> @td.composite_op("docs::halve(Tensor x) -> Tensor")
@@ -152,10 +153,10 @@ def composite_op(schema: str, body: Function | None = None, *, doc: str = "") ->
 
 
 def numpy_kernel(fn: Function) -> NumpyKernel:
-    """A kernel that works on NumPy arrays: ``register_kernel("cpu", td.numpy_kernel(np.sin))``.
+    """Make a kernel from a function of NumPy arrays: ``register_kernel("cpu", td.numpy_kernel(np.sin))``.
 
     Args:
-        fn: takes an ndarray where the schema says Tensor, and returns an ndarray for each result.
+        fn: the function. It receives an ndarray for each tensor argument and returns an ndarray for each result.
 
     Returns:
         A kernel for :meth:`CustomOp.register_kernel`.
@@ -168,47 +169,47 @@ def numpy_kernel(fn: Function) -> NumpyKernel:
 
 
 def c_kernel(function: object, signature: str | None = None) -> CKernel:
-    """A kernel in C, called through its address: from Python by ctypes, from compiled code directly.
+    """Make a kernel from a C function, which Python calls with ctypes and compiled code calls directly.
 
-    The signature is a C prototype. Without pointers, ``"double(double, double)"``, it is a *scalar function*, applied
-    to each element; under ``jit`` it is called from within the fused loop, so it must be pure and total. With pointers
-    it is a *buffer function*, and the parameters' names say what is passed::
+    The signature is a C prototype. A function without pointers, ``"double(double, double)"``, is a *scalar function*
+    that is applied to each element; under ``jit`` the fused loop calls it, so it must be pure and total. With pointers
+    it is a *buffer function*, whose parameters are bound by name::
 
         void(const float *x, const float *y, float *out, int64_t out.size, double alpha)
 
-    ``x``: the data of the argument ``x``, contiguous; ``out`` (``out0``, ``out1``, ...): the data of a result, which is
-    allocated as the fake says; ``x.size``, ``x.ndim``, ``x.shape[0]``: its sizes; ``alpha``: a number that the
-    operator is called with.
+    ``x``: the contiguous data of the argument ``x``; ``out`` (``out0``, ``out1``, ...): the data of a result, which is
+    allocated with the shape and dtype that the fake returns; ``x.size``, ``x.ndim``, ``x.shape[0]``: sizes of ``x``;
+    ``alpha``: a number among the arguments.
 
     Args:
-        function: a ctypes function, a cffi function pointer, a ``numba.cfunc``, or an address. The function is kept
-            alive as long as the kernel is; of an address the caller has to see to it.
-        signature: the prototype; None reads that of a scalar function off ctypes or numba.
+        function: a ctypes function, a cffi function pointer, a ``numba.cfunc``, or an address. The kernel keeps the
+            function alive; for an address the caller must keep it alive.
+        signature: the prototype; None to read that of a scalar function from ctypes or numba.
 
     Returns:
         A kernel for :meth:`CustomOp.register_kernel`.
 
     Raises:
         ArgumentError: ``function`` has no address.
-        SchemaError: the signature does not parse; says at which column.
+        SchemaError: the signature does not parse; the message has the column.
     """
     kernel: CKernel = lazy.user_kernels().c_kernel(function, signature)
     return kernel
 
 
 def llvm_kernel(source: str | Function, signature: str | None = None) -> LlvmKernel:
-    """A scalar function in LLVM IR, applied to each element and inlined into the loops of compiled code.
+    """Make a kernel from a scalar function in LLVM IR, which is inlined into the loops of compiled code.
 
     Args:
         source: the text of a module that defines one function, ``define double @f(double %x)``; or a function of an
-            ``llvmlite.ir.IRBuilder`` and the arguments, which builds the code and returns the result.
-        signature: ``"double(double)"``; needed with a function, read off a text.
+            ``llvmlite.ir.IRBuilder`` and the arguments that builds the code and returns the result.
+        signature: the prototype, such as ``"double(double)"``; required if ``source`` is a function.
 
     Returns:
         A kernel for :meth:`CustomOp.register_kernel`.
 
     Raises:
-        ValueArgumentError: LLVM refuses the code; the message is LLVM's.
+        ValueArgumentError: LLVM rejects the code; the message is that of LLVM.
         BackendUnavailableError: native code is off.
     """
     kernel: LlvmKernel = lazy.user_kernels().llvm_kernel(source, signature)
@@ -216,17 +217,19 @@ def llvm_kernel(source: str | Function, signature: str | None = None) -> LlvmKer
 
 
 def cuda_kernel(source: str, name: str, signature: str | None = None) -> CudaKernel:
-    """A kernel in CUDA C, to be registered for ``"cuda"``.
+    """Make a kernel from a CUDA C function, to register for ``"cuda"``.
+
+    The source is compiled at once if NVRTC is installed. The kernel is launched in blocks of 256 threads, with at least
+    one thread for each element of the largest result; the function must check its index. A call raises
+    BackendUnavailableError if CUDA is not available.
 
     Args:
-        source: the text of the source file.
-        name: the ``__global__`` function in it.
-        signature: what is passed, as for :func:`c_kernel`.
+        source: the source text.
+        name: the name of the ``__global__`` function.
+        signature: the prototype, as for :func:`c_kernel`.
 
     Returns:
-        A kernel for :meth:`CustomOp.register_kernel`. It is checked as far as the machine can (compiled where NVRTC is
-        installed); a call raises BackendUnavailableError where CUDA cannot be used. It is launched in blocks of 256
-        threads, at least one for each element of the largest result; the function itself checks its index.
+        A kernel for :meth:`CustomOp.register_kernel`.
 
     Raises:
         ValueArgumentError: the source defines no such function, or does not compile.
@@ -242,14 +245,14 @@ def register_kernel(
     *,
     dtypes: Sequence[DTypeLike] | None = None,
 ) -> Any:
-    """Register a kernel for any operator: one of tandem's own, of a Library, or of ``custom_op``.
+    """Register a kernel for any operator: built-in, defined by a Library, or made by ``custom_op``.
 
     Args:
         op: the operator, its function, or its full name, such as ``"td::exp"``.
-        device_types: a device type, a dispatch key, or a sequence of these; None: every device without a kernel.
-        fn: a function of tensors, or what :func:`numpy_kernel`, :func:`c_kernel`, :func:`llvm_kernel`
-            :func:`cuda_kernel` return; None to use this as a decorator.
-        dtypes: the dtypes that the kernel serves; None: all.
+        device_types: a device type, a dispatch key, or a sequence of these; None for all devices without a kernel.
+        fn: a function of tensors, or the result of :func:`numpy_kernel`, :func:`c_kernel`, :func:`llvm_kernel` or
+            :func:`cuda_kernel`; None to use ``register_kernel`` as a decorator.
+        dtypes: the dtypes that the kernel supports; None for all.
 
     Returns:
         A handle whose ``remove()`` restores the earlier registration; as a decorator, the function.
@@ -270,7 +273,7 @@ def register_fake(op: Function | str, fn: Function | None = None) -> Any:
 
     Args:
         op: the operator, its function, or its full name.
-        fn: takes and returns tensors without data; None to use this as a decorator.
+        fn: a function of tensors without data that returns such tensors; None to use ``register_fake`` as a decorator.
 
     Returns:
         A handle; as a decorator, the function.
@@ -285,14 +288,14 @@ def register_autograd(
 
     Args:
         op: the operator, its function, or its full name.
-        backward: ``backward(ctx, *grads)``; None to use this as a decorator.
+        backward: ``backward(ctx, *grads)``; None to use ``register_autograd`` as a decorator.
         setup_context: ``setup_context(ctx, inputs, output)``.
 
     Returns:
         A handle; as a decorator, the function.
 
     Raises:
-        UnsupportedError: the operator writes into an argument.
+        UnsupportedError: the operator writes to an argument.
 
     >>> import tandem as td
     >>> with td.register_autograd("td::sin", lambda ctx, g: 3 * g):
@@ -308,7 +311,7 @@ def register_autocast(op: Function | str, device_type: str, dtype: DTypeLike) ->
     Args:
         op: the operator, its function, or its full name.
         device_type: the device, such as ``"cpu"``.
-        dtype: the floating-point dtype that they are cast to.
+        dtype: the floating-point dtype to cast to.
 
     Returns:
         A handle.
@@ -327,27 +330,27 @@ def opcheck(
     rtol: float | None = None,
     atol: float | None = None,
 ) -> dict[str, str | OpCheckError]:
-    """Check that an operator does what its registrations promise, on one call.
+    """Test that one call of an operator agrees with its registrations.
 
-    ``schema``: it writes and aliases what the schema says, and nothing else; ``fake``: shapes and dtypes are those that
-    the fake returns; ``determinism``: a second call returns the same; ``strided``: so do non-contiguous arguments;
-    ``empty``: arguments without elements work, or are refused with an error of tandem's; ``autograd``: the gradient is
-    registered as it should be, and right (numerically, in float64 where the operator takes it); ``vmap``: batched is
-    the same as a loop; ``jit``: compiled is the same as eager; ``dtypes``: it runs for the dtypes that it declares.
+    ``schema``: the call writes and aliases exactly what the schema declares; ``fake``: shapes and dtypes are those that
+    the fake returns; ``determinism``: a second call returns equal results; ``strided``: so do non-contiguous arguments;
+    ``empty``: arguments without elements work, or raise an error of tandem; ``autograd``: the gradient is registered
+    and equals finite differences (in float64 if the operator supports it); ``vmap``: a batch equals a loop; ``jit``:
+    the compiled call equals the eager one; ``dtypes``: the operator runs for its declared dtypes.
 
     Args:
         op: an operator: a :class:`CustomOp`, an operator of ``td.ops``, or a function such as ``td.add``.
-        args, kwargs: a call of it. Nothing in them is changed.
-        tests: the tests to run, or one; None: all.
-        raise_exception: whether to raise at the end if a test has failed.
-        rtol, atol: tolerances where results are compared, other than the usual ones of the dtype.
+        args, kwargs: the arguments of the call. They are not modified.
+        tests: the names of the tests to run, or one name; None for all.
+        raise_exception: whether to raise at the end if a test failed.
+        rtol, atol: tolerances for comparing results; None for the defaults of the dtype.
 
     Returns:
-        For each test ``"SUCCESS"``, ``"SKIPPED: why"`` or the :class:`OpCheckError`.
+        A dict from the name of each test to ``"SUCCESS"``, ``"SKIPPED: reason"`` or the :class:`OpCheckError`.
 
     Raises:
-        OpCheckError: a test has failed; says what to fix, and how.
-        ValueArgumentError: there is no such test.
+        OpCheckError: a test failed; the message explains how to fix it.
+        ValueArgumentError: a test name is unknown.
 
     Source: ``torch.library.opcheck``.
 

@@ -31,7 +31,7 @@ def check_own_types(typed: Any, signature: CSignature) -> None:
         signature: the signature that the function is registered with.
 
     Raises:
-        SchemaError: the numbers of parameters differ, or one of them or the result is of another type.
+        SchemaError: the number of parameters, the type of a parameter, or the type of the result differs.
     """
     own = _read_ctypes(typed) if hasattr(typed, "argtypes") else _read_cffi(typed)
     if own is None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def autocast_key(device_type: str) -> DispatchKey:
-    """The autocast key of a device."""
+    """Return the autocast key of a device type."""
     return AUTOCAST_OF_BACKEND[BACKEND_OF_DEVICE[to_device_name(device_type).partition(":")[0]]]
 
 

@@ -1,4 +1,4 @@
-"""opcheck's tests of layers: gradients against finite differences, vmap against a loop, jit against eager."""
+"""Tests of layers for ``opcheck``: gradients against finite differences, vmap against a loop, jit against eager."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _to_float64(subject: Subject) -> Bound:
 
 
 def _declared_reason(subject: Subject) -> str | None:
-    """The declared reason for having no derivative; None if there is one or the operator decomposes."""
+    """Return the declared reason for a missing derivative; None with a derivative or for a composite."""
     decl = subject.op.decl
     if not isinstance(decl, Declaration):
         return (
@@ -87,7 +87,7 @@ def _declared_reason(subject: Subject) -> str | None:
 
 
 def _check_declared_absence(subject: Subject, bound: Bound, reason: str) -> None:
-    """Check that backward raises without a derivative; results that require no gradient would lose it silently."""
+    """Check that backward raises without a derivative, rather than silently dropping the gradient."""
     if "a new tensor" in reason or getattr(subject.op.decl, "kind", "") in ("creation", "random"):
         return
     recorded, tensors = _call_recorded(subject, bound)
@@ -106,7 +106,7 @@ def _check_declared_absence(subject: Subject, bound: Bound, reason: str) -> None
 
 
 def _call_recorded(subject: Subject, bound: Bound) -> tuple[list[Tensor], list[Tensor]]:
-    """The floating-point results of a recorded call, and its tensors in the order of the leaves."""
+    """Return the floating-point results of a recorded call, and its tensors in the order of the leaves."""
     args, kwargs = _copy_arguments(bound)
     tensors = [leaf.tensor for leaf in subject.leaves(args, kwargs)]
     for tensor in tensors:
@@ -148,7 +148,7 @@ def _gradients(subject: Subject, bound: Bound, cotangents: list[Array]) -> list[
 
 
 def _check_cotangents_unwritten(subject: Subject, bound: Bound, cotangents: list[Array]) -> None:
-    """Check that backward does not write into its cotangents, which other operators may share."""
+    """Check that backward does not write to its cotangents, which other operators may share."""
     for result, weight in zip(_call_recorded(subject, bound)[0], cotangents):
         if not result.requires_grad:
             continue
@@ -163,7 +163,7 @@ def _check_cotangents_unwritten(subject: Subject, bound: Bound, cotangents: list
 
 
 def _has_dependency(subject: Subject, bound: Bound, cotangents: list[Array]) -> bool:
-    """Whether the results depend on the floating-point arguments, by declaration or by finite differences."""
+    """Return whether the results depend on the floating-point arguments, from declaration or differences."""
     decl = subject.op.decl
     if (
         isinstance(decl, Declaration)

@@ -1,4 +1,4 @@
-"""opcheck's tests of kernels: schema, fake, determinism, strided and empty arguments, dtypes."""
+"""Tests of kernels for ``opcheck``: schema, fake, determinism, strided and empty arguments, dtypes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _check_written(subject: Subject, leaf: Leaf, held: bytes, version: int) -> N
 
 
 def _check_ever_written(subject: Subject, name: str) -> None:
-    """Check that an argument that is declared as written changes for some contents."""
+    """Check that a call modifies an argument declared as written, for at least one content of it."""
     for content in (-1, 0, 3):
 
         def filled(x: Tensor, content: int = content) -> Tensor:
@@ -171,8 +171,8 @@ def infer_specs(subject: Subject, args: Args, kwargs: Kwargs) -> tuple[TensorSpe
     """Compute the result specs with the fake.
 
     Raises:
-        CheckSkipped: the operator decomposes, or is declared to have data-dependent shapes.
-        CheckFailure: there is no fake, or it does not run without data.
+        CheckSkipped: the operator is a composite, or its result shapes are data-dependent.
+        CheckFailure: the operator has no fake, or the fake fails without data.
     """
     op = subject.op
     rule = getattr(op.decl, "shape_rule", None)
@@ -311,7 +311,7 @@ def check_empty(subject: Subject) -> None:
 
 # -- dtypes ------------------------------------------------------------------------------------------------------------
 def check_dtypes(subject: Subject) -> None:
-    """Check that the operator runs for its declared dtypes; without these, that all dtypes that run match the fake."""
+    """Check that the operator runs for its declared dtypes, and that the results match the fake."""
     leaves = subject.leaves()
     if not leaves:
         raise CheckSkipped("no argument is a tensor")
@@ -348,7 +348,7 @@ def check_dtypes(subject: Subject) -> None:
 
 
 def declared_dtypes(subject: Subject) -> list[DType]:
-    """The dtypes in the declaration or the registrations; empty if neither names any."""
+    """Return the dtypes in the declaration or the registrations; empty if neither has any."""
     items = list(getattr(subject.op.decl, "dtypes", ()) or ())
     entry = subject.op.table[DispatchKey.CPU]
     by_dtype = getattr(entry, "dtypes", None) or {}
@@ -356,7 +356,7 @@ def declared_dtypes(subject: Subject) -> list[DType]:
 
 
 def _is_convertible(dtype: DType, own: DType) -> bool:
-    """Whether values of one dtype make sense in the other."""
+    """Return whether arguments of dtype ``own`` can be converted to ``dtype`` for a test."""
     return dtype.kind == own.kind or (own.kind == "f" and dtype.kind == "f")
 
 

@@ -57,7 +57,7 @@ def define(
 
 
 def _make_schema(stem: str, fn: Function, mutates_args: str | Iterable[str], text: str | None) -> Schema:
-    """Make the schema of a function, from its annotations or from text."""
+    """Make the schema of a function from its annotations or from text."""
     if text is None:
         is_name = isinstance(mutates_args, str) and mutates_args != "unknown"
         written = [str(mutates_args)] if is_name else mutates_args
@@ -108,7 +108,7 @@ def _check_function(fn: object, what: str) -> None:
 
 
 def _make_operator(schema: Schema, decl: Declaration, fn: Function) -> CustomOp:
-    """Define an operator; a custom op of the same name is replaced."""
+    """Define an operator; replace a custom op of the same name."""
     with lock:
         former = functions.get(schema.full_name)
         if isinstance(former, CustomOp):
@@ -186,7 +186,7 @@ def _make_partials(
 
 
 def _notify_listeners(function: CustomOp) -> CustomOp:
-    """Notify the listeners for new functions, such as the native layer, which compiles their entries."""
+    """Notify the listeners of new functions, such as the native layer, which compiles native entries."""
     with lock:
         for listener in function_listeners:
             listener(function)

@@ -1,4 +1,4 @@
-"""Functional forms of mutating operators: they return the new contents of written arguments, for compiled code."""
+"""Functional forms of mutating operators, for compiled code: they return the new contents of written arguments."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def define_functional(function: CustomOp) -> None:
 
 
 def functional_schema(schema: Schema) -> Schema:
-    """``f(Tensor(a!) x, int n) -> Tensor`` to ``f_functional(Tensor x, int n) -> (Tensor, Tensor)``."""
+    """Convert ``f(Tensor(a!) x, int n) -> Tensor`` to ``f_functional(Tensor x, int n) -> (Tensor, Tensor)``."""
     tensor = Type("Tensor")
     arguments = tuple(
         Argument(a.name, tensor, a.default, a.default_text, a.kwarg_only) if a.is_write else a

@@ -1,6 +1,6 @@
-"""Kernels in NumPy, C, LLVM IR and CUDA C, before they are bound to an operator.
+"""Kernels in NumPy, C, LLVM IR and CUDA C, not yet bound to an operator.
 
-Each has ``bind(op)``, which returns the kernel for the operator's dispatch table.
+Each has a method ``bind(op)`` that returns the kernel for the operator's dispatch table.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _C_NAMES = {
 
 
 class NumpyKernel:
-    """A kernel that is a function of ndarrays."""
+    """A kernel implemented by a function of ndarrays."""
 
     def __init__(self, fn: Function):
         if not callable(fn):
@@ -43,7 +43,7 @@ class NumpyKernel:
         self.fn = fn
 
     def bind(self, op: Operator) -> Function:
-        """The kernel of an operator."""
+        """Make the kernel of an operator."""
         fn, name = self.fn, op.name
 
         def kernel(*args: object, **kwargs: object) -> object:
@@ -60,7 +60,7 @@ class NumpyKernel:
 
 
 def _cast_weak_numbers(op: Operator, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
-    """Cast numbers passed for tensors to the dtype that type promotion with the other tensors gives."""
+    """Cast Python numbers passed for tensors to the promoted dtype of the other tensors."""
     given = tensors_of(op, args, kwargs)
     weak = [value for value in given if is_weak(value)]
     if not weak or len(weak) == len(given):
@@ -93,16 +93,16 @@ def _to_tensors(name: str, results: object) -> object:
 
 # -- C -----------------------------------------------------------------------------------------------------------------
 class CKernel:
-    """A kernel that is a C function at an address."""
+    """A kernel implemented by a C function at an address."""
 
     def __init__(self, address: int, signature: CSignature, keep: object):
         self.address, self.signature, self.keep = address, signature, keep
 
     def bind(self, op: Operator) -> Function:
-        """The kernel of an operator.
+        """Make the kernel of an operator.
 
         Raises:
-            SchemaError: the signature names something that the operator's schema has not.
+            SchemaError: the signature has a name that is not in the operator's schema.
         """
         schema = op.schema
         if self.signature.is_scalar:
@@ -128,7 +128,7 @@ def adapt_buffer_kernel(schema: Schema, kernel: BufferKernel) -> Function:
 
 
 def bind_scalar(op: Operator, function: ScalarFunction, keep: object) -> Function:
-    """Make the kernel of a scalar function, which also provides the shape rule."""
+    """Make the kernel of a scalar function; it also provides the shape rule."""
     schema = op.schema
     plain = all(
         a.type.form == "base" and a.type.base == "Tensor" and not a.kwarg_only for a in schema.arguments
@@ -156,7 +156,7 @@ def c_kernel(function: object, signature: str | None) -> CKernel:
 
 
 def _find_address(function: Any) -> tuple[int, object]:
-    """The address of a function, and its ctypes function or cffi type if there is one."""
+    """Return the address of a function, and its ctypes function or cffi type, if any."""
     if isinstance(function, int) and not isinstance(function, bool):
         return _check_address(function, function), None
     if isinstance(function, _C_FUNCTION):
@@ -201,7 +201,7 @@ def _read_prototype(function: object) -> str:
 
 # -- LLVM --------------------------------------------------------------------------------------------------------------
 class LlvmKernel:
-    """A scalar function in LLVM IR; each operator gets a copy under its own name."""
+    """A kernel implemented by a scalar function in LLVM IR; each operator has a copy with its own name."""
 
     def __init__(self, source: object, signature: CSignature | None):
         self.source, self.signature = source, signature
@@ -210,7 +210,7 @@ class LlvmKernel:
         )  # report LLVM's errors here, not at the first call
 
     def bind(self, op: Operator) -> Function:
-        """The kernel of an operator."""
+        """Make the kernel of an operator."""
         name = make_symbol(op.schema.name)
         result = parse_function(self.source, self.signature, name)
         return bind_scalar(
@@ -234,7 +234,7 @@ def llvm_kernel(source: object, signature: str | None) -> LlvmKernel:
 
 # -- CUDA --------------------------------------------------------------------------------------------------------------
 class CudaKernel:
-    """A kernel in CUDA C: compiled early if NVRTC is installed, and run on GPUs."""
+    """A kernel in CUDA C; its source is compiled at construction if NVRTC is installed."""
 
     def __init__(self, source: str, name: str, signature: str | None):
         if not isinstance(source, str) or not isinstance(name, str):
@@ -248,10 +248,10 @@ class CudaKernel:
         _compile_with_nvrtc(source, name)
 
     def bind(self, op: Operator) -> Function:
-        """The kernel of an operator.
+        """Make the kernel of an operator.
 
         Raises:
-            SchemaError: the signature names something that the operator's schema has not.
+            SchemaError: the signature has a name that is not in the operator's schema.
         """
         full = op.name
         passed = None if self.signature is None else bind_parameters(op.schema, self.signature)

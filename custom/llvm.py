@@ -32,11 +32,11 @@ class ParsedFunction(NamedTuple):
 
 
 def parse_function(source: object, signature: CSignature | None, name: str) -> ParsedFunction:
-    """Parse the function of a text or a builder, and rename it.
+    """Parse a function from IR text or from a builder function, and rename it.
 
     Raises:
-        ValueArgumentError: LLVM refuses it, or it defines no function of numbers.
-        SchemaError: the signature is missing, or another one than the text's.
+        ValueArgumentError: LLVM rejects the code, or the code does not define a function of numbers.
+        SchemaError: the signature is missing, or differs from that of the text.
     """
     if callable(source):
         if signature is None:
@@ -98,7 +98,7 @@ def _builder_name(emit: Any) -> str:
 
 
 def _prepare_module(module: Any, signature: CSignature | None, name: str) -> ParsedFunction:
-    """Rename the function of a module to ``name`` and mark it for inlining; its helpers get a prefix."""
+    """Rename the function of a module to ``name``, prefix its helpers, and mark all of them for inlining."""
     defined = [function for function in module.functions if not function.is_declaration]
     shown = [f for f in defined if f.linkage.name not in ("internal", "private")]
     if len(shown) != 1:
@@ -119,7 +119,7 @@ def _prepare_module(module: Any, signature: CSignature | None, name: str) -> Par
 
 
 def _check_symbols(module: Any) -> None:
-    """Raise if a declared function cannot be linked; functions of the C library and libm can."""
+    """Raise ValueArgumentError if a declared function is not in the C library, libm or Python."""
     for function in module.functions:
         outside = function.is_declaration and not function.name.startswith("llvm.")
         if outside and not engine.has_symbol(function.name):
@@ -149,7 +149,7 @@ def _check_types(
 
 
 def _holds_dtype(emitted: DType, dtype: DType) -> bool:
-    """Whether an LLVM type can hold a dtype; LLVM integers are signless."""
+    """Return whether an LLVM type can represent a dtype; LLVM integers are signless."""
     return emitted is dtype or (
         emitted.is_integer and dtype.is_integer and emitted.itemsize == dtype.itemsize
     )

@@ -35,15 +35,15 @@ F = TypeVar("F", bound=Callable[..., object])
 
 @accept_entries
 class CustomOp(OperatorFunction[Any]):
-    """A custom operator. It is called like any operator; its methods register kernels and rules for it.
+    """A custom operator: a callable with methods to register kernels and rules.
 
-    Each ``register_...`` is a decorator when it is given no function; with one it returns a handle, whose ``remove()``
-    takes the registration back.
+    Each ``register_...`` method returns a handle whose ``remove()`` undoes the registration. Without a function the
+    method is a decorator.
 
     Attributes:
-        function: the function or body that it was defined with.
-        library: the library of its registrations.
-        named: the shape rule that a C or LLVM kernel provides, used if no fake is registered.
+        function: the function or body of the definition.
+        library: the library of the registrations.
+        named: the shape rule that a C or LLVM kernel provides, used without a registered fake.
     """
 
     function: Function | None
@@ -59,7 +59,7 @@ class CustomOp(OperatorFunction[Any]):
 
     @property
     def op(self) -> Operator:
-        """The operator: its schema, its kernels, its dispatch table."""
+        """The :class:`Operator`, which has the schema, the kernels and the dispatch table."""
         return self.operator
 
     def __repr__(self) -> str:
@@ -77,17 +77,17 @@ class CustomOp(OperatorFunction[Any]):
 
         Args:
             device_types: a device type such as ``"cpu"``, a dispatch key such as ``"SparseCPU"``, or a sequence of
-                these; None: every device that has no kernel of its own.
-            fn: a function of tensors, or what :func:`tandem.numpy_kernel`, ``c_kernel``, ``llvm_kernel`` and
-                ``cuda_kernel`` give; None to use it as a decorator.
-            dtypes: dtypes of the first tensor that the kernel serves; None: all.
+                these; None for all devices without a kernel.
+            fn: a function of tensors, or the result of :func:`tandem.numpy_kernel`, ``c_kernel``, ``llvm_kernel`` or
+                ``cuda_kernel``; None to use ``register_kernel`` as a decorator.
+            dtypes: the dtypes of the first tensor that the kernel supports; None for all.
 
         Returns:
             A handle; as a decorator, the function.
 
         Raises:
             ArgumentError: ``fn`` is not callable.
-            ValueArgumentError: there is no such device or key.
+            ValueArgumentError: a device type or key is unknown.
 
         >>> import tandem as td
         >>> @td.custom_op("docs::twice", device_types="cpu")
@@ -122,7 +122,7 @@ class CustomOp(OperatorFunction[Any]):
     def _layer(self, fn: Function, key: DispatchKey) -> Handle:
         return self.library.impl_layer(self.operator, fn, key)
 
-    # -- what else belongs to it -----------------------------------------------------------------------------------
+    # -- fake, derivative, batching rule, autocast -----------------------------------------------------------------
     @overload
     def register_fake(self, fn: None = None) -> Callable[[F], F]: ...
     @overload
@@ -131,8 +131,8 @@ class CustomOp(OperatorFunction[Any]):
         """Register the fake: the kernel of meta tensors, which is also the shape rule of ``jit``.
 
         Args:
-            fn: takes tensors without data, and gives a tensor without data for each result, ``td.empty_like(x)``; or
-                their :class:`TensorSpec`. None to use it as a decorator.
+            fn: a function of tensors without data. It returns a tensor without data for each result, such as
+                ``td.empty_like(x)``, or a :class:`TensorSpec`. None to use ``register_fake`` as a decorator.
 
         Returns:
             A handle; as a decorator, the function.
@@ -155,16 +155,16 @@ class CustomOp(OperatorFunction[Any]):
         """Register the derivative.
 
         Args:
-            backward: ``backward(ctx, *grads)``: from a gradient for each result to one for each argument, None for
-                those that have none. Written with operators it can be differentiated again.
-            setup_context: ``setup_context(ctx, inputs, output)``: keeps what ``backward`` needs, by
+            backward: ``backward(ctx, *grads)`` takes the gradient of each result and returns that of each argument,
+                None for an argument without one. A function written with operators can be differentiated again.
+            setup_context: ``setup_context(ctx, inputs, output)`` saves the residuals of ``backward`` with
                 ``ctx.save_for_backward(*tensors)`` and as attributes of ``ctx``.
 
         Returns:
             A handle; as a decorator, the function.
 
         Raises:
-            UnsupportedError: the operator writes into an argument.
+            UnsupportedError: the operator writes to an argument.
 
         >>> import tandem as td
         >>> @td.custom_op("docs::squared")
@@ -196,11 +196,11 @@ class CustomOp(OperatorFunction[Any]):
     @overload
     def register_vmap(self, fn: Callable[..., object]) -> Handle: ...
     def register_vmap(self, fn: F | None = None) -> Handle | Callable[[F], F]:
-        """Register how the operator runs on a batch; without it a loop runs it on one example after the other.
+        """Register a batching rule; without one, ``vmap`` runs a loop over the examples.
 
         Args:
-            fn: ``rule(info, in_dims, *args) -> (result, out_dims)``: ``in_dims`` holds for each argument the place of
-                the batch axis or None, ``info.batch_size`` its length. None to use it as a decorator.
+            fn: ``rule(info, in_dims, *args) -> (result, out_dims)``. ``in_dims`` has the batch axis of each argument,
+                or None; ``info.batch_size`` is its length. None to use ``register_vmap`` as a decorator.
 
         Returns:
             A handle; as a decorator, the function.
@@ -213,14 +213,14 @@ class CustomOp(OperatorFunction[Any]):
         """Let autocast cast the floating-point arguments on a device.
 
         Args:
-            device_type: the device: ``"cpu"`` or ``"cuda"``.
-            dtype: what they are cast to where autocast is on for that device.
+            device_type: the device type, ``"cpu"`` or ``"cuda"``.
+            dtype: the dtype to cast to if autocast is enabled for that device.
 
         Returns:
             A handle.
 
         Raises:
-            DeviceError: there is no such device.
+            DeviceError: the device type is unknown.
             DTypeError: ``dtype`` is not a floating-point dtype.
         """
         kernel = autocast_kernel(device_type, dtype)
@@ -244,7 +244,7 @@ class CustomOp(OperatorFunction[Any]):
         operator.recompute()
 
     def remove(self) -> None:
-        """Take the operator and everything that was registered with it out of the registry."""
+        """Remove the operator and all of its registrations from the registry."""
         self.library.close()
         functional_forms.pop(self.operator, None)
         if functions.get(self.operator.name) is self:
@@ -252,7 +252,7 @@ class CustomOp(OperatorFunction[Any]):
 
 
 def keys_of_devices(device_types: str | Iterable[str] | None) -> list[str | DispatchKey]:
-    """The dispatch keys of device types and key names."""
+    """Return the dispatch keys of device types and key names."""
     if device_types is None:
         return [ALL_DEVICES]
     several = isinstance(device_types, (list, tuple, set, frozenset))
@@ -272,7 +272,7 @@ def check_function(fn: object) -> Function:
 
 
 def wrap_fake(op: Operator, fn: Function) -> Function:
-    """Wrap a fake as a Meta kernel: its results become new meta tensors."""
+    """Make the Meta kernel of a fake: convert its results to new meta tensors."""
 
     def fake(*args: object, **kwargs: object) -> object:
         result = fn(*args, **kwargs)
@@ -309,7 +309,7 @@ def _to_meta(result: object, args: Args = ()) -> object:
 
 
 def default_fake(function: CustomOp) -> Function:
-    """Make the Meta kernel without a registered fake: the shape rule of a C or LLVM kernel, or the error."""
+    """Make the Meta kernel used without a registered fake: the shape rule of a C or LLVM kernel, or an error."""
     schema = function.operator.schema
 
     def fake(*args: object, **kwargs: object) -> object:
@@ -324,7 +324,7 @@ def default_fake(function: CustomOp) -> Function:
 
 
 def missing_fake_message(operator: Operator) -> str:
-    """The error message for an operator without a fake."""
+    """Return the error message for an operator without a fake."""
     name = operator.schema.name
     given = ", ".join(argument.name for argument in operator.schema.arguments)
     first = next((a.name for a in operator.schema.arguments if a.type.core == "Tensor"), "")
@@ -338,7 +338,7 @@ def missing_fake_message(operator: Operator) -> str:
 
 
 def not_differentiable(name: str) -> NotDifferentiable:
-    """The derivative of an operator for which none is registered."""
+    """Return the declared absence of a derivative for an operator without a registered one."""
     stem = name.partition("::")[2]
     return NotDifferentiable(
         f"none is registered; register one: {stem}.register_autograd(backward, setup_context), or detach the arguments"
@@ -346,7 +346,7 @@ def not_differentiable(name: str) -> NotDifferentiable:
 
 
 def make_declaration(schema: str, name: str, doc: str, effects: frozenset[str]) -> Declaration:
-    """Make the declaration of an operator of which only the schema is known."""
+    """Make a declaration from a schema, without a derivative."""
     return Declaration(
         schema=schema, kind="custom", doc=doc, derivative=not_differentiable(name), effects=effects
     )

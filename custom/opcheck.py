@@ -1,4 +1,4 @@
-"""``opcheck``: test that an operator does what its registrations promise.
+"""``opcheck``: test that an operator agrees with its registrations.
 
 Source: ``torch.library.opcheck``.
 """

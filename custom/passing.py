@@ -16,7 +16,7 @@ def bind_parameters(schema: Schema, signature: CSignature) -> tuple[ParameterBin
     """Bind each parameter of a signature.
 
     Raises:
-        SchemaError: a name is neither an argument nor a result, or is of another kind than the parameter.
+        SchemaError: a name is neither an argument nor a result, or its kind differs from that of the parameter.
     """
     if any(result.type.is_list for result in schema.returns):
         raise SchemaError(
@@ -27,7 +27,7 @@ def bind_parameters(schema: Schema, signature: CSignature) -> tuple[ParameterBin
 
 
 class ParameterBinder:
-    """Binds parameters: by name, or by position for parameters without a name."""
+    """Binder of parameters: by name, or by position for parameters without a name."""
 
     def __init__(self, schema: Schema, signature: CSignature):
         self.schema, self.signature = schema, signature

@@ -46,12 +46,12 @@ class Leaf(NamedTuple):
 
 
 class Subject:
-    """A bound call.
+    """A bound call of the operator under test.
 
     Attributes:
         op: the operator.
         args, kwargs: its bound arguments.
-        rtol, atol: tolerances that were asked for, or None.
+        rtol, atol: the requested tolerances, or None.
     """
 
     def __init__(
@@ -77,22 +77,22 @@ class Subject:
 
     @property
     def stem(self) -> str:
-        """The name of its function."""
+        """The name of the operator without namespace and overload."""
         return self.op.schema.name
 
     @property
     def is_custom(self) -> bool:
-        """Whether it was made by ``custom_op``."""
+        """Whether the operator was made by ``custom_op``."""
         return getattr(self.op.decl, "kind", "") == "custom"
 
     @property
     def effects(self) -> frozenset[str]:
-        """Its effects."""
+        """The declared effects of the operator."""
         return getattr(self.op.decl, "effects", frozenset())
 
     # -- arguments -------------------------------------------------------------------------------------------------
     def leaves(self, args: Args | None = None, kwargs: Kwargs | None = None) -> list[Leaf]:
-        """The tensors among the arguments, those in lists one by one."""
+        """Return the tensors among the arguments, including those in lists."""
         args, kwargs = self.args if args is None else args, self.kwargs if kwargs is None else kwargs
         values = [*zip(self.op.schema.positional, args)]
         values += [(a, kwargs[a.name]) for a in self.op.schema.arguments if a.kwarg_only]
@@ -106,7 +106,7 @@ class Subject:
         return result
 
     def changed(self, change: Callable[[Tensor], Tensor]) -> Bound:
-        """Replace each tensor in the arguments; a tensor that occurs twice is replaced once."""
+        """Return the arguments with each tensor replaced; a tensor that occurs twice is replaced by one tensor."""
         made: dict[int, Tensor] = {}
 
         def visit(value: object) -> object:
@@ -117,11 +117,11 @@ class Subject:
         return tuple(map(visit, self.args)), {name: visit(value) for name, value in self.kwargs.items()}
 
     def copied(self) -> Bound:
-        """The arguments with copies of the tensors."""
+        """Return the arguments with copies of the tensors."""
         return self.changed(copy_tensor)
 
     def with_tensors(self, tensors: Iterable[Tensor]) -> Bound:
-        """The arguments with other tensors, in the order of :meth:`leaves`."""
+        """Return the arguments with other tensors, which are in the order of :meth:`leaves`."""
         following = iter(tensors)
 
         def visit(value: object) -> object:
@@ -132,18 +132,18 @@ class Subject:
         return tuple(map(visit, self.args)), {name: visit(value) for name, value in self.kwargs.items()}
 
     def call(self, args: Args, kwargs: Kwargs) -> Args:
-        """The results as a tuple, and after them what the operator has written."""
+        """Call the operator; return a tuple of the results and the written arguments."""
         result = self.op(*args, **kwargs)
         results = result if isinstance(result, tuple) else () if result is None else (result,)
         return (*results, *(leaf.tensor for leaf in self.leaves(args, kwargs) if leaf.argument.is_write))
 
     def fresh(self) -> Args:
-        """The results of a call on copies."""
+        """Call the operator on copies of the arguments; return the same as :meth:`call`."""
         return self.call(*self.copied())
 
     # -- comparing -------------------------------------------------------------------------------------------------
     def differ(self, results: Args, wanted: Args) -> str:
-        """Describe the first difference between two tuples of results; empty if they are equal."""
+        """Describe the first difference between two tuples of results; return an empty string if they are equal."""
         if len(results) != len(wanted):
             return f"{len(results)} results instead of {len(wanted)}"
         for place, (one, other) in enumerate(zip(results, wanted)):
@@ -180,18 +180,18 @@ class Subject:
 
 
 def _largest_magnitude(array: Array) -> float:
-    """The largest magnitude of an array of inexact numbers."""
+    """Return the largest magnitude in an array of inexact numbers."""
     sizes = np.abs(array.astype(np.complex128 if array.dtype.kind == "c" else np.float64))
     return float(np.max(sizes[np.isfinite(sizes)], initial=0.0))
 
 
 def copy_tensor(x: Tensor) -> Tensor:
-    """Copy a tensor's elements, detached from autograd."""
+    """Return a copy of a tensor, detached from autograd."""
     return wrap(np.array(x.detach()._array, order="K", copy=True))
 
 
 def make_strided_copies() -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
-    """Functions that copy a tensor to non-contiguous layouts, with their names."""
+    """Yield pairs of the name of a non-contiguous layout and a function that copies a tensor to it."""
 
     def every_second(x: Tensor) -> Tensor:
         array = x.detach()._array
