@@ -86,19 +86,25 @@ class KernelSelection:
         return self.roots.get(value) or (value, contiguous(value.shape))
 
     def _choose(self, node: Node) -> Choice:
+        """Choose how a node runs: the first kind of kernel that it can have."""
+        choice = self._choose_external(node)
+        if choice is None and is_view(node):
+            choice = self._choose_view(node)
+        return choice or self._choose_uncompiled(node) or self._choose_kernel(node)
+
+    def _choose_external(self, node: Node) -> Choice | None:
+        """Choose the kernel or shape rule that other code has registered, if there is one."""
         for key, what in ((self.target.key, "kernel"), (DispatchKey.Meta, "shape rule")):
             instead = find_external_kernel(node.op, key)
             if instead is not None:
                 return Choice(
                     "callback", f"{instead.name} of {instead.origin} is registered in place of its {what}"
                 )
-        if is_view(node):
-            result = self._choose_view(node)
-            if result is not None:
-                return result
+        return None
+
+    def _choose_uncompiled(self, node: Node) -> Choice | None:
+        """Choose a call of the operator, a library or compiled bodies for a node without a kernel of its own."""
         decl = node.op.decl
-        dtypes = [value.spec.dtype for value in (*node.inputs, *node.outputs)]
-        unable = next((d for d in dtypes if not self.target.emits(d)), None)
         if decl is None or not node.outputs:
             return Choice(
                 "callback", "defined without a declaration" if decl is None else "it has no results"
@@ -110,22 +116,24 @@ class KernelSelection:
         library = self.target.library(node)
         if library is not None:
             return Choice("blas", library)
+        dtypes = [value.spec.dtype for value in (*node.inputs, *node.outputs)]
+        unable = next((d for d in dtypes if not self.target.emits(d)), None)
         if unable is not None:
             return Choice("callback", f"{unable.name} is not emitted")
         if any(value.weak is complex for value in node.inputs):
             return Choice("callback", "a complex number is passed at run time")
-        if decl.kind == "custom":
+        return None
+
+    def _choose_kernel(self, node: Node) -> Choice:
+        """Choose the kernel of a declared operator by its kind."""
+        kind = node.op.decl.kind
+        if kind == "custom":
             return self._choose_custom(node)
-        if decl.kind == "random":
-            native = self.target.native(node)
-            return (
-                Choice("callback", "a random has no emitted kernel")
-                if native is None
-                else Choice("native", native)
-            )
-        native = self.target.native(node) if decl.kind in ("gather", "scatter", "scan") else None
+        native = self.target.native(node) if kind in ("random", "gather", "scatter", "scan") else None
         if native is not None:
             return Choice("native", native)
+        if kind == "random":
+            return Choice("callback", "a random has no emitted kernel")
         if self.pieces(node):
             return Choice("pieces", "each part is written where it belongs")
         if self.target.inlines_producers and match_range(node) is not None:
