@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..eager.meta.tensor import meta_tensor
 from ..operators.foreign.functions import BufferFunction, ScalarFunction, UserKernel
 from ..registry.dispatch.keys import BACKEND_OF_DEVICE
@@ -22,6 +20,6 @@ def user_function(node: Node) -> ScalarFunction | BufferFunction | None:
     return entry.fn.function if isinstance(entry.fn, UserKernel) else None
 
 
-def _to_example(value: Value) -> Any:
+def _to_example(value: Value) -> object:
     """Convert a Value to an example for kernel choice by dtype: a meta tensor or a number."""
     return meta_tensor(value.spec) if value.weak is None else value.weak()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..operators.declare.view_spec import ViewLayout, check_within
 from ..registry.values import TensorSpec
 from ..tracer.graph import Node, Value, values_in
+
+if TYPE_CHECKING:
+    from ..registry.types import Array
 
 
 class Layout(NamedTuple):
@@ -54,7 +57,7 @@ def _extent(layout: Layout) -> tuple[int, int]:
     return sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach)
 
 
-def dummy_array(layout: Layout) -> object:
+def dummy_array(layout: Layout) -> Array:
     """Make a byte array with a layout, in memory that a kernel may read."""
     if layout.size == 0:
         return np.empty(layout.shape, np.int8)
@@ -97,7 +100,7 @@ def view_layout(node: Node, base: Layout) -> Layout | None:
     return layout_within(kernel(np, dummy, *node.args[1:], **node.kwargs), dummy, base, node.outputs[0].spec)
 
 
-def layout_within(array: Any, dummy: Any, base: Layout, spec: TensorSpec) -> Layout | None:
+def layout_within(array: object, dummy: Array, base: Layout, spec: TensorSpec) -> Layout | None:
     """The layout of ``array`` in the memory of ``dummy``; None if it does not share it or match the spec."""
     if not isinstance(array, np.ndarray) or array.shape != spec.shape or array.dtype != dummy.dtype:
         return None
@@ -109,7 +112,7 @@ def layout_within(array: Any, dummy: Any, base: Layout, spec: TensorSpec) -> Lay
     return Layout(array.shape, array.strides, base.offset + moved)
 
 
-def _address(array: Any) -> int:
+def _address(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..registry.dtypes import uint8
 from ..registry.operator import find_operator
@@ -12,6 +12,9 @@ from ..registry.values import TensorSpec
 from ..tracer.graph import Graph, Value, bodies_of
 from .passes.rewrite import has_effects, new_node
 from .thunks import NodeThunk
+
+if TYPE_CHECKING:
+    from .lower import Lowered, Output
 
 Lower = Callable[[Graph], Any]
 
@@ -99,17 +102,18 @@ def lower_body(graph: Graph, lower: Lower) -> Body:
     )
 
 
-def _source(output: Any) -> Source:
+def _source(output: Output) -> Source:
     return Source("computed" if output.kind == "storage" else output.kind, output.index)
 
 
-def _is_own(lowered: Any, place: int) -> bool:
+def _is_own(lowered: Lowered, place: int) -> bool:
     """Whether a result fills a storage that no other result shares, or is an unchanged constant."""
     output = lowered.outputs[place]
     if output.kind == "constant":
         return bool(output.same)
     alone = sum(o.kind == output.kind and o.index == output.index for o in lowered.outputs) == 1
-    if output.kind != "storage" or not alone:
+    layout = output.layout
+    if output.kind != "storage" or layout is None or not alone:
         return False
     size = lowered.storages[output.index].spec.size
-    return bool(output.same or (output.layout.is_contiguous and output.layout.size == size))
+    return bool(output.same or (layout.is_contiguous and layout.size == size))

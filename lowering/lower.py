@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from .. import config
 from ..errors import BackendUnavailableError, LoweringError
 from ..registry.dispatch.observers import Note
-from ..tracer.graph import Graph, Value
+from ..tracer.graph import Graph, Node, Value
 from .buffer_assignment import BufferAssignment, assign_buffers, nbytes_of
 from .fusion.concat_in_place import find_pieces
 from .fusion.groups import Partition
@@ -180,7 +180,7 @@ class Lowered:
         return {"flops": flops, "bytes": float(sum(nbytes_of(v) for v in touched if v.weak is None))}
 
 
-def _count_flops(node: Any) -> int:
+def _count_flops(node: Node) -> int:
     decl, size = node.op.decl, int(sum(o.spec.size for o in node.outputs))
     if decl is None or decl.kind in ("view", "creation"):
         return 0

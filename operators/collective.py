@@ -9,7 +9,7 @@ Source: the collectives of ``jax.lax``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 def _make_batching_rule(work: Callable[[Any], Any]) -> Callable[..., Batched]:
     """A batching rule: ``work(batch)`` at the level that has the named axis, with a result that is not batched."""
 
-    def rule(info: BatchInfo, in_dims: Dims, x: Tensor, axis_name: Any, axis_size: int) -> Batched:
+    def rule(info: BatchInfo, in_dims: Dims, x: Tensor, axis_name: Hashable, axis_size: int) -> Batched:
         return (info.call(x, axis_name, axis_size), 0) if info.axis_name != axis_name else (work(x), None)
 
     return rule
 
 
 def _gather_batching_rule(
-    info: BatchInfo, in_dims: Dims, x: Tensor, number: Any, axis_name: Any, axis_size: int
+    info: BatchInfo, in_dims: Dims, x: Tensor, number: object, axis_name: Hashable, axis_size: int
 ) -> Batched:
     if info.axis_name != axis_name:
         return info.call(x, number, axis_name, axis_size), None if in_dims[0] is None else 1
@@ -86,7 +86,7 @@ axis_sum: OperatorFunction[Tensor] = array_op(
 )
 
 
-def _gather_shape_rule(self: TensorSpec, number: Any, axis_name: Any, axis_size: int) -> TensorSpec:
+def _gather_shape_rule(self: TensorSpec, number: object, axis_name: Hashable, axis_size: int) -> TensorSpec:
     spec = spec_of(self)
     return TensorSpec((axis_size, *spec.shape), spec.dtype, spec.device)
 

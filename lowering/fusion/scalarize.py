@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...operators.declare.shape_rules import operand_dtypes
+from ...operators.foreign.functions import ScalarFunction
 from ...operators.scalar_ir.expr import Expr, cast, const, substitute
 from ...operators.scalar_ir.fold import Fold
 from ...operators.scalar_ir.nodes import instantiate
@@ -51,9 +52,9 @@ def _argument_dtype(argument: object) -> DType:
     return dt.bool_ if isinstance(argument, bool) else dt.int64 if isinstance(argument, int) else dt.float64
 
 
-def _function(node: Node) -> Any:
+def _function(node: Node) -> ScalarFunction:
     """The foreign scalar function of a fused custom node."""
-    return user_function(node)
+    return user_function(node)  # type: ignore[return-value]
 
 
 def _has_scalar_second_operand(node: Node) -> bool:

@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from ...operators.scalar_ir.cost import cost
-from ...operators.scalar_ir.expr import Expr, cast
+from ...operators.scalar_ir.expr import Expr, Number, cast
 from ...registry.dtypes import DType
 from ...tracer.graph import Node, Value
 from ..cost_model import MAX_INLINED_COST, MAX_ROW_BUFFER_BYTES
@@ -200,7 +199,7 @@ class Scheduler:
         """The name of a reduction's row value."""
         return f"r{self.group.nodes.index(self.makers[value])}"
 
-    def operand(self, node: Node, argument: Any, dtype: DType, stage: int) -> Expr:
+    def operand(self, node: Node, argument: Value | Number, dtype: DType, stage: int) -> Expr:
         """An argument of a node as an expression."""
         if not isinstance(argument, Value):
             return number_expr(argument, dtype)

@@ -6,7 +6,7 @@ that is zero except for these rows.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...tracer.graph import Graph, Node, Value
 from ..kernel_selection import uniform_constant
@@ -48,7 +48,7 @@ def _match_scatter(added: Accumulation) -> Scatter | None:
     return Scatter(added.carry, indices[0], rows) if is_whole else None
 
 
-def _are_arrays(*values: Any) -> bool:
+def _are_arrays(*values: object) -> bool:
     return all(isinstance(value, Value) and value.weak is None for value in values)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from ...registry.values import TensorSpec
 from ...tracer.graph import Node
 from ..fusion.loop_ir import Buffer, FusedKernel, Stage, Store, index
 from ..layout import contiguous
+
+if TYPE_CHECKING:
+    from ...registry.types import Array
 
 
 class Range(NamedTuple):
@@ -33,7 +36,7 @@ def match_range(node: Node) -> Range | None:
     return Range(start, step) if known else None
 
 
-def match_constant_range(array: Any) -> Range | None:
+def match_constant_range(array: Array) -> Range | None:
     """The range of an integer array that is evenly spaced along its only axis; None for other arrays."""
     flat = array.reshape(-1)
     if array.dtype.kind not in "iu" or flat.size < 2 or sum(size > 1 for size in array.shape) != 1:

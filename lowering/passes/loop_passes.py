@@ -331,10 +331,11 @@ class StackedValues:
             matrix, turned = matrix.node.args[0], not turned
         return self.stack(matrix), turned
 
-    def stack(self, value: Value) -> Any:
+    def stack(self, value: Value) -> Value | int:
         """The stack of a value: one of ``xs``, or the index of a stacked result."""
         scan, first = self.scan, len(self.scan.carry)
-        for place, x in enumerate(scan.xs):
+        xs: Sequence[Value] = scan.xs
+        for place, x in enumerate(xs):
             if scan.body.inputs[first + place] is value:
                 return x
         if value not in self.stacked:
@@ -350,7 +351,7 @@ class Writer:
         self.nodes, self.source = nodes, source
 
     def call(
-        self, name: str, args: tuple[Any, ...], shape: Sequence[int], like_: Value, **options: Any
+        self, name: str, args: tuple[Any, ...], shape: Sequence[int], like_: Value, **options: object
     ) -> Value:
         """Append a node; its result has the given shape and the dtype and device of another value."""
         op = find_operator(name)

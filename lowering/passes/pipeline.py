@@ -177,7 +177,7 @@ def _kind(node: Node) -> str:
     return str(getattr(node.op.decl, "kind", ""))
 
 
-def _optimize_body(arg: object) -> Any:
+def _optimize_body(arg: object) -> object:
     if type(arg) is tuple and arg and type(arg[0]) is Graph:
         return tuple(map(_optimize_body, arg))
     if type(arg) is not Graph:

@@ -308,7 +308,7 @@ def tensordot(self: Tensor, other: Tensor, axes: int | Sequence[int | Sequence[i
     return reshape(matmul(one, two), (*rows, *columns))
 
 
-def _axis_pairs(self: Tensor, other: Tensor, axes: Any) -> tuple[list[int], list[int]]:
+def _axis_pairs(self: Tensor, other: Tensor, axes: Any) -> tuple[list[int], list[int]]:  # noqa: ANN401
     ranks = len(spec_of(self).shape), len(spec_of(other).shape)
     if type(axes) is int:
         if not 0 <= axes <= min(ranks):

@@ -100,7 +100,7 @@ def _shape_rule(
     return TensorSpec((x.shape[0], w.shape[0], *sizes), dtype, common_device("convolution", (self, weight)))
 
 
-def _kernel(xp: ArrayModule, self: Array, weight: Array, *how: Any) -> Array:
+def _kernel(xp: ArrayModule, self: Array, weight: Array, *how: Any) -> Array:  # noqa: ANN401
     dtype = promote(as_dtype(self.dtype), as_dtype(weight.dtype)).np
     wide = xp.dtype(xp.float32) if is_half(dtype) else dtype  # BLAS has no half types
     with xp.errstate(all="ignore"):

@@ -187,7 +187,10 @@ def _add_bias(result: Tensor, bias: Tensor | None, rank: int, is_single: bool) -
 
 
 def _conv_op(
-    schema: str, rank: int, doc: str, **fields: Any
+    schema: str,
+    rank: int,
+    doc: str,
+    **fields: Any,  # noqa: ANN401
 ) -> Callable[[Callable[..., Tensor]], OperatorFunction[Tensor]]:
     return composite(
         schema,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...errors import DTypeError, ShapeError, ValueArgumentError
 from ...registry.dtypes import DEFAULT_FLOAT, FLOATS, INTEGERS, DType, float32, int64
@@ -23,6 +23,7 @@ from .normalization import float_result_dtype, narrow, subtract_max, widen
 
 if TYPE_CHECKING:
     from ...registry.types import Tensor, TensorOrSpec
+    from ...registry.values import TensorSpec
 
 REDUCTIONS = ("mean", "sum", "none")
 
@@ -176,7 +177,7 @@ def cross_entropy(
 
 
 def _check_cross_entropy(
-    spec: Any, target: TensorOrSpec, axis: int, reduction: str, label_smoothing: float
+    spec: TensorSpec, target: TensorOrSpec, axis: int, reduction: str, label_smoothing: float
 ) -> int:
     check_reduction("cross_entropy", reduction)
     if not 0 <= label_smoothing <= 1:

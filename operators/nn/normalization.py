@@ -67,7 +67,7 @@ def subtract_max(x: Tensor, axis: Axes) -> tuple[Tensor, Tensor]:
     return x - top, top
 
 
-def _finite_or_zero(top: Any) -> Tensor:
+def _finite_or_zero(top: Tensor) -> Tensor:
     """The maximum, or 0 where it is infinite, so that nothing is shifted there."""
     return where(isfinite(top), top, 0.0)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...registry.dtypes import DEFAULT_INT, REAL, DType, bool_, is_half
 from ...registry.values import TensorSpec
@@ -54,7 +54,7 @@ def _kernel(xp: ArrayModule, self: Array, *, axis: int, descending: bool, stable
     return out
 
 
-def _batched(info: BatchInfo, in_dims: Dims, self: Tensor, *, axis: int, **options: Any) -> Batched:
+def _batched(info: BatchInfo, in_dims: Dims, self: Tensor, *, axis: int, **options: object) -> Batched:
     return info.call(self, axis=normalize_axis(info.name, axis, len(self.shape) - 1) + 1, **options), 0
 
 

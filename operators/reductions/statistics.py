@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...registry.dtypes import ALL, REAL, DType, bfloat16, float16, float32
 from ..declare.declaration import SampleInput
@@ -44,7 +44,7 @@ def _widen(self: Tensor) -> Tensor:
     return self if keep else self.astype(float32)
 
 
-def _narrow(result: Any, self: Tensor) -> Tensor:
+def _narrow(result: Tensor, self: Tensor) -> Tensor:
     out: Tensor = result.astype(self.dtype) if self.dtype in (float16, bfloat16) else result
     return out
 
@@ -66,7 +66,7 @@ def mean(self: Tensor, axis: tuple[int, ...] | None, *, keepdims: bool) -> Tenso
     return _narrow(sum(_widen(self), axis, keepdims=keepdims) / _count_reduced(self, axis), self)
 
 
-def _variance(wide: Any, axis: tuple[int, ...] | None, correction: float, keepdims: bool) -> Tensor:
+def _variance(wide: Tensor, axis: tuple[int, ...] | None, correction: float, keepdims: bool) -> Tensor:
     count = _count_reduced(wide, axis)
     centred = wide - sum(wide, axis, keepdims=True) / count
     return sum(centred * centred, axis, keepdims=keepdims) / max(count - correction, 0)

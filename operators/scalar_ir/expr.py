@@ -104,7 +104,7 @@ class Expr:
 
     __slots__ = ("args", "dtype", "op", "payload")
 
-    def __init__(self, op: str, args: tuple[Expr, ...], dtype: DType, payload: Any = None):
+    def __init__(self, op: str, args: tuple[Expr, ...], dtype: DType, payload: Any = None):  # noqa: ANN401
         self.op = op
         self.args = args
         self.dtype = dtype

@@ -163,7 +163,7 @@ def tile(self: Tensor, repetitions: tuple[int, ...]) -> Tensor:
 
 
 # -- pad ---------------------------------------------------------------------------------------------------------------
-def _pad_widths(width: Any, rank: int) -> list[tuple[int, int]]:
+def _pad_widths(width: Any, rank: int) -> list[tuple[int, int]]:  # noqa: ANN401
     """The padding before and after each axis, from an int, a pair, or one pair per axis."""
     if type(width) is int:
         width = (width, width)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from ...errors import ShapeError
 from ...registry.dtypes import ALL, DType
@@ -45,7 +45,7 @@ def _errors() -> Iterable[ErrorInput]:
     yield ErrorInput((TensorSample((3, 3)),), TypeError, "'k' must be an int", {"k": 0.5})
 
 
-def _keep_triangle(name: str, self: Tensor, k: int, compare: Any) -> Tensor:
+def _keep_triangle(name: str, self: Tensor, k: int, compare: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
     """The elements where ``compare(column - k, row)`` is true, zero elsewhere."""
     shape = spec_of(self).shape
     if len(shape) < 2:
