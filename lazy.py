@@ -175,18 +175,22 @@ def quantized_machinery(part: str) -> ModuleType:
 
 
 def scipy_sparse() -> ModuleType:
+    """The module ``scipy.sparse``."""
     return module("scipy.sparse")
 
 
 def llvmlite_binding() -> ModuleType:
+    """The module ``llvmlite.binding``."""
     return module("llvmlite.binding")
 
 
 def llvmlite_ir() -> ModuleType:
+    """The module ``llvmlite.ir``."""
     return module("llvmlite.ir")
 
 
 def cffi_backend() -> ModuleType:
+    """The module ``_cffi_backend``."""
     return module("_cffi_backend")
 
 
@@ -197,6 +201,7 @@ def nvrtc() -> ModuleType:
 
 
 def cupy() -> ModuleType:
+    """The module ``cupy``."""
     return module("cupy")
 
 
@@ -226,6 +231,7 @@ def cuda_user_kernels() -> ModuleType:
 
 
 def networkx() -> ModuleType:
+    """The module ``networkx``."""
     return module("networkx")
 
 
@@ -235,10 +241,12 @@ def special_functions(xp: Any) -> Any:
 
 
 def scipy_special() -> ModuleType:
+    """The module ``scipy.special``."""
     return module("scipy.special")
 
 
 def scipy_cython_blas() -> ModuleType:
+    """The module ``scipy.linalg.cython_blas``."""
     return module("scipy.linalg.cython_blas")
 
 
@@ -248,16 +256,20 @@ def matplotlib_figure() -> ModuleType:
 
 
 def matplotlib_patches() -> ModuleType:
+    """The module ``matplotlib.patches``."""
     return module("matplotlib.patches")
 
 
 def rich_console() -> ModuleType:
+    """The module ``rich.console``."""
     return module("rich.console")
 
 
 def rich_table() -> ModuleType:
+    """The module ``rich.table``."""
     return module("rich.table")
 
 
 def rich_progress() -> ModuleType:
+    """The module ``rich.progress``."""
     return module("rich.progress")

@@ -1,0 +1,1 @@
+"""Backends: the kernels and compilers of the CPU and of CUDA."""

@@ -211,8 +211,10 @@ def _find_common_operand(outputs: Sequence[Value], branches: Any, operands: Any,
 
 
 def _mask_gradients(taken: Any, operands: Any, flags: Flags) -> tuple[list[Any], Flags]:
-    """Block the gradients of a branch's operands for examples that do not take it: zero times an infinite derivative
-    would be NaN. Returns the operands and their batched flags."""
+    """Block the gradients of a branch's operands for examples that do not take it.
+
+    Zero times an infinite derivative would be NaN. Returns the operands and their batched flags.
+    """
     differ = [may_need_gradient(x) for x in operands]
     size = taken.shape[0]
     batches = [repeat_for_batch(x, size) if d and not f else x for x, d, f in zip(operands, differ, flags)]

@@ -261,11 +261,13 @@ def keys_of_devices(device_types: str | Iterable[str] | None) -> list[str | Disp
 
 
 def remove_all(handles: list[Handle]) -> None:
+    """Remove registrations."""
     for handle in handles:
         handle.remove()
 
 
 def check_function(fn: object) -> Function:
+    """Return a function; raise ArgumentError if it is not callable."""
     if not callable(fn):
         raise ArgumentError(f"expected a function, not {fn!r}")
     return fn

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     class Jitted(JitFunction, Generic[P, R]):
         """For type checkers: a JitFunction with the parameters and the result of its function."""
 
-        def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R: ...  # type: ignore[override]
+        def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:  # type: ignore[override]
+            """Call the compiled function."""
+            ...
+
         @overload
         def __get__(self, instance: None, owner: type | None = None) -> Jitted[P, R]: ...
         @overload

@@ -83,8 +83,11 @@ class Derivative:
         return any(type(target) is not int for target in self.targets)
 
     def make_native_twin(self, found: Specialization) -> Specialization:
-        """Make the specialization that the native entry runs: its result is the specialization, the call's parameters
-        without derived numbers, and the results of the forward pass."""
+        """Make the specialization that the native entry runs.
+
+        Its result is the specialization, the call's parameters without derived numbers, and the results of the forward
+        pass.
+        """
         if self.twin is None:
             graph, results = found.graph, len(self.forward.graph.outputs)
             first = len(graph.inputs) + len(graph.derived)
@@ -206,6 +209,7 @@ class CompiledNode(Node):
         return dict(zip(self.kept, self.residuals))
 
     def gradients(self, given: dict[int, Any]) -> list[Any]:
+        """Run the backward pass of the call; recompute its residuals first if they were dropped."""
         while self.residuals.__class__ is DroppedResiduals:
             self.refill(self.residuals.source.take(self.residuals.index))
         cotangents = [given.get(root) for root in self.roots]

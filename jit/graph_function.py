@@ -46,6 +46,7 @@ class GraphFunction(NativeCallable):  # type: ignore[misc]
         self._cached: Specialization | None = None
 
     def __call__(self, *given: Any) -> tuple[Any, ...]:
+        """Run the graph; it is compiled at the first call."""
         value = self._cached or self._compile()
         value.hits += 1
         self._native.link(value, self._arguments, (len(given), ()))

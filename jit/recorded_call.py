@@ -53,6 +53,7 @@ class ForwardEntry(NativeCallable):  # type: ignore[misc]
     """Runs the forward pass of a call natively if it is linked; returns the call's values, else None."""
 
     def __call__(self, /, *args: object, **kwargs: object) -> Any:
+        """Return None: the entry is not linked."""
         return None
 
 

@@ -39,8 +39,11 @@ def _kernel(xp: ArrayModule, self: Array) -> tuple[Array, ...]:
 
 
 def _vjp(g: Tensor, self_spec: TensorSpec, out: Tensor) -> Tensor:
-    """``dV = V @ M`` with ``M[i, j] = (inv(V) @ dA @ V)[i, j] / (w[j] - w[i])``, and on the diagonal what leaves each
-    vector orthogonal to its change, as its length is 1."""
+    """Differentiate eigenvalues and eigenvectors.
+
+    ``dV = V @ M`` with ``M[i, j] = (inv(V) @ dA @ V)[i, j] / (w[j] - w[i])``, and on the diagonal what leaves each
+    vector orthogonal to its change, as its length is 1.
+    """
     values, vectors = out
     turned = matrix_transpose(vectors)
     of_vectors = matmul(turned, g[1])

@@ -27,10 +27,10 @@ class Interval(NamedTuple):
 class BufferAssignment(NamedTuple):
     """The workspace offsets of all intermediates.
 
-        Attributes:
-    intervals: one per intermediate.
-            workspace: bytes that a call needs for intermediates and kernel scratch memory.
-            scratch: bytes of kernel scratch memory at the end of the workspace, which the steps use in turn.
+    Attributes:
+        intervals: one per intermediate.
+        workspace: bytes that a call needs for intermediates and kernel scratch memory.
+        scratch: bytes of kernel scratch memory at the end of the workspace, which the steps use in turn.
     """
 
     intervals: tuple[Interval, ...]

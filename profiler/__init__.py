@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Event", "profile", "record_function"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Import a public name from the module that defines it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

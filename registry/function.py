@@ -85,6 +85,7 @@ class OperatorFunction(NativeCallable, Generic[R]):  # type: ignore[misc]
         return getattr(self.operator, name)
 
     def __call__(self, /, *args: object, **kwargs: object) -> R:
+        """Call the operator."""
         return self.target(*args, **kwargs)  # type: ignore[no-any-return]
 
     def _first_call(self, /, *args: Any, **kwargs: Any) -> object:

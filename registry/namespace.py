@@ -45,6 +45,7 @@ class OverloadPacket(NativeCallable):  # type: ignore[misc]
             native_type.follow(self, self._callee)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Call the overload that takes the arguments."""
         callee = self._callee
         if type(callee) is not OverloadSet:
             return callee.target(*args, **kwargs)

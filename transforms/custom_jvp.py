@@ -99,6 +99,7 @@ class custom_jvp(RuledFunction[R]):
         self.rule, self.symbolic_zeros = rule, False
 
     def __call__(self, /, *args: Pytree, **kwargs: Pytree) -> R:
+        """Call the function; its derivative is that of the rule."""
         rule = self.rule
         if rule is None:
             raise AutogradError(

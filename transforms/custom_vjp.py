@@ -80,6 +80,7 @@ class custom_vjp(RuledFunction[R]):
         self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
 
     def __call__(self, /, *args: Pytree, **kwargs: Pytree) -> R:
+        """Call the function; its derivative is that of ``fwd`` and ``bwd``."""
         fwd, bwd, symbolic = self.fwd, self.bwd, self.symbolic_zeros
         if fwd is None or bwd is None:
             raise AutogradError(

@@ -46,14 +46,17 @@ class SymbolicZero:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes."""
         return self.spec.shape
 
     @property
     def dtype(self) -> DType:
+        """Data type of the elements."""
         return self.spec.dtype
 
     @property
     def ndim(self) -> int:
+        """Number of axes."""
         return len(self.spec.shape)
 
     def instantiate(self) -> Tensor:

@@ -156,9 +156,7 @@ def view(array: Any, layout: Layout) -> Any:
 
 
 def rebuild_view(value: Value, array: Any) -> Any:
-    """Apply the chain of view operators that leads to ``value`` to an argument whose strides differ from the traced
-    ones.
-    """
+    """Apply the views that lead to ``value`` to an argument with other strides than the traced one."""
     chain: list[Node] = []
     while value.node is not None:
         chain.append(value.node)

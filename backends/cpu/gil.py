@@ -83,8 +83,9 @@ def release_points(steps: Sequence[Any]) -> set[int]:
 
 
 def gil_function_addresses() -> dict[str, int]:
-    """Return the addresses of the functions that release and acquire the GIL, without loading the entries of eager
-    calls.
+    """Return the addresses of the functions that release and acquire the GIL.
+
+    The entries of eager calls are not loaded.
     """
     code = _compile_functions()
     return {name: code[name] for name in FUNCTIONS}

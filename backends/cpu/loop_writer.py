@@ -413,8 +413,9 @@ class LoopWriter:
         self.label("done")
 
     def _branch_index(self) -> str:
-        """Return the index of the branch to take: negative values become 0; `switch` takes the last one for larger
-        values.
+        """Return the index of the branch to take.
+
+        Negative values become 0; ``switch`` takes the last branch for larger values.
         """
         value = self.node.args[1]
         dtype = bool_ if value.weak is bool else value.spec.dtype

@@ -212,8 +212,9 @@ def bits_function_ir(linkage: str = "internal ") -> str:
 
 
 def _fold_function_ir(name: str, dtype: DType) -> str:
-    """Return ``void name(ptr keys, i64 step, ptr numbers, i64 step, i64 n, ptr out)``: ``fold_in`` for a dtype of
-    numbers.
+    """Return the function that folds numbers of a dtype into keys.
+
+    Its signature is ``void name(ptr keys, i64 step, ptr numbers, i64 step, i64 n, ptr out)``.
     """
     kind = f"i{dtype.bits}"
     extended = f"{'sext' if dtype.kind == 'i' else 'zext'} {kind} %given to i64"

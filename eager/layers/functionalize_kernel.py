@@ -222,8 +222,10 @@ def _view(run: Run, op: Operator, args: tuple[Any, ...], kwargs: Kwargs) -> obje
 
 
 def functional_of(op: Operator) -> Operator | None:
-    """The functional variant of an in-place operator: the same name without the underscore and the same arguments, or
-    None."""
+    """The functional variant of an in-place operator, or None.
+
+    It has the same name without the underscore and the same arguments.
+    """
     if op in inplace.functional:
         return inplace.functional[op]
     if not op.schema.name.endswith("_"):
@@ -267,8 +269,10 @@ def _write(run: Run, op: Operator, args: Args, kwargs: Kwargs) -> object:
 
 
 def _detach_from_origin(run: Run, target: FunctionalTensor | None, values: tuple[Args, Kwargs]) -> None:
-    """Before the first write into an outer tensor, copy its value if the call is recorded: graph nodes may save the
-    current elements, and the tensor's own memory is written at the end."""
+    """Before the first write into an outer tensor, copy its value if the call is recorded.
+
+    Graph nodes may save the current elements, and the tensor's own memory is written at the end.
+    """
     memory = None if target is None else target._functional_storage
     if memory is None or memory.origin is None or memory.written or not _is_recorded(values):
         return

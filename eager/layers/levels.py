@@ -300,12 +300,14 @@ def highest_level(op: Operator, args: Args, kwargs: Kwargs) -> Level:
 
 
 def unwrap_deep(level: Level, value: object) -> Any:
+    """Replace tensors of a level by their payloads, also in tuples."""
     if isinstance(value, LevelTensor):
         return value._payload if value._level is level else value
     return tuple([unwrap_deep(level, item) for item in value]) if type(value) is tuple else value
 
 
 def run_below(op: Operator, level: Level, args: Args, kwargs: Kwargs) -> Any:
+    """Run an operator outside a level, with the keys that were excluded there."""
     if not (level.outer_exclude or state.include or state.exclude):
         return functions.get(op.name, op)(*args, **kwargs)  # its native entry, if it has one
     if level.outer_exclude and not state.exclude & AUTOGRAD:
@@ -429,6 +431,7 @@ def copy_if_aliased(target: Tensor, value: object) -> object:
 
 
 def set_meta(value: Tensor, meta: AutogradMeta) -> None:
+    """Set the autograd data of a tensor."""
     value._meta = meta
 
 

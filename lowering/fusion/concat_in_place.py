@@ -18,10 +18,10 @@ from .scalarize import number_expr
 class Piece:
     """A part of a result and its source.
 
-        Attributes:
-            target: the layout of the part in the buffer of the result.
-    source: a Value or a Python number, which broadcasts to the part.
-            adds: whether the source is added to the elements in place.
+    Attributes:
+        target: the layout of the part in the buffer of the result.
+        source: a Value or a Python number, which broadcasts to the part.
+        adds: whether the source is added to the elements in place.
     """
 
     def __init__(self, target: Layout, source: Value | bool | int | float | complex, adds: bool = False):

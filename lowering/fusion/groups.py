@@ -25,15 +25,15 @@ Dims = tuple[int | None, ...]
 class Group:
     """Nodes that one kernel computes, or one node that is not fused.
 
-        Attributes:
-    nodes: in order.
-            fused: whether an emitted loop computes the group.
-            space: sizes of the iteration space's axes (none of them 1).
-            reduced: the axes that are reduced; None if no node reduces.
-            dims: the axes in the space of each value that the group computes or reads.
-            placed: the axes in the space that each node iterates over.
-            made: the results of its nodes.
-            above: the groups that it depends on, transitively, as a bit set.
+    Attributes:
+        nodes: in order.
+        fused: whether an emitted loop computes the group.
+        space: sizes of the iteration space's axes (none of them 1).
+        reduced: the axes that are reduced; None if no node reduces.
+        dims: the axes in the space of each value that the group computes or reads.
+        placed: the axes in the space that each node iterates over.
+        made: the results of its nodes.
+        above: the groups that it depends on, transitively, as a bit set.
     """
 
     def __init__(self, index: int, fused: bool):

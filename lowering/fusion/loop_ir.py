@@ -26,12 +26,12 @@ from ...registry.dtypes import DType
 class Buffer:
     """A strided view of a kernel's memory.
 
-        Attributes:
-            name: its name in ``load`` and ``Store``.
-            dtype: the dtype of its elements.
-    strides: in elements, for the outer then the inner dimensions; 0 where it does not vary.
-            param: its index in the table of data pointers; None for memory private to a row.
-            offset: of the first element from the data pointer, in elements.
+    Attributes:
+        name: its name in ``load`` and ``Store``.
+        dtype: the dtype of its elements.
+        strides: in elements, for the outer then the inner dimensions; 0 where it does not vary.
+        param: its index in the table of data pointers; None for memory private to a row.
+        offset: of the first element from the data pointer, in elements.
     """
 
     name: str

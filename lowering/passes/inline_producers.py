@@ -147,8 +147,10 @@ def merge_producer(step: Thunk, producer: Producer) -> KernelThunk | None:
 def _bind_sources(
     name: str, producer: Producer, mapped: list[int | None], params: list[Value], buffers: list[Buffer]
 ) -> dict[str, str]:
-    """Map the buffers that a producer reads to buffers of a kernel that reads its value as ``name``; missing ones are
-    appended to ``params`` and ``buffers``."""
+    """Map the buffers that a producer reads to buffers of a kernel that reads its value as ``name``.
+
+    Missing ones are appended to ``params`` and ``buffers``.
+    """
     result: dict[str, str] = {}
     for b in producer.step.kernel.buffers:
         if b.name in _loaded_buffers(producer.expr) and b.param is not None:

@@ -39,8 +39,10 @@ def rematerialize(steps: Iterable[Thunk], results: Collection[Value]) -> list[Th
 
 
 def _remove_one_store(steps: list[Thunk], place: int, left: Collection[Value]) -> list[Thunk] | None:
-    """Remove one store of the step at index ``place`` to a value in ``left``, which only steps read; None if all are
-    worth storing."""
+    """Remove one store of the step at index ``place`` to a value in ``left``, which only steps read.
+
+    Returns None if all are worth storing.
+    """
     step = steps[place]
     if not isinstance(step, KernelThunk):
         return None

@@ -83,8 +83,10 @@ def rewrite(graph: Graph, visit: Visit) -> Graph:
 
 
 def replace_each(graph: Graph, visit: Callable[[Node, Graph], Value | None]) -> Graph:
-    """Walk the nodes in order; ``visit(node, out)`` returns None to keep a node, or the value that replaces its only
-    result, whose nodes it has appended to ``out``, the new graph.
+    """Rewrite a graph node by node.
+
+    ``visit(node, out)`` returns None to keep a node, or the value that replaces its only result, whose nodes it has
+    appended to ``out``, the new graph.
 
     Args:
         graph: what to rewrite; it stays as it is.

@@ -202,6 +202,7 @@ class Selector:
         return self.by_dtype.get(dispatch_dtype(op, args, kwargs), self.base)
 
     def __call__(self, op: Operator, bits: int, args: Args, kwargs: Kwargs) -> Any:
+        """Run the kernel for the dtypes of a call."""
         return run_entry(self.choose(op, args, kwargs), op, bits, args, kwargs)
 
 

@@ -1,5 +1,7 @@
-"""Autocast: every operator of the table against the cast by hand that its policy means; contexts, the weight cache,
-gradients, transforms and jit."""
+"""Autocast: every operator of the table against the cast by hand that its policy means.
+
+Also contexts, the weight cache, gradients, transforms and jit.
+"""
 
 import threading
 

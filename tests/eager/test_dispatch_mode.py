@@ -1,5 +1,7 @@
-"""DispatchMode: what a mode sees and may change, stacks of modes, interest in a few operators, modes below autograd,
-jitted functions, and three modes to use."""
+"""DispatchMode: the calls that a mode sees and may change, stacks of modes, and modes below autograd.
+
+Also interest in a few operators, jitted functions, and three modes to use.
+"""
 
 import asyncio
 import threading

@@ -1,5 +1,7 @@
-"""td.functionalize: every in-place operator, random programs of views and writes against NumPy, aliases of arguments
-and captured tensors, gradients and transforms, operators from outside."""
+"""td.functionalize: every in-place operator, and random programs of views and writes against NumPy.
+
+Also aliases of arguments and captured tensors, gradients and transforms, and operators from outside.
+"""
 
 import numpy as np
 import optable

@@ -1,5 +1,7 @@
-"""The op table times the transforms, in float64: forward against differences and against reverse, the second order
-three ways, vmap over every argument, vmap and grad in either order, and all of it under jit.
+"""The op table times the transforms, in float64.
+
+Forward against differences and against reverse, the second order three ways, vmap over every argument, vmap and grad
+in either order, and all of it under jit.
 
 Each run takes one sample of each operator by the seed of the commit; ``-m full`` takes all.
 """

@@ -114,8 +114,9 @@ def _by_kind(name: str, on_float: Emit) -> Emit:
 
 
 def _uniform_power(f: Function, dtype: DType, a: str, b: str) -> str:
-    """Return the power for an exponent that is equal in all lanes, in a helper that branches on it (see
-    ``expr.uniform_power``).
+    """Return the power for an exponent that is equal in all lanes, in a helper that branches on it.
+
+    See ``expr.uniform_power``.
     """
     vec, name = f.vec(REGISTER[dtype]), f"uniform_pow_{REGISTER[dtype]}_{f.lanes}"
     f.module.helper(name, _uniform_power_helper(f.module, name, dtype, f.lanes))

@@ -73,9 +73,7 @@ class TilePrinter:
             yield moved, f.op(f"call i64 @llvm.smin.i64(i64 {rest}, i64 {size})"), loop.index
 
     def _transpose_tile(self, use: Use, height: str, width: str) -> Use:
-        """Return a copy of a transposed array's tile, dense along the last dimension; other uses are returned
-        unchanged.
-        """
+        """Return a copy of a transposed array's tile, dense along the last dimension; keep other uses."""
         across, last, name = use.strides[self.across], use.strides[-1], use.buffer.name
         stored = any(isinstance(s, Store) and s.buffer == name for s in self.stage.stage.body)
         if across != 1 or last in (0, 1) or stored:

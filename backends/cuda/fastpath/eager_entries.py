@@ -85,8 +85,10 @@ ALIGNED = 15  # bits of an address that have to be zero for vector accesses
 
 @native
 def get_flags(entry: ptr) -> i64:
-    """The thread's flags; ELSEWHERE if Python has to answer: a layer, a mode or the tracer is active, or new tensors
-    are recorded."""
+    """Return the thread's flags, or ELSEWHERE if Python has to run the call.
+
+    It has to if a layer, a mode or the tracer is active, or new tensors are recorded.
+    """
     g = load_ptr(entry, D_GLOBALS)
     return thread_flags(g) if likely(load_ptr(g, G_NOTE) == NULL) else i64(ELSEWHERE)
 

@@ -74,8 +74,11 @@ def _turn_into_batch(level: Level, target: Any, payload: Tensor) -> None:
 
 
 def _members(target: Tensor) -> tuple[list[Tensor], Callable[[Tensor, Tensor, Tensor], Tensor]]:
-    """All tensors that share a memory, the root first, and a function that computes the batch of each other member from
-    the member, the root and the root's batch; an empty list if not all were found."""
+    """All tensors that share a memory, the root first, and a function that computes their batches.
+
+    The function takes another member, the root and the root's batch, and returns the member's batch. The list is empty
+    if not all members are known.
+    """
     result = tensors_in_memory(target)
     if result is None or len(result) == 1:
         return _find_alias_members(target) or [], _retake_view

@@ -53,6 +53,7 @@ def run_below_modes(
 
 
 def make_batch_info(level: Level, op: Operator) -> BatchInfo:
+    """Make the argument ``info`` of an operator's batching rule."""
     return BatchInfo(level.batch_size, level.name, functions.get(op.name, op), level.axis_name)
 
 

@@ -1,5 +1,7 @@
-"""Scans, writing by position and random words in jitted functions on CUDA tensors: kernels that emitted code launches,
-on a double of the driver (no GPU is used)."""
+"""Kernels that emitted code launches: scans, writing by position and random words in jitted functions.
+
+They run on a double of the driver; no GPU is used.
+"""
 
 import gc
 import sys

@@ -1,5 +1,7 @@
-"""Reading and adding by position in jitted functions on CUDA tensors, and what of a graph is computed beforehand, on a
-double of the driver (no GPU is used)."""
+"""Reading and adding by position in jitted functions on CUDA tensors, and constant parts of a graph.
+
+They run on a double of the driver; no GPU is used.
+"""
 
 import gc
 from pathlib import Path

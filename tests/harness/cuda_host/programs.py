@@ -163,8 +163,10 @@ def _nvrtc(source, options, result):
 
 
 def compile_nvrtc(source, architecture, verbose=False):
-    """Compile a module; whatever NVRTC has to say about it is an error, unless ``verbose`` asks for the assembler's
-    log, which is returned."""
+    """Compile a module; any message of NVRTC is an error, unless ``verbose`` asks for the assembler's log.
+
+    Returns that log.
+    """
     options = (f"-arch=sm_{architecture}", *(["--ptxas-options=-v"] if verbose else []))
     cubin, log = _nvrtc(source, options, lambda compiler, program: compiler.getCUBIN(program))
     assert cubin[:4] == b"\x7fELF" and (verbose or not log), log

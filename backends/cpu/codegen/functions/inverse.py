@@ -102,7 +102,7 @@ def _half_angle(m: Arithmetic, size: Value, large: Value) -> Pair:
 
 
 def asin(m: Arithmetic, x: Value) -> Value:
-    """Return the arcsine; pi / 2 - 2 * asin(sqrt((1 - x) / 2)) for x > 1/2."""
+    """Return the arcsine; for x > 1/2 it is pi / 2 minus twice the arcsine of sqrt((1 - x) / 2)."""
     size = magnitude(x)
     large = size > 0.5
     angle = _half_angle(m, size, large)

@@ -198,8 +198,9 @@ def compute(variant: ptr, arrays: ptr, pointers: ptr, g: ptr) -> ptr:
 
 @native
 def is_flat(variant: ptr, arrays: ptr, widest: ptr, rank: i64, strides: ptr) -> bool:
-    """Return whether every operand is one element, or C-contiguous with the widest one's shape; write their strides if
-    so.
+    """Return whether every operand is one element, or C-contiguous with the widest one's shape.
+
+    If so, write their strides.
     """
     for i in range(NIN):
         array = load_ptr(arrays, i * 8)
@@ -337,8 +338,10 @@ def sort_axes(shape: ptr, strides: ptr, axes: ptr, rank: i64) -> bool:
 
 @native
 def compare_steps(strides: ptr, outer: i64, inner: i64) -> i64:
-    """Return 1 if all operands that vary along both axes have larger strides along the inner one, -1 if one has not, 0
-    if none varies.
+    """Compare the operands' strides along two axes.
+
+    Return 1 if all operands that vary along both have larger strides along the inner axis, -1 if one has not, 0 if none
+    varies.
     """
     verdict: i64 = 0
     for i in range(NIN):

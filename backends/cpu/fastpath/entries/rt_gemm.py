@@ -275,8 +275,9 @@ def write_number(where: ptr, value: T) -> None:
 
 @native
 def leading_dimension(row: i64, column: i64, rows: i64, columns: i64, flag: ptr) -> i32:
-    """Return the leading dimension of a matrix for BLAS; write the flag N for a row-major matrix, T for a transposed
-    one.
+    """Return the leading dimension of a matrix for BLAS.
+
+    Write the flag N for a row-major matrix, T for a transposed one.
     """
     plain = has_dense_rows(row, column, rows, columns)
     store_i8(flag, 0, i8(78) if plain else i8(84))

@@ -220,8 +220,9 @@ def run(frame: ptr, spec: ptr) -> ptr:
 
 @native
 def run_on_device(frame: ptr, spec: ptr) -> ptr:
-    """Allocate the results, enqueue the code's work on the thread's stream, build the result; -1 if Python must run the
-    call.
+    """Allocate the results, enqueue the code's work on the thread's stream, and build the result.
+
+    Return -1 if Python must run the call.
     """
     device, stream = load_ptr(frame, F_DEVICE), stream_of(frame)
     if unlikely(stream == NULL):

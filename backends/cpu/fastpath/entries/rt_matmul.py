@@ -163,8 +163,9 @@ def multiply_arrays(variant: ptr, one: ptr, p: i64, two: ptr, q: i64, g: ptr) ->
 
 @native
 def leading_axes(one: ptr, p: i64, two: ptr, q: i64, shape: ptr, call: ptr) -> i64:
-    """Write the common shape of the leading axes and the operands' strides; return their number, -1 if they do not
-    broadcast.
+    """Write the common shape of the leading axes and the operands' strides.
+
+    Return the number of axes, -1 if they do not broadcast.
     """
     rank = p if p > q else q
     if rank < 0:

@@ -216,8 +216,9 @@ def reduce(variant: ptr, array: ptr, rank: i64, folded: i64, keepdims: bool, g: 
 
 @native
 def keeps_last(dims: ptr, rank: i64, folded: i64) -> i64:
-    """Return 1 if the last axis with more than one element is kept, else 0: it decides the order of float sums and
-    products.
+    """Return 1 if the last axis with more than one element is kept, else 0.
+
+    It decides the order of float sums and products.
     """
     d = rank - 1
     while d >= 0 and load_i64(dims, d * 8) == 1:

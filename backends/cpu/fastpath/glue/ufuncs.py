@@ -31,9 +31,7 @@ def find_fault(ufunc: np.ufunc) -> str:
 
 
 def find_inner_loop(ufunc: np.ufunc, dtypes: Sequence[DType]) -> tuple[int, int] | None:
-    """Return the address of a ufunc's loop for operands and result of these dtypes, and of its data; None if it has
-    none.
-    """
+    """Return the addresses of a ufunc's loop for operands and result of these dtypes and of its data, or None."""
     wanted = [dtype.np for dtype in dtypes]
     for place, text in enumerate(ufunc.types):
         if [np.dtype(letter) for letter in text.replace("->", "")] == wanted and not find_fault(ufunc):
