@@ -74,6 +74,12 @@ def check_grads(
     tandem.errors.GradientCheckError: check_grads(<lambda>), order 1, reverse mode: argument 0 ...
     """
     check_callable("check_grads", f)
+    _check_arguments(args, modes)
+    check = _Check(name_of("check_grads", f), tuple(modes), atol, rtol, eps, np.random.default_rng(seed))
+    check.run(f, list(args), order, 1)
+
+
+def _check_arguments(args: object, modes: Sequence[str]) -> None:
     unknown = [mode for mode in modes if mode not in MODES]
     if unknown or isinstance(modes, str):
         raise ArgumentError(
@@ -81,8 +87,6 @@ def check_grads(
         )
     if not isinstance(args, (tuple, list)):
         raise ArgumentError("check_grads: args is a tuple or a list of the arguments")
-    check = _Check(name_of("check_grads", f), tuple(modes), atol, rtol, eps, np.random.default_rng(seed))
-    check.run(f, list(args), order, 1)
 
 
 class _Check:

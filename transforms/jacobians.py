@@ -72,11 +72,8 @@ def jacfwd(
         value, columns, aux = vmap(push, out_axes=(None, -1, None))(*_basis(leaves))
         results, outdef = result_leaves(name, value)
         _check_kind(name, results, holomorphic, "results", only=holomorphic)
-        rows = [
-            _unflatten(treedef, _columns(column, x.shape, leaves), argnums)
-            for column, x in zip(pytree.leaves(columns), results)
-        ]
-        result = outdef.unflatten(rows)
+        rows = [_columns(column, x.shape, leaves) for column, x in zip(pytree.leaves(columns), results)]
+        result = outdef.unflatten([_unflatten(treedef, row, argnums) for row in rows])
         return (result, aux) if has_aux else result
 
     return jacobian
