@@ -8,7 +8,7 @@ import weakref
 import numpy as np
 import pytest
 import tandem as td
-from control_harness import RNG, check, draw, same
+from control_harness import RNG, assert_close, check, draw
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tandem import config, errors
@@ -111,7 +111,7 @@ def test_closures_and_numbers_of_a_call():
     compiled = td.jit(f)
     x = draw(3)
     for factor in (2.0, 3.0):
-        same(f(x, factor), compiled(x, factor))
+        assert_close(f(x, factor), compiled(x, factor))
     assert compiled.cache_info().specializations == 1
 
 
@@ -143,12 +143,12 @@ def test_error_in_a_body_reaches_the_caller():
 # -- fori_loop, while_loop ---------------------------------------------------------------------------------------------
 def test_fori_loop():
     assert check(lambda x: td.fori_loop(2, 6, lambda i, v: v + i * x, 0.0), td.asarray(1.0)).item() == 14.0
-    same(td.fori_loop(5, 2, lambda i, v: v + 1, 3), td.asarray(3))
+    assert_close(td.fori_loop(5, 2, lambda i, v: v + 1, 3), td.asarray(3))
     f = lambda n, x: td.fori_loop(0, n, lambda i, v: v * 2 + i, x)  # noqa: E731
     compiled = td.jit(f)
     for n in (0, 1, 5):
-        same(f(n, td.asarray(1)), compiled(n, td.asarray(1)))
-        same(f(td.asarray(n), td.asarray(1)), compiled(td.asarray(n), td.asarray(1)))
+        assert_close(f(n, td.asarray(1)), compiled(n, td.asarray(1)))
+        assert_close(f(td.asarray(n), td.asarray(1)), compiled(td.asarray(n), td.asarray(1)))
 
 
 def test_while_loop():
@@ -188,8 +188,8 @@ def test_cond():
     eager = [f(p, x) for p in (True, False)]
     compiled = td.jit(f)
     for p, wanted in zip((True, False), eager):
-        same(wanted[0], compiled(td.asarray(p), x)[0])
-        same(wanted[0], compiled(p, x)[0])
+        assert_close(wanted[0], compiled(td.asarray(p), x)[0])
+        assert_close(wanted[0], compiled(p, x)[0])
         assert float(wanted[1]) == pytest.approx(compiled(td.asarray(p), x)[1].item())
 
 
@@ -201,7 +201,7 @@ def test_switch(index, dtype):
     x = draw(3)
     branches = [td.sin, lambda x: x, lambda x: td.ones(3, dtype=td.float64)]
     check(lambda i, x: td.switch(i, branches, x), td.asarray(index).astype(getattr(td, dtype)), x)
-    same(td.jit(lambda i, x: td.switch(i, branches, x))(index, x), td.switch(index, branches, x))
+    assert_close(td.jit(lambda i, x: td.switch(i, branches, x))(index, x), td.switch(index, branches, x))
 
 
 # -- associative_scan --------------------------------------------------------------------------------------------------
@@ -383,7 +383,7 @@ def test_random_programs(drawn):
     steps, result, reverse, length, seed = drawn
     args = arguments(length, seed)
     f = functools.partial(program, steps, result, reverse)
-    same(f(*args), td.jit(f)(*args))
+    assert_close(f(*args), td.jit(f)(*args))
 
 
 @settings(max_examples=15, deadline=None)
@@ -397,7 +397,7 @@ def test_gradients_of_random_programs(drawn):
         return sum((leaf * leaf).sum() for leaf in leaves)
 
     gradient = td.grad(loss, (0, 1, 2))
-    same(gradient(*args), td.jit(gradient)(*args), 1e-7)
+    assert_close(gradient(*args), td.jit(gradient)(*args), rtol=1e-7, atol=1e-7)
 
 
 def test_effects_in_bodies(capfd):

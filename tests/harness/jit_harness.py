@@ -1,7 +1,10 @@
 """Arguments that require gradients, and the comparison of eager and jitted gradients."""
 
+import functools
+
 import numpy as np
 import tandem as td
+from helpers import assert_same
 
 rng = np.random.default_rng(7)
 
@@ -26,11 +29,7 @@ def values(x):
     return x.detach().numpy() if isinstance(x, td.Tensor) else np.asarray(x)
 
 
-def same(one, two, rtol=1e-12):
-    for a, b in zip(one, two, strict=True):
-        assert (a is None) == (b is None)
-        if a is not None:
-            np.testing.assert_allclose(values(a), values(b), rtol=rtol, atol=1e-14)
+assert_close = functools.partial(assert_same, rtol=1e-12, atol=1e-14)
 
 
 def check(f, leaves, *args, jitted=None):
@@ -38,7 +37,7 @@ def check(f, leaves, *args, jitted=None):
     jitted = jitted or td.jit(f)
     wanted = gradients(f, leaves, *args)
     for _ in range(3):
-        same(gradients(jitted, leaves, *args), wanted)
+        assert_close(gradients(jitted, leaves, *args), wanted)
     return jitted
 
 

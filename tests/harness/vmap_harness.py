@@ -1,7 +1,10 @@
 """Float64 arguments and exact comparison for tests of vmap."""
 
+import functools
+
 import numpy as np
 import tandem as td
+from helpers import assert_same
 
 
 def f64(values):
@@ -12,5 +15,4 @@ def draw(*shape, seed=0):
     return f64(np.random.default_rng(seed).normal(size=shape))
 
 
-def same(got, want):
-    np.testing.assert_allclose(got.numpy(), np.asarray(want), rtol=1e-12, atol=1e-12)
+assert_close = functools.partial(assert_same, rtol=1e-12, atol=1e-12)

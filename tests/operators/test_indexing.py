@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers import assert_same
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tandem import errors
@@ -71,12 +72,6 @@ KEYS = [
 ]
 
 
-def same(ours: object, theirs: np.ndarray) -> None:
-    assert ours.shape == theirs.shape
-    assert ours.dtype.np == theirs.dtype
-    np.testing.assert_array_equal(ours._array, theirs)
-
-
 def as_tensors(key: object) -> object:
     if isinstance(key, tuple):
         return tuple(map(as_tensors, key))
@@ -86,8 +81,8 @@ def as_tensors(key: object) -> object:
 @pytest.mark.parametrize("key", KEYS, ids=str)
 def test_reads_as_numpy(key):
     x = cube()
-    same(getitem(wrap(x), key), x[key])
-    same(getitem(wrap(x), as_tensors(key)), x[key])
+    assert_same(getitem(wrap(x), key), x[key])
+    assert_same(getitem(wrap(x), as_tensors(key)), x[key])
 
 
 @pytest.mark.parametrize("key", KEYS, ids=str)
@@ -100,8 +95,8 @@ def test_writes_as_numpy(key, accumulate):
         np.add.at(want, key, value)
     else:
         want[key] = value
-    same(ours, want)
-    same(wrap(x), cube())
+    assert_same(ours, want)
+    assert_same(wrap(x), cube())
 
 
 @pytest.mark.parametrize("key", KEYS, ids=str)
@@ -118,7 +113,7 @@ def test_basic_keys_give_views_and_the_others_copies(key):
 def test_written_values_broadcast(value):
     x, want = cube(), cube()
     want[1:3] = value
-    same(put(wrap(x), slice(1, 3), value if isinstance(value, int) else wrap(np.asarray(value))), want)
+    assert_same(put(wrap(x), slice(1, 3), value if isinstance(value, int) else wrap(np.asarray(value))), want)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +142,7 @@ def test_bad_keys(key, error, words):
         with pytest.raises(error, match=words) as caught:
             use()
         assert isinstance(caught.value, errors.TandemError)
-    same(x, cube())
+    assert_same(x, cube())
 
 
 @pytest.mark.parametrize(
@@ -160,13 +155,13 @@ def test_last_of_repeated_positions_stays_in_every_layout(layout):
         for place, item in zip(rows.ravel(), np.broadcast_to(value, rows.shape).ravel(), strict=True):
             want[place] = item
         for written in (value, np.asfortranarray(value), np.flip(np.flip(value).copy())):
-            same(put(wrap(np.zeros(4)), wrap(layout(rows)), wrap(written)), want)
+            assert_same(put(wrap(np.zeros(4)), wrap(layout(rows)), wrap(written)), want)
             x = wrap(np.zeros(4))
             x[wrap(layout(rows))] = wrap(written)
-            same(x, want)
+            assert_same(x, want)
     x = wrap(np.zeros(3))
     x[wrap(np.array([0, 1, 0])[::-1])] = wrap(np.array([1.0, 2.0, 3.0]))
-    same(x, np.array([3.0, 2.0, 0.0]))
+    assert_same(x, np.array([3.0, 2.0, 0.0]))
 
 
 def test_bad_values():
@@ -238,7 +233,7 @@ def test_any_mix_of_indices(key):
         with pytest.raises((IndexError, ValueError)):
             getitem(wrap(x), as_tensors(key))
         return
-    same(getitem(wrap(x), as_tensors(key)), want)
+    assert_same(getitem(wrap(x), as_tensors(key)), want)
     value = np.arange(want.size).reshape(want.shape).astype(np.float32)
     x[key] = value
-    same(put(wrap(cube()), as_tensors(key), wrap(value)), x)
+    assert_same(put(wrap(cube()), as_tensors(key), wrap(value)), x)

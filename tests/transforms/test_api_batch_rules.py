@@ -1,8 +1,11 @@
 """custom_vmap, sequential_vmap, and what examples exchange along a named axis."""
 
+import functools
+
 import numpy as np
 import pytest
 import tandem as td
+from helpers import assert_same
 
 X = td.asarray([1.0, 2.0, 3.0])
 Y = td.asarray([0.5, 0.2, 0.1])
@@ -26,9 +29,7 @@ def _(axis_size, in_batched, x, y):
     return doubled(x, y), True
 
 
-def same(a, b):
-    for one, two in zip(td.tree.leaves(a), td.tree.leaves(b), strict=True):
-        np.testing.assert_allclose(np.asarray(one), np.asarray(two), rtol=1e-5, atol=1e-6)
+assert_close = functools.partial(assert_same, rtol=1e-5, atol=1e-6)
 
 
 ON_EXAMPLES = {
@@ -60,18 +61,18 @@ ON_BATCHES = {
 
 @pytest.mark.parametrize("how", ON_EXAMPLES)
 def test_examples_do_not_use_the_rule(how):
-    same(ON_EXAMPLES[how](ruled), ON_EXAMPLES[how](plain))
+    assert_close(ON_EXAMPLES[how](ruled), ON_EXAMPLES[how](plain))
 
 
 @pytest.mark.parametrize("how", ON_BATCHES)
 def test_batches_use_the_rule_and_its_derivatives(how):
-    same(ON_BATCHES[how](ruled), ON_BATCHES[how](doubled))
+    assert_close(ON_BATCHES[how](ruled), ON_BATCHES[how](doubled))
 
 
 @pytest.mark.parametrize("how", [*ON_EXAMPLES, *(how for how in ON_BATCHES if how != "vmap of hessian")])
 def test_one_example_after_the_other(how):
     compute = {**ON_EXAMPLES, **ON_BATCHES}[how]
-    same(compute(td.sequential_vmap(plain)), compute(plain))
+    assert_close(compute(td.sequential_vmap(plain)), compute(plain))
 
 
 def test_unsupported_nested_derivative_of_loop_is_explained():
@@ -119,20 +120,22 @@ CUBE = np.arange(48.0, dtype=np.float32).reshape(4, 4, 3)
 def test_all_to_all_is_a_transpose(split, concat, jitted):
     f = td.vmap(lambda x: td.all_to_all(x, "i", split, concat), axis_name="i")
     wanted = np.moveaxis(CUBE.transpose(1, 0, 2), 1, concat % 2 + 1)
-    same((td.jit(f) if jitted else f)(td.asarray(CUBE)), wanted)
+    assert_close((td.jit(f) if jitted else f)(td.asarray(CUBE)), wanted)
 
 
 def test_all_to_all_of_blocks():
     x = np.arange(24.0, dtype=np.float32).reshape(2, 4, 3)
     found = td.vmap(lambda x: td.all_to_all(x, "i", 0, 1, tiled=True), axis_name="i")(td.asarray(x))
-    same(found, np.stack([np.concatenate([x[0][:2], x[1][:2]], 1), np.concatenate([x[0][2:], x[1][2:]], 1)]))
+    assert_close(
+        found, np.stack([np.concatenate([x[0][:2], x[1][:2]], 1), np.concatenate([x[0][2:], x[1][2:]], 1)])
+    )
 
 
 @pytest.mark.parametrize("tiled", [False, True])
 def test_parts_of_a_sum(tiled):
     x = np.arange(32.0, dtype=np.float32).reshape(4, 4, 2) if not tiled else np.arange(64.0).reshape(4, 8, 2)
     found = td.vmap(lambda x: td.psum_scatter(x, "i", tiled=tiled), axis_name="i")(td.asarray(x))
-    same(found, x.sum(0).reshape(4, 2, 2) if tiled else x.sum(0))
+    assert_close(found, x.sum(0).reshape(4, 2, 2) if tiled else x.sum(0))
 
 
 def test_exchanges_differentiate():
@@ -142,8 +145,8 @@ def test_exchanges_differentiate():
     def loss(x, f):
         return (td.vmap(lambda x: f(x, "i"), axis_name="i")(x) * w).sum()
 
-    same(td.grad(lambda x: loss(x, lambda x, i: td.all_to_all(x, i, 0, 0)))(x), w.mT)
-    same(td.grad(lambda x: loss(x, lambda x, i: td.pbroadcast(x, i, 2)))(x)[2], w.sum(0))
+    assert_close(td.grad(lambda x: loss(x, lambda x, i: td.all_to_all(x, i, 0, 0)))(x), w.mT)
+    assert_close(td.grad(lambda x: loss(x, lambda x, i: td.pbroadcast(x, i, 2)))(x)[2], w.sum(0))
 
 
 def test_exchanges_check_their_arguments():
@@ -167,9 +170,9 @@ def test_exchanges_check_their_arguments():
 def test_exchanges_along_two_axes_as_one():
     x = np.arange(16.0, dtype=np.float32).reshape(2, 2, 4)
     both = td.vmap(td.vmap(lambda x: td.all_to_all(x, ("i", "j"), 0, 0), axis_name="j"), axis_name="i")
-    same(both(td.asarray(x)), x.reshape(4, 4).T.reshape(2, 2, 4))
+    assert_close(both(td.asarray(x)), x.reshape(4, 4).T.reshape(2, 2, 4))
     parts = td.vmap(td.vmap(lambda x: td.psum_scatter(x, ("i", "j")), axis_name="j"), axis_name="i")
-    same(parts(td.asarray(x)), x.reshape(4, 4).sum(0).reshape(2, 2))
+    assert_close(parts(td.asarray(x)), x.reshape(4, 4).sum(0).reshape(2, 2))
 
 
 def test_rules_of_methods_and_arguments_by_name():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tandem import errors
 from tandem.eager.layers.levels import stack
 from tandem.eager.layers.vmap.tensor import BatchedTensor
-from vmap_harness import draw, f64, same
+from vmap_harness import assert_close, draw, f64
 
 Pair = namedtuple("Pair", "a b")
 
@@ -30,7 +30,7 @@ def test_any_axis(in_axis, out_axis):
     x = draw(2, 3, 4)
     got = td.vmap(lambda v: v.sum(0) * 2, in_axis, out_axis)(x)
     want = np.moveaxis(np.moveaxis(x.numpy(), in_axis, 0).sum(1) * 2, 0, out_axis)
-    same(got, want)
+    assert_close(got, want)
 
 
 def test_axes_of_arguments_and_results():
@@ -41,9 +41,9 @@ def test_axes_of_arguments_and_results():
         return {"sum": a.sum() + b, "pair": Pair(a * scale, b)}
 
     got = td.vmap(f, (0, 1), {"sum": 0, "pair": Pair(1, -1)})(x, y, scale=f64([1, 2, 3]))
-    same(got["sum"], x.numpy().sum(1)[:, None] + y.numpy().T)
-    same(got["pair"].a, (x.numpy() * [[1], [2], [3]]).T)
-    same(got["pair"].b, y.numpy())
+    assert_close(got["sum"], x.numpy().sum(1)[:, None] + y.numpy().T)
+    assert_close(got["pair"].a, (x.numpy() * [[1], [2], [3]]).T)
+    assert_close(got["pair"].b, y.numpy())
 
 
 def test_trees_of_arguments():
@@ -54,8 +54,10 @@ def test_trees_of_arguments():
 
     got = td.vmap(f, ({"layers": [Layer(0, None), None]}, None))({"layers": layers}, draw(2, seed=2))
     want = layers[0].weight.numpy() @ draw(2, seed=2).numpy() + layers[0].bias.numpy()
-    same(got, want)
-    same(td.vmap(f, ({"layers": [Layer(0, None), 0]}, None))({"layers": layers}, draw(2, seed=2)), want)
+    assert_close(got, want)
+    assert_close(
+        td.vmap(f, ({"layers": [Layer(0, None), 0]}, None))({"layers": layers}, draw(2, seed=2)), want
+    )
 
 
 def test_what_all_examples_share_is_repeated():
@@ -63,7 +65,7 @@ def test_what_all_examples_share_is_repeated():
     one, two, three, four = td.vmap(lambda v: (td.ones(2), 1.5, 7, v), out_axes=(1, 0, None, 0))(x)
     assert one.shape == (2, 3)
     assert (two.tolist(), two.dtype, three) == ([1.5] * 3, td.float32, 7)
-    same(four, x.numpy())
+    assert_close(four, x.numpy())
     one[0, 0] = 5.0
     assert one.tolist() == [[5, 1, 1], [1, 1, 1]]
     assert td.vmap(lambda: td.ones(2), axis_size=4)().shape == (4, 2)
@@ -74,9 +76,9 @@ def test_what_all_examples_share_is_repeated():
 def test_numpy_arrays_numbers_and_closures():
     x, outside, array = draw(3, 2), draw(2, seed=1), np.array([1.0, 2.0])
     got = td.vmap(lambda v, k: (v * outside + array) * k, (0, None))(x.numpy(), 2)
-    same(got, (x.numpy() * outside.numpy() + array) * 2)
+    assert_close(got, (x.numpy() * outside.numpy() + array) * 2)
     got = td.vmap(lambda v: np.float32(2) * v + array)(x)
-    same(got, x.numpy() * 2 + array)
+    assert_close(got, x.numpy() * 2 + array)
     assert td.vmap(np.sin)(x).shape == (3, 2)
 
 
@@ -221,10 +223,10 @@ def test_levels_are_closed_after_errors():
 def test_vmap_in_vmap():
     x, y = draw(3, 2), draw(4, 2, seed=1)
     distances = td.vmap(td.vmap(lambda p, q: ((p - q) ** 2).sum(), (None, 0)), (0, None))
-    same(distances(x, y), ((x.numpy()[:, None] - y.numpy()[None]) ** 2).sum(-1))
+    assert_close(distances(x, y), ((x.numpy()[:, None] - y.numpy()[None]) ** 2).sum(-1))
     captured = td.vmap(lambda p: td.vmap(lambda q: p @ q + p[0])(y))(x)
-    same(captured, x.numpy() @ y.numpy().T + x.numpy()[:, :1])
-    same(td.vmap(td.vmap(td.vmap(lambda v: v * 2)))(draw(2, 3, 4)), draw(2, 3, 4).numpy() * 2)
+    assert_close(captured, x.numpy() @ y.numpy().T + x.numpy()[:, :1])
+    assert_close(td.vmap(td.vmap(td.vmap(lambda v: v * 2)))(draw(2, 3, 4)), draw(2, 3, 4).numpy() * 2)
 
 
 def test_gradients_and_batches_in_any_order():
@@ -238,21 +240,21 @@ def test_gradients_and_batches_in_any_order():
         return 2 * t * (1 - t * t) * x
 
     each = slope(w.numpy(), x.numpy())
-    same(td.vmap(td.grad(f), (None, 0))(w, x), each)
-    same(td.grad(lambda w: td.vmap(lambda v: f(w, v))(x).sum())(w), each.sum(0))
-    same(td.vmap(lambda v: td.grad(f)(w, v))(x), each)
+    assert_close(td.vmap(td.grad(f), (None, 0))(w, x), each)
+    assert_close(td.grad(lambda w: td.vmap(lambda v: f(w, v))(x).sum())(w), each.sum(0))
+    assert_close(td.vmap(lambda v: td.grad(f)(w, v))(x), each)
     values, grads = td.vmap(td.value_and_grad(f), (None, 0))(w, x)
-    same(values, (np.tanh(w.numpy() * x.numpy()) ** 2).sum(1))
-    same(grads, each)
+    assert_close(values, (np.tanh(w.numpy() * x.numpy()) ** 2).sum(1))
+    assert_close(grads, each)
 
 
 def test_grad_of_vmap_of_grad():
     x = draw(3, 4)
     # per example g = 3 v^2; the sum of g * g over all is 9 v^4, whose slope is 36 v^3
     cubes = td.vmap(td.grad(lambda v: (v**3).sum()))
-    same(td.grad(lambda x: (cubes(x) ** 2).sum())(x), 36 * x.numpy() ** 3)
+    assert_close(td.grad(lambda x: (cubes(x) ** 2).sum())(x), 36 * x.numpy() ** 3)
     nested = td.vmap(td.grad(lambda v: td.vmap(td.grad(lambda s: s**4))(v).sum()))
-    same(nested(x), 12 * x.numpy() ** 2)
+    assert_close(nested(x), 12 * x.numpy() ** 2)
     assert td.vmap(td.grad(lambda x: x * td.grad(lambda y: x + y)(1.0)))(td.ones(3)).tolist() == [1, 1, 1]
 
 
@@ -260,7 +262,7 @@ def test_hessian_by_vmap():
     x, eye = draw(3), td.eye(3, dtype=td.float64)
     slope = td.grad(lambda v: (v.sum() ** 3) + (v**4).sum())
     hessian = td.vmap(lambda e: td.grad(lambda v: (slope(v) * e).sum())(x))(eye)
-    same(hessian, 6 * x.numpy().sum() + np.diag(12 * x.numpy() ** 2))
+    assert_close(hessian, 6 * x.numpy().sum() + np.diag(12 * x.numpy() ** 2))
 
 
 def test_gradients_of_what_examples_share():
@@ -289,10 +291,10 @@ def test_under_jit():
 
     logits = x.numpy() @ w.numpy()
     p = np.exp(logits - logits.max(1, keepdims=True))
-    same(f(w, x), p / p.sum(1, keepdims=True))
+    assert_close(f(w, x), p / p.sum(1, keepdims=True))
     g = td.jit(td.vmap(td.grad(lambda w, v: (v @ w).sum() ** 2), (None, 0)))
     want = 2 * (x.numpy() @ w.numpy()).sum(1)[:, None, None] * x.numpy()[:, :, None] * np.ones((1, 1, 2))
-    same(g(w, x), want)
+    assert_close(g(w, x), want)
     assert g.cache_info().specializations == 1
 
 
@@ -307,15 +309,15 @@ def test_vmap_of_jitted_functions():
     p, x = {"w": draw(4)}, draw(3, 4, seed=1)
     for _ in range(2):
         got = td.vmap(f, (None, 0))(p, x)
-        same(got["y"], (p["w"].numpy() * x.numpy()) ** 2)
-        same(got["sum"], x.numpy().sum(1))
+        assert_close(got["y"], (p["w"].numpy() * x.numpy()) ** 2)
+        assert_close(got["sum"], x.numpy().sum(1))
     assert calls == [(4,)]  # traced once, for one example
-    same(td.vmap(lambda v, n: f({"w": v}, v, n)["y"], (1, None))(x, 3), x.numpy().T ** 6)
-    same(td.vmap(td.vmap(lambda v: f({"w": v}, v)["y"]))(x), x.numpy() ** 4)
-    same(td.vmap(lambda w: f({"w": w}, x[0])["y"])(x), x.numpy() ** 2 * x.numpy()[0] ** 2)
+    assert_close(td.vmap(lambda v, n: f({"w": v}, v, n)["y"], (1, None))(x, 3), x.numpy().T ** 6)
+    assert_close(td.vmap(td.vmap(lambda v: f({"w": v}, v)["y"]))(x), x.numpy() ** 4)
+    assert_close(td.vmap(lambda w: f({"w": w}, x[0])["y"])(x), x.numpy() ** 2 * x.numpy()[0] ** 2)
     hidden = []
     g = td.jit(lambda v: v * hidden[0])
-    same(td.vmap(lambda v: hidden.append(v) or g(x[0]))(x), x.numpy() * x.numpy()[0])
+    assert_close(td.vmap(lambda v: hidden.append(v) or g(x[0]))(x), x.numpy() * x.numpy()[0])
     with pytest.raises(errors.LeakedTracerError):
         f(p, hidden[0])
 
@@ -330,9 +332,9 @@ def test_jitted_methods():
             return x @ self.w
 
     x, model = draw(3, 4), Model(draw(4, 2, seed=1))
-    same(td.vmap(model)(x), x.numpy() @ model.w.numpy())
+    assert_close(td.vmap(model)(x), x.numpy() @ model.w.numpy())
     other = Model(draw(4, 2, seed=2))
-    same(td.vmap(other)(x), x.numpy() @ other.w.numpy())
+    assert_close(td.vmap(other)(x), x.numpy() @ other.w.numpy())
 
 
 def test_jit_leaves_out_what_the_call_leaves_out():
@@ -342,20 +344,20 @@ def test_jit_leaves_out_what_the_call_leaves_out():
         return apply(v) ** power * scale
 
     want = np.tanh(x.numpy()) ** 2 * 3
-    same(td.vmap(f)(x), want)
-    same(td.jit(td.vmap(f))(x), want)
-    same(td.vmap(td.jit(f))(x), want)
-    same(td.jit(td.vmap(f, (0, None)))(x, 3), np.tanh(x.numpy()) ** 3 * 3)
-    same(td.jit(td.vmap(f, (0, None)))(x, 2), want)
-    same(td.jit(td.vmap(td.jit(f)))(x, scale=f64([1, 2, 3])), want / 3 * [[1], [2], [3]])
+    assert_close(td.vmap(f)(x), want)
+    assert_close(td.jit(td.vmap(f))(x), want)
+    assert_close(td.vmap(td.jit(f))(x), want)
+    assert_close(td.jit(td.vmap(f, (0, None)))(x, 3), np.tanh(x.numpy()) ** 3 * 3)
+    assert_close(td.jit(td.vmap(f, (0, None)))(x, 2), want)
+    assert_close(td.jit(td.vmap(td.jit(f)))(x, scale=f64([1, 2, 3])), want / 3 * [[1], [2], [3]])
 
 
 def test_jitted_functions_see_new_closures():
     x, factor = draw(3, 4), draw(4, seed=1)
     f = td.jit(lambda v: v * factor)
-    same(td.vmap(f)(x), x.numpy() * factor.numpy())
+    assert_close(td.vmap(f)(x), x.numpy() * factor.numpy())
     factor = draw(4, seed=2)
-    same(td.vmap(f)(x), x.numpy() * factor.numpy())
+    assert_close(td.vmap(f)(x), x.numpy() * factor.numpy())
 
 
 def test_random_keys():

@@ -7,19 +7,21 @@ import numpy as np
 import pytest
 import tandem as td
 from tandem import errors
-from vmap_harness import draw, f64, same
+from vmap_harness import assert_close, draw, f64
 
 
 # -- indexing and writing ----------------------------------------------------------------------------------------------
 def test_indexing():
     x, i = draw(3, 4, 5), td.asarray([2, 0, -1])
     n, rows = x.numpy(), np.arange(3)
-    same(td.vmap(lambda v, k: v[k])(x, i), n[rows, i.numpy()])
-    same(td.vmap(lambda v, k: v[:, k])(x, i), n[rows, :, i.numpy()])
-    same(td.vmap(lambda v, k: v[k, 1:3], (None, 0))(x[0], i), n[0][i.numpy()][:, 1:3])
-    same(td.vmap(lambda v, k: v[..., k, None], (None, 0))(x[0], i), n[0][:, i.numpy()].T[..., None])
-    same(td.vmap(lambda v: v[[0, 2], ::2])(x), n[:, [0, 2], ::2])
-    same(td.vmap(lambda v, k: v.at[k].set(0.0))(x, i)[0], np.where(np.arange(4)[:, None] == 2, 0, n[0]))
+    assert_close(td.vmap(lambda v, k: v[k])(x, i), n[rows, i.numpy()])
+    assert_close(td.vmap(lambda v, k: v[:, k])(x, i), n[rows, :, i.numpy()])
+    assert_close(td.vmap(lambda v, k: v[k, 1:3], (None, 0))(x[0], i), n[0][i.numpy()][:, 1:3])
+    assert_close(td.vmap(lambda v, k: v[..., k, None], (None, 0))(x[0], i), n[0][:, i.numpy()].T[..., None])
+    assert_close(td.vmap(lambda v: v[[0, 2], ::2])(x), n[:, [0, 2], ::2])
+    assert_close(
+        td.vmap(lambda v, k: v.at[k].set(0.0))(x, i)[0], np.where(np.arange(4)[:, None] == 2, 0, n[0])
+    )
 
 
 def test_writing_into_a_batched_value():
@@ -44,7 +46,7 @@ def test_writing_into_a_batched_value():
         y[k] = 7
         y[2:] += 0.5
         want.append(y)
-    same(got, want)
+    assert_close(got, want)
 
 
 def test_writing_under_gradients():
@@ -88,11 +90,11 @@ def test_writing_along_later_axes():
         return y * z + y
 
     rows = list(zip(x.numpy(), k.numpy(), u.numpy(), strict=True))
-    same(td.vmap(f)(x, k, u), [plain(*row) for row in rows])
+    assert_close(td.vmap(f)(x, k, u), [plain(*row) for row in rows])
     slopes = td.vmap(td.grad(lambda v, k, u: (f(v, k, u) ** 2).sum(), (0, 2)))(x, k, u)
     together = td.grad(lambda x, u: (td.vmap(f)(x, k, u) ** 2).sum(), (0, 1))(x, u)
     for got, other in zip(slopes, together, strict=True):
-        same(got, other.numpy())
+        assert_close(got, other.numpy())
     one = np.array(
         [[(plain(v + e, k, u) ** 2).sum() for e in 1e-6 * np.eye(8).reshape(8, 2, 4)] for v, k, u in rows]
     )
@@ -183,10 +185,10 @@ def filled(v, k):
 def test_tensors_made_inside_become_batches_when_written():
     x, k = draw(4, 2), td.asarray([0, 1, 2, 0])
     want = [filled(v, i) for v, i in zip(x.numpy(), k.numpy(), strict=True)]
-    same(td.vmap(fill)(x, k), want)
-    same(td.jit(td.vmap(fill))(x, k), want)
-    same(td.vmap(td.vmap(fill, (0, None)), (None, 0))(x, k)[1], [filled(v, 1) for v in x.numpy()])
-    same(td.vmap(lambda v: fill(v, 1))(x), [filled(v, 1) for v in x.numpy()])
+    assert_close(td.vmap(fill)(x, k), want)
+    assert_close(td.jit(td.vmap(fill))(x, k), want)
+    assert_close(td.vmap(td.vmap(fill, (0, None)), (None, 0))(x, k)[1], [filled(v, 1) for v in x.numpy()])
+    assert_close(td.vmap(lambda v: fill(v, 1))(x), [filled(v, 1) for v in x.numpy()])
 
 
 def test_tensors_made_inside_under_gradients():
@@ -202,7 +204,7 @@ def test_tensors_made_inside_under_gradients():
         td.jit(td.vmap(td.grad(loss))),
         td.jit(td.grad(lambda x, k: td.vmap(loss)(x, k).sum())),
     ):
-        same(transform(x, k), each)
+        assert_close(transform(x, k), each)
 
 
 def test_tensors_made_between_levels():
@@ -252,5 +254,5 @@ def test_views_share_memory():
 
     y, flat, turned = td.vmap(f)(draw(2, 2, 3))
     assert np.shares_memory(y.numpy(), flat.numpy())
-    same(y[:, 0], draw(2, 2, 3).numpy()[:, 0] + 10)
-    same(turned, y.numpy().transpose(0, 2, 1))
+    assert_close(y[:, 0], draw(2, 2, 3).numpy()[:, 0] + 10)
+    assert_close(turned, y.numpy().transpose(0, 2, 1))
