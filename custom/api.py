@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, TypeVar, overload
 
 from .. import lazy
 
@@ -11,8 +11,11 @@ if TYPE_CHECKING:
     from ..errors import OpCheckError
     from ..registry.library import Handle
     from ..registry.types import DTypeLike, Function
-    from .kernels import CKernel, CudaKernel, LlvmKernel, NumpyKernel
+    from .kernels import CKernel, CudaKernel, KernelLike, LlvmKernel, NumpyKernel
     from .op import CustomOp
+
+    F = TypeVar("F", bound=Function)
+    K = TypeVar("K", bound=KernelLike)
 
 
 @overload
@@ -83,6 +86,26 @@ def custom_op(
     return operator
 
 
+@overload
+def elementwise_op(
+    name: str,
+    body: None = None,
+    *,
+    derivative: Mapping[str, Function | float] | None = None,
+    dtypes: Sequence[DTypeLike] | None = None,
+    result: str = "same",
+    doc: str = "",
+) -> Callable[[Function], CustomOp]: ...
+@overload
+def elementwise_op(
+    name: str,
+    body: Function,
+    *,
+    derivative: Mapping[str, Function | float] | None = None,
+    dtypes: Sequence[DTypeLike] | None = None,
+    result: str = "same",
+    doc: str = "",
+) -> CustomOp: ...
 def elementwise_op(
     name: str,
     body: Function | None = None,
@@ -91,7 +114,7 @@ def elementwise_op(
     dtypes: Sequence[DTypeLike] | None = None,
     result: str = "same",
     doc: str = "",
-) -> Any:
+) -> CustomOp | Callable[[Function], CustomOp]:
     """Declare an elementwise operator by its scalar body, for eager calls, ``jit``, ``grad`` and ``vmap``.
 
     The body is written with Python's operators and the functions of ``td.scalar``. Machine code is emitted from it, and
@@ -123,10 +146,19 @@ def elementwise_op(
     [0.25]
     >>> softsign.remove()
     """
-    return lazy.custom_machinery().define_elementwise(name, body, derivative, dtypes, result, doc)
+    operator: CustomOp | Callable[[Function], CustomOp] = lazy.custom_machinery().define_elementwise(
+        name, body, derivative, dtypes, result, doc
+    )
+    return operator
 
 
-def composite_op(schema: str, body: Function | None = None, *, doc: str = "") -> Any:
+@overload
+def composite_op(schema: str, body: None = None, *, doc: str = "") -> Callable[[Function], CustomOp]: ...
+@overload
+def composite_op(schema: str, body: Function, *, doc: str = "") -> CustomOp: ...
+def composite_op(
+    schema: str, body: Function | None = None, *, doc: str = ""
+) -> CustomOp | Callable[[Function], CustomOp]:
     """Declare an operator that decomposes into the operators that its body calls.
 
     Args:
@@ -149,7 +181,10 @@ def composite_op(schema: str, body: Function | None = None, *, doc: str = "") ->
     [2.0]
     >>> halve.remove()
     """
-    return lazy.custom_machinery().define_composite(schema, body, doc)
+    operator: CustomOp | Callable[[Function], CustomOp] = lazy.custom_machinery().define_composite(
+        schema, body, doc
+    )
+    return operator
 
 
 def numpy_kernel(fn: Function) -> NumpyKernel:
@@ -238,13 +273,29 @@ def cuda_kernel(source: str, name: str, signature: str | None = None) -> CudaKer
     return kernel
 
 
+@overload
 def register_kernel(
     op: Function | str,
     device_types: str | Iterable[str] | None = None,
-    fn: object = None,
+    fn: None = None,
     *,
     dtypes: Sequence[DTypeLike] | None = None,
-) -> Any:
+) -> Callable[[K], K]: ...
+@overload
+def register_kernel(
+    op: Function | str,
+    device_types: str | Iterable[str] | None,
+    fn: KernelLike,
+    *,
+    dtypes: Sequence[DTypeLike] | None = None,
+) -> Handle: ...
+def register_kernel(
+    op: Function | str,
+    device_types: str | Iterable[str] | None = None,
+    fn: K | None = None,
+    *,
+    dtypes: Sequence[DTypeLike] | None = None,
+) -> Handle | Callable[[K], K]:
     """Register a kernel for any operator: built-in, defined by a Library, or made by ``custom_op``.
 
     Args:
@@ -265,10 +316,15 @@ def register_kernel(
     ...     td.cos(td.zeros(1)).tolist()
     [0.0]
     """
-    return lazy.op_extensions().register_kernel(op, device_types, fn, dtypes)
+    handle: Handle | Callable[[K], K] = lazy.op_extensions().register_kernel(op, device_types, fn, dtypes)
+    return handle
 
 
-def register_fake(op: Function | str, fn: Function | None = None) -> Any:
+@overload
+def register_fake(op: Function | str, fn: None = None) -> Callable[[F], F]: ...
+@overload
+def register_fake(op: Function | str, fn: Function) -> Handle: ...
+def register_fake(op: Function | str, fn: F | None = None) -> Handle | Callable[[F], F]:
     """Register the shape rule of any operator; see :meth:`CustomOp.register_fake`.
 
     Args:
@@ -278,12 +334,21 @@ def register_fake(op: Function | str, fn: Function | None = None) -> Any:
     Returns:
         A handle; as a decorator, the function.
     """
-    return lazy.op_extensions().register_fake(op, fn)
+    handle: Handle | Callable[[F], F] = lazy.op_extensions().register_fake(op, fn)
+    return handle
 
 
+@overload
 def register_autograd(
-    op: Function | str, backward: Function | None = None, setup_context: Function | None = None
-) -> Any:
+    op: Function | str, backward: None = None, setup_context: Function | None = None
+) -> Callable[[F], F]: ...
+@overload
+def register_autograd(
+    op: Function | str, backward: Function, setup_context: Function | None = None
+) -> Handle: ...
+def register_autograd(
+    op: Function | str, backward: F | None = None, setup_context: Function | None = None
+) -> Handle | Callable[[F], F]:
     """Register the derivative of any operator; see :meth:`CustomOp.register_autograd`.
 
     Args:
@@ -302,7 +367,9 @@ def register_autograd(
     ...     td.grad(td.sin)(0.0).item()
     3.0
     """
-    return lazy.op_extensions().register_autograd(op, backward, setup_context)
+    extensions = lazy.op_extensions()
+    handle: Handle | Callable[[F], F] = extensions.register_autograd(op, backward, setup_context)
+    return handle
 
 
 def register_autocast(op: Function | str, device_type: str, dtype: DTypeLike) -> Handle:

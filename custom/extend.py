@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..eager.autograd.namespace import fallback
 from ..eager.layers.vmap.rules import operator_of
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from ..operators.declare.derivatives import Derivative
     from ..registry.dtypes import DType
     from ..registry.types import Args, DTypeLike, Function, Kwargs
+    from .kernels import KernelLike
 
+F = TypeVar("F", bound=Callable[..., object])
+K = TypeVar("K", bound="KernelLike")
 _libraries: dict[str, Library] = {}
 _derivatives: dict[Operator, list[Declaration | None]] = {}  # declarations; the last one is active
 
@@ -48,9 +51,9 @@ def _get_library(op: Operator) -> Library:
 def register_kernel(
     op: Function | str,
     device_types: str | Iterable[str] | None,
-    fn: Any,
+    fn: K | None,
     dtypes: Sequence[DType | str] | None,
-) -> Any:
+) -> Handle | Callable[[K], K]:
     """See :func:`tandem.register_kernel`."""
     operator = operator_of(op)
     if fn is None:
@@ -59,11 +62,12 @@ def register_kernel(
     if custom is not None:
         return custom.register_kernel(device_types, fn, dtypes=dtypes)
     keys, library = keys_of_devices(device_types), _get_library(operator)
-    handles = [library.impl(operator, fn, key, dtypes=dtypes, allow_override=True) for key in keys]
+    kernel: Any = fn  # a function, or a kernel that impl binds to the operator
+    handles = [library.impl(operator, kernel, key, dtypes=dtypes, allow_override=True) for key in keys]
     return handles[0] if len(handles) == 1 else Handle(partial(remove_all, handles))
 
 
-def register_fake(op: Function | str, fn: Function | None) -> Any:
+def register_fake(op: Function | str, fn: F | None) -> Handle | Callable[[F], F]:
     """See :func:`tandem.register_fake`."""
     operator = operator_of(op)
     if fn is None:
@@ -72,7 +76,8 @@ def register_fake(op: Function | str, fn: Function | None) -> Any:
     if custom is not None:
         return custom.register_fake(fn)
     kernel = wrap_fake(operator, check_function(fn))
-    return _get_library(operator).impl(operator, kernel, DispatchKey.Meta, allow_override=True)
+    handle: Handle = _get_library(operator).impl(operator, kernel, DispatchKey.Meta, allow_override=True)
+    return handle
 
 
 def register_autocast(op: Function | str, device_type: str, dtype: DTypeLike) -> Handle:
@@ -82,7 +87,9 @@ def register_autocast(op: Function | str, device_type: str, dtype: DTypeLike) ->
     return _get_library(operator).impl_layer(operator, kernel, autocast_key(device_type))
 
 
-def register_autograd(op: Function | str, backward: Function | None, setup_context: Function | None) -> Any:
+def register_autograd(
+    op: Function | str, backward: F | None, setup_context: Function | None
+) -> Handle | Callable[[F], F]:
     """See :func:`tandem.register_autograd`."""
     operator = operator_of(op)
     if backward is None:

@@ -6,6 +6,7 @@ Each has a method ``bind(op)`` that returns the kernel for the operator's dispat
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -281,6 +282,10 @@ class CudaKernel:
 
     def __repr__(self) -> str:
         return f"<CUDA kernel {self.name}>"
+
+
+# What register_kernel takes: a function of tensors, or a kernel of this module.
+KernelLike = Callable[..., object] | NumpyKernel | CKernel | LlvmKernel | CudaKernel
 
 
 def _compile_with_nvrtc(source: str, name: str) -> None:

@@ -28,9 +28,11 @@ if TYPE_CHECKING:
 
     from ..operators.declare.derivatives import Derivative
     from ..registry.types import Args, DTypeLike, Function
+    from .kernels import KernelLike
 
 ALL_DEVICES = "CompositeExplicit"
 F = TypeVar("F", bound=Callable[..., object])
+K = TypeVar("K", bound="KernelLike")
 
 
 @accept_entries
@@ -66,13 +68,29 @@ class CustomOp(OperatorFunction[Any]):
         return f"<custom op {self.operator.schema}>"
 
     # -- kernels ---------------------------------------------------------------------------------------------------
+    @overload
     def register_kernel(
         self,
         device_types: str | Iterable[str] | None = None,
-        fn: object = None,
+        fn: None = None,
         *,
         dtypes: Sequence[DTypeLike] | None = None,
-    ) -> Any:
+    ) -> Callable[[K], K]: ...
+    @overload
+    def register_kernel(
+        self,
+        device_types: str | Iterable[str] | None,
+        fn: KernelLike,
+        *,
+        dtypes: Sequence[DTypeLike] | None = None,
+    ) -> Handle: ...
+    def register_kernel(
+        self,
+        device_types: str | Iterable[str] | None = None,
+        fn: K | None = None,
+        *,
+        dtypes: Sequence[DTypeLike] | None = None,
+    ) -> Handle | Callable[[K], K]:
         """Register a kernel.
 
         Args:

@@ -19,6 +19,9 @@ FOLDER_SHARE = {
     "operators": 0.1,
     "eager": 0.1,
     "lowering": 0.05,
+    "custom": 0.08,
+    "debug": 0.08,
+    "profiler": 0.08,
 }
 NAMESPACES = (td, td.linalg, td.fft, td.special, td.random, td.autograd)
 TYPED_FOLDERS = ("linalg", "fft", "special", "operators", "eager")
