@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
@@ -11,14 +11,17 @@ from .. import lazy
 from ..errors import ArgumentError, ValueArgumentError
 from ..registry.values import describe
 
+if TYPE_CHECKING:
+    from ..registry.types import Function, Pytree, Tensor
 
-def _check_functions(name: str, **functions: Any) -> None:
-    for what, function in functions.items():
+
+def _check_functions(name: str, **functions: object) -> None:
+    for parameter, function in functions.items():
         if not callable(function):
-            raise ArgumentError(f"{name}: {what} must be a function, not {describe(function)}")
+            raise ArgumentError(f"{name}: {parameter} must be a function, not {describe(function)}")
 
 
-def _check_unroll(name: str, unroll: Any) -> None:
+def _check_unroll(name: str, unroll: object) -> None:
     if not isinstance(unroll, int) or unroll < 0:
         raise ValueArgumentError(
             f"{name}: unroll must be a non-negative Python int or a bool, not {describe(unroll)}"
@@ -27,29 +30,31 @@ def _check_unroll(name: str, unroll: Any) -> None:
 
 def scan(
     f: Callable[[Any, Any], Any],
-    init: Any,
-    xs: Any = None,
+    init: Pytree,
+    xs: Pytree = None,
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
-) -> Any:
+) -> tuple[Any, Any]:
     """Run a function over the leading axis of arrays while carrying along state.
 
-    As ``for x in xs: carry, y = f(carry, x)``, with the ``y`` stacked. Eagerly it is that loop; inside ``td.jit`` it is
-    one operator whose loop is compiled. It differentiates in both modes and batches.
+    It computes ``for x in xs: carry, y = f(carry, x)`` and stacks the results ``y``. Eagerly it runs as that Python
+    loop; inside ``td.jit`` it is one operator, whose loop is compiled. It supports both modes of differentiation, and
+    ``td.vmap``.
 
     Args:
-        f: from the carry and one item of ``xs`` to a pair: the next carry, of the same structure, shapes and dtypes,
-            and the result of the step (any pytree, or None).
-        init: the first carry, a pytree.
-        xs: a pytree of tensors with equal leading axes; None: the function gets None, and ``length`` says how often.
-        length: the number of steps, where ``xs`` does not say it.
+        f: a function of the carry and one item of ``xs`` that returns a pair: the next carry, of the same structure,
+            shapes and dtypes, and the result of the step (any pytree, or None).
+        init: the initial carry, a pytree.
+        xs: a pytree of tensors with equal leading axes; if None, ``f`` gets None, and ``length`` sets the number of
+            steps.
+        length: the number of steps; required if ``xs`` has no leaves.
         reverse: whether to run from the last item to the first; results stay in the order of the items.
-        unroll: an int that is not negative, or a bool, for programs written for ``jax.lax.scan``; it changes nothing.
-            A step of a compiled loop costs the call of its body, a few nanoseconds; there is next to nothing to save.
+        unroll: a non-negative int or a bool, accepted for programs written for ``jax.lax.scan``; it has no effect. A
+            step of a compiled loop costs the call of its body, a few nanoseconds, so unrolling would save little.
 
     Returns:
-        The last carry, and the results of the steps, stacked along a new leading axis.
+        The final carry, and the results of the steps, stacked along a new leading axis.
 
     Raises:
         ArgumentError: the carry that ``f`` returns differs from its input in structure, shape or dtype.
@@ -65,18 +70,20 @@ def scan(
     """
     _check_functions("scan", f=f)
     _check_unroll("scan", unroll)
-    return lazy.control_machinery("loops").scan("scan", f, init, xs, length, reverse)
+    result: tuple[Any, Any] = lazy.control_machinery("loops").scan("scan", f, init, xs, length, reverse)
+    return result
 
 
-def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
+def map(f: Callable[[Any], Any], xs: Pytree, *, batch_size: int | None = None) -> Any:
     """Run a function on each item along the leading axes of ``xs``, one after the other, and stack the results.
 
-    Where memory allows, ``td.vmap`` runs all of them at once.
+    If memory allows, ``td.vmap`` runs all of them at once.
 
     Args:
-        f: from one item to any pytree of tensors.
+        f: a function of one item that returns any pytree of tensors.
         xs: a pytree of tensors with equal leading axes.
-        batch_size: how many items to run at once, as by ``td.vmap``; the last batch may be smaller. None: one.
+        batch_size: the number of items to run at once, as ``td.vmap`` does; the last batch may be smaller. None runs
+            one item at a time.
 
     Returns:
         The results, stacked along a new leading axis.
@@ -96,27 +103,27 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
 
 
 def fori_loop(
-    lower: Any,
-    upper: Any,
+    lower: Tensor | SupportsIndex,
+    upper: Tensor | SupportsIndex,
     body_fun: Callable[[Any, Any], Any],
-    init_val: Any,
+    init_val: Pytree,
     *,
     unroll: int | bool | None = None,
 ) -> Any:
     """Run ``val = body_fun(i, val)`` for each ``i`` from ``lower`` up to, not including, ``upper``.
 
-    With bounds that are Python ints it is a ``scan``, which differentiates in both modes; with bounds that are known
-    only when a compiled function runs it is a ``while_loop``, which has no reverse mode.
+    With bounds that are Python ints it is a ``scan``, which supports both modes of differentiation; with bounds that
+    are known only when a compiled function runs it is a ``while_loop``, which has no reverse mode.
 
     Args:
-        lower: the first index; a NumPy integer is taken as a Python int.
-        upper: one past the last.
-        body_fun: from an index (an integer tensor of shape ``()``) and the value to the next value.
-        init_val: the first value, a pytree.
-        unroll: as for :func:`scan`; with bounds that are tensors only None or False.
+        lower: the first index, an int or an integer tensor; a NumPy integer is converted to a Python int.
+        upper: one past the last index.
+        body_fun: a function of the index (an integer tensor of shape ``()``) and the value that returns the next value.
+        init_val: the initial value, a pytree.
+        unroll: as for :func:`scan`; only None or False if a bound is a tensor.
 
     Returns:
-        The last value.
+        The final value.
 
     Raises:
         ArgumentError: the value changes its structure, shape or dtype; the message names the key path.
@@ -140,19 +147,19 @@ def fori_loop(
     return lazy.control_machinery("loops").fori_loop(lower, upper, body_fun, init_val)
 
 
-def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Pytree) -> Any:
     """Run ``val = body_fun(val)`` as long as ``cond_fun(val)`` holds.
 
-    It differentiates in forward mode. In reverse mode it does so only where it runs as a Python loop, that is eagerly:
-    inside ``td.jit`` the number of steps is not known when memory has to be set aside.
+    It supports forward mode. It supports reverse mode only eagerly, when it runs as a Python loop: inside ``td.jit``
+    the number of steps is unknown when memory for the residuals is allocated.
 
     Args:
-        cond_fun: from the value to a bool or a bool tensor of shape ``()``.
-        body_fun: from the value to the next value, of the same structure, shapes and dtypes.
-        init_val: the first value, a pytree.
+        cond_fun: a function of the value that returns a bool or a bool tensor of shape ``()``.
+        body_fun: a function of the value that returns the next value, of the same structure, shapes and dtypes.
+        init_val: the initial value, a pytree.
 
     Returns:
-        The last value.
+        The final value.
 
     Raises:
         ArgumentError: the value changes its structure, shape or dtype, or the condition is not a bool.
@@ -167,16 +174,16 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     return lazy.control_machinery("loops").while_loop(cond_fun, body_fun, init_val)
 
 
-def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
+def cond(pred: Tensor | np.bool_ | bool, true_fun: Function, false_fun: Function, *operands: Pytree) -> Any:
     """Run one of two functions.
 
-    Eagerly it is Python's ``if``; inside ``td.jit`` both are traced and the compiled function runs the one that is
-    taken. Under ``td.vmap``, where ``pred`` may differ from example to example, both run, and each example chooses.
+    Eagerly it is Python's ``if``; inside ``td.jit`` both functions are traced, and the compiled function runs the
+    selected one. Under ``td.vmap``, if ``pred`` is batched, both run, and each example selects its result.
 
     Args:
-        pred: a bool, or a tensor of shape ``()`` that counts as true where it is not zero.
-        true_fun: called on the operands if ``pred`` is true.
-        false_fun: called otherwise; its result has the same structure, shapes and dtypes.
+        pred: a bool, or a tensor of shape ``()``, which is true if it is not zero.
+        true_fun: the function that is called on the operands if ``pred`` is true.
+        false_fun: the function that is called otherwise; its result has the same structure, shapes and dtypes.
         operands: any pytrees.
 
     Returns:
@@ -197,16 +204,16 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     return lazy.control_machinery("branches").cond(pred, true_fun, false_fun, operands)
 
 
-def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+def switch(index: Tensor | SupportsIndex, branches: Sequence[Function], *operands: Pytree) -> Any:
     """Run one of several functions.
 
     Args:
-        index: which function, from 0; clipped to the valid range.
+        index: the index of the function, from 0; clipped to the valid range.
         branches: functions whose results have the same structure, shapes and dtypes.
         operands: their arguments, any pytrees.
 
     Returns:
-        The result of the function that was run.
+        The result of the selected function.
 
     Raises:
         ArgumentError: the results of two branches differ; the message names the key path.
@@ -224,8 +231,10 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     return lazy.control_machinery("branches").switch(index, branches, operands)
 
 
-def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
-    """Compute all prefixes of a sequence under an associative operation, in a logarithmic number of vectorised steps.
+def associative_scan(
+    fn: Callable[[Any, Any], Any], elems: Pytree, reverse: bool = False, axis: int = 0
+) -> Any:
+    """Compute all prefixes of a sequence under an associative operation, in a logarithmic number of vectorized steps.
 
     Args:
         fn: an associative function of two pytrees like ``elems`` whose leaves hold any number of items along ``axis``.

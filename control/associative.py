@@ -8,53 +8,59 @@ Source: G. E. Blelloch, "Prefix Sums and Their Applications" (1990).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..eager.tensor.dunders import by_name
+from ..eager.tensor.tensor import Tensor
 from ..errors import ShapeError, ValueArgumentError
 from ..operators.declare.shape_rules import normalize_axis
 from .structure import check_structure, flatten_tensors
 
-Items = list[Any]
+if TYPE_CHECKING:
+    from ..registry.types import Function, Pytree
+
+# For each leaf, items along the first axis.
+Items = list[Tensor]
 
 
-def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool, axis: int) -> Any:
+def associative_scan(fn: Function, elems: Pytree, reverse: bool, axis: int) -> Pytree:
     """See :func:`tandem.associative_scan`."""
-    given = flatten_tensors("associative_scan", "elems", elems)
-    if not given.tensors:
+    leaves = flatten_tensors("associative_scan", "elems", elems)
+    if not leaves.tensors:
         raise ValueArgumentError("associative_scan: elems has no leaves")
-    axes = [normalize_axis("associative_scan", axis, len(x.shape)) for x in given.tensors]
-    sizes = {x.shape[at] for x, at in zip(given.tensors, axes)}
-    if len(sizes) > 1:
-        raise ShapeError(f"associative_scan: the leaves of elems have different lengths: {sorted(sizes)}")
+    axes = [normalize_axis("associative_scan", axis, len(x.shape)) for x in leaves.tensors]
+    lengths = {x.shape[leaf_axis] for x, leaf_axis in zip(leaves.tensors, axes)}
+    if len(lengths) > 1:
+        raise ShapeError(f"associative_scan: the leaves of elems have different lengths: {sorted(lengths)}")
 
     def combine(one: Items, other: Items) -> Items:
-        results = fn(given.treedef.unflatten(one), given.treedef.unflatten(other))
-        result = flatten_tensors("associative_scan", "the result of fn", results)
-        check_structure("associative_scan", "elems and the result of fn", given.treedef, result.treedef)
-        for item, combined in zip(one, result.tensors):
-            if combined.shape != item.shape:
+        combined = fn(leaves.treedef.unflatten(one), leaves.treedef.unflatten(other))
+        result = flatten_tensors("associative_scan", "the result of fn", combined)
+        check_structure("associative_scan", "elems and the result of fn", leaves.treedef, result.treedef)
+        for item, x in zip(one, result.tensors):
+            if x.shape != item.shape:
                 raise ShapeError(
-                    f"associative_scan: fn returns shape {combined.shape} for items of shape {item.shape} (their first "
+                    f"associative_scan: fn returns shape {x.shape} for items of shape {item.shape} (their first "
                     "axis counts items); it has to keep the shape"
                 )
         return result.tensors
 
-    items = [_move_axis_to_front(x, at) for x, at in zip(given.tensors, axes)]
+    items = [_move_axis_to_front(x, leaf_axis) for x, leaf_axis in zip(leaves.tensors, axes)]
     if reverse:
         items = [x[::-1] for x in items]
-    value = _compute_prefixes(combine, items) if next(iter(sizes)) else items
+    prefixes = _compute_prefixes(combine, items) if next(iter(lengths)) else items
     if reverse:
-        value = [x[::-1] for x in value]
-    return given.treedef.unflatten([_move_axis_back(x, at) for x, at in zip(value, axes)])
+        prefixes = [x[::-1] for x in prefixes]
+    results = [_move_axis_back(x, leaf_axis) for x, leaf_axis in zip(prefixes, axes)]
+    return leaves.treedef.unflatten(results)
 
 
-def _move_axis_to_front(x: Any, axis: int) -> Any:
+def _move_axis_to_front(x: Tensor, axis: int) -> Tensor:
     order = (axis, *(i for i in range(len(x.shape)) if i != axis))
     return by_name("permute")(x, order) if axis else x
 
 
-def _move_axis_back(x: Any, axis: int) -> Any:
+def _move_axis_back(x: Tensor, axis: int) -> Tensor:
     order = (*range(1, axis + 1), 0, *range(axis + 1, len(x.shape)))
     return by_name("permute")(x, order) if axis else x
 
@@ -76,7 +82,7 @@ def _compute_prefixes(combine: Callable[[Items, Items], Items], items: Items) ->
     return [_interleave(x, y, count) for x, y in zip(first, odd)]
 
 
-def _interleave(one: Any, two: Any, count: int) -> Any:
+def _interleave(one: Tensor, two: Tensor, count: int) -> Tensor:
     """Interleave the items of two sequences, starting with the first sequence."""
     if count % 2:
         last = one[-1:]

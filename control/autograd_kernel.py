@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..eager.autograd.kernel import autograd
 from ..eager.layers.levels import LevelTensor, highest_level, record_at
@@ -12,11 +12,14 @@ from .ops import LIBRARY, SCAN, SWITCH, WHILE
 from .reverse import get_split
 from .reverse_branches import get_branch_split
 
+if TYPE_CHECKING:
+    from ..registry.types import Kwargs
 
-def run_autograd(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+
+def run_autograd(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: Kwargs) -> object:
     """Record a loop or a branch, at the innermost level among its arguments if there is one."""
-    given = [x for arg in args for x in (arg if type(arg) is tuple else (arg,))]
-    level = highest_level(op, args, kwargs) if any(isinstance(x, LevelTensor) for x in given) else None
+    items = [x for arg in args for x in (arg if type(arg) is tuple else (arg,))]
+    level = highest_level(op, args, kwargs) if any(isinstance(x, LevelTensor) for x in items) else None
     if level is not None and level.forward is not None:
         return run_forward(op, level, args, kwargs)
     count = None

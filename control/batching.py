@@ -8,7 +8,7 @@ the result of each example.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, TypeGuard, cast
 
 from ..eager.layers.levels import ALL_RUN, LevelTensor
 from ..eager.layers.vmap.kernel import open_batch
@@ -16,10 +16,18 @@ from ..eager.layers.vmap.tensor import BatchedTensor, wrap_batched
 from ..eager.tensor.dunders import by_name
 from ..eager.tensor.tensor import Tensor
 from ..errors import UnsupportedError
-from ..operators.declare.batching import Batched, BatchInfo, move_to_front
+from ..operators.declare.batching import BatchInfo, move_to_front
 from ..registry.values import TensorSpec
 from ..tracer.graph import Graph, Value, bodies_of
 from .subgraph import retrace, run_graph
+
+if TYPE_CHECKING:
+    from ..registry.types import Function
+    from .subgraph import BodyInput
+
+    # For each tensor of a list: its batch axis, None if it is not batched.
+    Dims = tuple[int | None, ...]
+    Results = tuple[tuple[Tensor, ...], Dims]
 
 Flags = list[bool]
 
@@ -32,30 +40,36 @@ def _to_batch_value(value: Value, size: int, is_batched: bool) -> Value:
 
 
 def run_on_batch(
-    graph: Graph, info: BatchInfo, flags: Sequence[bool], given: Sequence[Any], forced: Sequence[bool]
-) -> tuple[list[Any], Flags]:
+    graph: Graph, info: BatchInfo, flags: Sequence[bool], inputs: Sequence[BodyInput], forced: Sequence[bool]
+) -> tuple[list[Tensor], Flags]:
     """Run a graph on inputs of which some are batched; returns the results and their batched flags.
 
     Args:
         graph: the graph.
         info: the batch.
-        flags: which inputs are batched.
-        given: the inputs.
-        forced: which results must be batched, even if they are equal for all examples.
+        flags: for each input, whether it is batched.
+        inputs: the inputs.
+        forced: for each result, whether it must be batched, even if it is equal for all examples.
     """
     size = info.batch_size
     with open_batch("the body of a loop", size, {}, info.axis_name) as level:
-        inputs = [wrap_batched(level, x) if flag else x for x, flag in zip(given, flags, strict=True)]
-        result = run_graph(graph, inputs)
+        wrapped = [
+            wrap_batched(level, cast("Tensor", x)) if flag else x
+            for x, flag in zip(inputs, flags, strict=True)
+        ]
+        outputs = run_graph(graph, wrapped)
     results, batched = [], []
-    for item, force in zip(result, forced, strict=True):
-        own = isinstance(item, BatchedTensor) and item._level is level
-        batched.append(own or force)
-        results.append(item._payload if own else repeat_for_batch(item, size) if force else item)
+    for x, force in zip(outputs, forced, strict=True):
+        if isinstance(x, BatchedTensor) and x._level is level:
+            batched.append(True)
+            results.append(x._payload)
+        else:
+            batched.append(force)
+            results.append(repeat_for_batch(x, size) if force else x)
     return results, batched
 
 
-def repeat_for_batch(x: Any, size: int) -> Any:
+def repeat_for_batch(x: Tensor, size: int) -> Tensor:
     """Repeat an unbatched value for each example."""
     return by_name("broadcast_to")(x, (size, *x.shape))
 
@@ -66,9 +80,9 @@ def batch_graph(
     """Trace a graph on batches; returns the new graph and the batched flags of its results."""
     batched: Flags = []
 
-    def run(*inputs: Any) -> list[Any]:
-        results, current = run_on_batch(graph, info, flags, inputs, forced)
-        batched.extend(current)
+    def run(*inputs: BodyInput) -> list[Tensor]:
+        results, result_flags = run_on_batch(graph, info, flags, inputs, forced)
+        batched.extend(result_flags)
         return results
 
     values = [
@@ -81,25 +95,31 @@ def find_batched_carries(count: int, flags: Flags, body: Callable[[Flags], Flags
     """Find the batched carries: iterate until no step makes another carry batched."""
     while True:
         result = body(flags)
-        after = [old or new for old, new in zip(flags, result[:count])]
-        if after == flags:
+        wider = [old or new for old, new in zip(flags, result[:count])]
+        if wider == flags:
             return flags
-        flags = after
+        flags = wider
 
 
-def _to_flags(dims: Sequence[Any]) -> Flags:
+def _to_flags(dims: Dims) -> Flags:
     return [dim is not None for dim in dims]
 
 
-def _repeat_unbatched(values: Sequence[Any], flags: Flags, dims: Sequence[Any], size: int) -> list[Any]:
+def _repeat_unbatched(values: Sequence[Tensor], flags: Flags, dims: Dims, size: int) -> list[Tensor]:
     return [
         repeat_for_batch(x, size) if flag and dim is None else x for x, flag, dim in zip(values, flags, dims)
     ]
 
 
 def scan_rule(
-    info: BatchInfo, in_dims: Any, body: Graph, carry: Any, xs: Any, consts: Any, **options: Any
-) -> Batched:
+    info: BatchInfo,
+    in_dims: tuple[None, Dims, Dims, Dims],
+    body: Graph,
+    carry: Sequence[Tensor],
+    xs: Sequence[Tensor],
+    consts: Sequence[BodyInput],
+    **options: object,
+) -> Results:
     """Batching rule of ``scan``."""
     size, count = info.batch_size, len(carry)
     rest = [*_to_flags(in_dims[2]), *_to_flags(in_dims[3])]
@@ -109,21 +129,26 @@ def scan_rule(
         _to_flags(in_dims[1]),
         lambda now: batch_graph(body, info, [*now, *rest], [*now, *stacked])[1],
     )
-    graph, value = batch_graph(body, info, [*flags, *rest], [*flags, *stacked])
+    graph, batched = batch_graph(body, info, [*flags, *rest], [*flags, *stacked])
     items = [_move_steps_first(x) if dim is not None else x for x, dim in zip(xs, in_dims[2])]
     out = info.call(graph, _repeat_unbatched(carry, flags, in_dims[1], size), items, consts, **options)
-    dims = [(0 if place < count else 1) if flag else None for place, flag in enumerate(value)]
+    dims = [(0 if index < count else 1) if flag else None for index, flag in enumerate(batched)]
     return tuple(out), tuple(dims)
 
 
-def _move_steps_first(x: Any) -> Any:
+def _move_steps_first(x: Tensor) -> Tensor:
     """Move the axis of steps in front of the batch axis."""
     return move_to_front(x, 1)
 
 
 def while_rule(
-    info: BatchInfo, in_dims: Any, condition: Graph, body: Graph, carry: Any, consts: Any
-) -> Batched:
+    info: BatchInfo,
+    in_dims: tuple[None, None, Dims, Dims],
+    condition: Graph,
+    body: Graph,
+    carry: Sequence[Tensor],
+    consts: Sequence[BodyInput],
+) -> Results:
     """Batching rule of ``while_loop``."""
     size, count = info.batch_size, len(carry)
     rest = _to_flags(in_dims[3])
@@ -147,27 +172,33 @@ def _make_masked_loop(condition: Graph, body: Graph, info: BatchInfo, flags: Fla
         _to_batch_value(value, info.batch_size, flag) for value, flag in zip(body.inputs, flags, strict=True)
     ]
 
-    def any_goes_on(*inputs: Any) -> list[Any]:
+    def any_continues(*inputs: Tensor) -> list[Tensor]:
         return [by_name("any")(run_on_batch(condition, info, flags, inputs, [True])[0][0])]
 
-    def step(*inputs: Any) -> list[Any]:
-        goes_on = run_on_batch(condition, info, flags, inputs, [True])[0][0]
-        current, _ = run_on_batch(body, info, flags, inputs, forced)
+    def step(*inputs: Tensor) -> list[Tensor]:
+        continues = run_on_batch(condition, info, flags, inputs, [True])[0][0]
+        carry, _ = run_on_batch(body, info, flags, inputs, forced)
         return [
-            select_examples(goes_on, x, old) if flag else x for x, old, flag in zip(current, inputs, forced)
+            select_examples(continues, x, old) if flag else x for x, old, flag in zip(carry, inputs, forced)
         ]
 
     name = "while_loop"
-    return retrace(name, values, any_goes_on).graph, retrace(name, values, step).graph
+    return retrace(name, values, any_continues).graph, retrace(name, values, step).graph
 
 
-def select_examples(condition: Any, one: Any, other: Any) -> Any:
+def select_examples(condition: Tensor, one: Tensor, other: Tensor) -> Tensor:
     """Select ``one`` or ``other`` for each example."""
     wide = by_name("reshape")(condition, (condition.shape[0],) + (1,) * (len(one.shape) - 1))
     return by_name("where")(wide, one, other)
 
 
-def switch_rule(info: BatchInfo, in_dims: Any, branches: Any, index: Any, operands: Any) -> Batched:
+def switch_rule(
+    info: BatchInfo,
+    in_dims: tuple[None, int | None, Dims],
+    branches: Sequence[Graph],
+    index: Tensor,
+    operands: Sequence[BodyInput],
+) -> Results:
     """Batching rule of ``switch``."""
     flags, count = _to_flags(in_dims[2]), len(branches[0].outputs)
     if in_dims[1] is not None:
@@ -179,51 +210,63 @@ def switch_rule(info: BatchInfo, in_dims: Any, branches: Any, index: Any, operan
     return tuple(info.call(graphs, index, operands)), tuple(0 if flag else None for flag in forced)
 
 
-def _run_all_branches(info: BatchInfo, branches: Any, index: Any, operands: Any, flags: Flags) -> Batched:
+def _run_all_branches(
+    info: BatchInfo, branches: Sequence[Graph], index: Tensor, operands: Sequence[BodyInput], flags: Flags
+) -> Results:
     """Run all branches, and select for each example the results of its branch."""
     forced = [True] * len(branches[0].outputs)
-    passed = [
+    common = [
         _find_common_operand(column, branches, operands, flags)
         for column in zip(*(b.outputs for b in branches))
     ]
     number = by_name("astype")(index, by_name("arange")(1).dtype, copy=False)
     number = by_name("clip")(number, 0, len(branches) - 1)
     results = []
-    for place, branch in enumerate(branches):
-        given, seen = _mask_gradients(number == place, operands, flags)
-        results.append(run_on_batch(branch, info, seen, given, forced)[0])
-    value = results[-1]
-    for place in reversed(range(len(branches) - 1)):
-        value = [select_examples(number <= place, one, other) for one, other in zip(results[place], value)]
-    same = [x is not None for x in passed]
-    return tuple(x if s else y for s, x, y in zip(same, passed, value)), tuple(None if s else 0 for s in same)
+    for i, branch in enumerate(branches):
+        inputs, input_flags = _mask_gradients(number == i, operands, flags)
+        results.append(run_on_batch(branch, info, input_flags, inputs, forced)[0])
+    selected = results[-1]
+    for i in reversed(range(len(branches) - 1)):
+        selected = [select_examples(number <= i, one, other) for one, other in zip(results[i], selected)]
+    dims = tuple(0 if x is None else None for x in common)
+    return tuple(y if x is None else x for x, y in zip(common, selected)), dims
 
 
-def _find_common_operand(outputs: Sequence[Value], branches: Any, operands: Any, flags: Flags) -> Any:
+def _find_common_operand(
+    outputs: Sequence[Value], branches: Sequence[Graph], operands: Sequence[BodyInput], flags: Flags
+) -> Tensor | None:
     """The unbatched operand that every branch returns unchanged as this result; else None."""
-    first: Any = None
+    first: BodyInput | None = None
     for value, branch in zip(outputs, branches):
-        place = branch.inputs.index(value) if value in branch.inputs else None
-        if place is None or flags[place] or (first is not None and operands[place] is not first):
+        index = branch.inputs.index(value) if value in branch.inputs else None
+        if index is None or flags[index] or (first is not None and operands[index] is not first):
             return None
-        first = operands[place]
-    return first
+        first = operands[index]
+    return cast("Tensor | None", first)
 
 
-def _mask_gradients(taken: Any, operands: Any, flags: Flags) -> tuple[list[Any], Flags]:
+def _mask_gradients(
+    is_taken: Tensor, operands: Sequence[BodyInput], flags: Flags
+) -> tuple[list[BodyInput], Flags]:
     """Block the gradients of a branch's operands for examples that do not take it.
 
     Zero times an infinite derivative would be NaN. Returns the operands and their batched flags.
     """
-    differ = [may_need_gradient(x) for x in operands]
-    size = taken.shape[0]
-    batches = [repeat_for_batch(x, size) if d and not f else x for x, d, f in zip(operands, differ, flags)]
-    stop = by_name("stop_gradient")
-    given = [select_examples(taken, x, stop(x)) if d else x for x, d in zip(batches, differ)]
-    return given, [d or f for d, f in zip(differ, flags)]
+    size, stop = is_taken.shape[0], by_name("stop_gradient")
+    masked: list[BodyInput] = []
+    masked_flags: Flags = []
+    for x, flag in zip(operands, flags):
+        if may_need_gradient(x):
+            batch = x if flag else repeat_for_batch(x, size)
+            masked.append(select_examples(is_taken, batch, stop(batch)))
+            masked_flags.append(True)
+        else:
+            masked.append(x)
+            masked_flags.append(flag)
+    return masked, masked_flags
 
 
-def may_need_gradient(x: Any) -> bool:
+def may_need_gradient(x: object) -> TypeGuard[Tensor]:
     """Whether a value may require a gradient."""
     return isinstance(x, Tensor) and x.dtype.is_inexact and (isinstance(x, LevelTensor) or x.requires_grad)
 
@@ -238,7 +281,7 @@ def _reject_io_callbacks(info: BatchInfo, what: str, graphs: Sequence[Graph]) ->
                 raise UnsupportedError(f"{what} differs from example to example of {info.name} {ALL_RUN}")
 
 
-BATCHING: dict[str, Callable[..., Batched]] = {
+BATCHING: dict[str, Function] = {
     "scan": scan_rule,
     "while_loop": while_rule,
     "switch": switch_rule,

@@ -7,130 +7,137 @@ so that examples get the gradients of their own branch alone, and effects are no
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .. import pytree
 from ..eager.tensor.dunders import by_name
+from ..eager.tensor.tensor import Tensor
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..registry.dtypes import bool_
+from ..registry.dtypes import DType, bool_
 from ..registry.values import describe
 from ..tracer.trace import is_tracing
 from . import autograd_kernel as autograd_kernel
 from .loops import is_batched, unify_inputs
 from .ops import SWITCH
 from .structure import Leaves, check_structure, flatten_tensors, to_dtype, to_tensor
-from .subgraph import trace_body
+from .subgraph import ClosedGraph, trace_body
 
-Branch = Callable[..., Any]
+if TYPE_CHECKING:
+    from ..registry.types import Args, Function, Pytree
+
+    # A branch as a function of its tensor operands.
+    Branch = Callable[[Sequence[Tensor]], Pytree]
 
 
-def cond(pred: Any, true_fn: Branch, false_fn: Branch, operands: tuple[Any, ...]) -> Any:
+def cond(pred: object, true_fn: Function, false_fn: Function, operands: Args) -> Pytree:
     """See :func:`tandem.cond`."""
     if type(pred) is bool:
         return (true_fn if pred else false_fn)(*operands)
-    value = _to_scalar_tensor("cond", "pred", pred)
-    if value.dtype is not bool_:
-        value = value != 0
-    return _choose("cond", value, [false_fn, true_fn], operands)
+    index = _to_scalar_tensor("cond", "pred", pred)
+    if index.dtype is not bool_:
+        index = index != 0
+    return _choose("cond", index, [false_fn, true_fn], operands)
 
 
-def switch(index: Any, branches: Sequence[Branch], operands: tuple[Any, ...]) -> Any:
+def switch(index: object, branches: Sequence[Function], operands: Args) -> Pytree:
     """See :func:`tandem.switch`."""
-    chosen = list(branches)
-    if not chosen:
+    functions = list(branches)
+    if not functions:
         raise ArgumentError("switch: there are no branches to choose from")
     if type(index) is int:
-        return chosen[min(max(index, 0), len(chosen) - 1)](*operands)
-    value = _to_scalar_tensor("switch", "index", index)
-    if not value.dtype.is_integer:
+        return functions[min(max(index, 0), len(functions) - 1)](*operands)
+    tensor = _to_scalar_tensor("switch", "index", index)
+    if not tensor.dtype.is_integer:
         raise DTypeError(f"switch: index must be an integer, not {describe(index)}")
-    if len(chosen) == 1:
-        return chosen[0](*operands)
-    return _choose("switch", by_name("clip")(value, 0, len(chosen) - 1), chosen, operands)
+    if len(functions) == 1:
+        return functions[0](*operands)
+    return _choose("switch", by_name("clip")(tensor, 0, len(functions) - 1), functions, operands)
 
 
-def _to_scalar_tensor(name: str, what: str, value: Any) -> Any:
+def _to_scalar_tensor(name: str, parameter: str, value: object) -> Tensor:
     tensor = to_tensor(value)
     if tensor.shape:
         raise ShapeError(
-            f"{name}: {what} must have shape (), not {describe(value)}; reduce it, as with .any()"
+            f"{name}: {parameter} must have shape (), not {describe(value)}; reduce it, as with .any()"
         )
     return tensor
 
 
-def _choose(name: str, index: Any, branches: list[Branch], operands: tuple[Any, ...]) -> Any:
+def _choose(name: str, index: Tensor, functions: list[Function], operands: Args) -> Pytree:
+    """Call the selected function, or trace all of them if the index is traced or batched."""
     if not is_tracing() and not is_batched(index):
-        return branches[int(index)](*operands)
+        return functions[int(index)](*operands)
     leaves, treedef = pytree.flatten(operands)
-    places = [place for place, leaf in enumerate(leaves) if not _is_static(leaf)]
-    tensors = [to_tensor(leaves[place]) for place in places]
+    indices = [i for i, leaf in enumerate(leaves) if not _is_static(leaf)]
+    tensors = [to_tensor(leaves[i]) for i in indices]
 
-    def inner(branch: Branch, given: Sequence[Any]) -> Any:
-        filled = list(leaves)
-        for place, tensor in zip(places, given):
-            filled[place] = tensor
-        return branch(*treedef.unflatten(filled))
+    def make_branch(function: Function) -> Branch:
+        def branch(inputs: Sequence[Tensor]) -> Pytree:
+            arguments = list(leaves)
+            for i, tensor in zip(indices, inputs):
+                arguments[i] = tensor
+            return function(*treedef.unflatten(arguments))
 
-    return _trace_branches(name, index, [lambda given, b=b: inner(b, given) for b in branches], tensors)  # type: ignore[misc]
+        return branch
+
+    return _trace_branches(name, index, [make_branch(function) for function in functions], tensors)
 
 
-def _is_static(leaf: Any) -> bool:
+def _is_static(leaf: object) -> bool:
     """Whether a leaf cannot be converted to a tensor: a function, a string."""
     return isinstance(leaf, str) or (callable(leaf) and not hasattr(leaf, "spec"))
 
 
-def _trace_branches(
-    name: str, index: Any, branches: list[Callable[[Sequence[Any]], Any]], tensors: list[Any]
-) -> Any:
+def _trace_branches(name: str, index: Tensor, branches: list[Branch], tensors: list[Tensor]) -> Pytree:
     """Trace all branches and append a ``switch`` node."""
     specs = [x.spec for x in tensors]
-    seen: list[Leaves] = [None] * len(branches)  # type: ignore[list-item]
+    results: list[Leaves] = []  # of each branch
 
-    def look(place: int) -> Any:
-        def run(*given: Any) -> list[Any]:
-            seen[place] = flatten_tensors(name, f"the result of branch {place}", branches[place](given))
-            return seen[place].tensors
+    def trace_branch(number: int, branch: Branch) -> ClosedGraph:
+        def run(*inputs: Tensor) -> list[Tensor]:
+            results.append(flatten_tensors(name, f"the result of branch {number}", branch(inputs)))
+            return results[-1].tensors
 
         return trace_body(name, run, specs)
 
-    parts = [look(place) for place in range(len(branches))]
-    wanted = _find_common_dtypes(name, seen)
-    if any(x.dtype is not dtype for leaves in seen for x, dtype in zip(leaves.tensors, wanted)):
-        parts = [trace_body(name, _cast_results(branch, wanted), specs) for branch in branches]
+    parts = [trace_branch(number, branch) for number, branch in enumerate(branches)]
+    dtypes = _find_common_dtypes(name, results)
+    if any(x.dtype is not dtype for leaves in results for x, dtype in zip(leaves.tensors, dtypes)):
+        parts = [trace_body(name, _cast_results(branch, dtypes), specs) for branch in branches]
     graphs = unify_inputs(len(tensors), parts)
-    reached = [x for part in parts for x in part.reached]
-    return seen[0].treedef.unflatten(SWITCH(graphs, index, [*tensors, *reached]))
+    captures = [x for part in parts for x in part.captures]
+    return results[0].treedef.unflatten(SWITCH(graphs, index, [*tensors, *captures]))
 
 
-def _cast_results(branch: Callable[[Sequence[Any]], Any], wanted: list[Any]) -> Callable[..., list[Any]]:
+def _cast_results(branch: Branch, dtypes: list[DType]) -> Callable[..., list[Tensor]]:
     """Make a branch that casts its results to the given dtypes."""
 
-    def run(*given: Any) -> list[Any]:
-        leaves, _ = pytree.flatten(branch(given))
-        return [to_dtype(x, dtype) for x, dtype in zip(leaves, wanted)]
+    def run(*inputs: Tensor) -> list[Tensor]:
+        leaves, _ = pytree.flatten(branch(inputs))
+        return [to_dtype(leaf, dtype) for leaf, dtype in zip(leaves, dtypes)]
 
     return run
 
 
-def _find_common_dtypes(name: str, seen: Sequence[Leaves]) -> list[Any]:
+def _find_common_dtypes(name: str, results: Sequence[Leaves]) -> list[DType]:
     """The common dtypes of the branches' results; a Python number takes the dtype of the other branches.
 
     Raises:
         ArgumentError: the results differ; the message names the key path.
     """
-    first, dtypes = seen[0], []
-    for place, other in enumerate(seen[1:], 1):
-        check_structure(name, f"the results of branches 0 and {place}", first.treedef, other.treedef)
-    for leaf in range(len(first.tensors)):
-        strong = [leaves.tensors[leaf] for leaves in seen if not leaves.weak[leaf]]
-        model = (strong or [first.tensors[leaf]])[0]
-        for place, leaves in enumerate(seen):
-            x = leaves.tensors[leaf]
-            if x.shape != model.shape or (x.dtype is not model.dtype and not leaves.weak[leaf]):
-                path = first.treedef.paths()[leaf]
+    first, dtypes = results[0], []
+    for number, other in enumerate(results[1:], 1):
+        check_structure(name, f"the results of branches 0 and {number}", first.treedef, other.treedef)
+    for i in range(len(first.tensors)):
+        strong = [leaves.tensors[i] for leaves in results if not leaves.weak[i]]
+        model = (strong or [first.tensors[i]])[0]
+        for number, leaves in enumerate(results):
+            x = leaves.tensors[i]
+            if x.shape != model.shape or (x.dtype is not model.dtype and not leaves.weak[i]):
+                path = first.treedef.paths()[i]
                 raise ArgumentError(
                     f"{name}: the results of the branches differ{f' at {path}' if path else ''}: "
-                    f"{describe(model)} and {describe(x)}, of branch {place}; give all the same shape and dtype"
+                    f"{describe(model)} and {describe(x)}, of branch {number}; give all the same shape and dtype"
                 )
         dtypes.append(model.dtype)
     return dtypes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,13 +14,16 @@ from ..registry.library import Library
 from ..registry.operator import find_operator
 from ..registry.values import TensorSpec
 
+if TYPE_CHECKING:
+    from ..registry.types import Array
+
 
 class ArrayConstant:
     """An array that is an argument of a node, not an input of its graph."""
 
     __slots__ = ("array",)
 
-    def __init__(self, array: np.ndarray[Any, Any]):
+    def __init__(self, array: Array):
         self.array = np.array(array)
 
     def __repr__(self) -> str:

@@ -7,8 +7,9 @@ operator.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
 
 from .. import pytree
 from ..eager.autograd.recompute import RematFrame
@@ -16,65 +17,81 @@ from ..eager.layers.levels import LevelTensor
 from ..eager.layers.vmap.mapping import make_batch_function
 from ..eager.tensor.tensor import Tensor
 from ..errors import UnsupportedError
-from ..operators.declare.batching import Batched, BatchInfo
+from ..operators.declare.batching import BatchInfo
 from ..operators.declare.declaration import Declaration
 from ..registry.operator import Operator, find_operator
-from ..registry.values import describe
+from ..registry.values import TensorSpec, describe
 from ..tracer.graph import Graph
 from ..tracer.trace import list_substituted, substitute_captures
 from .batching import batch_graph
-from .ops import LIBRARY, ON_DEVICE, run_body, wrap_arrays
+from .ops import LIBRARY, ON_DEVICE, run_body, to_array, wrap_arrays
 from .structure import to_tensor
 from .subgraph import run_graph, trace_body
 
-Function = Callable[..., Any]
+if TYPE_CHECKING:
+    from ..eager.autograd.recompute import Policy
+    from ..registry.types import Args, Function, Kwargs, Pytree
+    from .batching import Dims
+    from .subgraph import BodyInput
+
+    # A function of the leaves of its arguments.
+    LeafFunction = Callable[[list[object]], Pytree]
+    # Makes a context manager in which captured tensors of a rule are replaced by arguments of the call.
+    Substitution = Callable[[], AbstractContextManager[None]]
 
 
-def call(name: str, run: Function, again: Function, leaves: list[Any], rule: Function | None = None) -> Any:
+def call(
+    name: str,
+    run: LeafFunction,
+    run_with_rule: Callable[[list[object], Substitution], Pytree],
+    leaves: list[object],
+    rule: LeafFunction | None = None,
+) -> Pytree:
     """Append a call of a function with a custom derivative to the trace.
 
     Args:
         name: the name of the function, for messages.
         run: the function of the leaves without its rule; returns any tree.
-        again: the function with its rule; also takes a context manager for the part of the rule that runs later.
+        run_with_rule: the function with its rule; also takes a function that returns a context manager for the part of
+            the rule that runs later.
         leaves: its arguments; leaves that are not tensors are static.
         rule: the rule alone, of the leaves; it is traced to find the values that it captures.
 
     Raises:
         UnsupportedError: the function or the rule captures a value that is being differentiated.
     """
-    made = _TracedFunction(name, run, leaves)
+    function = _TracedFunction(name, run, leaves)
     if rule is not None:
-        made.reach(name, rule)
-    origins = [list_substituted(x) for x in made.reached]
+        function.add_captures(name, rule)
+    originals = [list_substituted(x) for x in function.captures]
 
-    def with_rule(*tensors: Any) -> list[Any]:
-        count = len(made.tensors)
+    def call_rule(*tensors: Tensor) -> list[Tensor]:
+        count = len(function.tensors)
 
-        def inside() -> Any:
-            return substitute_captures(origins, tensors[count:])
+        def substitute() -> AbstractContextManager[None]:
+            return substitute_captures(originals, tensors[count:])
 
-        with inside():
-            result = again(made.filled(tensors[:count]), inside)
+        with substitute():
+            result = run_with_rule(function.fill(tensors[:count]), substitute)
         return [to_tensor(leaf) for leaf in pytree.flatten(result)[0]]
 
-    return made.recorded(with_rule)
+    return function.append_call(call_rule)
 
 
-def call_checkpointed(fun: Function, args: Any, kwargs: Any, policy: Any) -> Any:
+def call_checkpointed(fun: Function, args: Args, kwargs: Kwargs, policy: Policy | None) -> Pytree:
     """Append a call of a checkpointed function to the trace; its derivative recomputes the graph."""
     leaves, treedef = pytree.flatten((args, kwargs))
 
-    def run(given: list[Any]) -> Any:
+    def run(given: list[object]) -> Pytree:
         given_args, given_kwargs = treedef.unflatten(given)
         return fun(*given_args, **given_kwargs)
 
-    made = _TracedFunction(f"checkpoint({getattr(fun, '__name__', fun)})", run, leaves)
+    function = _TracedFunction(f"checkpoint({getattr(fun, '__name__', fun)})", run, leaves)
 
-    def of_graph(*tensors: Any) -> tuple[Any, ...]:
-        return tuple(run_graph(made.closed.graph, tensors))
+    def run_closed(*tensors: BodyInput) -> tuple[Tensor, ...]:
+        return tuple(run_graph(function.closed.graph, tensors))
 
-    return made.recorded(lambda *tensors: RematFrame(of_graph, tensors, {}, policy).run())
+    return function.append_call(lambda *tensors: RematFrame(run_closed, tensors, {}, policy).run())
 
 
 class _TracedFunction:
@@ -83,76 +100,83 @@ class _TracedFunction:
     Attributes:
         tensors: the tensors among its arguments.
         closed: its graph.
-        reached: the tensors that the function and its rule capture.
+        captures: the tensors that the function and its rule capture.
     """
 
-    def __init__(self, name: str, run: Function, leaves: list[Any]):
-        self._places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+    def __init__(self, name: str, run: LeafFunction, leaves: list[object]):
+        tensors = {index: leaf for index, leaf in enumerate(leaves) if isinstance(leaf, Tensor)}
+        self._indices, self.tensors = list(tensors), list(tensors.values())
         self._leaves, self._run = leaves, run
-        self.tensors = [leaves[place] for place in self._places]
         self._structure = pytree.flatten(None)[1]
-        self.closed = trace_body(name, self._traced, [x.spec for x in self.tensors])
-        self.reached = list(self.closed.reached)
+        self.closed = trace_body(name, self._run_on_tensors, [x.spec for x in self.tensors])
+        self.captures = list(self.closed.captures)
 
-    def filled(self, tensors: Any) -> list[Any]:
+    def fill(self, tensors: Sequence[Tensor]) -> list[object]:
         """The arguments with other tensors."""
         result = list(self._leaves)
-        for place, tensor in zip(self._places, tensors):
-            result[place] = tensor
+        for index, tensor in zip(self._indices, tensors):
+            result[index] = tensor
         return result
 
-    def _traced(self, *tensors: Any) -> list[Any]:
-        value, self._structure = pytree.flatten(self._run(self.filled(tensors)))
-        return [to_tensor(leaf) for leaf in value]
+    def _run_on_tensors(self, *tensors: Tensor) -> list[Tensor]:
+        leaves, self._structure = pytree.flatten(self._run(self.fill(tensors)))
+        return [to_tensor(leaf) for leaf in leaves]
 
-    def reach(self, name: str, rule: Function) -> None:
+    def add_captures(self, name: str, rule: LeafFunction) -> None:
         """Add the captured tensors of a rule as further, unused inputs of the graph."""
 
-        def traced(*tensors: Any) -> list[Any]:
-            rule(self.filled(tensors))
+        def run_rule(*tensors: Tensor) -> list[Tensor]:
+            rule(self.fill(tensors))
             return []
 
+        captures: tuple[BodyInput, ...]
         try:
-            value = trace_body(name, traced, [x.spec for x in self.tensors]).reached
+            captures = trace_body(name, run_rule, [x.spec for x in self.tensors]).captures
         except Exception:  # a rule that raises here raises again if it is needed
-            value = ()
-        known = {id(x) for x in self.reached}
-        for x in value:
+            captures = ()
+        known = {id(x) for x in self.captures}
+        for x in captures:
             if id(x) not in known and isinstance(x, Tensor):
-                self.reached.append(x)
+                self.captures.append(x)
                 self.closed.graph.add_input(x.spec, None)
-        for x in self.reached:
+        for x in self.captures:
             if isinstance(x, LevelTensor) and x.requires_grad and x._level.run is None:
                 raise UnsupportedError(
                     f"{name} has a custom derivative and captures {describe(x)}, a value of {x._level.name}, which "
                     "is not an argument; pass that value as an argument"
                 )
 
-    def recorded(self, rule: Function) -> Any:
+    def append_call(self, rule: Function) -> Pytree:
         """Append the node that holds the graph and the rule; returns its results."""
-        result = CALL(self.closed.graph, rule, [*self.tensors, *self.reached])
-        return self._structure.unflatten(result)
+        results = CALL(self.closed.graph, rule, [*self.tensors, *self.captures])
+        return self._structure.unflatten(results)
 
 
-def _specs(body: Graph, again: Any, operands: Any) -> tuple[Any, ...]:
+def _specs(body: Graph, rule: object, operands: object) -> tuple[TensorSpec, ...]:
     return tuple(output.spec for output in body.outputs)
 
 
-def _kernel(body: Graph, again: Any, operands: Any) -> tuple[Any, ...]:
-    return wrap_arrays(run_body(body, [x._array if isinstance(x, Tensor) else x for x in operands]))
+def _kernel(body: Graph, rule: object, operands: Sequence[BodyInput]) -> tuple[Tensor, ...]:
+    return wrap_arrays(run_body(body, [to_array(x) for x in operands]))
 
 
-def _batch_call(info: BatchInfo, in_dims: Any, body: Graph, again: Function, operands: Any) -> Batched:
+def _batch_call(
+    info: BatchInfo,
+    in_dims: tuple[None, None, Dims],
+    body: Graph,
+    rule: Function,
+    operands: Sequence[BodyInput],
+) -> tuple[tuple[Tensor, ...], Dims]:
     """Batching rule: the graph for whole batches, with the rule mapped over the examples."""
     flags = [dim is not None for dim in in_dims[2]]
-    graph, value = batch_graph(body, info, flags, [True] * len(body.outputs))
-    whole = make_batch_function(again, tuple(in_dims[2]), 0, axis_size=info.batch_size, axis_name=None)
-    return tuple(info.call(graph, whole, operands)), tuple(0 if flag else None for flag in value)
+    graph, batched = batch_graph(body, info, flags, [True] * len(body.outputs))
+    batch_rule = make_batch_function(rule, tuple(in_dims[2]), 0, axis_size=info.batch_size, axis_name=None)
+    return tuple(info.call(graph, batch_rule, operands)), tuple(0 if flag else None for flag in batched)
 
 
-def _call_rule(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    _, again, operands = args
-    return tuple(again(*operands))
+def _call_rule(op: Operator, keyset: int, args: tuple[Any, ...], kwargs: Kwargs) -> tuple[Tensor, ...]:
+    _, rule, operands = args
+    return tuple(rule(*operands))
 
 
 SCHEMA = "call(GraphModule body, Any rule, Tensor[] operands) -> Tensor[]"

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from ..eager.layers.levels import LevelTensor, mark_masked, stack
 from ..eager.layers.vmap.tensor import BatchedTensor
 from ..eager.tensor.dunders import by_name
+from ..eager.tensor.tensor import Tensor
 from ..errors import ArgumentError, DTypeError, ShapeError, ValueArgumentError
+from ..pytree import TreeDef
 from ..registry.dispatch.unwinding import restore_state_on_error
-from ..registry.dtypes import bool_
-from ..registry.values import describe, traced_number_types
+from ..registry.dtypes import DType, bool_
+from ..registry.values import TensorSpec, describe, traced_number_types
+from ..tracer.graph import Graph
+from ..tracer.scalar import TracerScalar
 from ..tracer.trace import is_tracing
 from . import autograd_kernel as autograd_kernel
 from .batching import may_need_gradient
@@ -29,6 +33,9 @@ from .structure import (
 )
 from .subgraph import ClosedGraph, trace_body
 
+if TYPE_CHECKING:
+    from ..registry.types import Function, Pytree
+
 CARRIES = "the carry that the body takes and the one that it returns"
 
 
@@ -36,9 +43,9 @@ CARRIES = "the carry that the body takes and the one that it returns"
 @restore_state_on_error
 def scan(
     name: str,
-    f: Callable[..., Any],
-    init: Any,
-    xs: Any,
+    f: Function,
+    init: Pytree,
+    xs: Pytree,
     length: int | None,
     reverse: bool,
     lower: int | None = None,
@@ -52,55 +59,56 @@ def scan(
     step = _ScanStep(name, f, items.treedef)
     if not is_tracing() and steps:
         return _run_python_scan(step, carry, items, steps, reverse)
-    closed, carry = _traced(step, carry, [_item_spec(x) for x in items.tensors])
-    count, xs = len(carry.tensors), items.tensors
+    closed, carry = _trace_scan_body(step, carry, [_item_spec(x) for x in items.tensors])
+    count, tensors = len(carry.tensors), items.tensors
     if lower is not None:
         closed, more = convert_reads_to_items(closed, count, lower, steps)
-        xs = [*xs, *more]
-    result = SCAN(closed.graph, carry.tensors, xs, closed.reached, length=steps, reverse=bool(reverse))
-    result = _restore_unchanged(closed, carry, result)
-    return carry.treedef.unflatten(result[:count]), step.results.unflatten(result[count:])
+        tensors = [*tensors, *more]
+    out = SCAN(closed.graph, carry.tensors, tensors, closed.captures, length=steps, reverse=bool(reverse))
+    results = _restore_unchanged(closed, carry, out)
+    return carry.treedef.unflatten(results[:count]), step.results.unflatten(results[count:])
 
 
 class _ScanStep:
     """One step of a scan on flat lists.
 
     Attributes:
-        results: the treedef of a step's results without the carry; known after the first step.
+        results: the treedef of a step's results without the carry; unset before the first step.
     """
 
-    results: Any
+    results: TreeDef
 
-    def __init__(self, name: str, f: Callable[..., Any], items: Any):
-        self.name, self.f, self.items, self.results = name, f, items, None
+    def __init__(self, name: str, f: Function, items: TreeDef):
+        self.name, self.f, self.items = name, f, items
+        self._has_run = False
 
     def __call__(
-        self, carry: Leaves, tensors: Sequence[Any], item: Sequence[Any]
-    ) -> tuple[Leaves, list[Any]]:
+        self, carry: Leaves, tensors: Sequence[Tensor], item: Sequence[Tensor]
+    ) -> tuple[Leaves, list[Tensor]]:
         """Run one step; returns the next carry and the results of the step."""
-        given = self.f(carry.treedef.unflatten(tensors), self.items.unflatten(item))
-        if not isinstance(given, (tuple, list)) or len(given) != 2:
+        pair = self.f(carry.treedef.unflatten(tensors), self.items.unflatten(item))
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise ArgumentError(
                 f"{self.name}: the body must return a pair (carry, result), where either may be None; it returned "
-                f"{describe(given)}"
+                f"{describe(pair)}"
             )
-        results = flatten_tensors(self.name, "the carry that the body gives", given[0])
-        result = flatten_tensors(self.name, "the result of the body", given[1])
-        if self.results is not None:
+        next_carry = flatten_tensors(self.name, "the carry that the body returns", pair[0])
+        result = flatten_tensors(self.name, "the result of the body", pair[1])
+        if self._has_run:
             check_structure(self.name, "the results of two steps", self.results, result.treedef)
-        self.results = result.treedef
-        return results, result.tensors
+        self.results, self._has_run = result.treedef, True
+        return next_carry, result.tensors
 
 
 def count_steps(name: str, items: Leaves, length: int | None) -> int:
-    """The number of steps.
+    """Return the number of steps.
 
     Raises:
         ShapeError: the leaves of ``xs`` have different lengths, or none.
     """
     sizes: dict[int, str] = {} if length is None else {int(length): "length"}
-    for place, x in enumerate(items.tensors):
-        path = f"xs{items.treedef.paths()[place]}"
+    for index, x in enumerate(items.tensors):
+        path = f"xs{items.treedef.paths()[index]}"
         if not x.shape:
             raise ShapeError(f"{name}: {path} is {describe(x)} and has no axis to run along")
         sizes.setdefault(x.shape[0], path)
@@ -114,7 +122,7 @@ def count_steps(name: str, items: Leaves, length: int | None) -> int:
     return next(iter(sizes))
 
 
-def _item_spec(x: Any) -> Any:
+def _item_spec(x: Tensor) -> TensorSpec:
     spec = x.spec
     return type(spec)(tuple(spec.shape[1:]), spec.dtype, spec.device)
 
@@ -123,52 +131,54 @@ def _run_python_scan(
     step: _ScanStep, carry: Leaves, items: Leaves, steps: int, reverse: bool
 ) -> tuple[Any, Any]:
     """Run a scan as a Python loop."""
-    rows: list[list[Any]] = []
+    rows: list[list[Tensor]] = []
     state = carry.tensors
-    for at in reversed(range(steps)) if reverse else range(steps):
-        item = [x[at] for x in items.tensors]
-        value, row = step(carry, state, item)
-        other = find_wider_dtypes(step.name, CARRIES, carry, value)
-        while other is not None and not rows:
-            carry = cast_numbers(carry, other)
-            value, row = step(carry, carry.tensors, item)
-            other = find_wider_dtypes(step.name, CARRIES, carry, value)
+    for index in reversed(range(steps)) if reverse else range(steps):
+        item = [x[index] for x in items.tensors]
+        next_carry, row = step(carry, state, item)
+        dtypes = find_wider_dtypes(step.name, CARRIES, carry, next_carry)
+        while dtypes is not None and not rows:
+            carry = cast_numbers(carry, dtypes)
+            next_carry, row = step(carry, carry.tensors, item)
+            dtypes = find_wider_dtypes(step.name, CARRIES, carry, next_carry)
         carry = carry._replace(weak=[False] * len(carry.weak)) if not rows else carry
-        state = cast_to_carry(carry, value)
+        state = cast_to_carry(carry, next_carry)
         rows.append(row)
     columns = zip(*(rows[::-1] if reverse else rows))
     stacked = [by_name("stack")(column) for column in columns]
     return carry.treedef.unflatten(state), step.results.unflatten(stacked)
 
 
-def _restore_unchanged(closed: ClosedGraph, carry: Leaves, found: Sequence[Any]) -> list[Any]:
+def _restore_unchanged(closed: ClosedGraph, carry: Leaves, results: Sequence[Tensor]) -> list[Tensor]:
     """Replace the results of invariant carries by their inputs."""
-    kept = zip(closed.graph.inputs, closed.graph.outputs, carry.tensors, found)
-    same = [given if value is out else result for value, out, given, result in kept]
-    return [*same, *found[len(same) :]]
+    pairs = zip(closed.graph.inputs, closed.graph.outputs, carry.tensors, results)
+    restored = [x if value is out else result for value, out, x, result in pairs]
+    return [*restored, *results[len(restored) :]]
 
 
-def _traced(step: _ScanStep, carry: Leaves, item_specs: list[Any]) -> tuple[ClosedGraph, Leaves]:
+def _trace_scan_body(
+    step: _ScanStep, carry: Leaves, item_specs: list[TensorSpec]
+) -> tuple[ClosedGraph, Leaves]:
     """Trace the body; returns its graph, and the carry with Python numbers cast to the dtypes that the body returns."""
     count = len(carry.tensors)
-    other: Any = None
+    dtypes: list[DType | None] | None = None
 
-    def run(*tensors: Any) -> list[Any]:
-        nonlocal other
-        value, row = step(carry, tensors[:count], tensors[count:])
-        other = find_wider_dtypes(step.name, CARRIES, carry, value)
-        return [*(value.tensors if other else cast_to_carry(carry, value)), *row]
+    def run(*tensors: Tensor) -> list[Tensor]:
+        nonlocal dtypes
+        next_carry, row = step(carry, tensors[:count], tensors[count:])
+        dtypes = find_wider_dtypes(step.name, CARRIES, carry, next_carry)
+        return [*(next_carry.tensors if dtypes else cast_to_carry(carry, next_carry)), *row]
 
     while True:
         closed = trace_body(step.name, run, [*specs_of(carry.tensors), *item_specs])
-        if other is None:
+        if dtypes is None:
             return closed, carry
-        carry = cast_numbers(carry, other)
+        carry = cast_numbers(carry, dtypes)
 
 
 # -- fori_loop ---------------------------------------------------------------------------------------------------------
 @restore_state_on_error
-def fori_loop(lower: Any, upper: Any, body: Callable[..., Any], init: Any) -> Any:
+def fori_loop(lower: object, upper: object, body: Function, init: Pytree) -> Pytree:
     """See :func:`tandem.fori_loop`."""
     if type(lower) is int and type(upper) is int:
         steps = max(upper - lower, 0)
@@ -177,28 +187,26 @@ def fori_loop(lower: Any, upper: Any, body: Callable[..., Any], init: Any) -> An
     low, high = _to_bound("lower", lower), _to_bound("upper", upper)
     dtype = high.dtype if lower.__class__ is int else low.dtype
 
-    def step(state: Any) -> Any:
-        i, stop, value = state
-        return i + 1, stop, body(i, value)
+    def step(state: tuple[Tensor, Tensor, Pytree]) -> tuple[Tensor, Tensor, Pytree]:
+        i, stop, val = state
+        return i + 1, stop, body(i, val)
 
     start = (by_name("astype")(low, dtype, copy=False), by_name("astype")(high, dtype, copy=False), init)
     return while_loop(lambda state: state[0] < state[1], step, start, "fori_loop")[2]
 
 
-def _to_bound(what: str, value: Any) -> Any:
-    tensor = to_tensor(value)
+def _to_bound(parameter: str, bound: object) -> Tensor:
+    tensor = to_tensor(bound)
     if tensor.shape or not tensor.dtype.is_integer:
         raise DTypeError(
-            f"fori_loop: {what} must be an integer or an integer tensor of shape (), not {describe(value)}"
+            f"fori_loop: {parameter} must be an integer or an integer tensor of shape (), not {describe(bound)}"
         )
     return tensor
 
 
 # -- while_loop --------------------------------------------------------------------------------------------------------
 @restore_state_on_error
-def while_loop(
-    condition: Callable[..., Any], body: Callable[..., Any], init: Any, name: str = "while_loop"
-) -> Any:
+def while_loop(condition: Function, body: Function, init: Pytree, name: str = "while_loop") -> Any:
     """See :func:`tandem.while_loop`."""
     carry = flatten_tensors(name, "init", init)
     if not is_tracing():
@@ -210,11 +218,11 @@ def while_loop(
         specs_of(carry.tensors),
     )
     graphs = unify_inputs(len(carry.tensors), [holds, closed])
-    result = WHILE(*graphs, carry.tensors, [*holds.reached, *closed.reached])
-    return carry.treedef.unflatten(_restore_unchanged(closed, carry, result))
+    out = WHILE(*graphs, carry.tensors, [*holds.captures, *closed.captures])
+    return carry.treedef.unflatten(_restore_unchanged(closed, carry, out))
 
 
-def check_condition(name: str, value: Any) -> Any:
+def check_condition(name: str, value: object) -> Tensor:
     """Convert a condition to a bool tensor of shape ``()``.
 
     Raises:
@@ -224,8 +232,8 @@ def check_condition(name: str, value: Any) -> Any:
         return to_tensor(value)
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
     if shape == () and dtype is bool_:
-        return value
-    if type(value) in traced_number_types and value.python_type is bool:
+        return cast(Tensor, value)
+    if type(value) in traced_number_types and cast(TracerScalar, value).python_type is bool:
         return to_tensor(value)
     raise ArgumentError(
         f"{name}: the condition must be a bool or a bool tensor of shape (), not {describe(value)}; compare, x > 0, "
@@ -233,7 +241,7 @@ def check_condition(name: str, value: Any) -> Any:
     )
 
 
-def _run_python_while(name: str, condition: Any, body: Any, carry: Leaves) -> Any:
+def _run_python_while(name: str, condition: Function, body: Function, carry: Leaves) -> Pytree:
     """Run a while_loop as a Python loop; in a batch, examples that are done are masked until all are."""
     first, state = True, carry.tensors
     while True:
@@ -242,70 +250,71 @@ def _run_python_while(name: str, condition: Any, body: Any, carry: Leaves) -> An
             return carry.treedef.unflatten(state)
         differs = is_batched(holds)
         with mark_masked(name if differs else stack.masked):
-            given = carry.treedef.unflatten(_mask_gradients(holds, state) if differs else state)
-            result = flatten_tensors(name, "the value that the body gives", body(given))
-        other = find_wider_dtypes(name, CARRIES, carry, result)
-        if other is not None and first:
-            carry = cast_numbers(carry, other)
+            masked = _mask_gradients(holds, state) if differs else state
+            result = body(carry.treedef.unflatten(masked))
+            next_carry = flatten_tensors(name, "the value that the body returns", result)
+        dtypes = find_wider_dtypes(name, CARRIES, carry, next_carry)
+        if dtypes is not None and first:
+            carry = cast_numbers(carry, dtypes)
             state = carry.tensors
             continue
         first = False
-        new = cast_to_carry(carry, result)
+        new = cast_to_carry(carry, next_carry)
         carry = carry._replace(weak=[False] * len(carry.weak))
         if differs:
             new = [x if x is old else by_name("where")(holds, x, old) for x, old in zip(new, state)]
         state = new
 
 
-def _mask_gradients(holds: Any, state: list[Any]) -> list[Any]:
+def _mask_gradients(holds: Tensor, state: list[Tensor]) -> list[Tensor]:
     """Block the gradients of a state for examples that are done: zero times an infinite derivative would be NaN."""
     stop = by_name("stop_gradient")
     return [by_name("where")(holds, x, stop(x)) if may_need_gradient(x) else x for x in state]
 
 
-def is_batched(value: Any) -> bool:
-    """Whether a value is batched by any level of ``vmap``."""
-    while isinstance(value, LevelTensor):
-        if isinstance(value, BatchedTensor):
+def is_batched(x: Tensor) -> bool:
+    """Whether a tensor is batched by any level of ``vmap``."""
+    while isinstance(x, LevelTensor):
+        if isinstance(x, BatchedTensor):
             return True
-        value = value._payload
+        x = x._payload
     return False
 
 
-def _is_any_true(condition: Any) -> bool:
+def _is_any_true(condition: Tensor) -> bool:
     """Whether a condition holds for any example."""
     while isinstance(condition, LevelTensor):
         condition = condition._payload
     return bool(condition.any()) if condition.shape else bool(condition)
 
 
-def _trace_while_body(name: str, body: Any, carry: Leaves) -> tuple[ClosedGraph, Leaves]:
-    other: Any = None
+def _trace_while_body(name: str, body: Function, carry: Leaves) -> tuple[ClosedGraph, Leaves]:
+    dtypes: list[DType | None] | None = None
 
-    def run(*tensors: Any) -> list[Any]:
-        nonlocal other
+    def run(*tensors: Tensor) -> list[Tensor]:
+        nonlocal dtypes
         result = body(carry.treedef.unflatten(tensors))
-        results = flatten_tensors(name, "the value that the body gives", result)
-        other = find_wider_dtypes(name, CARRIES, carry, results)
-        return results.tensors if other else cast_to_carry(carry, results)
+        next_carry = flatten_tensors(name, "the value that the body returns", result)
+        dtypes = find_wider_dtypes(name, CARRIES, carry, next_carry)
+        return next_carry.tensors if dtypes else cast_to_carry(carry, next_carry)
 
     while True:
         closed = trace_body(name, run, specs_of(carry.tensors))
-        if other is None:
+        if dtypes is None:
             return closed, carry
-        carry = cast_numbers(carry, other)
+        carry = cast_numbers(carry, dtypes)
 
 
-def unify_inputs(own: int, parts: Sequence[ClosedGraph]) -> list[Any]:
+def unify_inputs(own: int, parts: Sequence[ClosedGraph]) -> list[Graph]:
     """Make graphs with equal inputs: ``own`` common inputs, then the captured values of each graph in turn."""
     graphs = []
-    for place, part in enumerate(parts):
+    for index, part in enumerate(parts):
         graph = type(part.graph)()
         graph.nodes, graph.outputs = part.graph.nodes, part.graph.outputs
         graph.inputs = list(part.graph.inputs[:own])
-        for other, closed in enumerate(parts):
-            values = closed.graph.inputs[own:]
-            if other == place:
+        for other_index, other in enumerate(parts):
+            values = other.graph.inputs[own:]
+            if other_index == index:
                 graph.inputs += values
             else:
                 for value in values:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .. import pytree
-from ..eager.layers.vmap.mapping import make_batch_function as batched
+from ..eager.layers.vmap.mapping import make_batch_function
 from ..eager.tensor.dunders import by_name
 from ..errors import ArgumentError
 from .loops import count_steps, scan
 from .structure import flatten_tensors
 
+if TYPE_CHECKING:
+    from ..registry.types import Function, Pytree, Tensor
 
-def map_items(f: Callable[..., Any], xs: Any, batch_size: int | None) -> Any:
+
+def map_items(f: Function, xs: Pytree, batch_size: int | None) -> Pytree:
     """See :func:`tandem.map`."""
     if batch_size is None:
         return scan("map", lambda _, x: (None, f(x)), None, xs, None, False)[1]
@@ -21,21 +23,21 @@ def map_items(f: Callable[..., Any], xs: Any, batch_size: int | None) -> Any:
         raise ArgumentError(f"map: batch_size is a number of items, at least 1, not {batch_size!r}")
     items = flatten_tensors("map", "xs", xs)
     steps = count_steps("map", items, None)
-    whole = steps - steps % batch_size
-    whole_batch = batched(f, 0, 0, None, None)
+    stop = steps - steps % batch_size  # the number of items in whole batches
+    run_batch = make_batch_function(f, 0, 0, None, None)
 
-    def part(first: int, stop: int, *shape: int) -> Any:
-        rows = [by_name("reshape")(x[first:stop], (*shape, *x.shape[1:])) for x in items.tensors]
+    def select(start: int, end: int, *shape: int) -> Pytree:
+        rows = [by_name("reshape")(x[start:end], (*shape, *x.shape[1:])) for x in items.tensors]
         return items.treedef.unflatten(rows)
 
-    def flat(x: Any) -> Any:
-        return by_name("reshape")(x, (whole, *x.shape[2:]))
+    def join_batches(x: Tensor) -> Tensor:
+        return by_name("reshape")(x, (stop, *x.shape[2:]))
 
-    batches = part(0, whole, whole // batch_size, batch_size)
-    result = pytree.tree_map(flat, map_items(whole_batch, batches, None)) if whole or not steps else None
-    if whole == steps:
+    batches = select(0, stop, stop // batch_size, batch_size)
+    result = pytree.tree_map(join_batches, map_items(run_batch, batches, None)) if stop or not steps else None
+    if stop == steps:
         return result
-    rest = whole_batch(part(whole, steps, steps - whole))
+    rest = run_batch(select(stop, steps, steps - stop))
     return (
         rest if result is None else pytree.tree_map(lambda x, y: by_name("concat")((x, y), 0), result, rest)
     )

@@ -9,7 +9,7 @@ numbers become zero, as in gradients.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -28,19 +28,19 @@ from .batching import BATCHING
 from .reverse import SCAN_DERIVATIVE, WHILE_DERIVATIVE
 from .reverse_branches import SWITCH_DERIVATIVE
 
+if TYPE_CHECKING:
+    from ..registry.types import Function, ShapeRule
+    from .subgraph import BodyInput
+
 LIBRARY = Library("control", "DEF")
 ON_DEVICE = lazy.Functions("control.on_device")
 
 
-def _spec(value: Any, device: str = "cpu") -> TensorSpec:
-    return TensorSpec(tuple(value.shape), value.spec.dtype, device)
-
-
 def scan_specs(
     body: Graph,
-    carry: Sequence[Any],
-    xs: Any,
-    consts: Any,
+    carry: Sequence[object],
+    xs: object,
+    consts: object,
     *,
     length: int,
     reverse: bool,
@@ -52,12 +52,12 @@ def scan_specs(
     return (*(o.spec for o in body.outputs[:count]), *stacked)
 
 
-def while_specs(condition: Graph, body: Graph, carry: Any, consts: Any) -> tuple[TensorSpec, ...]:
+def while_specs(condition: Graph, body: Graph, carry: object, consts: object) -> tuple[TensorSpec, ...]:
     """Shape rule of ``while_loop``: the carry's specs."""
     return tuple(output.spec for output in body.outputs)
 
 
-def switch_specs(branches: Sequence[Graph], index: Any, operands: Any) -> tuple[TensorSpec, ...]:
+def switch_specs(branches: Sequence[Graph], index: object, operands: object) -> tuple[TensorSpec, ...]:
     """Shape rule of ``switch``: the specs of any branch's results; all are equal."""
     return tuple(output.spec for output in branches[0].outputs)
 
@@ -66,62 +66,78 @@ def switch_specs(branches: Sequence[Graph], index: Any, operands: Any) -> tuple[
 _optimized_bodies: WeakKeyDictionary[Graph, Graph] = WeakKeyDictionary()
 
 
-def run_body(body: Graph, given: Sequence[Any]) -> list[Any]:
+def run_body(body: Graph, inputs: Sequence[object]) -> list[object]:
     """Interpret a body on arrays and numbers."""
     graph = _optimized_bodies.get(body)
     if graph is None:
         graph = _optimized_bodies[body] = optimize(body)
-    return interpret(graph, [*given, *graph.constants])
+    return interpret(graph, [*inputs, *graph.constants])
 
 
-def _to_array(value: Any) -> Any:
+def to_array(value: BodyInput) -> Any:
+    """The array of a tensor; a number unchanged."""
     return value._array if isinstance(value, Tensor) else value
 
 
-def wrap_arrays(arrays: Sequence[Any]) -> tuple[Any, ...]:
+def wrap_arrays(arrays: Sequence[object]) -> tuple[Tensor, ...]:
     """Copy arrays to new tensors."""
     return tuple([wrap(np.array(array)) for array in arrays])
 
 
 def _scan(
-    body: Graph, carry: Any, xs: Any, consts: Any, *, length: int, reverse: bool, flush: bool = False
-) -> tuple[Any, ...]:
-    state, fixed = [_to_array(x) for x in carry], [_to_array(x) for x in consts]
-    items = [_to_array(x) for x in xs]
-    stacked = [np.empty((length, *o.shape), o.spec.dtype.np) for o in body.outputs[len(state) :]]
-    for at in reversed(range(length)) if reverse else range(length):
-        result = run_body(body, [*state, *(x[at] for x in items), *fixed])
-        state = result[: len(state)]
-        for target, item in zip(stacked, result[len(state) :]):
-            target[at] = item
+    body: Graph,
+    carry: Sequence[Tensor],
+    xs: Sequence[Tensor],
+    consts: Sequence[BodyInput],
+    *,
+    length: int,
+    reverse: bool,
+    flush: bool = False,
+) -> tuple[Tensor, ...]:
+    state, constants = [to_array(x) for x in carry], [to_array(x) for x in consts]
+    items = [to_array(x) for x in xs]
+    count = len(state)
+    stacked = [np.empty((length, *o.shape), o.spec.dtype.np) for o in body.outputs[count:]]
+    for index in reversed(range(length)) if reverse else range(length):
+        results = run_body(body, [*state, *(x[index] for x in items), *constants])
+        state = results[:count]
+        for column, item in zip(stacked, results[count:]):
+            column[index] = item
     return (*wrap_arrays(state), *map(wrap, stacked))
 
 
-def _while(condition: Graph, body: Graph, carry: Any, consts: Any) -> tuple[Any, ...]:
-    state, fixed = [_to_array(x) for x in carry], [_to_array(x) for x in consts]
-    while bool(run_body(condition, [*state, *fixed])[0]):
-        state = run_body(body, [*state, *fixed])
+def _while(
+    condition: Graph, body: Graph, carry: Sequence[Tensor], consts: Sequence[BodyInput]
+) -> tuple[Tensor, ...]:
+    state, constants = [to_array(x) for x in carry], [to_array(x) for x in consts]
+    while bool(run_body(condition, [*state, *constants])[0]):
+        state = run_body(body, [*state, *constants])
     return wrap_arrays(state)
 
 
-def _switch(branches: Any, index: Any, operands: Any) -> tuple[Any, ...]:
-    chosen = min(max(int(_to_array(index)), 0), len(branches) - 1)
-    return wrap_arrays(run_body(branches[chosen], [_to_array(x) for x in operands]))
+def _switch(branches: Sequence[Graph], index: BodyInput, operands: Sequence[BodyInput]) -> tuple[Tensor, ...]:
+    number = min(max(int(to_array(index)), 0), len(branches) - 1)
+    return wrap_arrays(run_body(branches[number], [to_array(x) for x in operands]))
 
 
-def _declare(schema: str, doc: str, meta: Any, kernel: Any, derivative: Custom) -> Operator:
+def _declare(schema: str, doc: str, shape_rule: ShapeRule, kernel: Function, derivative: Custom) -> Operator:
     name = schema.partition("(")[0]
-    rule = BATCHING[name]
+    batching = BATCHING[name]
     LIBRARY.define(
         schema,
         Declaration(
-            schema, "control", doc, shape_rule=meta, derivative=derivative, method=False, batching=rule
+            schema,
+            "control",
+            doc,
+            shape_rule=shape_rule,
+            derivative=derivative,
+            method=False,
+            batching=batching,
         ),
     )
     LIBRARY.impl(name, kernel, "CPU")
     LIBRARY.impl(name, getattr(ON_DEVICE, name), "CUDA")
-    result: Operator = find_operator(f"control::{name}")
-    return result
+    return find_operator(f"control::{name}")
 
 
 SCAN = _declare(
@@ -148,13 +164,13 @@ SWITCH = _declare(
 )
 
 
-# -- sums of products, which passes make ------------------------------------------------------------------------------
-def _sum_specs(a: Any, b: Any) -> TensorSpec:
+# -- sums of products, which passes create ----------------------------------------------------------------------------
+def _sum_specs(a: Tensor, b: Tensor) -> TensorSpec:
     return TensorSpec((a.shape[1], b.shape[2]), a.spec.dtype, a.spec.device)
 
 
-def _sum_products(a: Any, b: Any) -> Tensor:
-    return wrap(np.tensordot(_to_array(a), _to_array(b), axes=((0, 2), (0, 1))))
+def _sum_products(a: Tensor, b: Tensor) -> Tensor:
+    return wrap(np.tensordot(to_array(a), to_array(b), axes=((0, 2), (0, 1))))
 
 
 _SUM = "sum_products(Tensor a, Tensor b) -> Tensor"
@@ -163,9 +179,9 @@ LIBRARY.define(
     Declaration(
         _SUM,
         "contraction",
-        "The sum of the matrix products ``a[t] @ b[t]``, which a loop has added up.",
+        "The sum of the matrix products ``a[t] @ b[t]``, which a loop has accumulated.",
         shape_rule=_sum_specs,
-        derivative=NotDifferentiable("derivatives have been taken when it comes in"),
+        derivative=NotDifferentiable("passes create it after differentiation"),
         method=False,
     ),
 )

@@ -8,7 +8,7 @@ backward loop, which runs in the other direction, takes them as further items. C
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, NoReturn, TypeGuard, overload
 
 from ..eager.autograd.autograd_meta import AutogradMeta
 from ..eager.autograd.engine import Pass
@@ -22,38 +22,64 @@ from ..tracer.graph import Graph, Value
 from .residuals import select_residuals
 from .subgraph import copy_subgraph, retrace, run_graph
 
+if TYPE_CHECKING:
+    from ..eager.autograd.context import Context
+    from ..eager.autograd.engine import Root
+    from ..registry.types import Kwargs
+    from ..registry.values import TensorSpec
+    from .subgraph import BodyInput
 
-def is_inexact(x: Any) -> bool:
+    class ScanContext(Context):
+        """The context of a scan's derivative, with the attributes that the rules below set."""
+
+        split: ScanSplit
+        options: Kwargs
+        counts: tuple[int, int, int]
+        numbers: list[BodyInput | None]
+        specs: list[TensorSpec]
+
+
+@overload
+def is_inexact(x: Value) -> bool: ...
+@overload
+def is_inexact(x: BodyInput | None) -> TypeGuard[Tensor]: ...
+def is_inexact(x: object) -> bool:
     """Whether a tensor or a Value can have a gradient: its dtype is floating-point or complex."""
     if isinstance(x, Value):
         return x.weak is None and x.spec.dtype.is_inexact
     return isinstance(x, Tensor) and x.dtype.is_inexact
 
 
-def filter_inexact(items: Sequence[Any]) -> list[Any]:
+@overload
+def filter_inexact(items: Sequence[Value]) -> list[Value]: ...
+@overload
+def filter_inexact(items: Sequence[BodyInput | None]) -> list[Tensor]: ...
+def filter_inexact(items: Sequence[object]) -> Sequence[object]:
     """The items that can have gradients."""
-    return [item for item in items if is_inexact(item)]
+    return [item for item in items if is_inexact(item)]  # type: ignore[call-overload]
 
 
 def pull_back(
-    run: Callable[[list[Any]], list[Any]], primals: Sequence[Any], cotangents: Sequence[Any]
-) -> tuple[list[Any], list[Any]]:
+    run: Callable[[list[BodyInput]], list[Tensor]],
+    primals: Sequence[BodyInput],
+    cotangents: Sequence[Tensor | None],
+) -> tuple[list[Tensor], list[Tensor | None]]:
     """Run a function and its vector-Jacobian product; returns the results, and the gradients (None if independent).
 
     Args:
-        run: from arguments to results.
+        run: a function from arguments to results.
         primals: the arguments.
         cotangents: for each result its cotangent, or None.
     """
     with open_level("the derivative of a loop's body", "") as level:
-        given = [wrap_level(level, x, AutogradMeta()) if is_inexact(x) else x for x in primals]
-        results = run(given)
-    roots = []
+        inputs = [wrap_level(level, x, AutogradMeta()) if is_inexact(x) else x for x in primals]
+        results = run(inputs)
+    roots: list[Root] = []
     for out, cotangent in zip(results, cotangents, strict=True):
         if cotangent is not None and isinstance(out, LevelTensor) and out._level is level and out._meta:
             roots.append((out._meta.node or out._meta, out._meta.index, cotangent))
-    result = Pass(keep=False).run(roots)
-    gradients = [result.get(x._meta) if is_inexact(x) else None for x in given]  # type: ignore[arg-type]
+    by_leaf = Pass(keep=False).run(roots)
+    gradients = [by_leaf.get(x._meta) if is_inexact(x) else None for x in inputs]  # type: ignore[arg-type]
     return [unwrap(level, out) for out in results], gradients
 
 
@@ -76,7 +102,7 @@ class ScanSplit:
         kept = [*self.joint.outputs[: self.plain], *self._saved, *self._primals[:carried]]
         self.forward = copy_subgraph(self.joint, self._primals, kept, effects=True)
         self._again: ScanSplit | None = None
-        self._backward: dict[Any, Graph] = {}
+        self._backward: dict[tuple[tuple[bool, ...], bool], Graph] = {}
 
     def backward(self, given: tuple[bool, ...], recomputes: bool = False) -> Graph:
         """The body of the backward scan.
@@ -107,20 +133,20 @@ class ScanSplit:
         if all(given):
             return whole
         first = len(by_carry) + len(sums)
-        places = [first + i for i, there in enumerate(given) if not there]
-        kept = [value for place, value in enumerate(whole.inputs) if place not in places]
+        missing = [first + i for i, is_given in enumerate(given) if not is_given]
+        kept = [value for index, value in enumerate(whole.inputs) if index not in missing]
 
-        def with_zeros(*inputs: Any) -> list[Any]:
+        def run(*inputs: BodyInput) -> list[Tensor]:
             rest = iter(inputs)
             return run_graph(
                 whole,
                 [
-                    zeros_of(value.spec) if place in places else next(rest)
-                    for place, value in enumerate(whole.inputs)
+                    zeros_of(value.spec) if index in missing else next(rest)
+                    for index, value in enumerate(whole.inputs)
                 ],
             )
 
-        return retrace("a backward scan", kept, with_zeros).graph
+        return retrace("a backward scan", kept, run).graph
 
     @property
     def again(self) -> ScanSplit:
@@ -131,31 +157,31 @@ class ScanSplit:
 
 
 def _trace_joint(body: Graph, carried: int, items: int) -> Graph:
-    """A body together with its derivative.
+    """Trace a body together with its derivative.
 
     Inputs: the body's; cotangents of its differentiable results; sums of gradients of captured values.
     Outputs: the body's; cotangents of the carry; the sums; cotangents of the items.
     """
     own, results = len(body.inputs), filter_inexact(body.outputs)
-    reached = filter_inexact(body.inputs[carried + items :])
+    captures = filter_inexact(body.inputs[carried + items :])
 
-    def run(*inputs: Any) -> list[Any]:
-        primals, cotangents = inputs[:own], iter(inputs[own : own + len(results)])
+    def run(*inputs: Tensor) -> list[Tensor]:
+        primals, rest = inputs[:own], iter(inputs[own : own + len(results)])
         sums = inputs[own + len(results) :]
-        given = [next(cotangents) if is_inexact(output) else None for output in body.outputs]
-        value, gradients = pull_back(lambda values: run_graph(body, values), primals, given)
+        cotangents = [next(rest) if is_inexact(output) else None for output in body.outputs]
+        outputs, gradients = pull_back(lambda values: run_graph(body, values), primals, cotangents)
         by_carry = fill_gradients(primals[:carried], gradients[:carried])
         by_items = fill_gradients(primals[carried : carried + items], gradients[carried : carried + items])
-        by_reached = [
+        by_captures = [
             g for x, g in zip(primals[carried + items :], gradients[carried + items :]) if is_inexact(x)
         ]
-        added = [s if g is None else s + g for s, g in zip(sums, by_reached, strict=True)]
-        return [*value, *by_carry, *added, *by_items]
+        totals = [s if g is None else s + g for s, g in zip(sums, by_captures, strict=True)]
+        return [*outputs, *by_carry, *totals, *by_items]
 
-    return retrace("a scan and its derivative", [*body.inputs, *results, *reached], run).graph
+    return retrace("a scan and its derivative", [*body.inputs, *results, *captures], run).graph
 
 
-def fill_gradients(primals: Sequence[Any], gradients: Sequence[Any]) -> list[Any]:
+def fill_gradients(primals: Sequence[BodyInput], gradients: Sequence[Tensor | None]) -> list[Tensor]:
     """The gradients of the differentiable arguments, with zeros for missing ones."""
     return [
         zeros_of(x.spec) if g is None else g for x, g in zip(primals, gradients, strict=True) if is_inexact(x)
@@ -172,7 +198,12 @@ def get_split(body: Graph, carried: int, items: int) -> ScanSplit:
 
 
 # -- scan --------------------------------------------------------------------------------------------------------------
-def _scan_setup(ctx: Any, inputs: Any, output: Any, keyword_only_inputs: Any) -> None:
+def _scan_setup(
+    ctx: ScanContext,
+    inputs: tuple[Graph, tuple[Tensor, ...], tuple[Tensor, ...], tuple[BodyInput, ...]],
+    output: Sequence[Tensor],
+    keyword_only_inputs: Kwargs,
+) -> None:
     body, carry, xs, consts = inputs
     split = get_split(body, len(carry), len(xs))
     ctx.set_materialize_grads(False)
@@ -183,30 +214,33 @@ def _scan_setup(ctx: Any, inputs: Any, output: Any, keyword_only_inputs: Any) ->
     ctx.save_for_backward(*xs, *tensors, *output[split.plain :])
 
 
-def _scan_backward(ctx: Any, cotangents: Any) -> Any:
-    split, (carried, items, reached) = ctx.split, ctx.counts
-    kept = ctx.saved_tensors
-    xs, tensors, extra = kept[:items], kept[items : items + reached], kept[items + reached :]
+def _scan_backward(
+    ctx: ScanContext, cotangents: Sequence[Tensor | None]
+) -> tuple[None, list[Tensor | None], list[Tensor | None], list[Tensor | None]]:
+    split, (carried, items, captured) = ctx.split, ctx.counts
+    residuals = ctx.saved_tensors
+    xs, extra = residuals[:items], residuals[items + captured :]
+    tensors = residuals[items : items + captured]
     consts = [x if x is not None else number for x, number in zip(tensors, ctx.numbers)]
     recomputes = any(g is not None for g in cotangents[split.plain :])
-    saved = extra[split.saved :] if recomputes else extra[: split.saved]
+    stored = extra[split.saved :] if recomputes else extra[: split.saved]
     if recomputes:
         split = split.again
     results = split.joint.outputs[: split.plain]
-    state = [
+    carry = [
         zeros_of(spec) if g is None else g for spec, g in zip(ctx.specs, cotangents) if spec.dtype.is_inexact
     ]
     stacked = [g for g, out in zip(cotangents[carried:], results[carried:]) if is_inexact(out)]
     body = split.backward(tuple(g is not None for g in stacked), recomputes)
     sums = [zeros_of(x.spec) for x in filter_inexact(consts)]
-    given = [g for g in stacked if g is not None]
+    present = [g for g in stacked if g is not None]
     options = {**ctx.options, "reverse": not ctx.options["reverse"], "flush": True}
-    result = iter(
-        find_operator("control::scan")(body, [*state, *sums], [*given, *saved, *xs], consts, **options)
+    gradients = iter(
+        find_operator("control::scan")(body, [*carry, *sums], [*present, *stored, *xs], consts, **options)
     )
-    by_carry = [next(result) if spec.dtype.is_inexact else None for spec in ctx.specs]
-    by_consts = [next(result) if is_inexact(x) else None for x in consts]
-    by_xs = [next(result) if is_inexact(x) else None for x in xs]
+    by_carry = [next(gradients) if spec.dtype.is_inexact else None for spec in ctx.specs]
+    by_consts = [next(gradients) if is_inexact(x) else None for x in consts]
+    by_xs = [next(gradients) if is_inexact(x) else None for x in xs]
     return None, by_carry, by_xs, by_consts
 
 
@@ -214,7 +248,7 @@ SCAN_DERIVATIVE = Custom(_scan_backward, _scan_setup)
 
 
 # -- while -------------------------------------------------------------------------------------------------------------
-def _while_backward(ctx: Any, cotangents: Any) -> Any:
+def _while_backward(ctx: Context, cotangents: Sequence[Tensor | None]) -> NoReturn:
     raise NotDifferentiableError(
         "while_loop has no derivative in reverse mode: its number of steps depends on data, so there is no bound on "
         "the memory for saved values; use td.scan or td.fori_loop with a fixed number of steps (with td.checkpoint "

@@ -7,7 +7,7 @@ branch returns zeros in the slots that it does not use.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..eager.autograd.node import zeros_of
 from ..eager.tensor.tensor import Tensor
@@ -18,6 +18,17 @@ from ..tracer.graph import Graph, Value
 from .residuals import select_residuals
 from .reverse import fill_gradients, filter_inexact, is_inexact, pull_back
 from .subgraph import copy_subgraph, retrace, run_graph
+
+if TYPE_CHECKING:
+    from ..eager.autograd.context import Context
+    from .subgraph import BodyInput
+
+    class SwitchContext(Context):
+        """The context of a switch's derivative, with the attributes that the rules below set."""
+
+        split: BranchSplit
+        branches: tuple[Graph, ...]
+        numbers: list[BodyInput | None]
 
 
 class BranchSplit:
@@ -35,11 +46,11 @@ class BranchSplit:
             select_residuals(joint, joint.inputs[: self.own], 0, self.plain) for joint in self.joints
         ]
         self.slots: list[TensorSpec] = []
-        self.places = [self._placed(saved) for saved in self.saved]
-        self.forward = tuple([self._saving(number) for number in range(len(branches))])
-        self._backward: dict[Any, tuple[Graph, ...]] = {}
+        self.slot_indices = [self._assign_slots(saved) for saved in self.saved]
+        self.forward = tuple([self._make_forward(number) for number in range(len(branches))])
+        self._backward: dict[tuple[bool, ...], tuple[Graph, ...]] = {}
 
-    def _placed(self, saved: Sequence[Value]) -> list[int]:
+    def _assign_slots(self, saved: Sequence[Value]) -> list[int]:
         """Assign each residual a slot of its spec; append slots if there are too few."""
         result: list[int] = []
         for value in saved:
@@ -50,14 +61,15 @@ class BranchSplit:
             result.append(free[0])
         return result
 
-    def _saving(self, number: int) -> Graph:
-        joint, places = self.joints[number], self.places[number]
+    def _make_forward(self, number: int) -> Graph:
+        """Trace a branch that also returns its residuals in their slots, and zeros in the others."""
+        joint, indices = self.joints[number], self.slot_indices[number]
         wanted = [*joint.outputs[: self.plain], *self.saved[number]]
         kept = copy_subgraph(joint, joint.inputs[: self.own], wanted, effects=True)
 
-        def run(*inputs: Any) -> list[Any]:
+        def run(*inputs: BodyInput) -> list[Tensor]:
             result = run_graph(kept, inputs)
-            known = dict(zip(places, result[self.plain :]))
+            known = dict(zip(indices, result[self.plain :]))
             rest = [known[k] if k in known else zeros_of(spec) for k, spec in enumerate(self.slots)]
             return [*result[: self.plain], *rest]
 
@@ -73,7 +85,7 @@ class BranchSplit:
         return self._backward[given]
 
     def _cut(self, number: int, given: tuple[bool, ...]) -> Graph:
-        joint, places = self.joints[number], self.places[number]
+        joint, indices = self.joints[number], self.slot_indices[number]
         primals, cotangents = joint.inputs[: self.own], joint.inputs[self.own :]
         whole = copy_subgraph(
             joint, [*primals, *cotangents, *self.saved[number]], joint.outputs[self.plain :]
@@ -81,24 +93,24 @@ class BranchSplit:
         present = [value for value, there in zip(cotangents, given) if there]
         slots = [Value(spec) for spec in self.slots]
 
-        def run(*inputs: Any) -> list[Any]:
+        def run(*inputs: BodyInput) -> list[Tensor]:
             rest = iter(inputs[self.own : self.own + len(present)])
-            passed = [next(rest) if there else zeros_of(v.spec) for v, there in zip(cotangents, given)]
+            filled = [next(rest) if there else zeros_of(v.spec) for v, there in zip(cotangents, given)]
             kept = inputs[self.own + len(present) :]
-            return run_graph(whole, [*inputs[: self.own], *passed, *(kept[k] for k in places)])
+            return run_graph(whole, [*inputs[: self.own], *filled, *(kept[k] for k in indices)])
 
         return retrace("the derivative of a branch", [*primals, *present, *slots], run).graph
 
 
 def _trace_joint(branch: Graph) -> Graph:
-    """A branch together with its derivative: from operands and cotangents to results and gradients."""
+    """Trace a branch together with its derivative: from operands and cotangents to results and gradients."""
     own = len(branch.inputs)
 
-    def run(*inputs: Any) -> list[Any]:
+    def run(*inputs: Tensor) -> list[Tensor]:
         primals, rest = inputs[:own], iter(inputs[own:])
         cotangents = [next(rest) if is_inexact(output) else None for output in branch.outputs]
-        value, gradients = pull_back(lambda values: run_graph(branch, values), primals, cotangents)
-        return [*value, *fill_gradients(primals, gradients)]
+        outputs, gradients = pull_back(lambda values: run_graph(branch, values), primals, cotangents)
+        return [*outputs, *fill_gradients(primals, gradients)]
 
     return retrace(
         "a branch and its derivative", [*branch.inputs, *filter_inexact(branch.outputs)], run
@@ -116,7 +128,11 @@ def get_branch_split(branches: Sequence[Graph]) -> BranchSplit:
     return split
 
 
-def _setup(ctx: Any, inputs: Any, output: Any) -> None:
+def _setup(
+    ctx: SwitchContext,
+    inputs: tuple[tuple[Graph, ...], BodyInput, tuple[BodyInput, ...]],
+    output: Sequence[Tensor],
+) -> None:
     branches, index, operands = inputs
     ctx.set_materialize_grads(False)
     ctx.split, ctx.branches = get_branch_split(branches), branches
@@ -125,23 +141,24 @@ def _setup(ctx: Any, inputs: Any, output: Any) -> None:
     ctx.save_for_backward(*tensors, *output[ctx.split.plain :])
 
 
-def _backward(ctx: Any, cotangents: Any) -> Any:
-    kept, count = ctx.saved_tensors, len(ctx.numbers)
-    index, *operands = (x if x is not None else number for x, number in zip(kept, ctx.numbers))
+def _backward(
+    ctx: SwitchContext, cotangents: Sequence[Tensor | None]
+) -> tuple[None, None, list[Tensor | None]]:
+    tensors, count = ctx.saved_tensors, len(ctx.numbers)
+    index, *operands = (x if x is not None else number for x, number in zip(tensors, ctx.numbers))
     split = ctx.split
-    saved: list[Any] | None = list(kept[count:])
-    if any(
-        g is not None for g in cotangents[split.plain :]
-    ):  # gradients of gradients: of what was saved as well
-        split, saved = BranchSplit(ctx.branches), None
+    residuals: list[Tensor] | None = list(tensors[count:])
+    if any(g is not None for g in cotangents[split.plain :]):
+        # For gradients of gradients, the residuals are differentiated too.
+        split, residuals = BranchSplit(ctx.branches), None
     results = split.joints[0].outputs[: split.plain]
     given = [g for g, out in zip(cotangents, results) if is_inexact(out)]
     present = [g for g in given if g is not None]
-    if saved is None:
-        saved = list(find_operator("control::switch")(split.forward, index, operands))[split.plain :]
+    if residuals is None:
+        residuals = list(find_operator("control::switch")(split.forward, index, operands))[split.plain :]
     branches = split.backward(tuple(g is not None for g in given))
-    result = iter(find_operator("control::switch")(branches, index, [*operands, *present, *saved]))
-    return None, None, [next(result) if is_inexact(x) else None for x in operands]
+    gradients = iter(find_operator("control::switch")(branches, index, [*operands, *present, *residuals]))
+    return None, None, [next(gradients) if is_inexact(x) else None for x in operands]
 
 
 SWITCH_DERIVATIVE = Custom(_backward, _setup)

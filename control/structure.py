@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from .. import pytree
 from ..eager.tensor.construct import asarray
@@ -15,67 +15,84 @@ from ..pytree import TreeDef
 from ..registry.dtypes import DType
 from ..registry.values import SCALARS, TensorSpec, describe, traced_number_types
 
+if TYPE_CHECKING:
+    from ..registry.types import Pytree
+    from ..tracer.scalar import TracerScalar
+
 
 class Leaves(NamedTuple):
     """A flattened tree.
 
     Attributes:
-        tensors: its leaves.
+        tensors: its leaves, converted to tensors.
         treedef: its containers.
         weak: for each leaf, whether it was a Python number, which adapts to other dtypes.
-        given: the original leaves.
+        originals: the leaves before the conversion.
     """
 
-    tensors: list[Any]
+    tensors: list[Tensor]
     treedef: TreeDef
     weak: list[bool]
-    given: list[Any]
+    originals: list[object]
 
 
-def is_number(leaf: Any) -> bool:
+def is_number(leaf: object) -> bool:
     """Whether a leaf is a Python number, a weak scalar, or a traced number."""
     return type(leaf) in SCALARS or type(leaf) in traced_number_types or is_weak(leaf)
 
 
-def to_tensor(leaf: Any) -> Any:
+def to_tensor(leaf: object) -> Tensor:
     """Convert a leaf to a tensor."""
     if isinstance(leaf, Tensor):
-        return strengthen(leaf)
+        tensor: Tensor = strengthen(leaf)
+        return tensor
     if type(leaf) in traced_number_types:
-        return by_name("full")((), leaf, dtype=asarray(leaf.python_type(0)).dtype)
+        dtype = asarray(cast("TracerScalar", leaf).python_type(0)).dtype
+        return by_name("full")((), leaf, dtype=dtype)
     return asarray(leaf)
 
 
-def flatten_tensors(name: str, what: str, tree: Any) -> Leaves:
+def flatten_tensors(name: str, role: str, tree: Pytree) -> Leaves:
     """Flatten a tree and convert its leaves to tensors.
+
+    Args:
+        name: the function that the user called, for messages.
+        role: the role of the tree in that call, for messages.
+        tree: the tree.
 
     Raises:
         ArgumentError: a leaf cannot be converted.
     """
     leaves, treedef = pytree.flatten(tree)
     tensors = []
-    for place, leaf in enumerate(leaves):
+    for index, leaf in enumerate(leaves):
         try:
             tensors.append(to_tensor(leaf))
-        except TandemError as fault:
-            path = treedef.paths()[place]
-            raise ArgumentError(f"{name}: {what}{f' at {path}' if path else ''}: {fault}") from None
+        except TandemError as error:
+            path = treedef.paths()[index]
+            raise ArgumentError(f"{name}: {role}{f' at {path}' if path else ''}: {error}") from None
     return Leaves(tensors, treedef, [is_number(leaf) for leaf in leaves], leaves)
 
 
-def specs_of(tensors: Sequence[Any]) -> list[TensorSpec]:
+def specs_of(tensors: Sequence[Tensor]) -> list[TensorSpec]:
     """The specs of tensors."""
     return [x.spec for x in tensors]
 
 
-def check_structure(name: str, what: str, given: TreeDef, found: TreeDef) -> None:
+def check_structure(name: str, role: str, expected: TreeDef, actual: TreeDef) -> None:
     """Raise ArgumentError if two trees differ in structure."""
-    if given != found:
-        raise ArgumentError(f"{name}: {what} differ in structure{pytree.difference(given, found)}")
+    if expected != actual:
+        raise ArgumentError(f"{name}: {role} differ in structure{pytree.difference(expected, actual)}")
 
 
-def find_wider_dtypes(name: str, what: str, given: Leaves, found: Leaves) -> list[DType | None] | None:
+def find_wider_dtypes(name: str, role: str, before: Leaves, after: Leaves) -> list[DType | None] | None:
     """Compare the carry that a body returns with its input carry.
+
+    Args:
+        name: the function that the user called, for messages.
+        role: the two carries, for messages.
+        before: the input carry.
+        after: the carry that the body returns.
 
     Returns:
         None if they agree; else for each leaf the wider dtype that a Python number in the input carry must have.
@@ -83,22 +100,22 @@ def find_wider_dtypes(name: str, what: str, given: Leaves, found: Leaves) -> lis
     Raises:
         ArgumentError: they differ in structure, shape or dtype; the message names the key path.
     """
-    check_structure(name, what, given.treedef, found.treedef)
-    wanted: list[DType | None] = [None] * len(given.tensors)
-    for place, (old, new) in enumerate(zip(given.tensors, found.tensors)):
+    check_structure(name, role, before.treedef, after.treedef)
+    dtypes: list[DType | None] = [None] * len(before.tensors)
+    for index, (old, new) in enumerate(zip(before.tensors, after.tensors)):
         if old.shape == new.shape and old.dtype is new.dtype:
             continue
-        path = given.treedef.paths()[place]
-        if old.shape == new.shape and given.weak[place] and _can_hold(new.dtype, old.dtype):
-            wanted[place] = new.dtype
+        path = before.treedef.paths()[index]
+        if old.shape == new.shape and before.weak[index] and _can_hold(new.dtype, old.dtype):
+            dtypes[index] = new.dtype
             continue
-        if old.shape == new.shape and found.weak[place] and _can_hold(old.dtype, new.dtype):
+        if old.shape == new.shape and after.weak[index] and _can_hold(old.dtype, new.dtype):
             continue
         raise ArgumentError(
-            f"{name}: {what} differ{f' at {path}' if path else ''}: {describe(old)} and {describe(new)}; give both "
+            f"{name}: {role} differ{f' at {path}' if path else ''}: {describe(old)} and {describe(new)}; give both "
             "the same shape and dtype, for example with x.astype(y.dtype)"
         )
-    return wanted if any(dtype is not None for dtype in wanted) else None
+    return dtypes if any(dtype is not None for dtype in dtypes) else None
 
 
 def _can_hold(dtype: DType, number: DType) -> bool:
@@ -109,23 +126,23 @@ def _can_hold(dtype: DType, number: DType) -> bool:
     return order[dtype.kind] >= order[number.kind]
 
 
-def cast_numbers(given: Leaves, dtypes: Sequence[DType | None]) -> Leaves:
+def cast_numbers(leaves: Leaves, dtypes: Sequence[DType | None]) -> Leaves:
     """Cast the Python numbers among leaves to other dtypes."""
     tensors = [
-        x if dtype is None else to_dtype(leaf, dtype)
-        for leaf, x, dtype in zip(given.given, given.tensors, dtypes)
+        x if dtype is None else to_dtype(original, dtype)
+        for original, x, dtype in zip(leaves.originals, leaves.tensors, dtypes)
     ]
-    return given._replace(tensors=tensors)
+    return leaves._replace(tensors=tensors)
 
 
-def cast_to_carry(given: Leaves, found: Leaves) -> list[Any]:
+def cast_to_carry(before: Leaves, after: Leaves) -> list[Tensor]:
     """Cast the Python numbers that a body returns to the dtypes of the carry."""
     return [
-        x if x.dtype is old.dtype else to_dtype(leaf, old.dtype)
-        for old, x, leaf in zip(given.tensors, found.tensors, found.given)
+        x if x.dtype is old.dtype else to_dtype(original, old.dtype)
+        for old, x, original in zip(before.tensors, after.tensors, after.originals)
     ]
 
 
-def to_dtype(leaf: Any, dtype: DType) -> Any:
+def to_dtype(leaf: object, dtype: DType) -> Tensor:
     """Convert a leaf to a tensor of a dtype, directly, so that a Python number keeps its precision."""
     return asarray(leaf, dtype=dtype)

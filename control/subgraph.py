@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..eager.autograd.recompute import hide_from_policies
 from ..eager.layers.levels import stack
@@ -21,13 +21,19 @@ from ..registry.dispatch.keys import AUTOGRAD
 from ..registry.dispatch.state import set_keys, state
 from ..registry.values import TensorSpec, describe
 from ..tracer.aliases import Aliases
-from ..tracer.graph import Graph, Value, map_values, scalar_spec
+from ..tracer.graph import Graph, Node, Value, map_values, scalar_spec
 from ..tracer.infer import EXAMPLES
 from ..tracer.lifting import value_of
 from ..tracer.scalar import TracerScalar
-from ..tracer.tensor import make_tracer
+from ..tracer.tensor import TracerTensor, make_tracer
 from ..tracer.trace import Trace, tracing
 from .constants import CONSTANT, ArrayConstant
+
+if TYPE_CHECKING:
+    from ..registry.types import Number
+
+    # An input of a body: a tensor, or a number in place of one.
+    BodyInput = Tensor | TracerScalar | Number
 
 
 class ClosedGraph(NamedTuple):
@@ -35,11 +41,11 @@ class ClosedGraph(NamedTuple):
 
     Attributes:
         graph: its inputs are the declared ones, then the captured values.
-        reached: the captured tensors and numbers.
+        captures: the captured tensors and numbers.
     """
 
     graph: Graph
-    reached: tuple[Any, ...]
+    captures: tuple[BodyInput, ...]
 
 
 @contextmanager
@@ -48,21 +54,21 @@ def body_trace(name: str, is_replay: bool = False) -> Iterator[Trace]:
 
     Args:
         name: the name of the body, for messages.
-        is_replay: whether the operators have passed the layers before, and must skip those that are active now
-            (autocast, modes).
+        is_replay: whether the operators have passed the layers before, and must skip the active layers (autocast,
+            modes).
     """
     floor, stack.floor = stack.floor, len(stack.levels)
-    inside, stack.in_body = stack.in_body, True
-    before = set_keys(0 if is_replay else state.include, state.exclude | AUTOGRAD)
+    in_body, stack.in_body = stack.in_body, True
+    keys = set_keys(0 if is_replay else state.include, state.exclude | AUTOGRAD)
     try:
         with hide_from_policies(), tracing(name) as trace:
             yield trace
     finally:
-        set_keys(*before)
-        stack.floor, stack.in_body = floor, inside
+        set_keys(*keys)
+        stack.floor, stack.in_body = floor, in_body
 
 
-def new_input(trace: Trace, spec: TensorSpec, weak: type | None = None) -> Any:
+def new_input(trace: Trace, spec: TensorSpec, weak: type | None = None) -> TracerTensor | TracerScalar:
     """Add an input to a body: a traced tensor or a traced number."""
     value = trace.graph.add_input(spec, weak)
     if weak is not None:
@@ -72,35 +78,35 @@ def new_input(trace: Trace, spec: TensorSpec, weak: type | None = None) -> Any:
     return tensor
 
 
-def new_number(trace: Trace, example: Any) -> TracerScalar:
+def new_number(trace: Trace, example: object) -> TracerScalar:
     """Add an input to a body: a traced number with an example value."""
-    kind = type(example)
-    return TracerScalar(trace, trace.graph.add_input(scalar_spec(kind), kind), example)
+    python_type = type(example)
+    return TracerScalar(trace, trace.graph.add_input(scalar_spec(python_type), python_type), example)
 
 
-def inputs_like(trace: Trace, values: Sequence[Value]) -> list[Any]:
+def inputs_like(trace: Trace, values: Sequence[Value]) -> list[TracerTensor | TracerScalar]:
     """Add inputs with the specs of some Values."""
     return [new_input(trace, value.spec, value.weak) for value in values]
 
 
-def close_trace(trace: Trace, results: Sequence[Any]) -> ClosedGraph:
+def close_trace(trace: Trace, results: Sequence[BodyInput]) -> ClosedGraph:
     """Make a closed graph of a trace: set its outputs, and turn captured values into inputs."""
-    outputs = [value_of(trace, item if isinstance(item, TracerScalar) else asarray(item)) for item in results]
+    outputs = [value_of(trace, x if isinstance(x, TracerScalar) else asarray(x)) for x in results]
     traced, graph = trace.graph, Graph()
     graph.inputs = [*traced.inputs, *traced.captured]
     graph.nodes, graph.outputs = traced.nodes, list(outputs)
     return ClosedGraph(graph, tuple(traced.constants))
 
 
-def trace_body(name: str, fn: Callable[..., Sequence[Any]], specs: Sequence[TensorSpec]) -> ClosedGraph:
+def trace_body(name: str, fn: Callable[..., Sequence[BodyInput]], specs: Sequence[TensorSpec]) -> ClosedGraph:
     """Trace ``fn``, a function from tensors to a list of tensors."""
     with body_trace(name) as trace:
         return close_trace(trace, fn(*[new_input(trace, spec) for spec in specs]))
 
 
-def run_graph(graph: Graph, given: Sequence[Any]) -> list[Any]:
+def run_graph(graph: Graph, inputs: Sequence[BodyInput]) -> list[Tensor]:
     """Call the operators of a graph on any inputs: traced values, values of levels, tensors."""
-    env: dict[Value, Any] = dict(zip(graph.inputs, given, strict=True))
+    env: dict[Value, Any] = dict(zip(graph.inputs, inputs, strict=True))
     for node in graph.nodes:
         result = node.op(
             *map_values(env.__getitem__, node.args),
@@ -111,39 +117,42 @@ def run_graph(graph: Graph, given: Sequence[Any]) -> list[Any]:
 
 
 def retrace(
-    name: str, values: Sequence[Value], fn: Callable[..., Sequence[Any]], is_replay: bool = True
+    name: str, values: Sequence[Value], fn: Callable[..., Sequence[BodyInput]], is_replay: bool = True
 ) -> ClosedGraph:
     """Trace a function of inputs with the specs of some Values, whose operators have been traced before."""
     with body_trace(name, is_replay) as trace:
         closed = close_trace(trace, fn(*inputs_like(trace, values)))
-    if is_replay and closed.reached:
-        return _with_constants(name, values, closed)
+    if is_replay and closed.captures:
+        return _replace_captures(name, values, closed)
     return closed
 
 
-def _with_constants(name: str, values: Sequence[Value], closed: ClosedGraph) -> ClosedGraph:
+def _replace_captures(name: str, values: Sequence[Value], closed: ClosedGraph) -> ClosedGraph:
     """Retrace a graph with its captured tensors, created by a user's rule, as constants.
 
     Raises:
         UnsupportedError: the rule captures a value of a transform.
     """
-    for tensor in closed.reached:
+    constants: list[Tensor] = []
+    for tensor in closed.captures:
         if type(tensor) is not Tensor:
             raise UnsupportedError(
                 f"{name}: a user-defined rule captures {describe(tensor)}; pass it as an argument"
             )
+        constants.append(tensor)
 
-    def made(x: Any) -> Any:
-        return (
-            by_name("full")(x.shape, x.item(), dtype=x.dtype)
-            if x.size == 1
-            else CONSTANT(ArrayConstant(x.numpy()))
-        )
-
-    def run(*inputs: Any) -> list[Any]:
-        return run_graph(closed.graph, [*inputs, *map(made, closed.reached)])
+    def run(*inputs: BodyInput) -> list[Tensor]:
+        return run_graph(closed.graph, [*inputs, *map(_make_constant, constants)])
 
     return retrace(name, values, run)
+
+
+def _make_constant(x: Tensor) -> Tensor:
+    """Create a tensor with the elements of ``x`` by an operator without tensor arguments."""
+    if x.size == 1:
+        return by_name("full")(x.shape, x.item(), dtype=x.dtype)
+    result: Tensor = CONSTANT(ArrayConstant(x.numpy()))
+    return result
 
 
 def copy_subgraph(
@@ -157,17 +166,18 @@ def copy_subgraph(
         outputs: values of the graph that become outputs.
         effects: whether to include all nodes with effects.
     """
-    given = set(inputs)
-    wanted, needed = {value for value in outputs if value not in given}, []
+    known = set(inputs)
+    needed_values = {value for value in outputs if value not in known}
+    needed_nodes: list[Node] = []
     for node in reversed(graph.nodes):
-        if any(output in wanted for output in node.outputs) or (effects and has_effects(node)):
-            needed.append(node)
-            wanted.update(value for value in node.inputs if value not in given)
-    made = Graph()
-    env = {value: made.add_input(value.spec, value.weak) for value in inputs}
-    for node in reversed(needed):
+        if any(output in needed_values for output in node.outputs) or (effects and has_effects(node)):
+            needed_nodes.append(node)
+            needed_values.update(value for value in node.inputs if value not in known)
+    result = Graph()
+    env = {value: result.add_input(value.spec, value.weak) for value in inputs}
+    for node in reversed(needed_nodes):
         copy = copy_node(node, env.__getitem__)
-        env.update({old: new for old, new in zip(node.outputs, copy.outputs) if old not in given})
-        made.nodes.append(copy)
-    made.outputs = [env[value] for value in outputs]
-    return made
+        env.update({old: new for old, new in zip(node.outputs, copy.outputs) if old not in known})
+        result.nodes.append(copy)
+    result.outputs = [env[value] for value in outputs]
+    return result

@@ -94,7 +94,7 @@ class LinearFunction:
             closed = machinery.trace_body(
                 spec.name, on_tensors, [spec.specs[position] for position in positions]
             )
-        self._set(replace(spec, graph=closed.graph), closed.reached)
+        self._set(replace(spec, graph=closed.graph), closed.captures)
 
     def _set(self, spec: LinearFunctionSpec, captures: Sequence[Tensor]) -> None:
         self._spec, self._captures, self._run = spec, captures, self._run_graph
