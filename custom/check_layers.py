@@ -152,10 +152,10 @@ def _check_cotangents_unwritten(subject: Subject, bound: Bound, cotangents: list
     for result, weight in zip(_call_recorded(subject, bound)[0], cotangents):
         if not result.requires_grad:
             continue
-        given = wrap(np.array(weight, result.dtype.np))
-        held = given._array.tobytes()
-        result.backward(given, retain_graph=True)
-        if given._array.tobytes() != held:
+        cotangent = wrap(np.array(weight, result.dtype.np))
+        before = cotangent._array.tobytes()
+        result.backward(cotangent, retain_graph=True)
+        if cotangent._array.tobytes() != before:
             raise CheckFailure(
                 "its backward writes into the gradient that it is given, which other operators get too; use operators "
                 "that give a new tensor there, or g.clone()"
@@ -253,11 +253,11 @@ def check_vmap(subject: Subject) -> None:
 def _make_examples(leaves: list[Leaf], pattern: tuple[bool, ...]) -> list[list[Array]]:
     """Make three examples: the arguments, and the arguments with their elements rotated."""
     result = []
-    for turn in range(3):
+    for shift in range(3):
         arrays = [leaf.tensor.detach()._array for leaf in leaves]
         result.append(
             [
-                np.roll(a.reshape(-1), turn).reshape(a.shape) if batched else a
+                np.roll(a.reshape(-1), shift).reshape(a.shape) if batched else a
                 for a, batched in zip(arrays, pattern)
             ]
         )
@@ -315,19 +315,19 @@ def check_jit(subject: Subject) -> None:
         raise CheckSkipped("no argument is a tensor, or it is random")
 
     def run(*tensors: Tensor) -> Args:
-        made = [t.clone() if leaf.argument.is_write else t for t, leaf in zip(tensors, leaves)]
-        return subject.call(*subject.with_tensors(made))
+        writable = [t.clone() if leaf.argument.is_write else t for t, leaf in zip(tensors, leaves)]
+        return subject.call(*subject.with_tensors(writable))
 
     compiled = jit(run)
-    for turn in range(3):
+    for shift in range(3):
         arrays = [leaf.tensor.detach()._array for leaf in leaves]
-        given = [np.roll(a.reshape(-1), turn).reshape(a.shape) for a in arrays]
+        rotated = [np.roll(a.reshape(-1), shift).reshape(a.shape) for a in arrays]
         try:
-            wanted = subject.call(*subject.with_tensors([wrap(a.copy()) for a in given]))
+            wanted = subject.call(*subject.with_tensors([wrap(a.copy()) for a in rotated]))
         except TandemError:
             continue  # the operator refuses them in another order
         try:
-            result = compiled(*[wrap(a.copy()) for a in given])
+            result = compiled(*[wrap(a.copy()) for a in rotated])
         except Exception as fault:
             if subject.op.schema.namespace == "td" and isinstance(fault, TandemError):
                 raise CheckSkipped(f"jit refuses it: {fault}") from None

@@ -30,20 +30,20 @@ def check_schema(subject: Subject) -> None:
     leaves = subject.leaves(args, kwargs)
     before = [(leaf.tensor._array.tobytes(), leaf.tensor.storage().version) for leaf in leaves]
     result = subject.op(*args, **kwargs)
-    for leaf, (held, version) in zip(leaves, before):
-        _check_written(subject, leaf, held, version)
+    for leaf, (contents, version) in zip(leaves, before):
+        _check_written(subject, leaf, contents, version)
     _check_results(subject, result)
     results = result if isinstance(result, tuple) else (result,)
     _check_aliases(subject, leaves, results)
     if subject.op.schema.namespace != "td":
         _check_results_independent(subject, results)
-        for leaf, (held, _) in zip(leaves, before):
-            if leaf.argument.is_write and leaf.tensor._array.tobytes() == held and held:
+        for leaf, (contents, _) in zip(leaves, before):
+            if leaf.argument.is_write and leaf.tensor._array.tobytes() == contents and contents:
                 _check_ever_written(subject, leaf.name)
 
 
-def _check_written(subject: Subject, leaf: Leaf, held: bytes, version: int) -> None:
-    changed = leaf.tensor._array.tobytes() != held
+def _check_written(subject: Subject, leaf: Leaf, contents: bytes, version: int) -> None:
+    changed = leaf.tensor._array.tobytes() != contents
     name = leaf.argument.name
     if changed and not leaf.argument.is_write:
         fix = (
@@ -73,12 +73,12 @@ def _check_ever_written(subject: Subject, name: str) -> None:
         tensors = [filled(leaf.tensor) if leaf.name == name else copy_tensor(leaf.tensor) for leaf in leaves]
         args, kwargs = subject.with_tensors(tensors)
         target = next(tensor for leaf, tensor in zip(leaves, tensors) if leaf.name == name)
-        held = target._array.tobytes()
+        before = target._array.tobytes()
         try:
             subject.op(*args, **kwargs)
         except Exception:  # contents that it does not take say nothing
             return
-        if target._array.tobytes() != held:
+        if target._array.tobytes() != before:
             return
     raise CheckFailure(
         f"it leaves its argument {name!r} as it was, whatever is in it, and the schema says that it writes it: "
@@ -206,10 +206,10 @@ def _to_specs(value: object) -> object:
 
 def check_specs(subject: Subject, promised: tuple[TensorSpec, ...], results: Args) -> None:
     """Compare results with the specs of the fake."""
-    seen = [r.spec if isinstance(r, Tensor) else describe(r) for r in results]
-    if len(seen) != len(promised):
-        raise CheckFailure(f"its fake promises {len(promised)} results, and the kernel gives {len(seen)}")
-    for place, (spec, real) in enumerate(zip(promised, seen)):
+    actual = [r.spec if isinstance(r, Tensor) else describe(r) for r in results]
+    if len(actual) != len(promised):
+        raise CheckFailure(f"its fake promises {len(promised)} results, and the kernel gives {len(actual)}")
+    for place, (spec, real) in enumerate(zip(promised, actual)):
         if spec == real:
             continue
         what = _first_difference(spec, real)

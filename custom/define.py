@@ -47,13 +47,13 @@ def define(
     keys = keys_of_devices(device_types)
     effects = frozenset() if parsed.returns or parsed.is_mutable else frozenset({"callback"})
     decl = make_declaration(str(parsed), name, inspect.getdoc(fn) or "", effects)
-    made = _make_operator(parsed, decl, fn)
-    made._impl(default_fake(made), DispatchKey.Meta)
+    operator = _make_operator(parsed, decl, fn)
+    operator._impl(default_fake(operator), DispatchKey.Meta)
     for key in keys:
-        made._impl(adapt_function(parsed, fn), key)
+        operator._impl(adapt_function(parsed, fn), key)
     if parsed.is_mutable:
-        define_functional(made)
-    return _notify_listeners(made)
+        define_functional(operator)
+    return _notify_listeners(operator)
 
 
 def _make_schema(stem: str, fn: Function, mutates_args: str | Iterable[str], text: str | None) -> Schema:
@@ -204,6 +204,6 @@ def define_composite(
     _check_function(body, "composite_op")
     body = copy_shared_results(parsed, body)
     decl = Declaration(schema=str(parsed), kind="composite", doc=doc or inspect.getdoc(body) or "", body=body)
-    made = _make_operator(parsed, decl, body)
-    made._impl(body, "CompositeImplicit")
-    return _notify_listeners(made)
+    operator = _make_operator(parsed, decl, body)
+    operator._impl(body, "CompositeImplicit")
+    return _notify_listeners(operator)

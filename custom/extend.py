@@ -113,13 +113,13 @@ def _install_derivative(operator: Operator, derivative: Derivative) -> Handle:
     decl = operator.decl
     if not isinstance(decl, Declaration):
         decl = make_declaration(str(operator.schema), operator.name, "", frozenset())
-    made = replace(decl, derivative=derivative)
+    changed = replace(decl, derivative=derivative)
     with lock:
-        _derivatives.setdefault(operator, [operator.decl]).append(made)
-        operator.decl = made
+        _derivatives.setdefault(operator, [operator.decl]).append(changed)
+        operator.decl = changed
     library = _get_library(operator)
     handles = [library.impl_layer(operator, _make_autograd_kernel(), key) for key in keys_of(AUTOGRAD)]
-    return Handle(partial(_remove_derivative, operator, made, handles))
+    return Handle(partial(_remove_derivative, operator, changed, handles))
 
 
 def _make_autograd_kernel() -> Function:
@@ -131,9 +131,9 @@ def _make_autograd_kernel() -> Function:
     return record
 
 
-def _remove_derivative(operator: Operator, made: Declaration, handles: list[Handle]) -> None:
+def _remove_derivative(operator: Operator, declaration: Declaration, handles: list[Handle]) -> None:
     with lock:
-        stack = [one for one in _derivatives.get(operator, []) if one is not made]
+        stack = [one for one in _derivatives.get(operator, []) if one is not declaration]
         _derivatives[operator] = stack
         if stack:
             operator.decl = stack[-1]

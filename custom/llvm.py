@@ -100,14 +100,14 @@ def _builder_name(emit: Any) -> str:
 def _prepare_module(module: Any, signature: CSignature | None, name: str) -> ParsedFunction:
     """Rename the function of a module to ``name``, prefix its helpers, and mark all of them for inlining."""
     defined = [function for function in module.functions if not function.is_declaration]
-    shown = [f for f in defined if f.linkage.name not in ("internal", "private")]
-    if len(shown) != 1:
+    external = [f for f in defined if f.linkage.name not in ("internal", "private")]
+    if len(external) != 1:
         raise ValueArgumentError(
-            f"llvm_kernel: the text defines {len(shown)} functions that are not internal "
-            f"({', '.join(f.name for f in shown) or 'none'}); it defines one"
+            f"llvm_kernel: the text defines {len(external)} functions that are not internal "
+            f"({', '.join(f.name for f in external) or 'none'}); it defines one"
         )
     _check_symbols(module)
-    main = shown[0]
+    main = external[0]
     kinds = [str(argument.type) for argument in main.arguments]
     result = str(main.global_value_type).partition("(")[0].strip()
     params, returned = _check_types(kinds, result, signature)

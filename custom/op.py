@@ -309,11 +309,11 @@ def _check_result_count(op: Operator, result: Any) -> None:
     returns = op.schema.returns
     if len(returns) == 1 and returns[0].type.is_list:
         return
-    seen = 0 if result is None else len(result) if type(result) in (tuple, list) else 1  # a spec is a tuple
-    if seen != len(returns):
+    count = 0 if result is None else len(result) if type(result) in (tuple, list) else 1  # a spec is a tuple
+    if count != len(returns):
         raise ValueArgumentError(
-            f"{op.name}: its fake promises {seen} results, and by the schema there are {len(returns)}: {op.schema}; it "
-            "gives a tensor for each, such as td.empty_like(x)"
+            f"{op.name}: its fake promises {count} results, and by the schema there are {len(returns)}: {op.schema}; "
+            "it gives a tensor for each, such as td.empty_like(x)"
         )
 
 

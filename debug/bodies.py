@@ -126,9 +126,9 @@ def while_loop(op: Operator, args: WhileArgs, kwargs: Kwargs) -> Outcome:
 
     graphs = [retrace("while_loop", like, fn).graph for fn in (holds, step)]
     out = op(*graphs, (*carry, *state), consts, **kwargs)
-    seen = zip(checks, _group_by_check(checks, out[count : last - 1]))
+    pairs = zip(checks, _group_by_check(checks, out[count : last - 1]))
     findings = [
-        Finding(check.place, failed, tuple(values), out[last - 1]) for check, (failed, values) in seen
+        Finding(check.place, failed, tuple(values), out[last - 1]) for check, (failed, values) in pairs
     ]
     return out[:count], findings
 
@@ -184,8 +184,8 @@ def switch(
     each = [find_checks(branch) for branch in branches]
     if not any(each):
         return op(*args, **kwargs), []
-    made = [_make_branch(place, branch, each) for place, branch in enumerate(branches)]
-    out = op(tuple(made), index, operands, **kwargs)
+    plain = [_make_branch(place, branch, each) for place, branch in enumerate(branches)]
+    out = op(tuple(plain), index, operands, **kwargs)
     count = len(branches[0].outputs)
     seen, findings = iter(out[count:]), []
     for check in (check for checks in each for check in checks):

@@ -133,13 +133,13 @@ def _batch_result(
             return tuple([_empty(spec, (0, *batch)) for spec in promise.specs]), 0
         return tuple([by_name("stack")(list(column), 0) for column in zip(*rows)]), 0
     lead = size if method == "broadcast_all" else 1
-    given = tuple(
+    batched = tuple(
         [
             value if dim is not None or not hasattr(value, "shape") else _with_axis(value, lead)
             for value, dim in zip(values, dims)
         ]
     )
-    return info.call(call, given, batch=(size, *batch), **options), 0
+    return info.call(call, batched, batch=(size, *batch), **options), 0
 
 
 def _with_axis(value: Tensor, size: int) -> Tensor:

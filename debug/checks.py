@@ -94,9 +94,9 @@ class CheckSite:
     def text(self, values: tuple[Any, ...], example: tuple[int, ...] = ()) -> str:
         """Format the message with values and the source location."""
         example += tuple([int(number) for number in reversed(values[len(values) - self.inner :])])
-        given = iter(values)
+        dynamic = iter(values)
         pairs = [
-            (name, value.value if type(value) is StaticValue else next(given)) for name, value in self.fixed
+            (name, value.value if type(value) is StaticValue else next(dynamic)) for name, value in self.fixed
         ]
         args = [value for name, value in pairs if name.isdigit()]
         message = format_values(
@@ -338,12 +338,12 @@ def _take_level_example(level: Level, value: object, number: Tensor) -> object:
 
 
 def _describe_call(op: Operator, args: Args) -> str:
-    given = [
+    described = [
         describe(a)
         for a in args
         if isinstance(a, (Tensor, float, int, complex)) or type(a) in traced_number_types
     ]
-    return f"{op.name}({', '.join(given)})"
+    return f"{op.name}({', '.join(described)})"
 
 
 def make_checkified(fun: Callable[P, R], errors: str | Iterable[str]) -> Callable[P, tuple[Error, R]]:

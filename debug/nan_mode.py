@@ -37,11 +37,11 @@ class NanMode(DispatchMode):
 
     def __tandem_dispatch__(self, op: Operator, types: Sequence[type], args: Args, kwargs: Kwargs) -> object:
         """Run an operator and check its results."""
-        given = [(name, value, self._fault(value)) for name, value in _name_arguments(op, args, kwargs)]
+        inputs = [(name, value, self._fault(value)) for name, value in _name_arguments(op, args, kwargs)]
         out = op(*args, **kwargs)
         fault = next(filter(None, map(self._fault, flat(out))), "")
         if fault and getattr(op.decl, "kind", "") != "creation":  # full(nan) is what was asked for
-            raise NanError(_format_message(op, fault, given))
+            raise NanError(_format_message(op, fault, inputs))
         return out
 
     def _fault(self, value: object) -> str:
