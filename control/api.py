@@ -1,4 +1,4 @@
-"""The public functions of control flow; their implementation is imported at the first call."""
+"""The public functions of control flow; the first call imports the implementation."""
 
 from __future__ import annotations
 

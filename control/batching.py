@@ -158,7 +158,8 @@ def while_rule(
     holds, differs = batch_graph(condition, info, [*flags, *rest], [False])
     if differs[0]:
         _reject_io_callbacks(info, "a while_loop whose condition", (condition, body))
-        flags = [flag or given is not out for flag, given, out in zip(flags, body.inputs, body.outputs)]
+        # An unbatched carry stays unbatched only if the body returns it unchanged.
+        flags = [flag or value is not out for flag, value, out in zip(flags, body.inputs, body.outputs)]
         condition, body = _make_masked_loop(condition, body, info, [*flags, *rest])
     else:
         condition, body = holds, batch_graph(body, info, [*flags, *rest], flags)[0]

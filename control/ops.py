@@ -2,8 +2,8 @@
 
 ``scan`` runs its body once for each item of ``xs``; ``while_loop`` as long as its condition holds; ``switch`` runs one
 of several branches. Bodies are graphs whose inputs are, in this order, the carry, one item of each of ``xs``, and the
-captured values; their outputs are the next carry, then one item of each stacked result. ``flush`` lets denormal
-numbers become zero, as in gradients.
+captured values; their outputs are the next carry, then one item of each stacked result. ``flush`` allows denormal
+numbers to be flushed to zero, as in gradients.
 """
 
 from __future__ import annotations

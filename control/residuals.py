@@ -1,4 +1,4 @@
-"""Residuals of loop bodies: choose the values that are stored for the derivative; others are recomputed.
+"""Residuals of loop bodies: choose the values that are stored for the derivative; recompute the others.
 
 Values that :func:`tandem.checkpoint` recomputes begin with barriers and belong to the derivative.
 """
@@ -27,33 +27,33 @@ def select_residuals(joint: Graph, primals: Sequence[Value], carried: int, resul
         carried: the number of carries among them; the other inputs are available in the backward loop too.
         results: the number of outputs of the body; the others are outputs of the derivative.
     """
-    free = set(primals[carried:])
-    later = set(joint.inputs[len(primals) :])
-    crossing: dict[Value, None] = {}
-    first = set(extract_subgraph(joint, (), joint.outputs[:results]).nodes)
+    available = set(primals[carried:])
+    derivative = set(joint.inputs[len(primals) :])  # the values that only the derivative computes
+    body_nodes = set(extract_subgraph(joint, (), joint.outputs[:results]).nodes)
+    needed: dict[Value, None] = {}  # values of the body that the derivative reads, in order
     for node in joint.nodes:
-        is_again = node.op.schema.name == "recompute_barrier" and node not in first
-        if is_again or any(value in later for value in node.inputs):
-            later.update(node.outputs)
-            crossing.update(dict.fromkeys(value for value in node.inputs if value not in later))
-    crossing.update(dict.fromkeys(out for out in joint.outputs[results:] if out not in later))
-    kept: dict[Value, None] = {}
+        is_repeated = node.op.schema.name == "recompute_barrier" and node not in body_nodes
+        if is_repeated or any(value in derivative for value in node.inputs):
+            derivative.update(node.outputs)
+            needed.update(dict.fromkeys(value for value in node.inputs if value not in derivative))
+    needed.update(dict.fromkeys(out for out in joint.outputs[results:] if out not in derivative))
+    residuals: dict[Value, None] = {}
     seen: set[Value] = set()
-    waiting = list(crossing)
-    while waiting:
-        value = waiting.pop()
-        if value in free or value in seen:
+    pending = list(needed)
+    while pending:
+        value = pending.pop()
+        if value in available or value in seen:
             continue
         seen.add(value)
-        maker = value.node
-        if maker is not None and _is_recomputed(maker, free, seen | set(kept)):
-            waiting += maker.inputs
+        producer = value.node
+        if producer is not None and _is_recomputed(producer, available, seen | set(residuals)):
+            pending += producer.inputs
         else:
-            kept[value] = None
-    return list(kept)
+            residuals[value] = None
+    return list(residuals)
 
 
-def _is_recomputed(node: Node, free: set[Value], known: set[Value]) -> bool:
+def _is_recomputed(node: Node, available: set[Value], known: set[Value]) -> bool:
     """Whether to recompute a value: it is cheap, and storing its operands takes no more memory than storing it."""
     decl = node.op.decl
     if node.op.schema.namespace != "td" or decl is None or decl.effects or len(node.outputs) != 1:
@@ -61,8 +61,8 @@ def _is_recomputed(node: Node, free: set[Value], known: set[Value]) -> bool:
     if decl.kind not in _CHEAP_KINDS and node.op.schema.name not in _CHEAP:
         return False
     size = _nbytes(node.outputs[0])
-    wanted = {value for value in node.inputs if value not in free and value not in known}
-    return len(wanted) <= 1 and all(_nbytes(value) <= size for value in wanted)
+    operands = {value for value in node.inputs if value not in available and value not in known}
+    return len(operands) <= 1 and all(_nbytes(value) <= size for value in operands)
 
 
 def _nbytes(value: Value) -> int:
