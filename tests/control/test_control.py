@@ -1,4 +1,4 @@
-"""Control flow: eagerly as Python loops, inside jit as operators; both give the same."""
+"""Control flow returns the same results eagerly, as Python loops, and inside jit, as operators."""
 
 import functools
 import gc

@@ -1,4 +1,4 @@
-"""Operators from outside: defined once, usable eagerly, under jit, grad, vmap, autocast and on meta; removable."""
+"""Custom operators run eagerly, under jit, grad, vmap and autocast, and on meta tensors, and can be removed."""
 
 import gc
 import pickle

@@ -1,4 +1,4 @@
-"""``td.debug.nans``: the first operator that gives a NaN is named, with the line and the inputs."""
+"""``td.debug.nans`` names the first operator that returns a NaN, its source line and its inputs."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Calls that raise: jitted functions leave arguments as eager code does; loops without steps run nothing."""
+"""Jitted calls that raise leave their arguments as eager calls do, and loops without iterations run nothing."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Memory that once stayed."""
+"""Regressions: memory that jitted functions kept for too long."""
 
 import gc
 import weakref

@@ -1,4 +1,4 @@
-"""Threads that once waited for each other."""
+"""Regressions: deadlocks between threads that compile and call."""
 
 import threading
 import time

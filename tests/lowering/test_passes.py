@@ -1,4 +1,4 @@
-"""Passes: each keeps the results of a graph, bit for bit, and does what it is for."""
+"""Each pass keeps the results of a graph bit for bit and makes the rewrite that it exists for."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Fused kernels that once computed something else."""
+"""Regressions: fused kernels that computed wrong results."""
 
 import numpy as np
 import pytest

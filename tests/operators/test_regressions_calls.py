@@ -1,4 +1,4 @@
-"""Calls that once went wrong: odd arguments of operators and of jitted functions."""
+"""Regressions: unusual arguments of operators and of jitted functions."""
 
 import contextlib
 import enum

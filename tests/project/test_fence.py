@@ -1,4 +1,4 @@
-"""The fence itself: what it lets pass, and what it stops."""
+"""The memory fence accepts accesses within arrays and stops those past their ends."""
 
 import shutil
 import subprocess

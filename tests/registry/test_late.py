@@ -1,4 +1,4 @@
-"""Operators that the import leaves out: they are there for everybody who looks."""
+"""Operators that are declared at first use are found by every lookup."""
 
 import subprocess
 import sys

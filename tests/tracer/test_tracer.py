@@ -1,4 +1,4 @@
-"""Tracing: what is recorded, weak scalars, in-place operators, and every way of asking a traced value for its data."""
+"""Tracing: recorded nodes, weak scalars, in-place operators, and errors for reading the data of traced values."""
 
 import copy
 import math

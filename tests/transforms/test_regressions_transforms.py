@@ -1,4 +1,4 @@
-"""Programs that transforms once got wrong."""
+"""Regressions: programs whose derivatives or batches were wrong."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Gradients that once went wrong."""
+"""Regressions: gradients that were wrong."""
 
 import numpy as np
 import pytest
