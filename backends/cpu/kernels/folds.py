@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ....registry.types import Array, Axes
 
 _native = lazy.Functions("backends.cpu.fastpath.glue.folds")
+_LOGICAL: dict[str, Any] = {"or": np.logical_or, "and": np.logical_and}
+"""The ufuncs that test other dtypes for truth while they fold them."""
 _INDEX_FUNCTIONS: dict[str, Any] = {"maximum": np.argmax, "minimum": np.argmin}
 
 
@@ -53,8 +55,7 @@ def reduction_kernel(op: Operator) -> Callable[..., Tensor]:
             run = known[key] = NumpyFold(fold, as_dtype(array.dtype), out)
         if config.flags.native and run.is_emitted() and not lazy.native_layer().why_off():
             return wrap(run.fold_natively(array, axis, keepdims))
-        axes = normalize_axes(fold.name, (axis,) if isinstance(axis, int) else axis, array.ndim)
-        return _wrap_as(call_quietly(run.reduce, array, axes, keepdims), run.out)
+        return _wrap_as(call_quietly(run.reduce, array, axis, keepdims), run.out)
 
     return kernel
 
@@ -73,11 +74,18 @@ class NumpyFold:
         self.source = out if out.kind == "c" else source
         operand = fold.operand(arg(0, self.source), out)
         self.dtype = operand.dtype
-        converts = fold.prepare is not None or self.dtype is bool_  # otherwise the ufunc converts
-        self._operand = _compile(operand) if converts else None
+        logical = (
+            _LOGICAL.get(fold.node(self.dtype)) if self.dtype is bool_ and fold.prepare is None else None
+        )
+        converts = fold.prepare is not None or (self.dtype is bool_ and logical is None)
+        self._operand = _compile(operand) if converts else None  # otherwise the ufunc converts
         self._finish = None if fold.finish is None else _compile(fold.finished(arg(0, self.dtype)))
         combined = fold.combined(self.dtype)
-        self._combine: Any = find_function(combined) if fold.node(self.dtype) else _compile(combined, 2)
+        self._combine: Any = logical or (
+            find_function(combined) if fold.node(self.dtype) else _compile(combined, 2)
+        )
+        self._is_ufunc = isinstance(self._combine, np.ufunc)
+        self._within = None if self.dtype is self.source or logical is not None else self.dtype.np
         self._emitted: bool | None = None
 
     def is_emitted(self) -> bool:
@@ -97,40 +105,40 @@ class NumpyFold:
         kept = tuple(n for a, n in enumerate(shape) if a not in folded)
         return result if keepdims else result.reshape(kept)
 
-    def reduce(self, array: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
-        """Reduce an array over some axes."""
+    def reduce(self, array: Array, axis: Axes, keepdims: bool) -> Array:
+        """Reduce an array over some axes, or all."""
+        if not self._is_ufunc or not array.size:
+            return self._reduce_by_halves(array, axis, keepdims)
+        values = array if self._operand is None else self._operand(array)
+        if values.dtype.kind == "c":  # NumPy folds in memory order, hot calls in index order
+            values = np.asarray(values, order="C")
+        result: Array = self._combine.reduce(values, axis, self._within, None, keepdims)
+        return result if self._finish is None else self._finish(result)
+
+    def _reduce_by_halves(self, array: Array, axis: Axes, keepdims: bool) -> Array:
+        """Combine the halves of all rows until one element is left of each."""
+        axes = normalize_axes(self.fold.name, (axis,) if isinstance(axis, int) else axis, array.ndim)
         shape = tuple(1 if a in axes else n for a, n in enumerate(array.shape))
         kept = shape if keepdims else tuple(n for a, n in enumerate(array.shape) if a not in axes)
         if 0 in (array.shape[a] for a in axes):
             result = np.full(kept, self.fold.identity(self.dtype), self.dtype.np)
         else:
-            values = array if self._operand is None else self._operand(array)
-            if isinstance(self._combine, np.ufunc):
-                if values.dtype.kind == "c":  # NumPy folds in memory order, hot calls in index order
-                    values = np.asarray(values, order="C")
-                result = self._combine.reduce(values, axes, self.dtype.np)
-            else:
-                result = self._reduce_by_halves(values, axes)
-            result = np.asarray(result).reshape(kept)
+            values = array.astype(self.dtype.np) if self._operand is None else self._operand(array)
+            rest = [a for a in range(values.ndim) if a not in axes]
+            rows = values.transpose(*axes, *rest)
+            rows = rows.reshape(math.prod(values.shape[a] for a in axes), *rows.shape[len(axes) :])
+            while len(rows) > 1:
+                half = len(rows) // 2
+                joined = self._combine(rows[:half], rows[half : 2 * half])
+                rows = np.concatenate([joined, rows[2 * half :]])
+            result = np.asarray(rows[0]).reshape(kept)
         return result if self._finish is None else self._finish(result)
-
-    def _reduce_by_halves(self, values: Array, axes: tuple[int, ...]) -> Array:
-        """Combine the halves of all rows until one element is left of each."""
-        rest = [a for a in range(values.ndim) if a not in axes]
-        rows = values.transpose(*axes, *rest)
-        rows = rows.reshape(math.prod(values.shape[a] for a in axes), *rows.shape[len(axes) :])
-        while len(rows) > 1:
-            half = len(rows) // 2
-            joined = self._combine(rows[:half], rows[half : 2 * half])
-            rows = np.concatenate([joined, rows[2 * half :]])
-        result: Array = rows[0]
-        return result
 
     def accumulate(self, array: Array, axis: int) -> Array:
         """Return the partial results along an axis."""
         values = array if self._operand is None else self._operand(array)
-        if isinstance(self._combine, np.ufunc):
-            result = self._combine.accumulate(values, axis, self.dtype.np)
+        if self._is_ufunc:
+            result = self._combine.accumulate(values, axis, self._within)
         else:
             lines = np.moveaxis(values, axis, 0)
             result = np.empty(lines.shape, self.dtype.np)
@@ -149,14 +157,19 @@ def _compile(expr: Expr, arity: int = 1) -> Callable[..., Array]:
 def _index_kernel(op: Operator, fold: Fold) -> Callable[..., Tensor]:
     """Return the kernel of a reduction to the index of an element."""
     meta = op.decl.shape_rule
+    known: dict[Any, tuple[Callable[..., Array] | None, Any]] = {}
+
+    def prepare(dtype: DType, out: DType) -> tuple[Callable[..., Array] | None, Any]:
+        operand = fold.operand(arg(0, dtype), out)
+        return None if operand.op == "arg" else _compile(operand), _INDEX_FUNCTIONS[fold.node(operand.dtype)]
 
     def kernel(self: Tensor, axis: Any = None, *, keepdims: bool = False) -> Tensor:
         out = meta(self, axis, keepdims=keepdims).dtype
         array = self._array
-        operand = fold.operand(arg(0, as_dtype(array.dtype)), out)
-        values = array if operand.op == "arg" else _compile(operand)(array)
-        choose = _INDEX_FUNCTIONS[fold.node(operand.dtype)]
-        return _wrap_as(choose(values, axis, keepdims=keepdims), out)
+        if array.dtype not in known:
+            known[array.dtype] = prepare(as_dtype(array.dtype), out)
+        operand, choose = known[array.dtype]
+        return _wrap_as(choose(array if operand is None else operand(array), axis, keepdims=keepdims), out)
 
     return kernel
 
