@@ -67,32 +67,32 @@ class _Builder:
         made = SpecializationStruct()
         made.kept.append(self.found.executable)
         for offset, number in {
-            at.S_MAIN: self.convention.address,
-            at.S_FLAGS: flags_of(self.found.include, self.found.exclude),
-            at.S_ARGS: positional + len(names),
-            at.S_KEYWORDS: len(names),
-            at.S_EXTERNALS: self.externals,
-            at.S_DERIVED: len(self.found.graph.derived),
-            at.S_BUFFERS: self.arrays + len(self.convention.storages) + 4,
-            at.S_SCALARS: len(self.convention.parameters) - self.arrays,
-            at.S_HELD: self.held
+            at.Specialization.main: self.convention.address,
+            at.Specialization.flags: flags_of(self.found.include, self.found.exclude),
+            at.Specialization.args: positional + len(names),
+            at.Specialization.keywords: len(names),
+            at.Specialization.externals: self.externals,
+            at.Specialization.derived: len(self.found.graph.derived),
+            at.Specialization.buffers: self.arrays + len(self.convention.storages) + 4,
+            at.Specialization.scalars: len(self.convention.parameters) - self.arrays,
+            at.Specialization.held: self.held
             + len(self.convention.storages)
             + 1,  # on a device scratch memory is an object too
-            at.S_OUTPUTS: len(self.convention.storages),
-            at.S_WORKSPACE: self.convention.workspace if self.device is None else 0,
-            at.S_TABLES: self.convention.tables,
-            at.S_WORKSPACE_AT: self.arrays + len(self.convention.storages),
+            at.Specialization.outputs: len(self.convention.storages),
+            at.Specialization.workspace: self.convention.workspace if self.device is None else 0,
+            at.Specialization.tables: self.convention.tables,
+            at.Specialization.workspace_at: self.arrays + len(self.convention.storages),
         }.items():
             made.set(offset, number)
         if self.device is not None:
-            made.point(at.S_DEVICE, self.device.record)
+            made.point(at.Specialization.device, self.device.record)
         keywords = Program()
         for name in names:
             keywords.same(_intern(name))
-        made.point(at.S_NAMES, keywords.record())
-        made.point(at.S_GUARDS, self.guards.record())
-        made.point(at.S_BUILD, self.build.record())
-        made.point(at.S_OUTPUT_TABLE, make_output_table(self.convention.storages, self.arrays))
+        made.point(at.Specialization.names, keywords.record())
+        made.point(at.Specialization.guards, self.guards.record())
+        made.point(at.Specialization.build, self.build.record())
+        made.point(at.Specialization.output_table, make_output_table(self.convention.storages, self.arrays))
         return made
 
     # -- guards ----------------------------------------------------------------------------------------------------

@@ -17,7 +17,8 @@ from ...lowering.thunks import NodeThunk
 from .fastpath.compiler import lang
 from .fastpath.compiler.engine import Code, KeepFirst
 from .fastpath.compiler.objects import build_once
-from .fastpath.entries.rt_gil import STATE_SIZE, gil_acquire, gil_poll, gil_release
+from .fastpath.compiler.structs import sizeof
+from .fastpath.entries.rt_gil import CallState, gil_acquire, gil_poll, gil_release
 from .loop_cost import RELEASE_NS
 from .row_reads import explain_row_read
 from .step_cost import estimate_step, has_callback
@@ -43,8 +44,8 @@ def main_text(slot: int) -> str:
     return f"""{DECLARATIONS}
 define i32 @{MAIN}(ptr %buffers, ptr %scalars) {{
 entry:
-  %state = alloca [{STATE_SIZE // 8} x i64]
-  store [{STATE_SIZE // 8} x i64] zeroinitializer, ptr %state
+  %state = alloca [{sizeof(CallState) // 8} x i64]
+  store [{sizeof(CallState) // 8} x i64] zeroinitializer, ptr %state
   %slot = getelementptr i8, ptr %buffers, i64 {8 * slot}
   store ptr %state, ptr %slot
   %failed = call i32 @{BODY}(ptr %buffers, ptr %scalars)

@@ -16,6 +16,7 @@ import numpy as np
 from ... import add, asarray
 from ...backends.cpu import fastpath
 from ...backends.cpu.fastpath.compiler import engine, lang
+from ...backends.cpu.fastpath.compiler.structs import sizeof
 from ...backends.cpu.fastpath.entries import rt_elementwise, rt_jit
 from ...backends.cpu.fastpath.glue import jit_layout, layout
 from ...backends.cpu.fastpath.glue.structs import OperatorStruct, Struct
@@ -123,7 +124,7 @@ class EagerProbes:
     def probe(self, replaced: Mapping[str, object], *, compute: bool = True) -> Probe:
         """The entry with some functions exchanged, and with the loop or without."""
         constants = {**self.runtime.constants, "NIN": 2, "NARGS": 3, **replaced}
-        variant = copied(self.variant.address, rt_elementwise.V_RECORD_SIZE, self.variant)
+        variant = copied(self.variant.address, sizeof(rt_elementwise.Variant), self.variant)
         functions: dict[str, Callable[..., Any]] = {
             "entry": rt_elementwise.elementwise,
             "nothing": ready.loop,
@@ -131,7 +132,7 @@ class EagerProbes:
         imports = self.imports | {"tandem_ready_variant": variant.address}
         code = engine.compile_ir(lang.emit(functions, constants), list(functions), imports)
         if not compute:
-            variant.set(rt_elementwise.V_LOOP, code["nothing"])
+            variant.set(rt_elementwise.Variant.loop, code["nothing"])
         data = OperatorStruct(self.runtime.process, self.stub.operator, self.stub.operator)
         data.add(variant)
         data.set_recorder(self.stub.recorder())
@@ -202,13 +203,13 @@ class JitProbes:
         functions: dict[str, Callable[..., Any]] = {"entry": rt_jit.jitted_call, "nothing": ready.main}
         ir = lang.emit(functions, {**self.constants, **replaced})
         code = engine.compile_ir(ir, list(functions), self.imports)
-        record = copied(self.data, jit_layout.J_SIZE, self.function)
-        head = copied(record.get(jit_layout.J_HEAD), jit_layout.S_SIZE_OF, self.function)
-        head.set(jit_layout.S_NEXT, 0)
-        head.set(jit_layout.S_SPARE, 0)
+        record = copied(self.data, sizeof(jit_layout.JitEntry), self.function)
+        head = copied(record.get(jit_layout.JitEntry.head), sizeof(jit_layout.Specialization), self.function)
+        head.set(jit_layout.Specialization.next, 0)
+        head.set(jit_layout.Specialization.spare, 0)
         if not compute:
-            head.set(jit_layout.S_MAIN, code["nothing"])
-        record.point(jit_layout.J_HEAD, head)
+            head.set(jit_layout.Specialization.main, code["nothing"])
+        record.point(jit_layout.JitEntry.head, head)
         return Probe(code["entry"], record, (code, self.result))
 
 

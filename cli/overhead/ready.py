@@ -14,13 +14,13 @@ from ...backends.cpu.fastpath.compiler.dsl import (
     store_i64,
     store_ptr,
 )
-from ...backends.cpu.fastpath.entries.rt_base import PLAIN, T_ARRAY, decref, incref
+from ...backends.cpu.fastpath.entries.rt_base import PLAIN, TensorObject, decref, incref
 from ...backends.cpu.fastpath.entries.rt_elementwise import NARGS
 from ...backends.cpu.fastpath.entries.rt_guards import hold_reference
 from ...backends.cpu.fastpath.entries.rt_operands import FLOAT32
 from ...backends.cpu.fastpath.entries.rt_saved import DONE
-from ...backends.cpu.fastpath.glue.jit_layout import A_AT, F_BUFFERS
-from ...backends.cpu.fastpath.glue.layout import ND_DATA
+from ...backends.cpu.fastpath.glue.jit_layout import ArrayGuard, Frame
+from ...backends.cpu.fastpath.glue.layout import Ndarray
 
 READY_ARRAY = extern_object("tandem_ready_array")
 READY_TENSOR = extern_object("tandem_ready_tensor")
@@ -38,7 +38,7 @@ def flags(g: ptr) -> i64:
 @native
 def code(g: ptr, x: ptr, flags: i64, where: ptr) -> i64:
     """The operand is a plain tensor of float32."""
-    store_ptr(where, 0, load_ptr(x, T_ARRAY))
+    store_ptr(where, 0, load_ptr(x, TensorObject.array))
     return FLOAT32
 
 
@@ -116,8 +116,10 @@ def main(buffers: ptr, scalars: ptr) -> i32:
 @native
 def leaf(frame: ptr, x: ptr, wanted: ptr) -> bool:
     """The leaf is what the specialization wants; its data pointer still has to be passed on."""
-    result = load_ptr(x, T_ARRAY)
+    result = load_ptr(x, TensorObject.array)
     hold_reference(frame, x)
     hold_reference(frame, result)
-    store_ptr(load_ptr(frame, F_BUFFERS), load_i64(wanted, A_AT) * 8, load_ptr(result, ND_DATA))
+    store_ptr(
+        load_ptr(frame, Frame.buffers), load_i64(wanted, ArrayGuard.at) * 8, load_ptr(result, Ndarray.data)
+    )
     return True

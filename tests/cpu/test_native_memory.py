@@ -10,6 +10,7 @@ import tandem as td
 from tandem import config
 from tandem.backends.cpu import fastpath as native_layer
 from tandem.backends.cpu.fastpath.compiler import engine, lang
+from tandem.backends.cpu.fastpath.compiler.structs import sizeof
 from tandem.backends.cpu.fastpath.entries import rt_memory
 from tandem.backends.cpu.fastpath.glue.structs import Struct
 
@@ -31,12 +32,12 @@ def hot():
 
 def pool():
     kept = native_layer.stubs().runtime.process.kept
-    return next(r for r in kept if isinstance(r, Struct) and len(r.memory) == rt_memory.P_SIZE_OF)
+    return next(r for r in kept if isinstance(r, Struct) and len(r.memory) == sizeof(rt_memory.Pool))
 
 
 def spare():
     gc.collect()
-    return pool().get(rt_memory.P_SPARE)
+    return pool().get(rt_memory.Pool.spare)
 
 
 def test_size_steps():

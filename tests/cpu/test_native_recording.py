@@ -12,6 +12,7 @@ import pytest
 import tandem as td
 from tandem import config, errors
 from tandem.backends.cpu import fastpath as native_layer
+from tandem.backends.cpu.fastpath.compiler.structs import sizeof
 from tandem.backends.cpu.fastpath.entries import rt_base, rt_record, rt_saved
 from tandem.backends.cpu.fastpath.glue import recording
 from tandem.eager.autograd.autograd_meta import AutogradMeta
@@ -70,7 +71,9 @@ class Spy:
 
     def __init__(self, stub):
         self.record, self.calls = stub.record, 0
-        self.known = next((k for k in self.record.kept if id(k) == self.record.get(rt_base.D_RECORD)), None)
+        self.known = next(
+            (k for k in self.record.kept if id(k) == self.record.get(rt_base.OperatorEntry.record)), None
+        )
 
     def __enter__(self):
         def counted(*values):
@@ -78,11 +81,11 @@ class Spy:
             return self.known(*values)
 
         self.counted = counted
-        self.record.set(rt_base.D_RECORD, id(counted))
+        self.record.set(rt_base.OperatorEntry.record, id(counted))
         return self
 
     def __exit__(self, *fault):
-        self.record.set(rt_base.D_RECORD, id(self.known))
+        self.record.set(rt_base.OperatorEntry.record, id(self.known))
 
 
 def recorded_natively(stub, *args, **kwargs):
@@ -546,5 +549,5 @@ def test_a_replaced_declaration_is_followed():
 
 
 def test_sizes_of_records():
-    assert rt_record.R_RULES + 8 * (1 << rt_record.MOST) <= rt_record.R_SIZE
-    assert rt_saved.A_SAVER + 16 * rt_saved.MOST_SAVED <= rt_saved.A_SIZE
+    assert rt_record.Recording.rules + 8 * (1 << rt_record.MOST) <= sizeof(rt_record.Recording)
+    assert rt_saved.RuleSet.saver + 16 * rt_saved.MOST_SAVED <= sizeof(rt_saved.RuleSet)

@@ -215,9 +215,9 @@ def test_layers_with_changed_arguments_name_no_entry():
 @native_only
 def test_traced_thread_leaves_others_untraced_entries():
     td.exp(X)
-    before = fastpath.stubs().runtime.process.get(rt_base.G_OFF)
+    before = fastpath.stubs().runtime.process.get(rt_base.Globals.off)
     with td.show_dispatch_trace(lambda line: None):
         for _ in range(100):
             td.exp(X)
-        assert fastpath.stubs().runtime.process.get(rt_base.G_OFF) == 1
-    assert fastpath.stubs().runtime.process.get(rt_base.G_OFF) == before == 0
+        assert fastpath.stubs().runtime.process.get(rt_base.Globals.off) == 1
+    assert fastpath.stubs().runtime.process.get(rt_base.Globals.off) == before == 0

@@ -74,7 +74,7 @@ def failures() -> dict[str, str]:
 def _follow_levels(is_open: bool) -> None:
     """While a level of a transform is open, report new tensors to it."""
     _installed[0].runtime.process.set(
-        rt.G_NOTE, id(level_allocations.note_native_allocation) if is_open else 0
+        rt.Globals.note, id(level_allocations.note_native_allocation) if is_open else 0
     )
 
 
@@ -85,4 +85,4 @@ def _answer_natively(call: trace.Call, entry: Entry) -> tuple[str, Any] | None:
 
 def _follow_trace() -> None:
     process = _installed[0].runtime.process
-    process.set(rt.G_OFF, int(trace.active))
+    process.set(rt.Globals.off, int(trace.active))

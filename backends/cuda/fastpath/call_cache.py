@@ -116,7 +116,7 @@ class CallCache(OperatorEntries):
         def miss(*args: Any, **kwargs: Any) -> Any:
             return self.call_and_add(entry.fallback, args, kwargs)
 
-        entry.record.refer(rt_base.D_MISS, miss)
+        entry.record.refer(rt_base.OperatorEntry.miss, miss)
 
     def call_and_add(
         self, fallback: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]

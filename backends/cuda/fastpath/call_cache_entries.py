@@ -24,12 +24,9 @@ from ...cpu.fastpath.compiler.dsl import (
 )
 from ...cpu.fastpath.entries.rt_base import (
     ARGS_MASK,
-    D_CALLS,
-    D_GLOBALS,
-    D_TABLE,
     ELSEWHERE,
-    G_ZERO,
-    T_STORAGE,
+    Globals,
+    OperatorEntry,
     Py_False,
     Py_None,
     Py_True,
@@ -39,6 +36,7 @@ from ...cpu.fastpath.entries.rt_base import (
     PyLong_Type,
     PyTuple_Type,
     PyType_GenericAlloc,
+    TensorObject,
     call_miss,
     decref,
     entry_data,
@@ -46,15 +44,9 @@ from ...cpu.fastpath.entries.rt_base import (
     incref,
     type_of,
 )
-from ...cpu.fastpath.entries.rt_storage import S_OWNER, S_VERSION
-from ...cpu.fastpath.entries.rt_subscript import (
-    SLICE_START,
-    SLICE_STEP,
-    SLICE_STOP,
-    Py_Ellipsis,
-    PySlice_Type,
-)
-from ...cpu.fastpath.glue.layout import LIST_ITEMS, OB_SIZE, TUPLE_ITEMS
+from ...cpu.fastpath.entries.rt_storage import StorageObject
+from ...cpu.fastpath.entries.rt_subscript import Py_Ellipsis, PySlice, PySlice_Type
+from ...cpu.fastpath.glue.layout import PyList, PyTuple, PyVarObject
 from .eager_entries import (
     E_DEVICE,
     E_OWNER,
@@ -118,25 +110,27 @@ def call_cached(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     used = encode_arguments(backend, args, count, kwnames, key, integers)
     if unlikely(used == INVALID):
         return fall_back(entry, args, nargsf, kwnames)
-    cached = find_call(load_ptr(entry, D_TABLE), key, used)
+    cached = find_call(OperatorEntry(entry).variants, key, used)
     if unlikely(cached == NULL):
         return call_miss(entry, args, nargsf, kwnames)
     result: ptr = NULL
     if load_ptr(cached, E_FIRST) == NULL:
-        result = make_view(load_ptr(entry, D_GLOBALS), backend, source, array, cached, integers)
+        result = make_view(OperatorEntry(entry).globals_, backend, source, array, cached, integers)
     else:
         result = launch_cached(cached, array)
     if unlikely(result == NULL):
         return fall_back(entry, args, nargsf, kwnames)
     if unlikely(i64(result) == -1):
         return report_failure(entry, backend, args, nargsf, kwnames)
-    store_i64(entry, D_CALLS, load_i64(entry, D_CALLS) + 1)
+    OperatorEntry(entry).calls += 1
     return result
 
 
 # -- the key -----------------------------------------------------------------------------------------------------------
 @native
-def encode_arguments(backend: ptr, args: ptr, count: i64, kwnames: ptr, key: ptr, integers: ptr) -> i64:
+def encode_arguments(
+    backend: ptr, args: ptr, count: i64, kwnames: PyVarObject, key: ptr, integers: ptr
+) -> i64:
     """Encode the arguments after the first: the length of the key, or INVALID.
 
     Python twin: backends/cuda/fastpath/call_cache.py:CallCache.encode_arguments
@@ -151,10 +145,10 @@ def encode_arguments(backend: ptr, args: ptr, count: i64, kwnames: ptr, key: ptr
         i += 1
     if likely(kwnames == NULL) or used == INVALID:
         return used
-    for k in range(load_i64(kwnames, OB_SIZE)):
+    for k in range(kwnames.size):
         if used == INVALID or used >= MAX_KEY:
             return INVALID
-        store_ptr(key, used * 8, load_ptr(kwnames, TUPLE_ITEMS + k * 8))
+        store_ptr(key, used * 8, load_ptr(kwnames, PyTuple.items + k * 8))
         used = encode_value(backend, load_ptr(args, (count + k) * 8), key, used + 1)
     return used
 
@@ -189,11 +183,11 @@ def encode_integer(x: ptr, key: ptr, at: i64) -> i64:
 
 
 @native
-def encode_items(backend: ptr, x: ptr, key: ptr, at: i64) -> i64:
+def encode_items(backend: ptr, x: PyList, key: ptr, at: i64) -> i64:
     """Encode the items of a tuple or a list, which have to be integers."""
-    count, tag, items = load_i64(x, OB_SIZE), i64(TUPLE), x + TUPLE_ITEMS
+    count, tag, items = x.size, i64(TUPLE), x + PyTuple.items
     if type_of(x) == PyList_Type:
-        tag, items = i64(LIST), load_ptr(x, LIST_ITEMS)
+        tag, items = i64(LIST), x.items
     if unlikely(count > MAX_KEY):
         return INVALID
     store_i64(key, at * 8, tag | (count << 8))
@@ -207,12 +201,12 @@ def encode_items(backend: ptr, x: ptr, key: ptr, at: i64) -> i64:
 
 
 @native
-def encode_slice(backend: ptr, x: ptr, key: ptr, at: i64) -> i64:
+def encode_slice(backend: ptr, x: PySlice, key: ptr, at: i64) -> i64:
     """Encode a slice, whose bounds have to be integers or None."""
     store_i64(key, at * 8, SLICE)
-    used = encode_bound(load_ptr(x, SLICE_START), key, at + 1)
-    used = encode_bound(load_ptr(x, SLICE_STOP), key, used)
-    return encode_bound(load_ptr(x, SLICE_STEP), key, used)
+    used = encode_bound(x.start, key, at + 1)
+    used = encode_bound(x.stop, key, used)
+    return encode_bound(x.step, key, used)
 
 
 @native
@@ -233,17 +227,17 @@ def encode_subscript(backend: ptr, args: ptr, count: i64, kwnames: ptr, key: ptr
     """
     if unlikely(count != 2 or kwnames != NULL):
         return INVALID
-    x = load_ptr(args, 8)
+    x: PyVarObject = load_ptr(args, 8)
     if type_of(x) != PyTuple_Type:
         return encode_item(backend, x, key, 1, integers)
-    items = load_i64(x, OB_SIZE)
+    items = x.size
     if unlikely(items > MAX_KEY):
         return INVALID
     store_i64(key, 8, TUPLE | (items << 8))
     used: i64 = 2
     i: i64 = 0
     while i < items and used != INVALID:
-        used = encode_item(backend, load_ptr(x, TUPLE_ITEMS + i * 8), key, used, integers)
+        used = encode_item(backend, load_ptr(x, PyTuple.items + i * 8), key, used, integers)
         i += 1
     return used
 
@@ -308,38 +302,38 @@ def make_view_at(g: ptr, backend: ptr, source: ptr, array: ptr, layout: ptr, off
     store_ptr(made, A_PTR, address)
     store_ptr(made, A_LAYOUT, layout)
     store_ptr(made, A_BUFFER, buffer)
-    tensor = make_tensor(backend, made)
+    tensor: TensorObject = make_tensor(backend, made)
     if unlikely(tensor == NULL):
         decref(storage)
         return ptr(-1)
-    store_ptr(tensor, T_STORAGE, storage)
+    tensor.storage = storage
     decref(Py_None)
     return tensor
 
 
 @native
-def get_storage(g: ptr, backend: ptr, source: ptr, buffer: ptr) -> ptr:
+def get_storage(g: Globals, backend: ptr, source: TensorObject, buffer: ptr) -> ptr:
     """A new reference to the storage of a tensor, created if there is none; NULL: call Python."""
-    known = load_ptr(source, T_STORAGE)
+    known = source.storage
     if likely(known != Py_None):
         if unlikely(known == NULL):
             return NULL
         incref(known)
         return known
-    made = PyType_GenericAlloc(load_ptr(backend, H_STORAGE), 0)
+    made: StorageObject = PyType_GenericAlloc(load_ptr(backend, H_STORAGE), 0)
     if unlikely(made == NULL):
         PyErr_Clear()
         return NULL
-    zero = load_ptr(g, G_ZERO)
+    zero = g.zero
     incref(buffer)
     incref(zero)
-    store_ptr(made, S_OWNER, buffer)
-    store_ptr(made, S_VERSION, zero)
-    if unlikely(load_ptr(source, T_STORAGE) != Py_None):
+    made.owner = buffer
+    made.version = zero
+    if unlikely(source.storage != Py_None):
         decref(made)
         return NULL  # the allocation has run other code, which has created another storage
     incref(made)
-    store_ptr(source, T_STORAGE, made)
+    source.storage = made
     decref(Py_None)
     return made
 

@@ -74,14 +74,14 @@ class EagerEntry(NativeCallable):  # type: ignore[misc]
     def __init__(self, fallback: Callable[..., Any], table: Struct):
         self.fallback = fallback
         self.record = Struct(eager_entries.N_SIZE)
-        self.record.point(rt_base.D_GLOBALS, lazy.native_layer().runtime().process)
-        self.record.refer(rt_base.D_SLOW, fallback)
+        self.record.point(rt_base.OperatorEntry.globals_, lazy.native_layer().runtime().process)
+        self.record.refer(rt_base.OperatorEntry.fall_back, fallback)
         self.record.point(eager_entries.N_BACKEND, result.backend_record())
         self.set_table(table)
 
     def set_table(self, table: Struct) -> None:
         """Set the table of cached calls, which the caller keeps alive."""
-        self.record.set(rt_base.D_TABLE, table.address)
+        self.record.set(rt_base.OperatorEntry.variants, table.address)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self.fallback(*args, **kwargs)
@@ -118,7 +118,7 @@ class OperatorEntries:
     @property
     def calls(self) -> int:
         """The number of calls answered by native code."""
-        return sum(entry.record.get(rt_base.D_CALLS) for entry in self.entries)
+        return sum(entry.record.get(rt_base.OperatorEntry.calls) for entry in self.entries)
 
     def add(self, call: Any, args: tuple[Any, ...]) -> bool:
         """Add a call to the table.

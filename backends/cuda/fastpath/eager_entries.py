@@ -20,20 +20,16 @@ from ...cpu.fastpath.compiler.dsl import (
     store_ptr,
     unlikely,
 )
+from ...cpu.fastpath.compiler.structs import sizeof
 from ...cpu.fastpath.entries.rt_base import (
     ARGS_MASK,
-    D_CALLS,
-    D_GLOBALS,
-    D_SIZE,
-    D_TABLE,
     ELSEWHERE,
-    G_NOTE,
     NO_GRAD,
-    T_ARRAY,
-    T_KEYS,
-    T_META,
+    Globals,
+    OperatorEntry,
     Py_None,
     PyErr_ExceptionMatches,
+    TensorObject,
     decref,
     entry_data,
     fall_back,
@@ -67,7 +63,7 @@ NIN: i64 = 2
 PRODUCT: i64 = 0
 
 # The struct of an entry begins like that of any operator's entry; then the backend's struct
-N_BACKEND = D_SIZE
+N_BACKEND = sizeof(OperatorEntry)
 N_SIZE = N_BACKEND + 8
 
 # A cached call: the length of its key, which begins at E_KEYS; the object that keeps it; the device; the result's spec
@@ -84,26 +80,26 @@ ALIGNED = 15  # bits of an address that have to be zero for vector accesses
 
 
 @native
-def get_flags(entry: ptr) -> i64:
+def get_flags(entry: OperatorEntry) -> i64:
     """Return the thread's flags, or ELSEWHERE if Python has to run the call.
 
     It has to if a layer, a mode or the tracer is active, or new tensors are recorded.
     """
-    g = load_ptr(entry, D_GLOBALS)
-    return thread_flags(g) if likely(load_ptr(g, G_NOTE) == NULL) else i64(ELSEWHERE)
+    g = entry.globals_
+    return thread_flags(g) if likely(g.note == NULL) else i64(ELSEWHERE)
 
 
 @native
-def plain_array(backend: ptr, x: ptr, flags: i64) -> ptr:
+def plain_array(backend: ptr, x: TensorObject, flags: i64) -> ptr:
     """The array, borrowed, of a tensor that needs no gradient (or of any CUDA tensor under no_grad); NULL otherwise."""
     if unlikely(type_of(x) != load_ptr(backend, H_TENSOR)):
         return NULL
-    array, keys = load_ptr(x, T_ARRAY), load_ptr(x, T_KEYS)
+    array, keys = x.array, x.keys
     if unlikely(array == NULL):
         return NULL
     if unlikely(type_of(array) != load_ptr(backend, H_ARRAY)):
         return NULL
-    if likely(keys == load_ptr(backend, H_KEYS) and load_ptr(x, T_META) == Py_None):
+    if likely(keys == load_ptr(backend, H_KEYS) and x.meta == Py_None):
         return array
     return array if flags == NO_GRAD and keys == load_ptr(backend, H_GRAD_KEYS) else NULL
 
@@ -139,13 +135,13 @@ def has_key(cached: ptr, key: ptr, count: i64) -> bool:
 
 @native
 def elementwise(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
-    entry = entry_data(self)
+    entry: OperatorEntry = entry_data(self)
     flags = get_flags(entry)
     if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != NIN or flags == ELSEWHERE):
         return fall_back(entry, args, nargsf, kwnames)
     backend, arrays, key = load_ptr(entry, N_BACKEND), stack(NIN * 8), stack(NIN * 8)
     make_key(backend, args, flags, arrays, key)
-    cached = find_call(load_ptr(entry, D_TABLE), key, NIN)
+    cached = find_call(entry.variants, key, NIN)
     if unlikely(cached == NULL):
         return fall_back(entry, args, nargsf, kwnames)
     result = compute(cached, args, arrays)
@@ -153,7 +149,7 @@ def elementwise(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
         return fall_back(entry, args, nargsf, kwnames)
     if unlikely(i64(result) == -1):
         return report_failure(entry, backend, args, nargsf, kwnames)
-    store_i64(entry, D_CALLS, load_i64(entry, D_CALLS) + 1)
+    entry.calls += 1
     return result
 
 

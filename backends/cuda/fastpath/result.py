@@ -13,7 +13,7 @@ from ....eager.tensor.tensor import Tensor
 from ....errors import OutOfMemoryError
 from ....registry.dispatch.keys import CUDA_KEYS, GRAD_CUDA_KEYS
 from ....registry.dtypes import DType
-from ...cpu.fastpath.compiler import dsl, engine, lang, lang_expr
+from ...cpu.fastpath.compiler import dsl, engine, lang, lang_expr, lang_values, structs
 from ...cpu.fastpath.entries import rt_base, rt_operands
 from ...cpu.fastpath.glue import jit_layout, layout
 from ...cpu.fastpath.glue.structs import Struct
@@ -28,7 +28,18 @@ from ..runtime.streams import default_stream
 from . import result_entries
 from . import result_entries as rt
 
-_SOURCES = (dsl, lang, lang_expr, layout, jit_layout, rt_base, rt_operands, result_entries)
+_SOURCES = (
+    dsl,
+    lang,
+    lang_expr,
+    lang_values,
+    structs,
+    layout,
+    jit_layout,
+    rt_base,
+    rt_operands,
+    result_entries,
+)
 _FINALIZE = 392  # offset of tp_finalize in a type object
 # callees come before their callers
 FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -41,7 +41,7 @@ from ...cpu.fastpath.entries.rt_base import (
     store_slots,
 )
 from ...cpu.fastpath.glue.jit_layout import STREAM_HANDLE, STREAM_POOL
-from ...cpu.fastpath.glue.layout import LIST_ITEMS, OB_SIZE, TUPLE_ITEMS
+from ...cpu.fastpath.glue.layout import PyList, PyTuple
 
 PyLong_AsUnsignedLongLongMask = extern("PyLong_AsUnsignedLongLongMask", "i64(ptr)")
 PyList_Append = extern("PyList_Append", "i32(ptr, ptr)")
@@ -168,19 +168,19 @@ def take_free_block(device: ptr, stream: ptr, spec: ptr) -> ptr:
 
     Python twin: backends/cuda/runtime/memory.py:Pool.get
     """
-    blocks = load_ptr(stream, S_FREE)
+    blocks: PyList = load_ptr(stream, S_FREE)
     if unlikely(blocks == NULL):
         return NULL
     blocks = PyDict_GetItemWithError(blocks, load_ptr(spec, Y_KEY))
     if unlikely(blocks == NULL):
         return NULL
-    if unlikely(load_i64(blocks, OB_SIZE) == 0):
+    if unlikely(blocks.size == 0):
         return NULL
     pool = load_ptr(stream, S_POOL)
     incref(blocks)
     incref(pool)
     buffer = PyType_GenericAlloc(load_ptr(load_ptr(device, X_BACKEND), H_BUFFER), 0)
-    count = load_i64(blocks, OB_SIZE)  # read again: finalizers may have run meanwhile
+    count = blocks.size  # read again: finalizers may have run meanwhile
     if unlikely(buffer == NULL or count == 0):
         decref(blocks)
         decref(pool)
@@ -188,8 +188,8 @@ def take_free_block(device: ptr, stream: ptr, spec: ptr) -> ptr:
             decref(buffer)
         PyErr_Clear()
         return NULL
-    result = load_ptr(load_ptr(blocks, LIST_ITEMS), count * 8 - 8)
-    store_i64(blocks, OB_SIZE, count - 1)
+    result = load_ptr(blocks.items, count * 8 - 8)
+    blocks.size = count - 1
     fill_buffer(buffer, result, blocks, pool, spec)
     count_request(pool, load_i64(spec, Y_BYTES))
     return buffer
@@ -198,7 +198,7 @@ def take_free_block(device: ptr, stream: ptr, spec: ptr) -> ptr:
 @native
 def fill_buffer(buffer: ptr, found: ptr, blocks: ptr, pool: ptr, spec: ptr) -> None:
     """Fill the slots of a new buffer, which takes over the references to its block, its free list and the pool."""
-    address, nbytes, size = load_ptr(found, TUPLE_ITEMS), load_ptr(spec, Y_NBYTES), load_ptr(spec, Y_KEY)
+    address, nbytes, size = load_ptr(found, PyTuple.items), load_ptr(spec, Y_NBYTES), load_ptr(spec, Y_KEY)
     none: ptr = Py_None
     incref(address)
     incref(nbytes)

@@ -12,15 +12,12 @@ from ...cpu.fastpath.compiler.dsl import (
     ptr,
     stack,
     store_i64,
-    store_ptr,
     unlikely,
 )
 from ...cpu.fastpath.entries.rt_base import (
     ARGS_MASK,
-    D_CALLS,
-    D_GLOBALS,
-    D_TABLE,
     ELSEWHERE,
+    OperatorEntry,
     PyErr_Clear,
     PyLong_AsLongLong,
     PyLong_FromLongLong,
@@ -29,7 +26,7 @@ from ...cpu.fastpath.entries.rt_base import (
     fall_back,
     incref,
 )
-from ...cpu.fastpath.entries.rt_storage import S_VERSION
+from ...cpu.fastpath.entries.rt_storage import StorageObject
 from .call_cache_entries import get_storage
 from .eager_entries import (
     E_DEVICE,
@@ -50,24 +47,24 @@ from .result_entries import A_BUFFER, A_LAYOUT, S_HANDLE, S_POOL, current_stream
 
 @native
 def inplace(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
-    entry = entry_data(self)
+    entry: OperatorEntry = entry_data(self)
     flags = get_flags(entry)
     if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != NIN or flags == ELSEWHERE):
         return fall_back(entry, args, nargsf, kwnames)
     backend, arrays, key = load_ptr(entry, N_BACKEND), stack(NIN * 8), stack(NIN * 8)
     make_key(backend, args, flags, arrays, key)
-    cached = find_call(load_ptr(entry, D_TABLE), key, NIN)
+    cached = find_call(entry.variants, key, NIN)
     if unlikely(cached == NULL or load_ptr(arrays, 0) == NULL):
         return fall_back(entry, args, nargsf, kwnames)
     owner, target = load_ptr(cached, E_OWNER), load_ptr(args, 0)
     incref(owner)  # like the arrays: creating a storage may run arbitrary code
     incref_all(arrays)
-    done = write_result(cached, load_ptr(entry, D_GLOBALS), backend, args, arrays)
+    done = write_result(cached, entry.globals_, backend, args, arrays)
     decref_all(arrays)
     decref(owner)
     if unlikely(not done):
         return fall_back(entry, args, nargsf, kwnames)
-    store_i64(entry, D_CALLS, load_i64(entry, D_CALLS) + 1)
+    entry.calls += 1
     incref(target)
     return target
 
@@ -93,11 +90,11 @@ def write_result(cached: ptr, g: ptr, backend: ptr, args: ptr, arrays: ptr) -> b
 
 
 @native
-def launch_and_count(launcher: ptr, stream: ptr, values: ptr, storage: ptr) -> bool:
+def launch_and_count(launcher: ptr, stream: ptr, values: ptr, storage: StorageObject) -> bool:
     """Launch the kernel, and increment the storage's version."""
     if unlikely(launcher == NULL):
         return False
-    before = load_ptr(storage, S_VERSION)
+    before = storage.version
     after = PyLong_FromLongLong(PyLong_AsLongLong(before) + 1)
     if unlikely(after == NULL):
         PyErr_Clear()
@@ -105,7 +102,7 @@ def launch_and_count(launcher: ptr, stream: ptr, values: ptr, storage: ptr) -> b
     if unlikely(queue_kernel(launcher, stream, values) != 0):
         decref(after)
         return False
-    store_ptr(storage, S_VERSION, after)
+    storage.version = after
     decref(before)
     return True
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from ....registry.dispatch.keys import CUDA_KEYS, GRAD_CUDA_KEYS
 from ....registry.values import TensorSpec
+from ...cpu.fastpath.compiler.structs import sizeof
 from ...cpu.fastpath.glue import jit_layout as at
 from ...cpu.fastpath.glue.jit_structs import make_int64_array
 from ...cpu.fastpath.glue.layout import slot_offset
@@ -32,16 +33,20 @@ class DeviceEntry:
     def __init__(self, executable: Any):
         code, submission = result.result_code(), executable.choice.submission
         records = [result.result_record(layout) for layout in executable.fresh]
-        self.record = Struct(at.V_SIZE)
+        self.record = Struct(sizeof(at.DeviceCalls))
         self.record.kept += [code, submission, *records]
-        functions = {at.V_READY: "ready", at.V_RESULT: "result", at.V_BLOCK: "block"}
+        functions = {
+            at.DeviceCalls.ready: "ready",
+            at.DeviceCalls.result: "result",
+            at.DeviceCalls.block: "block",
+        }
         for offset, name in functions.items():
             self.record.set(offset, code[name])
-        self.record.point(at.V_DEVICE, result.device_record(executable.at.index))
-        self.record.point(at.V_RESULTS, make_int64_array([value.address for value in records]))
+        self.record.point(at.DeviceCalls.device, result.device_record(executable.at.index))
+        self.record.point(at.DeviceCalls.results, make_int64_array([value.address for value in records]))
         if executable.convention.workspace:
-            self.record.point(at.V_SCRATCH, result.block_record(executable.convention.workspace))
-        self.record.set(at.V_WAY, submission.address)
+            self.record.point(at.DeviceCalls.scratch, result.block_record(executable.convention.workspace))
+        self.record.set(at.DeviceCalls.launches, submission.address)
 
     def guard(self, spec: TensorSpec, slot: int) -> Struct:
         """The native guard of a tensor argument.
@@ -50,28 +55,28 @@ class DeviceEntry:
             spec: the shape, dtype and device; the tensor has to be contiguous.
             slot: the index of its address in the table of buffers.
         """
-        result = Struct(at.C_SIZE)
+        result = Struct(sizeof(at.DeviceGuard))
         layout = contiguous_layout(spec.shape, spec.dtype, int(spec.device.partition(":")[2]))
         objects = {
-            at.C_TYPE: CudaTensor,
-            at.C_KEYS: CUDA_KEYS,
-            at.C_GRAD_KEYS: GRAD_CUDA_KEYS,
-            at.C_LAYOUT: layout,
+            at.DeviceGuard.type: CudaTensor,
+            at.DeviceGuard.keys: CUDA_KEYS,
+            at.DeviceGuard.grad_keys: GRAD_CUDA_KEYS,
+            at.DeviceGuard.layout: layout,
         }
         for offset, value in objects.items():
             result.refer(offset, value)
         for offset, (cls, name) in _SLOTS.items():
             result.set(offset, slot_offset(cls, name))
-        result.set(at.C_AT, slot)
+        result.set(at.DeviceGuard.at, slot)
         return result
 
 
 _SLOTS: dict[int, tuple[type, str]] = {
-    at.C_DATA_AT: (CudaTensor, "_data"),
-    at.C_PTR_AT: (DeviceArray, "ptr"),
-    at.C_LAYOUT_AT: (DeviceArray, "layout"),
-    at.C_BUFFER_AT: (DeviceArray, "buffer"),
-    at.C_POOL_AT: (Buffer, "pool"),
-    at.C_USERS_AT: (Buffer, "users"),
-    at.C_STREAM_AT: (Pool, "stream"),
+    at.DeviceGuard.data_at: (CudaTensor, "_data"),
+    at.DeviceGuard.ptr_at: (DeviceArray, "ptr"),
+    at.DeviceGuard.layout_at: (DeviceArray, "layout"),
+    at.DeviceGuard.buffer_at: (DeviceArray, "buffer"),
+    at.DeviceGuard.pool_at: (Buffer, "pool"),
+    at.DeviceGuard.users_at: (Buffer, "users"),
+    at.DeviceGuard.stream_at: (Pool, "stream"),
 }

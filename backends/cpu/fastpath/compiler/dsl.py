@@ -7,7 +7,6 @@ writes LLVM IR. The aliases below let a type checker follow the code (`i64` and 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 i8: TypeAlias = int
@@ -21,21 +20,20 @@ u64: TypeAlias = int
 f16: TypeAlias = float
 f32: TypeAlias = float
 f64: TypeAlias = float
-ptr: TypeAlias = int
+ptr: TypeAlias = Any  # an address, also of a struct
 
 NULL: ptr = 0
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True)
 class Ty:
-    """A machine type: its name here, its LLVM spelling, kind (`i u f p b v`) and width in bits."""
+    """A machine type: its name here, its LLVM spelling, kind (`i u f p b v`) and width in bits; one object each."""
 
-    name: str
-    llvm: str
-    kind: str
-    bits: int
+    __slots__ = ("bits", "kind", "llvm", "name", "struct")
+
+    def __init__(self, name: str, llvm: str, kind: str, bits: int, struct: Any = None) -> None:
+        self.name, self.llvm, self.kind, self.bits, self.struct = name, llvm, kind, bits, struct
 
 
 TYPES: dict[str, Ty] = {
@@ -50,19 +48,19 @@ TYPES: dict[str, Ty] = {
 }
 
 
-@dataclass(frozen=True)
 class Extern:
     """A C function or object found by name when code is linked; `args is None` marks an object (its address)."""
 
-    name: str
-    ret: str
-    args: tuple[str, ...] | None
+    __slots__ = ("args", "name", "ret")
+
+    def __init__(self, name: str, ret: str, args: tuple[str, ...] | None) -> None:
+        self.name, self.ret, self.args = name, ret, args
 
     def __call__(self, *args: Any) -> Any:
         raise TypeError(f"{self.name} is callable from native functions only")
 
 
-def extern(name: str, signature: str) -> Callable[..., int]:
+def extern(name: str, signature: str) -> Callable[..., Any]:
     """Declare a C function: `extern("PyTuple_New", "ptr(i64)")`."""
     ret, _, rest = signature.partition("(")
     return Extern(name, ret, tuple(a.strip() for a in rest.rstrip(")").split(",") if a.strip()))
@@ -70,16 +68,16 @@ def extern(name: str, signature: str) -> Callable[..., int]:
 
 def extern_object(name: str) -> ptr:
     """Declare a C object; the name denotes its address."""
-    result: Any = Extern(name, "ptr", None)
-    return result  # type: ignore[no-any-return]
+    return Extern(name, "ptr", None)
 
 
-@dataclass(frozen=True)
 class Intrinsic:
     """A function that the compiler expands itself (see `lang_expr`)."""
 
-    name: str
-    ty: str = ""
+    __slots__ = ("name", "ty")
+
+    def __init__(self, name: str, ty: str = "") -> None:
+        self.name, self.ty = name, ty
 
     def __call__(self, *args: Any) -> Any:
         raise TypeError(f"{self.name} is callable from native functions only")
@@ -90,6 +88,7 @@ def _intrinsic(name: str, ty: str = "") -> Any:
 
 
 Integer = Callable[..., int]
+Pointer = Callable[..., Any]
 Float = Callable[..., float]
 Nothing = Callable[..., None]
 
@@ -103,7 +102,7 @@ load_i64: Integer = _intrinsic("load", "i64")
 load_u8: Integer = _intrinsic("load", "u8")
 load_u32: Integer = _intrinsic("load", "u32")
 load_u64: Integer = _intrinsic("load", "u64")
-load_ptr: Integer = _intrinsic("load", "ptr")
+load_ptr: Pointer = _intrinsic("load", "ptr")
 load_f32: Float = _intrinsic("load", "f32")
 load_f64: Float = _intrinsic("load", "f64")
 store_i8: Nothing = _intrinsic("store", "i8")
@@ -115,9 +114,9 @@ store_f32: Nothing = _intrinsic("store", "f32")
 store_f64: Nothing = _intrinsic("store", "f64")
 likely: Callable[..., bool] = _intrinsic("likely")
 unlikely: Callable[..., bool] = _intrinsic("unlikely")
-stack: Integer = _intrinsic("stack")  # stack(nbytes): scratch memory that lives until the function returns
-cstr: Integer = _intrinsic("cstr")  # cstr("text"): address of a constant C string
-call_ptr: Integer = _intrinsic("call", "ptr")  # call_ptr(function pointer, *args)
+stack: Pointer = _intrinsic("stack")  # stack(nbytes): scratch memory that lives until the function returns
+cstr: Pointer = _intrinsic("cstr")  # cstr("text"): address of a constant C string
+call_ptr: Pointer = _intrinsic("call", "ptr")  # call_ptr(function pointer, *args)
 call_i64: Integer = _intrinsic("call", "i64")
 call_i32: Integer = _intrinsic("call", "i32")
 call_void: Nothing = _intrinsic("call", "None")

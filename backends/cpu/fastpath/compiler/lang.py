@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from .dsl import TYPES, Extern, Ty
-from .lang_expr import I64, VOID, Expressions, LangError, Val
+from .lang_expr import Expressions
+from .lang_values import I64, VOID, LangError, Val
 
 __all__ = ["LangError", "Module", "emit"]
 
@@ -97,6 +98,8 @@ class FunctionEmitter(Expressions):
 
     def stmt_Assign(self, node: ast.Assign) -> bool:
         target, values = node.targets[0], [node.value]
+        if isinstance(target, ast.Attribute):
+            return self.assign_field(target, node.value)
         targets = target.elts if isinstance(target, ast.Tuple) else [target]
         if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
             values = node.value.elts
@@ -107,6 +110,15 @@ class FunctionEmitter(Expressions):
             self.declare(name, value.ty, value)
         return False
 
+    def assign_field(self, target: ast.Attribute, value: ast.expr) -> bool:
+        """Emit the store of a struct's field."""
+        field = self.field(target)
+        if field is None or field[2]:
+            raise self.fail(target, "only local names and fields of structs can be assigned")
+        where, ty, _ = field
+        self.store(ty, where, self.expr(value, ty))
+        return False
+
     def assigned(self, target: ast.expr, value: ast.expr) -> tuple[str, Val]:
         if not isinstance(target, ast.Name):
             raise self.fail(target, "only local names can be assigned")
@@ -114,6 +126,8 @@ class FunctionEmitter(Expressions):
         return target.id, self.expr(value, known[0] if known else None)
 
     def stmt_AugAssign(self, node: ast.AugAssign) -> bool:
+        if isinstance(node.target, ast.Attribute):
+            return self.assign_field(node.target, ast.BinOp(node.target, node.op, node.value))
         if not isinstance(node.target, ast.Name) or node.target.id not in self.slots:
             raise self.fail(node, "a local name was expected")
         left = self.expr_Name(ast.Name(node.target.id))
@@ -234,7 +248,7 @@ class Module:
             tree = ast.parse(textwrap.dedent(inspect.getsource(fn))).body[0]
             if not isinstance(tree, ast.FunctionDef):
                 raise LangError(f"{fn!r} is not a plain function")
-            reader = Expressions(self, {}, fn.__qualname__)
+            reader = Expressions(self, fn.__globals__, fn.__qualname__)
             args = [reader.type_of(a.annotation or ast.Name("?")) for a in tree.args.args]
             ret = reader.type_of(tree.returns) if tree.returns is not None else VOID
             suffix = "".join(f".{t.name}" for t in self.types.values())

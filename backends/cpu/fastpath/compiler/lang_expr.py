@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 import ast
-import struct
-from dataclasses import dataclass
+import sys
+from enum import EnumMeta
 from types import ModuleType
 from typing import Any
 
-from .....errors import TandemError
 from .dsl import TYPES, Extern, Intrinsic, Ty
+from .lang_values import BOOL, I64, PTR, VOID, LangError, Val, const, conversion, pointer_to
+from .structs import StructMeta, fields_of, sizeof
 
-
-class LangError(TandemError, SyntaxError):
-    """A native function uses a construct outside the subset, or mixes types."""
-
-
-@dataclass(frozen=True)
-class Val:
-    """A value: type, LLVM spelling, and the Python constant behind a literal (which adapts its type)."""
-
-    ty: Ty
-    text: str
-    const: int | float | None = None
-
-
-I64, F64, BOOL, PTR, VOID = (TYPES[n] for n in ("i64", "f64", "bool", "ptr", "None"))
 _INT_OPS = {
     "Add": "add",
     "Sub": "sub",
@@ -47,25 +33,6 @@ _COMPARE = {
     "Gt": "gt",
     "GtE": "ge",
 }
-
-
-def float_text(value: float, ty: Ty) -> str:
-    """Return the exact LLVM spelling of a float constant (LLVM expects the bits of the double)."""
-    if ty.bits == 32:
-        value = struct.unpack("f", struct.pack("f", value))[0]
-    if ty.bits == 16:
-        return "0xH" + struct.pack(">e", value).hex().upper()
-    return "0x" + struct.pack(">d", value).hex().upper()
-
-
-def const(value: int | float | bool, ty: Ty | None = None) -> Val:
-    """Return a literal of the given type, or of the default one for its Python type."""
-    ty = ty or (BOOL if isinstance(value, bool) else I64 if isinstance(value, int) else F64)
-    if ty.kind == "f":
-        return Val(ty, float_text(float(value), ty), float(value))
-    if ty.kind == "p":
-        return Val(ty, "null" if value == 0 else f"inttoptr (i64 {int(value)} to ptr)", int(value))
-    return Val(ty, str(int(value)), int(value))
 
 
 class Expressions:
@@ -107,6 +74,10 @@ class Expressions:
         """Return the compile-time object that a name or dotted name refers to."""
         if isinstance(node, ast.Attribute):
             owner = self.lookup(node.value)
+            if isinstance(owner, StructMeta):
+                return self.offset(owner, node)
+            if isinstance(owner, EnumMeta):
+                return owner[node.attr]
             if not isinstance(owner, ModuleType) and not hasattr(type(owner), "__dataclass_fields__"):
                 raise self.fail(node, "attributes can be read from modules and layout classes only")
             return getattr(owner, node.attr)
@@ -121,9 +92,50 @@ class Expressions:
             return VOID
         name = node.id if isinstance(node, ast.Name) else node.value if isinstance(node, ast.Constant) else ""
         result = self.module.types.get(name) or TYPES.get(str(name))
+        if result is None and isinstance(self.names.get(str(name)), StructMeta):
+            result = pointer_to(self.names[str(name)])
         if result is None:
             raise self.fail(node, "not a machine type")
         return result
+
+    # structs ------------------------------------------------------------------------------------------------
+    def offset(self, owner: StructMeta, node: ast.Attribute) -> int:
+        """Return the offset of a struct's field; that of a slot is one of the module's constants."""
+        known = fields_of(owner).get(node.attr)
+        if known is None:
+            raise self.fail(node, f"struct {owner.__name__} has no such field")
+        for cls in owner.__mro__:
+            prefix = vars(cls).get("slot_prefix", "")
+            if prefix and node.attr in vars(cls).get("__annotations__", {}):
+                return int(self.module.constants.get(prefix + node.attr.upper(), known[0]))
+        return known[0]
+
+    def field(self, node: ast.Attribute) -> tuple[Val, Ty, bool] | None:
+        """Emit the address of a struct's field; return it with the field's type, and whether it is an array."""
+        if self.is_compile_time(node):
+            return None
+        base = self.expr(node.value)
+        owner = base.ty.struct
+        if owner is None:
+            raise self.fail(node, f"a {base.ty.name} has no fields")
+        step = self.offset(owner, node)
+        known = fields_of(owner)[node.attr]
+        where = base if step == 0 else self.binary("Add", base, const(step), node)
+        return where, self.field_type(owner, node.attr, known[1]), known[3]
+
+    def field_type(self, owner: StructMeta, name: str, annotation: str) -> Ty:
+        if annotation in TYPES:
+            return TYPES[annotation]
+        for cls in owner.__mro__:
+            if name in vars(cls).get("__annotations__", {}):
+                return pointer_to(getattr(sys.modules[cls.__module__], annotation))
+        return PTR
+
+    def is_compile_time(self, node: ast.expr) -> bool:
+        """Return whether a dotted name begins with a global name, and is a constant."""
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        return isinstance(node, ast.Name) and node.id not in self.slots
 
     def expr(self, node: ast.expr, want: Ty | None = None) -> Val:
         """Emit an expression; a literal takes the wanted type."""
@@ -136,6 +148,8 @@ class Expressions:
     def adapt(self, value: Val, want: Ty, node: ast.AST) -> Val:
         if value.ty == want:
             return value
+        if value.ty.kind == want.kind == "p":
+            return Val(want, value.text, value.const)
         if (
             value.const is not None
             and want.kind != "b"
@@ -156,7 +170,11 @@ class Expressions:
         return self.constant(self.lookup(node), node)
 
     def expr_Attribute(self, node: ast.Attribute) -> Val:
-        return self.constant(self.lookup(node), node)
+        field = self.field(node)
+        if field is None:
+            return self.constant(self.lookup(node), node)
+        where, ty, is_array = field
+        return Val(PTR, where.text) if is_array else self.load(ty, where)
 
     def constant(self, found: Any, node: ast.expr) -> Val:
         if isinstance(found, Extern):
@@ -317,6 +335,10 @@ class Expressions:
         if isinstance(node.func, ast.Name) and (node.func.id in self.module.types or node.func.id in TYPES):
             return self.cast_call(node)
         result = self.lookup(node.func)
+        if isinstance(result, StructMeta):
+            return self.expr(node.args[0], pointer_to(result))
+        if result is sizeof:
+            return const(sizeof(self.lookup(node.args[0])))
         if isinstance(result, Intrinsic):
             value: Val = getattr(self, "intrinsic_" + result.name)(result, node)
             return value
@@ -360,7 +382,9 @@ class Expressions:
         return self.read(self.type_of(node.args[0]), node.args[1:])
 
     def read(self, ty: Ty, args: list[ast.expr]) -> Val:
-        where = self.address(args[0], args[1] if len(args) > 1 else None)
+        return self.load(ty, self.address(args[0], args[1] if len(args) > 1 else None))
+
+    def load(self, ty: Ty, where: Val) -> Val:
         return self.ins(ty, f"load {ty.llvm}, ptr {where.text}, align {max(ty.bits // 8, 1)}")
 
     def intrinsic_store(self, found: Intrinsic, node: ast.Call) -> Val:
@@ -370,9 +394,11 @@ class Expressions:
         return self.write(self.type_of(node.args[0]), node.args[1:])
 
     def write(self, ty: Ty, args: list[ast.expr]) -> Val:
-        where, value = self.address(args[0], args[1]), self.expr(args[2], ty)
-        self.lines.append(f"  store {ty.llvm} {value.text}, ptr {where.text}, align {max(ty.bits // 8, 1)}")
+        self.store(ty, self.address(args[0], args[1]), self.expr(args[2], ty))
         return Val(VOID, "")
+
+    def store(self, ty: Ty, where: Val, value: Val) -> None:
+        self.lines.append(f"  store {ty.llvm} {value.text}, ptr {where.text}, align {max(ty.bits // 8, 1)}")
 
     def intrinsic_likely(self, found: Intrinsic, node: ast.Call) -> Val:
         return self.truth(self.expr(node.args[0]), node)
@@ -409,21 +435,3 @@ class Expressions:
         llvm = left.ty.llvm
         test = self.ins(BOOL, f"fcmp nnan nsz {found.ty} {llvm} {left.text}, {right.text}")
         return self.ins(left.ty, f"select nnan nsz i1 {test.text}, {llvm} {left.text}, {llvm} {right.text}")
-
-
-def conversion(src: Ty, to: Ty) -> str:
-    """Return the LLVM conversion instruction between two machine types."""
-    if src.kind in "iub" and to.kind in "iu":
-        widen = "sext" if src.kind == "i" else "zext"
-        return "bitcast" if src.bits == to.bits else "trunc" if to.bits < src.bits else widen
-    if src.kind == "f" and to.kind == "f":
-        return "fptrunc" if to.bits < src.bits else "fpext"
-    if to.kind == "f" and src.kind in "iub":
-        return "sitofp" if src.kind == "i" else "uitofp"
-    if src.kind == "f" and to.kind in "iu":
-        return "fptosi" if to.kind == "i" else "fptoui"
-    if src.kind == "p" and to.kind in "iu" and to.bits == 64:
-        return "ptrtoint"
-    if src.kind in "iu" and src.bits == 64 and to.kind == "p":
-        return "inttoptr"
-    raise LangError(f"no conversion from {src.name} to {to.name}")

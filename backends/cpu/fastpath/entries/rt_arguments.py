@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, extern, extern_object, i64, likely, load_i64, load_ptr, native, ptr
-from ..glue.layout import OB_SIZE, TUPLE_ITEMS
-from .rt_base import D_NAMES, G_TYPES, type_of
+from ..compiler.dsl import NULL, extern, extern_object, i64, likely, load_ptr, native, ptr
+from ..glue.layout import PyTuple, PyVarObject
+from .rt_base import Globals, OperatorEntry, type_of
 from .rt_operands import COMPLEX128, FOREIGN
 from .rt_reduce import AXIS
 
@@ -13,22 +13,24 @@ PyUnicode_Type = extern_object("PyUnicode_Type")
 
 
 @native
-def axis_argument(desc: ptr, args: ptr, count: i64, kwnames: ptr, place: i64, default: ptr) -> ptr:
+def axis_argument(
+    desc: OperatorEntry, args: ptr, count: i64, kwnames: PyVarObject, place: i64, default: ptr
+) -> ptr:
     """Return the argument `axis`, given by position or by name, or its default; NULL if there are other arguments."""
     if likely(kwnames == NULL):
         if count == place:
             return default
         return load_ptr(args, place * 8) if count == place + 1 else ptr(0)
-    name = load_ptr(load_ptr(desc, D_NAMES), TUPLE_ITEMS + AXIS * 8)
-    if count == place and load_i64(kwnames, OB_SIZE) == 1 and load_ptr(kwnames, TUPLE_ITEMS) == name:
+    name = load_ptr(desc.names, PyTuple.items + AXIS * 8)
+    if count == place and kwnames.size == 1 and load_ptr(kwnames, PyTuple.items) == name:
         return load_ptr(args, place * 8)
     return NULL
 
 
 @native
-def dtype_code(g: ptr, x: ptr) -> i64:
+def dtype_code(g: Globals, x: ptr) -> i64:
     """Return the code of a DType object, or FOREIGN."""
-    table = load_ptr(g, G_TYPES)
+    table = g.types
     for code in range(COMPLEX128 + 1):
         if load_ptr(table, code * 8) == x:
             return code
@@ -38,4 +40,4 @@ def dtype_code(g: ptr, x: ptr) -> i64:
 @native
 def string_matches(x: ptr, wanted: ptr) -> bool:
     """Return whether an object is an exact str equal to `wanted`."""
-    return x == wanted or (type_of(x) == PyUnicode_Type and PyUnicode_Compare(x, wanted) == 0)
+    return bool(x == wanted or (type_of(x) == PyUnicode_Type and PyUnicode_Compare(x, wanted) == 0))

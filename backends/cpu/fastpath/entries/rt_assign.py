@@ -10,7 +10,6 @@ from ..compiler.dsl import (
     NULL,
     i64,
     likely,
-    load_i32,
     load_i64,
     load_ptr,
     native,
@@ -20,12 +19,12 @@ from ..compiler.dsl import (
     store_ptr,
     unlikely,
 )
-from ..glue.layout import ND_DATA, ND_DIMS, ND_FLAGS, ND_NDIM, WRITEABLE
+from ..compiler.structs import sizeof
+from ..glue.layout import WRITEABLE, Ndarray
 from .rt_base import (
     ARGS_MASK,
-    D_CALLS,
-    D_GLOBALS,
     ELSEWHERE,
+    OperatorEntry,
     Py_None,
     decref,
     entry_data,
@@ -39,7 +38,7 @@ from .rt_elementwise import MAX_RANK, coalesce, operand_strides, run_nest
 from .rt_gil import RELEASE_BYTES, acquire_gil, release_gil
 from .rt_inplace import are_disjoint, bump_version
 from .rt_operands import BOOL, WEAK_BOOL, operand_code, write_scalar
-from .rt_subscript import K_MOVED, K_RANK, K_SIZE, read_key, read_plan
+from .rt_subscript import KeyState, read_key, read_plan
 
 
 @native
@@ -48,19 +47,19 @@ def assign(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: eager/tensor/methods.py:setitem
     """
-    desc = entry_data(self)
-    g = load_ptr(desc, D_GLOBALS)
+    desc: OperatorEntry = entry_data(self)
+    g = desc.globals_
     flags = thread_flags(g)
     if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 3 or flags == ELSEWHERE):
         return fall_back(desc, args, nargsf, kwnames)
-    where, scalar, at = stack(16), stack(16), stack(K_SIZE)
+    where, scalar, at = stack(16), stack(16), stack(sizeof(KeyState))
     to = operand_code(g, load_ptr(args, 0), flags, where)
     code = operand_code(g, load_ptr(args, 16), flags, where + 8)
     array, value = load_ptr(where, 0), load_ptr(where, 8)
     if unlikely(to < 0 or code < 0 or array == NULL):
         return fall_back(desc, args, nargsf, kwnames)
     dims, steps = stack(MAX_RANK * 8), stack(MAX_RANK * 8)
-    writable = (load_i32(array, ND_FLAGS) & WRITEABLE) != 0
+    writable = (Ndarray(array).flags & WRITEABLE) != 0
     if unlikely(not writable or not read_key(array, args + 8, dims, steps, at)):
         return fall_back(desc, args, nargsf, kwnames)
     fits = prepare_value(load_ptr(args, 16), value, code, to, scalar, dims, at)
@@ -70,7 +69,7 @@ def assign(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     written = bump_version(g, load_ptr(args, 0), array)
     if likely(written):
         write(array, value, scalar, dims, steps, at)
-        store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+        desc.calls += 1
     release_operands(array, value)
     if unlikely(not written):
         return NULL
@@ -85,16 +84,16 @@ def put(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: operators/indexing/slicing.py:_write_kernel
     """
-    desc = entry_data(self)
-    g = load_ptr(desc, D_GLOBALS)
+    desc: OperatorEntry = entry_data(self)
+    g = desc.globals_
     flags = thread_flags(g)
     if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 3 or flags == ELSEWHERE):
         return fall_back(desc, args, nargsf, kwnames)
-    where, scalar, at = stack(16), stack(16), stack(K_SIZE)
+    where, scalar, at = stack(16), stack(16), stack(sizeof(KeyState))
     to = operand_code(g, load_ptr(args, 0), flags, where)
     code = operand_code(g, load_ptr(args, 8), flags, where + 8)
     array, value = load_ptr(where, 0), load_ptr(where, 8)
-    if unlikely(to < 0 or code < 0 or array == NULL or load_i32(array, ND_NDIM) > MAX_RANK):
+    if unlikely(to < 0 or code < 0 or array == NULL or Ndarray(array).ndim > MAX_RANK):
         return fall_back(desc, args, nargsf, kwnames)
     dims, steps = stack(MAX_RANK * 8), stack(MAX_RANK * 8)
     if unlikely(
@@ -103,12 +102,12 @@ def put(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     ):
         return fall_back(desc, args, nargsf, kwnames)
     hold_operands(array, value)  # allocating an array may run Python code
-    made = copy_contiguous(g, array, i64(load_i32(array, ND_NDIM)), load_ptr(array, ND_DIMS))
+    made = copy_contiguous(g, array, i64(Ndarray(array).ndim), Ndarray(array).dims)
     tensor: ptr = NULL
     if likely(made != NULL):
         read_plan(made, load_ptr(args, 16), dims, steps, at)  # the copy's strides may differ
         write(made, value, scalar, dims, steps, at)
-        store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+        desc.calls += 1
         tensor = make_tensor(g, made)
     release_operands(array, value)
     return tensor
@@ -129,30 +128,30 @@ def release_operands(array: ptr, value: ptr) -> None:
 
 
 @native
-def prepare_value(x: ptr, value: ptr, code: i64, to: i64, scalar: ptr, dims: ptr, at: ptr) -> bool:
+def prepare_value(x: ptr, value: ptr, code: i64, to: i64, scalar: ptr, dims: ptr, at: KeyState) -> bool:
     """Return whether an operand can be written into the view; a number is written to `scalar` as an element."""
     if value == NULL:
         return (to != BOOL or code == WEAK_BOOL) and write_scalar(x, code, to, scalar)
-    return code == to and can_broadcast(value, dims, load_i64(at, K_RANK))
+    return code == to and can_broadcast(value, dims, at.rank)
 
 
 @native
-def can_broadcast(value: ptr, dims: ptr, rank: i64) -> bool:
+def can_broadcast(value: Ndarray, dims: ptr, rank: i64) -> bool:
     """Return whether a value broadcasts to the view."""
-    own = i64(load_i32(value, ND_NDIM))
+    own = i64(value.ndim)
     if own > rank:
         return False
     for d in range(own):
-        size = load_i64(load_ptr(value, ND_DIMS), d * 8)
+        size = load_i64(value.dims, d * 8)
         if size != 1 and size != load_i64(dims, (rank - own + d) * 8):
             return False
     return True
 
 
 @native
-def write(array: ptr, value: ptr, scalar: ptr, dims: ptr, steps: ptr, at: ptr) -> None:
+def write(array: Ndarray, value: Ndarray, scalar: ptr, dims: ptr, steps: ptr, at: KeyState) -> None:
     """Copy a tensor's elements, or the number in `scalar` if the tensor is NULL, into the view."""
-    rank, strides, pointers = load_i64(at, K_RANK), stack(MAX_RANK * 16), stack(16)
+    rank, strides, pointers = at.rank, stack(MAX_RANK * 16), stack(16)
     total: i64 = 1
     operand_strides(value, rank, strides)
     for d in range(rank):
@@ -160,8 +159,8 @@ def write(array: ptr, value: ptr, scalar: ptr, dims: ptr, steps: ptr, at: ptr) -
         store_i64(strides, d * 16 + 8, load_i64(steps, d * 8))
     store_ptr(pointers, 0, scalar)
     if value != NULL:
-        store_ptr(pointers, 0, load_ptr(value, ND_DATA))
-    store_ptr(pointers, 8, load_ptr(array, ND_DATA) + load_i64(at, K_MOVED))
+        store_ptr(pointers, 0, value.data)
+    store_ptr(pointers, 8, array.data + at.moved)
     if total != 0:
         saved = release_gil(total * item_size(array) >= RELEASE_BYTES)
         run_nest(COPY, pointers, dims, strides, coalesce(dims, strides, rank), ptr(item_size(array)))

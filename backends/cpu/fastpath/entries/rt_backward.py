@@ -13,7 +13,6 @@ from ..compiler.dsl import (
     extern,
     i64,
     likely,
-    load_i32,
     load_i64,
     load_ptr,
     native,
@@ -22,21 +21,12 @@ from ..compiler.dsl import (
     store_ptr,
     unlikely,
 )
-from ..glue.layout import ND_DESCR, ND_DIMS, ND_NDIM, OB_SIZE, TUPLE_ITEMS
+from ..compiler.structs import Struct, at
+from ..glue.layout import Ndarray, PyTuple, PyVarObject
 from .rt_base import (
     ARGS_MASK,
-    D_GLOBALS,
-    G_DESCRS,
-    G_EMPTY,
-    G_HOLD,
-    G_META,
-    G_NODE,
-    G_ONE,
-    G_STORAGE,
-    G_TENSOR,
-    G_TYPES,
-    G_ZERO,
-    T_ARRAY,
+    Globals,
+    OperatorEntry,
     Py_False,
     Py_None,
     Py_True,
@@ -53,6 +43,7 @@ from .rt_base import (
     PyObject_Vectorcall,
     PyTuple_New,
     PyTuple_Type,
+    TensorObject,
     decref,
     entry_data,
     fall_back,
@@ -60,42 +51,78 @@ from .rt_base import (
     type_of,
 )
 from .rt_operands import FOREIGN
-from .rt_record import NODE_ACTIVE, NODE_EDGES, NODE_RESIDUALS, NODE_RESULTS, NODE_SEQUENCE, NODE_VERSIONS
-from .rt_saved import DONE, FAILED, HOLD_STORAGE, HOLD_VERSION, TO_PYTHON, array_code, version_of
-from .rt_storage import S_VERSION
+from .rt_record import NodeObject
+from .rt_saved import DONE, FAILED, TO_PYTHON, HoldObject, array_code, version_of
+from .rt_storage import StorageObject
 
 PyDict_DelItem = extern("PyDict_DelItem", "i32(ptr, ptr)")
 PyNumber_Multiply = extern("PyNumber_Multiply", "ptr(ptr, ptr)")
 PyNumber_Negative = extern("PyNumber_Negative", "ptr(ptr)")
 
-# Fields after D_GLOBALS and D_SLOW: functions of the heap and `fit`; the classes ActiveRules and Rule; -1
-B_POP, B_PUSH, B_FIT, B_ACTIVE, B_RULE, B_MINUS, B_SIZE = 16, 24, 32, 40, 48, 56, 64
+
+class BackwardEntry(OperatorEntry):
+    """The entry of the backward pass: functions of the heap and `fit`, classes, -1."""
+
+    pop: ptr = at(16)
+    push: ptr = at(24)
+    fit: ptr = at(32)
+    active: ptr = at(40)
+    rule: ptr = at(48)
+    minus: ptr = at(56)  # the int -1
+
+
 # Its arguments: the Python function that delivers a gradient; heap and gradients of the nodes to come; those of
 # leaves; whether residuals are kept; whether the pass is recorded, so that saved results need their autograd graph
-DELIVER, HEAP, PENDING, LEAVES, KEEP, RECORDED = 0, 8, 16, 24, 32, 40
+class PassArguments(Struct):
+    """The arguments of the backward entry, borrowed."""
+
+    deliver: ptr  # the Python function that delivers a gradient
+    heap: ptr  # of the nodes to come
+    pending: ptr  # gradients of the nodes to come
+    leaves: ptr  # gradients of leaves
+    keep: ptr  # whether residuals are kept
+    recorded: ptr  # whether the pass is recorded, so that saved results need their autograd graph
+
+
 # Items of a Rule and of an edge
-FN, PLACES, CONSTANT, IS_PARTIAL, IS_LIST = 32, 40, 48, 56, 64
-TARGET, INDEX, SHAPE, DTYPE = 24, 32, 40, 48
+class RuleObject(PyTuple):
+    """The items of a `Rule`."""
+
+    fn: ptr
+    places: ptr
+    constant: ptr
+    is_partial: ptr
+    is_list: ptr
+
+
+class EdgeObject(PyTuple):
+    """The items of an `Edge`."""
+
+    target: ptr = at(24)
+    index: ptr
+    shape: ptr
+    dtype: ptr
+
 
 MOST_PLACES = 8
 MOST_STEPS = 1024  # steps per call; then Python checks for signals and lets other threads run
 
 
 @native
-def backward(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+def backward(self: ptr, args: PassArguments, nargsf: i64, kwnames: ptr) -> ptr:
     """Run steps; return the node that Python must step, or None.
 
     Python twin: eager/autograd/engine.py:next_node
     """
-    desc = entry_data(self)
+    desc: BackwardEntry = entry_data(self)
     if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 6 or not are_pass_arguments(args)):
         return fall_back(desc, args, nargsf, kwnames)
     steps: i64 = 0
-    while steps < MOST_STEPS and load_i64(load_ptr(args, HEAP), OB_SIZE) != 0:
-        item = PyObject_Vectorcall(load_ptr(desc, B_POP), args + HEAP, 1, NULL)
+    while steps < MOST_STEPS and PyVarObject(args.heap).size != 0:
+        item = PyObject_Vectorcall(desc.pop, args + PassArguments.heap, 1, NULL)
         if unlikely(item == NULL):
             return NULL
-        node = load_ptr(item, TUPLE_ITEMS + 8)
+        node = load_ptr(item, PyTuple.items + 8)
         done = step(desc, args, node)
         if unlikely(done != DONE):
             incref(node)
@@ -112,43 +139,43 @@ def backward(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
 
 @native
-def are_pass_arguments(args: ptr) -> bool:
-    return (
-        type_of(load_ptr(args, HEAP)) == PyList_Type
-        and type_of(load_ptr(args, PENDING)) == PyDict_Type
-        and type_of(load_ptr(args, LEAVES)) == PyDict_Type
+def are_pass_arguments(args: PassArguments) -> bool:
+    return bool(
+        type_of(args.heap) == PyList_Type
+        and type_of(args.pending) == PyDict_Type
+        and type_of(args.leaves) == PyDict_Type
     )
 
 
 @native
-def step(desc: ptr, args: ptr, node: ptr) -> i64:
+def step(desc: BackwardEntry, args: PassArguments, node: NodeObject) -> i64:
     """Return DONE, FAILED (an exception is set), or TO_PYTHON: nothing has happened.
 
     Python twin: eager/autograd/engine.py:Pass._step
     """
-    g = load_ptr(desc, D_GLOBALS)
-    if unlikely(type_of(node) != load_ptr(g, G_NODE) or load_ptr(node, NODE_RESULTS) != Py_None):
+    g: Globals = desc.globals_
+    if unlikely(type_of(node) != g.node or node.results != Py_None):
         return TO_PYTHON
-    active, edges = load_ptr(node, NODE_ACTIVE), load_ptr(node, NODE_EDGES)
-    saved, versions = load_ptr(node, NODE_RESIDUALS), load_ptr(node, NODE_VERSIONS)
-    if unlikely(active == NULL or type_of(active) != load_ptr(desc, B_ACTIVE)):
+    active, edges = node.active, node.edges
+    saved, versions = node.residuals, node.versions
+    if unlikely(active == NULL or type_of(active) != desc.active):
         return TO_PYTHON
-    rules = load_ptr(active, TUPLE_ITEMS)
+    rules = load_ptr(active, PyTuple.items)
     if unlikely(not is_tuple(saved) or not is_tuple(versions) or not is_tuple(edges) or not is_tuple(rules)):
         return TO_PYTHON
     if unlikely(
-        not are_known(desc, rules, edges, load_i64(saved, OB_SIZE))
+        not are_known(desc, rules, edges, PyVarObject(saved).size)
         or not are_unwritten(g, args, saved, versions)
     ):
         return TO_PYTHON
-    gradient = take_gradient(g, load_ptr(args, PENDING), node)
+    gradient = take_gradient(g, args.pending, node)
     if unlikely(gradient == NULL):
         return TO_PYTHON
     incref(active)
     incref(edges)
     incref(saved)
     done = send_gradients(desc, args, rules, edges, saved, gradient)
-    if likely(done == DONE and load_ptr(args, KEEP) == Py_False):
+    if likely(done == DONE and args.keep == Py_False):
         release_saved(g, node)
     decref(saved)
     decref(edges)
@@ -159,39 +186,39 @@ def step(desc: ptr, args: ptr, node: ptr) -> i64:
 
 @native
 def is_tuple(x: ptr) -> bool:
-    return x != NULL and type_of(x) == PyTuple_Type
+    return bool(x != NULL and type_of(x) == PyTuple_Type)
 
 
 # -- conditions --------------------------------------------------------------------------------------------------------
 @native
-def are_known(desc: ptr, rules: ptr, edges: ptr, count: i64) -> bool:
+def are_known(desc: BackwardEntry, rules: PyVarObject, edges: PyVarObject, count: i64) -> bool:
     """Return whether all rules are of single tensors, and use only residuals (`count` of them) and the gradient."""
-    if load_i64(rules, OB_SIZE) != load_i64(edges, OB_SIZE):
+    if rules.size != edges.size:
         return False
-    for k in range(load_i64(rules, OB_SIZE)):
-        rule, edge = load_ptr(rules, TUPLE_ITEMS + k * 8), load_ptr(edges, TUPLE_ITEMS + k * 8)
-        if type_of(rule) != load_ptr(desc, B_RULE) or load_ptr(rule, IS_LIST) != Py_False:
+    for k in range(rules.size):
+        rule, edge = load_ptr(rules, PyTuple.items + k * 8), load_ptr(edges, PyTuple.items + k * 8)
+        if type_of(rule) != desc.rule or RuleObject(rule).is_list != Py_False:
             return False
-        if not is_tuple(edge) or load_i64(edge, OB_SIZE) != 4 or not is_tuple(load_ptr(edge, SHAPE)):
+        if not is_tuple(edge) or PyVarObject(edge).size != 4 or not is_tuple(EdgeObject(edge).shape):
             return False
-        if load_ptr(rule, FN) == Py_None and not is_sign(desc, load_ptr(rule, CONSTANT)):
+        if RuleObject(rule).fn == Py_None and not is_sign(desc, RuleObject(rule).constant):
             return False
-        if not are_places(load_ptr(rule, PLACES), count):
+        if not are_places(RuleObject(rule).places, count):
             return False
     return True
 
 
 @native
-def is_sign(desc: ptr, constant: ptr) -> bool:
-    return constant == load_ptr(load_ptr(desc, D_GLOBALS), G_ONE) or constant == load_ptr(desc, B_MINUS)
+def is_sign(desc: BackwardEntry, constant: ptr) -> bool:
+    return bool(constant == desc.globals_.one or constant == desc.minus)
 
 
 @native
-def are_places(places: ptr, count: i64) -> bool:
-    if not is_tuple(places) or load_i64(places, OB_SIZE) > MOST_PLACES:
+def are_places(places: PyVarObject, count: i64) -> bool:
+    if not is_tuple(places) or places.size > MOST_PLACES:
         return False
-    for k in range(load_i64(places, OB_SIZE)):
-        place = load_ptr(places, TUPLE_ITEMS + k * 8)
+    for k in range(places.size):
+        place = load_ptr(places, PyTuple.items + k * 8)
         if type_of(place) != PyLong_Type:
             return False
         if PyLong_AsLongLong(place) < -1 or PyLong_AsLongLong(place) >= count:
@@ -200,23 +227,23 @@ def are_places(places: ptr, count: i64) -> bool:
 
 
 @native
-def are_unwritten(g: ptr, args: ptr, saved: ptr, versions: ptr) -> bool:
+def are_unwritten(g: Globals, args: PassArguments, saved: PyVarObject, versions: PyVarObject) -> bool:
     """Return whether no residual was written since and all can be used directly; false if only Python can tell."""
-    if load_i64(saved, OB_SIZE) != load_i64(versions, OB_SIZE):
+    if saved.size != versions.size:
         return False
-    for k in range(load_i64(saved, OB_SIZE)):
-        value, version = load_ptr(saved, TUPLE_ITEMS + k * 8), load_ptr(versions, TUPLE_ITEMS + k * 8)
+    for k in range(saved.size):
+        value, version = load_ptr(saved, PyTuple.items + k * 8), load_ptr(versions, PyTuple.items + k * 8)
         if version == Py_None:
             continue
-        if type_of(version) == load_ptr(g, G_HOLD):
-            storage = load_ptr(version, HOLD_STORAGE)
-            if storage == NULL or type_of(storage) != load_ptr(g, G_STORAGE):
+        if type_of(version) == g.hold:
+            storage: StorageObject = HoldObject(version).storage
+            if storage == NULL or type_of(storage) != g.storage:
                 return False
-            if load_ptr(args, RECORDED) != Py_False:
+            if args.recorded != Py_False:
                 return False
-            if not same_number(load_ptr(storage, S_VERSION), load_ptr(version, HOLD_VERSION)):
+            if not same_number(storage.version, HoldObject(version).version):
                 return False
-        elif type_of(value) != load_ptr(g, G_TENSOR) or not same_number(version_of(g, value), version):
+        elif type_of(value) != g.tensor or not same_number(version_of(g, value), version):
             return False
     return True
 
@@ -225,17 +252,17 @@ def are_unwritten(g: ptr, args: ptr, saved: ptr, versions: ptr) -> bool:
 def same_number(one: ptr, two: ptr) -> bool:
     if one == NULL or two == NULL or type_of(one) != PyLong_Type or type_of(two) != PyLong_Type:
         return False
-    return one == two or PyLong_AsLongLong(one) == PyLong_AsLongLong(two)
+    return bool(one == two or PyLong_AsLongLong(one) == PyLong_AsLongLong(two))
 
 
 @native
-def take_gradient(g: ptr, pending: ptr, node: ptr) -> ptr:
+def take_gradient(g: Globals, pending: ptr, node: ptr) -> ptr:
     """Remove and return the gradient of a node's result; NULL if the node has anything else."""
     given = PyDict_GetItemWithError(pending, node)
     if unlikely(given == NULL or type_of(given) != PyDict_Type or PyDict_Size(given) != 1):
         return NULL
-    result = PyDict_GetItemWithError(given, load_ptr(g, G_ZERO))
-    if unlikely(result == NULL or type_of(result) != load_ptr(g, G_TENSOR)):
+    result = PyDict_GetItemWithError(given, g.zero)
+    if unlikely(result == NULL or type_of(result) != g.tensor):
         return NULL
     incref(result)
     PyDict_DelItem(pending, node)
@@ -243,22 +270,22 @@ def take_gradient(g: ptr, pending: ptr, node: ptr) -> ptr:
 
 
 @native
-def release_saved(g: ptr, node: ptr) -> None:
+def release_saved(g: Globals, node: NodeObject) -> None:
     """Release the residuals of a node, if there is a tensor among them.
 
     Python twin: eager/autograd/node.py:Node.free
     """
-    saved, versions = load_ptr(node, NODE_RESIDUALS), load_ptr(node, NODE_VERSIONS)
+    saved, versions = node.residuals, node.versions
     if not is_tuple(versions) or saved == NULL:
         return
-    for k in range(load_i64(versions, OB_SIZE)):
-        if load_ptr(versions, TUPLE_ITEMS + k * 8) != Py_None:
+    for k in range(PyVarObject(versions).size):
+        if load_ptr(versions, PyTuple.items + k * 8) != Py_None:
             none: ptr = Py_None
-            empty = load_ptr(g, G_EMPTY)
+            empty = g.empty
             incref(none)
             incref(empty)
-            store_ptr(node, NODE_RESIDUALS, none)
-            store_ptr(node, NODE_VERSIONS, empty)
+            node.residuals = none
+            node.versions = empty
             decref(saved)
             decref(versions)
             return
@@ -266,14 +293,14 @@ def release_saved(g: ptr, node: ptr) -> None:
 
 # -- rules -------------------------------------------------------------------------------------------------------------
 @native
-def send_gradients(desc: ptr, args: ptr, rules: ptr, edges: ptr, saved: ptr, gradient: ptr) -> i64:
+def send_gradients(desc: ptr, args: ptr, rules: PyVarObject, edges: ptr, saved: ptr, gradient: ptr) -> i64:
     """Compute the gradients of all arguments and deliver each.
 
     Python twin: eager/autograd/engine.py:Pass._deliver_list
     """
-    for k in range(load_i64(rules, OB_SIZE)):
-        edge = load_ptr(edges, TUPLE_ITEMS + k * 8)
-        result = apply_rule(load_ptr(rules, TUPLE_ITEMS + k * 8), saved, gradient)
+    for k in range(rules.size):
+        edge = load_ptr(edges, PyTuple.items + k * 8)
+        result = apply_rule(load_ptr(rules, PyTuple.items + k * 8), saved, gradient)
         if unlikely(result == NULL):
             return FAILED
         if likely(result != Py_None):
@@ -285,23 +312,23 @@ def send_gradients(desc: ptr, args: ptr, rules: ptr, edges: ptr, saved: ptr, gra
 
 
 @native
-def apply_rule(rule: ptr, saved: ptr, gradient: ptr) -> ptr:
+def apply_rule(rule: RuleObject, saved: ptr, gradient: ptr) -> ptr:
     """Return the result of a rule, a new reference; NULL with an exception set.
 
     Python twin: eager/autograd/node.py:apply_rule
     """
-    fn, places = load_ptr(rule, FN), load_ptr(rule, PLACES)
+    fn, places = rule.fn, rule.places
     if fn == Py_None:
-        if PyLong_AsLongLong(load_ptr(rule, CONSTANT)) == -1:
+        if PyLong_AsLongLong(rule.constant) == -1:
             return PyNumber_Negative(gradient)
         incref(gradient)
         return gradient
     values = stack(MOST_PLACES * 8)
-    for k in range(load_i64(places, OB_SIZE)):
-        place = PyLong_AsLongLong(load_ptr(places, TUPLE_ITEMS + k * 8))
-        store_ptr(values, k * 8, gradient if place < 0 else load_ptr(saved, TUPLE_ITEMS + place * 8))
-    result = PyObject_Vectorcall(fn, values, load_i64(places, OB_SIZE), NULL)
-    if result != NULL and load_ptr(rule, IS_PARTIAL) == Py_True:
+    for k in range(PyVarObject(places).size):
+        place = PyLong_AsLongLong(load_ptr(places, PyTuple.items + k * 8))
+        store_ptr(values, k * 8, gradient if place < 0 else load_ptr(saved, PyTuple.items + place * 8))
+    result = PyObject_Vectorcall(fn, values, PyVarObject(places).size, NULL)
+    if result != NULL and rule.is_partial == Py_True:
         product = PyNumber_Multiply(gradient, result)
         decref(result)
         return product
@@ -309,61 +336,59 @@ def apply_rule(rule: ptr, saved: ptr, gradient: ptr) -> ptr:
 
 
 @native
-def fit_gradient(desc: ptr, edge: ptr, found: ptr) -> ptr:
+def fit_gradient(desc: BackwardEntry, edge: EdgeObject, found: ptr) -> ptr:
     """Return a gradient with shape and dtype of the argument; steals `found`. NULL with an exception set.
 
     Python twin: eager/autograd/node.py:fit
     """
-    if likely(has_right_type(load_ptr(desc, D_GLOBALS), edge, found)):
+    if likely(has_right_type(desc.globals_, edge, found)):
         return found
     values = stack(24)
     store_ptr(values, 0, found)
-    store_ptr(values, 8, load_ptr(edge, SHAPE))
-    store_ptr(values, 16, load_ptr(edge, DTYPE))
-    fit = PyObject_Vectorcall(load_ptr(desc, B_FIT), values, 3, NULL)
+    store_ptr(values, 8, edge.shape)
+    store_ptr(values, 16, edge.dtype)
+    fit = PyObject_Vectorcall(desc.fit, values, 3, NULL)
     decref(found)
     return fit
 
 
 @native
-def has_right_type(g: ptr, edge: ptr, found: ptr) -> bool:
-    array, shape = load_ptr(found, T_ARRAY), load_ptr(edge, SHAPE)
-    if type_of(found) != load_ptr(g, G_TENSOR) or i64(load_i32(array, ND_NDIM)) != load_i64(shape, OB_SIZE):
+def has_right_type(g: Globals, edge: EdgeObject, found: TensorObject) -> bool:
+    array, shape = found.array, edge.shape
+    if type_of(found) != g.tensor or i64(Ndarray(array).ndim) != PyVarObject(shape).size:
         return False
     code = array_code(g, array)
-    if code == FOREIGN or load_ptr(load_ptr(g, G_TYPES), code * 8) != load_ptr(edge, DTYPE):
+    if code == FOREIGN or load_ptr(g.types, code * 8) != edge.dtype:
         return False
-    for d in range(load_i64(shape, OB_SIZE)):
-        size = load_ptr(shape, TUPLE_ITEMS + d * 8)
-        if type_of(size) != PyLong_Type or PyLong_AsLongLong(size) != load_i64(
-            load_ptr(array, ND_DIMS), d * 8
-        ):
+    for d in range(PyVarObject(shape).size):
+        size = load_ptr(shape, PyTuple.items + d * 8)
+        if type_of(size) != PyLong_Type or PyLong_AsLongLong(size) != load_i64(Ndarray(array).dims, d * 8):
             return False
-    return load_ptr(array, ND_DESCR) == load_ptr(load_ptr(g, G_DESCRS), code * 8)
+    return bool(Ndarray(array).descr == load_ptr(g.descrs, code * 8))
 
 
 # -- where gradients go ------------------------------------------------------------------------------------------------
 @native
-def deliver(desc: ptr, args: ptr, edge: ptr, found: ptr) -> i64:
+def deliver(desc: BackwardEntry, args: PassArguments, edge: EdgeObject, found: ptr) -> i64:
     """Deliver a gradient to its leaf or node; steals its reference on failure.
 
     Python twin: eager/autograd/engine.py:Pass._deliver
     """
-    g, target, done = load_ptr(desc, D_GLOBALS), load_ptr(edge, TARGET), i64(DONE)
-    if type_of(target) == load_ptr(g, G_META):
-        done = accumulate(load_ptr(args, LEAVES), target, found)
-    elif type_of(target) == load_ptr(g, G_NODE) and load_ptr(edge, INDEX) == load_ptr(g, G_ZERO):
-        given = PyDict_GetItemWithError(load_ptr(args, PENDING), target)
+    g, target, done = desc.globals_, edge.target, i64(DONE)
+    if type_of(target) == Globals(g).meta:
+        done = accumulate(args.leaves, target, found)
+    elif type_of(target) == Globals(g).node and edge.index == Globals(g).zero:
+        given = PyDict_GetItemWithError(args.pending, target)
         if given == NULL:
             done = announce(desc, args, target, found)
         else:
-            done = accumulate(given, load_ptr(g, G_ZERO), found)
+            done = accumulate(given, Globals(g).zero, found)
     else:
         values = stack(24)
         store_ptr(values, 0, target)
-        store_ptr(values, 8, load_ptr(edge, INDEX))
+        store_ptr(values, 8, edge.index)
         store_ptr(values, 16, found)
-        done = is_done(PyObject_Vectorcall(load_ptr(args, DELIVER), values, 3, NULL))
+        done = is_done(PyObject_Vectorcall(args.deliver, values, 3, NULL))
     if unlikely(done == FAILED):
         decref(found)
     return done
@@ -395,34 +420,34 @@ def accumulate(table: ptr, key: ptr, found: ptr) -> i64:
 
 
 @native
-def announce(desc: ptr, args: ptr, target: ptr, found: ptr) -> i64:
+def announce(desc: BackwardEntry, args: PassArguments, target: ptr, found: ptr) -> i64:
     """Store the first gradient for a result of a node, and put the node into the heap."""
     given = PyDict_New()
     if unlikely(given == NULL):
         return FAILED
-    failed = PyDict_SetItem(given, load_ptr(load_ptr(desc, D_GLOBALS), G_ZERO), found)
+    failed = PyDict_SetItem(given, desc.globals_.zero, found)
     if likely(failed == 0):
-        failed = PyDict_SetItem(load_ptr(args, PENDING), target, given)
+        failed = PyDict_SetItem(args.pending, target, given)
     decref(given)
-    return push(desc, load_ptr(args, HEAP), target) if likely(failed == 0) else FAILED
+    return push(desc, args.heap, target) if likely(failed == 0) else FAILED
 
 
 @native
-def push(desc: ptr, heap: ptr, node: ptr) -> i64:
+def push(desc: BackwardEntry, heap: ptr, node: NodeObject) -> i64:
     """Push a node onto the heap, whose items are `(-sequence, node)`."""
     item = PyTuple_New(2)
     if unlikely(item == NULL):
         return FAILED
-    number = PyLong_FromLongLong(-PyLong_AsLongLong(load_ptr(node, NODE_SEQUENCE)))
+    number = PyLong_FromLongLong(-PyLong_AsLongLong(node.sequence))
     if unlikely(number == NULL):
         decref(item)
         return FAILED
     incref(node)
-    store_ptr(item, TUPLE_ITEMS, number)
-    store_ptr(item, TUPLE_ITEMS + 8, node)
+    store_ptr(item, PyTuple.items, number)
+    store_ptr(item, PyTuple.items + 8, node)
     values = stack(16)
     store_ptr(values, 0, heap)
     store_ptr(values, 8, item)
-    done = is_done(PyObject_Vectorcall(load_ptr(desc, B_PUSH), values, 2, NULL))
+    done = is_done(PyObject_Vectorcall(desc.push, values, 2, NULL))
     decref(item)
     return done

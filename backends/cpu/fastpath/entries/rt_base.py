@@ -1,10 +1,10 @@
-"""Native runtime: external C functions, offsets of its structs, references, thread state, falling back to Python.
+"""Native runtime: external C functions, structs of all entries, references, thread state, falling back to Python.
 
 The structs are plain memory that `structs` fills:
 
-* the process struct `G_*`: the classes and constants that guards compare with, reached through each entry's data;
-* the operator struct `D_*`: the data of one operator's entry;
-* the variant struct `V_*`: one combination of operand types of an operator, with its loop.
+* `Globals`, one in the process: the classes and constants that guards compare with, reached through each entry's data;
+* `OperatorEntry`: the data of one operator's entry;
+* `rt_elementwise.Variant`: one combination of operand types of an operator, with its loop.
 """
 
 from __future__ import annotations
@@ -16,18 +16,17 @@ from ..compiler.dsl import (
     i64,
     likely,
     load_i32,
-    load_i64,
     load_ptr,
     native,
     noinline,
     ptr,
     stack,
     store_i32,
-    store_i64,
     store_ptr,
     unlikely,
 )
-from ..glue.layout import IMMORTAL, OB_REFCNT, OB_TYPE, OP_DATA
+from ..compiler.structs import Struct, at
+from ..glue.layout import IMMORTAL, OP_DATA, PyObject
 
 # C functions and objects -------------------------------------------------------------------------------------------
 _Py_Dealloc = extern("_Py_Dealloc", "None(ptr)")
@@ -62,46 +61,75 @@ PyBool_Type, PyTuple_Type = extern_object("PyBool_Type"), extern_object("PyTuple
 Py_None = extern_object("_Py_NoneStruct")
 Py_True, Py_False = extern_object("_Py_TrueStruct"), extern_object("_Py_FalseStruct")
 
-# Compile-time values that `runtime` supplies: offsets of the slots of a Tensor.
-T_ARRAY: i64 = 0
-T_KEYS: i64 = 0
-T_META: i64 = 0
-T_STORAGE: i64 = 0
-K_FLAGS: i64 = 0  # and those of Guards
-AT_REST: i64 = 0  # references to G_ACTIVE while every state is the default
 
-# The process record -------------------------------------------------------------------------------------------------
-G_TENSOR = 0  # class Tensor
-G_KEYS, G_GRAD_KEYS = 8, 16  # the key sets of a plain tensor, and of one that is recorded
-G_ACTIVE, G_STATE = (
-    24,
-    32,
-)  # object referenced by states that are not the default; the ContextVar of the dispatch state
-G_DTYPES, G_POOL = 40, 48  # map of NumPy's type numbers to codes (256 bytes); entry of the buffer pool
-G_OFF = 56  # nonzero: every call goes to Python (the dispatch trace is on)
-G_BFLOAT16 = 64  # NumPy's type number of bfloat16, assigned when ml_dtypes is imported
-G_STORAGE, G_ZERO = 72, 80  # class Storage; the int 0
-G_TYPES = 88  # the DType objects by their codes
-G_DESCRS = 96  # their NumPy descriptors
-G_NODE, G_META, G_HOLD, G_SPEC = 104, 112, 120, 128  # classes Node, AutogradMeta, Hold, TensorSpec
-G_SEQUENCE = 136  # the iterator that numbers nodes
-G_EMPTY, G_NOTHING, G_ONE, G_CPU = 144, 152, 160, 168  # the objects (), "", 1 and "cpu"
-G_NOTE = 176  # while a level of a transform is open: the function called with new tensors; else NULL
-G_JIT_CLOCK = 184  # counts the calls of jitted functions that machine code answers
-G_NUMBER, G_WEAK_KEYS = 192, 200  # class Number, the key set of a weak scalar
-G_SIZE = 208
+# `runtime` supplies the offsets of slots, and AT_REST.
+class TensorObject(PyObject):
+    """The slots of a Tensor."""
 
-# The operator record ------------------------------------------------------------------------------------------------
-D_GLOBALS = 0  # process record
-D_SLOW, D_MISS = 8, 16  # callables for a failed guard, and for unknown operand types
-D_TABLE = 24  # hash table of variants: its size - 1, then pointers (NULL is free)
-D_CALLS, D_NAMES = 40, 48  # calls answered natively; tuple of keyword names
-D_RECORD = 56  # function that records a call for autograd
-D_RECORDS = (
-    64  # 0: the entry rejects calls that must be recorded; D_RECORD stays valid, since a call may be running
-)
-D_PLAN = 72  # struct for recording such a call without Python, or NULL
-D_SIZE = 80
+    slot_prefix = "T_"
+
+    array: ptr
+    keys: ptr
+    meta: ptr
+    storage: ptr
+
+
+class GuardsObject(PyObject):
+    """The slots of the dispatch state's `Guards`."""
+
+    slot_prefix = "K_"
+
+    flags: ptr
+
+
+AT_REST: i64 = 0  # references to `Globals.active` while every state is the default
+
+
+# Structs ------------------------------------------------------------------------------------------------------------
+class Globals(Struct):
+    """The process struct: the classes and constants that guards compare with."""
+
+    tensor: ptr  # class Tensor
+    keys: ptr  # the key set of a plain tensor
+    grad_keys: ptr  # the key set of a tensor that is recorded
+    active: ptr  # referenced by dispatch states that are not the default
+    state: ptr  # the ContextVar of the dispatch state
+    dtypes: ptr  # 256 bytes: NumPy's type numbers to codes
+    pool: ptr
+    off: i64  # nonzero: every call goes to Python (the dispatch trace is on)
+    bfloat16: i64  # NumPy's type number of bfloat16, assigned when ml_dtypes is imported
+    storage: ptr  # class Storage
+    zero: ptr  # the int 0
+    types: ptr  # the DType objects by their codes
+    descrs: ptr  # their NumPy descriptors
+    node: ptr  # class Node
+    meta: ptr  # class AutogradMeta
+    hold: ptr  # class Hold
+    spec: ptr  # class TensorSpec
+    sequence: ptr  # the iterator that numbers nodes
+    empty: ptr  # ()
+    nothing: ptr  # ""
+    one: ptr  # the int 1
+    cpu: ptr  # "cpu"
+    note: ptr  # while a level of a transform is open: the function called with new tensors; else NULL
+    jit_clock: i64  # counts the calls of jitted functions that machine code answers
+    number: ptr  # class Number
+    weak_keys: ptr  # the key set of a weak scalar
+
+
+class OperatorEntry(Struct):
+    """The data of one operator's entry."""
+
+    globals_: Globals
+    fall_back: ptr  # called on a failed guard
+    miss: ptr  # called on operand types without a variant
+    variants: ptr  # hash table: its size - 1, then pointers (NULL is free)
+    calls: i64 = at(40)  # calls answered natively
+    names: ptr  # tuple of keyword names
+    record: ptr  # function that records a call; stays valid, since a call may be running
+    records: i64  # 0: the entry rejects calls that must be recorded
+    recording: ptr  # Recording, to record a call without Python; or NULL
+
 
 # Thread flags
 PLAIN, NO_GRAD, ELSEWHERE = 0, 1, 2
@@ -111,65 +139,65 @@ ARGS_MASK: i64 = 0x7FFFFFFFFFFFFFFF  # the top bit of a vectorcall's argument co
 
 
 @native
-def incref(x: ptr) -> None:
+def incref(x: PyObject) -> None:
     if IMMORTAL:
-        count = load_i32(x, OB_REFCNT) + 1
+        count = load_i32(x, PyObject.refcnt) + 1
         if likely(count != 0):
-            store_i32(x, OB_REFCNT, count)
+            store_i32(x, PyObject.refcnt, count)
     else:
-        store_i64(x, OB_REFCNT, load_i64(x, OB_REFCNT) + 1)
+        x.refcnt += 1
 
 
 @native
-def decref(x: ptr) -> None:
-    if IMMORTAL and load_i32(x, OB_REFCNT) < 0:
+def decref(x: PyObject) -> None:
+    if IMMORTAL and load_i32(x, PyObject.refcnt) < 0:
         return
-    count = load_i64(x, OB_REFCNT) - 1
-    store_i64(x, OB_REFCNT, count)
+    count = x.refcnt - 1
+    x.refcnt = count
     if unlikely(count == 0):
         _Py_Dealloc(x)
 
 
 @native
-def type_of(x: ptr) -> ptr:
-    return load_ptr(x, OB_TYPE)
+def type_of(x: PyObject) -> ptr:
+    return x.type
 
 
 @native
-def thread_flags(g: ptr) -> i64:
+def thread_flags(g: Globals) -> i64:
     """Return the dispatch state as flags for native entries: PLAIN, NO_GRAD or ELSEWHERE.
 
     Python twin: registry/dispatch/state.py:flags_of
     """
-    if likely(((load_i64(load_ptr(g, G_ACTIVE), OB_REFCNT) - AT_REST) | load_i64(g, G_OFF)) == 0):
+    if likely(((PyObject(g.active).refcnt - AT_REST) | g.off) == 0):
         return PLAIN
     return flags_of_state(g)
 
 
 @noinline
-def flags_of_state(g: ptr) -> i64:
+def flags_of_state(g: Globals) -> i64:
     """Return the flags of the current dispatch state, if any thread has one that is not the default."""
     where = stack(8)
-    if load_i64(g, G_OFF) != 0:
+    if g.off != 0:
         return ELSEWHERE
-    if unlikely(PyContextVar_Get(load_ptr(g, G_STATE), NULL, where) < 0):
+    if unlikely(PyContextVar_Get(g.state, NULL, where) < 0):
         PyErr_Clear()
         return ELSEWHERE
-    guards = load_ptr(where, 0)
-    flags = load_ptr(guards, K_FLAGS)
+    guards: GuardsObject = load_ptr(where, 0)
+    flags = guards.flags
     result: i64 = ELSEWHERE
-    if flags == load_ptr(g, G_ZERO):
+    if flags == g.zero:
         result = PLAIN
-    elif flags == load_ptr(g, G_ONE):
+    elif flags == g.one:
         result = NO_GRAD
     decref(guards)
     return result
 
 
 @native
-def fall_back(desc: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+def fall_back(desc: OperatorEntry, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     """Let Python run this call."""
-    return PyObject_Vectorcall(load_ptr(desc, D_SLOW), args, nargsf & ARGS_MASK, kwnames)
+    return PyObject_Vectorcall(desc.fall_back, args, nargsf & ARGS_MASK, kwnames)
 
 
 @noinline
@@ -182,32 +210,32 @@ def retry_in_python(desc: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
 
 @native
-def make_tensor(g: ptr, array: ptr) -> ptr:
+def make_tensor(g: Globals, array: ptr) -> ptr:
     """Return a plain tensor that owns the array reference; on failure NULL, an exception set, the array released.
 
     Python twin: eager/tensor/tensor.py:wrap
     """
-    tensor = PyType_GenericAlloc(load_ptr(g, G_TENSOR), 0)
+    tensor = PyType_GenericAlloc(g.tensor, 0)
     if unlikely(tensor == NULL):
         decref(array)
         return NULL
     none: ptr = Py_None
-    keys = load_ptr(g, G_KEYS)
+    keys = g.keys
     incref(none)
     incref(none)
     incref(keys)
     store_slots(tensor, array, keys, none)
-    if unlikely(load_ptr(g, G_NOTE) != NULL):
+    if unlikely(g.note != NULL):
         return note_tensor(g, tensor)
     return tensor
 
 
 @noinline
-def note_tensor(g: ptr, tensor: ptr) -> ptr:
+def note_tensor(g: Globals, tensor: ptr) -> ptr:
     """Report a new tensor to the open level of a transform, and return it."""
     arguments = stack(8)
     store_ptr(arguments, 0, tensor)
-    done = PyObject_Vectorcall(load_ptr(g, G_NOTE), arguments, 1, NULL)
+    done = PyObject_Vectorcall(g.note, arguments, 1, NULL)
     if unlikely(done == NULL):
         decref(tensor)
         return NULL
@@ -216,11 +244,11 @@ def note_tensor(g: ptr, tensor: ptr) -> ptr:
 
 
 @native
-def store_slots(tensor: ptr, array: ptr, keys: ptr, none: ptr) -> None:
-    store_ptr(tensor, T_ARRAY, array)
-    store_ptr(tensor, T_KEYS, keys)
-    store_ptr(tensor, T_META, none)
-    store_ptr(tensor, T_STORAGE, none)
+def store_slots(tensor: TensorObject, array: ptr, keys: ptr, none: ptr) -> None:
+    tensor.array = array
+    tensor.keys = keys
+    tensor.meta = none
+    tensor.storage = none
 
 
 @native
@@ -229,18 +257,18 @@ def entry_data(self: ptr) -> ptr:
 
 
 @native
-def call_miss(desc: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+def call_miss(desc: OperatorEntry, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     """Operand types without a variant: Python runs the call, and may add a variant."""
-    return PyObject_Vectorcall(load_ptr(desc, D_MISS), args, nargsf & ARGS_MASK, kwnames)
+    return PyObject_Vectorcall(desc.miss, args, nargsf & ARGS_MASK, kwnames)
 
 
 @native
-def allowed_flags(desc: ptr, flags: i64) -> i64:
+def allowed_flags(desc: OperatorEntry, flags: i64) -> i64:
     """Return which tensors an entry accepts: also those that require gradients, if it can record or need not."""
-    return RECORD if flags == PLAIN and load_i64(desc, D_RECORDS) != 0 else flags
+    return RECORD if flags == PLAIN and desc.records != 0 else flags
 
 
 @native
-def has_history(g: ptr, x: ptr, flags: i64) -> bool:
+def has_history(g: Globals, x: TensorObject, flags: i64) -> bool:
     """Return whether a call on this tensor, which the entry has accepted, must be recorded."""
-    return flags == RECORD and load_ptr(x, T_KEYS) == load_ptr(g, G_GRAD_KEYS)
+    return flags == RECORD and x.keys == g.grad_keys

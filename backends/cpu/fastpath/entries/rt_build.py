@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..compiler.dsl import NULL, extern, i64, likely, load_i64, load_ptr, native, ptr, store_ptr, unlikely
-from ..glue.jit_layout import B_CALL, B_DICT, B_HELD, B_LIST, B_RESULT, B_SAME, F_GLOBALS, F_HELD
-from ..glue.layout import LIST_ITEMS, TUPLE_ITEMS
+from ..glue.jit_layout import B_CALL, B_DICT, B_HELD, B_LIST, B_RESULT, B_SAME, Frame
+from ..glue.layout import PyList, PyTuple
 from .rt_base import PyDict_SetItem, PyObject_Vectorcall, PyTuple_New, decref, incref, make_tensor
 
 PyDict_Copy = extern("PyDict_Copy", "ptr(ptr)")
@@ -12,7 +12,7 @@ PyList_New = extern("PyList_New", "ptr(i64)")
 
 
 @native
-def build(frame: ptr, program: ptr, results: ptr) -> ptr:
+def build(frame: Frame, program: ptr, results: ptr) -> ptr:
     """Return one object of the result structure, a new reference; NULL with an exception set.
 
     Python twin: jit/outputs.py:OutputTree.build
@@ -23,11 +23,11 @@ def build(frame: ptr, program: ptr, results: ptr) -> ptr:
     if likely(kind == B_RESULT):
         array = load_ptr(results, what * 8)
         incref(array)
-        return make_tensor(load_ptr(frame, F_GLOBALS), array)
+        return make_tensor(frame.globals_, array)
     if kind == B_HELD or kind == B_SAME:
         result = ptr(what)
         if kind == B_HELD:
-            result = load_ptr(load_ptr(frame, F_HELD), what * 8)
+            result = load_ptr(frame.held, what * 8)
         incref(result)
         return result
     if kind == B_DICT:
@@ -42,12 +42,12 @@ def build_sequence(frame: ptr, program: ptr, results: ptr, kind: i64, count: i64
     if kind == B_CALL:
         maker = load_ptr(load_ptr(program, 0), 0)
         store_ptr(program, 0, load_ptr(program, 0) + 8)
-    made = PyList_New(count) if kind == B_LIST else PyTuple_New(count)
+    made: PyList = PyList_New(count) if kind == B_LIST else PyTuple_New(count)
     if unlikely(made == NULL):
         return NULL
-    items = made + TUPLE_ITEMS
+    items = made + PyTuple.items
     if kind == B_LIST:
-        items = load_ptr(made, LIST_ITEMS)
+        items = made.items
     for i in range(count):
         item = build(frame, program, results)
         if unlikely(item == NULL):

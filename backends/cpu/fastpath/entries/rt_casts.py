@@ -6,23 +6,19 @@ from ..compiler.dsl import (
     NULL,
     i64,
     likely,
-    load_i64,
     load_ptr,
     native,
     ptr,
     stack,
-    store_i64,
     store_ptr,
     unlikely,
 )
-from ..glue.layout import ND_DATA, OB_SIZE, TUPLE_ITEMS
+from ..glue.layout import Ndarray, PyTuple, PyVarObject
 from .rt_arguments import dtype_code
 from .rt_base import (
     ARGS_MASK,
-    D_CALLS,
-    D_GLOBALS,
-    D_NAMES,
     ELSEWHERE,
+    OperatorEntry,
     Py_False,
     Py_True,
     allowed_flags,
@@ -35,7 +31,7 @@ from .rt_base import (
     retry_in_python,
     thread_flags,
 )
-from .rt_elementwise import V_LOOP, compute, find_variant
+from .rt_elementwise import Variant, compute, find_variant
 from .rt_operands import CODE_BITS, operand_code
 from .rt_record import record_call
 from .rt_reduce import BAD, COPY_NAME
@@ -44,12 +40,12 @@ HAS_COPY: i64 = 0  # 1: `astype`, which takes `copy`
 
 
 @native
-def read_copy_flag(desc: ptr, args: ptr, kwnames: ptr) -> i64:
+def read_copy_flag(desc: OperatorEntry, args: ptr, kwnames: PyVarObject) -> i64:
     """Return 1 if `copy=False` is given, 0 if not, BAD for other keywords."""
     if likely(kwnames == NULL):
         return 0
-    name = load_ptr(load_ptr(desc, D_NAMES), TUPLE_ITEMS + COPY_NAME * 8)
-    if HAS_COPY and load_i64(kwnames, OB_SIZE) == 1 and load_ptr(kwnames, TUPLE_ITEMS) == name:
+    name = load_ptr(desc.names, PyTuple.items + COPY_NAME * 8)
+    if HAS_COPY and kwnames.size == 1 and load_ptr(kwnames, PyTuple.items) == name:
         given = load_ptr(args, 16)
         return 1 if given == Py_False else 0 if given == Py_True else BAD
     return BAD
@@ -61,8 +57,8 @@ def cast(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: operators/elementwise/casting.py:_cast_kernel
     """
-    desc = entry_data(self)
-    g = load_ptr(desc, D_GLOBALS)
+    desc: OperatorEntry = entry_data(self)
+    g = desc.globals_
     flags = thread_flags(g)
     keep = read_copy_flag(desc, args, kwnames)
     if unlikely(keep == BAD or (nargsf & ARGS_MASK) != 2 or flags == ELSEWHERE):
@@ -71,25 +67,25 @@ def cast(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     arrays, pointers = stack(8), stack(16)
     source, dtype = load_ptr(args, 0), load_ptr(args, 8)
     code, to = operand_code(g, source, flags, arrays), dtype_code(g, dtype)
-    array = load_ptr(arrays, 0)
+    array: Ndarray = load_ptr(arrays, 0)
     if unlikely(code < 0 or to < 0 or array == NULL):
         return fall_back(desc, args, nargsf, kwnames)
     if keep == 1 and code == to:
-        store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+        desc.calls += 1
         incref(source)
         return source
-    variant = find_variant(desc, code | to << CODE_BITS)
+    variant: Variant = find_variant(desc, code | to << CODE_BITS)
     if unlikely(variant == NULL):
         return call_miss(desc, args, nargsf, kwnames)
-    if unlikely(load_ptr(variant, V_LOOP) == NULL):
+    if unlikely(variant.loop == NULL):
         return fall_back(desc, args, nargsf, kwnames)
-    store_ptr(pointers, 0, load_ptr(array, ND_DATA))
+    store_ptr(pointers, 0, array.data)
     result = compute(variant, arrays, pointers, g)
     if unlikely(result == NULL):
         return fall_back(desc, args, nargsf, kwnames)
     if unlikely(i64(result) == -1):
         return retry_in_python(desc, args, nargsf, kwnames)
-    store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+    desc.calls += 1
     tensor = make_tensor(g, result)
     if unlikely(has_history(g, source, flags)):
         values = stack(24)

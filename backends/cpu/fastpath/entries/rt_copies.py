@@ -15,7 +15,6 @@ from ..compiler.dsl import (
     i32,
     i64,
     load,
-    load_i32,
     load_i64,
     load_ptr,
     native,
@@ -27,7 +26,7 @@ from ..compiler.dsl import (
     store_ptr,
     unlikely,
 )
-from ..glue.layout import DESCR_ITEMSIZE, ND_DATA, ND_DESCR, ND_DIMS, ND_NDIM
+from ..glue.layout import Descr, Ndarray
 from .rt_base import decref, incref
 from .rt_elementwise import MAX_RANK, NARGS, coalesce, operand_strides, run_nest
 from .rt_gil import RELEASE_BYTES, acquire_gil, release_gil
@@ -73,8 +72,8 @@ def copy_row(source: ptr, target: ptr, count: i64, step: i64, to_step: i64, size
 
 
 @native
-def item_size(array: ptr) -> i64:
-    return load_i64(load_ptr(array, ND_DESCR), DESCR_ITEMSIZE)
+def item_size(array: Ndarray) -> i64:
+    return Descr(array.descr).itemsize
 
 
 @native
@@ -91,20 +90,20 @@ def write_row_major_strides(to: ptr, shape: ptr, rank: i64, size: i64) -> i64:
 
 
 @noinline
-def copy_contiguous(g: ptr, array: ptr, rank: i64, dims: ptr) -> ptr:
+def copy_contiguous(g: ptr, array: Ndarray, rank: i64, dims: ptr) -> ptr:
     """Return a new contiguous array with the elements of another, of the given sizes; NULL with an exception set."""
-    size, own = item_size(array), i64(load_i32(array, ND_NDIM))
+    size, own = item_size(array), i64(array.ndim)
     shape, strides, pointers = stack(MAX_RANK * 8), stack(MAX_RANK * NARGS * 8), stack(NARGS * 8)
     for d in range(own):
-        store_i64(shape, d * 8, load_i64(load_ptr(array, ND_DIMS), d * 8))
+        store_i64(shape, d * 8, load_i64(array.dims, d * 8))
     operand_strides(array, own, strides)
     total = write_row_major_strides(strides, shape, own, size)
-    made = new_array(g, load_ptr(array, ND_DESCR), rank, dims, total)
+    made: Ndarray = new_array(g, array.descr, rank, dims, total)
     if unlikely(made == NULL):
         return NULL
-    store_ptr(pointers, 0, load_ptr(array, ND_DATA))
+    store_ptr(pointers, 0, array.data)
     for i in range(1, NARGS):
-        store_ptr(pointers, i * 8, load_ptr(made, ND_DATA))
+        store_ptr(pointers, i * 8, made.data)
     if total != 0:
         incref(array)
         saved = release_gil(total >= RELEASE_BYTES)

@@ -12,7 +12,6 @@ from ..compiler.dsl import (
     call_void,
     i64,
     likely,
-    load_i32,
     load_i64,
     load_ptr,
     native,
@@ -23,13 +22,12 @@ from ..compiler.dsl import (
     store_ptr,
     unlikely,
 )
-from ..glue.layout import C_CONTIGUOUS, ND_DATA, ND_DIMS, ND_FLAGS, ND_NDIM, ND_STRIDES
+from ..compiler.structs import Struct, array
+from ..glue.layout import C_CONTIGUOUS, Descr, Ndarray
 from .rt_base import (
     ARGS_MASK,
-    D_CALLS,
-    D_GLOBALS,
-    D_TABLE,
     ELSEWHERE,
+    OperatorEntry,
     allowed_flags,
     call_miss,
     entry_data,
@@ -49,24 +47,33 @@ NIN: i64 = 2  # number of operands; a compile-time constant of each instance of 
 NARGS: i64 = 3  # operands and result
 MAX_RANK = 32
 
+
 # The variant record
-V_KEY, V_LOOP, V_DESCR, V_ITEMSIZE = 0, 8, 16, 24  # key; loop (NULL: Python); result's descriptor and size
-V_SIZES, V_TO = 32, 56  # per operand: bytes of an element; code of the dtype that a scalar is written as
-V_PROGRAM = 80  # the program of a loop that runs one
-V_RELEASE = 88  # elements from which on the loop runs without the GIL
-RELEASE_ELEMENTS = 65536  # V_RELEASE of loops that do little for each element
-V_NUMBER = 96  # if all operands are numbers: the code of the resulting number; else 0
-V_RECORD_SIZE = 104  # bytes of a variant, also of a reduction's
+class Variant(Struct):
+    """One combination of operand types of an operator, with its loop."""
+
+    key: i64  # the operands' codes
+    loop: ptr  # NULL: Python runs the call
+    descr: Descr  # the result's
+    itemsize: i64  # the result's
+    sizes: ptr = array(3)  # per operand: bytes of an element
+    scalar_codes: ptr = array(3)  # per operand: code of the dtype that a scalar is written as
+    program: ptr  # the program of a loop that runs one
+    release: i64  # elements from which on the loop runs without the GIL
+    number: i64  # if all operands are numbers: the code of the resulting number; else 0
+
+
+RELEASE_ELEMENTS = 65536  # `Variant.release` of loops that do little for each element
 
 
 @native
-def find_variant(desc: ptr, key: i64) -> ptr:
+def find_variant(desc: OperatorEntry, key: i64) -> ptr:
     """Return the variant of a combination of operand codes, or NULL."""
-    table = load_ptr(desc, D_TABLE)
+    table = desc.variants
     mask = load_i64(table, 0)
     i = (key ^ (key >> 5)) & mask
-    result = load_ptr(table, i * 8 + 8)
-    while result != NULL and load_i64(result, V_KEY) != key:
+    result: Variant = load_ptr(table, i * 8 + 8)
+    while result != NULL and result.key != key:
         i = (i + 1) & mask
         result = load_ptr(table, i * 8 + 8)
     return result
@@ -89,8 +96,8 @@ def elementwise(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: backends/cpu/kernels/elementwise.py:elementwise_kernel
     """
-    desc = entry_data(self)
-    g = load_ptr(desc, D_GLOBALS)
+    desc: OperatorEntry = entry_data(self)
+    g = desc.globals_
     flags = thread_flags(g)
     if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != NIN or flags == ELSEWHERE):
         return fall_back(desc, args, nargsf, kwnames)
@@ -102,25 +109,22 @@ def elementwise(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
         if unlikely(code < 0):
             return fall_back(desc, args, nargsf, kwnames)
         key |= code << (i * CODE_BITS)
-    variant = find_variant(desc, key)
+    variant: Variant = find_variant(desc, key)
     if unlikely(variant == NULL):
         return call_miss(desc, args, nargsf, kwnames)
     pointers = stack(NARGS * 8)
     scalars = stack(NIN * 16)
-    if unlikely(
-        load_ptr(variant, V_LOOP) == NULL
-        or not load_operands(g, variant, args, arrays, key, pointers, scalars)
-    ):
+    if unlikely(variant.loop == NULL or not load_operands(g, variant, args, arrays, key, pointers, scalars)):
         return fall_back(desc, args, nargsf, kwnames)
-    if unlikely(load_i64(variant, V_NUMBER) != 0):
-        store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+    if unlikely(variant.number != 0):
+        desc.calls += 1
         return compute_number(variant, pointers, g)
     result = compute(variant, arrays, pointers, g)
     if unlikely(result == NULL):
         return fall_back(desc, args, nargsf, kwnames)
     if unlikely(i64(result) == -1):
         return retry_in_python(desc, args, nargsf, kwnames)
-    store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+    desc.calls += 1
     tensor = make_tensor(g, result)
     return (
         record_elementwise(desc, g, args, tensor) if unlikely(is_recorded(g, args, arrays, flags)) else tensor
@@ -152,12 +156,15 @@ def load_operands(
 ) -> bool:
     """Write the data pointers of all operands; scalars are first written to scratch memory."""
     for i in range(NIN):
-        array = load_ptr(arrays, i * 8)
+        array: Ndarray = load_ptr(arrays, i * 8)
         if likely(array != NULL):
-            store_ptr(pointers, i * 8, load_ptr(array, ND_DATA))
+            store_ptr(pointers, i * 8, array.data)
         else:
             code = (key >> (i * CODE_BITS)) & 31
-            number, to = unwrap_number(g, load_ptr(args, i * 8)), load_i64(variant, V_TO + i * 8)
+            number, to = (
+                unwrap_number(g, load_ptr(args, i * 8)),
+                load_i64(variant, Variant.scalar_codes + i * 8),
+            )
             if not write_scalar(number, code, to, scalars + i * 16):
                 return False
             store_ptr(pointers, i * 8, scalars + i * 16)
@@ -165,17 +172,17 @@ def load_operands(
 
 
 @noinline
-def compute_number(variant: ptr, pointers: ptr, g: ptr) -> ptr:
+def compute_number(variant: Variant, pointers: ptr, g: ptr) -> ptr:
     """Return the result of a call on numbers alone: a weak scalar."""
     sizes, strides, value = stack(16), stack(NARGS * 16), stack(16)
     for i in range(NARGS):
         store_i64(strides, i * 16, 0)
-        store_i64(strides, i * 16 + 8, load_i64(variant, V_SIZES + i * 8) if i < NIN else 0)
+        store_i64(strides, i * 16 + 8, load_i64(variant, Variant.sizes + i * 8) if i < NIN else 0)
     store_i64(sizes, 0, 1)
     store_i64(sizes, 8, 1)
     store_ptr(pointers, NIN * 8, value)
-    call_void(load_ptr(variant, V_LOOP), pointers, sizes, strides, variant)
-    return make_weak(g, value, load_i64(variant, V_NUMBER), load_ptr(variant, V_DESCR))
+    call_void(variant.loop, pointers, sizes, strides, variant)
+    return make_weak(g, value, variant.number, variant.descr)
 
 
 @native
@@ -184,9 +191,9 @@ def compute(variant: ptr, arrays: ptr, pointers: ptr, g: ptr) -> ptr:
     widest: ptr = NULL
     rank: i64 = -1
     for i in range(NIN):
-        array = load_ptr(arrays, i * 8)
-        if array != NULL and i64(load_i32(array, ND_NDIM)) > rank:
-            rank = i64(load_i32(array, ND_NDIM))
+        array: Ndarray = load_ptr(arrays, i * 8)
+        if array != NULL and i64(array.ndim) > rank:
+            rank = i64(array.ndim)
             widest = array
     if unlikely(widest == NULL or rank > MAX_RANK):
         return NULL
@@ -197,32 +204,32 @@ def compute(variant: ptr, arrays: ptr, pointers: ptr, g: ptr) -> ptr:
 
 
 @native
-def is_flat(variant: ptr, arrays: ptr, widest: ptr, rank: i64, strides: ptr) -> bool:
+def is_flat(variant: Variant, arrays: ptr, widest: ptr, rank: i64, strides: ptr) -> bool:
     """Return whether every operand is one element, or C-contiguous with the widest one's shape.
 
     If so, write their strides.
     """
     for i in range(NIN):
-        array = load_ptr(arrays, i * 8)
+        array: Ndarray = load_ptr(arrays, i * 8)
         step: i64 = 0
-        if array != NULL and (load_i32(array, ND_NDIM) != 0 or rank == 0):
-            if (load_i32(array, ND_FLAGS) & C_CONTIGUOUS) == 0 or not has_same_shape(array, widest, rank):
+        if array != NULL and (array.ndim != 0 or rank == 0):
+            if (array.flags & C_CONTIGUOUS) == 0 or not has_same_shape(array, widest, rank):
                 return False
-            step = load_i64(variant, V_SIZES + i * 8)
+            step = load_i64(variant, Variant.sizes + i * 8)
         store_i64(strides, i * 16, 0)
         store_i64(strides, i * 16 + 8, step)
     store_i64(strides, NIN * 16, 0)
-    store_i64(strides, NIN * 16 + 8, load_i64(variant, V_ITEMSIZE))
+    store_i64(strides, NIN * 16 + 8, variant.itemsize)
     return True
 
 
 @native
-def has_same_shape(array: ptr, other: ptr, rank: i64) -> bool:
+def has_same_shape(array: Ndarray, other: Ndarray, rank: i64) -> bool:
     if array == other:
         return True
-    if i64(load_i32(array, ND_NDIM)) != rank:
+    if i64(array.ndim) != rank:
         return False
-    mine, theirs = load_ptr(array, ND_DIMS), load_ptr(other, ND_DIMS)
+    mine, theirs = array.dims, other.dims
     d: i64 = 0
     while d < rank and load_i64(mine, d * 8) == load_i64(theirs, d * 8):
         d += 1
@@ -231,24 +238,24 @@ def has_same_shape(array: ptr, other: ptr, rank: i64) -> bool:
 
 @native
 def compute_flat(
-    variant: ptr, arrays: ptr, widest: ptr, rank: i64, pointers: ptr, strides: ptr, g: ptr
+    variant: Variant, arrays: ptr, widest: Ndarray, rank: i64, pointers: ptr, strides: ptr, g: ptr
 ) -> ptr:
-    sizes, dims = stack(16), load_ptr(widest, ND_DIMS)
+    sizes, dims = stack(16), widest.dims
     count: i64 = 1
     for d in range(rank):
         count *= load_i64(dims, d * 8)
-    result = new_array(g, load_ptr(variant, V_DESCR), rank, dims, count * load_i64(variant, V_ITEMSIZE))
+    result: Ndarray = new_array(g, variant.descr, rank, dims, count * variant.itemsize)
     if unlikely(result == NULL):
         return ptr(-1)
-    store_ptr(pointers, NIN * 8, load_ptr(result, ND_DATA))
+    store_ptr(pointers, NIN * 8, result.data)
     store_i64(sizes, 0, 1)
     store_i64(sizes, 8, count)
-    if unlikely(count >= load_i64(variant, V_RELEASE)):
+    if unlikely(count >= variant.release):
         hold_arrays(arrays, NIN)
-        run_unlocked(load_ptr(variant, V_LOOP), pointers, sizes, strides, variant)
+        run_unlocked(variant.loop, pointers, sizes, strides, variant)
         drop_arrays(arrays, NIN)
         return result
-    call_void(load_ptr(variant, V_LOOP), pointers, sizes, strides, variant)
+    call_void(variant.loop, pointers, sizes, strides, variant)
     return result
 
 
@@ -258,10 +265,10 @@ def broadcast(arrays: ptr, rank: i64, shape: ptr) -> bool:
     for d in range(rank):
         store_i64(shape, d * 8, 1)
     for i in range(NIN):
-        array = load_ptr(arrays, i * 8)
+        array: Ndarray = load_ptr(arrays, i * 8)
         if array != NULL:
-            own = i64(load_i32(array, ND_NDIM))
-            dims = load_ptr(array, ND_DIMS)
+            own = i64(array.ndim)
+            dims = array.dims
             for d in range(own):
                 size = load_i64(dims, d * 8)
                 at = (rank - own + d) * 8
@@ -273,13 +280,13 @@ def broadcast(arrays: ptr, rank: i64, shape: ptr) -> bool:
 
 
 @native
-def operand_strides(array: ptr, rank: i64, to: ptr) -> None:
+def operand_strides(array: Ndarray, rank: i64, to: ptr) -> None:
     """Write strides over the common shape of rank `rank`, 0 along broadcast axes, NARGS * 8 bytes apart."""
     for d in range(rank):
         store_i64(to, d * NARGS * 8, 0)
     if array != NULL:
-        own = i64(load_i32(array, ND_NDIM))
-        dims, strides = load_ptr(array, ND_DIMS), load_ptr(array, ND_STRIDES)
+        own = i64(array.ndim)
+        dims, strides = array.dims, array.strides
         for d in range(own):
             if load_i64(dims, d * 8) != 1:
                 store_i64(to, (rank - own + d) * NARGS * 8, load_i64(strides, d * 8))
@@ -366,7 +373,7 @@ def swap(values: ptr, one: i64, other: i64) -> None:
 
 
 @noinline
-def compute_general(variant: ptr, arrays: ptr, rank: i64, pointers: ptr, g: ptr) -> ptr:
+def compute_general(variant: Variant, arrays: ptr, rank: i64, pointers: ptr, g: ptr) -> ptr:
     """Compute broadcast, strided and mixed operands."""
     shape = stack(MAX_RANK * 8)
     strides = stack(MAX_RANK * NARGS * 8)
@@ -379,23 +386,23 @@ def compute_general(variant: ptr, arrays: ptr, rank: i64, pointers: ptr, g: ptr)
         store_i64(dims, d * 8, load_i64(shape, d * 8))
         store_i64(axes, d * 8, d)
     permuted = sort_axes(shape, strides, axes, rank)
-    step = load_i64(variant, V_ITEMSIZE)
+    step = variant.itemsize
     for k in range(rank):
         d = rank - 1 - k
         store_i64(strides, (d * NARGS + NIN) * 8, step)
         store_i64(steps, load_i64(axes, d * 8) * 8, step)
         step *= load_i64(shape, d * 8)
-    result = new_laid_out(
-        g, load_ptr(variant, V_DESCR), rank, dims, steps if permuted and step != 0 else NULL, step
+    result: Ndarray = new_laid_out(
+        g, variant.descr, rank, dims, steps if permuted and step != 0 else NULL, step
     )
     if unlikely(result == NULL):
         return ptr(-1)
-    store_ptr(pointers, NIN * 8, load_ptr(result, ND_DATA))
+    store_ptr(pointers, NIN * 8, result.data)
     if likely(step != 0):
         rank = coalesce(shape, strides, rank)
         hold_arrays(arrays, NIN)
-        saved = release_gil(step >= load_i64(variant, V_RELEASE) * load_i64(variant, V_ITEMSIZE))
-        run_nest(load_ptr(variant, V_LOOP), pointers, shape, strides, rank, variant)
+        saved = release_gil(step >= variant.release * variant.itemsize)
+        run_nest(variant.loop, pointers, shape, strides, rank, variant)
         acquire_gil(saved)
         drop_arrays(arrays, NIN)
     return result

@@ -11,7 +11,6 @@ from ..compiler.dsl import (
     f64,
     i64,
     likely,
-    load_i32,
     load_i64,
     load_ptr,
     native,
@@ -21,16 +20,14 @@ from ..compiler.dsl import (
     store_ptr,
     unlikely,
 )
-from ..glue.layout import DESCR_ITEMSIZE, ND_DATA, ND_NDIM, OB_SIZE, TUPLE_ITEMS
+from ..glue.layout import Descr, Ndarray, PyTuple, PyVarObject
 from .rt_arguments import dtype_code
 from .rt_base import (
     ARGS_MASK,
-    D_CALLS,
-    D_GLOBALS,
-    D_NAMES,
     ELSEWHERE,
-    G_DESCRS,
     PLAIN,
+    Globals,
+    OperatorEntry,
     Py_None,
     entry_data,
     fall_back,
@@ -66,8 +63,8 @@ MOST: i64 = 65536  # maximum bytes of the result
 @native
 def fill(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     """The entry of `full`, `zeros` and `ones`."""
-    desc = entry_data(self)
-    g = load_ptr(desc, D_GLOBALS)
+    desc: OperatorEntry = entry_data(self)
+    g: Globals = desc.globals_
     count: i64 = 2 if VALUE < 0 else 1
     if unlikely((nargsf & ARGS_MASK) != count or thread_flags(g) == ELSEWHERE):
         return fall_back(desc, args, nargsf, kwnames)
@@ -76,8 +73,8 @@ def fill(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     rank = read_integers(load_ptr(args, 0), dims)
     if unlikely(code == FOREIGN or rank == REFUSED or not write_number(g, args, code, number)):
         return fall_back(desc, args, nargsf, kwnames)
-    descr = load_ptr(load_ptr(g, G_DESCRS), code * 8)
-    size = load_i64(descr, DESCR_ITEMSIZE)
+    descr: Descr = load_ptr(g.descrs, code * 8)
+    size = descr.itemsize
     total: i64 = 1
     for d in range(rank):
         extent = load_i64(dims, d * 8)
@@ -88,21 +85,21 @@ def fill(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
             return fall_back(desc, args, nargsf, kwnames)
     if unlikely(total * size > MOST):
         return fall_back(desc, args, nargsf, kwnames)
-    made = new_array(g, descr, rank, dims, total * size)
+    made: Ndarray = new_array(g, descr, rank, dims, total * size)
     if unlikely(made == NULL):
         return NULL
-    fill_elements(number, load_ptr(made, ND_DATA), total, size)
-    store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+    fill_elements(number, made.data, total, size)
+    desc.calls += 1
     return make_tensor(g, made)
 
 
 @native
-def find_result_code(desc: ptr, g: ptr, args: ptr, kwnames: ptr, count: i64) -> i64:
+def find_result_code(desc: OperatorEntry, g: ptr, args: ptr, kwnames: PyVarObject, count: i64) -> i64:
     """Return the code of the given dtype, or of the number's; FOREIGN: Python must run the call."""
     chosen: ptr = Py_None
     if kwnames != NULL:
-        name = load_ptr(load_ptr(desc, D_NAMES), TUPLE_ITEMS + DTYPE_NAME * 8)
-        if load_i64(kwnames, OB_SIZE) != 1 or load_ptr(kwnames, TUPLE_ITEMS) != name:
+        name = load_ptr(desc.names, PyTuple.items + DTYPE_NAME * 8)
+        if kwnames.size != 1 or load_ptr(kwnames, PyTuple.items) != name:
             return FOREIGN
         chosen = load_ptr(args, count * 8)
     if chosen != Py_None:
@@ -124,11 +121,11 @@ def write_number(g: ptr, args: ptr, code: i64, to: ptr) -> bool:
         return write_real(f64(VALUE), code, to) if code >= FLOAT16 else write_integer(VALUE, code, to)
     where = stack(8)
     kind = operand_code(g, load_ptr(args, 8), PLAIN, where)
-    array = load_ptr(where, 0)
+    array: Ndarray = load_ptr(where, 0)
     if array != NULL:
-        if kind != code or load_i32(array, ND_NDIM) != 0:
+        if kind != code or array.ndim != 0:
             return False
-        memcpy(to, load_ptr(array, ND_DATA), item_size(array))
+        memcpy(to, array.data, item_size(array))
         return True
     if kind == FOREIGN or (code == BOOL and kind != WEAK_BOOL):
         return False

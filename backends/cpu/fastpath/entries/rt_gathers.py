@@ -10,7 +10,6 @@ from ..compiler.dsl import (
     i64,
     likely,
     load,
-    load_i32,
     load_i64,
     load_ptr,
     native,
@@ -25,26 +24,13 @@ from ..compiler.dsl import (
     u32,
     unlikely,
 )
-from ..glue.layout import (
-    ALIGNED,
-    C_CONTIGUOUS,
-    LIST_ITEMS,
-    ND_DATA,
-    ND_DESCR,
-    ND_DIMS,
-    ND_FLAGS,
-    ND_NDIM,
-    ND_STRIDES,
-    OB_SIZE,
-    TUPLE_ITEMS,
-)
+from ..glue.layout import ALIGNED, C_CONTIGUOUS, Ndarray, PyList, PyTuple
 from .rt_arguments import axis_argument
 from .rt_base import (
     ARGS_MASK,
-    D_CALLS,
-    D_GLOBALS,
     ELSEWHERE,
-    G_ZERO,
+    Globals,
+    OperatorEntry,
     Py_None,
     PyList_Type,
     PyTuple_Type,
@@ -78,11 +64,11 @@ def gather(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: operators/indexing/gather.py:_read_kernel
     """
-    desc = entry_data(self)
-    g = load_ptr(desc, D_GLOBALS)
+    desc: OperatorEntry = entry_data(self)
+    g: Globals = desc.globals_
     flags = thread_flags(g)
     count = nargsf & ARGS_MASK
-    axis = axis_argument(desc, args, count, kwnames, 2, Py_None if TAKE else load_ptr(g, G_ZERO))
+    axis = axis_argument(desc, args, count, kwnames, 2, Py_None if TAKE else g.zero)
     if unlikely(count < 2 or flags == ELSEWHERE or axis == NULL):
         return fall_back(desc, args, nargsf, kwnames)
     flags = allowed_flags(desc, flags)
@@ -98,7 +84,7 @@ def gather(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
         return fall_back(desc, args, nargsf, kwnames)
     if unlikely(i64(result) == -1):
         return retry_in_python(desc, args, nargsf, kwnames)
-    store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+    desc.calls += 1
     tensor = make_tensor(g, result)
     if unlikely(has_history(g, source, flags)):
         values = stack(32)
@@ -110,51 +96,51 @@ def gather(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
 
 @native
-def index_tensor(x: ptr) -> ptr:
+def index_tensor(x: PyList) -> ptr:
     """Return the one index of a call, or NULL."""
     if TAKE:
         return x
-    if type_of(x) == PyTuple_Type and load_i64(x, OB_SIZE) == 1:
-        return load_ptr(x, TUPLE_ITEMS)
-    if type_of(x) == PyList_Type and load_i64(x, OB_SIZE) == 1:
-        return load_ptr(load_ptr(x, LIST_ITEMS), 0)
+    if type_of(x) == PyTuple_Type and x.size == 1:
+        return load_ptr(x, PyTuple.items)
+    if type_of(x) == PyList_Type and x.size == 1:
+        return load_ptr(x.items, 0)
     return NULL
 
 
 @native
-def find_gather_axis(axis: ptr, array: ptr) -> i64:
+def find_gather_axis(axis: ptr, array: Ndarray) -> i64:
     if TAKE and axis == Py_None:  # positions in the flattened tensor
-        return 0 if load_i32(array, ND_NDIM) == 1 else BAD
-    return axis_number(axis, i64(load_i32(array, ND_NDIM)))
+        return 0 if array.ndim == 1 else BAD
+    return axis_number(axis, i64(array.ndim))
 
 
 @noinline
-def gather_elements(g: ptr, array: ptr, chosen: ptr, along: i64, flags: i64) -> ptr:
+def gather_elements(g: ptr, array: Ndarray, chosen: ptr, along: i64, flags: i64) -> ptr:
     """Return the result's array. NULL: Python must run the call; -1: an exception is set."""
     where, shape = stack(8), stack(2 * MAX_RANK * 8)
     code = operand_code(g, chosen, flags, where)
-    places = load_ptr(where, 0)
+    places: Ndarray = load_ptr(where, 0)
     if places == NULL or code < INT8 or code > UINT64:
         return NULL
-    own, extra = i64(load_i32(array, ND_NDIM)), i64(load_i32(places, ND_NDIM))
-    if own + extra - 1 > MAX_RANK or (load_i32(array, ND_FLAGS) & ALIGNED) == 0:
+    own, extra = i64(array.ndim), i64(places.ndim)
+    if own + extra - 1 > MAX_RANK or (array.flags & ALIGNED) == 0:
         return NULL
     count, step = i64(1), item_size(array)
     for d in range(extra):
-        count *= load_i64(load_ptr(places, ND_DIMS), d * 8)
-        store_i64(shape, (along + d) * 8, load_i64(load_ptr(places, ND_DIMS), d * 8))
+        count *= load_i64(places.dims, d * 8)
+        store_i64(shape, (along + d) * 8, load_i64(places.dims, d * 8))
     for d in range(own):
         if d != along:
             at = d if d < along else d + extra - 1
-            store_i64(shape, at * 8, load_i64(load_ptr(array, ND_DIMS), d * 8))
+            store_i64(shape, at * 8, load_i64(array.dims, d * 8))
     for d in range(own + extra - 1):
         step *= load_i64(shape, d * 8)
-    size = load_i64(load_ptr(array, ND_DIMS), along * 8)
+    size = load_i64(array.dims, along * 8)
     incref(array)
     incref(places)
     result: ptr = NULL
     if likely(are_all_inside(places, code, count, extra, size)):
-        result = new_array(g, load_ptr(array, ND_DESCR), own + extra - 1, shape, step)
+        result = new_array(g, array.descr, own + extra - 1, shape, step)
         if unlikely(result == NULL):
             result = ptr(-1)
         elif likely(step != 0):
@@ -177,17 +163,17 @@ def are_all_inside(places: ptr, code: i64, count: i64, rank: i64, size: i64) -> 
 
 
 @native
-def position_at(places: ptr, code: i64, i: i64, rank: i64, size: i64) -> i64:
+def position_at(places: Ndarray, code: i64, i: i64, rank: i64, size: i64) -> i64:
     """Return the i-th position, not negative, or OUTSIDE."""
-    at = load_ptr(places, ND_DATA)
-    if (load_i32(places, ND_FLAGS) & C_CONTIGUOUS) != 0:
+    at = places.data
+    if (places.flags & C_CONTIGUOUS) != 0:
         at += i * item_size(places)
     else:
         rest = i
         for k in range(rank):
             d = rank - 1 - k
-            extent = load_i64(load_ptr(places, ND_DIMS), d * 8)
-            at += rest % extent * load_i64(load_ptr(places, ND_STRIDES), d * 8)
+            extent = load_i64(places.dims, d * 8)
+            at += rest % extent * load_i64(places.strides, d * 8)
             rest = rest // extent
     result = integer_at(at, code)
     if result < 0 and code != UINT64:
@@ -211,11 +197,11 @@ def integer_at(at: ptr, code: i64) -> i64:
 
 
 @native
-def copy_positions(made: ptr, array: ptr, along: i64, places: ptr, code: i64, count: i64) -> None:
+def copy_positions(made: Ndarray, array: Ndarray, along: i64, places: Ndarray, code: i64, count: i64) -> None:
     """Copy the elements at each position: a loop nest over the other axes, or one element."""
     shape, strides, pointers = stack(MAX_RANK * 8), stack(MAX_RANK * 16), stack(16)
-    dims, steps = load_ptr(array, ND_DIMS), load_ptr(array, ND_STRIDES)
-    own, extra = i64(load_i32(array, ND_NDIM)), i64(load_i32(places, ND_NDIM))
+    dims, steps = array.dims, array.strides
+    own, extra = i64(array.ndim), i64(places.ndim)
     step, used, block = item_size(array), own - 1, item_size(array)
     for k in range(own):
         d = own - 1 - k
@@ -229,7 +215,7 @@ def copy_positions(made: ptr, array: ptr, along: i64, places: ptr, code: i64, co
             store_i64(strides, used * 16 + 8, step)
             step *= load_i64(dims, d * 8)
     rank = coalesce(shape, strides, own - 1)
-    source, target = load_ptr(array, ND_DATA), load_ptr(made, ND_DATA)
+    source, target = array.data, made.data
     size, over = load_i64(dims, along * 8), load_i64(steps, along * 8)
     for i in range(count):
         position = position_at(places, code, i, extra, size)

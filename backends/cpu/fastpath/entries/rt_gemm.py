@@ -20,7 +20,6 @@ from ..compiler.dsl import (
     i32,
     i64,
     load,
-    load_i64,
     native,
     noinline,
     ptr,
@@ -29,18 +28,39 @@ from ..compiler.dsl import (
     store_i8,
     store_i32,
 )
+from ..compiler.structs import Struct, array
 
 T: TypeAlias = int
 A: TypeAlias = int
 E: TypeAlias = int
 
+
 # The table of a call: sizes; strides in bytes of a (m, k), b (k, n), c (m; its n is contiguous); whether the products
 # are summed up in one result; how many leading axes there are; and for each of these its size and strides of a, b, c.
-P_M, P_K, P_N = 0, 8, 16
-P_STRIDES = 24
-P_SUM, P_LEAD, P_AXES = 64, 72, 80
+class ProductCall(Struct):
+    """The table of a matrix product's call."""
+
+    m: i64
+    k: i64
+    n: i64
+    strides: ptr = array(5)  # ProductStrides
+    sum: i64  # 1: the products are summed up in one result
+    lead: i64  # number of leading axes
+    axes: ptr = array(1)  # per leading axis: size, strides of a, b, c
+
+
 AXIS_BYTES = 32
-S_AM, S_AK, S_BK, S_BN, S_CM = 0, 8, 16, 24, 32  # within the strides
+
+
+class ProductStrides(Struct):
+    """Strides in bytes of a (m, k), b (k, n), c (m; its n is contiguous)."""
+
+    am: i64
+    ak: i64
+    bk: i64
+    bn: i64
+    cm: i64
+
 
 ESIZE: i64 = 4  # bytes of an element as it is stored
 ISIZE: i64 = 4  # bytes of an element as it is multiplied: 16-bit floats are multiplied as float32
@@ -82,11 +102,11 @@ def copy_elements(source: ptr, to: ptr, rows: i64, columns: i64, over: i64, step
 
 
 @native
-def real_product(a: ptr, b: ptr, c: ptr, sizes: ptr, strides: ptr, keep: i64) -> None:
+def real_product(a: ptr, b: ptr, c: ptr, sizes: ProductCall, strides: ProductStrides, keep: i64) -> None:
     """Multiply real or complex matrices; with `keep` the product is added to `c`."""
-    m, k, n = load_i64(sizes, P_M), load_i64(sizes, P_K), load_i64(sizes, P_N)
-    a_row, a_column = load_i64(strides, S_AM), load_i64(strides, S_AK)
-    b_row, b_column = load_i64(strides, S_BK), load_i64(strides, S_BN)
+    m, k, n = sizes.m, sizes.k, sizes.n
+    a_row, a_column = strides.am, strides.ak
+    b_row, b_column = strides.bk, strides.bn
     done = False
     if PARTS == 1:
         if n == 1:
@@ -133,7 +153,7 @@ def multiply_by_blas(
         free(one)
     if two != b:
         free(two)
-    return served
+    return bool(served)
 
 
 @native
@@ -164,7 +184,7 @@ def multiply_real_by_vector(
         free(matrix)
     if vector != v:
         free(vector)
-    return served
+    return bool(served)
 
 
 @native
@@ -188,10 +208,10 @@ def copy_dense(source: ptr, rows: i64, columns: i64, over: i64, step: i64) -> pt
 
 
 @native
-def multiply_small(a: ptr, b: ptr, c: ptr, sizes: ptr, strides: ptr, keep: i64) -> None:
+def multiply_small(a: ptr, b: ptr, c: ptr, sizes: ProductCall, strides: ptr, keep: i64) -> None:
     """Multiply with the code for small products, which adds to its result."""
     if keep == 0:
-        for i in range(load_i64(sizes, P_M) * load_i64(sizes, P_N) * PARTS):
+        for i in range(sizes.m * sizes.n * PARTS):
             store(T, c, i * (ISIZE // PARTS), T(0))
     if PARTS == 1:
         small_product(a, b, c, sizes, strides)
@@ -200,15 +220,15 @@ def multiply_small(a: ptr, b: ptr, c: ptr, sizes: ptr, strides: ptr, keep: i64) 
 
 
 @native
-def complex_chain(a: ptr, b: ptr, c: ptr, sizes: ptr, strides: ptr) -> None:
+def complex_chain(a: ptr, b: ptr, c: ptr, sizes: ProductCall, strides: ProductStrides) -> None:
     """Add a product of complex matrices element by element; used when the copies for BLAS cannot be allocated."""
     part = ISIZE // 2
-    for i in range(load_i64(sizes, P_M)):
-        for j in range(load_i64(sizes, P_N)):
-            out = c + i * load_i64(strides, S_CM) + j * ISIZE
-            for p in range(load_i64(sizes, P_K)):
-                x = a + i * load_i64(strides, S_AM) + p * load_i64(strides, S_AK)
-                y = b + p * load_i64(strides, S_BK) + j * load_i64(strides, S_BN)
+    for i in range(sizes.m):
+        for j in range(sizes.n):
+            out = c + i * strides.cm + j * ISIZE
+            for p in range(sizes.k):
+                x = a + i * strides.am + p * strides.ak
+                y = b + p * strides.bk + j * strides.bn
                 real = load(T, x, 0) * load(T, y, 0) - load(T, x, part) * load(T, y, part)
                 imaginary = load(T, x, 0) * load(T, y, part) + load(T, x, part) * load(T, y, 0)
                 store(T, out, 0, load(T, out, 0) + real)

@@ -22,9 +22,8 @@ from ..compiler.dsl import (
     noinline,
     ptr,
     stack,
-    store_i64,
-    store_ptr,
 )
+from ..compiler.structs import Struct
 from .rt_base import decref, incref
 
 PyEval_SaveThread = extern("PyEval_SaveThread", "ptr()")
@@ -34,11 +33,25 @@ is_main_thread = extern("_PyOS_IsMainThread", "i32()")
 clock_gettime = extern("clock_gettime", "i32(i32, ptr)")
 CLOCK_MONOTONIC = 1
 
+
 # The state of a call: the thread state while the GIL is released, else NULL; when the call was first timed, and when
 # signals were last checked (nanoseconds); 1 on the main thread.
-STATE_SAVED, STATE_START, STATE_CHECKED, STATE_MAIN, STATE_SIZE = 0, 8, 16, 24, 32
+class CallState(Struct):
+    """The state of a call with long loops."""
+
+    saved: ptr  # the thread state while the GIL is released, else NULL
+    start: i64  # when the call was first timed, in nanoseconds
+    checked: i64  # when signals were last checked
+    main: i64  # 1 on the main thread
+
+
 # The state of a loop: when it was last timed (0: never), and the number of iterations between two polls.
-LOOP_TIMED, LOOP_INTERVAL, LOOP_SIZE = 0, 8, 16
+class LoopState(Struct):
+    """The state of a loop that polls."""
+
+    timed: i64  # when it was last timed (0: never)
+    interval: i64  # iterations between two polls
+
 
 SHORT: i64 = 20000  # nanoseconds that a call may take before its loops release the GIL
 SIGNAL_PERIOD: i64 = 50000000  # nanoseconds between two checks for signals
@@ -57,48 +70,48 @@ def now() -> i64:
 
 
 @native
-def gil_release(state: ptr) -> None:
+def gil_release(state: CallState) -> None:
     """Release the GIL of a compiled call, unless it is already released."""
-    if load_ptr(state, STATE_SAVED) == NULL:
-        store_i64(state, STATE_MAIN, i64(is_main_thread()))
-        store_ptr(state, STATE_SAVED, PyEval_SaveThread())
+    if state.saved == NULL:
+        state.main = i64(is_main_thread())
+        state.saved = PyEval_SaveThread()
 
 
 @native
-def gil_acquire(state: ptr) -> None:
+def gil_acquire(state: CallState) -> None:
     """Acquire the GIL of a compiled call, unless the call already holds it."""
-    saved = load_ptr(state, STATE_SAVED)
+    saved = state.saved
     if saved != NULL:
-        store_ptr(state, STATE_SAVED, NULL)
+        state.saved = NULL
         PyEval_RestoreThread(saved)
 
 
 @native
-def gil_poll(state: ptr, loop: ptr) -> i64:
+def gil_poll(state: CallState, loop: LoopState) -> i64:
     """Return the iterations until the next poll; -1 (GIL held, exception set) if a signal handler raised."""
     time = now()
-    if load_i64(state, STATE_START) == 0:
-        store_i64(state, STATE_START, time)
-        store_i64(state, STATE_CHECKED, time)
-        if load_ptr(state, STATE_SAVED) == NULL:
-            store_i64(state, STATE_MAIN, i64(is_main_thread()))
+    if state.start == 0:
+        state.start = time
+        state.checked = time
+        if state.saved == NULL:
+            state.main = i64(is_main_thread())
     interval = next_interval(loop, time)
-    if load_i64(state, STATE_MAIN) != 0 and time - load_i64(state, STATE_CHECKED) >= SIGNAL_PERIOD:
+    if state.main != 0 and time - state.checked >= SIGNAL_PERIOD:
         gil_acquire(state)
         if PyErr_CheckSignals() != 0:
             return -1
         time = now()  # acquiring the GIL may have taken long
-        store_i64(state, STATE_CHECKED, time)
-    if load_ptr(state, STATE_SAVED) == NULL and time - load_i64(state, STATE_START) >= SHORT:
+        state.checked = time
+    if state.saved == NULL and time - state.start >= SHORT:
         gil_release(state)
-    store_i64(loop, LOOP_TIMED, time)
+    loop.timed = time
     return interval
 
 
 @native
-def next_interval(loop: ptr, time: i64) -> i64:
+def next_interval(loop: LoopState, time: i64) -> i64:
     """Adapt the number of iterations between two polls to the time since the last one."""
-    interval, timed = load_i64(loop, LOOP_INTERVAL), load_i64(loop, LOOP_TIMED)
+    interval, timed = loop.interval, loop.timed
     if timed != 0:
         elapsed = time - timed
         if elapsed < SOON:
@@ -106,7 +119,7 @@ def next_interval(loop: ptr, time: i64) -> i64:
         elif elapsed > LATE:
             interval = interval * SOON // elapsed
             interval = interval if interval > 0 else 1
-        store_i64(loop, LOOP_INTERVAL, interval)
+        loop.interval = interval
     return interval
 
 

@@ -23,23 +23,6 @@ from ..compiler.dsl import (
     unlikely,
 )
 from ..glue.jit_layout import (
-    A_AT,
-    A_DESCR,
-    A_DIMS,
-    A_RANK,
-    A_STRIDES,
-    C_AT,
-    C_BUFFER_AT,
-    C_DATA_AT,
-    C_GRAD_KEYS,
-    C_KEYS,
-    C_LAYOUT,
-    C_LAYOUT_AT,
-    C_POOL_AT,
-    C_PTR_AT,
-    C_STREAM_AT,
-    C_TYPE,
-    C_USERS_AT,
     CELL_CONTENT,
     D_ADD,
     D_INTEGER,
@@ -48,15 +31,6 @@ from ..glue.jit_layout import (
     DEVICE_ALIGNED,
     E_CELL,
     E_ITEM,
-    F_BUFFERS,
-    F_COUNT,
-    F_DEVICE,
-    F_FLAGS,
-    F_GLOBALS,
-    F_HELD,
-    F_PROGRAM,
-    F_SCALARS,
-    F_STREAM,
     FROM_CONSTANT,
     FROM_FLOAT,
     G_ARRAY_LEAF,
@@ -70,33 +44,19 @@ from ..glue.jit_layout import (
     G_STRING,
     G_TENSOR_LEAF,
     G_TUPLE,
-    S_ARGS,
-    S_DERIVED,
-    S_EXTERNALS,
     SMALL_INTEGER,
     STREAM_POOL,
-    V_DEVICE,
-    V_READY,
+    ArrayGuard,
+    DeviceCalls,
+    DeviceGuard,
+    Frame,
+    Specialization,
 )
-from ..glue.layout import (
-    ALIGNED,
-    C_CONTIGUOUS,
-    FLOAT_VALUE,
-    LIST_ITEMS,
-    ND_DATA,
-    ND_DESCR,
-    ND_DIMS,
-    ND_FLAGS,
-    ND_NDIM,
-    ND_STRIDES,
-    OB_SIZE,
-    TUPLE_ITEMS,
-)
+from ..glue.layout import ALIGNED, C_CONTIGUOUS, Ndarray, PyFloat, PyList, PyTuple
 from .rt_arguments import PyUnicode_Compare, PyUnicode_Type, string_matches
 from .rt_base import (
-    G_NOTE,
     NO_GRAD,
-    T_KEYS,
+    Globals,
     Py_None,
     Py_True,
     PyArray_Type,
@@ -108,6 +68,7 @@ from .rt_base import (
     PyFloat_Type,
     PyLong_AsLongLongAndOverflow,
     PyLong_Type,
+    TensorObject,
     decref,
     incref,
     type_of,
@@ -123,10 +84,10 @@ EQUAL = 2  # Py_EQ
 
 
 @native
-def release_references(frame: ptr) -> None:
+def release_references(frame: Frame) -> None:
     """Release all references that the frame holds."""
-    held = load_ptr(frame, F_HELD)
-    for i in range(load_i64(frame, F_COUNT)):
+    held = frame.held
+    for i in range(frame.count):
         decref(load_ptr(held, i * 8))
 
 
@@ -138,34 +99,34 @@ def hold_reference(frame: ptr, x: ptr) -> None:
 
 
 @native
-def adopt_reference(frame: ptr, x: ptr) -> None:
+def adopt_reference(frame: Frame, x: ptr) -> None:
     """Leave an owned reference to `release_references`."""
-    count = load_i64(frame, F_COUNT)
-    store_ptr(load_ptr(frame, F_HELD), count * 8, x)
-    store_i64(frame, F_COUNT, count + 1)
+    count = frame.count
+    store_ptr(frame.held, count * 8, x)
+    frame.count = count + 1
 
 
 @native
-def next_word(frame: ptr) -> i64:
+def next_word(frame: Frame) -> i64:
     """Return the next word of the guard program."""
-    at = load_ptr(frame, F_PROGRAM)
-    store_ptr(frame, F_PROGRAM, at + 8)
+    at = frame.program
+    frame.program = at + 8
     return load_i64(at, 0)
 
 
 @native
-def check_guards(frame: ptr, spec: ptr, args: ptr) -> bool:
+def check_guards(frame: ptr, spec: Specialization, args: ptr) -> bool:
     """Return whether all guards of a specialization hold for the arguments.
 
     Python twin: jit/function.py:JitFunction._find
     """
-    for i in range(load_i64(spec, S_ARGS)):
+    for i in range(spec.args):
         if not matches(frame, load_ptr(args, i * 8)):
             return False
-    for _k in range(load_i64(spec, S_EXTERNALS)):
+    for _k in range(spec.externals):
         if not external_matches(frame):
             return False
-    for _k in range(load_i64(spec, S_DERIVED)):
+    for _k in range(spec.derived):
         if not derive(frame):
             return False
     return True
@@ -192,7 +153,7 @@ def matches(frame: ptr, x: ptr) -> bool:
     if likely(kind == G_TENSOR_LEAF):
         return tensor_matches(frame, x, ptr(next_word(frame)))
     if kind == G_FLOAT_LEAF:
-        return type_of(x) == PyFloat_Type and note_scalar(frame, x, load_i64(x, FLOAT_VALUE))
+        return type_of(x) == PyFloat_Type and note_scalar(frame, x, load_i64(x, PyFloat.value))
     if kind == G_INT_LEAF:
         return type_of(x) == PyLong_Type and integer_matches(frame, x)
     if kind == G_BOOL_LEAF:
@@ -212,7 +173,7 @@ def matches(frame: ptr, x: ptr) -> bool:
 
 
 @native
-def container_matches(frame: ptr, kind: i64, x: ptr) -> bool:
+def container_matches(frame: ptr, kind: i64, x: PyList) -> bool:
     if kind == G_DICT:
         return dict_matches(frame, x)
     if type_of(x) != ptr(next_word(frame)):
@@ -220,14 +181,14 @@ def container_matches(frame: ptr, kind: i64, x: ptr) -> bool:
     count = next_word(frame)
     if kind == G_ATTRIBUTES:
         return attributes_match(frame, x, count)
-    if load_i64(x, OB_SIZE) != count:
+    if x.size != count:
         return False
     for i in range(count):
         item: ptr = NULL
         if kind == G_TUPLE:
-            item = load_ptr(x, TUPLE_ITEMS + i * 8)
-        elif i < load_i64(x, OB_SIZE):  # an inner guard may have run code that shortened the list
-            item = load_ptr(load_ptr(x, LIST_ITEMS), i * 8)
+            item = load_ptr(x, PyTuple.items + i * 8)
+        elif i < x.size:  # an inner guard may have run code that shortened the list
+            item = load_ptr(x.items, i * 8)
         if item == NULL or not matches(frame, item):
             return False
     return True
@@ -258,8 +219,8 @@ def key_matches(key: ptr, wanted: ptr) -> bool:
     if type_of(key) != type_of(wanted):
         return False
     if type_of(key) == PyUnicode_Type:
-        return PyUnicode_Compare(key, wanted) == 0
-    return PyObject_RichCompareBool(key, wanted, EQUAL) == 1
+        return bool(PyUnicode_Compare(key, wanted) == 0)
+    return bool(PyObject_RichCompareBool(key, wanted, EQUAL) == 1)
 
 
 @native
@@ -278,9 +239,9 @@ def attributes_match(frame: ptr, x: ptr, count: i64) -> bool:
 
 
 @native
-def note_scalar(frame: ptr, x: ptr, bits: i64) -> bool:
+def note_scalar(frame: Frame, x: ptr, bits: i64) -> bool:
     """Write a scalar to the slot that the next word names."""
-    store_i64(load_ptr(frame, F_SCALARS), next_word(frame) * 8, bits)
+    store_i64(frame.scalars, next_word(frame) * 8, bits)
     hold_reference(frame, x)
     return True
 
@@ -300,9 +261,9 @@ def integer_matches(frame: ptr, x: ptr) -> bool:
 
 
 @native
-def tensor_matches(frame: ptr, x: ptr, wanted: ptr) -> bool:
-    g = load_ptr(frame, F_GLOBALS)
-    array = plain_array(g, x, load_i64(frame, F_FLAGS))
+def tensor_matches(frame: Frame, x: ptr, wanted: ptr) -> bool:
+    g = frame.globals_
+    array = plain_array(g, x, frame.flags)
     if unlikely(array == NULL):
         return False
     hold_reference(frame, x)
@@ -318,77 +279,77 @@ def ndarray_matches(frame: ptr, x: ptr, wanted: ptr) -> bool:
 
 
 @native
-def device_matches(frame: ptr, x: ptr, wanted: ptr) -> bool:
+def device_matches(frame: Frame, x: TensorObject, wanted: DeviceGuard) -> bool:
     """Check a device tensor whose memory belongs to the call's stream, or is registered with that stream."""
-    if type_of(x) != load_ptr(wanted, C_TYPE):
+    if type_of(x) != wanted.type:
         return False
-    keys = load_ptr(x, T_KEYS)
-    history = load_i64(frame, F_FLAGS) == NO_GRAD and keys == load_ptr(wanted, C_GRAD_KEYS)
-    if unlikely(keys != load_ptr(wanted, C_KEYS) and not history):
+    keys = x.keys
+    history = frame.flags == NO_GRAD and keys == wanted.grad_keys
+    if unlikely(keys != wanted.keys and not history):
         return False
-    data = load_ptr(x, load_i64(wanted, C_DATA_AT))
+    data = load_ptr(x, wanted.data_at)
     if unlikely(data == NULL):
         return False
-    buffer = load_ptr(data, load_i64(wanted, C_BUFFER_AT))
-    if load_ptr(data, load_i64(wanted, C_LAYOUT_AT)) != load_ptr(wanted, C_LAYOUT):
+    buffer = load_ptr(data, wanted.buffer_at)
+    if load_ptr(data, wanted.layout_at) != wanted.layout:
         return False
     stream = stream_of(frame)
     if unlikely(stream == NULL):
         return False
     pool = load_ptr(stream, STREAM_POOL)
-    if unlikely(load_ptr(buffer, load_i64(wanted, C_POOL_AT)) != pool and not is_user(wanted, buffer, pool)):
+    if unlikely(load_ptr(buffer, wanted.pool_at) != pool and not is_user(wanted, buffer, pool)):
         return False
-    address = PyLong_AsUnsignedLongLongMask(load_ptr(data, load_i64(wanted, C_PTR_AT)))
+    address = PyLong_AsUnsignedLongLongMask(load_ptr(data, wanted.ptr_at))
     if (address & DEVICE_ALIGNED) != 0:
         return False
     hold_reference(frame, x)
     hold_reference(frame, data)
-    store_i64(load_ptr(frame, F_BUFFERS), load_i64(wanted, C_AT) * 8, address)
+    store_i64(frame.buffers, wanted.at * 8, address)
     return True
 
 
 @noinline
-def is_user(wanted: ptr, buffer: ptr, pool: ptr) -> bool:
+def is_user(wanted: DeviceGuard, buffer: ptr, pool: ptr) -> bool:
     """Return whether memory of another stream or library waits for a pool's stream before it is reused."""
-    users = load_ptr(buffer, load_i64(wanted, C_USERS_AT))
+    users = load_ptr(buffer, wanted.users_at)
     if users == NULL or users == Py_None:
         return False
-    result = PySet_Contains(users, load_ptr(pool, load_i64(wanted, C_STREAM_AT)))
+    result = PySet_Contains(users, load_ptr(pool, wanted.stream_at))
     if result < 0:
         PyErr_Clear()
-    return result > 0
+    return bool(result > 0)
 
 
 @native
-def stream_of(frame: ptr) -> ptr:
+def stream_of(frame: Frame) -> ptr:
     """Return the struct of the thread's current stream on the current device; NULL if Python must run the call."""
-    result = load_ptr(frame, F_STREAM)
+    result = frame.stream
     if (
-        result == NULL and load_ptr(load_ptr(frame, F_GLOBALS), G_NOTE) == NULL
+        result == NULL and Globals(frame.globals_).note == NULL
     ):  # otherwise new tensors must be reported to the open level
-        device = load_ptr(frame, F_DEVICE)
-        result = call_ptr(load_ptr(device, V_READY), load_ptr(device, V_DEVICE))
-        store_ptr(frame, F_STREAM, result)
+        device: DeviceCalls = frame.device
+        result = call_ptr(device.ready, device.device)
+        frame.stream = result
     return result
 
 
 @native
-def array_matches(frame: ptr, array: ptr, wanted: ptr) -> bool:
+def array_matches(frame: Frame, array: Ndarray, wanted: ArrayGuard) -> bool:
     """Check type, shape and strides; on success write the data pointer to its slot among the buffers."""
-    rank = load_i64(wanted, A_RANK)
-    flags = load_i32(array, ND_FLAGS)
-    if load_ptr(array, ND_DESCR) != load_ptr(wanted, A_DESCR) or i64(load_i32(array, ND_NDIM)) != rank:
+    rank = wanted.rank
+    flags = array.flags
+    if array.descr != wanted.descr or i64(array.ndim) != rank:
         return False
-    if not words_equal(load_ptr(array, ND_DIMS), load_ptr(wanted, A_DIMS), rank) or (flags & ALIGNED) == 0:
+    if not words_equal(array.dims, wanted.dims, rank) or (flags & ALIGNED) == 0:
         return False
-    strides = load_ptr(wanted, A_STRIDES)
+    strides = wanted.strides
     if strides == NULL:
         if (flags & C_CONTIGUOUS) == 0:
             return False
-    elif not words_equal(load_ptr(array, ND_STRIDES), strides, rank):
+    elif not words_equal(array.strides, strides, rank):
         return False
     hold_reference(frame, array)
-    store_ptr(load_ptr(frame, F_BUFFERS), load_i64(wanted, A_AT) * 8, load_ptr(array, ND_DATA))
+    store_ptr(frame.buffers, wanted.at * 8, array.data)
     return True
 
 
@@ -402,27 +363,27 @@ def words_equal(one: ptr, two: ptr, count: i64) -> bool:
 
 # -- derived scalars ---------------------------------------------------------------------------------------------------
 @native
-def real_operand(frame: ptr) -> f64:
+def real_operand(frame: Frame) -> f64:
     source, what = next_word(frame), next_word(frame)
     if source == FROM_CONSTANT:
         cell = stack(8)
         store_i64(cell, 0, what)
         return load_f64(cell, 0)
-    scalars = load_ptr(frame, F_SCALARS)
+    scalars = frame.scalars
     return load_f64(scalars, what * 8) if source == FROM_FLOAT else f64(load_i64(scalars, what * 8))
 
 
 @native
-def integer_operand(frame: ptr) -> i64:
+def integer_operand(frame: Frame) -> i64:
     source, what = next_word(frame), next_word(frame)
-    return what if source == FROM_CONSTANT else load_i64(load_ptr(frame, F_SCALARS), what * 8)
+    return what if source == FROM_CONSTANT else load_i64(frame.scalars, what * 8)
 
 
 @native
-def derive(frame: ptr) -> bool:
+def derive(frame: Frame) -> bool:
     """Run Python's arithmetic on scalars; return false where Python would raise, or where a result exceeds 64 bits."""
     operation, place = next_word(frame), next_word(frame)
-    where = load_ptr(frame, F_SCALARS) + place * 8
+    where = frame.scalars + place * 8
     if operation >= D_INTEGER:
         m, n = integer_operand(frame), integer_operand(frame)
         if m >= SMALL_INTEGER or m <= -SMALL_INTEGER or n >= SMALL_INTEGER or n <= -SMALL_INTEGER:

@@ -11,7 +11,6 @@ from ..compiler.dsl import (
     call_void,
     i64,
     likely,
-    load_i32,
     load_i64,
     load_ptr,
     native,
@@ -21,22 +20,11 @@ from ..compiler.dsl import (
     store_ptr,
     unlikely,
 )
-from ..glue.layout import (
-    DESCR_ITEMSIZE,
-    DESCR_TYPE_NUM,
-    ND_DATA,
-    ND_DESCR,
-    ND_DIMS,
-    ND_FLAGS,
-    ND_NDIM,
-    ND_STRIDES,
-    WRITEABLE,
-)
+from ..glue.layout import WRITEABLE, Descr, Ndarray
 from .rt_base import (
     ARGS_MASK,
-    D_CALLS,
-    D_GLOBALS,
     ELSEWHERE,
+    OperatorEntry,
     PyLong_AsLongLong,
     PyLong_FromLongLong,
     call_miss,
@@ -50,9 +38,7 @@ from .rt_elementwise import (
     MAX_RANK,
     NARGS,
     NIN,
-    V_DESCR,
-    V_LOOP,
-    V_RELEASE,
+    Variant,
     broadcast,
     coalesce,
     find_variant,
@@ -64,7 +50,7 @@ from .rt_elementwise import (
 )
 from .rt_gil import acquire_gil, drop_arrays, hold_arrays, release_gil, run_unlocked
 from .rt_operands import CODE_BITS, operand_or_number_code
-from .rt_storage import S_VERSION, shared_storage
+from .rt_storage import StorageObject, shared_storage
 
 
 @native
@@ -73,8 +59,8 @@ def inplace(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: eager/tensor/inplace.py:_make_kernel
     """
-    desc = entry_data(self)
-    g = load_ptr(desc, D_GLOBALS)
+    desc: OperatorEntry = entry_data(self)
+    g = desc.globals_
     flags = thread_flags(g)
     if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != NIN or flags == ELSEWHERE):
         return fall_back(desc, args, nargsf, kwnames)
@@ -85,22 +71,20 @@ def inplace(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
         if unlikely(code < 0):
             return fall_back(desc, args, nargsf, kwnames)
         key |= code << (i * CODE_BITS)
-    variant = find_variant(desc, key)
+    variant: Variant = find_variant(desc, key)
     if unlikely(variant == NULL):
         return call_miss(desc, args, nargsf, kwnames)
-    target = load_ptr(arrays, 0)
-    if unlikely(
-        target == NULL or load_ptr(variant, V_LOOP) == NULL or not can_write(variant, target, arrays)
-    ):
+    target: Ndarray = load_ptr(arrays, 0)
+    if unlikely(target == NULL or variant.loop == NULL or not can_write(variant, target, arrays)):
         return fall_back(desc, args, nargsf, kwnames)
     if unlikely(not load_operands(g, variant, args, arrays, key, pointers, scalars)):
         return fall_back(desc, args, nargsf, kwnames)
     hold_arrays(arrays, NIN)  # allocating a storage may run Python code
     written = bump_version(g, load_ptr(args, 0), target)
     if likely(written):
-        store_ptr(pointers, NIN * 8, load_ptr(target, ND_DATA))
+        store_ptr(pointers, NIN * 8, target.data)
         compute_into(variant, arrays, target, pointers)
-        store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+        desc.calls += 1
     drop_arrays(arrays, NIN)
     if unlikely(not written):
         return NULL
@@ -109,13 +93,13 @@ def inplace(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
 
 @native
-def can_write(variant: ptr, target: ptr, arrays: ptr) -> bool:
+def can_write(variant: Variant, target: Ndarray, arrays: ptr) -> bool:
     """Return whether the target is writable, has the result's dtype and shape, and no operand overlaps it harmfully."""
-    rank = i64(load_i32(target, ND_NDIM))
-    number = load_i32(load_ptr(target, ND_DESCR), DESCR_TYPE_NUM)
-    if (load_i32(target, ND_FLAGS) & WRITEABLE) == 0 or rank > MAX_RANK:
+    rank = i64(target.ndim)
+    number = Descr(target.descr).type_num
+    if (target.flags & WRITEABLE) == 0 or rank > MAX_RANK:
         return False
-    if number != load_i32(load_ptr(variant, V_DESCR), DESCR_TYPE_NUM):
+    if number != Descr(variant.descr).type_num:
         return False
     for i in range(1, NIN):
         array = load_ptr(arrays, i * 8)
@@ -133,33 +117,33 @@ def can_read(array: ptr, target: ptr, rank: i64) -> bool:
 
 
 @native
-def can_broadcast_to(array: ptr, target: ptr, rank: i64) -> bool:
+def can_broadcast_to(array: Ndarray, target: Ndarray, rank: i64) -> bool:
     """Return whether an operand broadcasts to the target's shape."""
-    own = i64(load_i32(array, ND_NDIM))
+    own = i64(array.ndim)
     if own > rank:
         return False
     for d in range(own):
-        size = load_i64(load_ptr(array, ND_DIMS), d * 8)
-        if size != 1 and size != load_i64(load_ptr(target, ND_DIMS), (rank - own + d) * 8):
+        size = load_i64(array.dims, d * 8)
+        if size != 1 and size != load_i64(target.dims, (rank - own + d) * 8):
             return False
     return True
 
 
 @native
-def lowest_address(array: ptr) -> i64:
-    at = i64(load_ptr(array, ND_DATA))
-    for d in range(i64(load_i32(array, ND_NDIM))):
-        step = load_i64(load_ptr(array, ND_STRIDES), d * 8)
-        at += (load_i64(load_ptr(array, ND_DIMS), d * 8) - 1) * step if step < 0 else 0
+def lowest_address(array: Ndarray) -> i64:
+    at = i64(array.data)
+    for d in range(i64(array.ndim)):
+        step = load_i64(array.strides, d * 8)
+        at += (load_i64(array.dims, d * 8) - 1) * step if step < 0 else 0
     return at
 
 
 @native
-def end_address(array: ptr) -> i64:
-    at = i64(load_ptr(array, ND_DATA)) + load_i64(load_ptr(array, ND_DESCR), DESCR_ITEMSIZE)
-    for d in range(i64(load_i32(array, ND_NDIM))):
-        step = load_i64(load_ptr(array, ND_STRIDES), d * 8)
-        at += (load_i64(load_ptr(array, ND_DIMS), d * 8) - 1) * step if step > 0 else 0
+def end_address(array: Ndarray) -> i64:
+    at = i64(array.data) + Descr(array.descr).itemsize
+    for d in range(i64(array.ndim)):
+        step = load_i64(array.strides, d * 8)
+        at += (load_i64(array.dims, d * 8) - 1) * step if step > 0 else 0
     return at
 
 
@@ -170,16 +154,16 @@ def are_disjoint(array: ptr, target: ptr) -> bool:
 
 
 @native
-def are_same_elements(array: ptr, target: ptr, rank: i64) -> bool:
+def are_same_elements(array: Ndarray, target: Ndarray, rank: i64) -> bool:
     """Return whether two arrays have each element at the same address."""
-    number = load_i32(load_ptr(array, ND_DESCR), DESCR_TYPE_NUM)
-    if load_ptr(array, ND_DATA) != load_ptr(target, ND_DATA) or not has_same_shape(array, target, rank):
+    number = Descr(array.descr).type_num
+    if array.data != target.data or not has_same_shape(array, target, rank):
         return False
     for d in range(rank):
-        step = load_i64(load_ptr(target, ND_STRIDES), d * 8)
-        if load_i64(load_ptr(array, ND_STRIDES), d * 8) != step:
+        step = load_i64(target.strides, d * 8)
+        if load_i64(array.strides, d * 8) != step:
             return False
-    return number == load_i32(load_ptr(target, ND_DESCR), DESCR_TYPE_NUM)
+    return number == Descr(target.descr).type_num
 
 
 @native
@@ -188,31 +172,31 @@ def bump_version(g: ptr, x: ptr, array: ptr) -> bool:
 
     Python twin: eager/autograd/ad_inplace_or_view.py:_count_write
     """
-    storage = shared_storage(g, x, array)
+    storage: StorageObject = shared_storage(g, x, array)
     if unlikely(storage == NULL):
         return False
-    before = load_ptr(storage, S_VERSION)
+    before = storage.version
     after = PyLong_FromLongLong(PyLong_AsLongLong(before) + 1)
     if likely(after != NULL):
-        store_ptr(storage, S_VERSION, after)
+        storage.version = after
         decref(before)
     decref(storage)
-    return after != NULL
+    return bool(after != NULL)
 
 
 @native
-def compute_into(variant: ptr, arrays: ptr, target: ptr, pointers: ptr) -> None:
-    rank = i64(load_i32(target, ND_NDIM))
+def compute_into(variant: Variant, arrays: ptr, target: Ndarray, pointers: ptr) -> None:
+    rank = i64(target.ndim)
     flats, sizes, total = stack(NARGS * 16), stack(16), i64(1)
     for d in range(rank):
-        total *= load_i64(load_ptr(target, ND_DIMS), d * 8)
+        total *= load_i64(target.dims, d * 8)
     if likely(is_flat(variant, arrays, target, rank, flats)):
         store_i64(sizes, 0, 1)
         store_i64(sizes, 8, total)
-        if unlikely(total >= load_i64(variant, V_RELEASE)):
-            run_unlocked(load_ptr(variant, V_LOOP), pointers, sizes, flats, variant)
+        if unlikely(total >= variant.release):
+            run_unlocked(variant.loop, pointers, sizes, flats, variant)
         else:
-            call_void(load_ptr(variant, V_LOOP), pointers, sizes, flats, variant)
+            call_void(variant.loop, pointers, sizes, flats, variant)
         return
     shape, strides = stack(MAX_RANK * 8), stack(MAX_RANK * NARGS * 8)
     broadcast(arrays, rank, shape)
@@ -221,6 +205,6 @@ def compute_into(variant: ptr, arrays: ptr, target: ptr, pointers: ptr) -> None:
     operand_strides(target, rank, strides + NIN * 8)
     if total != 0:
         rank = coalesce(shape, strides, rank)
-        saved = release_gil(total >= load_i64(variant, V_RELEASE))
-        run_nest(load_ptr(variant, V_LOOP), pointers, shape, strides, rank, variant)
+        saved = release_gil(total >= variant.release)
+        run_nest(variant.loop, pointers, shape, strides, rank, variant)
         acquire_gil(saved)

@@ -14,17 +14,16 @@ from ..compiler.dsl import (
     i32,
     i64,
     likely,
-    load_i64,
     load_ptr,
     native,
     ptr,
     stack,
-    store_i64,
     store_ptr,
     unlikely,
 )
+from ..compiler.structs import Struct, array
 from ..glue.layout import ALIGNED, C_CONTIGUOUS, WRITEABLE
-from .rt_base import G_POOL, PyArray_NewFromDescr, PyArray_SetBaseObject, PyArray_Type, decref, incref
+from .rt_base import Globals, PyArray_NewFromDescr, PyArray_SetBaseObject, PyArray_Type, decref, incref
 
 PyCapsule_New = extern("PyCapsule_New", "ptr(ptr, ptr, ptr)")
 PyCapsule_GetPointer = extern("PyCapsule_GetPointer", "ptr(ptr, ptr)")
@@ -37,11 +36,28 @@ POOLED: i64 = 262144  # results from this size on come from the pool
 HUGE: i64 = 4194304  # buffers from this size on ask for huge pages
 PAGE, HUGE_PAGE, MADV_HUGEPAGE = 4096, 2097152, 14
 
+
 # The pool: free bytes, their limit, hits; then the lists by size step
-P_SPARE, P_LIMIT, P_HITS, P_LISTS = 0, 8, 16, 24
-P_SIZE_OF = 24 + 8 * 256
+class Pool(Struct):
+    """The pool of result buffers."""
+
+    spare: i64  # free bytes
+    limit: i64
+    hits: i64
+    lists: ptr = array(256)  # free buffers by size step
+
+
 # The header of a buffer
-B_POOL, B_STEP, B_BYTES, B_NEXT, HEADER = 0, 8, 16, 24, 64
+class BufferHeader(Struct):
+    """The header of a buffer."""
+
+    pool: ptr
+    step: i64
+    bytes: i64
+    next: ptr
+
+
+HEADER = 64
 
 
 @native
@@ -51,10 +67,10 @@ def new_array(g: ptr, descr: ptr, rank: i64, dims: ptr, nbytes: i64) -> ptr:
 
 
 @native
-def new_laid_out(g: ptr, descr: ptr, rank: i64, dims: ptr, strides: ptr, nbytes: i64) -> ptr:
+def new_laid_out(g: Globals, descr: ptr, rank: i64, dims: ptr, strides: ptr, nbytes: i64) -> ptr:
     """Return a new array without gaps, with the given strides (NULL: C-contiguous)."""
-    if unlikely(nbytes >= POOLED) and load_ptr(g, G_POOL) != NULL:
-        return pooled_array(load_ptr(g, G_POOL), descr, rank, dims, strides, nbytes)
+    if unlikely(nbytes >= POOLED) and g.pool != NULL:
+        return pooled_array(g.pool, descr, rank, dims, strides, nbytes)
     incref(descr)
     return PyArray_NewFromDescr(PyArray_Type, descr, i32(rank), dims, strides, NULL, 0, NULL)
 
@@ -75,38 +91,38 @@ def step_bytes(step: i64) -> i64:
 
 
 @native
-def take_buffer(pool: ptr, nbytes: i64) -> ptr:
+def take_buffer(pool: Pool, nbytes: i64) -> ptr:
     """Return a free buffer, or a new one; NULL if it cannot be allocated."""
     step = size_step(nbytes)
-    head = load_ptr(pool, P_LISTS + step * 8)
+    head: BufferHeader = load_ptr(pool, Pool.lists + step * 8)
     if likely(head != NULL):
-        store_ptr(pool, P_LISTS + step * 8, load_ptr(head, B_NEXT))
-        store_i64(pool, P_SPARE, load_i64(pool, P_SPARE) - load_i64(head, B_BYTES))
-        store_i64(pool, P_HITS, load_i64(pool, P_HITS) + 1)
+        store_ptr(pool, Pool.lists + step * 8, head.next)
+        pool.spare -= head.bytes
+        pool.hits += 1
         return head
     size = step_bytes(step) + HEADER
     where = stack(8)
     if posix_memalign(where, HUGE_PAGE if size >= HUGE else PAGE, size) != 0:
         return NULL
-    made = load_ptr(where, 0)
+    made: BufferHeader = load_ptr(where, 0)
     if size >= HUGE:
         madvise(made, size, MADV_HUGEPAGE)
-    store_ptr(made, B_POOL, pool)
-    store_i64(made, B_STEP, step)
-    store_i64(made, B_BYTES, size)
+    made.pool = pool
+    made.step = step
+    made.bytes = size
     return made
 
 
 @native
-def return_buffer(buffer: ptr) -> None:
-    pool, size = load_ptr(buffer, B_POOL), load_i64(buffer, B_BYTES)
-    if load_i64(pool, P_SPARE) + size > load_i64(pool, P_LIMIT):
+def return_buffer(buffer: BufferHeader) -> None:
+    pool, size = buffer.pool, buffer.bytes
+    if Pool(pool).spare + size > Pool(pool).limit:
         free(buffer)
         return
-    at = P_LISTS + load_i64(buffer, B_STEP) * 8
-    store_ptr(buffer, B_NEXT, load_ptr(pool, at))
+    at = Pool.lists + buffer.step * 8
+    buffer.next = load_ptr(pool, at)
     store_ptr(pool, at, buffer)
-    store_i64(pool, P_SPARE, load_i64(pool, P_SPARE) + size)
+    Pool(pool).spare += size
 
 
 @native

@@ -8,28 +8,21 @@ from ..compiler.dsl import (
     i32,
     i64,
     load_f64,
-    load_i32,
     load_i64,
-    load_ptr,
     load_u8,
     native,
     noinline,
     ptr,
-    store_i32,
-    store_ptr,
     unlikely,
 )
-from ..glue.layout import ND_DATA, ND_FLAGS, WRITEABLE
+from ..glue.layout import WRITEABLE, Ndarray
 from .rt_base import (
-    G_NUMBER,
-    G_WEAK_KEYS,
-    G_ZERO,
-    T_KEYS,
-    T_STORAGE,
+    Globals,
     Py_False,
     Py_True,
     PyLong_FromLongLong,
     PyType_GenericAlloc,
+    TensorObject,
     decref,
     incref,
     make_tensor,
@@ -40,13 +33,13 @@ from .rt_operands import (
     COMPLEX64,
     FLOAT32,
     INT64,
-    N_VALUE,
     WEAK_COMPLEX,
     WEAK_FLOAT,
     WEAK_INT,
+    NumberObject,
     write_scalar,
 )
-from .rt_storage import S_HOLD_COUNT, S_OWNER, S_VERSION
+from .rt_storage import StorageObject
 
 PyFloat_FromDouble = extern("PyFloat_FromDouble", "ptr(f64)")
 PyComplex_FromDoubles = extern("PyComplex_FromDoubles", "ptr(f64, f64)")
@@ -81,34 +74,34 @@ def shown_code(code: i64) -> i64:
 @native
 def read_only_array(g: ptr, number: ptr, code: i64, descr: ptr) -> ptr:
     """Return a new read-only 0-d array of a number; NULL with the exception set."""
-    array = new_array(g, descr, 0, NULL, 16)
+    array: Ndarray = new_array(g, descr, 0, NULL, 16)
     if unlikely(array == NULL):
         return NULL
-    write_scalar(number, code, shown_code(code), load_ptr(array, ND_DATA))
-    store_i32(array, ND_FLAGS, load_i32(array, ND_FLAGS) & i32(-1 - WRITEABLE))
+    write_scalar(number, code, shown_code(code), array.data)
+    array.flags = array.flags & i32(-1 - WRITEABLE)
     return array
 
 
 @native
-def number_storage(g: ptr, number: ptr, array: ptr) -> ptr:
+def number_storage(g: Globals, number: ptr, array: ptr) -> ptr:
     """Return a new `Number` that holds its own references; NULL with the exception set."""
-    storage = PyType_GenericAlloc(load_ptr(g, G_NUMBER), 0)
+    storage = PyType_GenericAlloc(g.number, 0)
     if unlikely(storage == NULL):
         return NULL
-    zero = load_ptr(g, G_ZERO)
+    zero = g.zero
     incref(array)
     incref(zero)
     incref(zero)
     incref(number)
-    store_ptr(storage, S_OWNER, array)
-    store_ptr(storage, S_VERSION, zero)
-    store_ptr(storage, S_HOLD_COUNT, zero)
-    store_ptr(storage, N_VALUE, number)
+    StorageObject(storage).owner = array
+    StorageObject(storage).version = zero
+    StorageObject(storage).hold_count = zero
+    NumberObject(storage).value = number
     return storage
 
 
 @noinline
-def make_weak(g: ptr, value: ptr, code: i64, descr: ptr) -> ptr:
+def make_weak(g: Globals, value: ptr, code: i64, descr: ptr) -> ptr:
     """Return a weak scalar of a number in memory.
 
     Args:
@@ -130,15 +123,15 @@ def make_weak(g: ptr, value: ptr, code: i64, descr: ptr) -> ptr:
         if array != NULL:
             decref(array)
         return NULL
-    tensor = make_tensor(g, array)
+    tensor: TensorObject = make_tensor(g, array)
     if unlikely(tensor == NULL):
         decref(storage)
         return NULL
-    keys, former = load_ptr(g, G_WEAK_KEYS), load_ptr(tensor, T_KEYS)
-    none = load_ptr(tensor, T_STORAGE)
+    keys, former = g.weak_keys, tensor.keys
+    none = tensor.storage
     incref(keys)
-    store_ptr(tensor, T_KEYS, keys)
-    store_ptr(tensor, T_STORAGE, storage)
+    tensor.keys = keys
+    tensor.storage = storage
     decref(former)
     decref(none)
     return tensor

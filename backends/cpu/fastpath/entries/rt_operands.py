@@ -12,10 +12,7 @@ from ..compiler.dsl import (
     i32,
     i64,
     likely,
-    load_f64,
     load_i32,
-    load_i64,
-    load_ptr,
     load_u8,
     native,
     noinline,
@@ -31,21 +28,11 @@ from ..compiler.dsl import (
     store_ptr,
     unlikely,
 )
-from ..glue.layout import ALIGNED, COMPLEX_VALUE, DESCR_TYPE_NUM, FLOAT_VALUE, ND_DESCR, ND_FLAGS
+from ..glue.layout import ALIGNED, Descr, Ndarray, PyComplex, PyFloat, PyObject
 from .rt_base import (
-    G_BFLOAT16,
-    G_DTYPES,
-    G_GRAD_KEYS,
-    G_KEYS,
-    G_NUMBER,
-    G_TENSOR,
-    G_WEAK_KEYS,
     NO_GRAD,
     RECORD,
-    T_ARRAY,
-    T_KEYS,
-    T_META,
-    T_STORAGE,
+    Globals,
     Py_None,
     Py_True,
     PyArray_Type,
@@ -57,6 +44,7 @@ from .rt_base import (
     PyLong_AsDouble,
     PyLong_AsLongLongAndOverflow,
     PyLong_Type,
+    TensorObject,
     type_of,
 )
 from .rt_folds import round_bfloat16
@@ -69,40 +57,46 @@ WEAK_BOOL, WEAK_INT, WEAK_FLOAT, WEAK_COMPLEX = 16, 17, 18, 19
 CODE_BITS = 5
 FOREIGN = -1
 
-N_VALUE: i64 = 0  # slot of a Number; `runtime` supplies it
+
+class NumberObject(PyObject):
+    """The slot of a Number."""
+
+    slot_prefix = "N_"
+
+    value: ptr
 
 
 @native
-def plain_array(g: ptr, x: ptr, flags: i64) -> ptr:
+def plain_array(g: Globals, x: TensorObject, flags: i64) -> ptr:
     """Return the array of a plain tensor (or one with history, if `flags` allow), borrowed; NULL for anything else."""
-    if unlikely(type_of(x) != load_ptr(g, G_TENSOR)):
+    if unlikely(type_of(x) != g.tensor):
         return NULL
-    array = load_ptr(x, T_ARRAY)
+    array = x.array
     if unlikely(array == NULL):
         return NULL
     if unlikely(type_of(array) != PyArray_Type):
         return NULL  # Python code may have stored any object in the slot
-    if likely(load_ptr(x, T_KEYS) == load_ptr(g, G_KEYS) and load_ptr(x, T_META) == Py_None):
+    if likely(x.keys == g.keys and x.meta == Py_None):
         return array
-    history = load_ptr(x, T_KEYS) == load_ptr(g, G_GRAD_KEYS)
+    history = x.keys == g.grad_keys
     return array if history and flags in (NO_GRAD, RECORD) else NULL
 
 
 @native
-def operand_code(g: ptr, x: ptr, flags: i64, where: ptr) -> i64:
+def operand_code(g: Globals, x: ptr, flags: i64, where: ptr) -> i64:
     """Return the type code of an operand, its array (NULL: a scalar) in `where`; FOREIGN: Python must run the call.
 
     Python twin: backends/cpu/fastpath/glue/operands.py:operand_code
     """
-    array = plain_array(g, x, flags)
+    array: Ndarray = plain_array(g, x, flags)
     store_ptr(where, 0, array)
     if likely(array != NULL):
-        if unlikely((load_i32(array, ND_FLAGS) & ALIGNED) == 0):
+        if unlikely((array.flags & ALIGNED) == 0):
             return FOREIGN
-        number = load_i32(load_ptr(array, ND_DESCR), DESCR_TYPE_NUM)
+        number = Descr(array.descr).type_num
         if unlikely(number < 0 or number > 255):
-            return BFLOAT16 if i64(number) == load_i64(g, G_BFLOAT16) else FOREIGN
-        code = i64(load_u8(load_ptr(g, G_DTYPES), i64(number)))
+            return BFLOAT16 if i64(number) == g.bfloat16 else FOREIGN
+        code = i64(load_u8(g.dtypes, i64(number)))
         return code if code < 16 else FOREIGN
     return scalar_code(x)
 
@@ -120,14 +114,14 @@ def scalar_code(x: ptr) -> i64:
 
 
 @native
-def unwrap_number(g: ptr, x: ptr) -> ptr:
+def unwrap_number(g: Globals, x: TensorObject) -> ptr:
     """Return the Python number that a weak scalar holds, borrowed; anything else is returned unchanged."""
-    if likely(type_of(x) != load_ptr(g, G_TENSOR)) or load_ptr(x, T_KEYS) != load_ptr(g, G_WEAK_KEYS):
+    if likely(type_of(x) != g.tensor) or x.keys != g.weak_keys:
         return x
-    storage = load_ptr(x, T_STORAGE)
-    if unlikely(storage == NULL or type_of(storage) != load_ptr(g, G_NUMBER)):
+    storage: NumberObject = x.storage
+    if unlikely(storage == NULL or type_of(storage) != g.number):
         return x  # Python code may have stored any object in the slot
-    value = load_ptr(storage, N_VALUE)
+    value = storage.value
     return x if value == NULL else value
 
 
@@ -142,7 +136,7 @@ def operand_or_number_code(g: ptr, x: ptr, flags: i64, where: ptr) -> i64:
 def write_scalar(x: ptr, code: i64, to: i64, where: ptr) -> bool:
     """Write a Python scalar as one element of a dtype; return false if it does not fit (Python then raises)."""
     if code == WEAK_FLOAT:
-        return write_real(load_f64(x, FLOAT_VALUE), to, where)
+        return write_real(PyFloat(x).value, to, where)
     if code == WEAK_COMPLEX:
         return write_complex(x, to, where)
     if code == WEAK_BOOL:
@@ -181,8 +175,8 @@ def write_real(v: f64, to: i64, where: ptr) -> bool:
 
 
 @native
-def write_complex(x: ptr, to: i64, where: ptr) -> bool:
-    real, imaginary = load_f64(x, COMPLEX_VALUE), load_f64(x, COMPLEX_VALUE + 8)
+def write_complex(x: PyComplex, to: i64, where: ptr) -> bool:
+    real, imaginary = x.real, x.imag
     if to == COMPLEX64:
         store_f32(where, 0, f32(real))
         store_f32(where, 4, f32(imaginary))

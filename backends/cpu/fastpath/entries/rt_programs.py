@@ -23,20 +23,46 @@ from ..compiler.dsl import (
     store_i64,
     store_ptr,
 )
-from .rt_elementwise import V_PROGRAM
+from ..compiler.structs import Struct, array
+from .rt_elementwise import Variant
 from .rt_folds import widen_bfloat16
 
 S: TypeAlias = float
 T: TypeAlias = float
 
+
 # The program: number of steps; elements of a block; then the steps
-R_STEPS, R_BLOCK, R_FIRST = 0, 8, 16
+class LoopProgram(Struct):
+    """A program of NumPy's inner loops."""
+
+    steps: i64
+    block: i64  # elements of a block
+    first: ptr = array(1)  # the steps
+
+
 # A step: loop, its data, number of values (the result is the last); per value its address or place, and stride
-S_LOOP, S_DATA, S_VALUES, S_VALUE = 0, 8, 16, 24
+class LoopStep(Struct):
+    """A step of a program."""
+
+    loop: ptr
+    data: ptr
+    values: i64  # number of values; the result is the last
+    value: ptr = array(1)  # per value: address or place, and stride
+
+
 VALUES = 4
 STEP_BYTES = 24 + 24 * VALUES
+
+
 # A value: what it is, where (operand's number, offset into the scratch memory, address), bytes of an element
-W_KIND, W_PLACE, W_SIZE = 0, 8, 16
+class StepValue(Struct):
+    """An argument of a step."""
+
+    kind: i64  # OPERAND, SCRATCH or CONSTANT
+    place: i64  # operand's number, offset into the scratch memory, or address
+    size: i64  # bytes of an element
+
+
 OPERAND, SCRATCH, CONSTANT = 0, 1, 2
 
 BLOCK: i64 = 64
@@ -44,25 +70,35 @@ MOST_SCRATCH = 16  # blocks of the widest elements, 16 bytes
 
 
 @native
-def program_loop(pointers: ptr, sizes: ptr, strides: ptr, variant: ptr) -> None:
+def program_loop(pointers: ptr, sizes: ptr, strides: ptr, variant: Variant) -> None:
     """Run a program over rows, block by block."""
-    program, scratch = load_ptr(variant, V_PROGRAM), stack(MOST_SCRATCH * BLOCK * 16)
-    count, block = load_i64(sizes, 8), load_i64(program, R_BLOCK)
+    program, scratch = variant.program, stack(MOST_SCRATCH * BLOCK * 16)
+    count, block = load_i64(sizes, 8), LoopProgram(program).block
     for row in range(load_i64(sizes, 0)):
         start: i64 = 0
         while start < count:
             size = count - start if count - start < block else block
-            for k in range(load_i64(program, R_STEPS)):
-                run_step(program + (R_FIRST + k * STEP_BYTES), pointers, strides, scratch, row, start, size)
+            for k in range(LoopProgram(program).steps):
+                run_step(
+                    program + (LoopProgram.first + k * STEP_BYTES),
+                    pointers,
+                    strides,
+                    scratch,
+                    row,
+                    start,
+                    size,
+                )
             start += size
 
 
 @native
-def run_step(step: ptr, pointers: ptr, strides: ptr, scratch: ptr, row: i64, start: i64, size: i64) -> None:
+def run_step(
+    step: LoopStep, pointers: ptr, strides: ptr, scratch: ptr, row: i64, start: i64, size: i64
+) -> None:
     where, steps, count = stack(VALUES * 8), stack(VALUES * 8), stack(8)
-    for j in range(load_i64(step, S_VALUES)):
-        value = step + (S_VALUE + j * 24)
-        kind, place = load_i64(value, W_KIND), load_i64(value, W_PLACE)
+    for j in range(step.values):
+        value: StepValue = step + (LoopStep.value + j * 24)
+        kind, place = value.kind, value.place
         if kind == OPERAND:
             inner = load_i64(strides, place * 16 + 8)
             at = load_ptr(pointers, place * 8) + (row * load_i64(strides, place * 16) + start * inner)
@@ -70,12 +106,12 @@ def run_step(step: ptr, pointers: ptr, strides: ptr, scratch: ptr, row: i64, sta
             store_i64(steps, j * 8, inner)
         elif kind == SCRATCH:
             store_ptr(where, j * 8, scratch + place)
-            store_i64(steps, j * 8, load_i64(value, W_SIZE))
+            store_i64(steps, j * 8, value.size)
         else:
             store_i64(where, j * 8, place)
             store_i64(steps, j * 8, 0)
     store_i64(count, 0, size)
-    call_void(load_ptr(step, S_LOOP), where, count, steps, load_ptr(step, S_DATA))
+    call_void(step.loop, where, count, steps, step.data)
 
 
 # Inner loops that no ufunc has. Types: `S` source, `T` target, or the real type of a complex one ------------------
@@ -159,9 +195,9 @@ def select_elements(pointers: ptr, count: ptr, strides: ptr) -> None:
 
 # Folds and scans by the inner loop of a binary ufunc, whose address is in the variant's program ----------------------
 @native
-def fold_by_ufunc(source: ptr, out: ptr, sizes: ptr, strides: ptr, again: i64, variant: ptr) -> None:
+def fold_by_ufunc(source: ptr, out: ptr, sizes: ptr, strides: ptr, again: i64, variant: Variant) -> None:
     """A fold like `rt_folds.fold_loop`: the result is both an operand and the output, with stride 0."""
-    step, folded = load_ptr(variant, V_PROGRAM), load_i64(sizes, 8)
+    step, folded = variant.program, load_i64(sizes, 8)
     where, steps, count = stack(24), stack(24), stack(8)
     store_i64(count, 0, folded)
     store_i64(steps, 0, 0)
@@ -170,11 +206,11 @@ def fold_by_ufunc(source: ptr, out: ptr, sizes: ptr, strides: ptr, again: i64, v
     for i in range(load_i64(sizes, 0)):
         to = out + i * load_i64(strides, 8)
         if again == 0:
-            store_element(to, step + S_VALUE)
+            store_element(to, step + LoopStep.value)
         store_ptr(where, 0, to)
         store_ptr(where, 8, source + i * load_i64(strides, 0))
         store_ptr(where, 16, to)
-        call_void(load_ptr(step, S_LOOP), where, count, steps, load_ptr(step, S_DATA))
+        call_void(LoopStep(step).loop, where, count, steps, LoopStep(step).data)
 
 
 @native
@@ -185,9 +221,9 @@ def store_element(to: ptr, source: ptr) -> None:
 
 
 @native
-def scan_by_ufunc(pointers: ptr, sizes: ptr, strides: ptr, variant: ptr) -> None:
+def scan_by_ufunc(pointers: ptr, sizes: ptr, strides: ptr, variant: Variant) -> None:
     """A scan like the loop of `codegen.eager_scans`: each result is an operand of the next."""
-    step, length = load_ptr(variant, V_PROGRAM), load_i64(sizes, 8)
+    step, length = variant.program, load_i64(sizes, 8)
     where, steps, count = stack(24), stack(24), stack(8)
     over, to = load_i64(strides, 8), load_i64(strides, 24)
     store_i64(count, 0, length - 1)
@@ -201,4 +237,4 @@ def scan_by_ufunc(pointers: ptr, sizes: ptr, strides: ptr, variant: ptr) -> None
         store_ptr(where, 0, target)
         store_ptr(where, 8, source + over)
         store_ptr(where, 16, target + to)
-        call_void(load_ptr(step, S_LOOP), where, count, steps, load_ptr(step, S_DATA))
+        call_void(LoopStep(step).loop, where, count, steps, LoopStep(step).data)

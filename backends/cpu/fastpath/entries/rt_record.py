@@ -21,42 +21,28 @@ from ..compiler.dsl import (
     store_ptr,
     unlikely,
 )
-from ..glue.layout import TUPLE_ITEMS
+from ..compiler.structs import Struct, array
+from ..glue.layout import PyObject, PyTuple
 from .rt_base import (
-    D_GLOBALS,
-    D_PLAN,
-    D_RECORD,
-    G_GRAD_KEYS,
-    G_META,
-    G_NODE,
-    G_NOTHING,
-    G_SEQUENCE,
-    G_TENSOR,
-    G_TYPES,
-    G_ZERO,
     RECORD,
-    T_ARRAY,
-    T_KEYS,
-    T_META,
+    Globals,
+    OperatorEntry,
     Py_None,
     Py_True,
     PyObject_Vectorcall,
     PyTuple_New,
     PyType_GenericAlloc,
+    TensorObject,
     decref,
     incref,
     type_of,
 )
 from .rt_operands import BOOL, FLOAT16, FOREIGN, plain_array
 from .rt_saved import (
-    A_ACTIVE,
-    A_COUNT,
-    A_PLACES,
-    A_SAVER,
-    A_SAVERS,
     DONE,
     FAILED,
     TO_PYTHON,
+    RuleSet,
     array_code,
     make_saved,
     release_all,
@@ -66,48 +52,70 @@ from .rt_saved import (
 
 PyIter_Next = extern("PyIter_Next", "ptr(ptr)")
 
+
 # Slots of Node and AutogradMeta; `runtime` supplies them.
-NODE_OP: i64 = 0
-NODE_ACTIVE: i64 = 0
-NODE_EDGES: i64 = 0
-NODE_SEQUENCE: i64 = 0
-NODE_RESIDUALS: i64 = 0
-NODE_VERSIONS: i64 = 0
-NODE_RESULTS: i64 = 0
-NODE_REASON: i64 = 0
-META_REQUIRES_GRAD: i64 = 0
-META_NODE: i64 = 0
-META_INDEX: i64 = 0
-META_CUT_BY: i64 = 0
-META_GRAD: i64 = 0
-META_VIEW: i64 = 0
-META_ALIAS_SET: i64 = 0
+class NodeObject(PyObject):
+    """The slots of a Node."""
+
+    slot_prefix = "NODE_"
+
+    op: ptr
+    active: ptr
+    edges: ptr
+    sequence: ptr
+    residuals: ptr
+    versions: ptr
+    results: ptr
+    reason: ptr
+
+
+class MetaObject(PyObject):
+    """The slots of an AutogradMeta."""
+
+    slot_prefix = "META_"
+
+    requires_grad: ptr
+    node: ptr
+    index: ptr
+    cut_by: ptr
+    grad: ptr
+    view: ptr
+    alias_set: ptr
+
 
 MOST = 3  # tensors that have rules
 
+
 # How an operator's calls are recorded: the operator, the places of the tensors that have rules, and for each set of
 # them (as bits) its rules, NULL for a set that is left to Python; the listener for results that are views, or NULL
-R_OP, R_COUNT, R_PLACES, R_RULES, R_FOLLOW, R_SIZE = 0, 8, 16, 40, 104, 112
+class Recording(Struct):
+    """How the calls of an operator are recorded."""
+
+    op: ptr
+    count: i64
+    places: ptr = array(3)  # of the tensors that have rules
+    rules: ptr = array(8)  # RuleSet for each set of them (as bits); NULL leaves it to Python
+    follow: ptr  # the listener for results that are views, or NULL
 
 
 @noinline
-def record_call(desc: ptr, values: ptr, count: i64, tensor: ptr) -> ptr:
+def record_call(desc: OperatorEntry, values: ptr, count: i64, tensor: TensorObject) -> ptr:
     """Record a call by its arguments and its result and return the result; steals its reference. NULL: a failure."""
     if unlikely(tensor == NULL):
         return NULL
-    plan = load_ptr(desc, D_PLAN)
+    plan: Recording = desc.recording
     if likely(plan != NULL):
-        g = load_ptr(desc, D_GLOBALS)
+        g: Globals = desc.globals_
         done = record_natively(g, plan, values, count, tensor)
         if likely(done == DONE):
-            if load_ptr(plan, R_FOLLOW) != NULL and load_ptr(tensor, T_KEYS) == load_ptr(g, G_GRAD_KEYS):
-                return register_view(load_ptr(plan, R_FOLLOW), values, count, tensor)
+            if plan.follow != NULL and tensor.keys == g.grad_keys:
+                return register_view(plan.follow, values, count, tensor)
             return tensor
         if done == FAILED:
             decref(tensor)
             return NULL
     store_ptr(values, count * 8, tensor)
-    result = PyObject_Vectorcall(load_ptr(desc, D_RECORD), values, count + 1, NULL)
+    result = PyObject_Vectorcall(desc.record, values, count + 1, NULL)
     decref(tensor)
     return result
 
@@ -125,12 +133,12 @@ def register_view(follow: ptr, values: ptr, count: i64, tensor: ptr) -> ptr:
 
 
 @native
-def record_natively(g: ptr, plan: ptr, values: ptr, count: i64, tensor: ptr) -> i64:
+def record_natively(g: ptr, plan: Recording, values: ptr, count: i64, tensor: TensorObject) -> i64:
     """Return DONE, FAILED (an exception is set), or TO_PYTHON.
 
     Python twin: eager/autograd/kernel.py:record_call
     """
-    array = load_ptr(tensor, T_ARRAY)
+    array = tensor.array
     code = array_code(g, array)
     if code == BOOL:
         return DONE  # a mask: no gradient flows through it, and it stays a plain tensor
@@ -139,7 +147,7 @@ def record_natively(g: ptr, plan: ptr, values: ptr, count: i64, tensor: ptr) -> 
         return TO_PYTHON
     if tracked == 0:
         return DONE
-    rules = load_ptr(plan, R_RULES + tracked * 8)
+    rules: RuleSet = load_ptr(plan, Recording.rules + tracked * 8)
     if unlikely(rules == NULL or not are_all_given(rules, count)):
         return TO_PYTHON
     incref(array)
@@ -148,7 +156,7 @@ def record_natively(g: ptr, plan: ptr, values: ptr, count: i64, tensor: ptr) -> 
     if likely(done == DONE):
         done = make_saved(g, rules, values, tensor, array, parts + 8)
         if likely(done == DONE):
-            done = attach(g, tensor, make_node(g, load_ptr(plan, R_OP), load_ptr(rules, A_ACTIVE), parts))
+            done = attach(g, tensor, make_node(g, plan.op, rules.active, parts))
             decref(load_ptr(parts, 8))
             decref(load_ptr(parts, 16))
         decref(load_ptr(parts, 0))
@@ -157,17 +165,17 @@ def record_natively(g: ptr, plan: ptr, values: ptr, count: i64, tensor: ptr) -> 
 
 
 @native
-def tracked_set(g: ptr, plan: ptr, values: ptr, count: i64, tensor: ptr) -> i64:
+def tracked_set(g: Globals, plan: Recording, values: ptr, count: i64, tensor: ptr) -> i64:
     """Return the tensors that have rules and require gradients, as bits; -1 if only Python can tell."""
     result: i64 = 0
-    for k in range(load_i64(plan, R_COUNT)):
-        place = load_i64(plan, R_PLACES + k * 8)
+    for k in range(plan.count):
+        place = load_i64(plan, Recording.places + k * 8)
         if unlikely(place >= count):
             return -1
-        x = load_ptr(values, place * 8)
+        x: TensorObject = load_ptr(values, place * 8)
         if unlikely(x == tensor):
             return -1
-        if type_of(x) == load_ptr(g, G_TENSOR) and load_ptr(x, T_KEYS) == load_ptr(g, G_GRAD_KEYS):
+        if type_of(x) == g.tensor and x.keys == g.grad_keys:
             if unlikely(history_of(g, x) == NULL):
                 return -1
             result |= 1 << k
@@ -175,33 +183,35 @@ def tracked_set(g: ptr, plan: ptr, values: ptr, count: i64, tensor: ptr) -> i64:
 
 
 @native
-def history_of(g: ptr, x: ptr) -> ptr:
+def history_of(g: Globals, x: TensorObject) -> ptr:
     """Return the AutogradMeta of a tensor that requires gradients, borrowed; NULL for anything unusual."""
-    meta = load_ptr(x, T_META)
-    if unlikely(load_ptr(x, T_KEYS) != load_ptr(g, G_GRAD_KEYS) or meta == NULL):
+    meta: MetaObject = x.meta
+    if unlikely(x.keys != g.grad_keys or meta == NULL):
         return NULL
-    if unlikely(type_of(meta) != load_ptr(g, G_META)):
+    if unlikely(type_of(meta) != g.meta):
         return NULL
-    return meta if likely(load_ptr(meta, META_REQUIRES_GRAD) == Py_True) else ptr(0)
+    return meta if likely(meta.requires_grad == Py_True) else ptr(0)
 
 
 @native
-def are_all_given(rules: ptr, count: i64) -> bool:
+def are_all_given(rules: RuleSet, count: i64) -> bool:
     """Return whether the call passes all arguments that must be saved."""
-    for k in range(load_i64(rules, A_SAVERS)):
-        if load_i64(rules, A_SAVER + k * 16 + 8) >= count:
+    for k in range(rules.savers):
+        if load_i64(rules, RuleSet.saver + k * 16 + 8) >= count:
             return False
     return True
 
 
 # -- edges -------------------------------------------------------------------------------------------------------------
 @native
-def make_edges(g: ptr, rules: ptr, values: ptr, where: ptr) -> i64:
-    edges, count = stack(MOST * 8), load_i64(rules, A_COUNT)
+def make_edges(g: ptr, rules: RuleSet, values: ptr, where: ptr) -> i64:
+    edges, count = stack(MOST * 8), rules.count
     done: i64 = DONE
     made: i64 = 0
     while made < count and done == DONE:
-        done = make_edge(g, load_ptr(values, load_i64(rules, A_PLACES + made * 8) * 8), edges + made * 8)
+        done = make_edge(
+            g, load_ptr(values, load_i64(rules, RuleSet.places + made * 8) * 8), edges + made * 8
+        )
         if likely(done == DONE):
             made += 1
     if likely(done == DONE):
@@ -213,7 +223,7 @@ def make_edges(g: ptr, rules: ptr, values: ptr, where: ptr) -> i64:
 
 
 @native
-def make_edge(g: ptr, x: ptr, where: ptr) -> i64:
+def make_edge(g: Globals, x: ptr, where: ptr) -> i64:
     """Write an edge: the node or AutogradMeta that receives the gradient, the result's index, shape, dtype.
 
     Python twin: eager/autograd/kernel.py:edge_of
@@ -231,43 +241,43 @@ def make_edge(g: ptr, x: ptr, where: ptr) -> i64:
     if unlikely(edge == NULL):
         decref(shape)
         return FAILED
-    meta = history_of(g, x)
-    if unlikely(meta == NULL or load_ptr(meta, META_NODE) == NULL or load_ptr(meta, META_INDEX) == NULL):
+    meta: MetaObject = history_of(g, x)
+    if unlikely(meta == NULL or meta.node == NULL or meta.index == NULL):
         decref(edge)
         decref(shape)
         return TO_PYTHON
-    target = load_ptr(meta, META_NODE)
+    target = meta.node
     if target == Py_None:
         target = meta
-    index, dtype = load_ptr(meta, META_INDEX), load_ptr(load_ptr(g, G_TYPES), code * 8)
+    index, dtype = meta.index, load_ptr(g.types, code * 8)
     incref(target)
     incref(index)
     incref(dtype)
-    store_ptr(edge, TUPLE_ITEMS, target)
-    store_ptr(edge, TUPLE_ITEMS + 8, index)
-    store_ptr(edge, TUPLE_ITEMS + 16, shape)
-    store_ptr(edge, TUPLE_ITEMS + 24, dtype)
+    store_ptr(edge, PyTuple.items, target)
+    store_ptr(edge, PyTuple.items + 8, index)
+    store_ptr(edge, PyTuple.items + 16, shape)
+    store_ptr(edge, PyTuple.items + 24, dtype)
     store_ptr(where, 0, edge)
     return DONE
 
 
 # -- the node ----------------------------------------------------------------------------------------------------------
 @native
-def make_node(g: ptr, op: ptr, active: ptr, parts: ptr) -> ptr:
+def make_node(g: Globals, op: ptr, active: ptr, parts: ptr) -> ptr:
     """Return the node; NULL with an exception set.
 
     Python twin: eager/autograd/kernel.py:make_node
     """
-    number = PyIter_Next(load_ptr(g, G_SEQUENCE))
+    number = PyIter_Next(g.sequence)
     if unlikely(number == NULL):
         return NULL
-    node = PyType_GenericAlloc(load_ptr(g, G_NODE), 0)
+    node: NodeObject = PyType_GenericAlloc(g.node, 0)
     if unlikely(node == NULL):
         decref(number)
         return NULL
     edges, saved, versions = load_ptr(parts, 0), load_ptr(parts, 8), load_ptr(parts, 16)
     none: ptr = Py_None
-    nothing = load_ptr(g, G_NOTHING)
+    nothing = g.nothing
     incref(op)
     incref(active)
     incref(edges)
@@ -275,32 +285,32 @@ def make_node(g: ptr, op: ptr, active: ptr, parts: ptr) -> ptr:
     incref(versions)
     incref(none)
     incref(nothing)
-    store_ptr(node, NODE_OP, op)
-    store_ptr(node, NODE_ACTIVE, active)
-    store_ptr(node, NODE_EDGES, edges)
-    store_ptr(node, NODE_SEQUENCE, number)
-    store_ptr(node, NODE_RESIDUALS, saved)
-    store_ptr(node, NODE_VERSIONS, versions)
-    store_ptr(node, NODE_RESULTS, none)
-    store_ptr(node, NODE_REASON, nothing)
+    node.op = op
+    node.active = active
+    node.edges = edges
+    node.sequence = number
+    node.residuals = saved
+    node.versions = versions
+    node.results = none
+    node.reason = nothing
     return node
 
 
 @native
-def attach(g: ptr, tensor: ptr, node: ptr) -> i64:
+def attach(g: Globals, tensor: TensorObject, node: ptr) -> i64:
     """Make a tensor the result of a node; steals the node's reference (NULL for a failure).
 
     Python twin: eager/autograd/kernel.py:attach
     """
     if unlikely(node == NULL):
         return FAILED
-    meta = PyType_GenericAlloc(load_ptr(g, G_META), 0)
+    meta: MetaObject = PyType_GenericAlloc(g.meta, 0)
     if unlikely(meta == NULL):
         decref(node)
         return FAILED
     none: ptr = Py_None
     truth: ptr = Py_True
-    zero, nothing, keys = load_ptr(g, G_ZERO), load_ptr(g, G_NOTHING), load_ptr(g, G_GRAD_KEYS)
+    zero, nothing, keys = g.zero, g.nothing, g.grad_keys
     incref(none)
     incref(none)
     incref(none)
@@ -308,16 +318,16 @@ def attach(g: ptr, tensor: ptr, node: ptr) -> i64:
     incref(zero)
     incref(nothing)
     incref(keys)
-    store_ptr(meta, META_REQUIRES_GRAD, truth)
-    store_ptr(meta, META_NODE, node)
-    store_ptr(meta, META_INDEX, zero)
-    store_ptr(meta, META_CUT_BY, nothing)
-    store_ptr(meta, META_GRAD, none)
-    store_ptr(meta, META_VIEW, none)
-    store_ptr(meta, META_ALIAS_SET, none)
-    old_keys, old_meta = load_ptr(tensor, T_KEYS), load_ptr(tensor, T_META)
-    store_ptr(tensor, T_KEYS, keys)
-    store_ptr(tensor, T_META, meta)
+    meta.requires_grad = truth
+    meta.node = node
+    meta.index = zero
+    meta.cut_by = nothing
+    meta.grad = none
+    meta.view = none
+    meta.alias_set = none
+    old_keys, old_meta = tensor.keys, tensor.meta
+    tensor.keys = keys
+    tensor.meta = meta
     if likely(old_keys != NULL):
         decref(old_keys)
     if likely(old_meta != NULL):

@@ -21,13 +21,12 @@ from ..compiler.dsl import (
     store_ptr,
     unlikely,
 )
-from ..glue.layout import ND_DATA, ND_DIMS, ND_NDIM, ND_STRIDES, OB_SIZE, TUPLE_ITEMS
+from ..compiler.structs import at
+from ..glue.layout import Ndarray, PyTuple, PyVarObject
 from .rt_base import (
     ARGS_MASK,
-    D_CALLS,
-    D_GLOBALS,
-    D_NAMES,
     ELSEWHERE,
+    OperatorEntry,
     Py_False,
     Py_None,
     Py_True,
@@ -48,19 +47,24 @@ from .rt_base import (
     thread_flags,
     type_of,
 )
-from .rt_elementwise import MAX_RANK, V_DESCR, V_ITEMSIZE, V_LOOP, V_RELEASE, V_SIZES, V_TO, find_variant
+from .rt_elementwise import MAX_RANK, Variant, find_variant
 from .rt_gil import acquire_gil, release_gil
 from .rt_memory import new_array
 from .rt_operands import operand_code
 from .rt_record import record_call
 
-# The names of the keywords, at these places of D_NAMES
+# The names of the keywords, by their index in `OperatorEntry.names`
 AXIS, KEEPDIMS, COPY_NAME, DTYPE_NAME = 0, 1, 2, 3
 
-# In place of V_TO: properties of a reduction's variant
-V_EMPTY, V_SINGLE = V_TO, V_TO + 8  # 1: an empty fold has a value; 1: the folded axes must merge into one
-V_INDEX = V_TO + 16  # 1: argmax and argmin, which take one axis and no tuple
-V_ORDERED = V_SIZES  # 1: float sums and products, whose loop may take two folded axes (see codegen.folds)
+
+class FoldVariant(Variant):
+    """The variant of a reduction or a scan; its properties replace the fields of scalars."""
+
+    ordered: i64 = at(32)  # 1: float sums and products, whose loop may take two folded axes
+    empty: i64 = at(56)  # 1: an empty fold has a value
+    single: i64 = at(64)  # 1: the folded axes must merge into one
+    index: i64 = at(72)  # 1: argmax and argmin, which take one axis and no tuple
+
 
 BAD: i64 = -1
 
@@ -71,8 +75,8 @@ def reduction(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: backends/cpu/kernels/folds.py:reduction_kernel
     """
-    desc = entry_data(self)
-    g = load_ptr(desc, D_GLOBALS)
+    desc: OperatorEntry = entry_data(self)
+    g = desc.globals_
     flags = thread_flags(g)
     count = nargsf & ARGS_MASK
     given = stack(16)
@@ -83,25 +87,25 @@ def reduction(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     flags = allowed_flags(desc, flags)
     where = stack(8)
     code = operand_code(g, load_ptr(args, 0), flags, where)
-    array = load_ptr(where, 0)
+    array: Ndarray = load_ptr(where, 0)
     if unlikely(code < 0 or array == NULL):
         return fall_back(desc, args, nargsf, kwnames)
-    rank = i64(load_i32(array, ND_NDIM))
+    rank = i64(array.ndim)
     folded = folded_axes(load_ptr(given, AXIS * 8), rank)
-    variant = find_variant(desc, code)
+    variant: FoldVariant = find_variant(desc, code)
     if unlikely(variant == NULL):
         return call_miss(desc, args, nargsf, kwnames)
     keep = load_ptr(given, KEEPDIMS * 8)
-    if unlikely(load_i64(variant, V_INDEX) != 0 and type_of(load_ptr(given, AXIS * 8)) == PyTuple_Type):
+    if unlikely(variant.index != 0 and type_of(load_ptr(given, AXIS * 8)) == PyTuple_Type):
         return fall_back(desc, args, nargsf, kwnames)
-    if unlikely(folded == BAD or (keep != Py_False and keep != Py_True) or load_ptr(variant, V_LOOP) == NULL):
+    if unlikely(folded == BAD or (keep != Py_False and keep != Py_True) or variant.loop == NULL):
         return fall_back(desc, args, nargsf, kwnames)
     result = reduce(variant, array, rank, folded, keep == Py_True, g)
     if unlikely(result == NULL):
         return fall_back(desc, args, nargsf, kwnames)
     if unlikely(i64(result) == -1):
         return retry_in_python(desc, args, nargsf, kwnames)
-    store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+    desc.calls += 1
     tensor = make_tensor(g, result)
     if unlikely(has_history(g, load_ptr(args, 0), flags)):
         values = stack(32)
@@ -113,19 +117,19 @@ def reduction(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
 
 @native
-def read_arguments(desc: ptr, args: ptr, count: i64, kwnames: ptr, given: ptr) -> bool:
+def read_arguments(desc: OperatorEntry, args: ptr, count: i64, kwnames: PyVarObject, given: ptr) -> bool:
     """Read axis and keepdims, by position, by name, or their defaults; return false for any other argument."""
     store_ptr(given, AXIS * 8, load_ptr(args, 8) if count == 2 else Py_None)
     store_ptr(given, KEEPDIMS * 8, Py_False)
     if likely(kwnames == NULL):
         return True
-    names = load_ptr(desc, D_NAMES)
-    for k in range(load_i64(kwnames, OB_SIZE)):
-        name = load_ptr(kwnames, TUPLE_ITEMS + k * 8)
+    names = desc.names
+    for k in range(kwnames.size):
+        name = load_ptr(kwnames, PyTuple.items + k * 8)
         value = load_ptr(args, (count + k) * 8)
-        if name == load_ptr(names, TUPLE_ITEMS + KEEPDIMS * 8):
+        if name == load_ptr(names, PyTuple.items + KEEPDIMS * 8):
             store_ptr(given, KEEPDIMS * 8, value)
-        elif name == load_ptr(names, TUPLE_ITEMS + AXIS * 8) and count == 1:
+        elif name == load_ptr(names, PyTuple.items + AXIS * 8) and count == 1:
             store_ptr(given, AXIS * 8, value)
         else:
             return False
@@ -148,7 +152,7 @@ def axis_number(x: ptr, rank: i64) -> i64:
 
 
 @native
-def folded_axes(axis: ptr, rank: i64) -> i64:
+def folded_axes(axis: PyVarObject, rank: i64) -> i64:
     """Return the folded axes as bits, or BAD."""
     if rank > MAX_RANK:
         return BAD
@@ -158,8 +162,8 @@ def folded_axes(axis: ptr, rank: i64) -> i64:
         one = axis_number(axis, rank)
         return 1 << one if one != BAD else BAD
     bits: i64 = 0
-    for k in range(load_i64(axis, OB_SIZE)):
-        number = axis_number(load_ptr(axis, TUPLE_ITEMS + k * 8), rank)
+    for k in range(axis.size):
+        number = axis_number(load_ptr(axis, PyTuple.items + k * 8), rank)
         if number == BAD or (bits >> number) & 1 != 0:
             return BAD
         bits |= 1 << number
@@ -167,12 +171,12 @@ def folded_axes(axis: ptr, rank: i64) -> i64:
 
 
 @native
-def reduce(variant: ptr, array: ptr, rank: i64, folded: i64, keepdims: bool, g: ptr) -> ptr:
+def reduce(variant: FoldVariant, array: Ndarray, rank: i64, folded: i64, keepdims: bool, g: ptr) -> ptr:
     """Return the result's array. NULL: Python must run the call; -1: an exception is set."""
-    dims, steps = load_ptr(array, ND_DIMS), load_ptr(array, ND_STRIDES)
+    dims, steps = array.dims, array.strides
     shape = stack(MAX_RANK * 8)
     kept, rest = stack(MAX_RANK * 24), stack(MAX_RANK * 24)
-    size = load_i64(variant, V_ITEMSIZE)
+    size = variant.itemsize
     out_rank: i64 = 0
     total: i64 = 1
     many: i64 = 1
@@ -186,28 +190,28 @@ def reduce(variant: ptr, array: ptr, rank: i64, folded: i64, keepdims: bool, g: 
         if inside == 0 or keepdims:
             store_i64(shape, out_rank * 8, extent)
             out_rank += 1
-    if unlikely(many == 0 and load_i64(variant, V_EMPTY) == 0):
+    if unlikely(many == 0 and variant.empty == 0):
         return NULL
     kept_rank = collect_axes(dims, steps, rank, folded, 0, size, kept)
     rest_rank = collect_axes(dims, steps, rank, folded, 1, 0, rest)
     by_columns = keeps_last(dims, rank, folded)
-    if load_i64(variant, V_ORDERED) != 0 and (by_columns != 0 or load_i64(rest, 8) != size):
+    if variant.ordered != 0 and (by_columns != 0 or load_i64(rest, 8) != size):
         move_contiguous_axis_first(kept, kept_rank, size)
     if many == 0:
         store_i64(rest, 0, 0)
         rest_rank = 1
-    ordered = load_i64(variant, V_ORDERED)
+    ordered = variant.ordered
     if unlikely(ordered != 0 and rest_rank > 2 - by_columns):
         return NULL
-    if unlikely(ordered == 0 and rest_rank > 1 and load_i64(variant, V_SINGLE) != 0):
+    if unlikely(ordered == 0 and rest_rank > 1 and variant.single != 0):
         return NULL
-    result = new_array(g, load_ptr(variant, V_DESCR), out_rank, shape, total * size)
+    result: Ndarray = new_array(g, variant.descr, out_rank, shape, total * size)
     if unlikely(result == NULL):
         return ptr(-1)
     if likely(total != 0):
-        source, out = load_ptr(array, ND_DATA), load_ptr(result, ND_DATA)
+        source, out = array.data, result.data
         incref(array)
-        saved = release_gil(total * many >= load_i64(variant, V_RELEASE))
+        saved = release_gil(total * many >= variant.release)
         run_folds(variant, source, out, kept, kept_rank, rest, rest_rank, by_columns)
         acquire_gil(saved)
         decref(array)
@@ -261,7 +265,7 @@ def move_contiguous_axis_first(axes: ptr, rank: i64, size: i64) -> None:
 
 @native
 def run_folds(
-    variant: ptr,
+    variant: FoldVariant,
     source: ptr,
     out: ptr,
     kept: ptr,
@@ -274,7 +278,7 @@ def run_folds(
     store_i64(sizes, 16, by_columns)
     store_i64(sizes, 24, load_i64(rest, 24) if rest_rank > 1 else 1)
     store_i64(strides, 24, load_i64(rest, 32) if rest_rank > 1 else 0)
-    if rest_rank > 1 and load_i64(variant, V_ORDERED) != 0:
+    if rest_rank > 1 and variant.ordered != 0:
         rest_rank = 1  # the loop folds both axes
     store_i64(sizes, 0, load_i64(kept, 0) if kept_rank > 0 else 1)
     store_i64(strides, 0, load_i64(kept, 8) if kept_rank > 0 else 0)
@@ -291,7 +295,7 @@ def run_folds(
         clear_index(inner)
         going = True
         while going:
-            call_void(load_ptr(variant, V_LOOP), start, out, sizes, strides, again, variant)
+            call_void(variant.loop, start, out, sizes, strides, again, variant)
             again = 1
             going = step_axes(rest, rest_rank, inner, in_move, out_move)
             start += load_i64(in_move, 0)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..compiler.dsl import i64, load_i32, load_i64, load_ptr, native, ptr, stack, store_i64
-from ..glue.layout import C_CONTIGUOUS, DESCR_ITEMSIZE, ND_DESCR, ND_DIMS, ND_FLAGS, ND_NDIM, ND_STRIDES
+from ..compiler.dsl import i64, load_i64, native, ptr, stack, store_i64
+from ..glue.layout import C_CONTIGUOUS, Descr, Ndarray
 from .rt_elementwise import MAX_RANK
 
 REFUSED: i64 = -1  # Python must run the call
@@ -12,16 +12,16 @@ MOVED: i64 = 1  # the strides do not allow a view
 
 
 @native
-def reshape_strides(array: ptr, wanted: ptr, rank: i64, dims: ptr, strides: ptr) -> i64:
+def reshape_strides(array: Ndarray, wanted: ptr, rank: i64, dims: ptr, strides: ptr) -> i64:
     """Write sizes, and strides if the result can be a view. Empty arrays are left to Python.
 
     Python twin: operators/shape/views.py:reshaped_strides
     """
-    if load_i32(array, ND_NDIM) > MAX_RANK or not fill_sizes(array, wanted, rank, dims):
+    if array.ndim > MAX_RANK or not fill_sizes(array, wanted, rank, dims):
         return REFUSED
-    if (load_i32(array, ND_FLAGS) & C_CONTIGUOUS) == 0:
+    if (array.flags & C_CONTIGUOUS) == 0:
         return VIEWED if regroup_strides(array, rank, dims, strides) else MOVED
-    step = load_i64(load_ptr(array, ND_DESCR), DESCR_ITEMSIZE)
+    step = Descr(array.descr).itemsize
     d = rank - 1
     while d >= 0:
         store_i64(strides, d * 8, step)
@@ -58,33 +58,33 @@ def fill_sizes(array: ptr, wanted: ptr, rank: i64, dims: ptr) -> bool:
 
 
 @native
-def count_elements(array: ptr) -> i64:
+def count_elements(array: Ndarray) -> i64:
     total: i64 = 1
-    for d in range(i64(load_i32(array, ND_NDIM))):
-        total *= load_i64(load_ptr(array, ND_DIMS), d * 8)
+    for d in range(i64(array.ndim)):
+        total *= load_i64(array.dims, d * 8)
     return total
 
 
 @native
-def collect_long_axes(array: ptr, sizes: ptr, steps: ptr) -> i64:
+def collect_long_axes(array: Ndarray, sizes: ptr, steps: ptr) -> i64:
     """Write sizes and strides of the axes whose size is not 1; return their number."""
     used: i64 = 0
-    for d in range(i64(load_i32(array, ND_NDIM))):
-        size = load_i64(load_ptr(array, ND_DIMS), d * 8)
+    for d in range(i64(array.ndim)):
+        size = load_i64(array.dims, d * 8)
         if size != 1:
             store_i64(sizes, used * 8, size)
-            store_i64(steps, used * 8, load_i64(load_ptr(array, ND_STRIDES), d * 8))
+            store_i64(steps, used * 8, load_i64(array.strides, d * 8))
             used += 1
     return used
 
 
 @native
-def regroup_strides(array: ptr, rank: i64, dims: ptr, strides: ptr) -> bool:
+def regroup_strides(array: Ndarray, rank: i64, dims: ptr, strides: ptr) -> bool:
     """Write strides over the same memory, as NumPy's reshape; return false if the elements would have to move."""
     sizes, steps = stack(MAX_RANK * 8), stack(MAX_RANK * 8)
     own = collect_long_axes(array, sizes, steps)
     old, new = i64(0), i64(0)
-    step = load_i64(load_ptr(array, ND_DESCR), DESCR_ITEMSIZE)
+    step = Descr(array.descr).itemsize
     while new < rank and old < own:
         old_end, new_end = old + 1, new + 1
         had, want = load_i64(sizes, old * 8), load_i64(dims, new * 8)

@@ -5,22 +5,18 @@ from __future__ import annotations
 from ..compiler.dsl import (
     NULL,
     i64,
-    load_i32,
-    load_i64,
     load_ptr,
     native,
     ptr,
     stack,
-    store_i64,
     store_ptr,
     unlikely,
 )
-from ..glue.layout import ALIGNED, C_CONTIGUOUS, ND_DIMS, ND_FLAGS, ND_NDIM, ND_STRIDES
+from ..glue.layout import ALIGNED, C_CONTIGUOUS, Ndarray
 from .rt_base import (
     ARGS_MASK,
-    D_CALLS,
-    D_GLOBALS,
     ELSEWHERE,
+    OperatorEntry,
     allowed_flags,
     entry_data,
     fall_back,
@@ -40,32 +36,32 @@ GIVES: i64 = 0
 
 
 @native
-def is_view(array: ptr) -> bool:
+def is_view(array: Ndarray) -> bool:
     if GIVES == DENSE:
-        return (load_i32(array, ND_FLAGS) & C_CONTIGUOUS) != 0
+        return (array.flags & C_CONTIGUOUS) != 0
     return GIVES == ALIAS
 
 
 @native
 def copy_or_view(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     """The entry of `clone`, `contiguous` and `stop_gradient`."""
-    desc = entry_data(self)
-    g = load_ptr(desc, D_GLOBALS)
+    desc: OperatorEntry = entry_data(self)
+    g = desc.globals_
     flags = thread_flags(g)
     if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 1 or flags == ELSEWHERE):
         return fall_back(desc, args, nargsf, kwnames)
     flags = allowed_flags(desc, flags)
     source = load_ptr(args, 0)
-    array = plain_array(g, source, flags)
+    array: Ndarray = plain_array(g, source, flags)
     if unlikely(array == NULL):
         return fall_back(desc, args, nargsf, kwnames)
-    rank, dims = i64(load_i32(array, ND_NDIM)), load_ptr(array, ND_DIMS)
-    if unlikely(rank > MAX_RANK or (load_i32(array, ND_FLAGS) & ALIGNED) == 0):
+    rank, dims = i64(array.ndim), array.dims
+    if unlikely(rank > MAX_RANK or (array.flags & ALIGNED) == 0):
         return fall_back(desc, args, nargsf, kwnames)
-    store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+    desc.calls += 1
     tensor: ptr = NULL
     if is_view(array):
-        tensor = make_view(g, source, array, rank, dims, load_ptr(array, ND_STRIDES))
+        tensor = make_view(g, source, array, rank, dims, array.strides)
     else:
         made = copy_contiguous(g, array, rank, dims)
         if unlikely(made == NULL):

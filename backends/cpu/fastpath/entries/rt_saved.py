@@ -6,7 +6,6 @@ from ..compiler.dsl import (
     NULL,
     i64,
     likely,
-    load_i32,
     load_i64,
     load_ptr,
     load_u8,
@@ -16,21 +15,11 @@ from ..compiler.dsl import (
     store_ptr,
     unlikely,
 )
-from ..glue.layout import DESCR_TYPE_NUM, ND_DESCR, ND_DIMS, ND_NDIM, OB_SIZE, TUPLE_ITEMS
+from ..compiler.structs import Struct, array
+from ..glue.layout import Descr, Ndarray, PyObject, PyTuple, PyVarObject
 from .rt_base import (
-    G_BFLOAT16,
-    G_CPU,
-    G_DTYPES,
-    G_EMPTY,
-    G_HOLD,
-    G_ONE,
-    G_SPEC,
-    G_STORAGE,
-    G_TENSOR,
-    G_TYPES,
-    G_ZERO,
     RECORD,
-    T_STORAGE,
+    Globals,
     Py_None,
     PyBool_Type,
     PyComplex_Type,
@@ -41,23 +30,40 @@ from .rt_base import (
     PyTuple_New,
     PyTuple_Type,
     PyType_GenericAlloc,
+    TensorObject,
     decref,
     incref,
     make_tensor,
     type_of,
 )
 from .rt_operands import BFLOAT16, FOREIGN, plain_array
-from .rt_storage import S_HOLD_COUNT, S_VERSION, shared_storage
+from .rt_storage import StorageObject, shared_storage
+
 
 # Slots of Hold; `runtime` supplies them.
-HOLD_STORAGE: i64 = 0
-HOLD_VERSION: i64 = 0
+class HoldObject(PyObject):
+    """The slots of a Hold."""
+
+    slot_prefix = "HOLD_"
+
+    storage: ptr
+    version: ptr
+
 
 MOST_SAVED = 8
 
+
 # The rules of one set of tensors: the `Active`, the places of the tensors, and what is saved: kinds and places
-A_ACTIVE, A_COUNT, A_PLACES, A_SAVERS, A_SAVER = 0, 8, 16, 40, 48
-A_SIZE = 176
+class RuleSet(Struct):
+    """The rules of one set of tensors that need gradients, and what they save."""
+
+    active: ptr  # the `ActiveRules`
+    count: i64
+    places: ptr = array(3)  # of the tensors
+    savers: i64
+    saver: ptr = array(16)  # kind and place of each value that is saved
+
+
 # What is saved: an argument, one that is normalised to a tuple of ints, the result; or the spec of one of them; a tuple
 # without tensors
 SAVE_VALUE, SAVE_INTEGERS, SAVE_RESULT, SAVE_SPEC, SAVE_RESULT_SPEC, SAVE_TUPLE = 0, 1, 2, 3, 4, 5
@@ -67,29 +73,29 @@ TO_PYTHON: i64 = 0
 
 
 @native
-def array_code(g: ptr, array: ptr) -> i64:
+def array_code(g: Globals, array: Ndarray) -> i64:
     """Return the code of an array's dtype, or FOREIGN."""
-    number = load_i32(load_ptr(array, ND_DESCR), DESCR_TYPE_NUM)
+    number = Descr(array.descr).type_num
     if unlikely(number < 0 or number > 255):
-        return BFLOAT16 if i64(number) == load_i64(g, G_BFLOAT16) else FOREIGN
-    code = i64(load_u8(load_ptr(g, G_DTYPES), i64(number)))
+        return BFLOAT16 if i64(number) == g.bfloat16 else FOREIGN
+    code = i64(load_u8(g.dtypes, i64(number)))
     return code if code < 16 else FOREIGN
 
 
 @native
-def shape_of(array: ptr) -> ptr:
+def shape_of(array: Ndarray) -> ptr:
     """Return the sizes of an array as a tuple; NULL with an exception set."""
-    rank = i64(load_i32(array, ND_NDIM))
+    rank = i64(array.ndim)
     incref(array)
     result = PyTuple_New(rank)
     if likely(result != NULL):
         for d in range(rank):
-            size = PyLong_FromLongLong(load_i64(load_ptr(array, ND_DIMS), d * 8))
+            size = PyLong_FromLongLong(load_i64(array.dims, d * 8))
             if unlikely(size == NULL):
                 decref(result)
                 decref(array)
                 return NULL
-            store_ptr(result, TUPLE_ITEMS + d * 8, size)
+            store_ptr(result, PyTuple.items + d * 8, size)
     decref(array)
     return result
 
@@ -102,7 +108,7 @@ def tuple_of(items: ptr, count: i64, step: i64) -> ptr:
         for k in range(count):
             item = load_ptr(items, k * step)
             incref(item)
-            store_ptr(result, TUPLE_ITEMS + k * 8, item)
+            store_ptr(result, PyTuple.items + k * 8, item)
     return result
 
 
@@ -113,14 +119,14 @@ def release_all(items: ptr, count: i64, step: i64) -> None:
 
 
 @native
-def make_saved(g: ptr, rules: ptr, values: ptr, tensor: ptr, array: ptr, where: ptr) -> i64:
+def make_saved(g: Globals, rules: RuleSet, values: ptr, tensor: ptr, array: ptr, where: ptr) -> i64:
     """Write the residuals and their versions.
 
     Python twin: eager/autograd/node.py:Node.save
     """
-    kept, count = stack(MOST_SAVED * 16), load_i64(rules, A_SAVERS)
+    kept, count = stack(MOST_SAVED * 16), rules.savers
     if count == 0:
-        empty = load_ptr(g, G_EMPTY)
+        empty = g.empty
         incref(empty)
         incref(empty)
         store_ptr(where, 0, empty)
@@ -129,7 +135,7 @@ def make_saved(g: ptr, rules: ptr, values: ptr, tensor: ptr, array: ptr, where: 
     done: i64 = DONE
     made: i64 = 0
     while made < count and done == DONE:
-        saver = rules + A_SAVER + made * 16
+        saver = rules + RuleSet.saver + made * 16
         done = save_value(g, load_i64(saver, 0), values, load_i64(saver, 8), tensor, array, kept + made * 16)
         if likely(done == DONE):
             made += 1
@@ -150,7 +156,7 @@ def make_saved(g: ptr, rules: ptr, values: ptr, tensor: ptr, array: ptr, where: 
 
 
 @native
-def save_value(g: ptr, kind: i64, values: ptr, place: i64, tensor: ptr, array: ptr, where: ptr) -> i64:
+def save_value(g: Globals, kind: i64, values: ptr, place: i64, tensor: ptr, array: ptr, where: ptr) -> i64:
     """Write one residual and its version, as new references."""
     none: ptr = Py_None
     if kind == SAVE_RESULT:
@@ -164,7 +170,7 @@ def save_value(g: ptr, kind: i64, values: ptr, place: i64, tensor: ptr, array: p
     if kind == SAVE_INTEGERS:
         return save_integers(x, where)
     version = none
-    if likely(type_of(x) == load_ptr(g, G_TENSOR)):
+    if likely(type_of(x) == g.tensor):
         version = version_of(g, x)
         if unlikely(version == NULL):
             return TO_PYTHON
@@ -180,7 +186,7 @@ def save_value(g: ptr, kind: i64, values: ptr, place: i64, tensor: ptr, array: p
 @native
 def is_scalar(x: ptr) -> bool:
     kind = type_of(x)
-    return (
+    return bool(
         x == Py_None
         or kind == PyFloat_Type
         or kind == PyLong_Type
@@ -190,17 +196,17 @@ def is_scalar(x: ptr) -> bool:
 
 
 @native
-def version_of(g: ptr, x: ptr) -> ptr:
+def version_of(g: Globals, x: TensorObject) -> ptr:
     """Return the version of a tensor's storage, borrowed; NULL for anything unusual.
 
     Python twin: eager/autograd/node.py:version_of
     """
-    storage = load_ptr(x, T_STORAGE)
+    storage: StorageObject = x.storage
     if likely(storage == Py_None):
-        return load_ptr(g, G_ZERO)
-    if unlikely(storage == NULL or type_of(storage) != load_ptr(g, G_STORAGE)):
+        return g.zero
+    if unlikely(storage == NULL or type_of(storage) != g.storage):
         return NULL
-    return load_ptr(storage, S_VERSION)
+    return storage.version
 
 
 @native
@@ -212,7 +218,7 @@ def save_integers(x: ptr, where: ptr) -> i64:
         if unlikely(value == NULL):
             return FAILED
         incref(x)
-        store_ptr(value, TUPLE_ITEMS, x)
+        store_ptr(value, PyTuple.items, x)
     elif x == Py_None or type_of(x) == PyTuple_Type:
         if x != Py_None and not are_integers(x):
             return TO_PYTHON
@@ -227,15 +233,15 @@ def save_integers(x: ptr, where: ptr) -> i64:
 
 
 @native
-def are_integers(x: ptr) -> bool:
-    for k in range(load_i64(x, OB_SIZE)):
-        if type_of(load_ptr(x, TUPLE_ITEMS + k * 8)) != PyLong_Type:
+def are_integers(x: PyVarObject) -> bool:
+    for k in range(x.size):
+        if type_of(load_ptr(x, PyTuple.items + k * 8)) != PyLong_Type:
             return False
     return True
 
 
 @native
-def save_spec(g: ptr, array: ptr, where: ptr) -> i64:
+def save_spec(g: Globals, array: ptr, where: ptr) -> i64:
     """Save shape, dtype and device of an array, without a version counter."""
     code = array_code(g, array)
     if unlikely(code == FOREIGN):
@@ -243,16 +249,16 @@ def save_spec(g: ptr, array: ptr, where: ptr) -> i64:
     shape = shape_of(array)
     if unlikely(shape == NULL):
         return FAILED
-    spec = PyType_GenericAlloc(load_ptr(g, G_SPEC), 3)
+    spec = PyType_GenericAlloc(g.spec, 3)
     if unlikely(spec == NULL):
         decref(shape)
         return FAILED
-    dtype, device = load_ptr(load_ptr(g, G_TYPES), code * 8), load_ptr(g, G_CPU)
+    dtype, device = load_ptr(g.types, code * 8), g.cpu
     incref(dtype)
     incref(device)
-    store_ptr(spec, TUPLE_ITEMS, shape)
-    store_ptr(spec, TUPLE_ITEMS + 8, dtype)
-    store_ptr(spec, TUPLE_ITEMS + 16, device)
+    store_ptr(spec, PyTuple.items, shape)
+    store_ptr(spec, PyTuple.items + 8, dtype)
+    store_ptr(spec, PyTuple.items + 16, device)
     none: ptr = Py_None
     incref(none)
     store_ptr(where, 0, spec)
@@ -281,22 +287,22 @@ def save_result(g: ptr, tensor: ptr, array: ptr, where: ptr) -> i64:
 
 
 @native
-def make_hold(g: ptr, storage: ptr) -> ptr:
+def make_hold(g: Globals, storage: StorageObject) -> ptr:
     """Return a `Hold` on a storage, which counts it; NULL with an exception set.
 
     Python twin: eager/tensor/storage.py:Hold
     """
-    hold = PyType_GenericAlloc(load_ptr(g, G_HOLD), 0)
+    hold: HoldObject = PyType_GenericAlloc(g.hold, 0)
     if unlikely(hold == NULL):
         return NULL
-    version = load_ptr(storage, S_VERSION)
+    version = storage.version
     if unlikely(version == NULL):
-        version = load_ptr(g, G_ZERO)
+        version = g.zero
     incref(storage)
     incref(version)
-    store_ptr(hold, HOLD_STORAGE, storage)
-    store_ptr(hold, HOLD_VERSION, version)
-    held, more = load_ptr(storage, S_HOLD_COUNT), load_ptr(g, G_ONE)
+    hold.storage = storage
+    hold.version = version
+    held, more = storage.hold_count, g.one
     if likely(held == NULL):
         incref(more)
     else:
@@ -306,8 +312,8 @@ def make_hold(g: ptr, storage: ptr) -> ptr:
         if unlikely(more == NULL):
             decref(hold)
             return NULL
-        held = load_ptr(storage, S_HOLD_COUNT)
-    store_ptr(storage, S_HOLD_COUNT, more)
+        held = storage.hold_count
+    storage.hold_count = more
     if held != NULL:
         decref(held)
     return hold

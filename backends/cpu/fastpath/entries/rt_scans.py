@@ -11,7 +11,6 @@ from ..compiler.dsl import (
     call_void,
     i64,
     likely,
-    load_i32,
     load_i64,
     load_ptr,
     native,
@@ -21,13 +20,12 @@ from ..compiler.dsl import (
     store_ptr,
     unlikely,
 )
-from ..glue.layout import C_CONTIGUOUS, ND_DATA, ND_DIMS, ND_FLAGS, ND_NDIM, ND_STRIDES
+from ..glue.layout import C_CONTIGUOUS, Ndarray
 from .rt_arguments import axis_argument
 from .rt_base import (
     ARGS_MASK,
-    D_CALLS,
-    D_GLOBALS,
     ELSEWHERE,
+    OperatorEntry,
     Py_None,
     allowed_flags,
     call_miss,
@@ -41,7 +39,7 @@ from .rt_base import (
     thread_flags,
 )
 from .rt_copies import copy_contiguous, item_size
-from .rt_elementwise import MAX_RANK, V_DESCR, V_ITEMSIZE, V_LOOP, V_RELEASE, find_variant, run_nest
+from .rt_elementwise import MAX_RANK, Variant, find_variant, run_nest
 from .rt_gil import acquire_gil, release_gil
 from .rt_memory import new_array
 from .rt_operands import operand_code
@@ -55,8 +53,8 @@ def scan(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: backends/cpu/kernels/folds.py:scan_kernel
     """
-    desc = entry_data(self)
-    g = load_ptr(desc, D_GLOBALS)
+    desc: OperatorEntry = entry_data(self)
+    g = desc.globals_
     flags = thread_flags(g)
     count = nargsf & ARGS_MASK
     axis = axis_argument(desc, args, count, kwnames, 1, Py_None)
@@ -78,7 +76,7 @@ def scan(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
         return fall_back(desc, args, nargsf, kwnames)
     if unlikely(i64(result) == -1):
         return retry_in_python(desc, args, nargsf, kwnames)
-    store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+    desc.calls += 1
     tensor = make_tensor(g, result)
     if unlikely(has_history(g, load_ptr(args, 0), flags)):
         values = stack(24)
@@ -89,10 +87,10 @@ def scan(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
 
 @native
-def compute_scan(variant: ptr, array: ptr, axis: ptr, g: ptr) -> ptr:
+def compute_scan(variant: Variant, array: Ndarray, axis: ptr, g: ptr) -> ptr:
     """Return the result's array. NULL: Python must run the call; -1: an exception is set."""
-    rank = i64(load_i32(array, ND_NDIM))
-    if load_ptr(variant, V_LOOP) == NULL or rank > MAX_RANK:
+    rank = i64(array.ndim)
+    if variant.loop == NULL or rank > MAX_RANK:
         return NULL
     if axis == Py_None:
         return scan_flattened(variant, array, rank, g)
@@ -101,28 +99,28 @@ def compute_scan(variant: ptr, array: ptr, axis: ptr, g: ptr) -> ptr:
 
 
 @native
-def scan_flattened(variant: ptr, array: ptr, rank: i64, g: ptr) -> ptr:
+def scan_flattened(variant: Variant, array: Ndarray, rank: i64, g: ptr) -> ptr:
     """Scan all elements in row-major order; elements that are not contiguous are copied first."""
     dims, sizes, strides, pointers = stack(8), stack(16), stack(32), stack(16)
     total, source = i64(1), array
     for d in range(rank):
-        total *= load_i64(load_ptr(array, ND_DIMS), d * 8)
+        total *= load_i64(array.dims, d * 8)
     store_i64(dims, 0, total)
-    if rank > 1 and (load_i32(array, ND_FLAGS) & C_CONTIGUOUS) == 0:
+    if rank > 1 and (array.flags & C_CONTIGUOUS) == 0:
         source = copy_contiguous(g, array, 1, dims)
         if unlikely(source == NULL):
             return ptr(-1)
-    size = load_i64(variant, V_ITEMSIZE)
-    made = new_array(g, load_ptr(variant, V_DESCR), 1, dims, total * size)
+    size = variant.itemsize
+    made: Ndarray = new_array(g, variant.descr, 1, dims, total * size)
     if likely(made != NULL):
-        store_ptr(pointers, 0, load_ptr(source, ND_DATA))
-        store_ptr(pointers, 8, load_ptr(made, ND_DATA))
+        store_ptr(pointers, 0, Ndarray(source).data)
+        store_ptr(pointers, 8, made.data)
         store_i64(sizes, 0, 1)
         store_i64(sizes, 8, total)
-        store_i64(strides, 8, load_i64(load_ptr(array, ND_STRIDES), 0) if rank == 1 else item_size(array))
+        store_i64(strides, 8, load_i64(array.strides, 0) if rank == 1 else item_size(array))
         store_i64(strides, 24, size)
-        saved = release_gil(total >= load_i64(variant, V_RELEASE))
-        call_void(load_ptr(variant, V_LOOP), pointers, sizes, strides, variant)
+        saved = release_gil(total >= variant.release)
+        call_void(variant.loop, pointers, sizes, strides, variant)
         acquire_gil(saved)
     if source != array:
         decref(source)
@@ -130,11 +128,11 @@ def scan_flattened(variant: ptr, array: ptr, rank: i64, g: ptr) -> ptr:
 
 
 @native
-def scan_axis(variant: ptr, array: ptr, rank: i64, along: i64, g: ptr) -> ptr:
+def scan_axis(variant: Variant, array: Ndarray, rank: i64, along: i64, g: ptr) -> ptr:
     """Scan along one axis."""
-    dims, steps = load_ptr(array, ND_DIMS), load_ptr(array, ND_STRIDES)
+    dims, steps = array.dims, array.strides
     shape, strides, pointers = stack(MAX_RANK * 8), stack(MAX_RANK * 16), stack(16)
-    step = load_i64(variant, V_ITEMSIZE)
+    step = variant.itemsize
     for k in range(rank):
         d = rank - 1 - k
         at = rank - 1 if d == along else d if d < along else d - 1
@@ -142,13 +140,13 @@ def scan_axis(variant: ptr, array: ptr, rank: i64, along: i64, g: ptr) -> ptr:
         store_i64(strides, at * 16, load_i64(steps, d * 8))
         store_i64(strides, at * 16 + 8, step)
         step *= load_i64(dims, d * 8)
-    made = new_array(g, load_ptr(variant, V_DESCR), rank, dims, step)
+    made: Ndarray = new_array(g, variant.descr, rank, dims, step)
     if unlikely(made == NULL):
         return ptr(-1)
-    store_ptr(pointers, 0, load_ptr(array, ND_DATA))
-    store_ptr(pointers, 8, load_ptr(made, ND_DATA))
+    store_ptr(pointers, 0, array.data)
+    store_ptr(pointers, 8, made.data)
     if likely(step != 0):
-        saved = release_gil(step >= load_i64(variant, V_RELEASE) * load_i64(variant, V_ITEMSIZE))
-        run_nest(load_ptr(variant, V_LOOP), pointers, shape, strides, rank, variant)
+        saved = release_gil(step >= variant.release * variant.itemsize)
+        run_nest(variant.loop, pointers, shape, strides, rank, variant)
         acquire_gil(saved)
     return made

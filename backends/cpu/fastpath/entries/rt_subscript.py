@@ -22,13 +22,13 @@ from ..compiler.dsl import (
     store_ptr,
     unlikely,
 )
-from ..glue.layout import ND_DATA, ND_DIMS, ND_NDIM, ND_STRIDES, OB_SIZE, TUPLE_ITEMS
+from ..compiler.structs import Struct, array, sizeof
+from ..glue.layout import Ndarray, PyObject, PyTuple, PyVarObject
 from .rt_base import (
     ARGS_MASK,
-    D_CALLS,
-    D_GLOBALS,
     ELSEWHERE,
-    G_TENSOR,
+    Globals,
+    OperatorEntry,
     Py_None,
     PyErr_Clear,
     PyErr_Occurred,
@@ -57,12 +57,28 @@ PySlice_Type = extern_object("PySlice_Type")
 Py_Ellipsis = extern_object("_Py_EllipsisObject")
 PySlice_Unpack = extern("PySlice_Unpack", "i32(ptr, ptr, ptr, ptr)")
 PySlice_AdjustIndices = extern("PySlice_AdjustIndices", "i64(i64, ptr, ptr, i64)")
-SLICE_START, SLICE_STOP, SLICE_STEP = 16, 24, 32
+
+
+class PySlice(PyObject):
+    """A slice."""
+
+    start: ptr
+    stop: ptr
+    step: ptr
+
 
 # The state of reading a key: rank of the result, axes of the source used up, bytes to move the data pointer; and what
 # `basic_index` calls a plan: the number of its entries, and of each start (or place), length (or what it is), step
-K_RANK, K_AXIS, K_MOVED, K_COUNT, K_ENTRIES = 0, 8, 16, 24, 32
-K_SIZE = K_ENTRIES + MAX_RANK * 24
+class KeyState(Struct):
+    """The state of reading a key, and what `basic_index` calls a plan."""
+
+    rank: i64  # of the result
+    axis: i64  # axes of the source used up
+    moved: i64  # bytes to move the data pointer
+    count: i64  # number of entries
+    entries: ptr = array(96)  # each start (or place), length (or kind), step
+
+
 PLACE, NEW_AXIS = -1, -2
 
 
@@ -72,22 +88,22 @@ def subscript(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: eager/tensor/methods.py:getitem
     """
-    desc = entry_data(self)
-    g = load_ptr(desc, D_GLOBALS)
+    desc: OperatorEntry = entry_data(self)
+    g: Globals = desc.globals_
     flags = thread_flags(g)
     if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 2 or flags == ELSEWHERE):
         return fall_back(desc, args, nargsf, kwnames)
     source = load_ptr(args, 0)
-    if unlikely(type_of(load_ptr(args, 8)) == load_ptr(g, G_TENSOR)):
+    if unlikely(type_of(load_ptr(args, 8)) == g.tensor):
         return gather_rows(desc, g, plain_array(g, source, flags), args, flags)
     flags = allowed_flags(desc, flags)
-    array = plain_array(g, source, flags)
-    dims, strides, at = stack(MAX_RANK * 8), stack(MAX_RANK * 8), stack(K_SIZE)
+    array: Ndarray = plain_array(g, source, flags)
+    dims, strides, at = stack(MAX_RANK * 8), stack(MAX_RANK * 8), stack(sizeof(KeyState))
     if unlikely(array == NULL or not read_key(array, args + 8, dims, strides, at)):
         return fall_back(desc, args, nargsf, kwnames)
-    store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
-    data = load_ptr(array, ND_DATA) + load_i64(at, K_MOVED)
-    made = make_view_at(g, source, array, load_i64(at, K_RANK), dims, strides, data)
+    desc.calls += 1
+    data = array.data + KeyState(at).moved
+    made = make_view_at(g, source, array, KeyState(at).rank, dims, strides, data)
     if unlikely(has_history(g, source, flags)):
         return record_view(desc, source, at, made)
     return made
@@ -111,16 +127,16 @@ def record_view(desc: ptr, source: ptr, at: ptr, made: ptr) -> ptr:
 
 
 @native
-def make_index_entries(at: ptr) -> ptr:
+def make_index_entries(at: KeyState) -> ptr:
     """Return the index entries of the key that was read; NULL with an exception set."""
-    result = PyTuple_New(load_i64(at, K_COUNT))
+    result = PyTuple_New(at.count)
     if likely(result != NULL):
-        for k in range(load_i64(at, K_COUNT)):
-            entry = make_index_entry(at + K_ENTRIES + k * 24)
+        for k in range(at.count):
+            entry = make_index_entry(at + KeyState.entries + k * 24)
             if unlikely(entry == NULL):
                 decref(result)
                 return NULL
-            store_ptr(result, TUPLE_ITEMS + k * 8, entry)
+            store_ptr(result, PyTuple.items + k * 8, entry)
     return result
 
 
@@ -139,38 +155,38 @@ def make_index_entry(words: ptr) -> ptr:
             if unlikely(number == NULL):
                 decref(result)
                 return NULL
-            store_ptr(result, TUPLE_ITEMS + k * 8, number)
+            store_ptr(result, PyTuple.items + k * 8, number)
     return result
 
 
 @noinline
-def gather_rows(desc: ptr, g: ptr, array: ptr, args: ptr, flags: i64) -> ptr:
+def gather_rows(desc: OperatorEntry, g: ptr, array: Ndarray, args: ptr, flags: i64) -> ptr:
     """Compute `x[i]` for one tensor of integers: the rows at these positions."""
     value: ptr = NULL
-    if array != NULL and load_i32(array, ND_NDIM) > 0:
+    if array != NULL and array.ndim > 0:
         value = gather_elements(g, array, load_ptr(args, 8), 0, flags)
     if unlikely(value == NULL):
         return fall_back(desc, args, 2, NULL)
     if unlikely(i64(value) == -1):
         return NULL
-    store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+    desc.calls += 1
     return make_tensor(g, value)
 
 
 @native
-def read_key(array: ptr, key: ptr, dims: ptr, strides: ptr, at: ptr) -> bool:
+def read_key(array: Ndarray, key: ptr, dims: ptr, strides: ptr, at: KeyState) -> bool:
     """Read the key (`key` points to it) into the view's sizes, strides and offset; false if Python must read it."""
-    rank = i64(load_i32(array, ND_NDIM))
+    rank = i64(array.ndim)
     items, count = key, i64(1)
     if type_of(load_ptr(key, 0)) == PyTuple_Type:
-        items = load_ptr(key, 0) + TUPLE_ITEMS
-        count = load_i64(load_ptr(key, 0), OB_SIZE)
+        items = load_ptr(key, 0) + PyTuple.items
+        count = PyVarObject(load_ptr(key, 0)).size
     if rank + count > MAX_RANK:
         return False
-    store_i64(at, K_RANK, 0)
-    store_i64(at, K_AXIS, 0)
-    store_i64(at, K_MOVED, 0)
-    store_i64(at, K_COUNT, 0)
+    at.rank = 0
+    at.axis = 0
+    at.moved = 0
+    at.count = 0
     open_axes = rank - count_axes(items, count)
     if open_axes < 0:
         return False
@@ -201,51 +217,51 @@ def count_axes(items: ptr, count: i64) -> i64:
 
 
 @native
-def append_axis(dims: ptr, strides: ptr, at: ptr, size: i64, stride: i64) -> None:
-    rank = load_i64(at, K_RANK)
+def append_axis(dims: ptr, strides: ptr, at: KeyState, size: i64, stride: i64) -> None:
+    rank = at.rank
     store_i64(dims, rank * 8, size)
     store_i64(strides, rank * 8, stride)
-    store_i64(at, K_RANK, rank + 1)
+    at.rank = rank + 1
 
 
 @native
-def append_entry(at: ptr, start: i64, length: i64, step: i64) -> None:
+def append_entry(at: KeyState, start: i64, length: i64, step: i64) -> None:
     """Write an index entry."""
-    words = at + K_ENTRIES + load_i64(at, K_COUNT) * 24
+    words = at + KeyState.entries + at.count * 24
     store_i64(words, 0, start)
     store_i64(words, 8, length)
     store_i64(words, 16, step)
-    store_i64(at, K_COUNT, load_i64(at, K_COUNT) + 1)
+    at.count += 1
 
 
 @native
-def keep_axes(array: ptr, count: i64, dims: ptr, strides: ptr, at: ptr) -> None:
+def keep_axes(array: Ndarray, count: i64, dims: ptr, strides: ptr, at: KeyState) -> None:
     for _k in range(count):
-        axis = load_i64(at, K_AXIS)
+        axis = at.axis
         size, stride = (
-            load_i64(load_ptr(array, ND_DIMS), axis * 8),
-            load_i64(load_ptr(array, ND_STRIDES), axis * 8),
+            load_i64(array.dims, axis * 8),
+            load_i64(array.strides, axis * 8),
         )
         append_axis(dims, strides, at, size, stride)
         append_entry(at, 0, size, 1)
-        store_i64(at, K_AXIS, axis + 1)
+        at.axis = axis + 1
 
 
 @native
-def read_item(array: ptr, item: ptr, dims: ptr, strides: ptr, at: ptr) -> bool:
+def read_item(array: Ndarray, item: ptr, dims: ptr, strides: ptr, at: KeyState) -> bool:
     if item == Py_None:
         append_axis(dims, strides, at, 1, 0)
         append_entry(at, 0, NEW_AXIS, 0)
         return True
-    axis = load_i64(at, K_AXIS)
+    axis = at.axis
     size, stride = (
-        load_i64(load_ptr(array, ND_DIMS), axis * 8),
-        load_i64(load_ptr(array, ND_STRIDES), axis * 8),
+        load_i64(array.dims, axis * 8),
+        load_i64(array.strides, axis * 8),
     )
-    store_i64(at, K_AXIS, axis + 1)
+    at.axis = axis + 1
     if type_of(item) == PyLong_Type:
         place = resolve_position(item, size)
-        store_i64(at, K_MOVED, load_i64(at, K_MOVED) + place * stride)
+        at.moved += place * stride
         append_entry(at, place, PLACE, 0)
         return place >= 0
     return type_of(item) == PySlice_Type and read_slice(item, size, stride, dims, strides, at)
@@ -266,15 +282,15 @@ def resolve_position(item: ptr, size: i64) -> i64:
 
 @native
 def plain_bound(x: ptr) -> bool:
-    return x == Py_None or type_of(x) == PyLong_Type
+    return bool(x == Py_None or type_of(x) == PyLong_Type)
 
 
 @native
-def read_slice(item: ptr, size: i64, stride: i64, dims: ptr, strides: ptr, at: ptr) -> bool:
+def read_slice(item: PySlice, size: i64, stride: i64, dims: ptr, strides: ptr, at: KeyState) -> bool:
     bounds = stack(24)
-    if not (plain_bound(load_ptr(item, SLICE_START)) and plain_bound(load_ptr(item, SLICE_STOP))):
+    if not (plain_bound(item.start) and plain_bound(item.stop)):
         return False
-    if not plain_bound(load_ptr(item, SLICE_STEP)):
+    if not plain_bound(item.step):
         return False
     if PySlice_Unpack(item, bounds, bounds + 8, bounds + 16) < 0:
         PyErr_Clear()
@@ -282,7 +298,7 @@ def read_slice(item: ptr, size: i64, stride: i64, dims: ptr, strides: ptr, at: p
     step = load_i64(bounds, 16)
     count = PySlice_AdjustIndices(size, bounds, bounds + 8, step)
     if likely(count > 0):
-        store_i64(at, K_MOVED, load_i64(at, K_MOVED) + load_i64(bounds, 0) * stride)
+        at.moved += load_i64(bounds, 0) * stride
         append_entry(at, load_i64(bounds, 0), count, step)
     else:
         append_entry(at, 0, 0, 1)
@@ -297,20 +313,20 @@ def basic_index(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: operators/indexing/slicing.py:to_numpy_index
     """
-    desc = entry_data(self)
-    g = load_ptr(desc, D_GLOBALS)
+    desc: OperatorEntry = entry_data(self)
+    g = desc.globals_
     flags = thread_flags(g)
     if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 2 or flags == ELSEWHERE):
         return fall_back(desc, args, nargsf, kwnames)
     flags = allowed_flags(desc, flags)
     source, plan = load_ptr(args, 0), load_ptr(args, 8)
-    array = plain_array(g, source, flags)
-    dims, strides, at = stack(MAX_RANK * 8), stack(MAX_RANK * 8), stack(K_SIZE)
+    array: Ndarray = plain_array(g, source, flags)
+    dims, strides, at = stack(MAX_RANK * 8), stack(MAX_RANK * 8), stack(sizeof(KeyState))
     if unlikely(array == NULL or not read_plan(array, plan, dims, strides, at)):
         return fall_back(desc, args, nargsf, kwnames)
-    store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
-    data = load_ptr(array, ND_DATA) + load_i64(at, K_MOVED)
-    made = make_view_at(g, source, array, load_i64(at, K_RANK), dims, strides, data)
+    desc.calls += 1
+    data = array.data + KeyState(at).moved
+    made = make_view_at(g, source, array, KeyState(at).rank, dims, strides, data)
     if unlikely(has_history(g, source, flags)):
         values = stack(24)
         store_ptr(values, 0, source)
@@ -320,42 +336,42 @@ def basic_index(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
 
 @native
-def read_plan(array: ptr, plan: ptr, dims: ptr, strides: ptr, at: ptr) -> bool:
-    rank = i64(load_i32(array, ND_NDIM))
-    if type_of(plan) != PyTuple_Type or load_i64(plan, OB_SIZE) > MAX_RANK:
+def read_plan(array: Ndarray, plan: PyVarObject, dims: ptr, strides: ptr, at: KeyState) -> bool:
+    rank = i64(array.ndim)
+    if type_of(plan) != PyTuple_Type or plan.size > MAX_RANK:
         return False
-    store_i64(at, K_RANK, 0)
-    store_i64(at, K_AXIS, 0)
-    store_i64(at, K_MOVED, 0)
-    for k in range(load_i64(plan, OB_SIZE)):
-        entry = load_ptr(plan, TUPLE_ITEMS + k * 8)
+    at.rank = 0
+    at.axis = 0
+    at.moved = 0
+    for k in range(plan.size):
+        entry = load_ptr(plan, PyTuple.items + k * 8)
         if entry == Py_None:
             append_axis(dims, strides, at, 1, 0)
-        elif load_i64(at, K_AXIS) >= rank or not read_entry(array, entry, dims, strides, at):
+        elif at.axis >= rank or not read_entry(array, entry, dims, strides, at):
             return False
-    return load_i64(at, K_AXIS) == rank
+    return at.axis == rank
 
 
 @native
-def read_entry(array: ptr, entry: ptr, dims: ptr, strides: ptr, at: ptr) -> bool:
-    axis = load_i64(at, K_AXIS)
-    size, stride = axis_of(array, ND_DIMS, axis), axis_of(array, ND_STRIDES, axis)
-    store_i64(at, K_AXIS, axis + 1)
+def read_entry(array: ptr, entry: PyVarObject, dims: ptr, strides: ptr, at: KeyState) -> bool:
+    axis = at.axis
+    size, stride = axis_of(array, Ndarray.dims, axis), axis_of(array, Ndarray.strides, axis)
+    at.axis = axis + 1
     if type_of(entry) == PyLong_Type:
         chosen = whole_number(entry)
-        store_i64(at, K_MOVED, load_i64(at, K_MOVED) + chosen * stride)
+        at.moved += chosen * stride
         return chosen >= 0 and chosen < size
-    if type_of(entry) != PyTuple_Type or load_i64(entry, OB_SIZE) != 3:
+    if type_of(entry) != PyTuple_Type or entry.size != 3:
         return False
-    start = whole_number(load_ptr(entry, TUPLE_ITEMS))
-    length = whole_number(load_ptr(entry, TUPLE_ITEMS + 8))
-    step = whole_number(load_ptr(entry, TUPLE_ITEMS + 16))
+    start = whole_number(load_ptr(entry, PyTuple.items))
+    length = whole_number(load_ptr(entry, PyTuple.items + 8))
+    step = whole_number(load_ptr(entry, PyTuple.items + 16))
     if start == NO_NUMBER or step == NO_NUMBER or length < 1 or start < 0 or start >= size or length > size:
         return False
     last = start + (length - 1) * step
     if step == 0 or step > size or step < -size or last < 0 or last >= size:
         return False
-    store_i64(at, K_MOVED, load_i64(at, K_MOVED) + start * stride)
+    at.moved += start * stride
     append_axis(dims, strides, at, length, stride * step if length > 1 else stride)
     return True
 

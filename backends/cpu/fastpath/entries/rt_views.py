@@ -21,24 +21,11 @@ from ..compiler.dsl import (
     store_ptr,
     unlikely,
 )
-from ..glue.layout import (
-    LIST_ITEMS,
-    ND_DATA,
-    ND_DESCR,
-    ND_DIMS,
-    ND_FLAGS,
-    ND_NDIM,
-    ND_STRIDES,
-    OB_SIZE,
-    TUPLE_ITEMS,
-    WRITEABLE,
-)
+from ..glue.layout import WRITEABLE, Ndarray, PyList, PyTuple
 from .rt_base import (
     ARGS_MASK,
-    D_CALLS,
-    D_GLOBALS,
     ELSEWHERE,
-    T_STORAGE,
+    OperatorEntry,
     Py_None,
     PyArray_NewFromDescr,
     PyArray_SetBaseObject,
@@ -49,6 +36,7 @@ from .rt_base import (
     PyLong_AsLongLongAndOverflow,
     PyLong_Type,
     PyTuple_Type,
+    TensorObject,
     allowed_flags,
     decref,
     entry_data,
@@ -73,22 +61,22 @@ RESHAPE, PERMUTE, BROADCAST = 0, 1, 2
 @native
 def view(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     """The entry of views."""
-    desc = entry_data(self)
-    g = load_ptr(desc, D_GLOBALS)
+    desc: OperatorEntry = entry_data(self)
+    g = desc.globals_
     flags = thread_flags(g)
     if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 2 or flags == ELSEWHERE):
         return fall_back(desc, args, nargsf, kwnames)
     flags = allowed_flags(desc, flags)
     source = load_ptr(args, 0)
-    array = plain_array(g, source, flags)
+    array: Ndarray = plain_array(g, source, flags)
     wanted, dims, strides = stack(MAX_RANK * 8), stack(MAX_RANK * 8), stack(MAX_RANK * 8)
     rank = read_integers(load_ptr(args, 8), wanted)
-    if unlikely(array == NULL or rank == REFUSED or load_i32(array, ND_NDIM) > MAX_RANK):
+    if unlikely(array == NULL or rank == REFUSED or array.ndim > MAX_RANK):
         return fall_back(desc, args, nargsf, kwnames)
     result = compute_view(array, wanted, rank, dims, strides)
     if unlikely(result == REFUSED):
         return fall_back(desc, args, nargsf, kwnames)
-    store_i64(desc, D_CALLS, load_i64(desc, D_CALLS) + 1)
+    desc.calls += 1
     made: ptr = NULL
     if unlikely(result == MOVED):
         made = copy_with_shape(g, array, rank, dims)
@@ -110,17 +98,17 @@ def copy_with_shape(g: ptr, array: ptr, rank: i64, dims: ptr) -> ptr:
 
 
 @native
-def read_integers(x: ptr, to: ptr) -> i64:
+def read_integers(x: PyList, to: ptr) -> i64:
     """Read the ints of an exact tuple or list, or one int; return their number, or REFUSED."""
     alone, count = stack(8), i64(1)
     store_ptr(alone, 0, x)
     items = alone
     if likely(type_of(x) == PyTuple_Type):
-        items = x + TUPLE_ITEMS
+        items = x + PyTuple.items
     elif type_of(x) == PyList_Type:
-        items = load_ptr(x, LIST_ITEMS)
+        items = x.items
     if type_of(x) != PyLong_Type:
-        count = load_i64(x, OB_SIZE)
+        count = x.size
     if items == alone and type_of(x) != PyLong_Type:
         return REFUSED
     if count > MAX_RANK:
@@ -154,8 +142,8 @@ def compute_view(array: ptr, wanted: ptr, rank: i64, dims: ptr, strides: ptr) ->
 
 
 @native
-def permute_strides(array: ptr, wanted: ptr, rank: i64, dims: ptr, strides: ptr) -> bool:
-    if rank != i64(load_i32(array, ND_NDIM)):
+def permute_strides(array: Ndarray, wanted: ptr, rank: i64, dims: ptr, strides: ptr) -> bool:
+    if rank != i64(array.ndim):
         return False
     seen: i64 = 0
     for d in range(rank):
@@ -165,14 +153,14 @@ def permute_strides(array: ptr, wanted: ptr, rank: i64, dims: ptr, strides: ptr)
         if axis < 0 or axis >= rank or (seen >> axis) & 1 != 0:
             return False
         seen |= 1 << axis
-        store_i64(dims, d * 8, load_i64(load_ptr(array, ND_DIMS), axis * 8))
-        store_i64(strides, d * 8, load_i64(load_ptr(array, ND_STRIDES), axis * 8))
+        store_i64(dims, d * 8, load_i64(array.dims, axis * 8))
+        store_i64(strides, d * 8, load_i64(array.strides, axis * 8))
     return True
 
 
 @native
-def broadcast_strides(array: ptr, wanted: ptr, rank: i64, dims: ptr, strides: ptr) -> bool:
-    own = i64(load_i32(array, ND_NDIM))
+def broadcast_strides(array: Ndarray, wanted: ptr, rank: i64, dims: ptr, strides: ptr) -> bool:
+    own = i64(array.ndim)
     if own > rank:
         return False
     total: i64 = 1
@@ -187,8 +175,8 @@ def broadcast_strides(array: ptr, wanted: ptr, rank: i64, dims: ptr, strides: pt
         had: i64 = 1
         step: i64 = 0
         if at >= 0:
-            had = load_i64(load_ptr(array, ND_DIMS), at * 8)
-            step = load_i64(load_ptr(array, ND_STRIDES), at * 8)
+            had = load_i64(array.dims, at * 8)
+            step = load_i64(array.strides, at * 8)
         if had != size and had != 1:
             return False
         store_i64(dims, d * 8, size)
@@ -200,9 +188,9 @@ LARGEST: i64 = 2147483648  # larger results are left to Python, which checks tha
 
 
 @native
-def make_view(g: ptr, source: ptr, array: ptr, rank: i64, dims: ptr, strides: ptr) -> ptr:
+def make_view(g: ptr, source: ptr, array: Ndarray, rank: i64, dims: ptr, strides: ptr) -> ptr:
     """Return a tensor over the same memory from its first byte on; NULL with an exception set."""
-    return make_view_at(g, source, array, rank, dims, strides, load_ptr(array, ND_DATA))
+    return make_view_at(g, source, array, rank, dims, strides, array.data)
 
 
 @native
@@ -218,21 +206,21 @@ def make_view_at(g: ptr, source: ptr, array: ptr, rank: i64, dims: ptr, strides:
         return NULL
     made = view_array(array, rank, dims, strides, data)
     decref(array)
-    tensor: ptr = NULL
+    tensor: TensorObject = NULL
     if likely(made != NULL):
         tensor = make_tensor(g, made)
     if unlikely(tensor == NULL):
         decref(storage)
         return NULL
-    store_ptr(tensor, T_STORAGE, storage)
+    tensor.storage = storage
     decref(Py_None)
     return tensor
 
 
 @native
-def view_array(array: ptr, rank: i64, dims: ptr, strides: ptr, data: ptr) -> ptr:
+def view_array(array: Ndarray, rank: i64, dims: ptr, strides: ptr, data: ptr) -> ptr:
     """Return an array over the same memory that keeps its source alive."""
-    descr, may_write = load_ptr(array, ND_DESCR), load_i32(array, ND_FLAGS) & WRITEABLE
+    descr, may_write = array.descr, array.flags & WRITEABLE
     if VIEW == BROADCAST:
         may_write = 0
     incref(descr)

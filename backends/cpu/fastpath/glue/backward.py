@@ -11,24 +11,25 @@ from .....eager.autograd import engine
 from .....eager.autograd.derivative_rules import ActiveRules, Rule
 from .....eager.autograd.node import fit
 from .....registry import native_type
+from ..compiler.structs import sizeof
 from ..entries import rt_backward as at
-from ..entries.rt_base import D_GLOBALS, D_SLOW
+from ..entries.rt_base import OperatorEntry
 from .runtime import Runtime
 from .structs import Struct
 
 
 def make_backward_struct(process: Struct) -> Struct:
     """Return the struct that the entry reads."""
-    result = Struct(at.B_SIZE)
-    result.point(D_GLOBALS, process)
+    result = Struct(sizeof(at.BackwardEntry))
+    result.point(OperatorEntry.globals_, process)
     for offset, value in {
-        D_SLOW: engine.next_node,
-        at.B_POP: heapq.heappop,
-        at.B_PUSH: heapq.heappush,
-        at.B_FIT: fit,
-        at.B_ACTIVE: ActiveRules,
-        at.B_RULE: Rule,
-        at.B_MINUS: -1,
+        OperatorEntry.fall_back: engine.next_node,
+        at.BackwardEntry.pop: heapq.heappop,
+        at.BackwardEntry.push: heapq.heappush,
+        at.BackwardEntry.fit: fit,
+        at.BackwardEntry.active: ActiveRules,
+        at.BackwardEntry.rule: Rule,
+        at.BackwardEntry.minus: -1,
     }.items():
         result.refer(offset, value)
     return result

@@ -22,7 +22,7 @@ from ...kernels.elementwise import find_function
 from ..compiler import engine, lang
 from ..compiler.objects import build_once
 from ..entries import rt_folds, rt_programs, rt_reduce
-from ..entries.rt_elementwise import V_PROGRAM
+from ..entries.rt_elementwise import Variant
 from . import structs
 from .operands import operand_code
 from .structs import CODES, Struct
@@ -193,7 +193,7 @@ def make_reduction_variant(op: Operator, key: int) -> Struct:
     emitted = is_emitted(fold, source, out)
     if out in _PARTS and not emitted:
         result = make_ufunc_variant(key, rt_programs.fold_by_ufunc, fold, out)
-        result.set(rt_reduce.V_EMPTY, 1)
+        result.set(rt_reduce.FoldVariant.empty, 1)
         return result
     inner = fold.compute_dtype(source, out)
     code = (
@@ -204,10 +204,10 @@ def make_reduction_variant(op: Operator, key: int) -> Struct:
     if code is None:
         return structs.make_variant(key, 0, None, ())
     result = structs.make_variant(key, code["loop"], out, (), code)
-    result.set(rt_reduce.V_EMPTY, int(not fold.needs_elements))
-    result.set(rt_reduce.V_SINGLE, int(fold.returns_index or inner is not out))
-    result.set(rt_reduce.V_ORDERED, int(emitted))
-    result.set(rt_reduce.V_INDEX, int(fold.returns_index))
+    result.set(rt_reduce.FoldVariant.empty, int(not fold.needs_elements))
+    result.set(rt_reduce.FoldVariant.single, int(fold.returns_index or inner is not out))
+    result.set(rt_reduce.FoldVariant.ordered, int(emitted))
+    result.set(rt_reduce.FoldVariant.index, int(fold.returns_index))
     return result
 
 
@@ -220,12 +220,12 @@ def make_ufunc_variant(key: int, function: Any, fold: Fold, dtype: DType) -> Str
     constants = {"BYTES": dtype.itemsize // 2}
     code = engine.compile_ir(lang.emit({"loop": function}, constants, {"T": _PARTS[dtype]}), ["loop"])
     step = Struct(rt_programs.STEP_BYTES)
-    step.set(rt_programs.S_LOOP, loop[0])
-    step.set(rt_programs.S_DATA, loop[1])
+    step.set(rt_programs.LoopStep.loop, loop[0])
+    step.set(rt_programs.LoopStep.data, loop[1])
     memory = np.array(fold.identity(dtype), dtype.np)
-    ctypes.memmove(step.address + rt_programs.S_VALUE, memory.ctypes.data, dtype.itemsize)
+    ctypes.memmove(step.address + rt_programs.LoopStep.value, memory.ctypes.data, dtype.itemsize)
     result = structs.make_variant(key, code["loop"], dtype, (), code)
-    result.point(V_PROGRAM, step)
+    result.point(Variant.program, step)
     return result
 
 

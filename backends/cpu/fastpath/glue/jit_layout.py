@@ -2,27 +2,57 @@
 
 from __future__ import annotations
 
+from ..compiler.dsl import i64, ptr
+from ..compiler.structs import Struct, at
+from ..entries.rt_base import OperatorEntry
+
+
 # The record of a jitted function; the first two fields are those of an operator's record.
-J_HEAD, J_SIZE = 16, 24
+class JitEntry(OperatorEntry):
+    """The data of a jitted function's entry."""
+
+    head: ptr = at(16)
+
 
 # The record of a specialization
-S_NEXT, S_MAIN = 0, 8  # the next specialization to try; the code
-S_ARGS, S_KEYWORDS, S_NAMES = 16, 24, 32  # all arguments; those by keyword; array of the keywords' names
-S_GUARDS, S_BUILD = 40, 48  # guard program: arguments, then externals; build program
-S_EXTERNALS = 56  # number of objects at the end of the guard program that are not arguments
-S_BUFFERS, S_SCALARS, S_HELD = 64, 72, 80  # sizes of the frame
-S_OUTPUTS, S_OUTPUT_TABLE = 88, 96  # results to allocate, O_* each
-S_WORKSPACE, S_WORKSPACE_AT = 104, 112  # bytes of scratch memory (0: none), and its place among the buffers
-S_HITS, S_SPARE = 120, 128  # calls answered; scratch memory kept for the next call
-S_DERIVED, S_INSIDE = 136, 144  # scalars derived at the end of the guard program; calls that are inside
-S_TABLES = 152  # the table of constants and callables, which goes behind the scratch memory
-S_DEVICE = 160  # what calls of a device need, V_* (or NULL)
-S_FLAGS = 168  # NO_GRAD: it was traced inside no_grad, and answers calls there; PLAIN: it answers those and all others
-S_USED = 176  # G_JIT_CLOCK at the last call
-S_SIZE_OF = 184
+class Specialization(Struct):
+    """One specialization of a jitted function."""
+
+    next: ptr  # the next specialization to try
+    main: ptr  # the code
+    args: i64  # number of all arguments
+    keywords: i64  # number of those by keyword
+    names: ptr  # array of the keywords' names
+    guards: ptr  # guard program: arguments, then externals
+    build: ptr  # build program
+    externals: i64  # objects at the end of the guard program that are not arguments
+    buffers: i64  # sizes of the frame: buffers, scalars, held
+    scalars: i64
+    held: i64
+    outputs: i64  # number of results to allocate
+    output_table: ptr  # an Output for each
+    workspace: i64  # bytes of scratch memory (0: none)
+    workspace_at: i64  # its index among the buffers
+    hits: i64  # calls answered
+    spare: ptr  # scratch memory kept for the next call
+    derived: i64  # scalars derived at the end of the guard program
+    inside: i64  # calls that are inside
+    tables: ptr  # constants and callables; passed after the scratch memory
+    device: ptr  # DeviceCalls, or NULL
+    flags: i64  # NO_GRAD: traced inside no_grad, answers calls there; PLAIN: answers those and all others
+    used: i64  # Globals.jit_clock at the last call
+
 
 # A result to allocate
-O_DESCR, O_RANK, O_DIMS, O_BYTES, O_AT, O_SIZE = 0, 8, 16, 24, 32, 40
+class Output(Struct):
+    """A result to allocate."""
+
+    descr: ptr
+    rank: i64
+    dims: ptr
+    nbytes: i64
+    at: i64
+
 
 # Guard words. Each takes the object at hand; containers go on with their children.
 G_TENSOR_LEAF, G_ARRAY_LEAF, G_FLOAT_LEAF, G_INT_LEAF, G_BOOL_LEAF = 1, 2, 3, 4, 5
@@ -32,21 +62,57 @@ E_OBJECT, E_CELL, E_ITEM = 12, 13, 14
 G_DEVICE_LEAF = 15
 CELL_CONTENT = 16
 
+
 # A guarded array
-A_CODE, A_RANK, A_DIMS, A_STRIDES, A_AT, A_DESCR, A_SIZE = 0, 8, 16, 24, 32, 40, 48
+class ArrayGuard(Struct):
+    """A guarded array."""
+
+    code: i64
+    rank: i64
+    dims: ptr
+    strides: ptr
+    at: i64
+    descr: ptr
+
 
 # A guarded tensor of a device: its class, its key sets without and with history, and its layout, all by identity; where
 # the slots lie that lead from the tensor to its array, from there to address, layout and buffer, from the buffer to its
 # pool and to the set of other streams that work on it, and from a pool to its stream; and its place.
-C_TYPE, C_KEYS, C_GRAD_KEYS, C_LAYOUT = 0, 8, 16, 24
-C_DATA_AT, C_PTR_AT, C_LAYOUT_AT, C_BUFFER_AT, C_POOL_AT, C_USERS_AT, C_STREAM_AT = 32, 40, 48, 56, 64, 72, 80
-C_AT, C_SIZE = 88, 96
+class DeviceGuard(Struct):
+    """A guarded tensor of a device: compared by identity; `*_at` are offsets of slots."""
+
+    type: ptr
+    keys: ptr
+    grad_keys: ptr
+    layout: ptr
+    data_at: i64
+    ptr_at: i64
+    layout_at: i64
+    buffer_at: i64
+    pool_at: i64
+    users_at: i64
+    stream_at: i64
+    at: i64
+
+
 DEVICE_ALIGNED = 15  # bits of an address that code for a device wants to be zero
+
 
 # What calls of a device need: the backend's record of it, and the backend's functions: what gives the record of the
 # thread's stream (NULL: Python has to look), a result, and a block of memory; the record of each result; that of the
 # scratch memory (or NULL); and the table by which the code's work gets into the stream, which begins with the code.
-V_DEVICE, V_READY, V_RESULT, V_BLOCK, V_RESULTS, V_SCRATCH, V_WAY, V_SIZE = 0, 8, 16, 24, 32, 40, 48, 56
+class DeviceCalls(Struct):
+    """What calls of a device need."""
+
+    device: ptr  # the backend's struct
+    ready: ptr  # function: the struct of the thread's stream; NULL: Python must look
+    result: ptr  # function: a result
+    block: ptr  # function: a block of memory
+    results: ptr  # the struct of each result
+    scratch: ptr  # that of the scratch memory, or NULL
+    launches: ptr  # queues the code's work on the stream; begins with the code
+
+
 STREAM_HANDLE, STREAM_POOL = 0, 8  # in a stream's record: the driver's handle, and the pool of its memory
 
 # Build words
@@ -58,7 +124,20 @@ D_INTEGER = 8  # added to an operation on integers whose result is an integer
 FROM_FLOAT, FROM_INT, FROM_CONSTANT = 0, 1, 2
 SMALL_INTEGER = 2**31  # beyond, Python computes
 
+
 # The frame
-F_GLOBALS, F_FLAGS, F_PROGRAM, F_BUFFERS, F_SCALARS = 0, 8, 16, 24, 32
-F_HELD, F_COUNT, F_DEVICE, F_STREAM, F_SIZE = 40, 48, 56, 64, 72  # the stream once it has been asked for
+class Frame(Struct):
+    """The frame of a jitted call."""
+
+    globals_: ptr
+    flags: i64
+    program: ptr
+    buffers: ptr
+    scalars: ptr
+    held: ptr
+    count: i64
+    device: ptr
+    stream: ptr  # once it has been asked for
+
+
 INLINE_WORDS = 384

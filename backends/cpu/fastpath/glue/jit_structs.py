@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .....registry.values import TensorSpec
+from ..compiler.structs import sizeof
 from . import jit_layout as at
 from .structs import Struct
 
@@ -87,24 +88,24 @@ class _Clear:
 
 def make_array_guard(spec: TensorSpec, slot: int) -> Struct:
     """Return the struct that describes a valid array, and the slot of its data pointer."""
-    result = Struct(at.A_SIZE)
-    result.refer(at.A_DESCR, spec.dtype.np)
-    result.set(at.A_RANK, len(spec.shape))
-    result.point(at.A_DIMS, make_int64_array(spec.shape))
-    result.set(at.A_AT, slot)
+    result = Struct(sizeof(at.ArrayGuard))
+    result.refer(at.ArrayGuard.descr, spec.dtype.np)
+    result.set(at.ArrayGuard.rank, len(spec.shape))
+    result.point(at.ArrayGuard.dims, make_int64_array(spec.shape))
+    result.set(at.ArrayGuard.at, slot)
     return result
 
 
 def make_output_table(storages: Sequence[TensorSpec], first: int) -> Struct:
     """Return the structs of the results to allocate; their data pointers go to the slots from ``first`` on."""
-    result = Struct(at.O_SIZE * max(len(storages), 1))
+    result = Struct(sizeof(at.Output) * max(len(storages), 1))
     for number, spec in enumerate(storages):
-        base = number * at.O_SIZE
-        result.refer(base + at.O_DESCR, spec.dtype.np)
-        result.set(base + at.O_RANK, len(spec.shape))
-        result.point(base + at.O_DIMS, make_int64_array(spec.shape))
-        result.set(base + at.O_BYTES, spec.size * spec.dtype.itemsize)
-        result.set(base + at.O_AT, first + number)
+        base = number * sizeof(at.Output)
+        result.refer(base + at.Output.descr, spec.dtype.np)
+        result.set(base + at.Output.rank, len(spec.shape))
+        result.point(base + at.Output.dims, make_int64_array(spec.shape))
+        result.set(base + at.Output.nbytes, spec.size * spec.dtype.itemsize)
+        result.set(base + at.Output.at, first + number)
     return result
 
 
@@ -112,26 +113,26 @@ class SpecializationStruct(Struct):
     """The struct of a specialization; frees its scratch memory with itself."""
 
     def __init__(self) -> None:
-        super().__init__(at.S_SIZE_OF)
+        super().__init__(sizeof(at.Specialization))
 
     @property
     def hits(self) -> int:
         """Calls run by the entry."""
-        return self.get(at.S_HITS)
+        return self.get(at.Specialization.hits)
 
     @property
     def used(self) -> int:
         """The time of the last call, as G_JIT_CLOCK counts it."""
-        return self.get(at.S_USED)
+        return self.get(at.Specialization.used)
 
     @property
     def busy(self) -> bool:
         """Whether a call is running."""
-        return self.get(at.S_INSIDE) != 0
+        return self.get(at.Specialization.inside) != 0
 
     def __del__(self) -> None:
         if hasattr(self, "address"):  # an interrupt may have ended the construction of this object
-            _libc.free(self.get(at.S_SPARE))
+            _libc.free(self.get(at.Specialization.spare))
 
 
 class JitStruct(Struct):
@@ -143,7 +144,7 @@ class JitStruct(Struct):
     """
 
     def __init__(self, process: Struct, slow: Any):
-        super().__init__(at.J_SIZE)
+        super().__init__(sizeof(at.JitEntry))
         self.point(0, process)
         self.refer(8, slow)
         self.chain: list[SpecializationStruct] = []
@@ -151,9 +152,9 @@ class JitStruct(Struct):
 
     def link(self, record: SpecializationStruct) -> None:
         """Insert a specialization at the head of the chain."""
-        record.set(at.S_NEXT, self.chain[0].address if self.chain else 0)
+        record.set(at.Specialization.next, self.chain[0].address if self.chain else 0)
         self.chain.insert(0, record)
-        self.set(at.J_HEAD, record.address)
+        self.set(at.JitEntry.head, record.address)
         self.retired = [old for old in self.retired if old.busy]
 
     def remove(self, record: SpecializationStruct) -> None:
@@ -161,23 +162,23 @@ class JitStruct(Struct):
         if record not in self.chain:
             return
         place = self.chain.index(record)
-        following = record.get(at.S_NEXT)
+        following = record.get(at.Specialization.next)
         if place:
-            self.chain[place - 1].set(at.S_NEXT, following)
+            self.chain[place - 1].set(at.Specialization.next, following)
         else:
-            self.set(at.J_HEAD, following)
+            self.set(at.JitEntry.head, following)
         record.set(
-            at.S_NEXT, 0
+            at.Specialization.next, 0
         )  # a call running in it continues in Python, not in a struct that may be freed
         del self.chain[place]
         self.retired = [old for old in (*self.retired, record) if old.busy]
 
     def unlink(self) -> None:
         """Empty the chain. Structs stay in memory while a call runs in one."""
-        self.set(at.J_HEAD, 0)
+        self.set(at.JitEntry.head, 0)
         for (
             record
         ) in self.chain:  # a call running in one continues in Python, not in a neighbour that may be freed
-            record.set(at.S_NEXT, 0)
+            record.set(at.Specialization.next, 0)
         self.retired = [old for old in (*self.retired, *self.chain) if old.busy]
         self.chain = []

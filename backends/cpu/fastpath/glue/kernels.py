@@ -19,6 +19,7 @@ from .....registry.dispatch.state import state
 from .....registry.operator import Operator, lock
 from .....registry.schemas.schema import MISSING, Argument, Type
 from .....registry.values import describe
+from ..compiler.structs import sizeof
 from ..entries import rt_base as rt
 from ..entries import rt_kernels as at
 from .runtime import Runtime
@@ -69,37 +70,37 @@ class KernelStruct(Struct):
     kernel: Any
 
     def __init__(self, process: Struct, op: Operator, failed: Any) -> None:
-        super().__init__(at.K_SIZE)
+        super().__init__(sizeof(at.KernelEntry))
         positional, keyword = op.binder.positional, op.binder.keyword
         arguments, defaults = (*positional, *keyword), _defaults(op)
         self.operator, self.kernel = op, None
-        self.point(rt.D_GLOBALS, process)
-        self.refer(rt.D_SLOW, op)
-        self.refer(at.K_FAILED, failed)
-        self.refer(at.K_CHECK, make_result_checker(op))
-        self.set(at.K_LEAST, sum(default is MISSING for default in defaults[: len(positional)]))
-        self.set(at.K_MOST, len(positional))
-        self.set(at.K_ALL, len(arguments))
+        self.point(rt.OperatorEntry.globals_, process)
+        self.refer(rt.OperatorEntry.fall_back, op)
+        self.refer(at.KernelEntry.failed, failed)
+        self.refer(at.KernelEntry.check, make_result_checker(op))
+        self.set(at.KernelEntry.least, sum(default is MISSING for default in defaults[: len(positional)]))
+        self.set(at.KernelEntry.most, len(positional))
+        self.set(at.KernelEntry.count, len(arguments))
         kinds, values = Struct(8 * len(arguments) + 8), Struct(8 * len(arguments) + 8)
         for place, (argument, default) in enumerate(zip(arguments, defaults, strict=True)):
             kinds.set(8 * place, kind_bits(argument.type))
             if default is not MISSING:
                 values.refer(8 * place, default)
-        self.point(at.K_KINDS, kinds)
-        self.point(at.K_DEFAULTS, values)
+        self.point(at.KernelEntry.kinds, kinds)
+        self.point(at.KernelEntry.defaults, values)
         if keyword:
-            self.refer(at.K_NAMES, tuple(sys.intern(argument.name) for argument in keyword))
+            self.refer(at.KernelEntry.keywords, tuple(sys.intern(argument.name) for argument in keyword))
 
     @property
     def calls(self) -> int:
         """Calls run by the entry."""
-        return self.get(rt.D_CALLS)
+        return self.get(rt.OperatorEntry.calls)
 
     def put(self, kernel: Any) -> None:
         """Set the kernel; None sends all calls to the dispatcher. A running call holds a reference to the old one."""
         if kernel is not None:
-            self.set(at.K_RESULTS, expected_results(self.operator))
-        self.set(at.K_KERNEL, 0 if kernel is None else id(kernel))
+            self.set(at.KernelEntry.results, expected_results(self.operator))
+        self.set(at.KernelEntry.kernel, 0 if kernel is None else id(kernel))
         self.kernel = kernel
 
 

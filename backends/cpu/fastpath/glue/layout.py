@@ -16,16 +16,73 @@ from numpy._core import _multiarray_umath  # type: ignore[attr-defined] # its _A
 
 from .....registry import native_type
 from .....registry.dispatch import state as dispatch_state
+from ..compiler.dsl import f64, i32, i64, ptr
+from ..compiler.structs import Struct, array, at
 
 # Whether reference counts of some objects are fixed, marked by a negative low half.
 IMMORTAL = sys.version_info >= (3, 12)
 
-OB_REFCNT, OB_TYPE, OB_SIZE = 0, 8, 16
-TUPLE_ITEMS, LIST_ITEMS, FLOAT_VALUE, COMPLEX_VALUE = 24, 24, 16, 16
+
+class PyObject(Struct):
+    """The head of every Python object."""
+
+    refcnt: i64
+    type: ptr
+
+
+class PyVarObject(PyObject):
+    """The head of objects with a variable number of items."""
+
+    size: i64
+
+
+class PyTuple(PyVarObject):
+    """A tuple, or an instance of a subclass."""
+
+    items: ptr = array(1)
+
+
+class PyList(PyVarObject):
+    """A list."""
+
+    items: ptr
+
+
+class PyFloat(PyObject):
+    """A float."""
+
+    value: f64
+
+
+class PyComplex(PyObject):
+    """A complex number."""
+
+    real: f64
+    imag: f64
+
+
 MEMBER_DEF, MEMBERDEF_OFFSET = 40, 16
 
-ND_DATA, ND_NDIM, ND_DIMS, ND_STRIDES, ND_BASE, ND_DESCR, ND_FLAGS = 16, 24, 32, 40, 48, 56, 64
-DESCR_TYPE_NUM, DESCR_ITEMSIZE = 28, 40
+
+class Ndarray(PyObject):
+    """NumPy's array."""
+
+    data: ptr
+    ndim: i32
+    dims: ptr
+    strides: ptr
+    base: ptr
+    descr: Descr
+    flags: i32
+
+
+class Descr(PyObject):
+    """NumPy's descriptor of a dtype."""
+
+    type_num: i32 = at(28)
+    itemsize: i64 = at(40)
+
+
 C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
 
 OP_DATA = native_type.DATA
@@ -63,11 +120,11 @@ def numpy_symbols() -> dict[str, int]:
     return {name: table[index] for name, index in NUMPY_API.items()} | {"PyArray_Type": id(np.ndarray)}
 
 
-def read_i64(address: int) -> int:
+def read_i64(address: Any) -> int:
     return ctypes.c_int64.from_address(address).value
 
 
-def read_i32(address: int) -> int:
+def read_i32(address: Any) -> int:
     return ctypes.c_int32.from_address(address).value
 
 
@@ -78,19 +135,19 @@ def slot_offset(cls: type, name: str) -> int:
 
 
 def _array_fault(array: Any) -> str:
-    at = id(array)
+    at: Any = id(array)
     known = {
-        "data": (read_i64(at + ND_DATA), array.ctypes.data),
-        "ndim": (read_i32(at + ND_NDIM), array.ndim),
-        "descr": (read_i64(at + ND_DESCR), id(array.dtype)),
-        "base": (read_i64(at + ND_BASE), 0 if array.base is None else id(array.base)),
-        "flags": (read_i32(at + ND_FLAGS) & 0x501, array.flags.num & 0x501),
-        "item size": (read_i64(id(array.dtype) + DESCR_ITEMSIZE), array.dtype.itemsize),
-        "type number": (read_i32(id(array.dtype) + DESCR_TYPE_NUM), array.dtype.num),
+        "data": (read_i64(at + Ndarray.data), array.ctypes.data),
+        "ndim": (read_i32(at + Ndarray.ndim), array.ndim),
+        "descr": (read_i64(at + Ndarray.descr), id(array.dtype)),
+        "base": (read_i64(at + Ndarray.base), 0 if array.base is None else id(array.base)),
+        "flags": (read_i32(at + Ndarray.flags) & 0x501, array.flags.num & 0x501),
+        "item size": (read_i64(id(array.dtype) + Descr.itemsize), array.dtype.itemsize),
+        "type number": (read_i32(id(array.dtype) + Descr.type_num), array.dtype.num),
     }
     for i in range(array.ndim):
-        known[f"dimension {i}"] = (read_i64(read_i64(at + ND_DIMS) + 8 * i), array.shape[i])
-        known[f"stride {i}"] = (read_i64(read_i64(at + ND_STRIDES) + 8 * i), array.strides[i])
+        known[f"dimension {i}"] = (read_i64(read_i64(at + Ndarray.dims) + 8 * i), array.shape[i])
+        known[f"stride {i}"] = (read_i64(read_i64(at + Ndarray.strides) + 8 * i), array.strides[i])
     return next(
         (f"ndarray field {k!r} is not where it was expected" for k, (a, b) in known.items() if a != b), ""
     )
@@ -101,12 +158,13 @@ def _python_fault() -> str:
     both = (marker, floats)
     items = [marker]
     facts = {
-        "tuple": read_i64(id(both) + TUPLE_ITEMS) == id(marker) and read_i64(id(both) + OB_SIZE) == 2,
-        "list": read_i64(read_i64(id(items) + LIST_ITEMS)) == id(marker),
-        "float": ctypes.c_double.from_address(id(floats) + FLOAT_VALUE).value == 1.5,
-        "complex": ctypes.c_double.from_address(id(pair) + COMPLEX_VALUE + 8).value == 2.5,
-        "type": read_i64(id(marker) + OB_TYPE) == id(object),
-        "reference count": read_i32(id(marker) + OB_REFCNT) == sys.getrefcount(marker) - 1,
+        "tuple": read_i64(id(both) + PyTuple.items) == id(marker)
+        and read_i64(id(both) + PyVarObject.size) == 2,
+        "list": read_i64(read_i64(id(items) + PyList.items)) == id(marker),
+        "float": PyFloat(id(floats)).value == 1.5,
+        "complex": PyComplex(id(pair)).imag == 2.5,
+        "type": read_i64(id(marker) + PyObject.type) == id(object),
+        "reference count": read_i32(id(marker) + PyObject.refcnt) == sys.getrefcount(marker) - 1,
     }
     return next(
         (f"the layout of {name} is not the expected one" for name, good in facts.items() if not good), ""

@@ -15,7 +15,7 @@ from .....registry.values import TensorSpec
 from ...codegen.elementwise import emit_loop
 from ...loop_cost import RELEASE_NS, elements_per_time, estimate_element
 from ..compiler import engine
-from ..entries.rt_elementwise import V_DESCR, V_NUMBER, V_PROGRAM, V_RELEASE
+from ..entries.rt_elementwise import Variant
 from ..entries.rt_operands import CODE_BITS
 from . import structs
 from .programs import compile_interpreter, make_program
@@ -146,8 +146,8 @@ def make_variant_for(op: Operator, key: int, found: OperandDtypes | None) -> Str
         if found is not None:
             made = _make_loop_variant(op, key, found)
             if found.number:
-                made.set(V_NUMBER, found.number)
-                made.refer(V_DESCR, NARROW.get(found.out, found.out).np)
+                made.set(Variant.number, found.number)
+                made.refer(Variant.descr, NARROW.get(found.out, found.out).np)
             return made
     except TandemError:
         pass
@@ -159,13 +159,13 @@ def _make_loop_variant(op: Operator, key: int, found: OperandDtypes) -> Struct:
     if not is_complex(found):
         code = compile_loop(op, found)
         made = structs.make_variant(key, code["loop"], found.out, found.inputs, code)
-        made.set(V_RELEASE, elements_per_time(RELEASE_NS, estimate_element(body)))
+        made.set(Variant.release, elements_per_time(RELEASE_NS, estimate_element(body)))
         return made
     program = make_program(body, len(found.inputs))
     if program is None:
         return structs.make_variant(key, 0, None, ())
     code = compile_interpreter()
     made = structs.make_variant(key, code["loop"], found.out, found.inputs, code)
-    made.point(V_PROGRAM, program)
-    made.set(V_RELEASE, elements_per_time(RELEASE_NS, estimate_element(body)))
+    made.point(Variant.program, program)
+    made.set(Variant.release, elements_per_time(RELEASE_NS, estimate_element(body)))
     return made

@@ -152,28 +152,28 @@ class Program:
         return loop is not None
 
     def _record(self) -> Struct:
-        result = Struct(rt_programs.R_FIRST + rt_programs.STEP_BYTES * len(self.steps))
-        result.set(rt_programs.R_STEPS, len(self.steps))
-        result.set(rt_programs.R_BLOCK, rt_programs.BLOCK if self.scratch else 2**62)
+        result = Struct(rt_programs.LoopProgram.first + rt_programs.STEP_BYTES * len(self.steps))
+        result.set(rt_programs.LoopProgram.steps, len(self.steps))
+        result.set(rt_programs.LoopProgram.block, rt_programs.BLOCK if self.scratch else 2**62)
         result.kept.extend(self.kept)
         for k, (loop, values) in enumerate(self.steps):
-            write_step(result, rt_programs.R_FIRST + rt_programs.STEP_BYTES * k, loop, values)
+            write_step(result, rt_programs.LoopProgram.first + rt_programs.STEP_BYTES * k, loop, values)
         return result
 
 
 def write_step(record: Struct, at: int, loop: Loop, values: Sequence[Value]) -> None:
     """Write one step at an offset of a struct."""
     record.kept.append(loop.kept)
-    record.set(at + rt_programs.S_LOOP, loop.address)
-    record.set(at + rt_programs.S_DATA, loop.data)
-    record.set(at + rt_programs.S_VALUES, len(values))
+    record.set(at + rt_programs.LoopStep.loop, loop.address)
+    record.set(at + rt_programs.LoopStep.data, loop.data)
+    record.set(at + rt_programs.LoopStep.values, len(values))
     for j, value in enumerate(values):
         for offset, number in enumerate(value):
-            record.set(at + rt_programs.S_VALUE + 24 * j + 8 * offset, number)
+            record.set(at + rt_programs.LoopStep.value + 24 * j + 8 * offset, number)
 
 
 def make_program(root: Expr, arity: int) -> Struct | None:
-    """Return the program of an expression, for the field V_PROGRAM of a variant; None if there is none."""
+    """Return the program of an expression, for `Variant.program`; None if there is none."""
     return Program(root, arity).build()
 
 

@@ -22,6 +22,7 @@ from .....eager.autograd.view_writes import track_view
 from .....eager.tensor.storage import Hold, Storage
 from .....registry.dispatch.keys import DispatchKey
 from .....registry.operator import Operator
+from ..compiler.structs import sizeof
 from ..entries import rt_record as rt
 from ..entries import rt_saved as saved
 from . import layout
@@ -115,17 +116,17 @@ def make_recording_struct(plan: OperatorDerivative, kind: str) -> Struct | None:
         return None
     if plan.uncovered and plan.op.schema.namespace != "td":  # tandem's own are integers and booleans
         return None
-    result = Struct(rt.R_SIZE)
-    result.refer(rt.R_OP, plan.op)
-    result.set(rt.R_COUNT, len(places))
+    result = Struct(sizeof(rt.Recording))
+    result.refer(rt.Recording.op, plan.op)
+    result.set(rt.Recording.count, len(places))
     for number, place in enumerate(places):
-        result.set(rt.R_PLACES + 8 * number, place or 0)
+        result.set(rt.Recording.places + 8 * number, place or 0)
     if plan.is_view:
-        result.refer(rt.R_FOLLOW, make_view_listener(plan))
+        result.refer(rt.Recording.follow, make_view_listener(plan))
     for tracked in range(1, 1 << len(places)) if plan.reason is None else ():
         rules = make_rules_struct(plan, tracked, _KEYWORDS.get(kind, {}))
         if rules is not None:
-            result.point(rt.R_RULES + 8 * tracked, rules)
+            result.point(rt.Recording.rules + 8 * tracked, rules)
     return result
 
 
@@ -150,14 +151,14 @@ def make_rules_struct(plan: OperatorDerivative, tracked: int, keywords: dict[str
     kept = [_find_residual(plan, kind, where, keywords) for kind, where, _ in active.savers]
     if type(active) is not ActiveRules or None in kept or len(kept) > saved.MOST_SAVED:
         return None
-    result = Struct(saved.A_SIZE)
-    result.refer(saved.A_ACTIVE, active)
-    result.set(saved.A_COUNT, len(active.rules))
+    result = Struct(sizeof(saved.RuleSet))
+    result.refer(saved.RuleSet.active, active)
+    result.set(saved.RuleSet.count, len(active.rules))
     for number, rule in enumerate(active.rules):
-        result.set(saved.A_PLACES + 8 * number, plan.arguments[rule.bit].position or 0)
-    result.set(saved.A_SAVERS, len(kept))
+        result.set(saved.RuleSet.places + 8 * number, plan.arguments[rule.bit].position or 0)
+    result.set(saved.RuleSet.savers, len(kept))
     for number, word in enumerate(_residual_fields(kept)):
-        result.set(saved.A_SAVER + 8 * number, word)
+        result.set(saved.RuleSet.saver + 8 * number, word)
     return result
 
 

@@ -21,6 +21,7 @@ from .....registry.dispatch import state as dispatch_state
 from .....registry.dispatch.keys import CPU_KEYS, GRAD_CPU_KEYS, WEAK_KEYS
 from .....registry.dtypes import DType
 from .....registry.values import TensorSpec
+from ..compiler.structs import sizeof
 from ..entries import rt_base as rt
 from ..entries import rt_elementwise as ew
 from ..entries import rt_memory
@@ -40,27 +41,27 @@ class Struct:
         self.address = ctypes.addressof(self.memory)
         self.kept: list[Any] = []
 
-    def set(self, offset: int, value: int) -> None:
+    def set(self, offset: Any, value: int) -> None:
         ctypes.c_int64.from_address(self.address + offset).value = value
 
-    def get(self, offset: int) -> int:
+    def get(self, offset: Any) -> int:
         return ctypes.c_int64.from_address(self.address + offset).value
 
-    def word(self, offset: int) -> Any:
+    def word(self, offset: Any) -> Any:
         """Return one field as a ctypes object with a `value`; the caller keeps the struct alive."""
         return ctypes.c_int64.from_address(self.address + offset)
 
-    def refer(self, offset: int, value: Any) -> None:
+    def refer(self, offset: Any, value: Any) -> None:
         """Store the address of a Python object and keep the object alive."""
         self.kept.append(value)
         self.set(offset, id(value))
 
-    def point(self, offset: int, other: Struct) -> None:
+    def point(self, offset: Any, other: Struct) -> None:
         """Store the address of another struct and keep it alive."""
         self.kept.append(other)
         self.set(offset, other.address)
 
-    def replace(self, offset: int, value: Any, address: int) -> None:
+    def replace(self, offset: Any, value: Any, address: int) -> None:
         """Store the address of an object that may be replaced repeatedly, and keep it alive once."""
         if all(value is not known for known in self.kept):
             self.kept.append(value)
@@ -90,38 +91,40 @@ def make_pointer_table(values: Iterable[Any]) -> Struct:
 
 def make_pool() -> Struct:
     """Return an empty pool of result buffers."""
-    result = Struct(rt_memory.P_SIZE_OF)
-    result.set(rt_memory.P_LIMIT, SPARE_BYTES)
+    result = Struct(sizeof(rt_memory.Pool))
+    result.set(rt_memory.Pool.limit, SPARE_BYTES)
     return result
 
 
 def make_process_struct(tensor: type) -> Struct:
     """Return the struct that all entries reach: classes, key sets, dtype map."""
-    result = Struct(rt.G_SIZE)
-    result.refer(rt.G_TENSOR, tensor)
-    result.refer(rt.G_KEYS, CPU_KEYS)
-    result.refer(rt.G_GRAD_KEYS, GRAD_CPU_KEYS)
-    result.point(rt.G_DTYPES, make_dtype_map())
-    result.refer(rt.G_STORAGE, Storage)
-    result.refer(rt.G_NUMBER, Number)
-    result.refer(rt.G_WEAK_KEYS, WEAK_KEYS)
-    result.refer(rt.G_ZERO, 0)
-    result.point(rt.G_POOL, make_pool())
-    result.point(rt.G_TYPES, make_pointer_table(CODES))
-    result.point(rt.G_DESCRS, make_pointer_table(dtype.np if dtype.is_installed else None for dtype in CODES))
-    result.set(rt.G_BFLOAT16, dt.bfloat16.np.num if dt.bfloat16.is_installed else -1)
-    result.set(rt.G_ACTIVE, id(dispatch_state.ACTIVE))
-    result.set(rt.G_STATE, id(dispatch_state.variable))
+    result = Struct(sizeof(rt.Globals))
+    result.refer(rt.Globals.tensor, tensor)
+    result.refer(rt.Globals.keys, CPU_KEYS)
+    result.refer(rt.Globals.grad_keys, GRAD_CPU_KEYS)
+    result.point(rt.Globals.dtypes, make_dtype_map())
+    result.refer(rt.Globals.storage, Storage)
+    result.refer(rt.Globals.number, Number)
+    result.refer(rt.Globals.weak_keys, WEAK_KEYS)
+    result.refer(rt.Globals.zero, 0)
+    result.point(rt.Globals.pool, make_pool())
+    result.point(rt.Globals.types, make_pointer_table(CODES))
+    result.point(
+        rt.Globals.descrs, make_pointer_table(dtype.np if dtype.is_installed else None for dtype in CODES)
+    )
+    result.set(rt.Globals.bfloat16, dt.bfloat16.np.num if dt.bfloat16.is_installed else -1)
+    result.set(rt.Globals.active, id(dispatch_state.ACTIVE))
+    result.set(rt.Globals.state, id(dispatch_state.variable))
     for offset, value in {
-        rt.G_NODE: Node,
-        rt.G_META: AutogradMeta,
-        rt.G_HOLD: Hold,
-        rt.G_SPEC: TensorSpec,
-        rt.G_SEQUENCE: sequence,
-        rt.G_EMPTY: (),
-        rt.G_NOTHING: "",
-        rt.G_ONE: 1,
-        rt.G_CPU: "cpu",
+        rt.Globals.node: Node,
+        rt.Globals.meta: AutogradMeta,
+        rt.Globals.hold: Hold,
+        rt.Globals.spec: TensorSpec,
+        rt.Globals.sequence: sequence,
+        rt.Globals.empty: (),
+        rt.Globals.nothing: "",
+        rt.Globals.one: 1,
+        rt.Globals.cpu: "cpu",
     }.items():
         result.refer(offset, value)
     return result
@@ -150,33 +153,33 @@ class OperatorStruct(Struct):
     """
 
     def __init__(self, process: Struct, slow: Any, miss: Any, names: tuple[str, ...] = ()) -> None:
-        super().__init__(rt.D_SIZE)
-        self.point(rt.D_GLOBALS, process)
-        self.refer(rt.D_SLOW, slow)
-        self.refer(rt.D_MISS, miss)
-        self.refer(rt.D_NAMES, tuple(map(sys.intern, names)))
+        super().__init__(sizeof(rt.OperatorEntry))
+        self.point(rt.OperatorEntry.globals_, process)
+        self.refer(rt.OperatorEntry.fall_back, slow)
+        self.refer(rt.OperatorEntry.miss, miss)
+        self.refer(rt.OperatorEntry.names, tuple(map(sys.intern, names)))
         self.variants: dict[int, Struct] = {}
         self._publish(8)
 
     @property
     def calls(self) -> int:
         """Calls run by the entry."""
-        return self.get(rt.D_CALLS)
+        return self.get(rt.OperatorEntry.calls)
 
     def set_recorder(self, recorder: Recorder | None) -> None:
         """Set the recorder of calls on tensors that require gradients; None sends such calls to Python."""
-        self.set(rt.D_RECORDS, 0)
+        self.set(rt.OperatorEntry.records, 0)
         if recorder is not None:
-            self.replace(rt.D_RECORD, recorder.call, id(recorder.call))
+            self.replace(rt.OperatorEntry.record, recorder.call, id(recorder.call))
             if recorder.plan is None:
-                self.set(rt.D_PLAN, 0)
+                self.set(rt.OperatorEntry.recording, 0)
             else:
-                self.replace(rt.D_PLAN, recorder.plan, recorder.plan.address)
-            self.set(rt.D_RECORDS, 1)
+                self.replace(rt.OperatorEntry.recording, recorder.plan, recorder.plan.address)
+            self.set(rt.OperatorEntry.records, 1)
 
     def add(self, variant: Struct) -> None:
         """Make a variant reachable. The old table stays: a thread may be reading it."""
-        self.variants[variant.get(ew.V_KEY)] = variant
+        self.variants[variant.get(ew.Variant.key)] = variant
         self._publish(max(8, 1 << (4 * len(self.variants)).bit_length()))
 
     def clear(self) -> None:
@@ -192,7 +195,7 @@ class OperatorStruct(Struct):
             while table.get(8 * place + 8):
                 place = (place + 1) & (size - 1)
             table.point(8 * place + 8, variant)
-        self.point(rt.D_TABLE, table)
+        self.point(rt.OperatorEntry.variants, table)
 
 
 def make_variant(key: int, loop: int, out: DType | None, to: tuple[DType, ...], keep: Any = None) -> Struct:
@@ -205,15 +208,15 @@ def make_variant(key: int, loop: int, out: DType | None, to: tuple[DType, ...], 
         to: per operand, the dtype that its elements have (a Python scalar is written as it).
         keep: the object that keeps the loop's code alive.
     """
-    result = Struct(ew.V_RECORD_SIZE)
+    result = Struct(sizeof(ew.Variant))
     result.kept.append(keep)
-    result.set(ew.V_KEY, key)
-    result.set(ew.V_LOOP, loop)
+    result.set(ew.Variant.key, key)
+    result.set(ew.Variant.loop, loop)
     if out is not None:
-        result.refer(ew.V_DESCR, out.np)
-        result.set(ew.V_ITEMSIZE, out.itemsize)
+        result.refer(ew.Variant.descr, out.np)
+        result.set(ew.Variant.itemsize, out.itemsize)
     for i, dtype in enumerate(to):
-        result.set(ew.V_SIZES + 8 * i, dtype.itemsize)
-        result.set(ew.V_TO + 8 * i, CODES.index(dtype))
-    result.set(ew.V_RELEASE, ew.RELEASE_ELEMENTS)
+        result.set(ew.Variant.sizes + 8 * i, dtype.itemsize)
+        result.set(ew.Variant.scalar_codes + 8 * i, CODES.index(dtype))
+    result.set(ew.Variant.release, ew.RELEASE_ELEMENTS)
     return result

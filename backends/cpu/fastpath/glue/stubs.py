@@ -61,7 +61,7 @@ class PatchPoint:
         """Set the callable that receives the calls which the entry does not take."""
         self.slow = other
         if self.record is not None:
-            self.record.refer(rt.D_SLOW, other)
+            self.record.refer(rt.OperatorEntry.fall_back, other)
 
     def close(self) -> None:
         """Uninstall the entry."""

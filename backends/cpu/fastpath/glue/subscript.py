@@ -55,7 +55,7 @@ class SubscriptMethod(native_type.NativeCallable):  # type: ignore[misc]
     def set_fallback(self, other: Any) -> None:
         """Set the callable that receives the calls which the entry does not take."""
         self.slow = other
-        self.record.refer(rt_base.D_SLOW, other)
+        self.record.refer(rt_base.OperatorEntry.fall_back, other)
 
     @property
     def usable(self) -> bool:

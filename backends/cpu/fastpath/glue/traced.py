@@ -18,6 +18,7 @@ from .....registry.dispatch.trace import Call
 from .....registry.native_type import NativeCallable, accept_entries, entry_of, set_entry
 from .....registry.operator import Operator
 from .....registry.schemas.schema import Argument, Return
+from ..compiler.structs import sizeof
 from ..entries import rt_base as rt
 from . import jit_layout
 from .jit_structs import JitStruct
@@ -50,12 +51,12 @@ class Replay(NativeCallable):  # type: ignore[misc]
 
 def _copy_struct(original: Struct, size: int) -> Struct:
     """Return a copy of an entry's struct, whose process struct does not disable calls."""
-    result, process = Struct(size), Struct(rt.G_SIZE)
+    result, process = Struct(size), Struct(sizeof(rt.Globals))
     result.memory.raw = ctypes.string_at(original.address, size)
-    process.memory.raw = ctypes.string_at(original.get(rt.D_GLOBALS), rt.G_SIZE)
-    process.set(rt.G_OFF, 0)
-    result.point(rt.D_GLOBALS, process)
-    result.refer(rt.D_SLOW, _decline)
+    process.memory.raw = ctypes.string_at(original.get(rt.OperatorEntry.globals_), sizeof(rt.Globals))
+    process.set(rt.Globals.off, 0)
+    result.point(rt.OperatorEntry.globals_, process)
+    result.refer(rt.OperatorEntry.fall_back, _decline)
     return result
 
 
@@ -74,14 +75,14 @@ def answer_by_stub(stub: Stub | None, entry: Entry, call: Call) -> tuple[str, An
     if stub is None or stub.record is None or not entry_of(stub.function):
         return None
     above = call.keyset & ~CPU_KEYS
-    if above and not (above & AUTOGRAD == above and stub.record.get(rt.D_RECORDS)):
+    if above and not (above & AUTOGRAD == above and stub.record.get(rt.OperatorEntry.records)):
         return None
     if not _computes_same(stub, entry, call.operator):
         return None
     with adjust_keys(exclude=state.exclude | AUTOGRAD):  # the layers above have run
-        data = _copy_struct(stub.record, rt.D_SIZE)
-        data.refer(rt.D_MISS, _decline)
-        data.set(rt.D_RECORDS, 0)
+        data = _copy_struct(stub.record, sizeof(rt.OperatorEntry))
+        data.refer(rt.OperatorEntry.miss, _decline)
+        data.set(rt.OperatorEntry.records, 0)
         try:
             return stub.patch_points[0].kind, Replay(entry_of(stub.function), data, stub.record)(
                 *call.given, **call.named
@@ -105,8 +106,8 @@ def answer_by_specialization(
     chain = list(record.chain) if record is not None else []
     if record is None or not chain or not entry_of(function):
         return None
-    data = _copy_struct(record, jit_layout.J_SIZE)
-    data.point(jit_layout.J_HEAD, chain[0])
+    data = _copy_struct(record, sizeof(jit_layout.JitEntry))
+    data.point(jit_layout.JitEntry.head, chain[0])
     try:
         return (Replay(entry_of(function), data, chain)(*args, **kwargs),)
     except Declined:
