@@ -25,7 +25,6 @@ from ...cpu.fastpath.entries.rt_base import (
     ARGS_MASK,
     ELSEWHERE,
     NO_GRAD,
-    Globals,
     OperatorEntry,
     Py_None,
     PyErr_ExceptionMatches,
