@@ -3,23 +3,13 @@
 They are unsafe anywhere else: the replaced layer's checks, computation and allocation are skipped.
 """
 
-from ...backends.cpu.fastpath.compiler.dsl import (
-    extern_object,
-    i32,
-    i64,
-    load_i64,
-    load_ptr,
-    native,
-    ptr,
-    store_i64,
-    store_ptr,
-)
+from ...backends.cpu.fastpath.compiler.dsl import extern_object, i32, i64, load, native, ptr, store
 from ...backends.cpu.fastpath.entries.rt_base import PLAIN, TensorObject, decref, incref
 from ...backends.cpu.fastpath.entries.rt_elementwise import NARGS
 from ...backends.cpu.fastpath.entries.rt_guards import hold_reference
 from ...backends.cpu.fastpath.entries.rt_operands import FLOAT32
 from ...backends.cpu.fastpath.entries.rt_saved import DONE
-from ...backends.cpu.fastpath.glue.jit_layout import ArrayGuard, Frame
+from ...backends.cpu.fastpath.glue.jit_layout import ArrayGuard, CallFrame
 from ...backends.cpu.fastpath.glue.layout import Ndarray
 
 READY_ARRAY = extern_object("tandem_ready_array")
@@ -38,7 +28,7 @@ def flags(g: ptr) -> i64:
 @native
 def code(g: ptr, x: ptr, flags: i64, where: ptr) -> i64:
     """The operand is a plain tensor of float32."""
-    store_ptr(where, 0, load_ptr(x, TensorObject.array))
+    store(ptr, where, 0, load(ptr, x, TensorObject.array))
     return FLOAT32
 
 
@@ -53,8 +43,8 @@ def variant(desc: ptr, key: i64) -> ptr:
 def shapes(variant: ptr, arrays: ptr, widest: ptr, rank: i64, strides: ptr) -> bool:
     """All operands are contiguous and of one shape."""
     for i in range(NARGS):
-        store_i64(strides, i * 16, 0)
-        store_i64(strides, i * 16 + 8, STEP)
+        store(i64, strides, i * 16, 0)
+        store(i64, strides, i * 16 + 8, STEP)
     return True
 
 
@@ -80,7 +70,7 @@ def ready_edges(g: ptr, rules: ptr, values: ptr, where: ptr) -> i64:
     """The edges of the node are there already."""
     value: ptr = READY_TUPLE
     incref(value)
-    store_ptr(where, 0, value)
+    store(ptr, where, 0, value)
     return DONE
 
 
@@ -90,8 +80,8 @@ def ready_saved(g: ptr, rules: ptr, values: ptr, tensor: ptr, array: ptr, where:
     value: ptr = READY_TUPLE
     incref(value)
     incref(value)
-    store_ptr(where, 0, value)
-    store_ptr(where, 8, value)
+    store(ptr, where, 0, value)
+    store(ptr, where, 8, value)
     return DONE
 
 
@@ -116,10 +106,13 @@ def main(buffers: ptr, scalars: ptr) -> i32:
 @native
 def leaf(frame: ptr, x: ptr, wanted: ptr) -> bool:
     """The leaf is what the specialization wants; its data pointer still has to be passed on."""
-    result = load_ptr(x, TensorObject.array)
+    result = load(ptr, x, TensorObject.array)
     hold_reference(frame, x)
     hold_reference(frame, result)
-    store_ptr(
-        load_ptr(frame, Frame.buffers), load_i64(wanted, ArrayGuard.at) * 8, load_ptr(result, Ndarray.data)
+    store(
+        ptr,
+        load(ptr, frame, CallFrame.buffers),
+        load(i64, wanted, ArrayGuard.at) * 8,
+        load(ptr, result, Ndarray.data),
     )
     return True

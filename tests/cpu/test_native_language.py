@@ -16,12 +16,11 @@ from tandem.backends.cpu.fastpath.compiler.dsl import (
     i32,
     i64,
     load,
-    load_i64,
     native,
     ptr,
     quick_max,
     stack,
-    store_i64,
+    store,
     u8,
     unlikely,
 )
@@ -89,9 +88,9 @@ def constants_fold(x: i64) -> i64:
 def scratch(n: i64) -> i64:
     room = stack(64)
     for k in range(8):
-        store_i64(room, k * 8, k * n)
+        store(i64, room, k * 8, k * n)
     p: ptr = room + 24
-    return load_i64(p, 0) + (room + 64 - room)
+    return load(i64, p, 0) + (room + 64 - room)
 
 
 @native

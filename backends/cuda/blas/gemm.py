@@ -9,7 +9,7 @@ from .... import lazy
 from ....registry.dtypes import DType
 from ....registry.native_type import NativeCallable, accept_entries, set_entry
 from ....registry.operator import lock
-from ...cpu.fastpath.compiler import dsl, engine, lang, lang_expr, lang_values, structs
+from ...cpu.fastpath.compiler import dsl, engine, lang, lang_expr, structs
 from ...cpu.fastpath.entries import rt_base
 from ...cpu.fastpath.glue.structs import Struct
 from ..fastpath import gemm_entries as rt
@@ -19,7 +19,7 @@ from . import cublas
 from .cublas import DEFAULT, Cublas, gemm_type
 from .gemm_plan import Call, Side
 
-_SOURCES = (dsl, lang, lang_expr, lang_values, structs, rt_base, launch_entries, cublas, rt)
+_SOURCES = (dsl, lang, lang_expr, structs, rt_base, launch_entries, cublas, rt)
 
 
 @functools.cache

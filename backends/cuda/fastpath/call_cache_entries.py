@@ -9,17 +9,15 @@ from __future__ import annotations
 from ...cpu.fastpath.compiler.dsl import (
     NULL,
     extern,
+    i32,
     i64,
     likely,
-    load_i32,
-    load_i64,
-    load_ptr,
+    load,
     native,
     noinline,
     ptr,
     stack,
-    store_i64,
-    store_ptr,
+    store,
     unlikely,
 )
 from ...cpu.fastpath.entries.rt_base import (
@@ -100,13 +98,13 @@ def call_cached(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     flags = get_flags(entry)
     if unlikely(count < 1 or flags == ELSEWHERE):
         return fall_back(entry, args, nargsf, kwnames)
-    backend, source = load_ptr(entry, N_BACKEND), load_ptr(args, 0)
+    backend, source = load(ptr, entry, N_BACKEND), load(ptr, args, 0)
     array = plain_array(backend, source, flags)
     if unlikely(array == NULL):
         return fall_back(entry, args, nargsf, kwnames)
     key, integers = stack(MAX_KEY * 8), stack(MAX_INTEGERS * 8 + 8)
-    store_ptr(key, 0, load_ptr(array, A_LAYOUT))
-    store_i64(integers, 0, 0)
+    store(ptr, key, 0, load(ptr, array, A_LAYOUT))
+    store(i64, integers, 0, 0)
     used = encode_arguments(backend, args, count, kwnames, key, integers)
     if unlikely(used == INVALID):
         return fall_back(entry, args, nargsf, kwnames)
@@ -114,7 +112,7 @@ def call_cached(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     if unlikely(cached == NULL):
         return call_miss(entry, args, nargsf, kwnames)
     result: ptr = NULL
-    if load_ptr(cached, E_FIRST) == NULL:
+    if load(ptr, cached, E_FIRST) == NULL:
         result = make_view(OperatorEntry(entry).globals_, backend, source, array, cached, integers)
     else:
         result = launch_cached(cached, array)
@@ -137,19 +135,19 @@ def encode_arguments(
     """
     if SUBSCRIPT:
         return encode_subscript(backend, args, count, kwnames, key, integers)
-    store_i64(key, 8, count)
+    store(i64, key, 8, count)
     used: i64 = 2
     i: i64 = 1
     while i < count and used != INVALID:
-        used = encode_value(backend, load_ptr(args, i * 8), key, used)
+        used = encode_value(backend, load(ptr, args, i * 8), key, used)
         i += 1
     if likely(kwnames == NULL) or used == INVALID:
         return used
     for k in range(kwnames.size):
         if used == INVALID or used >= MAX_KEY:
             return INVALID
-        store_ptr(key, used * 8, load_ptr(kwnames, PyTuple.items + k * 8))
-        used = encode_value(backend, load_ptr(args, (count + k) * 8), key, used + 1)
+        store(ptr, key, used * 8, load(ptr, kwnames, PyTuple.items + k * 8))
+        used = encode_value(backend, load(ptr, args, (count + k) * 8), key, used + 1)
     return used
 
 
@@ -166,8 +164,8 @@ def encode_value(backend: ptr, x: ptr, key: ptr, at: i64) -> i64:
         return encode_integer(x, key, at)
     if kind in (PyTuple_Type, PyList_Type):
         return encode_items(backend, x, key, at)
-    if x in (Py_None, Py_True, Py_False, Py_Ellipsis) or kind == load_ptr(backend, H_DTYPE):
-        store_ptr(key, at * 8, x)
+    if x in (Py_None, Py_True, Py_False, Py_Ellipsis) or kind == load(ptr, backend, H_DTYPE):
+        store(ptr, key, at * 8, x)
         return at + 1
     return encode_slice(backend, x, key, at) if kind == PySlice_Type else INVALID
 
@@ -177,9 +175,9 @@ def encode_integer(x: ptr, key: ptr, at: i64) -> i64:
     overflow = stack(4)
     if unlikely(at + 1 >= MAX_KEY):
         return INVALID
-    store_i64(key, at * 8, INTEGER)
-    store_i64(key, at * 8 + 8, PyLong_AsLongLongAndOverflow(x, overflow))
-    return at + 2 if load_i32(overflow, 0) == 0 else INVALID
+    store(i64, key, at * 8, INTEGER)
+    store(i64, key, at * 8 + 8, PyLong_AsLongLongAndOverflow(x, overflow))
+    return at + 2 if load(i32, overflow, 0) == 0 else INVALID
 
 
 @native
@@ -190,11 +188,11 @@ def encode_items(backend: ptr, x: PyList, key: ptr, at: i64) -> i64:
         tag, items = i64(LIST), x.items
     if unlikely(count > MAX_KEY):
         return INVALID
-    store_i64(key, at * 8, tag | (count << 8))
+    store(i64, key, at * 8, tag | (count << 8))
     used = at + 1
     i: i64 = 0
     while i < count and used != INVALID:
-        item = load_ptr(items, i * 8)
+        item = load(ptr, items, i * 8)
         used = encode_integer(item, key, used) if likely(type_of(item) == PyLong_Type) else INVALID
         i += 1
     return used
@@ -203,7 +201,7 @@ def encode_items(backend: ptr, x: PyList, key: ptr, at: i64) -> i64:
 @native
 def encode_slice(backend: ptr, x: PySlice, key: ptr, at: i64) -> i64:
     """Encode a slice, whose bounds have to be integers or None."""
-    store_i64(key, at * 8, SLICE)
+    store(i64, key, at * 8, SLICE)
     used = encode_bound(x.start, key, at + 1)
     used = encode_bound(x.stop, key, used)
     return encode_bound(x.step, key, used)
@@ -214,7 +212,7 @@ def encode_bound(x: ptr, key: ptr, at: i64) -> i64:
     if unlikely(at == INVALID or at >= MAX_KEY):
         return INVALID
     if x == Py_None:
-        store_ptr(key, at * 8, x)
+        store(ptr, key, at * 8, x)
         return at + 1
     return encode_integer(x, key, at) if type_of(x) == PyLong_Type else INVALID
 
@@ -227,17 +225,17 @@ def encode_subscript(backend: ptr, args: ptr, count: i64, kwnames: ptr, key: ptr
     """
     if unlikely(count != 2 or kwnames != NULL):
         return INVALID
-    x: PyVarObject = load_ptr(args, 8)
+    x: PyVarObject = load(ptr, args, 8)
     if type_of(x) != PyTuple_Type:
         return encode_item(backend, x, key, 1, integers)
     items = x.size
     if unlikely(items > MAX_KEY):
         return INVALID
-    store_i64(key, 8, TUPLE | (items << 8))
+    store(i64, key, 8, TUPLE | (items << 8))
     used: i64 = 2
     i: i64 = 0
     while i < items and used != INVALID:
-        used = encode_item(backend, load_ptr(x, PyTuple.items + i * 8), key, used, integers)
+        used = encode_item(backend, load(ptr, x, PyTuple.items + i * 8), key, used, integers)
         i += 1
     return used
 
@@ -248,13 +246,13 @@ def encode_item(backend: ptr, x: ptr, key: ptr, at: i64, integers: ptr) -> i64:
         return INVALID
     if type_of(x) != PyLong_Type:
         return INVALID if type_of(x) in (PyTuple_Type, PyList_Type) else encode_value(backend, x, key, at)
-    overflow, count = stack(4), load_i64(integers, 0)
+    overflow, count = stack(4), load(i64, integers, 0)
     value = PyLong_AsLongLongAndOverflow(x, overflow)
-    if unlikely(load_i32(overflow, 0) != 0 or count == MAX_INTEGERS):
+    if unlikely(load(i32, overflow, 0) != 0 or count == MAX_INTEGERS):
         return INVALID
-    store_i64(integers, count * 8 + 8, value)
-    store_i64(integers, 0, count + 1)
-    store_i64(key, at * 8, DYNAMIC)
+    store(i64, integers, count * 8 + 8, value)
+    store(i64, integers, 0, count + 1)
+    store(i64, key, at * 8, DYNAMIC)
     return at + 1
 
 
@@ -262,15 +260,15 @@ def encode_item(backend: ptr, x: ptr, key: ptr, at: i64, integers: ptr) -> i64:
 @native
 def make_view(g: ptr, backend: ptr, source: ptr, array: ptr, cached: ptr, integers: ptr) -> ptr:
     """A view of the argument; NULL: call Python; -1: an exception is set."""
-    offset = load_i64(cached, E_OFFSET)
-    for i in range(load_i64(cached, E_INTEGERS)):
-        at, size = load_i64(integers, i * 8 + 8), load_i64(cached, E_STEPS + i * 16)
+    offset = load(i64, cached, E_OFFSET)
+    for i in range(load(i64, cached, E_INTEGERS)):
+        at, size = load(i64, integers, i * 8 + 8), load(i64, cached, E_STEPS + i * 16)
         if at < 0:
             at += size
         if unlikely(at < 0 or at >= size):
             return NULL
-        offset += at * load_i64(cached, E_STEPS + i * 16 + 8)
-    owner, layout = load_ptr(cached, E_OWNER), load_ptr(cached, E_LAYOUT)
+        offset += at * load(i64, cached, E_STEPS + i * 16 + 8)
+    owner, layout = load(ptr, cached, E_OWNER), load(ptr, cached, E_LAYOUT)
     incref(owner)  # it keeps the layout
     incref(array)
     result = make_view_at(g, backend, source, array, layout, offset)
@@ -281,7 +279,7 @@ def make_view(g: ptr, backend: ptr, source: ptr, array: ptr, cached: ptr, intege
 
 @native
 def make_view_at(g: ptr, backend: ptr, source: ptr, array: ptr, layout: ptr, offset: i64) -> ptr:
-    buffer, address = load_ptr(array, A_BUFFER), load_ptr(array, A_PTR)
+    buffer, address = load(ptr, array, A_BUFFER), load(ptr, array, A_PTR)
     storage = get_storage(g, backend, source, buffer)
     if unlikely(storage == NULL):
         return NULL
@@ -291,7 +289,7 @@ def make_view_at(g: ptr, backend: ptr, source: ptr, array: ptr, layout: ptr, off
         address = PyLong_FromUnsignedLongLong(PyLong_AsUnsignedLongLongMask(address) + offset)
     made: ptr = NULL
     if likely(address != NULL):
-        made = PyType_GenericAlloc(load_ptr(backend, H_ARRAY), 0)
+        made = PyType_GenericAlloc(load(ptr, backend, H_ARRAY), 0)
     if unlikely(made == NULL):
         if address != NULL:
             decref(address)
@@ -299,9 +297,9 @@ def make_view_at(g: ptr, backend: ptr, source: ptr, array: ptr, layout: ptr, off
         return ptr(-1)
     incref(layout)
     incref(buffer)
-    store_ptr(made, A_PTR, address)
-    store_ptr(made, A_LAYOUT, layout)
-    store_ptr(made, A_BUFFER, buffer)
+    store(ptr, made, A_PTR, address)
+    store(ptr, made, A_LAYOUT, layout)
+    store(ptr, made, A_BUFFER, buffer)
     tensor: TensorObject = make_tensor(backend, made)
     if unlikely(tensor == NULL):
         decref(storage)
@@ -320,7 +318,7 @@ def get_storage(g: Globals, backend: ptr, source: TensorObject, buffer: ptr) -> 
             return NULL
         incref(known)
         return known
-    made: StorageObject = PyType_GenericAlloc(load_ptr(backend, H_STORAGE), 0)
+    made: StorageObject = PyType_GenericAlloc(load(ptr, backend, H_STORAGE), 0)
     if unlikely(made == NULL):
         PyErr_Clear()
         return NULL
@@ -342,26 +340,26 @@ def get_storage(g: Globals, backend: ptr, source: TensorObject, buffer: ptr) -> 
 @native
 def launch_cached(cached: ptr, array: ptr) -> ptr:
     """The result of one kernel, or of two; NULL: call Python; -1: an exception is set."""
-    device = load_ptr(cached, E_DEVICE)
+    device = load(ptr, cached, E_DEVICE)
     stream = current_stream(device)
     if unlikely(stream == NULL):
         return NULL
-    if unlikely(load_ptr(load_ptr(array, A_BUFFER), B_POOL) != load_ptr(stream, S_POOL)):
+    if unlikely(load(ptr, load(ptr, array, A_BUFFER), B_POOL) != load(ptr, stream, S_POOL)):
         return NULL
-    owner, values = load_ptr(cached, E_OWNER), stack(16)
-    address = PyLong_AsUnsignedLongLongMask(load_ptr(array, A_PTR))
-    if unlikely((address & load_i64(cached, E_MASK)) != 0):
+    owner, values = load(ptr, cached, E_OWNER), stack(16)
+    address = PyLong_AsUnsignedLongLongMask(load(ptr, array, A_PTR))
+    if unlikely((address & load(i64, cached, E_MASK)) != 0):
         return NULL
-    store_i64(values, 0, address)
+    store(i64, values, 0, address)
     incref(owner)
     incref(array)
-    tensor = make_result(device, stream, load_ptr(cached, E_RESULT), values + 8)
+    tensor = make_result(device, stream, load(ptr, cached, E_RESULT), values + 8)
     if unlikely(tensor == NULL):
         tensor = ptr(-1)
     else:
         status: i64 = 0
-        if likely(load_ptr(cached, E_SECOND) == NULL):
-            status = queue_kernel(load_ptr(cached, E_FIRST), load_ptr(stream, S_HANDLE), values)
+        if likely(load(ptr, cached, E_SECOND) == NULL):
+            status = queue_kernel(load(ptr, cached, E_FIRST), load(ptr, stream, S_HANDLE), values)
         else:
             status = launch_both(cached, device, stream, values)
         if unlikely(status != 0):
@@ -377,14 +375,14 @@ def launch_cached(cached: ptr, array: ptr) -> ptr:
 @noinline
 def launch_both(cached: ptr, device: ptr, stream: ptr, values: ptr) -> i64:
     """Launch two kernels with scratch memory between them: the driver's status, or INVALID with an exception set."""
-    middle, handle = stack(16), load_ptr(stream, S_HANDLE)
-    scratch = allocate(device, stream, load_ptr(cached, E_SCRATCH), middle)
+    middle, handle = stack(16), load(ptr, stream, S_HANDLE)
+    scratch = allocate(device, stream, load(ptr, cached, E_SCRATCH), middle)
     if unlikely(scratch == NULL):
         return INVALID
-    store_i64(middle, 8, load_i64(values, 8))
-    store_i64(values, 8, load_i64(middle, 0))
-    status = queue_kernel(load_ptr(cached, E_FIRST), handle, values)
+    store(i64, middle, 8, load(i64, values, 8))
+    store(i64, values, 8, load(i64, middle, 0))
+    status = queue_kernel(load(ptr, cached, E_FIRST), handle, values)
     if likely(status == 0):
-        status = queue_kernel(load_ptr(cached, E_SECOND), handle, middle)
+        status = queue_kernel(load(ptr, cached, E_SECOND), handle, middle)
     decref(scratch)
     return status

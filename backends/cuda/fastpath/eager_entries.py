@@ -10,14 +10,12 @@ from ...cpu.fastpath.compiler.dsl import (
     NULL,
     i64,
     likely,
-    load_i64,
-    load_ptr,
+    load,
     native,
     noinline,
     ptr,
     stack,
-    store_i64,
-    store_ptr,
+    store,
     unlikely,
 )
 from ...cpu.fastpath.compiler.structs import sizeof
@@ -91,16 +89,16 @@ def get_flags(entry: OperatorEntry) -> i64:
 @native
 def plain_array(backend: ptr, x: TensorObject, flags: i64) -> ptr:
     """The array, borrowed, of a tensor that needs no gradient (or of any CUDA tensor under no_grad); NULL otherwise."""
-    if unlikely(type_of(x) != load_ptr(backend, H_TENSOR)):
+    if unlikely(type_of(x) != load(ptr, backend, H_TENSOR)):
         return NULL
     array, keys = x.array, x.keys
     if unlikely(array == NULL):
         return NULL
-    if unlikely(type_of(array) != load_ptr(backend, H_ARRAY)):
+    if unlikely(type_of(array) != load(ptr, backend, H_ARRAY)):
         return NULL
-    if likely(keys == load_ptr(backend, H_KEYS) and x.meta == Py_None):
+    if likely(keys == load(ptr, backend, H_KEYS) and x.meta == Py_None):
         return array
-    return array if flags == NO_GRAD and keys == load_ptr(backend, H_GRAD_KEYS) else NULL
+    return array if flags == NO_GRAD and keys == load(ptr, backend, H_GRAD_KEYS) else NULL
 
 
 @native
@@ -111,23 +109,23 @@ def find_call(table: ptr, key: ptr, count: i64) -> ptr:
     """
     code: i64 = 0
     for i in range(count):
-        word = load_i64(key, i * 8)
+        word = load(i64, key, i * 8)
         code = ((code ^ word ^ (word >> 4)) * 31) & CODE_MASK
-    mask = load_i64(table, 0)
+    mask = load(i64, table, 0)
     at = (code ^ (code >> 7)) & mask
-    result = load_ptr(table, at * 8 + 8)
+    result = load(ptr, table, at * 8 + 8)
     while result != NULL and not has_key(result, key, count):
         at = (at + 1) & mask
-        result = load_ptr(table, at * 8 + 8)
+        result = load(ptr, table, at * 8 + 8)
     return result
 
 
 @native
 def has_key(cached: ptr, key: ptr, count: i64) -> bool:
-    if load_i64(cached, E_COUNT) != count:
+    if load(i64, cached, E_COUNT) != count:
         return False
     i: i64 = 0
-    while i < count and load_i64(cached, E_KEYS + i * 8) == load_i64(key, i * 8):
+    while i < count and load(i64, cached, E_KEYS + i * 8) == load(i64, key, i * 8):
         i += 1
     return i == count
 
@@ -138,7 +136,7 @@ def elementwise(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     flags = get_flags(entry)
     if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != NIN or flags == ELSEWHERE):
         return fall_back(entry, args, nargsf, kwnames)
-    backend, arrays, key = load_ptr(entry, N_BACKEND), stack(NIN * 8), stack(NIN * 8)
+    backend, arrays, key = load(ptr, entry, N_BACKEND), stack(NIN * 8), stack(NIN * 8)
     make_key(backend, args, flags, arrays, key)
     cached = find_call(entry.variants, key, NIN)
     if unlikely(cached == NULL):
@@ -156,16 +154,16 @@ def elementwise(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 def make_key(backend: ptr, args: ptr, flags: i64, arrays: ptr, key: ptr) -> None:
     """Store the key of a call, the layouts of arrays and the types of other arguments; and the arrays."""
     for i in range(NIN):
-        x = load_ptr(args, i * 8)
+        x = load(ptr, args, i * 8)
         array = plain_array(backend, x, flags)
-        store_ptr(arrays, i * 8, array)
-        store_ptr(key, i * 8, load_ptr(array, A_LAYOUT) if likely(array != NULL) else type_of(x))
+        store(ptr, arrays, i * 8, array)
+        store(ptr, key, i * 8, load(ptr, array, A_LAYOUT) if likely(array != NULL) else type_of(x))
 
 
 @noinline
 def report_failure(entry: ptr, backend: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     """Handle a set exception: keep the device's OutOfMemoryError; on MemoryError clear it and retry in Python."""
-    if PyErr_ExceptionMatches(load_ptr(backend, H_OUT_OF_MEMORY)) != 0:
+    if PyErr_ExceptionMatches(load(ptr, backend, H_OUT_OF_MEMORY)) != 0:
         return NULL
     return retry_in_python(entry, args, nargsf, kwnames)
 
@@ -173,23 +171,23 @@ def report_failure(entry: ptr, backend: ptr, args: ptr, nargsf: i64, kwnames: pt
 @native
 def compute(cached: ptr, args: ptr, arrays: ptr) -> ptr:
     """Launch a cached call and return its result; NULL: call Python; -1: an exception is set."""
-    device, values = load_ptr(cached, E_DEVICE), stack(NIN * 8 + 8)
+    device, values = load(ptr, cached, E_DEVICE), stack(NIN * 8 + 8)
     stream = current_stream(device)
     if unlikely(stream == NULL):
         return NULL
-    bits = store_operands(cached, args, arrays, load_ptr(stream, S_POOL), values)
+    bits = store_operands(cached, args, arrays, load(ptr, stream, S_POOL), values)
     if unlikely(bits < 0):
         return NULL
     launcher = select_launcher(cached, bits)
     if unlikely(launcher == NULL):
         return NULL
-    owner = load_ptr(cached, E_OWNER)  # like the arrays: allocating the result may run arbitrary code
+    owner = load(ptr, cached, E_OWNER)  # like the arrays: allocating the result may run arbitrary code
     incref(owner)
     incref_all(arrays)
-    tensor = make_result(device, stream, load_ptr(cached, E_RESULT), values + NIN * 8)
+    tensor = make_result(device, stream, load(ptr, cached, E_RESULT), values + NIN * 8)
     if unlikely(tensor == NULL):
         tensor = ptr(-1)
-    elif unlikely(launch_kernel(launcher, load_ptr(stream, S_HANDLE), values) != 0):
+    elif unlikely(launch_kernel(launcher, load(ptr, stream, S_HANDLE), values) != 0):
         decref(tensor)
         tensor = NULL  # Python launches again, and raises the error of the driver or cuBLAS
     decref_all(arrays)
@@ -208,9 +206,9 @@ def launch_kernel(launcher: ptr, stream: ptr, values: ptr) -> i64:
 @native
 def select_launcher(cached: ptr, bits: i64) -> ptr:
     """The launcher for addresses with these bits; NULL if there is none yet."""
-    if unlikely(load_i64(cached, E_DENSE) == 0):
-        return load_ptr(cached, E_STRIDED)
-    return load_ptr(cached, E_CONTIGUOUS if likely((bits & ALIGNED) == 0) else E_UNALIGNED)
+    if unlikely(load(i64, cached, E_DENSE) == 0):
+        return load(ptr, cached, E_STRIDED)
+    return load(ptr, cached, E_CONTIGUOUS if likely((bits & ALIGNED) == 0) else E_UNALIGNED)
 
 
 @native
@@ -221,16 +219,16 @@ def store_operands(cached: ptr, args: ptr, arrays: ptr, pool: ptr, values: ptr) 
     """
     bits: i64 = 0
     for i in range(NIN):
-        array = load_ptr(arrays, i * 8)
+        array = load(ptr, arrays, i * 8)
         if likely(array != NULL):
-            if unlikely(load_ptr(load_ptr(array, A_BUFFER), B_POOL) != pool):
+            if unlikely(load(ptr, load(ptr, array, A_BUFFER), B_POOL) != pool):
                 return -1
-            address = PyLong_AsUnsignedLongLongMask(load_ptr(array, A_PTR))
-            store_i64(values, i * 8, address)
+            address = PyLong_AsUnsignedLongLongMask(load(ptr, array, A_PTR))
+            store(i64, values, i * 8, address)
             bits |= address & ALIGNED
         else:
-            x = load_ptr(args, i * 8)
-            if unlikely(not write_scalar(x, scalar_code(x), load_i64(cached, E_TO + i * 8), values + i * 8)):
+            x = load(ptr, args, i * 8)
+            if unlikely(not write_scalar(x, scalar_code(x), load(i64, cached, E_TO + i * 8), values + i * 8)):
                 return -1
     return bits
 
@@ -238,12 +236,12 @@ def store_operands(cached: ptr, args: ptr, arrays: ptr, pool: ptr, values: ptr) 
 @native
 def incref_all(arrays: ptr) -> None:
     for i in range(NIN):
-        if load_ptr(arrays, i * 8) != NULL:
-            incref(load_ptr(arrays, i * 8))
+        if load(ptr, arrays, i * 8) != NULL:
+            incref(load(ptr, arrays, i * 8))
 
 
 @native
 def decref_all(arrays: ptr) -> None:
     for i in range(NIN):
-        if load_ptr(arrays, i * 8) != NULL:
-            decref(load_ptr(arrays, i * 8))
+        if load(ptr, arrays, i * 8) != NULL:
+            decref(load(ptr, arrays, i * 8))

@@ -11,13 +11,11 @@ from ...cpu.fastpath.compiler.dsl import (
     extern,
     i32,
     i64,
-    load_i64,
-    load_ptr,
+    load,
     native,
     ptr,
     stack,
-    store_i64,
-    store_ptr,
+    store,
     unlikely,
 )
 from ...cpu.fastpath.entries.rt_base import ARGS_MASK, PyErr_Occurred, PyLong_FromLongLong, entry_data
@@ -43,13 +41,13 @@ def launch(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     Python twin: backends/cuda/runtime/launching.py:_make_python_launcher
     """
     record = entry_data(self)
-    count = load_i64(record, L_DYNAMIC)
+    count = load(i64, record, L_DYNAMIC)
     if unlikely((nargsf & ARGS_MASK) != count + 1 or kwnames != NULL):
         return PyLong_FromLongLong(1)  # CUDA_ERROR_INVALID_VALUE
     values = stack(MAX_PARAMETERS * 8)
     for i in range(count):
-        store_i64(values, i * 8, PyLong_AsUnsignedLongLongMask(load_ptr(args, i * 8 + 8)))
-    stream = PyLong_AsUnsignedLongLongMask(load_ptr(args, 0))
+        store(i64, values, i * 8, PyLong_AsUnsignedLongLongMask(load(ptr, args, i * 8 + 8)))
+    stream = PyLong_AsUnsignedLongLongMask(load(ptr, args, 0))
     if unlikely(PyErr_Occurred() != NULL):
         return NULL
     return PyLong_FromLongLong(queue_kernel(record, ptr(stream), values))
@@ -64,23 +62,23 @@ def queue_kernel(record: ptr, stream: ptr, values: ptr) -> i64:
         stream: the driver's handle.
         values: the dynamic parameters, 8 bytes each.
     """
-    count, static = load_i64(record, L_DYNAMIC), load_i64(record, L_STATIC)
+    count, static = load(i64, record, L_DYNAMIC), load(i64, record, L_STATIC)
     table = stack(MAX_PARAMETERS * 8)
     for i in range(count):
-        store_ptr(table, i * 8, values + i * 8)
+        store(ptr, table, i * 8, values + i * 8)
     for i in range(static):
-        store_ptr(table, (count + i) * 8, load_ptr(record, L_VALUES + i * 8))
+        store(ptr, table, (count + i) * 8, load(ptr, record, L_VALUES + i * 8))
     return i64(
         call_i32(
-            load_ptr(record, L_DRIVER),
-            load_ptr(record, L_FUNCTION),
-            i32(load_i64(record, L_GRID)),
-            i32(load_i64(record, L_GRID + 8)),
-            i32(load_i64(record, L_GRID + 16)),
-            i32(load_i64(record, L_GRID + 24)),
-            i32(load_i64(record, L_GRID + 32)),
-            i32(load_i64(record, L_GRID + 40)),
-            i32(load_i64(record, L_SHARED)),
+            load(ptr, record, L_DRIVER),
+            load(ptr, record, L_FUNCTION),
+            i32(load(i64, record, L_GRID)),
+            i32(load(i64, record, L_GRID + 8)),
+            i32(load(i64, record, L_GRID + 16)),
+            i32(load(i64, record, L_GRID + 24)),
+            i32(load(i64, record, L_GRID + 32)),
+            i32(load(i64, record, L_GRID + 40)),
+            i32(load(i64, record, L_SHARED)),
             stream,
             table,
             NULL,

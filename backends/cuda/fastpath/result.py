@@ -13,7 +13,7 @@ from ....eager.tensor.tensor import Tensor
 from ....errors import OutOfMemoryError
 from ....registry.dispatch.keys import CUDA_KEYS, GRAD_CUDA_KEYS
 from ....registry.dtypes import DType
-from ...cpu.fastpath.compiler import dsl, engine, lang, lang_expr, lang_values, structs
+from ...cpu.fastpath.compiler import dsl, engine, lang, lang_expr, structs
 from ...cpu.fastpath.entries import rt_base, rt_operands
 from ...cpu.fastpath.glue import jit_layout, layout
 from ...cpu.fastpath.glue.structs import Struct
@@ -32,7 +32,6 @@ _SOURCES = (
     dsl,
     lang,
     lang_expr,
-    lang_values,
     structs,
     layout,
     jit_layout,

@@ -19,14 +19,12 @@ from ...cpu.fastpath.compiler.dsl import (
     i32,
     i64,
     likely,
-    load_i64,
-    load_ptr,
+    load,
     native,
     noinline,
     ptr,
     stack,
-    store_i64,
-    store_ptr,
+    store,
     unlikely,
 )
 from ...cpu.fastpath.entries.rt_base import (
@@ -90,14 +88,14 @@ Y_SIZE = 32
 @native
 def current_stream(device: ptr) -> ptr:
     """The struct of this thread's current stream, after making the device's context current; NULL: call Python."""
-    stream = pthread_getspecific(i32(load_i64(device, X_STREAM_KEY)))
+    stream = pthread_getspecific(i32(load(i64, device, X_STREAM_KEY)))
     if likely(stream == NULL):
-        stream = load_ptr(device, X_DEFAULT)
-    if unlikely(load_ptr(stream, S_POOL) == NULL):
+        stream = load(ptr, device, X_DEFAULT)
+    if unlikely(load(ptr, stream, S_POOL) == NULL):
         return NULL
-    context, key = load_ptr(device, X_CONTEXT), i32(load_i64(device, X_CONTEXT_KEY))
+    context, key = load(ptr, device, X_CONTEXT), i32(load(i64, device, X_CONTEXT_KEY))
     if unlikely(key < 0 or pthread_getspecific(key) != context):
-        if call_i32(load_ptr(device, X_SET), context) != 0:
+        if call_i32(load(ptr, device, X_SET), context) != 0:
             return NULL
         if key >= 0:
             pthread_setspecific(key, context)
@@ -114,32 +112,32 @@ def make_result(device: ptr, stream: ptr, spec: ptr, address: ptr) -> ptr:
         spec: the result's spec.
         address: 8 bytes that receive the address of its data.
     """
-    backend = load_ptr(device, X_BACKEND)
+    backend = load(ptr, device, X_BACKEND)
     buffer = allocate(device, stream, spec, address)
     if unlikely(buffer == NULL):
         return NULL
-    array = PyType_GenericAlloc(load_ptr(backend, H_ARRAY), 0)
+    array = PyType_GenericAlloc(load(ptr, backend, H_ARRAY), 0)
     if unlikely(array == NULL):
         decref(buffer)
         return NULL
-    address, layout = load_ptr(buffer, B_PTR), load_ptr(spec, Y_LAYOUT)
+    address, layout = load(ptr, buffer, B_PTR), load(ptr, spec, Y_LAYOUT)
     incref(address)
     incref(layout)
-    store_ptr(array, A_PTR, address)
-    store_ptr(array, A_LAYOUT, layout)
-    store_ptr(array, A_BUFFER, buffer)
+    store(ptr, array, A_PTR, address)
+    store(ptr, array, A_LAYOUT, layout)
+    store(ptr, array, A_BUFFER, buffer)
     return make_tensor(backend, array)
 
 
 @native
 def make_tensor(backend: ptr, array: ptr) -> ptr:
     """A plain tensor that owns the reference to the array; NULL with an exception set and the array released."""
-    tensor = PyType_GenericAlloc(load_ptr(backend, H_TENSOR), 0)
+    tensor = PyType_GenericAlloc(load(ptr, backend, H_TENSOR), 0)
     if unlikely(tensor == NULL):
         decref(array)
         return NULL
     none: ptr = Py_None
-    keys = load_ptr(backend, H_KEYS)
+    keys = load(ptr, backend, H_KEYS)
     incref(none)
     incref(none)
     incref(keys)
@@ -158,7 +156,7 @@ def allocate(device: ptr, stream: ptr, spec: ptr, address: ptr) -> ptr:
         made = call_pool_get(device, stream, spec)
         if unlikely(made == NULL):
             return NULL
-    store_i64(address, 0, PyLong_AsUnsignedLongLongMask(load_ptr(made, B_PTR)))
+    store(i64, address, 0, PyLong_AsUnsignedLongLongMask(load(ptr, made, B_PTR)))
     return made
 
 
@@ -168,18 +166,18 @@ def take_free_block(device: ptr, stream: ptr, spec: ptr) -> ptr:
 
     Python twin: backends/cuda/runtime/memory.py:Pool.get
     """
-    blocks: PyList = load_ptr(stream, S_FREE)
+    blocks: PyList = load(ptr, stream, S_FREE)
     if unlikely(blocks == NULL):
         return NULL
-    blocks = PyDict_GetItemWithError(blocks, load_ptr(spec, Y_KEY))
+    blocks = PyDict_GetItemWithError(blocks, load(ptr, spec, Y_KEY))
     if unlikely(blocks == NULL):
         return NULL
     if unlikely(blocks.size == 0):
         return NULL
-    pool = load_ptr(stream, S_POOL)
+    pool = load(ptr, stream, S_POOL)
     incref(blocks)
     incref(pool)
-    buffer = PyType_GenericAlloc(load_ptr(load_ptr(device, X_BACKEND), H_BUFFER), 0)
+    buffer = PyType_GenericAlloc(load(ptr, load(ptr, device, X_BACKEND), H_BUFFER), 0)
     count = blocks.size  # read again: finalizers may have run meanwhile
     if unlikely(buffer == NULL or count == 0):
         decref(blocks)
@@ -188,56 +186,56 @@ def take_free_block(device: ptr, stream: ptr, spec: ptr) -> ptr:
             decref(buffer)
         PyErr_Clear()
         return NULL
-    result = load_ptr(blocks.items, count * 8 - 8)
+    result = load(ptr, blocks.items, count * 8 - 8)
     blocks.size = count - 1
     fill_buffer(buffer, result, blocks, pool, spec)
-    count_request(pool, load_i64(spec, Y_BYTES))
+    count_request(pool, load(i64, spec, Y_BYTES))
     return buffer
 
 
 @native
 def fill_buffer(buffer: ptr, found: ptr, blocks: ptr, pool: ptr, spec: ptr) -> None:
     """Fill the slots of a new buffer, which takes over the references to its block, its free list and the pool."""
-    address, nbytes, size = load_ptr(found, PyTuple.items), load_ptr(spec, Y_NBYTES), load_ptr(spec, Y_KEY)
+    address, nbytes, size = load(ptr, found, PyTuple.items), load(ptr, spec, Y_NBYTES), load(ptr, spec, Y_KEY)
     none: ptr = Py_None
     incref(address)
     incref(nbytes)
     incref(size)
     incref(none)
-    store_ptr(buffer, B_PTR, address)
-    store_ptr(buffer, B_NBYTES, nbytes)
-    store_ptr(buffer, B_SIZE, size)
-    store_ptr(buffer, B_POOL, pool)
-    store_ptr(buffer, B_BLOCK, found)
-    store_ptr(buffer, B_FREE_LIST, blocks)
-    store_ptr(buffer, B_USERS, none)
+    store(ptr, buffer, B_PTR, address)
+    store(ptr, buffer, B_NBYTES, nbytes)
+    store(ptr, buffer, B_SIZE, size)
+    store(ptr, buffer, B_POOL, pool)
+    store(ptr, buffer, B_BLOCK, found)
+    store(ptr, buffer, B_FREE_LIST, blocks)
+    store(ptr, buffer, B_USERS, none)
 
 
 @native
 def counts_of(pool: ptr) -> ptr:
-    return ptr(PyLong_AsLongLong(load_ptr(pool, P_COUNTS)))
+    return ptr(PyLong_AsLongLong(load(ptr, pool, P_COUNTS)))
 
 
 @native
 def count_request(pool: ptr, size: i64) -> None:
     """Count a request."""
     counts = counts_of(pool)
-    store_i64(counts, W_REQUESTS, load_i64(counts, W_REQUESTS) + 1)
-    allocated = load_i64(counts, W_ALLOCATED) + size
-    store_i64(counts, W_ALLOCATED, allocated)
-    if allocated > load_i64(counts, W_PEAK):
-        store_i64(counts, W_PEAK, allocated)
+    store(i64, counts, W_REQUESTS, load(i64, counts, W_REQUESTS) + 1)
+    allocated = load(i64, counts, W_ALLOCATED) + size
+    store(i64, counts, W_ALLOCATED, allocated)
+    if allocated > load(i64, counts, W_PEAK):
+        store(i64, counts, W_PEAK, allocated)
 
 
 @noinline
 def call_pool_get(device: ptr, stream: ptr, spec: ptr) -> ptr:
     """Call ``pool.get(nbytes)``; used when the pool caches nothing or has no free block of this size."""
     arguments = stack(16)
-    pool = load_ptr(stream, S_POOL)
+    pool = load(ptr, stream, S_POOL)
     incref(pool)
-    store_ptr(arguments, 0, pool)
-    store_ptr(arguments, 8, load_ptr(spec, Y_NBYTES))
-    made = PyObject_VectorcallMethod(load_ptr(load_ptr(device, X_BACKEND), H_GET), arguments, 2, NULL)
+    store(ptr, arguments, 0, pool)
+    store(ptr, arguments, 8, load(ptr, spec, Y_NBYTES))
+    made = PyObject_VectorcallMethod(load(ptr, load(ptr, device, X_BACKEND), H_GET), arguments, 2, NULL)
     decref(pool)
     return made
 
@@ -248,17 +246,17 @@ def finalize(buffer: ptr) -> None:
 
     Python twin: backends/cuda/runtime/memory.py:Buffer.__del__
     """
-    pool = load_ptr(buffer, B_POOL)
+    pool = load(ptr, buffer, B_POOL)
     none: ptr = Py_None
     if unlikely(pool in (NULL, none)):
         return
-    counts, blocks = counts_of(pool), load_ptr(buffer, B_FREE_LIST)
-    allocated = load_i64(counts, W_ALLOCATED) - PyLong_AsLongLong(load_ptr(buffer, B_SIZE))
-    fits = load_i64(counts, W_RESERVED) - allocated <= load_i64(counts, W_BOUND)
-    if likely(fits and load_ptr(buffer, B_USERS) == none and blocks != NULL and blocks != none):
-        if likely(PyList_Append(blocks, load_ptr(buffer, B_BLOCK)) == 0):
-            store_i64(counts, W_ALLOCATED, allocated)
-            store_i64(counts, W_RETURNED, load_i64(counts, W_RETURNED) + 1)
+    counts, blocks = counts_of(pool), load(ptr, buffer, B_FREE_LIST)
+    allocated = load(i64, counts, W_ALLOCATED) - PyLong_AsLongLong(load(ptr, buffer, B_SIZE))
+    fits = load(i64, counts, W_RESERVED) - allocated <= load(i64, counts, W_BOUND)
+    if likely(fits and load(ptr, buffer, B_USERS) == none and blocks != NULL and blocks != none):
+        if likely(PyList_Append(blocks, load(ptr, buffer, B_BLOCK)) == 0):
+            store(i64, counts, W_ALLOCATED, allocated)
+            store(i64, counts, W_RETURNED, load(i64, counts, W_RETURNED) + 1)
             return
         PyErr_Clear()
-    call_void(load_ptr(counts, W_FINALIZE), buffer)
+    call_void(load(ptr, counts, W_FINALIZE), buffer)

@@ -2,18 +2,7 @@
 
 from __future__ import annotations
 
-from ...cpu.fastpath.compiler.dsl import (
-    NULL,
-    i64,
-    likely,
-    load_i64,
-    load_ptr,
-    native,
-    ptr,
-    stack,
-    store_i64,
-    unlikely,
-)
+from ...cpu.fastpath.compiler.dsl import NULL, i64, likely, load, native, ptr, stack, store, unlikely
 from ...cpu.fastpath.entries.rt_base import (
     ARGS_MASK,
     ELSEWHERE,
@@ -51,12 +40,12 @@ def inplace(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     flags = get_flags(entry)
     if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != NIN or flags == ELSEWHERE):
         return fall_back(entry, args, nargsf, kwnames)
-    backend, arrays, key = load_ptr(entry, N_BACKEND), stack(NIN * 8), stack(NIN * 8)
+    backend, arrays, key = load(ptr, entry, N_BACKEND), stack(NIN * 8), stack(NIN * 8)
     make_key(backend, args, flags, arrays, key)
     cached = find_call(entry.variants, key, NIN)
-    if unlikely(cached == NULL or load_ptr(arrays, 0) == NULL):
+    if unlikely(cached == NULL or load(ptr, arrays, 0) == NULL):
         return fall_back(entry, args, nargsf, kwnames)
-    owner, target = load_ptr(cached, E_OWNER), load_ptr(args, 0)
+    owner, target = load(ptr, cached, E_OWNER), load(ptr, args, 0)
     incref(owner)  # like the arrays: creating a storage may run arbitrary code
     incref_all(arrays)
     done = write_result(cached, entry.globals_, backend, args, arrays)
@@ -72,18 +61,18 @@ def inplace(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 @native
 def write_result(cached: ptr, g: ptr, backend: ptr, args: ptr, arrays: ptr) -> bool:
     """Write the result into the first operand; False, with nothing done, if Python has to."""
-    values, target = stack(NIN * 8 + 8), load_ptr(arrays, 0)
-    storage = get_storage(g, backend, load_ptr(args, 0), load_ptr(target, A_BUFFER))
+    values, target = stack(NIN * 8 + 8), load(ptr, arrays, 0)
+    storage = get_storage(g, backend, load(ptr, args, 0), load(ptr, target, A_BUFFER))
     if unlikely(storage == NULL):
         return False
-    stream = current_stream(load_ptr(cached, E_DEVICE))
+    stream = current_stream(load(ptr, cached, E_DEVICE))
     done = False
     if likely(stream != NULL):
-        bits = store_operands(cached, args, arrays, load_ptr(stream, S_POOL), values)
-        store_i64(values, NIN * 8, load_i64(values, 0))
+        bits = store_operands(cached, args, arrays, load(ptr, stream, S_POOL), values)
+        store(i64, values, NIN * 8, load(i64, values, 0))
         if likely(bits >= 0 and are_disjoint(arrays, values)):
             done = launch_and_count(
-                select_launcher(cached, bits), load_ptr(stream, S_HANDLE), values, storage
+                select_launcher(cached, bits), load(ptr, stream, S_HANDLE), values, storage
             )
     decref(storage)
     return done
@@ -110,12 +99,12 @@ def launch_and_count(launcher: ptr, stream: ptr, values: ptr, storage: StorageOb
 @native
 def are_disjoint(arrays: ptr, values: ptr) -> bool:
     """Whether no operand shares the target's buffer, except as the same array."""
-    target = load_ptr(arrays, 0)
+    target = load(ptr, arrays, 0)
     for i in range(1, NIN):
-        array = load_ptr(arrays, i * 8)
-        if array != NULL and load_ptr(array, A_BUFFER) == load_ptr(target, A_BUFFER):
-            if load_i64(values, i * 8) != load_i64(values, 0):
+        array = load(ptr, arrays, i * 8)
+        if array != NULL and load(ptr, array, A_BUFFER) == load(ptr, target, A_BUFFER):
+            if load(i64, values, i * 8) != load(i64, values, 0):
                 return False
-            if load_ptr(array, A_LAYOUT) != load_ptr(target, A_LAYOUT):
+            if load(ptr, array, A_LAYOUT) != load(ptr, target, A_LAYOUT):
                 return False
     return True

@@ -11,12 +11,12 @@ from typing import Any
 
 from .... import lazy
 from ....registry.native_type import NativeCallable, accept_entries, set_entry
-from ...cpu.fastpath.compiler import dsl, engine, lang, lang_expr, lang_values, structs
+from ...cpu.fastpath.compiler import dsl, engine, lang, lang_expr, structs
 from ...cpu.fastpath.entries import rt_base
 from ...cpu.fastpath.glue.structs import Struct
 from ..fastpath import launch_entries as rt
 
-_SOURCES = (dsl, lang, lang_expr, lang_values, structs, rt_base, rt)
+_SOURCES = (dsl, lang, lang_expr, structs, rt_base, rt)
 
 
 def native_code(

@@ -4,7 +4,6 @@ dsl.py: the names that native functions use: machine types, memory access, calls
 engine.py: LLVM IR to machine code in this process, with the disk cache
 lang.py: native functions to LLVM IR: statements and modules
 lang_expr.py: native functions to LLVM IR: expressions
-lang_values.py: typed values, literals, conversions
 linker.py: linker for x86-64 objects
 structs.py: structs with typed fields at fixed offsets
 objects.py: code that is built once per machine and version

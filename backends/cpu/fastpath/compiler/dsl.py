@@ -6,8 +6,13 @@ writes LLVM IR. The aliases below let a type checker follow the code (`i64` and 
 
 from __future__ import annotations
 
+import functools
+import struct
 from collections.abc import Callable
-from typing import Any, TypeAlias, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, overload
+
+from .....errors import TandemError
 
 i8: TypeAlias = int
 i16: TypeAlias = int
@@ -24,6 +29,7 @@ ptr: TypeAlias = Any  # an address, also of a struct
 
 NULL: ptr = 0
 
+V = TypeVar("V")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -89,29 +95,22 @@ def _intrinsic(name: str, ty: str = "") -> Any:
 
 Integer = Callable[..., int]
 Pointer = Callable[..., Any]
-Float = Callable[..., float]
 Nothing = Callable[..., None]
 
-# load(T, p, offset) and store(T, p, offset, value): T is a type, or a template's type parameter
-load: Callable[..., Any] = _intrinsic("load_type")
-store: Nothing = _intrinsic("store_type")
-load_i8: Integer = _intrinsic("load", "i8")
-load_i16: Integer = _intrinsic("load", "i16")
-load_i32: Integer = _intrinsic("load", "i32")
-load_i64: Integer = _intrinsic("load", "i64")
-load_u8: Integer = _intrinsic("load", "u8")
-load_u32: Integer = _intrinsic("load", "u32")
-load_u64: Integer = _intrinsic("load", "u64")
-load_ptr: Pointer = _intrinsic("load", "ptr")
-load_f32: Float = _intrinsic("load", "f32")
-load_f64: Float = _intrinsic("load", "f64")
-store_i8: Nothing = _intrinsic("store", "i8")
-store_i16: Nothing = _intrinsic("store", "i16")
-store_i32: Nothing = _intrinsic("store", "i32")
-store_i64: Nothing = _intrinsic("store", "i64")
-store_ptr: Nothing = _intrinsic("store", "ptr")
-store_f32: Nothing = _intrinsic("store", "f32")
-store_f64: Nothing = _intrinsic("store", "f64")
+if TYPE_CHECKING:
+
+    class LoadSignature(Protocol):
+        """The type of `load`: a value of the type that it is given."""
+
+        @overload
+        def __call__(self, kind: type[V], base: Any, offset: Any = 0, /) -> V: ...
+        @overload
+        def __call__(self, kind: Any, base: Any, offset: Any = 0, /) -> Any: ...
+
+
+# T is a machine type, or a template's type parameter
+load: LoadSignature = _intrinsic("load_type")  # load(T, p, offset)
+store: Nothing = _intrinsic("store_type")  # store(T, p, offset, value)
 likely: Callable[..., bool] = _intrinsic("likely")
 unlikely: Callable[..., bool] = _intrinsic("unlikely")
 stack: Pointer = _intrinsic("stack")  # stack(nbytes): scratch memory that lives until the function returns
@@ -138,3 +137,63 @@ def noinline(fn: F) -> F:
     """Mark a native function that is never inlined: rare paths, so that entries are small and compile fast."""
     fn.__apart__ = True  # type: ignore[attr-defined]
     return native(fn)
+
+
+# Values while code is compiled --------------------------------------------------------------------------------------
+class LangError(TandemError, SyntaxError):
+    """A native function uses a construct outside the subset, or mixes types."""
+
+
+@dataclass(frozen=True)
+class Val:
+    """A value: type, LLVM spelling, and the Python constant behind a literal (which adapts its type)."""
+
+    ty: Ty
+    text: str
+    const: int | float | None = None
+
+
+I64, F64, BOOL, PTR, VOID = (TYPES[n] for n in ("i64", "f64", "bool", "ptr", "None"))
+
+
+def float_text(value: float, ty: Ty) -> str:
+    """Return the exact LLVM spelling of a float constant (LLVM expects the bits of the double)."""
+    if ty.bits == 32:
+        value = struct.unpack("f", struct.pack("f", value))[0]
+    if ty.bits == 16:
+        return "0xH" + struct.pack(">e", value).hex().upper()
+    return "0x" + struct.pack(">d", value).hex().upper()
+
+
+def const(value: int | float | bool, ty: Ty | None = None) -> Val:
+    """Return a literal of the given type, or of the default one for its Python type."""
+    ty = ty or (BOOL if isinstance(value, bool) else I64 if isinstance(value, int) else F64)
+    if ty.kind == "f":
+        return Val(ty, float_text(float(value), ty), float(value))
+    if ty.kind == "p":
+        return Val(ty, "null" if value == 0 else f"inttoptr (i64 {int(value)} to ptr)", int(value))
+    return Val(ty, str(int(value)), int(value))
+
+
+@functools.cache
+def pointer_to(owner: type) -> Ty:
+    """Return the type of pointers to a struct."""
+    return Ty(owner.__name__, "ptr", "p", 64, owner)
+
+
+def conversion(src: Ty, to: Ty) -> str:
+    """Return the LLVM conversion instruction between two machine types."""
+    if src.kind in "iub" and to.kind in "iu":
+        widen = "sext" if src.kind == "i" else "zext"
+        return "bitcast" if src.bits == to.bits else "trunc" if to.bits < src.bits else widen
+    if src.kind == "f" and to.kind == "f":
+        return "fptrunc" if to.bits < src.bits else "fpext"
+    if to.kind == "f" and src.kind in "iub":
+        return "sitofp" if src.kind == "i" else "uitofp"
+    if src.kind == "f" and to.kind in "iu":
+        return "fptosi" if to.kind == "i" else "fptoui"
+    if src.kind == "p" and to.kind in "iu" and to.bits == 64:
+        return "ptrtoint"
+    if src.kind in "iu" and src.bits == 64 and to.kind == "p":
+        return "inttoptr"
+    raise LangError(f"no conversion from {src.name} to {to.name}")

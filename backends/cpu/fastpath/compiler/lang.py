@@ -15,9 +15,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .dsl import TYPES, Extern, Ty
+from .dsl import I64, TYPES, VOID, Extern, LangError, Ty, Val
 from .lang_expr import Expressions
-from .lang_values import I64, VOID, LangError, Val
 
 __all__ = ["LangError", "Module", "emit"]
 

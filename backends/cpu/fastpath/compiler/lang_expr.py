@@ -8,8 +8,21 @@ from enum import EnumMeta
 from types import ModuleType
 from typing import Any
 
-from .dsl import TYPES, Extern, Intrinsic, Ty
-from .lang_values import BOOL, I64, PTR, VOID, LangError, Val, const, conversion, pointer_to
+from .dsl import (
+    BOOL,
+    I64,
+    PTR,
+    TYPES,
+    VOID,
+    Extern,
+    Intrinsic,
+    LangError,
+    Ty,
+    Val,
+    const,
+    conversion,
+    pointer_to,
+)
 from .structs import StructMeta, fields_of, sizeof
 
 _INT_OPS = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, extern, extern_object, i64, likely, load_ptr, native, ptr
+from ..compiler.dsl import NULL, extern, extern_object, i64, likely, load, native, ptr
 from ..glue.layout import PyTuple, PyVarObject
 from .rt_base import Globals, OperatorEntry, type_of
 from .rt_operands import COMPLEX128, FOREIGN
@@ -20,10 +20,10 @@ def axis_argument(
     if likely(kwnames == NULL):
         if count == place:
             return default
-        return load_ptr(args, place * 8) if count == place + 1 else ptr(0)
-    name = load_ptr(desc.names, PyTuple.items + AXIS * 8)
-    if count == place and kwnames.size == 1 and load_ptr(kwnames, PyTuple.items) == name:
-        return load_ptr(args, place * 8)
+        return load(ptr, args, place * 8) if count == place + 1 else ptr(0)
+    name = load(ptr, desc.names, PyTuple.items + AXIS * 8)
+    if count == place and kwnames.size == 1 and load(ptr, kwnames, PyTuple.items) == name:
+        return load(ptr, args, place * 8)
     return NULL
 
 
@@ -32,7 +32,7 @@ def dtype_code(g: Globals, x: ptr) -> i64:
     """Return the code of a DType object, or FOREIGN."""
     table = g.types
     for code in range(COMPLEX128 + 1):
-        if load_ptr(table, code * 8) == x:
+        if load(ptr, table, code * 8) == x:
             return code
     return FOREIGN
 

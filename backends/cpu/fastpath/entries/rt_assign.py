@@ -6,19 +6,7 @@ is 2.
 
 from __future__ import annotations
 
-from ..compiler.dsl import (
-    NULL,
-    i64,
-    likely,
-    load_i64,
-    load_ptr,
-    native,
-    ptr,
-    stack,
-    store_i64,
-    store_ptr,
-    unlikely,
-)
+from ..compiler.dsl import NULL, i64, likely, load, native, ptr, stack, store, unlikely
 from ..compiler.structs import sizeof
 from ..glue.layout import WRITEABLE, Ndarray
 from .rt_base import (
@@ -53,20 +41,20 @@ def assign(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 3 or flags == ELSEWHERE):
         return fall_back(desc, args, nargsf, kwnames)
     where, scalar, at = stack(16), stack(16), stack(sizeof(KeyState))
-    to = operand_code(g, load_ptr(args, 0), flags, where)
-    code = operand_code(g, load_ptr(args, 16), flags, where + 8)
-    array, value = load_ptr(where, 0), load_ptr(where, 8)
+    to = operand_code(g, load(ptr, args, 0), flags, where)
+    code = operand_code(g, load(ptr, args, 16), flags, where + 8)
+    array, value = load(ptr, where, 0), load(ptr, where, 8)
     if unlikely(to < 0 or code < 0 or array == NULL):
         return fall_back(desc, args, nargsf, kwnames)
     dims, steps = stack(MAX_RANK * 8), stack(MAX_RANK * 8)
     writable = (Ndarray(array).flags & WRITEABLE) != 0
     if unlikely(not writable or not read_key(array, args + 8, dims, steps, at)):
         return fall_back(desc, args, nargsf, kwnames)
-    fits = prepare_value(load_ptr(args, 16), value, code, to, scalar, dims, at)
+    fits = prepare_value(load(ptr, args, 16), value, code, to, scalar, dims, at)
     if unlikely(not fits or (value != NULL and not are_disjoint(value, array))):
         return fall_back(desc, args, nargsf, kwnames)
     hold_operands(array, value)  # allocating a storage may run Python code
-    written = bump_version(g, load_ptr(args, 0), array)
+    written = bump_version(g, load(ptr, args, 0), array)
     if likely(written):
         write(array, value, scalar, dims, steps, at)
         desc.calls += 1
@@ -90,22 +78,22 @@ def put(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 3 or flags == ELSEWHERE):
         return fall_back(desc, args, nargsf, kwnames)
     where, scalar, at = stack(16), stack(16), stack(sizeof(KeyState))
-    to = operand_code(g, load_ptr(args, 0), flags, where)
-    code = operand_code(g, load_ptr(args, 8), flags, where + 8)
-    array, value = load_ptr(where, 0), load_ptr(where, 8)
+    to = operand_code(g, load(ptr, args, 0), flags, where)
+    code = operand_code(g, load(ptr, args, 8), flags, where + 8)
+    array, value = load(ptr, where, 0), load(ptr, where, 8)
     if unlikely(to < 0 or code < 0 or array == NULL or Ndarray(array).ndim > MAX_RANK):
         return fall_back(desc, args, nargsf, kwnames)
     dims, steps = stack(MAX_RANK * 8), stack(MAX_RANK * 8)
     if unlikely(
-        not read_plan(array, load_ptr(args, 16), dims, steps, at)
-        or not prepare_value(load_ptr(args, 8), value, code, to, scalar, dims, at)
+        not read_plan(array, load(ptr, args, 16), dims, steps, at)
+        or not prepare_value(load(ptr, args, 8), value, code, to, scalar, dims, at)
     ):
         return fall_back(desc, args, nargsf, kwnames)
     hold_operands(array, value)  # allocating an array may run Python code
     made = copy_contiguous(g, array, i64(Ndarray(array).ndim), Ndarray(array).dims)
     tensor: ptr = NULL
     if likely(made != NULL):
-        read_plan(made, load_ptr(args, 16), dims, steps, at)  # the copy's strides may differ
+        read_plan(made, load(ptr, args, 16), dims, steps, at)  # the copy's strides may differ
         write(made, value, scalar, dims, steps, at)
         desc.calls += 1
         tensor = make_tensor(g, made)
@@ -142,8 +130,8 @@ def can_broadcast(value: Ndarray, dims: ptr, rank: i64) -> bool:
     if own > rank:
         return False
     for d in range(own):
-        size = load_i64(value.dims, d * 8)
-        if size != 1 and size != load_i64(dims, (rank - own + d) * 8):
+        size = load(i64, value.dims, d * 8)
+        if size != 1 and size != load(i64, dims, (rank - own + d) * 8):
             return False
     return True
 
@@ -155,12 +143,12 @@ def write(array: Ndarray, value: Ndarray, scalar: ptr, dims: ptr, steps: ptr, at
     total: i64 = 1
     operand_strides(value, rank, strides)
     for d in range(rank):
-        total *= load_i64(dims, d * 8)
-        store_i64(strides, d * 16 + 8, load_i64(steps, d * 8))
-    store_ptr(pointers, 0, scalar)
+        total *= load(i64, dims, d * 8)
+        store(i64, strides, d * 16 + 8, load(i64, steps, d * 8))
+    store(ptr, pointers, 0, scalar)
     if value != NULL:
-        store_ptr(pointers, 0, value.data)
-    store_ptr(pointers, 8, array.data + at.moved)
+        store(ptr, pointers, 0, value.data)
+    store(ptr, pointers, 8, array.data + at.moved)
     if total != 0:
         saved = release_gil(total * item_size(array) >= RELEASE_BYTES)
         run_nest(COPY, pointers, dims, strides, coalesce(dims, strides, rank), ptr(item_size(array)))

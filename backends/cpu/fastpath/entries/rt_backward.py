@@ -8,19 +8,7 @@ them, so their own entries serve these calls. Any other node is returned to Pyth
 
 from __future__ import annotations
 
-from ..compiler.dsl import (
-    NULL,
-    extern,
-    i64,
-    likely,
-    load_i64,
-    load_ptr,
-    native,
-    ptr,
-    stack,
-    store_ptr,
-    unlikely,
-)
+from ..compiler.dsl import NULL, extern, i64, likely, load, native, ptr, stack, store, unlikely
 from ..compiler.structs import Struct, at
 from ..glue.layout import Ndarray, PyTuple, PyVarObject
 from .rt_base import (
@@ -122,7 +110,7 @@ def backward(self: ptr, args: PassArguments, nargsf: i64, kwnames: ptr) -> ptr:
         item = PyObject_Vectorcall(desc.pop, args + PassArguments.heap, 1, NULL)
         if unlikely(item == NULL):
             return NULL
-        node = load_ptr(item, PyTuple.items + 8)
+        node = load(ptr, item, PyTuple.items + 8)
         done = step(desc, args, node)
         if unlikely(done != DONE):
             incref(node)
@@ -160,7 +148,7 @@ def step(desc: BackwardEntry, args: PassArguments, node: NodeObject) -> i64:
     saved, versions = node.residuals, node.versions
     if unlikely(active == NULL or type_of(active) != desc.active):
         return TO_PYTHON
-    rules = load_ptr(active, PyTuple.items)
+    rules = load(ptr, active, PyTuple.items)
     if unlikely(not is_tuple(saved) or not is_tuple(versions) or not is_tuple(edges) or not is_tuple(rules)):
         return TO_PYTHON
     if unlikely(
@@ -196,7 +184,7 @@ def are_known(desc: BackwardEntry, rules: PyVarObject, edges: PyVarObject, count
     if rules.size != edges.size:
         return False
     for k in range(rules.size):
-        rule, edge = load_ptr(rules, PyTuple.items + k * 8), load_ptr(edges, PyTuple.items + k * 8)
+        rule, edge = load(ptr, rules, PyTuple.items + k * 8), load(ptr, edges, PyTuple.items + k * 8)
         if type_of(rule) != desc.rule or RuleObject(rule).is_list != Py_False:
             return False
         if not is_tuple(edge) or PyVarObject(edge).size != 4 or not is_tuple(EdgeObject(edge).shape):
@@ -218,7 +206,7 @@ def are_places(places: PyVarObject, count: i64) -> bool:
     if not is_tuple(places) or places.size > MOST_PLACES:
         return False
     for k in range(places.size):
-        place = load_ptr(places, PyTuple.items + k * 8)
+        place = load(ptr, places, PyTuple.items + k * 8)
         if type_of(place) != PyLong_Type:
             return False
         if PyLong_AsLongLong(place) < -1 or PyLong_AsLongLong(place) >= count:
@@ -232,7 +220,7 @@ def are_unwritten(g: Globals, args: PassArguments, saved: PyVarObject, versions:
     if saved.size != versions.size:
         return False
     for k in range(saved.size):
-        value, version = load_ptr(saved, PyTuple.items + k * 8), load_ptr(versions, PyTuple.items + k * 8)
+        value, version = load(ptr, saved, PyTuple.items + k * 8), load(ptr, versions, PyTuple.items + k * 8)
         if version == Py_None:
             continue
         if type_of(version) == g.hold:
@@ -279,7 +267,7 @@ def release_saved(g: Globals, node: NodeObject) -> None:
     if not is_tuple(versions) or saved == NULL:
         return
     for k in range(PyVarObject(versions).size):
-        if load_ptr(versions, PyTuple.items + k * 8) != Py_None:
+        if load(ptr, versions, PyTuple.items + k * 8) != Py_None:
             none: ptr = Py_None
             empty = g.empty
             incref(none)
@@ -299,8 +287,8 @@ def send_gradients(desc: ptr, args: ptr, rules: PyVarObject, edges: ptr, saved: 
     Python twin: eager/autograd/engine.py:Pass._deliver_list
     """
     for k in range(rules.size):
-        edge = load_ptr(edges, PyTuple.items + k * 8)
-        result = apply_rule(load_ptr(rules, PyTuple.items + k * 8), saved, gradient)
+        edge = load(ptr, edges, PyTuple.items + k * 8)
+        result = apply_rule(load(ptr, rules, PyTuple.items + k * 8), saved, gradient)
         if unlikely(result == NULL):
             return FAILED
         if likely(result != Py_None):
@@ -325,8 +313,8 @@ def apply_rule(rule: RuleObject, saved: ptr, gradient: ptr) -> ptr:
         return gradient
     values = stack(MOST_PLACES * 8)
     for k in range(PyVarObject(places).size):
-        place = PyLong_AsLongLong(load_ptr(places, PyTuple.items + k * 8))
-        store_ptr(values, k * 8, gradient if place < 0 else load_ptr(saved, PyTuple.items + place * 8))
+        place = PyLong_AsLongLong(load(ptr, places, PyTuple.items + k * 8))
+        store(ptr, values, k * 8, gradient if place < 0 else load(ptr, saved, PyTuple.items + place * 8))
     result = PyObject_Vectorcall(fn, values, PyVarObject(places).size, NULL)
     if result != NULL and rule.is_partial == Py_True:
         product = PyNumber_Multiply(gradient, result)
@@ -344,9 +332,9 @@ def fit_gradient(desc: BackwardEntry, edge: EdgeObject, found: ptr) -> ptr:
     if likely(has_right_type(desc.globals_, edge, found)):
         return found
     values = stack(24)
-    store_ptr(values, 0, found)
-    store_ptr(values, 8, edge.shape)
-    store_ptr(values, 16, edge.dtype)
+    store(ptr, values, 0, found)
+    store(ptr, values, 8, edge.shape)
+    store(ptr, values, 16, edge.dtype)
     fit = PyObject_Vectorcall(desc.fit, values, 3, NULL)
     decref(found)
     return fit
@@ -358,13 +346,13 @@ def has_right_type(g: Globals, edge: EdgeObject, found: TensorObject) -> bool:
     if type_of(found) != g.tensor or i64(Ndarray(array).ndim) != PyVarObject(shape).size:
         return False
     code = array_code(g, array)
-    if code == FOREIGN or load_ptr(g.types, code * 8) != edge.dtype:
+    if code == FOREIGN or load(ptr, g.types, code * 8) != edge.dtype:
         return False
     for d in range(PyVarObject(shape).size):
-        size = load_ptr(shape, PyTuple.items + d * 8)
-        if type_of(size) != PyLong_Type or PyLong_AsLongLong(size) != load_i64(Ndarray(array).dims, d * 8):
+        size = load(ptr, shape, PyTuple.items + d * 8)
+        if type_of(size) != PyLong_Type or PyLong_AsLongLong(size) != load(i64, Ndarray(array).dims, d * 8):
             return False
-    return bool(Ndarray(array).descr == load_ptr(g.descrs, code * 8))
+    return bool(Ndarray(array).descr == load(ptr, g.descrs, code * 8))
 
 
 # -- where gradients go ------------------------------------------------------------------------------------------------
@@ -385,9 +373,9 @@ def deliver(desc: BackwardEntry, args: PassArguments, edge: EdgeObject, found: p
             done = accumulate(given, Globals(g).zero, found)
     else:
         values = stack(24)
-        store_ptr(values, 0, target)
-        store_ptr(values, 8, edge.index)
-        store_ptr(values, 16, found)
+        store(ptr, values, 0, target)
+        store(ptr, values, 8, edge.index)
+        store(ptr, values, 16, found)
         done = is_done(PyObject_Vectorcall(args.deliver, values, 3, NULL))
     if unlikely(done == FAILED):
         decref(found)
@@ -443,11 +431,11 @@ def push(desc: BackwardEntry, heap: ptr, node: NodeObject) -> i64:
         decref(item)
         return FAILED
     incref(node)
-    store_ptr(item, PyTuple.items, number)
-    store_ptr(item, PyTuple.items + 8, node)
+    store(ptr, item, PyTuple.items, number)
+    store(ptr, item, PyTuple.items + 8, node)
     values = stack(16)
-    store_ptr(values, 0, heap)
-    store_ptr(values, 8, item)
+    store(ptr, values, 0, heap)
+    store(ptr, values, 8, item)
     done = is_done(PyObject_Vectorcall(desc.push, values, 2, NULL))
     decref(item)
     return done

@@ -13,16 +13,15 @@ from ..compiler.dsl import (
     NULL,
     extern,
     extern_object,
+    i32,
     i64,
     likely,
-    load_i32,
-    load_ptr,
+    load,
     native,
     noinline,
     ptr,
     stack,
-    store_i32,
-    store_ptr,
+    store,
     unlikely,
 )
 from ..compiler.structs import Struct, at
@@ -141,16 +140,16 @@ ARGS_MASK: i64 = 0x7FFFFFFFFFFFFFFF  # the top bit of a vectorcall's argument co
 @native
 def incref(x: PyObject) -> None:
     if IMMORTAL:
-        count = load_i32(x, PyObject.refcnt) + 1
+        count = load(i32, x, PyObject.refcnt) + 1
         if likely(count != 0):
-            store_i32(x, PyObject.refcnt, count)
+            store(i32, x, PyObject.refcnt, count)
     else:
         x.refcnt += 1
 
 
 @native
 def decref(x: PyObject) -> None:
-    if IMMORTAL and load_i32(x, PyObject.refcnt) < 0:
+    if IMMORTAL and load(i32, x, PyObject.refcnt) < 0:
         return
     count = x.refcnt - 1
     x.refcnt = count
@@ -183,7 +182,7 @@ def flags_of_state(g: Globals) -> i64:
     if unlikely(PyContextVar_Get(g.state, NULL, where) < 0):
         PyErr_Clear()
         return ELSEWHERE
-    guards: GuardsObject = load_ptr(where, 0)
+    guards: GuardsObject = load(ptr, where, 0)
     flags = guards.flags
     result: i64 = ELSEWHERE
     if flags == g.zero:
@@ -203,7 +202,7 @@ def fall_back(desc: OperatorEntry, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 @noinline
 def retry_in_python(desc: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     """On MemoryError, clear the error and retry in Python, which raises the proper exception; nothing was written."""
-    if PyErr_ExceptionMatches(load_ptr(PyExc_MemoryError, 0)) == 0:
+    if PyErr_ExceptionMatches(load(ptr, PyExc_MemoryError, 0)) == 0:
         return NULL
     PyErr_Clear()
     return fall_back(desc, args, nargsf, kwnames)
@@ -234,7 +233,7 @@ def make_tensor(g: Globals, array: ptr) -> ptr:
 def note_tensor(g: Globals, tensor: ptr) -> ptr:
     """Report a new tensor to the open level of a transform, and return it."""
     arguments = stack(8)
-    store_ptr(arguments, 0, tensor)
+    store(ptr, arguments, 0, tensor)
     done = PyObject_Vectorcall(g.note, arguments, 1, NULL)
     if unlikely(done == NULL):
         decref(tensor)
@@ -253,7 +252,7 @@ def store_slots(tensor: TensorObject, array: ptr, keys: ptr, none: ptr) -> None:
 
 @native
 def entry_data(self: ptr) -> ptr:
-    return load_ptr(self, OP_DATA)
+    return load(ptr, self, OP_DATA)
 
 
 @native

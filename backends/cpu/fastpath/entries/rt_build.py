@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, extern, i64, likely, load_i64, load_ptr, native, ptr, store_ptr, unlikely
-from ..glue.jit_layout import B_CALL, B_DICT, B_HELD, B_LIST, B_RESULT, B_SAME, Frame
+from ..compiler.dsl import NULL, extern, i64, likely, load, native, ptr, store, unlikely
+from ..glue.jit_layout import B_CALL, B_DICT, B_HELD, B_LIST, B_RESULT, B_SAME, CallFrame
 from ..glue.layout import PyList, PyTuple
 from .rt_base import PyDict_SetItem, PyObject_Vectorcall, PyTuple_New, decref, incref, make_tensor
 
@@ -12,22 +12,22 @@ PyList_New = extern("PyList_New", "ptr(i64)")
 
 
 @native
-def build(frame: Frame, program: ptr, results: ptr) -> ptr:
+def build(frame: CallFrame, program: ptr, results: ptr) -> ptr:
     """Return one object of the result structure, a new reference; NULL with an exception set.
 
     Python twin: jit/outputs.py:OutputTree.build
     """
-    at = load_ptr(program, 0)
-    kind, what = load_i64(at, 0), load_i64(at, 8)
-    store_ptr(program, 0, at + 16)
+    at = load(ptr, program, 0)
+    kind, what = load(i64, at, 0), load(i64, at, 8)
+    store(ptr, program, 0, at + 16)
     if likely(kind == B_RESULT):
-        array = load_ptr(results, what * 8)
+        array = load(ptr, results, what * 8)
         incref(array)
         return make_tensor(frame.globals_, array)
     if kind == B_HELD or kind == B_SAME:
         result = ptr(what)
         if kind == B_HELD:
-            result = load_ptr(frame.held, what * 8)
+            result = load(ptr, frame.held, what * 8)
         incref(result)
         return result
     if kind == B_DICT:
@@ -40,8 +40,8 @@ def build_sequence(frame: ptr, program: ptr, results: ptr, kind: i64, count: i64
     """Return a list, a tuple, or (B_CALL) the result of a callable applied to the items."""
     maker: ptr = NULL
     if kind == B_CALL:
-        maker = load_ptr(load_ptr(program, 0), 0)
-        store_ptr(program, 0, load_ptr(program, 0) + 8)
+        maker = load(ptr, load(ptr, program, 0), 0)
+        store(ptr, program, 0, load(ptr, program, 0) + 8)
     made: PyList = PyList_New(count) if kind == B_LIST else PyTuple_New(count)
     if unlikely(made == NULL):
         return NULL
@@ -53,7 +53,7 @@ def build_sequence(frame: ptr, program: ptr, results: ptr, kind: i64, count: i64
         if unlikely(item == NULL):
             decref(made)
             return NULL
-        store_ptr(items, i * 8, item)
+        store(ptr, items, i * 8, item)
     if kind != B_CALL:
         return made
     result = PyObject_Vectorcall(maker, items, count, NULL)
@@ -64,13 +64,13 @@ def build_sequence(frame: ptr, program: ptr, results: ptr, kind: i64, count: i64
 @native
 def build_dict(frame: ptr, program: ptr, results: ptr, count: i64) -> ptr:
     """Return a filled copy of the program's dict of keys: unlike a new dict it need not grow."""
-    made = PyDict_Copy(load_ptr(load_ptr(program, 0), 0))
-    store_ptr(program, 0, load_ptr(program, 0) + 8)
+    made = PyDict_Copy(load(ptr, load(ptr, program, 0), 0))
+    store(ptr, program, 0, load(ptr, program, 0) + 8)
     if unlikely(made == NULL):
         return NULL
     for _i in range(count):
-        key = load_ptr(load_ptr(program, 0), 0)
-        store_ptr(program, 0, load_ptr(program, 0) + 8)
+        key = load(ptr, load(ptr, program, 0), 0)
+        store(ptr, program, 0, load(ptr, program, 0) + 8)
         item = build(frame, program, results)
         if unlikely(item == NULL):
             decref(made)

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from ..compiler.dsl import (
-    NULL,
-    i64,
-    likely,
-    load_ptr,
-    native,
-    ptr,
-    stack,
-    store_ptr,
-    unlikely,
-)
+from ..compiler.dsl import NULL, i64, likely, load, native, ptr, stack, store, unlikely
 from ..glue.layout import Ndarray, PyTuple, PyVarObject
 from .rt_arguments import dtype_code
 from .rt_base import (
@@ -44,9 +34,9 @@ def read_copy_flag(desc: OperatorEntry, args: ptr, kwnames: PyVarObject) -> i64:
     """Return 1 if `copy=False` is given, 0 if not, BAD for other keywords."""
     if likely(kwnames == NULL):
         return 0
-    name = load_ptr(desc.names, PyTuple.items + COPY_NAME * 8)
-    if HAS_COPY and kwnames.size == 1 and load_ptr(kwnames, PyTuple.items) == name:
-        given = load_ptr(args, 16)
+    name = load(ptr, desc.names, PyTuple.items + COPY_NAME * 8)
+    if HAS_COPY and kwnames.size == 1 and load(ptr, kwnames, PyTuple.items) == name:
+        given = load(ptr, args, 16)
         return 1 if given == Py_False else 0 if given == Py_True else BAD
     return BAD
 
@@ -65,9 +55,9 @@ def cast(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
         return fall_back(desc, args, nargsf, kwnames)
     flags = allowed_flags(desc, flags)
     arrays, pointers = stack(8), stack(16)
-    source, dtype = load_ptr(args, 0), load_ptr(args, 8)
+    source, dtype = load(ptr, args, 0), load(ptr, args, 8)
     code, to = operand_code(g, source, flags, arrays), dtype_code(g, dtype)
-    array: Ndarray = load_ptr(arrays, 0)
+    array: Ndarray = load(ptr, arrays, 0)
     if unlikely(code < 0 or to < 0 or array == NULL):
         return fall_back(desc, args, nargsf, kwnames)
     if keep == 1 and code == to:
@@ -79,7 +69,7 @@ def cast(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
         return call_miss(desc, args, nargsf, kwnames)
     if unlikely(variant.loop == NULL):
         return fall_back(desc, args, nargsf, kwnames)
-    store_ptr(pointers, 0, array.data)
+    store(ptr, pointers, 0, array.data)
     result = compute(variant, arrays, pointers, g)
     if unlikely(result == NULL):
         return fall_back(desc, args, nargsf, kwnames)
@@ -89,7 +79,7 @@ def cast(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     tensor = make_tensor(g, result)
     if unlikely(has_history(g, source, flags)):
         values = stack(24)
-        store_ptr(values, 0, source)
-        store_ptr(values, 8, dtype)
+        store(ptr, values, 0, source)
+        store(ptr, values, 8, dtype)
         return record_call(desc, values, 2, tensor)
     return tensor

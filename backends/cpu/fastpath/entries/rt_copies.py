@@ -15,15 +15,11 @@ from ..compiler.dsl import (
     i32,
     i64,
     load,
-    load_i64,
-    load_ptr,
     native,
     noinline,
     ptr,
     stack,
     store,
-    store_i64,
-    store_ptr,
     unlikely,
 )
 from ..glue.layout import Descr, Ndarray
@@ -38,11 +34,11 @@ memcpy = extern("memcpy", "ptr(ptr, ptr, i64)")
 @native
 def copy_loop(pointers: ptr, sizes: ptr, strides: ptr, size: ptr) -> None:
     """Copy rows of elements of `size` bytes."""
-    count, bytes_each = load_i64(sizes, 8), i64(size)
-    step, to_step = load_i64(strides, 8), load_i64(strides, 24)
-    for row in range(load_i64(sizes, 0)):
-        source = load_ptr(pointers, 0) + row * load_i64(strides, 0)
-        target = load_ptr(pointers, 8) + row * load_i64(strides, 16)
+    count, bytes_each = load(i64, sizes, 8), i64(size)
+    step, to_step = load(i64, strides, 8), load(i64, strides, 24)
+    for row in range(load(i64, sizes, 0)):
+        source = load(ptr, pointers, 0) + row * load(i64, strides, 0)
+        target = load(ptr, pointers, 8) + row * load(i64, strides, 16)
         if step == bytes_each and to_step == bytes_each:
             memcpy(target, source, count * bytes_each)
         else:
@@ -82,10 +78,10 @@ def write_row_major_strides(to: ptr, shape: ptr, rank: i64, size: i64) -> i64:
     step = size
     for k in range(rank):
         d = rank - 1 - k
-        store_i64(to, d * NARGS * 8 + 8, step)
+        store(i64, to, d * NARGS * 8 + 8, step)
         for i in range(2, NARGS):
-            store_i64(to, (d * NARGS + i) * 8, 0)
-        step *= load_i64(shape, d * 8)
+            store(i64, to, (d * NARGS + i) * 8, 0)
+        step *= load(i64, shape, d * 8)
     return step
 
 
@@ -95,15 +91,15 @@ def copy_contiguous(g: ptr, array: Ndarray, rank: i64, dims: ptr) -> ptr:
     size, own = item_size(array), i64(array.ndim)
     shape, strides, pointers = stack(MAX_RANK * 8), stack(MAX_RANK * NARGS * 8), stack(NARGS * 8)
     for d in range(own):
-        store_i64(shape, d * 8, load_i64(array.dims, d * 8))
+        store(i64, shape, d * 8, load(i64, array.dims, d * 8))
     operand_strides(array, own, strides)
     total = write_row_major_strides(strides, shape, own, size)
     made: Ndarray = new_array(g, array.descr, rank, dims, total)
     if unlikely(made == NULL):
         return NULL
-    store_ptr(pointers, 0, array.data)
+    store(ptr, pointers, 0, array.data)
     for i in range(1, NARGS):
-        store_ptr(pointers, i * 8, made.data)
+        store(ptr, pointers, i * 8, made.data)
     if total != 0:
         incref(array)
         saved = release_gil(total >= RELEASE_BYTES)

@@ -7,21 +7,7 @@ output; most loops use only the first three arguments.
 
 from __future__ import annotations
 
-from ..compiler.dsl import (
-    NULL,
-    call_void,
-    i64,
-    likely,
-    load_i64,
-    load_ptr,
-    native,
-    noinline,
-    ptr,
-    stack,
-    store_i64,
-    store_ptr,
-    unlikely,
-)
+from ..compiler.dsl import NULL, call_void, i64, likely, load, native, noinline, ptr, stack, store, unlikely
 from ..compiler.structs import Struct, array
 from ..glue.layout import C_CONTIGUOUS, Descr, Ndarray
 from .rt_base import (
@@ -70,12 +56,12 @@ RELEASE_ELEMENTS = 65536  # `Variant.release` of loops that do little for each e
 def find_variant(desc: OperatorEntry, key: i64) -> ptr:
     """Return the variant of a combination of operand codes, or NULL."""
     table = desc.variants
-    mask = load_i64(table, 0)
+    mask = load(i64, table, 0)
     i = (key ^ (key >> 5)) & mask
-    result: Variant = load_ptr(table, i * 8 + 8)
+    result: Variant = load(ptr, table, i * 8 + 8)
     while result != NULL and result.key != key:
         i = (i + 1) & mask
-        result = load_ptr(table, i * 8 + 8)
+        result = load(ptr, table, i * 8 + 8)
     return result
 
 
@@ -85,8 +71,8 @@ def elementwise_swapped(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     turned = stack(16)
     if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 2):
         return fall_back(entry_data(self), args, nargsf, kwnames)
-    store_ptr(turned, 0, load_ptr(args, 8))
-    store_ptr(turned, 8, load_ptr(args, 0))
+    store(ptr, turned, 0, load(ptr, args, 8))
+    store(ptr, turned, 8, load(ptr, args, 0))
     return elementwise(self, turned, 2, NULL)
 
 
@@ -105,7 +91,7 @@ def elementwise(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     arrays = stack(NIN * 8)
     key: i64 = 0
     for i in range(NIN):
-        code = operand_or_number_code(g, load_ptr(args, i * 8), flags, arrays + i * 8)
+        code = operand_or_number_code(g, load(ptr, args, i * 8), flags, arrays + i * 8)
         if unlikely(code < 0):
             return fall_back(desc, args, nargsf, kwnames)
         key |= code << (i * CODE_BITS)
@@ -136,7 +122,7 @@ def is_recorded(g: ptr, args: ptr, arrays: ptr, flags: i64) -> bool:
     """Return whether any operand makes the call one that autograd records."""
     result = False
     for i in range(NIN):
-        if load_ptr(arrays, i * 8) != NULL and has_history(g, load_ptr(args, i * 8), flags):
+        if load(ptr, arrays, i * 8) != NULL and has_history(g, load(ptr, args, i * 8), flags):
             result = True
     return result
 
@@ -146,7 +132,7 @@ def record_elementwise(desc: ptr, g: ptr, args: ptr, tensor: ptr) -> ptr:
     """Record a call for autograd and return its result."""
     values = stack(NARGS * 8)
     for i in range(NIN):
-        store_ptr(values, i * 8, unwrap_number(g, load_ptr(args, i * 8)))
+        store(ptr, values, i * 8, unwrap_number(g, load(ptr, args, i * 8)))
     return record_call(desc, values, NIN, tensor)
 
 
@@ -156,18 +142,18 @@ def load_operands(
 ) -> bool:
     """Write the data pointers of all operands; scalars are first written to scratch memory."""
     for i in range(NIN):
-        array: Ndarray = load_ptr(arrays, i * 8)
+        array: Ndarray = load(ptr, arrays, i * 8)
         if likely(array != NULL):
-            store_ptr(pointers, i * 8, array.data)
+            store(ptr, pointers, i * 8, array.data)
         else:
             code = (key >> (i * CODE_BITS)) & 31
             number, to = (
-                unwrap_number(g, load_ptr(args, i * 8)),
-                load_i64(variant, Variant.scalar_codes + i * 8),
+                unwrap_number(g, load(ptr, args, i * 8)),
+                load(i64, variant, Variant.scalar_codes + i * 8),
             )
             if not write_scalar(number, code, to, scalars + i * 16):
                 return False
-            store_ptr(pointers, i * 8, scalars + i * 16)
+            store(ptr, pointers, i * 8, scalars + i * 16)
     return True
 
 
@@ -176,11 +162,11 @@ def compute_number(variant: Variant, pointers: ptr, g: ptr) -> ptr:
     """Return the result of a call on numbers alone: a weak scalar."""
     sizes, strides, value = stack(16), stack(NARGS * 16), stack(16)
     for i in range(NARGS):
-        store_i64(strides, i * 16, 0)
-        store_i64(strides, i * 16 + 8, load_i64(variant, Variant.sizes + i * 8) if i < NIN else 0)
-    store_i64(sizes, 0, 1)
-    store_i64(sizes, 8, 1)
-    store_ptr(pointers, NIN * 8, value)
+        store(i64, strides, i * 16, 0)
+        store(i64, strides, i * 16 + 8, load(i64, variant, Variant.sizes + i * 8) if i < NIN else 0)
+    store(i64, sizes, 0, 1)
+    store(i64, sizes, 8, 1)
+    store(ptr, pointers, NIN * 8, value)
     call_void(variant.loop, pointers, sizes, strides, variant)
     return make_weak(g, value, variant.number, variant.descr)
 
@@ -191,7 +177,7 @@ def compute(variant: ptr, arrays: ptr, pointers: ptr, g: ptr) -> ptr:
     widest: ptr = NULL
     rank: i64 = -1
     for i in range(NIN):
-        array: Ndarray = load_ptr(arrays, i * 8)
+        array: Ndarray = load(ptr, arrays, i * 8)
         if array != NULL and i64(array.ndim) > rank:
             rank = i64(array.ndim)
             widest = array
@@ -210,16 +196,16 @@ def is_flat(variant: Variant, arrays: ptr, widest: ptr, rank: i64, strides: ptr)
     If so, write their strides.
     """
     for i in range(NIN):
-        array: Ndarray = load_ptr(arrays, i * 8)
+        array: Ndarray = load(ptr, arrays, i * 8)
         step: i64 = 0
         if array != NULL and (array.ndim != 0 or rank == 0):
             if (array.flags & C_CONTIGUOUS) == 0 or not has_same_shape(array, widest, rank):
                 return False
-            step = load_i64(variant, Variant.sizes + i * 8)
-        store_i64(strides, i * 16, 0)
-        store_i64(strides, i * 16 + 8, step)
-    store_i64(strides, NIN * 16, 0)
-    store_i64(strides, NIN * 16 + 8, variant.itemsize)
+            step = load(i64, variant, Variant.sizes + i * 8)
+        store(i64, strides, i * 16, 0)
+        store(i64, strides, i * 16 + 8, step)
+    store(i64, strides, NIN * 16, 0)
+    store(i64, strides, NIN * 16 + 8, variant.itemsize)
     return True
 
 
@@ -231,7 +217,7 @@ def has_same_shape(array: Ndarray, other: Ndarray, rank: i64) -> bool:
         return False
     mine, theirs = array.dims, other.dims
     d: i64 = 0
-    while d < rank and load_i64(mine, d * 8) == load_i64(theirs, d * 8):
+    while d < rank and load(i64, mine, d * 8) == load(i64, theirs, d * 8):
         d += 1
     return d == rank
 
@@ -243,13 +229,13 @@ def compute_flat(
     sizes, dims = stack(16), widest.dims
     count: i64 = 1
     for d in range(rank):
-        count *= load_i64(dims, d * 8)
+        count *= load(i64, dims, d * 8)
     result: Ndarray = new_array(g, variant.descr, rank, dims, count * variant.itemsize)
     if unlikely(result == NULL):
         return ptr(-1)
-    store_ptr(pointers, NIN * 8, result.data)
-    store_i64(sizes, 0, 1)
-    store_i64(sizes, 8, count)
+    store(ptr, pointers, NIN * 8, result.data)
+    store(i64, sizes, 0, 1)
+    store(i64, sizes, 8, count)
     if unlikely(count >= variant.release):
         hold_arrays(arrays, NIN)
         run_unlocked(variant.loop, pointers, sizes, strides, variant)
@@ -263,19 +249,19 @@ def compute_flat(
 def broadcast(arrays: ptr, rank: i64, shape: ptr) -> bool:
     """Write the common shape of the operands; return false if there is none."""
     for d in range(rank):
-        store_i64(shape, d * 8, 1)
+        store(i64, shape, d * 8, 1)
     for i in range(NIN):
-        array: Ndarray = load_ptr(arrays, i * 8)
+        array: Ndarray = load(ptr, arrays, i * 8)
         if array != NULL:
             own = i64(array.ndim)
             dims = array.dims
             for d in range(own):
-                size = load_i64(dims, d * 8)
+                size = load(i64, dims, d * 8)
                 at = (rank - own + d) * 8
-                if size != 1 and load_i64(shape, at) != size:
-                    if load_i64(shape, at) != 1:
+                if size != 1 and load(i64, shape, at) != size:
+                    if load(i64, shape, at) != 1:
                         return False
-                    store_i64(shape, at, size)
+                    store(i64, shape, at, size)
     return True
 
 
@@ -283,13 +269,13 @@ def broadcast(arrays: ptr, rank: i64, shape: ptr) -> bool:
 def operand_strides(array: Ndarray, rank: i64, to: ptr) -> None:
     """Write strides over the common shape of rank `rank`, 0 along broadcast axes, NARGS * 8 bytes apart."""
     for d in range(rank):
-        store_i64(to, d * NARGS * 8, 0)
+        store(i64, to, d * NARGS * 8, 0)
     if array != NULL:
         own = i64(array.ndim)
         dims, strides = array.dims, array.strides
         for d in range(own):
-            if load_i64(dims, d * 8) != 1:
-                store_i64(to, (rank - own + d) * NARGS * 8, load_i64(strides, d * 8))
+            if load(i64, dims, d * 8) != 1:
+                store(i64, to, (rank - own + d) * NARGS * 8, load(i64, strides, d * 8))
 
 
 @native
@@ -297,15 +283,15 @@ def coalesce(shape: ptr, strides: ptr, rank: i64) -> i64:
     """Merge adjacent axes that every operand traverses as one; drop axes of size 1; return the rank (at least 1)."""
     used: i64 = 0
     for d in range(rank):
-        size = load_i64(shape, d * 8)
+        size = load(i64, shape, d * 8)
         if size != 1:
             if used > 0 and can_merge_axes(strides, used - 1, d, size):
-                store_i64(shape, used * 8 - 8, load_i64(shape, used * 8 - 8) * size)
+                store(i64, shape, used * 8 - 8, load(i64, shape, used * 8 - 8) * size)
                 used -= 1
             else:
-                store_i64(shape, used * 8, size)
+                store(i64, shape, used * 8, size)
             for i in range(NARGS):
-                store_i64(strides, (used * NARGS + i) * 8, load_i64(strides, (d * NARGS + i) * 8))
+                store(i64, strides, (used * NARGS + i) * 8, load(i64, strides, (d * NARGS + i) * 8))
             used += 1
     return used
 
@@ -313,7 +299,7 @@ def coalesce(shape: ptr, strides: ptr, rank: i64) -> i64:
 @native
 def can_merge_axes(strides: ptr, outer: i64, inner: i64, size: i64) -> bool:
     for i in range(NARGS):
-        if load_i64(strides, (outer * NARGS + i) * 8) != size * load_i64(strides, (inner * NARGS + i) * 8):
+        if load(i64, strides, (outer * NARGS + i) * 8) != size * load(i64, strides, (inner * NARGS + i) * 8):
             return False
     return True
 
@@ -352,7 +338,7 @@ def compare_steps(strides: ptr, outer: i64, inner: i64) -> i64:
     """
     verdict: i64 = 0
     for i in range(NIN):
-        far, near = load_i64(strides, (outer * NARGS + i) * 8), load_i64(strides, (inner * NARGS + i) * 8)
+        far, near = load(i64, strides, (outer * NARGS + i) * 8), load(i64, strides, (inner * NARGS + i) * 8)
         if far != 0 and near != 0:
             if far < 0:
                 far = 0 - far
@@ -367,9 +353,9 @@ def compare_steps(strides: ptr, outer: i64, inner: i64) -> i64:
 
 @native
 def swap(values: ptr, one: i64, other: i64) -> None:
-    kept = load_i64(values, one * 8)
-    store_i64(values, one * 8, load_i64(values, other * 8))
-    store_i64(values, other * 8, kept)
+    kept = load(i64, values, one * 8)
+    store(i64, values, one * 8, load(i64, values, other * 8))
+    store(i64, values, other * 8, kept)
 
 
 @noinline
@@ -380,24 +366,24 @@ def compute_general(variant: Variant, arrays: ptr, rank: i64, pointers: ptr, g: 
     if not broadcast(arrays, rank, shape):
         return NULL
     for i in range(NIN):
-        operand_strides(load_ptr(arrays, i * 8), rank, strides + i * 8)
+        operand_strides(load(ptr, arrays, i * 8), rank, strides + i * 8)
     dims, axes, steps = stack(MAX_RANK * 8), stack(MAX_RANK * 8), stack(MAX_RANK * 8)
     for d in range(rank):
-        store_i64(dims, d * 8, load_i64(shape, d * 8))
-        store_i64(axes, d * 8, d)
+        store(i64, dims, d * 8, load(i64, shape, d * 8))
+        store(i64, axes, d * 8, d)
     permuted = sort_axes(shape, strides, axes, rank)
     step = variant.itemsize
     for k in range(rank):
         d = rank - 1 - k
-        store_i64(strides, (d * NARGS + NIN) * 8, step)
-        store_i64(steps, load_i64(axes, d * 8) * 8, step)
-        step *= load_i64(shape, d * 8)
+        store(i64, strides, (d * NARGS + NIN) * 8, step)
+        store(i64, steps, load(i64, axes, d * 8) * 8, step)
+        step *= load(i64, shape, d * 8)
     result: Ndarray = new_laid_out(
         g, variant.descr, rank, dims, steps if permuted and step != 0 else NULL, step
     )
     if unlikely(result == NULL):
         return ptr(-1)
-    store_ptr(pointers, NIN * 8, result.data)
+    store(ptr, pointers, NIN * 8, result.data)
     if likely(step != 0):
         rank = coalesce(shape, strides, rank)
         hold_arrays(arrays, NIN)
@@ -412,15 +398,15 @@ def compute_general(variant: Variant, arrays: ptr, rank: i64, pointers: ptr, g: 
 def run_nest(loop: ptr, pointers: ptr, shape: ptr, strides: ptr, rank: i64, context: ptr) -> None:
     """Iterate over the outer axes and call the loop for the two inner ones."""
     sizes, inner = stack(16), stack(NARGS * 16)
-    store_i64(sizes, 0, load_i64(shape, rank * 8 - 16) if rank > 1 else 1)
-    store_i64(sizes, 8, load_i64(shape, rank * 8 - 8) if rank > 0 else 1)
+    store(i64, sizes, 0, load(i64, shape, rank * 8 - 16) if rank > 1 else 1)
+    store(i64, sizes, 8, load(i64, shape, rank * 8 - 8) if rank > 0 else 1)
     for i in range(NARGS):
-        store_i64(inner, i * 16, load_i64(strides, ((rank - 2) * NARGS + i) * 8) if rank > 1 else 0)
-        store_i64(inner, i * 16 + 8, load_i64(strides, ((rank - 1) * NARGS + i) * 8) if rank > 0 else 0)
+        store(i64, inner, i * 16, load(i64, strides, ((rank - 2) * NARGS + i) * 8) if rank > 1 else 0)
+        store(i64, inner, i * 16 + 8, load(i64, strides, ((rank - 1) * NARGS + i) * 8) if rank > 0 else 0)
     outer = rank - 2
     index = stack(MAX_RANK * 8)
     for d in range(outer):
-        store_i64(index, d * 8, 0)
+        store(i64, index, d * 8, 0)
     more = True
     while more:
         call_void(loop, pointers, sizes, inner, context)
@@ -432,13 +418,13 @@ def advance(pointers: ptr, shape: ptr, strides: ptr, index: ptr, outer: i64) -> 
     """Step the outer axes like an odometer; return false after the last step."""
     d = outer - 1
     while d >= 0:
-        at = load_i64(index, d * 8) + 1
-        back = at == load_i64(shape, d * 8)
+        at = load(i64, index, d * 8) + 1
+        back = at == load(i64, shape, d * 8)
         for i in range(NARGS):
-            step = load_i64(strides, (d * NARGS + i) * 8)
-            moved = load_ptr(pointers, i * 8) + (step * (1 - at) if back else step)
-            store_ptr(pointers, i * 8, moved)
-        store_i64(index, d * 8, 0 if back else at)
+            step = load(i64, strides, (d * NARGS + i) * 8)
+            moved = load(ptr, pointers, i * 8) + (step * (1 - at) if back else step)
+            store(ptr, pointers, i * 8, moved)
+        store(i64, index, d * 8, 0 if back else at)
         if not back:
             return True
         d -= 1

@@ -6,20 +6,7 @@ input, the number: NIN is 1 and NARGS is 2.
 
 from __future__ import annotations
 
-from ..compiler.dsl import (
-    NULL,
-    f64,
-    i64,
-    likely,
-    load_i64,
-    load_ptr,
-    native,
-    ptr,
-    stack,
-    store_i64,
-    store_ptr,
-    unlikely,
-)
+from ..compiler.dsl import NULL, f64, i64, likely, load, native, ptr, stack, store, unlikely
 from ..glue.layout import Descr, Ndarray, PyTuple, PyVarObject
 from .rt_arguments import dtype_code
 from .rt_base import (
@@ -70,14 +57,14 @@ def fill(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
         return fall_back(desc, args, nargsf, kwnames)
     number, dims = stack(16), stack(MAX_RANK * 8)
     code = find_result_code(desc, g, args, kwnames, count)
-    rank = read_integers(load_ptr(args, 0), dims)
+    rank = read_integers(load(ptr, args, 0), dims)
     if unlikely(code == FOREIGN or rank == REFUSED or not write_number(g, args, code, number)):
         return fall_back(desc, args, nargsf, kwnames)
-    descr: Descr = load_ptr(g.descrs, code * 8)
+    descr: Descr = load(ptr, g.descrs, code * 8)
     size = descr.itemsize
     total: i64 = 1
     for d in range(rank):
-        extent = load_i64(dims, d * 8)
+        extent = load(i64, dims, d * 8)
         if unlikely(extent < 0 or extent > MOST):
             return fall_back(desc, args, nargsf, kwnames)
         total *= extent
@@ -98,15 +85,15 @@ def find_result_code(desc: OperatorEntry, g: ptr, args: ptr, kwnames: PyVarObjec
     """Return the code of the given dtype, or of the number's; FOREIGN: Python must run the call."""
     chosen: ptr = Py_None
     if kwnames != NULL:
-        name = load_ptr(desc.names, PyTuple.items + DTYPE_NAME * 8)
-        if kwnames.size != 1 or load_ptr(kwnames, PyTuple.items) != name:
+        name = load(ptr, desc.names, PyTuple.items + DTYPE_NAME * 8)
+        if kwnames.size != 1 or load(ptr, kwnames, PyTuple.items) != name:
             return FOREIGN
-        chosen = load_ptr(args, count * 8)
+        chosen = load(ptr, args, count * 8)
     if chosen != Py_None:
         return dtype_code(g, chosen)
     if VALUE >= 0:
         return FLOAT32
-    kind = operand_code(g, load_ptr(args, 8), PLAIN, stack(8))
+    kind = operand_code(g, load(ptr, args, 8), PLAIN, stack(8))
     if kind < WEAK_BOOL:
         return kind
     if kind == WEAK_BOOL:
@@ -120,8 +107,8 @@ def write_number(g: ptr, args: ptr, code: i64, to: ptr) -> bool:
     if VALUE >= 0:
         return write_real(f64(VALUE), code, to) if code >= FLOAT16 else write_integer(VALUE, code, to)
     where = stack(8)
-    kind = operand_code(g, load_ptr(args, 8), PLAIN, where)
-    array: Ndarray = load_ptr(where, 0)
+    kind = operand_code(g, load(ptr, args, 8), PLAIN, where)
+    array: Ndarray = load(ptr, where, 0)
     if array != NULL:
         if kind != code or array.ndim != 0:
             return False
@@ -129,17 +116,17 @@ def write_number(g: ptr, args: ptr, code: i64, to: ptr) -> bool:
         return True
     if kind == FOREIGN or (code == BOOL and kind != WEAK_BOOL):
         return False
-    return write_scalar(load_ptr(args, 8), kind, code, to)
+    return write_scalar(load(ptr, args, 8), kind, code, to)
 
 
 @native
 def fill_elements(number: ptr, data: ptr, total: i64, size: i64) -> None:
     """Fill `total` bytes with copies of the number."""
     shape, strides, pointers = stack(8), stack(16), stack(16)
-    store_i64(shape, 0, total)
-    store_i64(strides, 0, 0)
-    store_i64(strides, 8, size)
-    store_ptr(pointers, 0, number)
-    store_ptr(pointers, 8, data)
+    store(i64, shape, 0, total)
+    store(i64, strides, 0, 0)
+    store(i64, strides, 8, size)
+    store(ptr, pointers, 0, number)
+    store(ptr, pointers, 8, data)
     if likely(total != 0):
         run_nest(COPY, pointers, shape, strides, 1, ptr(size))

@@ -18,9 +18,6 @@ from ..compiler.dsl import (
     i32,
     i64,
     load,
-    load_f32,
-    load_i64,
-    load_u32,
     native,
     ptr,
     quick_max,
@@ -29,8 +26,7 @@ from ..compiler.dsl import (
     reassoc_mul,
     stack,
     store,
-    store_f32,
-    store_i32,
+    u32,
 )
 
 I: TypeAlias = int  # noqa: E741
@@ -87,16 +83,16 @@ def load_element(p: ptr) -> A:
 def widen_bfloat16(bits: i32) -> f32:
     """Convert bfloat16 bits to float32."""
     where = stack(4)
-    store_i32(where, 0, bits << 16)
-    return load_f32(where, 0)
+    store(i32, where, 0, bits << 16)
+    return load(f32, where, 0)
 
 
 @native
 def round_bfloat16(value: f32) -> i32:
     """Return the bits of the nearest bfloat16, ties to even."""
     where = stack(4)
-    store_f32(where, 0, value)
-    bits = load_u32(where, 0)
+    store(f32, where, 0, value)
+    bits = load(u32, where, 0)
     near = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
     return i32((bits >> 16) | 0x40 if value != value else near)
 
@@ -185,8 +181,8 @@ def fold_any_row(p: ptr, count: i64, step: i64) -> A:
 @native
 def fold_loop(source: ptr, out: ptr, sizes: ptr, strides: ptr, again: i64) -> None:
     """The loop of a fold."""
-    kept, folded = load_i64(sizes, 0), load_i64(sizes, 8)
-    over, to, step = load_i64(strides, 0), load_i64(strides, 8), load_i64(strides, 16)
+    kept, folded = load(i64, sizes, 0), load(i64, sizes, 8)
+    over, to, step = load(i64, strides, 0), load(i64, strides, 8), load(i64, strides, 16)
     if again == 0 and kept > 1 and folded > 1 and O_IS_A and has_smaller_step(over, step):
         fold_columns(source, out, kept, folded, over, to, step)
         return
@@ -248,8 +244,8 @@ def is_same(a: A, b: A) -> bool:
 @native
 def index_loop(source: ptr, out: ptr, sizes: ptr, strides: ptr, again: i64) -> None:
     """argmax and argmin over one axis: find the block with the extreme element, then its first index there."""
-    kept, folded = load_i64(sizes, 0), load_i64(sizes, 8)
-    over, to, step = load_i64(strides, 0), load_i64(strides, 8), load_i64(strides, 16)
+    kept, folded = load(i64, sizes, 0), load(i64, sizes, 8)
+    over, to, step = load(i64, strides, 0), load(i64, strides, 8), load(i64, strides, 16)
     for i in range(kept):
         line = source + i * over
         best, at, begin = load_element(line), i64(0), i64(0)

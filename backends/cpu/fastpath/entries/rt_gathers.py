@@ -10,15 +10,11 @@ from ..compiler.dsl import (
     i64,
     likely,
     load,
-    load_i64,
-    load_ptr,
     native,
     noinline,
     ptr,
     stack,
     store,
-    store_i64,
-    store_ptr,
     u8,
     u16,
     u32,
@@ -72,7 +68,7 @@ def gather(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     if unlikely(count < 2 or flags == ELSEWHERE or axis == NULL):
         return fall_back(desc, args, nargsf, kwnames)
     flags = allowed_flags(desc, flags)
-    source, chosen = load_ptr(args, 0), index_tensor(load_ptr(args, 8))
+    source, chosen = load(ptr, args, 0), index_tensor(load(ptr, args, 8))
     array = plain_array(g, source, flags)
     if unlikely(array == NULL or chosen == NULL):
         return fall_back(desc, args, nargsf, kwnames)
@@ -88,9 +84,9 @@ def gather(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     tensor = make_tensor(g, result)
     if unlikely(has_history(g, source, flags)):
         values = stack(32)
-        store_ptr(values, 0, source)
-        store_ptr(values, 8, load_ptr(args, 8))
-        store_ptr(values, 16, axis)
+        store(ptr, values, 0, source)
+        store(ptr, values, 8, load(ptr, args, 8))
+        store(ptr, values, 16, axis)
         return record_call(desc, values, 3, tensor)
     return tensor
 
@@ -101,9 +97,9 @@ def index_tensor(x: PyList) -> ptr:
     if TAKE:
         return x
     if type_of(x) == PyTuple_Type and x.size == 1:
-        return load_ptr(x, PyTuple.items)
+        return load(ptr, x, PyTuple.items)
     if type_of(x) == PyList_Type and x.size == 1:
-        return load_ptr(x.items, 0)
+        return load(ptr, x.items, 0)
     return NULL
 
 
@@ -119,7 +115,7 @@ def gather_elements(g: ptr, array: Ndarray, chosen: ptr, along: i64, flags: i64)
     """Return the result's array. NULL: Python must run the call; -1: an exception is set."""
     where, shape = stack(8), stack(2 * MAX_RANK * 8)
     code = operand_code(g, chosen, flags, where)
-    places: Ndarray = load_ptr(where, 0)
+    places: Ndarray = load(ptr, where, 0)
     if places == NULL or code < INT8 or code > UINT64:
         return NULL
     own, extra = i64(array.ndim), i64(places.ndim)
@@ -127,15 +123,15 @@ def gather_elements(g: ptr, array: Ndarray, chosen: ptr, along: i64, flags: i64)
         return NULL
     count, step = i64(1), item_size(array)
     for d in range(extra):
-        count *= load_i64(places.dims, d * 8)
-        store_i64(shape, (along + d) * 8, load_i64(places.dims, d * 8))
+        count *= load(i64, places.dims, d * 8)
+        store(i64, shape, (along + d) * 8, load(i64, places.dims, d * 8))
     for d in range(own):
         if d != along:
             at = d if d < along else d + extra - 1
-            store_i64(shape, at * 8, load_i64(array.dims, d * 8))
+            store(i64, shape, at * 8, load(i64, array.dims, d * 8))
     for d in range(own + extra - 1):
-        step *= load_i64(shape, d * 8)
-    size = load_i64(array.dims, along * 8)
+        step *= load(i64, shape, d * 8)
+    size = load(i64, array.dims, along * 8)
     incref(array)
     incref(places)
     result: ptr = NULL
@@ -172,8 +168,8 @@ def position_at(places: Ndarray, code: i64, i: i64, rank: i64, size: i64) -> i64
         rest = i
         for k in range(rank):
             d = rank - 1 - k
-            extent = load_i64(places.dims, d * 8)
-            at += rest % extent * load_i64(places.strides, d * 8)
+            extent = load(i64, places.dims, d * 8)
+            at += rest % extent * load(i64, places.strides, d * 8)
             rest = rest // extent
     result = integer_at(at, code)
     if result < 0 and code != UINT64:
@@ -184,7 +180,7 @@ def position_at(places: Ndarray, code: i64, i: i64, rank: i64, size: i64) -> i64
 @native
 def integer_at(at: ptr, code: i64) -> i64:
     if code in (INT64, UINT64):
-        return load_i64(at, 0)
+        return load(i64, at, 0)
     if code == INT32:
         return i64(load(i32, at, 0))
     if code == INT16:
@@ -210,13 +206,13 @@ def copy_positions(made: Ndarray, array: Ndarray, along: i64, places: Ndarray, c
             step *= count
         else:
             used -= 1
-            store_i64(shape, used * 8, load_i64(dims, d * 8))
-            store_i64(strides, used * 16, load_i64(steps, d * 8))
-            store_i64(strides, used * 16 + 8, step)
-            step *= load_i64(dims, d * 8)
+            store(i64, shape, used * 8, load(i64, dims, d * 8))
+            store(i64, strides, used * 16, load(i64, steps, d * 8))
+            store(i64, strides, used * 16 + 8, step)
+            step *= load(i64, dims, d * 8)
     rank = coalesce(shape, strides, own - 1)
     source, target = array.data, made.data
-    size, over = load_i64(dims, along * 8), load_i64(steps, along * 8)
+    size, over = load(i64, dims, along * 8), load(i64, steps, along * 8)
     for i in range(count):
         position = position_at(places, code, i, extra, size)
         if unlikely(
@@ -229,6 +225,6 @@ def copy_positions(made: Ndarray, array: Ndarray, along: i64, places: Ndarray, c
         elif rank == 0 and block == 8:
             store(i64, target, i * 8, load(i64, chosen, 0))
         else:
-            store_ptr(pointers, 0, chosen)
-            store_ptr(pointers, 8, target + i * block)
+            store(ptr, pointers, 0, chosen)
+            store(ptr, pointers, 8, target + i * block)
             run_nest(COPY, pointers, shape, strides, rank, ptr(item_size(array)))

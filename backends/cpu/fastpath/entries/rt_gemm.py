@@ -13,21 +13,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from ..compiler.dsl import (
-    NULL,
-    extern,
-    i8,
-    i32,
-    i64,
-    load,
-    native,
-    noinline,
-    ptr,
-    stack,
-    store,
-    store_i8,
-    store_i32,
-)
+from ..compiler.dsl import NULL, extern, i8, i32, i64, load, native, noinline, ptr, stack, store
 from ..compiler.structs import Struct, array
 
 T: TypeAlias = int
@@ -251,15 +237,15 @@ def call_gemm(
 ) -> None:
     """Call BLAS's gemm."""
     counts, flags = stack(24), stack(2)
-    store_i32(counts, 0, i32(n))
-    store_i32(counts, 4, i32(m))
-    store_i32(counts, 8, i32(k))
-    store_i32(counts, 12, leading_dimension(b_row, b_column, k, n, flags))
-    store_i32(counts, 16, leading_dimension(a_row, a_column, m, k, flags + 1))
+    store(i32, counts, 0, i32(n))
+    store(i32, counts, 4, i32(m))
+    store(i32, counts, 8, i32(k))
+    store(i32, counts, 12, leading_dimension(b_row, b_column, k, n, flags))
+    store(i32, counts, 16, leading_dimension(a_row, a_column, m, k, flags + 1))
     one, rest, to = stack(16), stack(16), counts + 20
     write_number(one, T(1))
     write_number(rest, T(keep))
-    store_i32(to, 0, i32(n))
+    store(i32, to, 0, i32(n))
     gemm(flags, flags + 1, counts, counts + 4, counts + 8, one, b, counts + 12, a, counts + 16, rest, c, to)
 
 
@@ -270,12 +256,12 @@ def call_gemv(
     """Multiply a complex matrix by a vector. The result is cleared first: BLAS libraries differ about NaN there."""
     counts, flag = stack(24), stack(1)
     plain = has_dense_rows(row, column, rows, columns)
-    store_i32(counts, 0, i32(columns if plain else rows))
-    store_i32(counts, 4, i32(rows if plain else columns))
-    store_i32(counts, 8, leading_dimension(row, column, rows, columns, flag))
-    store_i32(counts, 12, i32(step // ISIZE if columns > 1 else 1))
-    store_i32(counts, 16, 1)
-    store_i8(flag, 0, i8(84) if plain else i8(78))  # BLAS sees a row-major matrix as its transpose
+    store(i32, counts, 0, i32(columns if plain else rows))
+    store(i32, counts, 4, i32(rows if plain else columns))
+    store(i32, counts, 8, leading_dimension(row, column, rows, columns, flag))
+    store(i32, counts, 12, i32(step // ISIZE if columns > 1 else 1))
+    store(i32, counts, 16, 1)
+    store(i8, flag, 0, i8(84) if plain else i8(78))  # BLAS sees a row-major matrix as its transpose
     if keep == 0:
         for i in range(rows * PARTS):
             store(T, out, i * (ISIZE // PARTS), T(0))
@@ -300,7 +286,7 @@ def leading_dimension(row: i64, column: i64, rows: i64, columns: i64, flag: ptr)
     Write the flag N for a row-major matrix, T for a transposed one.
     """
     plain = has_dense_rows(row, column, rows, columns)
-    store_i8(flag, 0, i8(78) if plain else i8(84))
+    store(i8, flag, 0, i8(78) if plain else i8(84))
     if plain:
         return i32(row // ISIZE if rows > 1 else columns)
     return i32(column // ISIZE if columns > 1 else rows)

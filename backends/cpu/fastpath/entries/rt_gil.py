@@ -11,18 +11,7 @@ handle signals on the main thread, and adapts the number of iterations to the ti
 
 from __future__ import annotations
 
-from ..compiler.dsl import (
-    NULL,
-    call_void,
-    extern,
-    i64,
-    load_i64,
-    load_ptr,
-    native,
-    noinline,
-    ptr,
-    stack,
-)
+from ..compiler.dsl import NULL, call_void, extern, i64, load, native, noinline, ptr, stack
 from ..compiler.structs import Struct
 from .rt_base import decref, incref
 
@@ -66,7 +55,7 @@ RELEASE_BYTES: i64 = 262144  # copies from this size on run without the GIL
 def now() -> i64:
     time = stack(16)
     clock_gettime(CLOCK_MONOTONIC, time)
-    return load_i64(time, 0) * 1000000000 + load_i64(time, 8)
+    return load(i64, time, 0) * 1000000000 + load(i64, time, 8)
 
 
 @native
@@ -143,16 +132,16 @@ def acquire_gil(saved: ptr) -> None:
 def hold_arrays(arrays: ptr, count: i64) -> None:
     """Take references to arrays, some of which may be NULL."""
     for i in range(count):
-        if load_ptr(arrays, i * 8) != NULL:
-            incref(load_ptr(arrays, i * 8))
+        if load(ptr, arrays, i * 8) != NULL:
+            incref(load(ptr, arrays, i * 8))
 
 
 @native
 def drop_arrays(arrays: ptr, count: i64) -> None:
     """Release the references that `hold_arrays` took."""
     for i in range(count):
-        if load_ptr(arrays, i * 8) != NULL:
-            decref(load_ptr(arrays, i * 8))
+        if load(ptr, arrays, i * 8) != NULL:
+            decref(load(ptr, arrays, i * 8))
 
 
 @noinline

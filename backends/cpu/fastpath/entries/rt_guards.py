@@ -7,19 +7,15 @@ from ..compiler.dsl import (
     call_ptr,
     extern,
     f64,
+    i32,
     i64,
     likely,
-    load_f64,
-    load_i32,
-    load_i64,
-    load_ptr,
+    load,
     native,
     noinline,
     ptr,
     stack,
-    store_f64,
-    store_i64,
-    store_ptr,
+    store,
     unlikely,
 )
 from ..glue.jit_layout import (
@@ -47,9 +43,9 @@ from ..glue.jit_layout import (
     SMALL_INTEGER,
     STREAM_POOL,
     ArrayGuard,
+    CallFrame,
     DeviceCalls,
     DeviceGuard,
-    Frame,
     Specialization,
 )
 from ..glue.layout import ALIGNED, C_CONTIGUOUS, Ndarray, PyFloat, PyList, PyTuple
@@ -84,11 +80,11 @@ EQUAL = 2  # Py_EQ
 
 
 @native
-def release_references(frame: Frame) -> None:
+def release_references(frame: CallFrame) -> None:
     """Release all references that the frame holds."""
     held = frame.held
     for i in range(frame.count):
-        decref(load_ptr(held, i * 8))
+        decref(load(ptr, held, i * 8))
 
 
 @native
@@ -99,19 +95,19 @@ def hold_reference(frame: ptr, x: ptr) -> None:
 
 
 @native
-def adopt_reference(frame: Frame, x: ptr) -> None:
+def adopt_reference(frame: CallFrame, x: ptr) -> None:
     """Leave an owned reference to `release_references`."""
     count = frame.count
-    store_ptr(frame.held, count * 8, x)
+    store(ptr, frame.held, count * 8, x)
     frame.count = count + 1
 
 
 @native
-def next_word(frame: Frame) -> i64:
+def next_word(frame: CallFrame) -> i64:
     """Return the next word of the guard program."""
     at = frame.program
     frame.program = at + 8
-    return load_i64(at, 0)
+    return load(i64, at, 0)
 
 
 @native
@@ -121,7 +117,7 @@ def check_guards(frame: ptr, spec: Specialization, args: ptr) -> bool:
     Python twin: jit/function.py:JitFunction._find
     """
     for i in range(spec.args):
-        if not matches(frame, load_ptr(args, i * 8)):
+        if not matches(frame, load(ptr, args, i * 8)):
             return False
     for _k in range(spec.externals):
         if not external_matches(frame):
@@ -137,7 +133,7 @@ def external_matches(frame: ptr) -> bool:
     kind = next_word(frame)
     result = ptr(next_word(frame))
     if kind == E_CELL:
-        result = load_ptr(result, CELL_CONTENT)
+        result = load(ptr, result, CELL_CONTENT)
     elif kind == E_ITEM:
         result = PyDict_GetItemWithError(result, ptr(next_word(frame)))
     if unlikely(result == NULL):
@@ -153,7 +149,7 @@ def matches(frame: ptr, x: ptr) -> bool:
     if likely(kind == G_TENSOR_LEAF):
         return tensor_matches(frame, x, ptr(next_word(frame)))
     if kind == G_FLOAT_LEAF:
-        return type_of(x) == PyFloat_Type and note_scalar(frame, x, load_i64(x, PyFloat.value))
+        return type_of(x) == PyFloat_Type and note_scalar(frame, x, load(i64, x, PyFloat.value))
     if kind == G_INT_LEAF:
         return type_of(x) == PyLong_Type and integer_matches(frame, x)
     if kind == G_BOOL_LEAF:
@@ -186,9 +182,9 @@ def container_matches(frame: ptr, kind: i64, x: PyList) -> bool:
     for i in range(count):
         item: ptr = NULL
         if kind == G_TUPLE:
-            item = load_ptr(x, PyTuple.items + i * 8)
+            item = load(ptr, x, PyTuple.items + i * 8)
         elif i < x.size:  # an inner guard may have run code that shortened the list
-            item = load_ptr(x.items, i * 8)
+            item = load(ptr, x.items, i * 8)
         if item == NULL or not matches(frame, item):
             return False
     return True
@@ -201,14 +197,14 @@ def dict_matches(frame: ptr, x: ptr) -> bool:
     if type_of(x) != PyDict_Type or PyDict_Size(x) != count:
         return False
     position, key, item = stack(8), stack(8), stack(8)
-    store_i64(position, 0, 0)
+    store(i64, position, 0, 0)
     for _i in range(count):
         wanted = ptr(next_word(frame))
         if PyDict_Next(x, position, key, item) == 0:  # an inner guard may have run code that changed the dict
             return False
-        if load_ptr(key, 0) != wanted and not key_matches(load_ptr(key, 0), wanted):
+        if load(ptr, key, 0) != wanted and not key_matches(load(ptr, key, 0), wanted):
             return False
-        if not matches(frame, load_ptr(item, 0)):
+        if not matches(frame, load(ptr, item, 0)):
             return False
     return True
 
@@ -239,9 +235,9 @@ def attributes_match(frame: ptr, x: ptr, count: i64) -> bool:
 
 
 @native
-def note_scalar(frame: Frame, x: ptr, bits: i64) -> bool:
+def note_scalar(frame: CallFrame, x: ptr, bits: i64) -> bool:
     """Write a scalar to the slot that the next word names."""
-    store_i64(frame.scalars, next_word(frame) * 8, bits)
+    store(i64, frame.scalars, next_word(frame) * 8, bits)
     hold_reference(frame, x)
     return True
 
@@ -255,13 +251,13 @@ def integer_matches(frame: ptr, x: ptr) -> bool:
     low, high = next_word(frame), next_word(frame)
     overflow = stack(4)
     value = PyLong_AsLongLongAndOverflow(x, overflow)
-    if load_i32(overflow, 0) != 0 or value < low or value > high:
+    if load(i32, overflow, 0) != 0 or value < low or value > high:
         return False
     return note_scalar(frame, x, value)
 
 
 @native
-def tensor_matches(frame: Frame, x: ptr, wanted: ptr) -> bool:
+def tensor_matches(frame: CallFrame, x: ptr, wanted: ptr) -> bool:
     g = frame.globals_
     array = plain_array(g, x, frame.flags)
     if unlikely(array == NULL):
@@ -279,7 +275,7 @@ def ndarray_matches(frame: ptr, x: ptr, wanted: ptr) -> bool:
 
 
 @native
-def device_matches(frame: Frame, x: TensorObject, wanted: DeviceGuard) -> bool:
+def device_matches(frame: CallFrame, x: TensorObject, wanted: DeviceGuard) -> bool:
     """Check a device tensor whose memory belongs to the call's stream, or is registered with that stream."""
     if type_of(x) != wanted.type:
         return False
@@ -287,41 +283,41 @@ def device_matches(frame: Frame, x: TensorObject, wanted: DeviceGuard) -> bool:
     history = frame.flags == NO_GRAD and keys == wanted.grad_keys
     if unlikely(keys != wanted.keys and not history):
         return False
-    data = load_ptr(x, wanted.data_at)
+    data = load(ptr, x, wanted.data_at)
     if unlikely(data == NULL):
         return False
-    buffer = load_ptr(data, wanted.buffer_at)
-    if load_ptr(data, wanted.layout_at) != wanted.layout:
+    buffer = load(ptr, data, wanted.buffer_at)
+    if load(ptr, data, wanted.layout_at) != wanted.layout:
         return False
     stream = stream_of(frame)
     if unlikely(stream == NULL):
         return False
-    pool = load_ptr(stream, STREAM_POOL)
-    if unlikely(load_ptr(buffer, wanted.pool_at) != pool and not is_user(wanted, buffer, pool)):
+    pool = load(ptr, stream, STREAM_POOL)
+    if unlikely(load(ptr, buffer, wanted.pool_at) != pool and not is_user(wanted, buffer, pool)):
         return False
-    address = PyLong_AsUnsignedLongLongMask(load_ptr(data, wanted.ptr_at))
+    address = PyLong_AsUnsignedLongLongMask(load(ptr, data, wanted.ptr_at))
     if (address & DEVICE_ALIGNED) != 0:
         return False
     hold_reference(frame, x)
     hold_reference(frame, data)
-    store_i64(frame.buffers, wanted.at * 8, address)
+    store(i64, frame.buffers, wanted.at * 8, address)
     return True
 
 
 @noinline
 def is_user(wanted: DeviceGuard, buffer: ptr, pool: ptr) -> bool:
     """Return whether memory of another stream or library waits for a pool's stream before it is reused."""
-    users = load_ptr(buffer, wanted.users_at)
+    users = load(ptr, buffer, wanted.users_at)
     if users == NULL or users == Py_None:
         return False
-    result = PySet_Contains(users, load_ptr(pool, wanted.stream_at))
+    result = PySet_Contains(users, load(ptr, pool, wanted.stream_at))
     if result < 0:
         PyErr_Clear()
     return bool(result > 0)
 
 
 @native
-def stream_of(frame: Frame) -> ptr:
+def stream_of(frame: CallFrame) -> ptr:
     """Return the struct of the thread's current stream on the current device; NULL if Python must run the call."""
     result = frame.stream
     if (
@@ -334,7 +330,7 @@ def stream_of(frame: Frame) -> ptr:
 
 
 @native
-def array_matches(frame: Frame, array: Ndarray, wanted: ArrayGuard) -> bool:
+def array_matches(frame: CallFrame, array: Ndarray, wanted: ArrayGuard) -> bool:
     """Check type, shape and strides; on success write the data pointer to its slot among the buffers."""
     rank = wanted.rank
     flags = array.flags
@@ -349,38 +345,38 @@ def array_matches(frame: Frame, array: Ndarray, wanted: ArrayGuard) -> bool:
     elif not words_equal(array.strides, strides, rank):
         return False
     hold_reference(frame, array)
-    store_ptr(frame.buffers, wanted.at * 8, array.data)
+    store(ptr, frame.buffers, wanted.at * 8, array.data)
     return True
 
 
 @native
 def words_equal(one: ptr, two: ptr, count: i64) -> bool:
     for i in range(count):
-        if load_i64(one, i * 8) != load_i64(two, i * 8):
+        if load(i64, one, i * 8) != load(i64, two, i * 8):
             return False
     return True
 
 
 # -- derived scalars ---------------------------------------------------------------------------------------------------
 @native
-def real_operand(frame: Frame) -> f64:
+def real_operand(frame: CallFrame) -> f64:
     source, what = next_word(frame), next_word(frame)
     if source == FROM_CONSTANT:
         cell = stack(8)
-        store_i64(cell, 0, what)
-        return load_f64(cell, 0)
+        store(i64, cell, 0, what)
+        return load(f64, cell, 0)
     scalars = frame.scalars
-    return load_f64(scalars, what * 8) if source == FROM_FLOAT else f64(load_i64(scalars, what * 8))
+    return load(f64, scalars, what * 8) if source == FROM_FLOAT else f64(load(i64, scalars, what * 8))
 
 
 @native
-def integer_operand(frame: Frame) -> i64:
+def integer_operand(frame: CallFrame) -> i64:
     source, what = next_word(frame), next_word(frame)
-    return what if source == FROM_CONSTANT else load_i64(frame.scalars, what * 8)
+    return what if source == FROM_CONSTANT else load(i64, frame.scalars, what * 8)
 
 
 @native
-def derive(frame: Frame) -> bool:
+def derive(frame: CallFrame) -> bool:
     """Run Python's arithmetic on scalars; return false where Python would raise, or where a result exceeds 64 bits."""
     operation, place = next_word(frame), next_word(frame)
     where = frame.scalars + place * 8
@@ -393,17 +389,17 @@ def derive(frame: Frame) -> bool:
             whole = m + n
         elif operation == D_INTEGER + D_SUBTRACT:
             whole = m - n
-        store_i64(where, 0, whole)
+        store(i64, where, 0, whole)
         return True
     a, b = real_operand(frame), real_operand(frame)
     if operation == D_ADD:
-        store_f64(where, 0, a + b)
+        store(f64, where, 0, a + b)
     elif operation == D_SUBTRACT:
-        store_f64(where, 0, a - b)
+        store(f64, where, 0, a - b)
     elif operation == D_MULTIPLY:
-        store_f64(where, 0, a * b)
+        store(f64, where, 0, a * b)
     elif b == 0.0:
         return False
     else:
-        store_f64(where, 0, a / b)
+        store(f64, where, 0, a / b)
     return True

@@ -6,20 +6,7 @@ result's shape and dtype; if another operand overlaps that memory in another ord
 
 from __future__ import annotations
 
-from ..compiler.dsl import (
-    NULL,
-    call_void,
-    i64,
-    likely,
-    load_i64,
-    load_ptr,
-    native,
-    ptr,
-    stack,
-    store_i64,
-    store_ptr,
-    unlikely,
-)
+from ..compiler.dsl import NULL, call_void, i64, likely, load, native, ptr, stack, store, unlikely
 from ..glue.layout import WRITEABLE, Descr, Ndarray
 from .rt_base import (
     ARGS_MASK,
@@ -67,29 +54,29 @@ def inplace(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     arrays, pointers, scalars = stack(NIN * 8), stack(NARGS * 8), stack(NIN * 16)
     key: i64 = 0
     for i in range(NIN):
-        code = operand_or_number_code(g, load_ptr(args, i * 8), flags, arrays + i * 8)
+        code = operand_or_number_code(g, load(ptr, args, i * 8), flags, arrays + i * 8)
         if unlikely(code < 0):
             return fall_back(desc, args, nargsf, kwnames)
         key |= code << (i * CODE_BITS)
     variant: Variant = find_variant(desc, key)
     if unlikely(variant == NULL):
         return call_miss(desc, args, nargsf, kwnames)
-    target: Ndarray = load_ptr(arrays, 0)
+    target: Ndarray = load(ptr, arrays, 0)
     if unlikely(target == NULL or variant.loop == NULL or not can_write(variant, target, arrays)):
         return fall_back(desc, args, nargsf, kwnames)
     if unlikely(not load_operands(g, variant, args, arrays, key, pointers, scalars)):
         return fall_back(desc, args, nargsf, kwnames)
     hold_arrays(arrays, NIN)  # allocating a storage may run Python code
-    written = bump_version(g, load_ptr(args, 0), target)
+    written = bump_version(g, load(ptr, args, 0), target)
     if likely(written):
-        store_ptr(pointers, NIN * 8, target.data)
+        store(ptr, pointers, NIN * 8, target.data)
         compute_into(variant, arrays, target, pointers)
         desc.calls += 1
     drop_arrays(arrays, NIN)
     if unlikely(not written):
         return NULL
-    incref(load_ptr(args, 0))
-    return load_ptr(args, 0)
+    incref(load(ptr, args, 0))
+    return load(ptr, args, 0)
 
 
 @native
@@ -102,7 +89,7 @@ def can_write(variant: Variant, target: Ndarray, arrays: ptr) -> bool:
     if number != Descr(variant.descr).type_num:
         return False
     for i in range(1, NIN):
-        array = load_ptr(arrays, i * 8)
+        array = load(ptr, arrays, i * 8)
         if array != NULL and array != target and not can_read(array, target, rank):
             return False
     return True
@@ -123,8 +110,8 @@ def can_broadcast_to(array: Ndarray, target: Ndarray, rank: i64) -> bool:
     if own > rank:
         return False
     for d in range(own):
-        size = load_i64(array.dims, d * 8)
-        if size != 1 and size != load_i64(target.dims, (rank - own + d) * 8):
+        size = load(i64, array.dims, d * 8)
+        if size != 1 and size != load(i64, target.dims, (rank - own + d) * 8):
             return False
     return True
 
@@ -133,8 +120,8 @@ def can_broadcast_to(array: Ndarray, target: Ndarray, rank: i64) -> bool:
 def lowest_address(array: Ndarray) -> i64:
     at = i64(array.data)
     for d in range(i64(array.ndim)):
-        step = load_i64(array.strides, d * 8)
-        at += (load_i64(array.dims, d * 8) - 1) * step if step < 0 else 0
+        step = load(i64, array.strides, d * 8)
+        at += (load(i64, array.dims, d * 8) - 1) * step if step < 0 else 0
     return at
 
 
@@ -142,8 +129,8 @@ def lowest_address(array: Ndarray) -> i64:
 def end_address(array: Ndarray) -> i64:
     at = i64(array.data) + Descr(array.descr).itemsize
     for d in range(i64(array.ndim)):
-        step = load_i64(array.strides, d * 8)
-        at += (load_i64(array.dims, d * 8) - 1) * step if step > 0 else 0
+        step = load(i64, array.strides, d * 8)
+        at += (load(i64, array.dims, d * 8) - 1) * step if step > 0 else 0
     return at
 
 
@@ -160,8 +147,8 @@ def are_same_elements(array: Ndarray, target: Ndarray, rank: i64) -> bool:
     if array.data != target.data or not has_same_shape(array, target, rank):
         return False
     for d in range(rank):
-        step = load_i64(target.strides, d * 8)
-        if load_i64(array.strides, d * 8) != step:
+        step = load(i64, target.strides, d * 8)
+        if load(i64, array.strides, d * 8) != step:
             return False
     return number == Descr(target.descr).type_num
 
@@ -189,10 +176,10 @@ def compute_into(variant: Variant, arrays: ptr, target: Ndarray, pointers: ptr) 
     rank = i64(target.ndim)
     flats, sizes, total = stack(NARGS * 16), stack(16), i64(1)
     for d in range(rank):
-        total *= load_i64(target.dims, d * 8)
+        total *= load(i64, target.dims, d * 8)
     if likely(is_flat(variant, arrays, target, rank, flats)):
-        store_i64(sizes, 0, 1)
-        store_i64(sizes, 8, total)
+        store(i64, sizes, 0, 1)
+        store(i64, sizes, 8, total)
         if unlikely(total >= variant.release):
             run_unlocked(variant.loop, pointers, sizes, flats, variant)
         else:
@@ -201,7 +188,7 @@ def compute_into(variant: Variant, arrays: ptr, target: Ndarray, pointers: ptr) 
     shape, strides = stack(MAX_RANK * 8), stack(MAX_RANK * NARGS * 8)
     broadcast(arrays, rank, shape)
     for i in range(NIN):
-        operand_strides(load_ptr(arrays, i * 8), rank, strides + i * 8)
+        operand_strides(load(ptr, arrays, i * 8), rank, strides + i * 8)
     operand_strides(target, rank, strides + NIN * 8)
     if total != 0:
         rank = coalesce(shape, strides, rank)

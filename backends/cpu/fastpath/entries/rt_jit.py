@@ -18,19 +18,19 @@ from ..compiler.dsl import (
     extern,
     i64,
     likely,
-    load_ptr,
+    load,
     native,
     ptr,
     stack,
-    store_ptr,
+    store,
     unlikely,
 )
 from ..compiler.structs import sizeof
 from ..glue.jit_layout import (
     INLINE_WORDS,
     STREAM_HANDLE,
+    CallFrame,
     DeviceCalls,
-    Frame,
     JitEntry,
     Output,
     Specialization,
@@ -113,7 +113,7 @@ def attempt(
     if spec.keywords != named or spec.args != positional + named:
         return ptr(-1)
     for i in range(named):
-        if not string_matches(load_ptr(kwnames, PyTuple.items + i * 8), load_ptr(spec.names, i * 8)):
+        if not string_matches(load(ptr, kwnames, PyTuple.items + i * 8), load(ptr, spec.names, i * 8)):
             return ptr(-1)
     words = spec.buffers + spec.scalars + spec.held
     small = stack(INLINE_WORDS * 8)
@@ -122,7 +122,7 @@ def attempt(
         memory = PyMem_RawMalloc(words * 8)
         if memory == NULL:
             return PyErr_NoMemory()
-    frame: Frame = stack(sizeof(Frame))
+    frame: CallFrame = stack(sizeof(CallFrame))
     frame.globals_ = g
     frame.flags = flags
     frame.program = spec.guards
@@ -146,7 +146,7 @@ def attempt(
 
 
 @native
-def run(frame: Frame, spec: Specialization) -> ptr:
+def run(frame: CallFrame, spec: Specialization) -> ptr:
     """Allocate results and scratch memory, run the code, build the result.
 
     Python twin: backends/cpu/executable.py:CpuExecutable.run
@@ -163,20 +163,20 @@ def run(frame: Frame, spec: Specialization) -> ptr:
         scratch = acquire_scratch(spec, size)
         if unlikely(scratch == NULL):
             return PyErr_NoMemory()
-        store_ptr(buffers, spec.workspace_at * 8, scratch)
-    store_ptr(buffers, spec.workspace_at * 8 + 8, spec.tables)
+        store(ptr, buffers, spec.workspace_at * 8, scratch)
+    store(ptr, buffers, spec.workspace_at * 8 + 8, spec.tables)
     failed = call_i32(spec.main, buffers, frame.scalars)
     if size != 0:
         release_scratch(spec, scratch)
     if unlikely(failed != 0):
         return NULL
     program = stack(8)
-    store_ptr(program, 0, spec.build)
+    store(ptr, program, 0, spec.build)
     return build(frame, program, frame.held + first * 8)
 
 
 @native
-def run_on_device(frame: Frame, spec: Specialization) -> ptr:
+def run_on_device(frame: CallFrame, spec: Specialization) -> ptr:
     """Allocate the results, enqueue the code's work on the thread's stream, and build the result.
 
     Return -1 if Python must run the call.
@@ -189,26 +189,26 @@ def run_on_device(frame: Frame, spec: Specialization) -> ptr:
     if unlikely(not make_device_results(frame, spec, device, stream)):
         return NULL
     way = DeviceCalls(device).launches
-    store_ptr(buffers, at * 8 + 8, spec.tables)
-    store_ptr(buffers, at * 8 + 16, way)
-    store_ptr(buffers, at * 8 + 24, load_ptr(stream, STREAM_HANDLE))
-    if unlikely(call_i32(load_ptr(way, 0), buffers, frame.scalars) != 0):
+    store(ptr, buffers, at * 8 + 8, spec.tables)
+    store(ptr, buffers, at * 8 + 16, way)
+    store(ptr, buffers, at * 8 + 24, load(ptr, stream, STREAM_HANDLE))
+    if unlikely(call_i32(load(ptr, way, 0), buffers, frame.scalars) != 0):
         if PyErr_Occurred() != NULL:
             return NULL
         return count_miss(spec)  # Python retries, and raises the driver's error
     program = stack(8)
-    store_ptr(program, 0, spec.build)
+    store(ptr, program, 0, spec.build)
     return build(frame, program, frame.held + first * 8)
 
 
 @native
-def make_device_results(frame: Frame, spec: Specialization, device: DeviceCalls, stream: ptr) -> bool:
+def make_device_results(frame: CallFrame, spec: Specialization, device: DeviceCalls, stream: ptr) -> bool:
     """Allocate tensors for the results, then scratch memory, held by the frame; false with an exception set."""
     count = spec.outputs
     where = frame.buffers + (spec.workspace_at - count) * 8
     home, records = device.device, device.results
     for i in range(count):
-        made = call_ptr(device.result, home, stream, load_ptr(records, i * 8), where + i * 8)
+        made = call_ptr(device.result, home, stream, load(ptr, records, i * 8), where + i * 8)
         if unlikely(made == NULL):
             return False
         adopt_reference(frame, made)
@@ -229,7 +229,7 @@ def count_miss(spec: Specialization) -> ptr:
 
 
 @native
-def allocate_results(frame: Frame, spec: Specialization) -> bool:
+def allocate_results(frame: CallFrame, spec: Specialization) -> bool:
     """Allocate arrays for the results, held by the frame."""
     g, table = frame.globals_, spec.output_table
     for i in range(spec.outputs):
@@ -244,7 +244,7 @@ def allocate_results(frame: Frame, spec: Specialization) -> bool:
         if unlikely(array == NULL):
             return False
         adopt_reference(frame, array)
-        store_ptr(frame.buffers, item.at * 8, array.data)
+        store(ptr, frame.buffers, item.at * 8, array.data)
     return True
 
 

@@ -2,20 +2,7 @@
 
 from __future__ import annotations
 
-from ..compiler.dsl import (
-    NULL,
-    i64,
-    likely,
-    load_i64,
-    load_ptr,
-    native,
-    noinline,
-    ptr,
-    stack,
-    store_i64,
-    store_ptr,
-    unlikely,
-)
+from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, store, unlikely
 from ..glue.layout import ALIGNED, Descr, Ndarray, PyList, PyTuple
 from .rt_arguments import axis_argument
 from .rt_base import (
@@ -64,7 +51,7 @@ def join(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     if unlikely(count < 1 or flags == ELSEWHERE or axis == NULL):
         return fall_back(desc, args, nargsf, kwnames)
     flags = allowed_flags(desc, flags)
-    tensors: PyList = load_ptr(args, 0)
+    tensors: PyList = load(ptr, args, 0)
     items: ptr = NULL
     if type_of(tensors) == PyTuple_Type:
         items = tensors + PyTuple.items
@@ -75,7 +62,7 @@ def join(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     count = tensors.size
     history = False
     for k in range(count):
-        if has_history(g, load_ptr(items, k * 8), flags):
+        if has_history(g, load(ptr, items, k * 8), flags):
             history = True
     result = join_arrays(g, items, count, axis, flags)
     if unlikely(result == NULL):
@@ -86,8 +73,8 @@ def join(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     tensor = make_tensor(g, result)
     if unlikely(history):
         values = stack(24)
-        store_ptr(values, 0, tensors)
-        store_ptr(values, 8, axis)
+        store(ptr, values, 0, tensors)
+        store(ptr, values, 8, axis)
         return record_call(desc, values, 2, tensor)
     return tensor
 
@@ -95,7 +82,7 @@ def join(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 @native
 def join_arrays(g: ptr, items: ptr, count: i64, axis: ptr, flags: i64) -> ptr:
     """Return the result's array. NULL: Python must run the call; -1: an exception is set."""
-    first: Ndarray = plain_array(g, load_ptr(items, 0), flags)
+    first: Ndarray = plain_array(g, load(ptr, items, 0), flags)
     if first == NULL:
         return NULL
     own = i64(first.ndim)
@@ -105,17 +92,17 @@ def join_arrays(g: ptr, items: ptr, count: i64, axis: ptr, flags: i64) -> ptr:
     shape = stack(MAX_RANK * 8)
     total: i64 = 0
     for k in range(count):
-        array: Ndarray = plain_array(g, load_ptr(items, k * 8), flags)
+        array: Ndarray = plain_array(g, load(ptr, items, k * 8), flags)
         if array == NULL or not is_joinable(array, first, own, along):
             return NULL
-        total += 1 if STACK else load_i64(array.dims, along * 8)
+        total += 1 if STACK else load(i64, array.dims, along * 8)
     step = item_size(first)
     for d in range(own + STACK):
         at = d - 1 if STACK != 0 and d > along else d
         size = total
         if d != along:
-            size = load_i64(first.dims, at * 8)
-        store_i64(shape, d * 8, size)
+            size = load(i64, first.dims, at * 8)
+        store(i64, shape, d * 8, size)
         step *= size
     made = new_array(g, first.descr, own + STACK, shape, step)
     if unlikely(made == NULL):
@@ -135,9 +122,9 @@ def fill_unlocked(made: ptr, items: ptr, count: i64, along: i64, own: i64) -> pt
         decref(made)
         return ptr(-1)
     for k in range(count):
-        array = TensorObject(load_ptr(items, k * 8)).array
+        array = TensorObject(load(ptr, items, k * 8)).array
         incref(array)
-        store_ptr(arrays, PyTuple.items + k * 8, array)
+        store(ptr, arrays, PyTuple.items + k * 8, array)
     saved = PyEval_SaveThread()
     fill(made, arrays + PyTuple.items, ITSELF, count, along, own)
     PyEval_RestoreThread(saved)
@@ -152,7 +139,7 @@ def is_joinable(array: Ndarray, first: Ndarray, rank: i64, along: i64) -> bool:
     if number != Descr(first.descr).type_num or i64(array.ndim) != rank:
         return False
     for d in range(rank):
-        same = load_i64(array.dims, d * 8) == load_i64(first.dims, d * 8)
+        same = load(i64, array.dims, d * 8) == load(i64, first.dims, d * 8)
         if not same and (STACK or d != along):
             return False
     return (array.flags & ALIGNED) != 0
@@ -170,26 +157,26 @@ def fill(made: Ndarray, items: ptr, slot: i64, count: i64, along: i64, own: i64)
     size, rank = item_size(made), own + STACK
     step = size
     for k in range(rank):
-        store_i64(steps, (rank - 1 - k) * 8, step)
-        step *= load_i64(made.dims, (rank - 1 - k) * 8)
+        store(i64, steps, (rank - 1 - k) * 8, step)
+        step *= load(i64, made.dims, (rank - 1 - k) * 8)
     target = made.data
     for k in range(count):
-        array: Ndarray = load_ptr(items, k * 8)
+        array: Ndarray = load(ptr, items, k * 8)
         if slot != ITSELF:
-            array = load_ptr(array, slot)
+            array = load(ptr, array, slot)
         operand_strides(array, own, strides)
         elements: i64 = 1
         for d in range(own):
-            extent = load_i64(array.dims, d * 8)
-            store_i64(shape, d * 8, extent)
+            extent = load(i64, array.dims, d * 8)
+            store(i64, shape, d * 8, extent)
             elements *= extent
             at = d + 1 if STACK != 0 and d >= along else d
-            store_i64(strides, d * 16 + 8, load_i64(steps, at * 8))
-        store_ptr(pointers, 0, array.data)
-        store_ptr(pointers, 8, target)
+            store(i64, strides, d * 16 + 8, load(i64, steps, at * 8))
+        store(ptr, pointers, 0, array.data)
+        store(ptr, pointers, 8, target)
         wide: i64 = 1
         if STACK == 0:
-            wide = load_i64(array.dims, along * 8)
+            wide = load(i64, array.dims, along * 8)
         if elements != 0:
             run_nest(COPY, pointers, shape, strides, coalesce(shape, strides, own), ptr(size))
-        target += wide * load_i64(steps, along * 8)
+        target += wide * load(i64, steps, along * 8)

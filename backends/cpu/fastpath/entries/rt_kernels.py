@@ -12,13 +12,12 @@ from ..compiler.dsl import (
     extern_object,
     i64,
     likely,
-    load_i64,
-    load_ptr,
+    load,
     native,
     noinline,
     ptr,
     stack,
-    store_ptr,
+    store,
     unlikely,
 )
 from ..compiler.structs import at
@@ -119,12 +118,12 @@ def check_result(desc: KernelEntry, g: Globals, result: PyVarObject, wanted: i64
     if wanted > 1 and type_of(result) == PyTuple_Type and result.size == wanted:
         plain: i64 = 0
         for i in range(wanted):
-            if type_of(load_ptr(result, PyTuple.items + i * 8)) == g.tensor:
+            if type_of(load(ptr, result, PyTuple.items + i * 8)) == g.tensor:
                 plain += 1
         if plain == wanted:
             return result
     given = stack(8)
-    store_ptr(given, 0, result)
+    store(ptr, given, 0, result)
     results = PyObject_Vectorcall(desc.check, given, 1, NULL)
     decref(result)
     return results
@@ -135,7 +134,7 @@ def are_plain_arguments(g: Globals, kinds: ptr, args: ptr, count: i64, flags: i6
     """Return whether the arguments have the declared types, need no conversion, and all tensors are plain."""
     tensors: i64 = 0
     for i in range(count):
-        x, allowed_kinds = load_ptr(args, i * 8), load_i64(kinds, i * 8)
+        x, allowed_kinds = load(ptr, args, i * 8), load(i64, kinds, i * 8)
         if likely(type_of(x) == g.tensor):
             if unlikely((allowed_kinds & TENSOR) == 0 or plain_array(g, x, flags) == NULL):
                 return False
@@ -166,8 +165,8 @@ def call_with_defaults(desc: KernelEntry, kernel: ptr, args: ptr, count: i64) ->
     """Call the kernel with defaults for missing arguments."""
     values = stack(MOST_ARGUMENTS * 8)
     for i in range(desc.count):
-        value = load_ptr(args, i * 8) if i < count else load_ptr(desc.defaults, i * 8)
-        store_ptr(values, i * 8, value)
+        value = load(ptr, args, i * 8) if i < count else load(ptr, desc.defaults, i * 8)
+        store(ptr, values, i * 8, value)
     return PyObject_Vectorcall(kernel, values, desc.most, desc.keywords)
 
 
@@ -175,21 +174,21 @@ def call_with_defaults(desc: KernelEntry, kernel: ptr, args: ptr, count: i64) ->
 def translate_error(desc: KernelEntry, args: ptr, count: i64) -> ptr:
     """Replace a MemoryError or OverflowError by the exception that the dispatcher raises."""
     if (
-        PyErr_ExceptionMatches(load_ptr(PyExc_MemoryError, 0)) == 0
-        and PyErr_ExceptionMatches(load_ptr(PyExc_OverflowError, 0)) == 0
+        PyErr_ExceptionMatches(load(ptr, PyExc_MemoryError, 0)) == 0
+        and PyErr_ExceptionMatches(load(ptr, PyExc_OverflowError, 0)) == 0
     ):
         return NULL
     fault, values = stack(24), stack(MOST_ARGUMENTS * 8 + 8)
     PyErr_Fetch(fault, fault + 8, fault + 16)
     PyErr_NormalizeException(fault, fault + 8, fault + 16)
-    value, traceback = load_ptr(fault, 8), load_ptr(fault, 16)
+    value, traceback = load(ptr, fault, 8), load(ptr, fault, 16)
     if traceback != NULL:
         PyException_SetTraceback(value, traceback)
-    store_ptr(values, 0, value)
+    store(ptr, values, 0, value)
     for i in range(count):
-        store_ptr(values, 8 + i * 8, load_ptr(args, i * 8))
+        store(ptr, values, 8 + i * 8, load(ptr, args, i * 8))
     result = PyObject_Vectorcall(desc.failed, values, count + 1, NULL)
-    decref(load_ptr(fault, 0))
+    decref(load(ptr, fault, 0))
     decref(value)
     if traceback != NULL:
         decref(traceback)

@@ -5,20 +5,7 @@ The variants' loops (`rt_products.multiply`) compute the products over the leadi
 
 from __future__ import annotations
 
-from ..compiler.dsl import (
-    NULL,
-    call_void,
-    i64,
-    load_i64,
-    load_ptr,
-    native,
-    ptr,
-    stack,
-    store_i8,
-    store_i64,
-    store_ptr,
-    unlikely,
-)
+from ..compiler.dsl import NULL, call_void, i8, i64, load, native, ptr, stack, store, unlikely
 from ..glue.layout import Ndarray
 from .rt_base import (
     ARGS_MASK,
@@ -59,9 +46,9 @@ def matmul(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
         return fall_back(desc, args, nargsf, kwnames)
     flags = allowed_flags(desc, flags)
     arrays = stack(16)
-    left = operand_code(g, load_ptr(args, 0), flags, arrays)
-    right = operand_code(g, load_ptr(args, 8), flags, arrays + 8)
-    one, two = load_ptr(arrays, 0), load_ptr(arrays, 8)
+    left = operand_code(g, load(ptr, args, 0), flags, arrays)
+    right = operand_code(g, load(ptr, args, 8), flags, arrays + 8)
+    one, two = load(ptr, arrays, 0), load(ptr, arrays, 8)
     if unlikely(left < 0 or right < 0 or one == NULL or two == NULL):
         return fall_back(desc, args, nargsf, kwnames)
     variant: Variant = find_variant(desc, left | right << CODE_BITS)
@@ -76,22 +63,22 @@ def matmul(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
         return retry_in_python(desc, args, nargsf, kwnames)
     desc.calls += 1
     tensor = make_tensor(g, result)
-    if unlikely(has_history(g, load_ptr(args, 0), flags) or has_history(g, load_ptr(args, 8), flags)):
+    if unlikely(has_history(g, load(ptr, args, 0), flags) or has_history(g, load(ptr, args, 8), flags)):
         values = stack(24)
-        store_ptr(values, 0, load_ptr(args, 0))
-        store_ptr(values, 8, load_ptr(args, 8))
+        store(ptr, values, 0, load(ptr, args, 0))
+        store(ptr, values, 8, load(ptr, args, 8))
         return record_call(desc, values, 2, tensor)
     return tensor
 
 
 @native
 def axis_size(array: Ndarray, d: i64) -> i64:
-    return load_i64(array.dims, d * 8)
+    return load(i64, array.dims, d * 8)
 
 
 @native
 def axis_step(array: Ndarray, d: i64) -> i64:
-    return load_i64(array.strides, d * 8)
+    return load(i64, array.strides, d * 8)
 
 
 @native
@@ -136,10 +123,10 @@ def multiply_arrays(variant: Variant, one: ptr, p: i64, two: ptr, q: i64, g: ptr
         return NULL
     ProductCall(call).lead = rank
     if p > 1:
-        store_i64(shape, rank * 8, m)
+        store(i64, shape, rank * 8, m)
         rank += 1
     if q > 1:
-        store_i64(shape, rank * 8, n)
+        store(i64, shape, rank * 8, n)
         rank += 1
     return compute_product(variant, one, two, call, shape, rank, g)
 
@@ -163,10 +150,10 @@ def leading_axes(one: ptr, p: i64, two: ptr, q: i64, shape: ptr, call: ptr) -> i
         if left != right and left != 1 and right != 1:
             return -1
         axis = call + ProductCall.axes + d * AXIS_BYTES
-        store_i64(shape, d * 8, left if right == 1 else right)
-        store_i64(axis, 0, left if right == 1 else right)
-        store_i64(axis, 8, axis_step(one, i) if left != 1 else 0)
-        store_i64(axis, 16, axis_step(two, j) if right != 1 else 0)
+        store(i64, shape, d * 8, left if right == 1 else right)
+        store(i64, axis, 0, left if right == 1 else right)
+        store(i64, axis, 8, axis_step(one, i) if left != 1 else 0)
+        store(i64, axis, 16, axis_step(two, j) if right != 1 else 0)
     return rank
 
 
@@ -179,8 +166,8 @@ def compute_product(
     step = call.m * call.n * variant.itemsize
     for j in range(lead):
         axis = call + ProductCall.axes + (lead - 1 - j) * AXIS_BYTES
-        store_i64(axis, 24, step)
-        step *= load_i64(axis, 0)
+        store(i64, axis, 24, step)
+        step *= load(i64, axis, 0)
     made: Ndarray = new_array(g, variant.descr, rank, shape, step)
     if unlikely(made == NULL):
         return ptr(-1)
@@ -189,7 +176,7 @@ def compute_product(
     out = made.data
     if unlikely(call.k == 0):
         for i in range(step):
-            store_i8(out, i, 0)
+            store(i8, out, i, 0)
         return made
     many = step // variant.itemsize * call.k
     saved = release_gil(many >= LONG)

@@ -7,20 +7,7 @@ buffers that would exceed the limit are freed.
 
 from __future__ import annotations
 
-from ..compiler.dsl import (
-    NULL,
-    cstr,
-    extern,
-    i32,
-    i64,
-    likely,
-    load_ptr,
-    native,
-    ptr,
-    stack,
-    store_ptr,
-    unlikely,
-)
+from ..compiler.dsl import NULL, cstr, extern, i32, i64, likely, load, native, ptr, stack, store, unlikely
 from ..compiler.structs import Struct, array
 from ..glue.layout import ALIGNED, C_CONTIGUOUS, WRITEABLE
 from .rt_base import Globals, PyArray_NewFromDescr, PyArray_SetBaseObject, PyArray_Type, decref, incref
@@ -94,9 +81,9 @@ def step_bytes(step: i64) -> i64:
 def take_buffer(pool: Pool, nbytes: i64) -> ptr:
     """Return a free buffer, or a new one; NULL if it cannot be allocated."""
     step = size_step(nbytes)
-    head: BufferHeader = load_ptr(pool, Pool.lists + step * 8)
+    head: BufferHeader = load(ptr, pool, Pool.lists + step * 8)
     if likely(head != NULL):
-        store_ptr(pool, Pool.lists + step * 8, head.next)
+        store(ptr, pool, Pool.lists + step * 8, head.next)
         pool.spare -= head.bytes
         pool.hits += 1
         return head
@@ -104,7 +91,7 @@ def take_buffer(pool: Pool, nbytes: i64) -> ptr:
     where = stack(8)
     if posix_memalign(where, HUGE_PAGE if size >= HUGE else PAGE, size) != 0:
         return NULL
-    made: BufferHeader = load_ptr(where, 0)
+    made: BufferHeader = load(ptr, where, 0)
     if size >= HUGE:
         madvise(made, size, MADV_HUGEPAGE)
     made.pool = pool
@@ -120,8 +107,8 @@ def return_buffer(buffer: BufferHeader) -> None:
         free(buffer)
         return
     at = Pool.lists + buffer.step * 8
-    buffer.next = load_ptr(pool, at)
-    store_ptr(pool, at, buffer)
+    buffer.next = load(ptr, pool, at)
+    store(ptr, pool, at, buffer)
     Pool(pool).spare += size
 
 

@@ -2,19 +2,7 @@
 
 from __future__ import annotations
 
-from ..compiler.dsl import (
-    NULL,
-    extern,
-    i32,
-    i64,
-    load_f64,
-    load_i64,
-    load_u8,
-    native,
-    noinline,
-    ptr,
-    unlikely,
-)
+from ..compiler.dsl import NULL, extern, f64, i32, i64, load, native, noinline, ptr, u8, unlikely
 from ..glue.layout import WRITEABLE, Ndarray
 from .rt_base import (
     Globals,
@@ -49,13 +37,13 @@ PyComplex_FromDoubles = extern("PyComplex_FromDoubles", "ptr(f64, f64)")
 def make_number(value: ptr, code: i64) -> ptr:
     """Return the Python number of a code, read from memory in full precision; NULL with the exception set."""
     if code == WEAK_FLOAT:
-        return PyFloat_FromDouble(load_f64(value, 0))
+        return PyFloat_FromDouble(load(f64, value, 0))
     if code == WEAK_INT:
-        return PyLong_FromLongLong(load_i64(value, 0))
+        return PyLong_FromLongLong(load(i64, value, 0))
     if code == WEAK_COMPLEX:
-        return PyComplex_FromDoubles(load_f64(value, 0), load_f64(value, 8))
+        return PyComplex_FromDoubles(load(f64, value, 0), load(f64, value, 8))
     truth: ptr = Py_False
-    if load_u8(value, 0) != 0:
+    if load(u8, value, 0) != 0:
         truth = Py_True
     incref(truth)
     return truth

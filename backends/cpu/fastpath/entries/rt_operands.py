@@ -12,20 +12,13 @@ from ..compiler.dsl import (
     i32,
     i64,
     likely,
-    load_i32,
-    load_u8,
+    load,
     native,
     noinline,
     ptr,
     stack,
     store,
-    store_f32,
-    store_f64,
-    store_i8,
-    store_i16,
-    store_i32,
-    store_i64,
-    store_ptr,
+    u8,
     unlikely,
 )
 from ..glue.layout import ALIGNED, Descr, Ndarray, PyComplex, PyFloat, PyObject
@@ -89,14 +82,14 @@ def operand_code(g: Globals, x: ptr, flags: i64, where: ptr) -> i64:
     Python twin: backends/cpu/fastpath/glue/operands.py:operand_code
     """
     array: Ndarray = plain_array(g, x, flags)
-    store_ptr(where, 0, array)
+    store(ptr, where, 0, array)
     if likely(array != NULL):
         if unlikely((array.flags & ALIGNED) == 0):
             return FOREIGN
         number = Descr(array.descr).type_num
         if unlikely(number < 0 or number > 255):
             return BFLOAT16 if i64(number) == g.bfloat16 else FOREIGN
-        code = i64(load_u8(g.dtypes, i64(number)))
+        code = i64(load(u8, g.dtypes, i64(number)))
         return code if code < 16 else FOREIGN
     return scalar_code(x)
 
@@ -150,25 +143,25 @@ def write_scalar(x: ptr, code: i64, to: i64, where: ptr) -> bool:
         return write_real(value, to, where)
     overflow = stack(4)
     whole = PyLong_AsLongLongAndOverflow(x, overflow)
-    return load_i32(overflow, 0) == 0 and write_integer(whole, to, where)
+    return load(i32, overflow, 0) == 0 and write_integer(whole, to, where)
 
 
 @native
 def write_real(v: f64, to: i64, where: ptr) -> bool:
     if to == FLOAT32:
-        store_f32(where, 0, f32(v))
+        store(f32, where, 0, f32(v))
     elif to == FLOAT64:
-        store_f64(where, 0, v)
+        store(f64, where, 0, v)
     elif to == COMPLEX64:
-        store_f32(where, 0, f32(v))
-        store_f32(where, 4, 0.0)
+        store(f32, where, 0, f32(v))
+        store(f32, where, 4, 0.0)
     elif to == COMPLEX128:
-        store_f64(where, 0, v)
-        store_f64(where, 8, 0.0)
+        store(f64, where, 0, v)
+        store(f64, where, 8, 0.0)
     elif to == FLOAT16 and f64(f32(v)) == v:  # double rounding could be off by one unit in the last place
         store(f16, where, 0, f16(f32(v)))
     elif to == BFLOAT16 and f64(f32(v)) == v:
-        store_i16(where, 0, i16(round_bfloat16(f32(v))))
+        store(i16, where, 0, i16(round_bfloat16(f32(v))))
     else:
         return False
     return True
@@ -178,26 +171,26 @@ def write_real(v: f64, to: i64, where: ptr) -> bool:
 def write_complex(x: PyComplex, to: i64, where: ptr) -> bool:
     real, imaginary = x.real, x.imag
     if to == COMPLEX64:
-        store_f32(where, 0, f32(real))
-        store_f32(where, 4, f32(imaginary))
+        store(f32, where, 0, f32(real))
+        store(f32, where, 4, f32(imaginary))
     else:
-        store_f64(where, 0, real)
-        store_f64(where, 8, imaginary)
+        store(f64, where, 0, real)
+        store(f64, where, 8, imaginary)
     return to in (COMPLEX64, COMPLEX128)
 
 
 @native
 def write_integer(v: i64, to: i64, where: ptr) -> bool:
     if to == INT64 or (to == UINT64 and v >= 0):
-        store_i64(where, 0, v)
+        store(i64, where, 0, v)
         return True
     if to in (INT32, UINT32):
-        store_i32(where, 0, i32(v))
+        store(i32, where, 0, i32(v))
         return v == i64(i32(v)) if to == INT32 else v == v & 0xFFFFFFFF
     if to in (INT16, UINT16):
-        store_i16(where, 0, i16(v))
+        store(i16, where, 0, i16(v))
         return v == i64(i16(v)) if to == INT16 else v == v & 0xFFFF
-    store_i8(where, 0, i8(v))
+    store(i8, where, 0, i8(v))
     if to == INT8:
         return v == i64(i8(v))
     return v == v & 0xFF if to == UINT8 else to == BOOL and v == v & 1

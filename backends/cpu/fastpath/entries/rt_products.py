@@ -7,7 +7,7 @@ products; 16-bit floats are widened for it, and integers are multiplied here.
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, i64, load, load_i64, native, noinline, ptr, stack, store, store_i64
+from ..compiler.dsl import NULL, i64, load, native, noinline, ptr, stack, store
 from .rt_folds import load_element, store_result
 from .rt_gemm import (
     AXIS_BYTES,
@@ -33,9 +33,9 @@ def multiply(a: ptr, b: ptr, c: ptr, call: ProductCall) -> None:
     """Compute the products for all points of the leading axes, or their sum."""
     sizes, strides = stack(24), stack(40)
     for d in range(3):
-        store_i64(sizes, d * 8, load_i64(call, d * 8))
+        store(i64, sizes, d * 8, load(i64, call, d * 8))
     for d in range(5):
-        store_i64(strides, d * 8, load_i64(call, ProductCall.strides + d * 8))
+        store(i64, strides, d * 8, load(i64, call, ProductCall.strides + d * 8))
     lead, adds = call.lead, call.sum
     rows = i64(0)
     if adds == 0 and lead > 0:
@@ -49,7 +49,7 @@ def multiply(a: ptr, b: ptr, c: ptr, call: ProductCall) -> None:
         dense = copy_rows_dense(a, call, rows * ProductCall(sizes).k)
         if dense == NULL:  # there is no memory for a copy
             ProductCall(sizes).m = call.m
-            ProductStrides(strides).am = load_i64(call, ProductCall.strides)
+            ProductStrides(strides).am = load(i64, call, ProductCall.strides)
             multiply_each(a, b, c, sizes, strides, call)
             return
         ProductStrides(strides).am = ProductCall(sizes).k * ESIZE
@@ -67,8 +67,8 @@ def count_merged_rows(call: ProductCall, sizes: ProductCall, strides: ProductStr
     varies, points = False, i64(1)
     for j in range(lead):
         axis = call + ProductCall.axes + (lead - 1 - j) * AXIS_BYTES
-        count, along = load_i64(axis, 0), load_i64(axis, 8)
-        if load_i64(axis, 16) != 0:
+        count, along = load(i64, axis, 0), load(i64, axis, 8)
+        if load(i64, axis, 16) != 0:
             return 0
         points *= count
         if count != 1:
@@ -92,7 +92,7 @@ def copy_rows_dense(a: ptr, call: ProductCall, count: i64) -> ptr:
     index = stack(MOST_AXES * 8)
     lead, block = call.lead, call.m * call.k * ESIZE
     for d in range(lead):
-        store_i64(index, d * 8, 0)
+        store(i64, index, d * 8, 0)
     place, out, more = a, to, True
     while more:
         rows, columns = call.m, call.k
@@ -101,18 +101,18 @@ def copy_rows_dense(a: ptr, call: ProductCall, count: i64) -> ptr:
             out,
             rows,
             columns,
-            load_i64(call, ProductCall.strides),
-            load_i64(call, ProductCall.strides + ProductStrides.ak),
+            load(i64, call, ProductCall.strides),
+            load(i64, call, ProductCall.strides + ProductStrides.ak),
         )
         out += block
         more = False
         d = lead - 1
         while d >= 0 and not more:
             axis = call + ProductCall.axes + d * AXIS_BYTES
-            at = load_i64(index, d * 8) + 1
-            more = at < load_i64(axis, 0)
-            place += load_i64(axis, 8) if more else (1 - at) * load_i64(axis, 8)
-            store_i64(index, d * 8, at if more else 0)
+            at = load(i64, index, d * 8) + 1
+            more = at < load(i64, axis, 0)
+            place += load(i64, axis, 8) if more else (1 - at) * load(i64, axis, 8)
+            store(i64, index, d * 8, at if more else 0)
             d -= 1
     return to
 
@@ -123,7 +123,7 @@ def multiply_each(a: ptr, b: ptr, c: ptr, sizes: ptr, strides: ptr, call: Produc
     index = stack(MOST_AXES * 8)
     lead, adds = call.lead, call.sum
     for d in range(lead):
-        store_i64(index, d * 8, 0)
+        store(i64, index, d * 8, 0)
     keep, more = i64(0), True
     while more:
         multiply_one(a, b, c, sizes, strides, keep)
@@ -132,13 +132,13 @@ def multiply_each(a: ptr, b: ptr, c: ptr, sizes: ptr, strides: ptr, call: Produc
         d = lead - 1
         while d >= 0 and not more:
             axis = call + ProductCall.axes + d * AXIS_BYTES
-            at = load_i64(index, d * 8) + 1
-            more = at < load_i64(axis, 0)
+            at = load(i64, index, d * 8) + 1
+            more = at < load(i64, axis, 0)
             steps = i64(1) if more else 1 - at
-            a += steps * load_i64(axis, 8)
-            b += steps * load_i64(axis, 16)
-            c += steps * load_i64(axis, 24)
-            store_i64(index, d * 8, at if more else 0)
+            a += steps * load(i64, axis, 8)
+            b += steps * load(i64, axis, 16)
+            c += steps * load(i64, axis, 24)
+            store(i64, index, d * 8, at if more else 0)
             d -= 1
 
 
@@ -202,9 +202,9 @@ def multiply_integers(a: ptr, b: ptr, c: ptr, call: ptr) -> None:
     """Multiply integers for all points of the leading axes; sums wrap, so any order gives the same result."""
     sizes, strides = stack(24), stack(40)
     for d in range(3):
-        store_i64(sizes, d * 8, load_i64(call, d * 8))
+        store(i64, sizes, d * 8, load(i64, call, d * 8))
     for d in range(5):
-        store_i64(strides, d * 8, load_i64(call, ProductCall.strides + d * 8))
+        store(i64, strides, d * 8, load(i64, call, ProductCall.strides + d * 8))
     multiply_each(a, b, c, sizes, strides, call)
 
 

@@ -8,21 +8,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from ..compiler.dsl import (
-    call_void,
-    i8,
-    i32,
-    i64,
-    load,
-    load_i64,
-    load_ptr,
-    native,
-    ptr,
-    stack,
-    store,
-    store_i64,
-    store_ptr,
-)
+from ..compiler.dsl import call_void, i8, i32, i64, load, native, ptr, stack, store
 from ..compiler.structs import Struct, array
 from .rt_elementwise import Variant
 from .rt_folds import widen_bfloat16
@@ -73,8 +59,8 @@ MOST_SCRATCH = 16  # blocks of the widest elements, 16 bytes
 def program_loop(pointers: ptr, sizes: ptr, strides: ptr, variant: Variant) -> None:
     """Run a program over rows, block by block."""
     program, scratch = variant.program, stack(MOST_SCRATCH * BLOCK * 16)
-    count, block = load_i64(sizes, 8), LoopProgram(program).block
-    for row in range(load_i64(sizes, 0)):
+    count, block = load(i64, sizes, 8), LoopProgram(program).block
+    for row in range(load(i64, sizes, 0)):
         start: i64 = 0
         while start < count:
             size = count - start if count - start < block else block
@@ -100,17 +86,17 @@ def run_step(
         value: StepValue = step + (LoopStep.value + j * 24)
         kind, place = value.kind, value.place
         if kind == OPERAND:
-            inner = load_i64(strides, place * 16 + 8)
-            at = load_ptr(pointers, place * 8) + (row * load_i64(strides, place * 16) + start * inner)
-            store_ptr(where, j * 8, at)
-            store_i64(steps, j * 8, inner)
+            inner = load(i64, strides, place * 16 + 8)
+            at = load(ptr, pointers, place * 8) + (row * load(i64, strides, place * 16) + start * inner)
+            store(ptr, where, j * 8, at)
+            store(i64, steps, j * 8, inner)
         elif kind == SCRATCH:
-            store_ptr(where, j * 8, scratch + place)
-            store_i64(steps, j * 8, value.size)
+            store(ptr, where, j * 8, scratch + place)
+            store(i64, steps, j * 8, value.size)
         else:
-            store_i64(where, j * 8, place)
-            store_i64(steps, j * 8, 0)
-    store_i64(count, 0, size)
+            store(i64, where, j * 8, place)
+            store(i64, steps, j * 8, 0)
+    store(i64, count, 0, size)
     call_void(step.loop, where, count, steps, step.data)
 
 
@@ -122,9 +108,9 @@ BYTES: i64 = 8
 
 @native
 def real_to_complex(pointers: ptr, count: ptr, strides: ptr) -> None:
-    for i in range(load_i64(count, 0)):
-        at = load_ptr(pointers, 0) + i * load_i64(strides, 0)
-        to = load_ptr(pointers, 8) + i * load_i64(strides, 8)
+    for i in range(load(i64, count, 0)):
+        at = load(ptr, pointers, 0) + i * load(i64, strides, 0)
+        to = load(ptr, pointers, 8) + i * load(i64, strides, 8)
         if BITS:
             store(T, to, 0, T(widen_bfloat16(i32(load(S, at, 0)))))
         else:
@@ -134,34 +120,34 @@ def real_to_complex(pointers: ptr, count: ptr, strides: ptr) -> None:
 
 @native
 def complex_to_complex(pointers: ptr, count: ptr, strides: ptr) -> None:
-    for i in range(load_i64(count, 0)):
-        at = load_ptr(pointers, 0) + i * load_i64(strides, 0)
-        to = load_ptr(pointers, 8) + i * load_i64(strides, 8)
+    for i in range(load(i64, count, 0)):
+        at = load(ptr, pointers, 0) + i * load(i64, strides, 0)
+        to = load(ptr, pointers, 8) + i * load(i64, strides, 8)
         store(T, to, 0, T(load(S, at, 0)))
         store(T, to, BYTES, T(load(S, at, PART)))
 
 
 @native
 def part_of_complex(pointers: ptr, count: ptr, strides: ptr) -> None:
-    for i in range(load_i64(count, 0)):
-        at = load_ptr(pointers, 0) + i * load_i64(strides, 0)
-        store(T, load_ptr(pointers, 8), i * load_i64(strides, 8), load(T, at, PART))
+    for i in range(load(i64, count, 0)):
+        at = load(ptr, pointers, 0) + i * load(i64, strides, 0)
+        store(T, load(ptr, pointers, 8), i * load(i64, strides, 8), load(T, at, PART))
 
 
 @native
 def complex_of_parts(pointers: ptr, count: ptr, strides: ptr) -> None:
-    for i in range(load_i64(count, 0)):
-        to = load_ptr(pointers, 16) + i * load_i64(strides, 16)
-        store(T, to, 0, load(T, load_ptr(pointers, 0), i * load_i64(strides, 0)))
-        store(T, to, BYTES, load(T, load_ptr(pointers, 8), i * load_i64(strides, 8)))
+    for i in range(load(i64, count, 0)):
+        to = load(ptr, pointers, 16) + i * load(i64, strides, 16)
+        store(T, to, 0, load(T, load(ptr, pointers, 0), i * load(i64, strides, 0)))
+        store(T, to, BYTES, load(T, load(ptr, pointers, 8), i * load(i64, strides, 8)))
 
 
 @native
 def complex_product(pointers: ptr, count: ptr, strides: ptr, data: ptr) -> None:
     """Multiply complex numbers with each of the four terms rounded; NumPy's loop fuses some multiply-adds."""
-    one, two, to = load_ptr(pointers, 0), load_ptr(pointers, 8), load_ptr(pointers, 16)
-    by, and_by, out = load_i64(strides, 0), load_i64(strides, 8), load_i64(strides, 16)
-    size = load_i64(count, 0)
+    one, two, to = load(ptr, pointers, 0), load(ptr, pointers, 8), load(ptr, pointers, 16)
+    by, and_by, out = load(i64, strides, 0), load(i64, strides, 8), load(i64, strides, 16)
+    size = load(i64, count, 0)
     if by == 2 * BYTES and and_by == 2 * BYTES and out == 2 * BYTES:
         for i in range(size):
             multiply_complex(one + i * (2 * BYTES), two + i * (2 * BYTES), to + i * (2 * BYTES))
@@ -181,11 +167,11 @@ def multiply_complex(one: ptr, two: ptr, to: ptr) -> None:
 @native
 def select_elements(pointers: ptr, count: ptr, strides: ptr) -> None:
     """Select between two elements of `BYTES` bytes, copied as words of T."""
-    for i in range(load_i64(count, 0)):
-        yes = load(i8, load_ptr(pointers, 0), i * load_i64(strides, 0)) != 0
-        one = load_ptr(pointers, 8) + i * load_i64(strides, 8)
-        two = load_ptr(pointers, 16) + i * load_i64(strides, 16)
-        to = load_ptr(pointers, 24) + i * load_i64(strides, 24)
+    for i in range(load(i64, count, 0)):
+        yes = load(i8, load(ptr, pointers, 0), i * load(i64, strides, 0)) != 0
+        one = load(ptr, pointers, 8) + i * load(i64, strides, 8)
+        two = load(ptr, pointers, 16) + i * load(i64, strides, 16)
+        to = load(ptr, pointers, 24) + i * load(i64, strides, 24)
         source = one if yes else two
         first = load(T, source, 0)
         if PART != 0:
@@ -197,19 +183,19 @@ def select_elements(pointers: ptr, count: ptr, strides: ptr) -> None:
 @native
 def fold_by_ufunc(source: ptr, out: ptr, sizes: ptr, strides: ptr, again: i64, variant: Variant) -> None:
     """A fold like `rt_folds.fold_loop`: the result is both an operand and the output, with stride 0."""
-    step, folded = variant.program, load_i64(sizes, 8)
+    step, folded = variant.program, load(i64, sizes, 8)
     where, steps, count = stack(24), stack(24), stack(8)
-    store_i64(count, 0, folded)
-    store_i64(steps, 0, 0)
-    store_i64(steps, 8, load_i64(strides, 16))
-    store_i64(steps, 16, 0)
-    for i in range(load_i64(sizes, 0)):
-        to = out + i * load_i64(strides, 8)
+    store(i64, count, 0, folded)
+    store(i64, steps, 0, 0)
+    store(i64, steps, 8, load(i64, strides, 16))
+    store(i64, steps, 16, 0)
+    for i in range(load(i64, sizes, 0)):
+        to = out + i * load(i64, strides, 8)
         if again == 0:
             store_element(to, step + LoopStep.value)
-        store_ptr(where, 0, to)
-        store_ptr(where, 8, source + i * load_i64(strides, 0))
-        store_ptr(where, 16, to)
+        store(ptr, where, 0, to)
+        store(ptr, where, 8, source + i * load(i64, strides, 0))
+        store(ptr, where, 16, to)
         call_void(LoopStep(step).loop, where, count, steps, LoopStep(step).data)
 
 
@@ -223,18 +209,18 @@ def store_element(to: ptr, source: ptr) -> None:
 @native
 def scan_by_ufunc(pointers: ptr, sizes: ptr, strides: ptr, variant: Variant) -> None:
     """A scan like the loop of `codegen.eager_scans`: each result is an operand of the next."""
-    step, length = variant.program, load_i64(sizes, 8)
+    step, length = variant.program, load(i64, sizes, 8)
     where, steps, count = stack(24), stack(24), stack(8)
-    over, to = load_i64(strides, 8), load_i64(strides, 24)
-    store_i64(count, 0, length - 1)
-    store_i64(steps, 0, to)
-    store_i64(steps, 8, over)
-    store_i64(steps, 16, to)
-    for row in range(load_i64(sizes, 0) if length > 0 else 0):
-        source = load_ptr(pointers, 0) + row * load_i64(strides, 0)
-        target = load_ptr(pointers, 8) + row * load_i64(strides, 16)
+    over, to = load(i64, strides, 8), load(i64, strides, 24)
+    store(i64, count, 0, length - 1)
+    store(i64, steps, 0, to)
+    store(i64, steps, 8, over)
+    store(i64, steps, 16, to)
+    for row in range(load(i64, sizes, 0) if length > 0 else 0):
+        source = load(ptr, pointers, 0) + row * load(i64, strides, 0)
+        target = load(ptr, pointers, 8) + row * load(i64, strides, 16)
         store_element(target, source)
-        store_ptr(where, 0, target)
-        store_ptr(where, 8, source + over)
-        store_ptr(where, 16, target + to)
+        store(ptr, where, 0, target)
+        store(ptr, where, 8, source + over)
+        store(ptr, where, 16, target + to)
         call_void(LoopStep(step).loop, where, count, steps, LoopStep(step).data)

@@ -7,20 +7,7 @@ collector, and finalizers), so values read before are not trusted after; each re
 
 from __future__ import annotations
 
-from ..compiler.dsl import (
-    NULL,
-    extern,
-    i64,
-    likely,
-    load_i64,
-    load_ptr,
-    native,
-    noinline,
-    ptr,
-    stack,
-    store_ptr,
-    unlikely,
-)
+from ..compiler.dsl import NULL, extern, i64, likely, load, native, noinline, ptr, stack, store, unlikely
 from ..compiler.structs import Struct, array
 from ..glue.layout import PyObject, PyTuple
 from .rt_base import (
@@ -89,7 +76,7 @@ MOST = 3  # tensors that have rules
 # How an operator's calls are recorded: the operator, the places of the tensors that have rules, and for each set of
 # them (as bits) its rules, NULL for a set that is left to Python; the listener for results that are views, or NULL
 class Recording(Struct):
-    """How the calls of an operator are recorded."""
+    """The recording of an operator's calls."""
 
     op: ptr
     count: i64
@@ -114,7 +101,7 @@ def record_call(desc: OperatorEntry, values: ptr, count: i64, tensor: TensorObje
         if done == FAILED:
             decref(tensor)
             return NULL
-    store_ptr(values, count * 8, tensor)
+    store(ptr, values, count * 8, tensor)
     result = PyObject_Vectorcall(desc.record, values, count + 1, NULL)
     decref(tensor)
     return result
@@ -123,7 +110,7 @@ def record_call(desc: OperatorEntry, values: ptr, count: i64, tensor: TensorObje
 @noinline
 def register_view(follow: ptr, values: ptr, count: i64, tensor: ptr) -> ptr:
     """Register a recorded result as a view of its base, in Python, and return it."""
-    store_ptr(values, count * 8, tensor)
+    store(ptr, values, count * 8, tensor)
     told = PyObject_Vectorcall(follow, values, count + 1, NULL)
     if unlikely(told == NULL):
         decref(tensor)
@@ -147,7 +134,7 @@ def record_natively(g: ptr, plan: Recording, values: ptr, count: i64, tensor: Te
         return TO_PYTHON
     if tracked == 0:
         return DONE
-    rules: RuleSet = load_ptr(plan, Recording.rules + tracked * 8)
+    rules: RuleSet = load(ptr, plan, Recording.rules + tracked * 8)
     if unlikely(rules == NULL or not are_all_given(rules, count)):
         return TO_PYTHON
     incref(array)
@@ -157,9 +144,9 @@ def record_natively(g: ptr, plan: Recording, values: ptr, count: i64, tensor: Te
         done = make_saved(g, rules, values, tensor, array, parts + 8)
         if likely(done == DONE):
             done = attach(g, tensor, make_node(g, plan.op, rules.active, parts))
-            decref(load_ptr(parts, 8))
-            decref(load_ptr(parts, 16))
-        decref(load_ptr(parts, 0))
+            decref(load(ptr, parts, 8))
+            decref(load(ptr, parts, 16))
+        decref(load(ptr, parts, 0))
     decref(array)
     return done
 
@@ -169,10 +156,10 @@ def tracked_set(g: Globals, plan: Recording, values: ptr, count: i64, tensor: pt
     """Return the tensors that have rules and require gradients, as bits; -1 if only Python can tell."""
     result: i64 = 0
     for k in range(plan.count):
-        place = load_i64(plan, Recording.places + k * 8)
+        place = load(i64, plan, Recording.places + k * 8)
         if unlikely(place >= count):
             return -1
-        x: TensorObject = load_ptr(values, place * 8)
+        x: TensorObject = load(ptr, values, place * 8)
         if unlikely(x == tensor):
             return -1
         if type_of(x) == g.tensor and x.keys == g.grad_keys:
@@ -197,7 +184,7 @@ def history_of(g: Globals, x: TensorObject) -> ptr:
 def are_all_given(rules: RuleSet, count: i64) -> bool:
     """Return whether the call passes all arguments that must be saved."""
     for k in range(rules.savers):
-        if load_i64(rules, RuleSet.saver + k * 16 + 8) >= count:
+        if load(i64, rules, RuleSet.saver + k * 16 + 8) >= count:
             return False
     return True
 
@@ -210,13 +197,13 @@ def make_edges(g: ptr, rules: RuleSet, values: ptr, where: ptr) -> i64:
     made: i64 = 0
     while made < count and done == DONE:
         done = make_edge(
-            g, load_ptr(values, load_i64(rules, RuleSet.places + made * 8) * 8), edges + made * 8
+            g, load(ptr, values, load(i64, rules, RuleSet.places + made * 8) * 8), edges + made * 8
         )
         if likely(done == DONE):
             made += 1
     if likely(done == DONE):
         result = tuple_of(edges, count, 8)
-        store_ptr(where, 0, result)
+        store(ptr, where, 0, result)
         done = DONE if result != NULL else FAILED
     release_all(edges, made, 8)
     return done
@@ -249,15 +236,15 @@ def make_edge(g: Globals, x: ptr, where: ptr) -> i64:
     target = meta.node
     if target == Py_None:
         target = meta
-    index, dtype = meta.index, load_ptr(g.types, code * 8)
+    index, dtype = meta.index, load(ptr, g.types, code * 8)
     incref(target)
     incref(index)
     incref(dtype)
-    store_ptr(edge, PyTuple.items, target)
-    store_ptr(edge, PyTuple.items + 8, index)
-    store_ptr(edge, PyTuple.items + 16, shape)
-    store_ptr(edge, PyTuple.items + 24, dtype)
-    store_ptr(where, 0, edge)
+    store(ptr, edge, PyTuple.items, target)
+    store(ptr, edge, PyTuple.items + 8, index)
+    store(ptr, edge, PyTuple.items + 16, shape)
+    store(ptr, edge, PyTuple.items + 24, dtype)
+    store(ptr, where, 0, edge)
     return DONE
 
 
@@ -275,7 +262,7 @@ def make_node(g: Globals, op: ptr, active: ptr, parts: ptr) -> ptr:
     if unlikely(node == NULL):
         decref(number)
         return NULL
-    edges, saved, versions = load_ptr(parts, 0), load_ptr(parts, 8), load_ptr(parts, 16)
+    edges, saved, versions = load(ptr, parts, 0), load(ptr, parts, 8), load(ptr, parts, 16)
     none: ptr = Py_None
     nothing = g.nothing
     incref(op)

@@ -6,21 +6,7 @@ It splits the axes into kept and folded ones, merges adjacent ones, and passes t
 
 from __future__ import annotations
 
-from ..compiler.dsl import (
-    NULL,
-    call_void,
-    i64,
-    likely,
-    load_i32,
-    load_i64,
-    load_ptr,
-    native,
-    ptr,
-    stack,
-    store_i64,
-    store_ptr,
-    unlikely,
-)
+from ..compiler.dsl import NULL, call_void, i32, i64, likely, load, native, ptr, stack, store, unlikely
 from ..compiler.structs import at
 from ..glue.layout import Ndarray, PyTuple, PyVarObject
 from .rt_base import (
@@ -86,17 +72,17 @@ def reduction(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
         return fall_back(desc, args, nargsf, kwnames)
     flags = allowed_flags(desc, flags)
     where = stack(8)
-    code = operand_code(g, load_ptr(args, 0), flags, where)
-    array: Ndarray = load_ptr(where, 0)
+    code = operand_code(g, load(ptr, args, 0), flags, where)
+    array: Ndarray = load(ptr, where, 0)
     if unlikely(code < 0 or array == NULL):
         return fall_back(desc, args, nargsf, kwnames)
     rank = i64(array.ndim)
-    folded = folded_axes(load_ptr(given, AXIS * 8), rank)
+    folded = folded_axes(load(ptr, given, AXIS * 8), rank)
     variant: FoldVariant = find_variant(desc, code)
     if unlikely(variant == NULL):
         return call_miss(desc, args, nargsf, kwnames)
-    keep = load_ptr(given, KEEPDIMS * 8)
-    if unlikely(variant.index != 0 and type_of(load_ptr(given, AXIS * 8)) == PyTuple_Type):
+    keep = load(ptr, given, KEEPDIMS * 8)
+    if unlikely(variant.index != 0 and type_of(load(ptr, given, AXIS * 8)) == PyTuple_Type):
         return fall_back(desc, args, nargsf, kwnames)
     if unlikely(folded == BAD or (keep != Py_False and keep != Py_True) or variant.loop == NULL):
         return fall_back(desc, args, nargsf, kwnames)
@@ -107,11 +93,11 @@ def reduction(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
         return retry_in_python(desc, args, nargsf, kwnames)
     desc.calls += 1
     tensor = make_tensor(g, result)
-    if unlikely(has_history(g, load_ptr(args, 0), flags)):
+    if unlikely(has_history(g, load(ptr, args, 0), flags)):
         values = stack(32)
-        store_ptr(values, 0, load_ptr(args, 0))
-        store_ptr(values, 8, load_ptr(given, AXIS * 8))
-        store_ptr(values, 16, keep)
+        store(ptr, values, 0, load(ptr, args, 0))
+        store(ptr, values, 8, load(ptr, given, AXIS * 8))
+        store(ptr, values, 16, keep)
         return record_call(desc, values, 3, tensor)
     return tensor
 
@@ -119,18 +105,18 @@ def reduction(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 @native
 def read_arguments(desc: OperatorEntry, args: ptr, count: i64, kwnames: PyVarObject, given: ptr) -> bool:
     """Read axis and keepdims, by position, by name, or their defaults; return false for any other argument."""
-    store_ptr(given, AXIS * 8, load_ptr(args, 8) if count == 2 else Py_None)
-    store_ptr(given, KEEPDIMS * 8, Py_False)
+    store(ptr, given, AXIS * 8, load(ptr, args, 8) if count == 2 else Py_None)
+    store(ptr, given, KEEPDIMS * 8, Py_False)
     if likely(kwnames == NULL):
         return True
     names = desc.names
     for k in range(kwnames.size):
-        name = load_ptr(kwnames, PyTuple.items + k * 8)
-        value = load_ptr(args, (count + k) * 8)
-        if name == load_ptr(names, PyTuple.items + KEEPDIMS * 8):
-            store_ptr(given, KEEPDIMS * 8, value)
-        elif name == load_ptr(names, PyTuple.items + AXIS * 8) and count == 1:
-            store_ptr(given, AXIS * 8, value)
+        name = load(ptr, kwnames, PyTuple.items + k * 8)
+        value = load(ptr, args, (count + k) * 8)
+        if name == load(ptr, names, PyTuple.items + KEEPDIMS * 8):
+            store(ptr, given, KEEPDIMS * 8, value)
+        elif name == load(ptr, names, PyTuple.items + AXIS * 8) and count == 1:
+            store(ptr, given, AXIS * 8, value)
         else:
             return False
     return True
@@ -148,7 +134,7 @@ def axis_number(x: ptr, rank: i64) -> i64:
             PyErr_Clear()
             return BAD
         axis += rank
-    return axis if axis >= 0 and axis < rank and load_i32(overflow, 0) == 0 else BAD
+    return axis if axis >= 0 and axis < rank and load(i32, overflow, 0) == 0 else BAD
 
 
 @native
@@ -163,7 +149,7 @@ def folded_axes(axis: PyVarObject, rank: i64) -> i64:
         return 1 << one if one != BAD else BAD
     bits: i64 = 0
     for k in range(axis.size):
-        number = axis_number(load_ptr(axis, PyTuple.items + k * 8), rank)
+        number = axis_number(load(ptr, axis, PyTuple.items + k * 8), rank)
         if number == BAD or (bits >> number) & 1 != 0:
             return BAD
         bits |= 1 << number
@@ -182,23 +168,23 @@ def reduce(variant: FoldVariant, array: Ndarray, rank: i64, folded: i64, keepdim
     many: i64 = 1
     for d in range(rank):
         inside = (folded >> d) & 1
-        extent: i64 = load_i64(dims, d * 8)
+        extent: i64 = load(i64, dims, d * 8)
         if inside != 0:
             many *= extent
             extent = 1
         total *= extent
         if inside == 0 or keepdims:
-            store_i64(shape, out_rank * 8, extent)
+            store(i64, shape, out_rank * 8, extent)
             out_rank += 1
     if unlikely(many == 0 and variant.empty == 0):
         return NULL
     kept_rank = collect_axes(dims, steps, rank, folded, 0, size, kept)
     rest_rank = collect_axes(dims, steps, rank, folded, 1, 0, rest)
     by_columns = keeps_last(dims, rank, folded)
-    if variant.ordered != 0 and (by_columns != 0 or load_i64(rest, 8) != size):
+    if variant.ordered != 0 and (by_columns != 0 or load(i64, rest, 8) != size):
         move_contiguous_axis_first(kept, kept_rank, size)
     if many == 0:
-        store_i64(rest, 0, 0)
+        store(i64, rest, 0, 0)
         rest_rank = 1
     ordered = variant.ordered
     if unlikely(ordered != 0 and rest_rank > 2 - by_columns):
@@ -225,7 +211,7 @@ def keeps_last(dims: ptr, rank: i64, folded: i64) -> i64:
     It decides the order of float sums and products.
     """
     d = rank - 1
-    while d >= 0 and load_i64(dims, d * 8) == 1:
+    while d >= 0 and load(i64, dims, d * 8) == 1:
         d -= 1
     return 1 if d >= 0 and (folded >> d) & 1 == 0 else 0
 
@@ -237,15 +223,15 @@ def collect_axes(dims: ptr, steps: ptr, rank: i64, folded: i64, which: i64, size
     out_step = size
     for k in range(rank):
         d = rank - 1 - k
-        extent, step = load_i64(dims, d * 8), load_i64(steps, d * 8)
+        extent, step = load(i64, dims, d * 8), load(i64, steps, d * 8)
         if (folded >> d) & 1 == which and extent != 1:
             last = to + (used - 1) * 24
-            if used > 0 and load_i64(last, 0) * load_i64(last, 8) == step:
-                store_i64(last, 0, load_i64(last, 0) * extent)
+            if used > 0 and load(i64, last, 0) * load(i64, last, 8) == step:
+                store(i64, last, 0, load(i64, last, 0) * extent)
             else:
-                store_i64(to, used * 24, extent)
-                store_i64(to, used * 24 + 8, step)
-                store_i64(to, used * 24 + 16, out_step)
+                store(i64, to, used * 24, extent)
+                store(i64, to, used * 24 + 8, step)
+                store(i64, to, used * 24 + 16, out_step)
                 used += 1
             out_step *= extent
     return used
@@ -255,11 +241,11 @@ def collect_axes(dims: ptr, steps: ptr, rank: i64, folded: i64, which: i64, size
 def move_contiguous_axis_first(axes: ptr, rank: i64, size: i64) -> None:
     """Swap the innermost kept axis with the contiguous one, so that a loop folds memory neighbours together."""
     for d in range(1, rank):
-        if load_i64(axes, d * 24 + 8) == size:
+        if load(i64, axes, d * 24 + 8) == size:
             for part in range(3):
-                value = load_i64(axes, part * 8)
-                store_i64(axes, part * 8, load_i64(axes, d * 24 + part * 8))
-                store_i64(axes, d * 24 + part * 8, value)
+                value = load(i64, axes, part * 8)
+                store(i64, axes, part * 8, load(i64, axes, d * 24 + part * 8))
+                store(i64, axes, d * 24 + part * 8, value)
             return
 
 
@@ -275,16 +261,16 @@ def run_folds(
     by_columns: i64,
 ) -> None:
     sizes, strides = stack(32), stack(32)
-    store_i64(sizes, 16, by_columns)
-    store_i64(sizes, 24, load_i64(rest, 24) if rest_rank > 1 else 1)
-    store_i64(strides, 24, load_i64(rest, 32) if rest_rank > 1 else 0)
+    store(i64, sizes, 16, by_columns)
+    store(i64, sizes, 24, load(i64, rest, 24) if rest_rank > 1 else 1)
+    store(i64, strides, 24, load(i64, rest, 32) if rest_rank > 1 else 0)
     if rest_rank > 1 and variant.ordered != 0:
         rest_rank = 1  # the loop folds both axes
-    store_i64(sizes, 0, load_i64(kept, 0) if kept_rank > 0 else 1)
-    store_i64(strides, 0, load_i64(kept, 8) if kept_rank > 0 else 0)
-    store_i64(strides, 8, load_i64(kept, 16) if kept_rank > 0 else 0)
-    store_i64(sizes, 8, load_i64(rest, 0) if rest_rank > 0 else 1)
-    store_i64(strides, 16, load_i64(rest, 8) if rest_rank > 0 else 0)
+    store(i64, sizes, 0, load(i64, kept, 0) if kept_rank > 0 else 1)
+    store(i64, strides, 0, load(i64, kept, 8) if kept_rank > 0 else 0)
+    store(i64, strides, 8, load(i64, kept, 16) if kept_rank > 0 else 0)
+    store(i64, sizes, 8, load(i64, rest, 0) if rest_rank > 0 else 1)
+    store(i64, strides, 16, load(i64, rest, 8) if rest_rank > 0 else 0)
     outer, inner = stack(MAX_RANK * 8), stack(MAX_RANK * 8)
     clear_index(outer)
     in_move, out_move = stack(8), stack(8)
@@ -298,16 +284,16 @@ def run_folds(
             call_void(variant.loop, start, out, sizes, strides, again, variant)
             again = 1
             going = step_axes(rest, rest_rank, inner, in_move, out_move)
-            start += load_i64(in_move, 0)
+            start += load(i64, in_move, 0)
         more = step_axes(kept, kept_rank, outer, in_move, out_move)
-        source += load_i64(in_move, 0)
-        out += load_i64(out_move, 0)
+        source += load(i64, in_move, 0)
+        out += load(i64, out_move, 0)
 
 
 @native
 def clear_index(index: ptr) -> None:
     for d in range(MAX_RANK):
-        store_i64(index, d * 8, 0)
+        store(i64, index, d * 8, 0)
 
 
 @native
@@ -317,21 +303,21 @@ def step_axes(axes: ptr, rank: i64, index: ptr, in_move: ptr, out_move: ptr) -> 
     out_moved: i64 = 0
     d: i64 = 1
     while d < rank:
-        at = load_i64(index, d * 8) + 1
+        at = load(i64, index, d * 8) + 1
         extent, step, out_step = (
-            load_i64(axes, d * 24),
-            load_i64(axes, d * 24 + 8),
-            load_i64(axes, d * 24 + 16),
+            load(i64, axes, d * 24),
+            load(i64, axes, d * 24 + 8),
+            load(i64, axes, d * 24 + 16),
         )
         if at < extent:
-            store_i64(index, d * 8, at)
-            store_i64(in_move, 0, moved + step)
-            store_i64(out_move, 0, out_moved + out_step)
+            store(i64, index, d * 8, at)
+            store(i64, in_move, 0, moved + step)
+            store(i64, out_move, 0, out_moved + out_step)
             return True
-        store_i64(index, d * 8, 0)
+        store(i64, index, d * 8, 0)
         moved -= step * (extent - 1)
         out_moved -= out_step * (extent - 1)
         d += 1
-    store_i64(in_move, 0, 0)
-    store_i64(out_move, 0, 0)
+    store(i64, in_move, 0, 0)
+    store(i64, out_move, 0, 0)
     return False

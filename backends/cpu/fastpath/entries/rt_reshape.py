@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..compiler.dsl import i64, load_i64, native, ptr, stack, store_i64
+from ..compiler.dsl import i64, load, native, ptr, stack, store
 from ..glue.layout import C_CONTIGUOUS, Descr, Ndarray
 from .rt_elementwise import MAX_RANK
 
@@ -24,8 +24,8 @@ def reshape_strides(array: Ndarray, wanted: ptr, rank: i64, dims: ptr, strides: 
     step = Descr(array.descr).itemsize
     d = rank - 1
     while d >= 0:
-        store_i64(strides, d * 8, step)
-        step *= load_i64(dims, d * 8)
+        store(i64, strides, d * 8, step)
+        step *= load(i64, dims, d * 8)
         d -= 1
     return VIEWED
 
@@ -40,7 +40,7 @@ def fill_sizes(array: ptr, wanted: ptr, rank: i64, dims: ptr) -> bool:
     open_at: i64 = -1
     known: i64 = 1
     for d in range(rank):
-        size = load_i64(wanted, d * 8)
+        size = load(i64, wanted, d * 8)
         if size == -1 and open_at < 0:
             open_at = d
         elif size <= 0 or size > total:
@@ -49,11 +49,11 @@ def fill_sizes(array: ptr, wanted: ptr, rank: i64, dims: ptr) -> bool:
             known *= size
             if known > total:
                 return False
-        store_i64(dims, d * 8, size)
+        store(i64, dims, d * 8, size)
     if total == 0 or total % known != 0 or (open_at < 0 and known != total):
         return False
     if open_at >= 0:
-        store_i64(dims, open_at * 8, total // known)
+        store(i64, dims, open_at * 8, total // known)
     return True
 
 
@@ -61,7 +61,7 @@ def fill_sizes(array: ptr, wanted: ptr, rank: i64, dims: ptr) -> bool:
 def count_elements(array: Ndarray) -> i64:
     total: i64 = 1
     for d in range(i64(array.ndim)):
-        total *= load_i64(array.dims, d * 8)
+        total *= load(i64, array.dims, d * 8)
     return total
 
 
@@ -70,10 +70,10 @@ def collect_long_axes(array: Ndarray, sizes: ptr, steps: ptr) -> i64:
     """Write sizes and strides of the axes whose size is not 1; return their number."""
     used: i64 = 0
     for d in range(i64(array.ndim)):
-        size = load_i64(array.dims, d * 8)
+        size = load(i64, array.dims, d * 8)
         if size != 1:
-            store_i64(sizes, used * 8, size)
-            store_i64(steps, used * 8, load_i64(array.strides, d * 8))
+            store(i64, sizes, used * 8, size)
+            store(i64, steps, used * 8, load(i64, array.strides, d * 8))
             used += 1
     return used
 
@@ -87,22 +87,22 @@ def regroup_strides(array: Ndarray, rank: i64, dims: ptr, strides: ptr) -> bool:
     step = Descr(array.descr).itemsize
     while new < rank and old < own:
         old_end, new_end = old + 1, new + 1
-        had, want = load_i64(sizes, old * 8), load_i64(dims, new * 8)
+        had, want = load(i64, sizes, old * 8), load(i64, dims, new * 8)
         while had != want:
             if want < had:
-                want *= load_i64(dims, new_end * 8)
+                want *= load(i64, dims, new_end * 8)
                 new_end += 1
             else:
-                had *= load_i64(sizes, old_end * 8)
+                had *= load(i64, sizes, old_end * 8)
                 old_end += 1
         for d in range(old, old_end - 1):
-            if load_i64(steps, d * 8) != load_i64(sizes, d * 8 + 8) * load_i64(steps, d * 8 + 8):
+            if load(i64, steps, d * 8) != load(i64, sizes, d * 8 + 8) * load(i64, steps, d * 8 + 8):
                 return False
-        step = load_i64(steps, old_end * 8 - 8)
+        step = load(i64, steps, old_end * 8 - 8)
         write_group_strides(dims, strides, new, new_end, step)
         old, new = old_end, new_end
     for d in range(new, rank):  # the remaining axes have size 1
-        store_i64(strides, d * 8, step)
+        store(i64, strides, d * 8, step)
     return True
 
 
@@ -111,6 +111,6 @@ def write_group_strides(dims: ptr, strides: ptr, begin: i64, end: i64, step: i64
     """Write strides of new axes that share the memory of one group of old ones."""
     d = end - 1
     while d >= begin:
-        store_i64(strides, d * 8, step)
-        step *= load_i64(dims, d * 8)
+        store(i64, strides, d * 8, step)
+        step *= load(i64, dims, d * 8)
         d -= 1

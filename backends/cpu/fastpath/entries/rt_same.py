@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from ..compiler.dsl import (
-    NULL,
-    i64,
-    load_ptr,
-    native,
-    ptr,
-    stack,
-    store_ptr,
-    unlikely,
-)
+from ..compiler.dsl import NULL, i64, load, native, ptr, stack, store, unlikely
 from ..glue.layout import ALIGNED, C_CONTIGUOUS, Ndarray
 from .rt_base import (
     ARGS_MASK,
@@ -51,7 +42,7 @@ def copy_or_view(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 1 or flags == ELSEWHERE):
         return fall_back(desc, args, nargsf, kwnames)
     flags = allowed_flags(desc, flags)
-    source = load_ptr(args, 0)
+    source = load(ptr, args, 0)
     array: Ndarray = plain_array(g, source, flags)
     if unlikely(array == NULL):
         return fall_back(desc, args, nargsf, kwnames)
@@ -69,6 +60,6 @@ def copy_or_view(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
         tensor = make_tensor(g, made)
     if unlikely(has_history(g, source, flags)):
         values = stack(16)
-        store_ptr(values, 0, source)
+        store(ptr, values, 0, source)
         return record_call(desc, values, 1, tensor)
     return tensor

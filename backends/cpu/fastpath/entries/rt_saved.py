@@ -2,19 +2,7 @@
 
 from __future__ import annotations
 
-from ..compiler.dsl import (
-    NULL,
-    i64,
-    likely,
-    load_i64,
-    load_ptr,
-    load_u8,
-    native,
-    ptr,
-    stack,
-    store_ptr,
-    unlikely,
-)
+from ..compiler.dsl import NULL, i64, likely, load, native, ptr, stack, store, u8, unlikely
 from ..compiler.structs import Struct, array
 from ..glue.layout import Descr, Ndarray, PyObject, PyTuple, PyVarObject
 from .rt_base import (
@@ -78,7 +66,7 @@ def array_code(g: Globals, array: Ndarray) -> i64:
     number = Descr(array.descr).type_num
     if unlikely(number < 0 or number > 255):
         return BFLOAT16 if i64(number) == g.bfloat16 else FOREIGN
-    code = i64(load_u8(g.dtypes, i64(number)))
+    code = i64(load(u8, g.dtypes, i64(number)))
     return code if code < 16 else FOREIGN
 
 
@@ -90,12 +78,12 @@ def shape_of(array: Ndarray) -> ptr:
     result = PyTuple_New(rank)
     if likely(result != NULL):
         for d in range(rank):
-            size = PyLong_FromLongLong(load_i64(array.dims, d * 8))
+            size = PyLong_FromLongLong(load(i64, array.dims, d * 8))
             if unlikely(size == NULL):
                 decref(result)
                 decref(array)
                 return NULL
-            store_ptr(result, PyTuple.items + d * 8, size)
+            store(ptr, result, PyTuple.items + d * 8, size)
     decref(array)
     return result
 
@@ -106,16 +94,16 @@ def tuple_of(items: ptr, count: i64, step: i64) -> ptr:
     result = PyTuple_New(count)
     if likely(result != NULL):
         for k in range(count):
-            item = load_ptr(items, k * step)
+            item = load(ptr, items, k * step)
             incref(item)
-            store_ptr(result, PyTuple.items + k * 8, item)
+            store(ptr, result, PyTuple.items + k * 8, item)
     return result
 
 
 @native
 def release_all(items: ptr, count: i64, step: i64) -> None:
     for k in range(count):
-        decref(load_ptr(items, k * step))
+        decref(load(ptr, items, k * step))
 
 
 @native
@@ -129,14 +117,16 @@ def make_saved(g: Globals, rules: RuleSet, values: ptr, tensor: ptr, array: ptr,
         empty = g.empty
         incref(empty)
         incref(empty)
-        store_ptr(where, 0, empty)
-        store_ptr(where, 8, empty)
+        store(ptr, where, 0, empty)
+        store(ptr, where, 8, empty)
         return DONE
     done: i64 = DONE
     made: i64 = 0
     while made < count and done == DONE:
         saver = rules + RuleSet.saver + made * 16
-        done = save_value(g, load_i64(saver, 0), values, load_i64(saver, 8), tensor, array, kept + made * 16)
+        done = save_value(
+            g, load(i64, saver, 0), values, load(i64, saver, 8), tensor, array, kept + made * 16
+        )
         if likely(done == DONE):
             made += 1
     if likely(done == DONE):
@@ -144,8 +134,8 @@ def make_saved(g: Globals, rules: RuleSet, values: ptr, tensor: ptr, array: ptr,
         saved = tuple_of(kept, count, 16)
         if likely(saved != NULL):
             versions = tuple_of(kept + 8, count, 16)
-            store_ptr(where, 0, saved)
-            store_ptr(where, 8, versions)
+            store(ptr, where, 0, saved)
+            store(ptr, where, 8, versions)
             if likely(versions != NULL):
                 done = DONE
             else:
@@ -163,7 +153,7 @@ def save_value(g: Globals, kind: i64, values: ptr, place: i64, tensor: ptr, arra
         return save_result(g, tensor, array, where)
     if kind == SAVE_RESULT_SPEC:
         return save_spec(g, array, where)
-    x = load_ptr(values, place * 8)
+    x = load(ptr, values, place * 8)
     if kind == SAVE_SPEC:
         source = plain_array(g, x, RECORD)
         return save_spec(g, source, where) if likely(source != NULL) else TO_PYTHON
@@ -178,8 +168,8 @@ def save_value(g: Globals, kind: i64, values: ptr, place: i64, tensor: ptr, arra
         return TO_PYTHON
     incref(x)
     incref(version)
-    store_ptr(where, 0, x)
-    store_ptr(where, 8, version)
+    store(ptr, where, 0, x)
+    store(ptr, where, 8, version)
     return DONE
 
 
@@ -218,7 +208,7 @@ def save_integers(x: ptr, where: ptr) -> i64:
         if unlikely(value == NULL):
             return FAILED
         incref(x)
-        store_ptr(value, PyTuple.items, x)
+        store(ptr, value, PyTuple.items, x)
     elif x == Py_None or type_of(x) == PyTuple_Type:
         if x != Py_None and not are_integers(x):
             return TO_PYTHON
@@ -227,15 +217,15 @@ def save_integers(x: ptr, where: ptr) -> i64:
         return TO_PYTHON
     none: ptr = Py_None
     incref(none)
-    store_ptr(where, 0, value)
-    store_ptr(where, 8, none)
+    store(ptr, where, 0, value)
+    store(ptr, where, 8, none)
     return DONE
 
 
 @native
 def are_integers(x: PyVarObject) -> bool:
     for k in range(x.size):
-        if type_of(load_ptr(x, PyTuple.items + k * 8)) != PyLong_Type:
+        if type_of(load(ptr, x, PyTuple.items + k * 8)) != PyLong_Type:
             return False
     return True
 
@@ -253,16 +243,16 @@ def save_spec(g: Globals, array: ptr, where: ptr) -> i64:
     if unlikely(spec == NULL):
         decref(shape)
         return FAILED
-    dtype, device = load_ptr(g.types, code * 8), g.cpu
+    dtype, device = load(ptr, g.types, code * 8), g.cpu
     incref(dtype)
     incref(device)
-    store_ptr(spec, PyTuple.items, shape)
-    store_ptr(spec, PyTuple.items + 8, dtype)
-    store_ptr(spec, PyTuple.items + 16, device)
+    store(ptr, spec, PyTuple.items, shape)
+    store(ptr, spec, PyTuple.items + 8, dtype)
+    store(ptr, spec, PyTuple.items + 16, device)
     none: ptr = Py_None
     incref(none)
-    store_ptr(where, 0, spec)
-    store_ptr(where, 8, none)
+    store(ptr, where, 0, spec)
+    store(ptr, where, 8, none)
     return DONE
 
 
@@ -281,8 +271,8 @@ def save_result(g: ptr, tensor: ptr, array: ptr, where: ptr) -> i64:
     if unlikely(alias == NULL):
         decref(hold)
         return FAILED
-    store_ptr(where, 0, alias)
-    store_ptr(where, 8, hold)
+    store(ptr, where, 0, alias)
+    store(ptr, where, 8, hold)
     return DONE
 
 

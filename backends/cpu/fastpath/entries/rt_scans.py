@@ -6,20 +6,7 @@ the axis innermost.
 
 from __future__ import annotations
 
-from ..compiler.dsl import (
-    NULL,
-    call_void,
-    i64,
-    likely,
-    load_i64,
-    load_ptr,
-    native,
-    ptr,
-    stack,
-    store_i64,
-    store_ptr,
-    unlikely,
-)
+from ..compiler.dsl import NULL, call_void, i64, likely, load, native, ptr, stack, store, unlikely
 from ..glue.layout import C_CONTIGUOUS, Ndarray
 from .rt_arguments import axis_argument
 from .rt_base import (
@@ -62,8 +49,8 @@ def scan(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
         return fall_back(desc, args, nargsf, kwnames)
     flags = allowed_flags(desc, flags)
     where = stack(8)
-    code = operand_code(g, load_ptr(args, 0), flags, where)
-    array = load_ptr(where, 0)
+    code = operand_code(g, load(ptr, args, 0), flags, where)
+    array = load(ptr, where, 0)
     if unlikely(code < 0 or array == NULL):
         return fall_back(desc, args, nargsf, kwnames)
     variant = find_variant(desc, code)
@@ -78,10 +65,10 @@ def scan(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
         return retry_in_python(desc, args, nargsf, kwnames)
     desc.calls += 1
     tensor = make_tensor(g, result)
-    if unlikely(has_history(g, load_ptr(args, 0), flags)):
+    if unlikely(has_history(g, load(ptr, args, 0), flags)):
         values = stack(24)
-        store_ptr(values, 0, load_ptr(args, 0))
-        store_ptr(values, 8, axis)
+        store(ptr, values, 0, load(ptr, args, 0))
+        store(ptr, values, 8, axis)
         return record_call(desc, values, 2, tensor)
     return tensor
 
@@ -104,8 +91,8 @@ def scan_flattened(variant: Variant, array: Ndarray, rank: i64, g: ptr) -> ptr:
     dims, sizes, strides, pointers = stack(8), stack(16), stack(32), stack(16)
     total, source = i64(1), array
     for d in range(rank):
-        total *= load_i64(array.dims, d * 8)
-    store_i64(dims, 0, total)
+        total *= load(i64, array.dims, d * 8)
+    store(i64, dims, 0, total)
     if rank > 1 and (array.flags & C_CONTIGUOUS) == 0:
         source = copy_contiguous(g, array, 1, dims)
         if unlikely(source == NULL):
@@ -113,12 +100,12 @@ def scan_flattened(variant: Variant, array: Ndarray, rank: i64, g: ptr) -> ptr:
     size = variant.itemsize
     made: Ndarray = new_array(g, variant.descr, 1, dims, total * size)
     if likely(made != NULL):
-        store_ptr(pointers, 0, Ndarray(source).data)
-        store_ptr(pointers, 8, made.data)
-        store_i64(sizes, 0, 1)
-        store_i64(sizes, 8, total)
-        store_i64(strides, 8, load_i64(array.strides, 0) if rank == 1 else item_size(array))
-        store_i64(strides, 24, size)
+        store(ptr, pointers, 0, Ndarray(source).data)
+        store(ptr, pointers, 8, made.data)
+        store(i64, sizes, 0, 1)
+        store(i64, sizes, 8, total)
+        store(i64, strides, 8, load(i64, array.strides, 0) if rank == 1 else item_size(array))
+        store(i64, strides, 24, size)
         saved = release_gil(total >= variant.release)
         call_void(variant.loop, pointers, sizes, strides, variant)
         acquire_gil(saved)
@@ -136,15 +123,15 @@ def scan_axis(variant: Variant, array: Ndarray, rank: i64, along: i64, g: ptr) -
     for k in range(rank):
         d = rank - 1 - k
         at = rank - 1 if d == along else d if d < along else d - 1
-        store_i64(shape, at * 8, load_i64(dims, d * 8))
-        store_i64(strides, at * 16, load_i64(steps, d * 8))
-        store_i64(strides, at * 16 + 8, step)
-        step *= load_i64(dims, d * 8)
+        store(i64, shape, at * 8, load(i64, dims, d * 8))
+        store(i64, strides, at * 16, load(i64, steps, d * 8))
+        store(i64, strides, at * 16 + 8, step)
+        step *= load(i64, dims, d * 8)
     made: Ndarray = new_array(g, variant.descr, rank, dims, step)
     if unlikely(made == NULL):
         return ptr(-1)
-    store_ptr(pointers, 0, array.data)
-    store_ptr(pointers, 8, made.data)
+    store(ptr, pointers, 0, array.data)
+    store(ptr, pointers, 8, made.data)
     if likely(step != 0):
         saved = release_gil(step >= variant.release * variant.itemsize)
         run_nest(variant.loop, pointers, shape, strides, rank, variant)

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from ..compiler.dsl import (
-    NULL,
-    cstr,
-    extern,
-    extern_object,
-    likely,
-    load_ptr,
-    native,
-    ptr,
-    unlikely,
-)
+from ..compiler.dsl import NULL, cstr, extern, extern_object, likely, load, native, ptr, unlikely
 from ..glue.layout import Ndarray, PyObject
 from .rt_base import (
     Globals,
@@ -49,7 +39,9 @@ def shared_storage(g: Globals, source: TensorObject, array: ptr) -> ptr:
     known = source.storage
     if likely(known != Py_None):
         if unlikely(known == NULL or type_of(known) != g.storage):
-            PyErr_SetString(load_ptr(PyExc_TypeError, 0), cstr("a tensor's _storage was replaced or deleted"))
+            PyErr_SetString(
+                load(ptr, PyExc_TypeError, 0), cstr("a tensor's _storage was replaced or deleted")
+            )
             return NULL
         incref(known)
         return known

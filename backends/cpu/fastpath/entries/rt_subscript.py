@@ -9,17 +9,15 @@ from ..compiler.dsl import (
     NULL,
     extern,
     extern_object,
+    i32,
     i64,
     likely,
-    load_i32,
-    load_i64,
-    load_ptr,
+    load,
     native,
     noinline,
     ptr,
     stack,
-    store_i64,
-    store_ptr,
+    store,
     unlikely,
 )
 from ..compiler.structs import Struct, array, sizeof
@@ -93,8 +91,8 @@ def subscript(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     flags = thread_flags(g)
     if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 2 or flags == ELSEWHERE):
         return fall_back(desc, args, nargsf, kwnames)
-    source = load_ptr(args, 0)
-    if unlikely(type_of(load_ptr(args, 8)) == g.tensor):
+    source = load(ptr, args, 0)
+    if unlikely(type_of(load(ptr, args, 8)) == g.tensor):
         return gather_rows(desc, g, plain_array(g, source, flags), args, flags)
     flags = allowed_flags(desc, flags)
     array: Ndarray = plain_array(g, source, flags)
@@ -119,8 +117,8 @@ def record_view(desc: ptr, source: ptr, at: ptr, made: ptr) -> ptr:
         decref(made)
         return NULL
     values = stack(24)
-    store_ptr(values, 0, source)
-    store_ptr(values, 8, plan)
+    store(ptr, values, 0, source)
+    store(ptr, values, 8, plan)
     result = record_call(desc, values, 2, made)
     decref(plan)
     return result
@@ -136,26 +134,26 @@ def make_index_entries(at: KeyState) -> ptr:
             if unlikely(entry == NULL):
                 decref(result)
                 return NULL
-            store_ptr(result, PyTuple.items + k * 8, entry)
+            store(ptr, result, PyTuple.items + k * 8, entry)
     return result
 
 
 @native
 def make_index_entry(words: ptr) -> ptr:
-    if load_i64(words, 8) == NEW_AXIS:
+    if load(i64, words, 8) == NEW_AXIS:
         none: ptr = Py_None
         incref(none)
         return none
-    if load_i64(words, 8) == PLACE:
-        return PyLong_FromLongLong(load_i64(words, 0))
+    if load(i64, words, 8) == PLACE:
+        return PyLong_FromLongLong(load(i64, words, 0))
     result = PyTuple_New(3)
     if likely(result != NULL):
         for k in range(3):
-            number = PyLong_FromLongLong(load_i64(words, k * 8))
+            number = PyLong_FromLongLong(load(i64, words, k * 8))
             if unlikely(number == NULL):
                 decref(result)
                 return NULL
-            store_ptr(result, PyTuple.items + k * 8, number)
+            store(ptr, result, PyTuple.items + k * 8, number)
     return result
 
 
@@ -164,7 +162,7 @@ def gather_rows(desc: OperatorEntry, g: ptr, array: Ndarray, args: ptr, flags: i
     """Compute `x[i]` for one tensor of integers: the rows at these positions."""
     value: ptr = NULL
     if array != NULL and array.ndim > 0:
-        value = gather_elements(g, array, load_ptr(args, 8), 0, flags)
+        value = gather_elements(g, array, load(ptr, args, 8), 0, flags)
     if unlikely(value == NULL):
         return fall_back(desc, args, 2, NULL)
     if unlikely(i64(value) == -1):
@@ -178,9 +176,9 @@ def read_key(array: Ndarray, key: ptr, dims: ptr, strides: ptr, at: KeyState) ->
     """Read the key (`key` points to it) into the view's sizes, strides and offset; false if Python must read it."""
     rank = i64(array.ndim)
     items, count = key, i64(1)
-    if type_of(load_ptr(key, 0)) == PyTuple_Type:
-        items = load_ptr(key, 0) + PyTuple.items
-        count = PyVarObject(load_ptr(key, 0)).size
+    if type_of(load(ptr, key, 0)) == PyTuple_Type:
+        items = load(ptr, key, 0) + PyTuple.items
+        count = PyVarObject(load(ptr, key, 0)).size
     if rank + count > MAX_RANK:
         return False
     at.rank = 0
@@ -192,7 +190,7 @@ def read_key(array: Ndarray, key: ptr, dims: ptr, strides: ptr, at: KeyState) ->
         return False
     filled = False
     for k in range(count):
-        item = load_ptr(items, k * 8)
+        item = load(ptr, items, k * 8)
         if item == Py_Ellipsis:
             if filled:
                 return False
@@ -210,7 +208,7 @@ def count_axes(items: ptr, count: i64) -> i64:
     """Return how many axes of the source the items of a key use."""
     used: i64 = 0
     for k in range(count):
-        item = load_ptr(items, k * 8)
+        item = load(ptr, items, k * 8)
         if item != Py_None and item != Py_Ellipsis:
             used += 1
     return used
@@ -219,8 +217,8 @@ def count_axes(items: ptr, count: i64) -> i64:
 @native
 def append_axis(dims: ptr, strides: ptr, at: KeyState, size: i64, stride: i64) -> None:
     rank = at.rank
-    store_i64(dims, rank * 8, size)
-    store_i64(strides, rank * 8, stride)
+    store(i64, dims, rank * 8, size)
+    store(i64, strides, rank * 8, stride)
     at.rank = rank + 1
 
 
@@ -228,9 +226,9 @@ def append_axis(dims: ptr, strides: ptr, at: KeyState, size: i64, stride: i64) -
 def append_entry(at: KeyState, start: i64, length: i64, step: i64) -> None:
     """Write an index entry."""
     words = at + KeyState.entries + at.count * 24
-    store_i64(words, 0, start)
-    store_i64(words, 8, length)
-    store_i64(words, 16, step)
+    store(i64, words, 0, start)
+    store(i64, words, 8, length)
+    store(i64, words, 16, step)
     at.count += 1
 
 
@@ -239,8 +237,8 @@ def keep_axes(array: Ndarray, count: i64, dims: ptr, strides: ptr, at: KeyState)
     for _k in range(count):
         axis = at.axis
         size, stride = (
-            load_i64(array.dims, axis * 8),
-            load_i64(array.strides, axis * 8),
+            load(i64, array.dims, axis * 8),
+            load(i64, array.strides, axis * 8),
         )
         append_axis(dims, strides, at, size, stride)
         append_entry(at, 0, size, 1)
@@ -255,8 +253,8 @@ def read_item(array: Ndarray, item: ptr, dims: ptr, strides: ptr, at: KeyState) 
         return True
     axis = at.axis
     size, stride = (
-        load_i64(array.dims, axis * 8),
-        load_i64(array.strides, axis * 8),
+        load(i64, array.dims, axis * 8),
+        load(i64, array.strides, axis * 8),
     )
     at.axis = axis + 1
     if type_of(item) == PyLong_Type:
@@ -277,7 +275,7 @@ def resolve_position(item: ptr, size: i64) -> i64:
             PyErr_Clear()
             return -1
         place += size
-    return place if place >= 0 and place < size and load_i32(overflow, 0) == 0 else -1
+    return place if place >= 0 and place < size and load(i32, overflow, 0) == 0 else -1
 
 
 @native
@@ -295,11 +293,11 @@ def read_slice(item: PySlice, size: i64, stride: i64, dims: ptr, strides: ptr, a
     if PySlice_Unpack(item, bounds, bounds + 8, bounds + 16) < 0:
         PyErr_Clear()
         return False
-    step = load_i64(bounds, 16)
+    step = load(i64, bounds, 16)
     count = PySlice_AdjustIndices(size, bounds, bounds + 8, step)
     if likely(count > 0):
-        at.moved += load_i64(bounds, 0) * stride
-        append_entry(at, load_i64(bounds, 0), count, step)
+        at.moved += load(i64, bounds, 0) * stride
+        append_entry(at, load(i64, bounds, 0), count, step)
     else:
         append_entry(at, 0, 0, 1)
     append_axis(dims, strides, at, count, stride * step if count > 1 else stride)
@@ -319,7 +317,7 @@ def basic_index(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 2 or flags == ELSEWHERE):
         return fall_back(desc, args, nargsf, kwnames)
     flags = allowed_flags(desc, flags)
-    source, plan = load_ptr(args, 0), load_ptr(args, 8)
+    source, plan = load(ptr, args, 0), load(ptr, args, 8)
     array: Ndarray = plain_array(g, source, flags)
     dims, strides, at = stack(MAX_RANK * 8), stack(MAX_RANK * 8), stack(sizeof(KeyState))
     if unlikely(array == NULL or not read_plan(array, plan, dims, strides, at)):
@@ -329,8 +327,8 @@ def basic_index(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     made = make_view_at(g, source, array, KeyState(at).rank, dims, strides, data)
     if unlikely(has_history(g, source, flags)):
         values = stack(24)
-        store_ptr(values, 0, source)
-        store_ptr(values, 8, plan)
+        store(ptr, values, 0, source)
+        store(ptr, values, 8, plan)
         return record_call(desc, values, 2, made)
     return made
 
@@ -344,7 +342,7 @@ def read_plan(array: Ndarray, plan: PyVarObject, dims: ptr, strides: ptr, at: Ke
     at.axis = 0
     at.moved = 0
     for k in range(plan.size):
-        entry = load_ptr(plan, PyTuple.items + k * 8)
+        entry = load(ptr, plan, PyTuple.items + k * 8)
         if entry == Py_None:
             append_axis(dims, strides, at, 1, 0)
         elif at.axis >= rank or not read_entry(array, entry, dims, strides, at):
@@ -363,9 +361,9 @@ def read_entry(array: ptr, entry: PyVarObject, dims: ptr, strides: ptr, at: KeyS
         return chosen >= 0 and chosen < size
     if type_of(entry) != PyTuple_Type or entry.size != 3:
         return False
-    start = whole_number(load_ptr(entry, PyTuple.items))
-    length = whole_number(load_ptr(entry, PyTuple.items + 8))
-    step = whole_number(load_ptr(entry, PyTuple.items + 16))
+    start = whole_number(load(ptr, entry, PyTuple.items))
+    length = whole_number(load(ptr, entry, PyTuple.items + 8))
+    step = whole_number(load(ptr, entry, PyTuple.items + 16))
     if start == NO_NUMBER or step == NO_NUMBER or length < 1 or start < 0 or start >= size or length > size:
         return False
     last = start + (length - 1) * step
@@ -386,9 +384,9 @@ def whole_number(x: ptr) -> i64:
         return NO_NUMBER
     overflow = stack(4)
     value = PyLong_AsLongLongAndOverflow(x, overflow)
-    return value if load_i32(overflow, 0) == 0 else NO_NUMBER
+    return value if load(i32, overflow, 0) == 0 else NO_NUMBER
 
 
 @native
 def axis_of(array: ptr, field: i64, axis: i64) -> i64:
-    return load_i64(load_ptr(array, field), axis * 8)
+    return load(i64, load(ptr, array, field), axis * 8)

@@ -5,22 +5,7 @@ A view shares the storage of its source, which is created here if there is none 
 
 from __future__ import annotations
 
-from ..compiler.dsl import (
-    NULL,
-    i32,
-    i64,
-    likely,
-    load_i32,
-    load_i64,
-    load_ptr,
-    native,
-    noinline,
-    ptr,
-    stack,
-    store_i64,
-    store_ptr,
-    unlikely,
-)
+from ..compiler.dsl import NULL, i32, i64, likely, load, native, noinline, ptr, stack, store, unlikely
 from ..glue.layout import WRITEABLE, Ndarray, PyList, PyTuple
 from .rt_base import (
     ARGS_MASK,
@@ -67,10 +52,10 @@ def view(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 2 or flags == ELSEWHERE):
         return fall_back(desc, args, nargsf, kwnames)
     flags = allowed_flags(desc, flags)
-    source = load_ptr(args, 0)
+    source = load(ptr, args, 0)
     array: Ndarray = plain_array(g, source, flags)
     wanted, dims, strides = stack(MAX_RANK * 8), stack(MAX_RANK * 8), stack(MAX_RANK * 8)
-    rank = read_integers(load_ptr(args, 8), wanted)
+    rank = read_integers(load(ptr, args, 8), wanted)
     if unlikely(array == NULL or rank == REFUSED or array.ndim > MAX_RANK):
         return fall_back(desc, args, nargsf, kwnames)
     result = compute_view(array, wanted, rank, dims, strides)
@@ -84,8 +69,8 @@ def view(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
         made = make_view(g, source, array, rank, dims, strides)
     if unlikely(has_history(g, source, flags)):
         values = stack(24)
-        store_ptr(values, 0, source)
-        store_ptr(values, 8, load_ptr(args, 8))
+        store(ptr, values, 0, source)
+        store(ptr, values, 8, load(ptr, args, 8))
         return record_call(desc, values, 2, made)
     return made
 
@@ -101,7 +86,7 @@ def copy_with_shape(g: ptr, array: ptr, rank: i64, dims: ptr) -> ptr:
 def read_integers(x: PyList, to: ptr) -> i64:
     """Read the ints of an exact tuple or list, or one int; return their number, or REFUSED."""
     alone, count = stack(8), i64(1)
-    store_ptr(alone, 0, x)
+    store(ptr, alone, 0, x)
     items = alone
     if likely(type_of(x) == PyTuple_Type):
         items = x + PyTuple.items
@@ -115,16 +100,16 @@ def read_integers(x: PyList, to: ptr) -> i64:
         return REFUSED
     overflow = stack(4)
     for k in range(count):
-        item = load_ptr(items, k * 8)
+        item = load(ptr, items, k * 8)
         if type_of(item) != PyLong_Type:
             return REFUSED
         value = PyLong_AsLongLongAndOverflow(item, overflow)
         if unlikely(value == -1) and PyErr_Occurred() != NULL:
             PyErr_Clear()
             return REFUSED
-        if load_i32(overflow, 0) != 0:
+        if load(i32, overflow, 0) != 0:
             return REFUSED
-        store_i64(to, k * 8, value)
+        store(i64, to, k * 8, value)
     return count
 
 
@@ -147,14 +132,14 @@ def permute_strides(array: Ndarray, wanted: ptr, rank: i64, dims: ptr, strides: 
         return False
     seen: i64 = 0
     for d in range(rank):
-        axis: i64 = load_i64(wanted, d * 8)
+        axis: i64 = load(i64, wanted, d * 8)
         if axis < 0:
             axis += rank
         if axis < 0 or axis >= rank or (seen >> axis) & 1 != 0:
             return False
         seen |= 1 << axis
-        store_i64(dims, d * 8, load_i64(array.dims, axis * 8))
-        store_i64(strides, d * 8, load_i64(array.strides, axis * 8))
+        store(i64, dims, d * 8, load(i64, array.dims, axis * 8))
+        store(i64, strides, d * 8, load(i64, array.strides, axis * 8))
     return True
 
 
@@ -165,7 +150,7 @@ def broadcast_strides(array: Ndarray, wanted: ptr, rank: i64, dims: ptr, strides
         return False
     total: i64 = 1
     for d in range(rank):
-        size = load_i64(wanted, d * 8)
+        size = load(i64, wanted, d * 8)
         if size <= 0 or size > LARGEST:
             return False
         total *= size
@@ -175,12 +160,12 @@ def broadcast_strides(array: Ndarray, wanted: ptr, rank: i64, dims: ptr, strides
         had: i64 = 1
         step: i64 = 0
         if at >= 0:
-            had = load_i64(array.dims, at * 8)
-            step = load_i64(array.strides, at * 8)
+            had = load(i64, array.dims, at * 8)
+            step = load(i64, array.strides, at * 8)
         if had != size and had != 1:
             return False
-        store_i64(dims, d * 8, size)
-        store_i64(strides, d * 8, step if had == size else 0)
+        store(i64, dims, d * 8, size)
+        store(i64, strides, d * 8, step if had == size else 0)
     return True
 
 

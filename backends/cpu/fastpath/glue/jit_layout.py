@@ -102,7 +102,7 @@ DEVICE_ALIGNED = 15  # bits of an address that code for a device wants to be zer
 # thread's stream (NULL: Python has to look), a result, and a block of memory; the record of each result; that of the
 # scratch memory (or NULL); and the table by which the code's work gets into the stream, which begins with the code.
 class DeviceCalls(Struct):
-    """What calls of a device need."""
+    """The functions and structs that calls of a device need."""
 
     device: ptr  # the backend's struct
     ready: ptr  # function: the struct of the thread's stream; NULL: Python must look
@@ -126,7 +126,7 @@ SMALL_INTEGER = 2**31  # beyond, Python computes
 
 
 # The frame
-class Frame(Struct):
+class CallFrame(Struct):
     """The frame of a jitted call."""
 
     globals_: ptr

@@ -12,7 +12,7 @@ from typing import Any
 from ..... import locks
 from .....eager.tensor.storage import Number, Storage
 from ... import cache
-from ..compiler import dsl, engine, lang, lang_expr, lang_values, structs
+from ..compiler import dsl, engine, lang, lang_expr, structs
 from ..entries import (
     rt_arguments,
     rt_assign,
@@ -50,7 +50,7 @@ from . import jit_layout, layout, recording
 from .structs import Struct, make_process_struct
 
 _SOURCES: tuple[ModuleType, ...] = (
-    *(dsl, lang, lang_expr, lang_values, structs, layout, rt_base, rt_operands, rt_gil),
+    *(dsl, lang, lang_expr, structs, layout, rt_base, rt_operands, rt_gil),
     *(
         rt_memory,
         rt_numbers,
