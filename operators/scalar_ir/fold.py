@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...errors import DTypeError
 from ...registry import dtypes as dt
 from ...registry.dtypes import DType
 from .expr import Expr, Number, arg, cast, order
@@ -100,8 +101,17 @@ class Fold:
         return value if self.prepare is None else self.prepare(value)
 
     def combined(self, dtype: DType) -> Expr:
-        """``combine`` of ``arg(0)`` and ``arg(1)``, accumulators of ``dtype``."""
-        return self.combine(arg(0, dtype), arg(1, dtype))
+        """``combine`` of ``arg(0)`` and ``arg(1)``, accumulators of ``dtype``.
+
+        Raises:
+            DTypeError: ``combine`` returns another dtype.
+        """
+        result = self.combine(arg(0, dtype), arg(1, dtype))
+        if result.dtype is not dtype:
+            raise DTypeError(
+                f"{self.name}: combine returns {result.dtype.name} for accumulators of {dtype.name}"
+            )
+        return result
 
     def finished(self, value: Expr) -> Expr:
         """The result for a combined value, before its conversion to the dtype of the result."""

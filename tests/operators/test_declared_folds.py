@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from tandem.errors import DTypeError
 from tandem.operators.scalar_ir import nodes as s
 from tandem.operators.scalar_ir.fold import Fold
+from tandem.registry import dtypes as dt
 
 PROGRAM = Path(__file__).resolve().parents[1] / "harness" / "declared_folds.py"
 NAMES = ("sum_of_squares", "norm", "magnitude", "count", "logsum", "parity", "scan")
@@ -26,6 +28,12 @@ def test_declared_fold_runs_everywhere(name, tmp_path):
         [sys.executable, str(PROGRAM), name], capture_output=True, text=True, env=environment
     )
     assert run.returncode == 0, run.stderr[-3000:]
+
+
+def test_combine_keeps_the_dtype_of_accumulators():
+    fold = Fold("compares", lambda a, b: a < b, lambda dtype: 0)
+    with pytest.raises(DTypeError, match="combine returns bool for accumulators of float32"):
+        fold.combined(dt.float32)
 
 
 def test_folds_to_an_index_combine_by_an_extremum():

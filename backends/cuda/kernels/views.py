@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ....operators.declare.view_spec import ViewLayout, ViewRule
+from ....operators.declare.view_spec import ViewLayout, check_within
 from ....operators.indexing.slicing import plan_strides
 from ....registry.operator import Operator
 from ..fastpath.call_cache import CallCache, SubscriptCache
@@ -37,10 +37,18 @@ def basic_index(x: DeviceArray, shape: Ints, plan: tuple[Any, ...]) -> DeviceArr
     return x.view(shape, strides, first if 0 not in shape else 0)
 
 
-def _apply(rule: ViewRule, x: DeviceArray, args: tuple[Any, ...]) -> DeviceArray | None:
-    """The view that a rule describes; None if a copy is needed."""
-    layout = rule(ViewLayout(x.shape, x.strides), *args)
-    return None if layout is None else x.view(*layout)
+def _apply(op: Operator, x: DeviceArray, args: tuple[Any, ...]) -> DeviceArray | None:
+    """The view that an operator's rule describes; None if a copy is needed.
+
+    Raises:
+        OutOfBoundsError: the rule addresses memory outside of the array.
+    """
+    base = ViewLayout(x.shape, x.strides)
+    layout = op.decl.view(base, *args)
+    if layout is None:
+        return None
+    check_within(op.schema.name, layout, base)
+    return x.view(*layout)
 
 
 def view_kernel(op: Operator, copied: Callable[[CudaTensor], CudaTensor]) -> Callable[..., CudaTensor]:
@@ -50,14 +58,14 @@ def view_kernel(op: Operator, copied: Callable[[CudaTensor], CudaTensor]) -> Cal
         op: the operator.
         copied: returns a contiguous copy, for a reshape that needs one.
     """
-    rule, meta = op.decl.view, op.decl.shape_rule
+    meta = op.decl.shape_rule
     entries = SubscriptCache(op) if op.name == "td::basic_index" else CallCache(op)
     known: dict[Any, tuple[Layout, int] | None] = {}  # (layout, arguments) -> layout and offset of the view
 
     def find_view(x: DeviceArray, self: CudaTensor, args: tuple[Any, ...]) -> tuple[Layout, int] | None:
         entries.install_if_free()
         meta(self, *args)  # checks the arguments
-        result = _apply(rule, x, args)
+        result = _apply(op, x, args)
         if len(known) >= MOST:
             known.clear()
         kept = None if result is None else (result.layout, result.ptr - x.ptr)
@@ -73,7 +81,7 @@ def view_kernel(op: Operator, copied: Callable[[CudaTensor], CudaTensor]) -> Cal
         if value is not None:
             return cuda_view(DeviceArray(x.ptr + value[1], value[0], x.buffer), self)
         fresh = copied(self)
-        whole = _apply(rule, fresh._data, args)
+        whole = _apply(op, fresh._data, args)
         return cuda_view(whole, fresh)  # type: ignore[arg-type]  # a contiguous array can be reshaped
 
     tools.change_listeners.append(known.clear)
