@@ -2,6 +2,7 @@
 
 dsl.py: the names that native functions use: machine types, memory access, calls
 engine.py: LLVM IR to machine code in this process, with the disk cache
+interpret.py: native functions in Python, step by step
 lang.py: native functions to LLVM IR: statements and modules
 lang_expr.py: native functions to LLVM IR: expressions
 linker.py: linker for x86-64 objects

@@ -12,6 +12,7 @@ read and write the memory with ctypes, so that the entries and the code that fil
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -79,7 +80,10 @@ class Struct(metaclass=StructMeta):
         if known is None:
             raise AttributeError(f"struct {type(self).__name__} has no field {name!r}")
         where = self.__dict__["address"] + known[0]
-        return where if known[3] else read(known[1], where)
+        if known[3]:
+            return where
+        value, kind = read(known[1], where), _struct_type(type(self), name, known[1])
+        return value if kind is None else kind(value)
 
     def __setattr__(self, name: str, value: Any) -> None:
         known = fields_of(type(self)).get(name)
@@ -104,6 +108,14 @@ class Struct(metaclass=StructMeta):
 
     def __bool__(self) -> bool:
         return int(self) != 0
+
+
+def _struct_type(cls: type, name: str, annotation: str) -> Any:
+    """Return the struct that a field of a struct type points to, or None."""
+    if annotation in TYPES:
+        return None
+    owner = next(base for base in cls.__mro__ if name in vars(base).get("__annotations__", {}))
+    return getattr(sys.modules[owner.__module__], annotation)
 
 
 def c_type(name: str) -> Any:
@@ -166,6 +178,8 @@ def _layout(cls: type) -> tuple[dict[str, Field], int]:
             offset = (size + width - 1) // width * width
             fields[name] = offset, annotation, 1, False
             size = offset + width
+    if not all(type(declared[1]) is str for declared in fields.values()):
+        raise TypeError(f"struct {cls.__name__}: its module needs `from __future__ import annotations`")
     if not prefix:
         _layouts[cls] = fields, size
     return fields, size

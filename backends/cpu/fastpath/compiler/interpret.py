@@ -1,0 +1,301 @@
+"""Run native functions step by step in Python, for debugging.
+
+The source of a native function is compiled again as Python, with the file's own line numbers, so that `pdb` stops in it
+and shows locals. Loads and stores are ctypes accesses to the same memory that machine code uses, and C functions are
+called by name. Annotated names are converted to their machine types; other arithmetic is Python's, wrapped to 64 bits.
+"""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from . import structs
+from .dsl import TYPES, Extern, Intrinsic, LangError, Ty
+
+_FAILED = {"p": 0, "i": -1, "u": -1, "f": -1.0, "v": None}  # what a C function returns with an exception set
+
+
+class MachineType:
+    """A machine type as native code uses it: called to convert a value, passed to `load` and `store`."""
+
+    def __init__(self, ty: Ty) -> None:
+        self.ty = ty
+
+    def __call__(self, value: Any) -> Any:
+        if self.ty.kind == "b":
+            return bool(value)
+        if self.ty.kind == "p" and callable(value):
+            return value  # a native function as a pointer
+        if self.ty.kind == "f":
+            return structs.c_type(self.ty.name)(value).value
+        return structs.c_type(self.ty.name)(int(value)).value
+
+
+class Interpreter:
+    """Runs native functions as Python.
+
+    Args:
+        constants: compile-time values of names, as for `lang.emit`.
+        types: type parameters.
+        symbols: addresses of C functions and objects that the process does not export by name.
+    """
+
+    def __init__(
+        self,
+        constants: Mapping[str, Any] | None = None,
+        types: Mapping[str, str] | None = None,
+        symbols: Mapping[str, int] | None = None,
+    ) -> None:
+        machine = {name: MachineType(ty) for name, ty in TYPES.items() if name != "None"}
+        self.names = {**machine, **(constants or {}), **{n: machine[t] for n, t in (types or {}).items()}}
+        self.symbols = dict(symbols or {})
+        self.functions: dict[Any, Callable[..., Any]] = {}
+        self.memory: list[Any] = []  # of `stack` and `cstr`, alive as long as the interpreter
+        self.pending: BaseException | None = None  # the exception that is set
+        self.replaced: dict[str, Callable[..., Any]] = {
+            "PyErr_Occurred": lambda: id(type(self.pending)) if self.pending is not None else 0,
+            "PyErr_Clear": self.clear,
+            "PyErr_ExceptionMatches": lambda cls: int(isinstance(self.pending, _object_at(cls))),
+            "PyEval_SaveThread": lambda: 0,  # the GIL stays held
+            "PyEval_RestoreThread": lambda state: None,
+        }
+
+    def clear(self) -> None:
+        """Clear the exception that is set."""
+        self.pending = None
+
+    def call(self, fn: Callable[..., Any], *args: Any) -> Any:
+        """Call a native function; pointers are addresses.
+
+        Raises:
+            Exception: the exception that is set when the function returns NULL.
+        """
+        with self._slots():
+            result = self.function(fn)(*args)
+        pending, self.pending = self.pending, None
+        if pending is not None:
+            raise pending
+        return result
+
+    @contextmanager
+    def _slots(self) -> Iterator[None]:
+        """Let structs of Python classes find the offsets of their slots."""
+        before = dict(structs.slot_offsets)
+        structs.slot_offsets.update({n: v for n, v in self.names.items() if type(v) is int})
+        try:
+            yield
+        finally:
+            structs.slot_offsets.clear()
+            structs.slot_offsets.update(before)
+
+    def function(self, fn: Any) -> Callable[..., Any]:
+        """Return a native function as a Python function with the same file and lines."""
+        if fn not in self.functions:
+            lines, first = inspect.getsourcelines(fn)
+            tree = ast.parse(textwrap.dedent("".join(lines)))
+            ast.increment_lineno(tree, first - 1)
+            definition = tree.body[0]
+            if not isinstance(definition, ast.FunctionDef):
+                raise LangError(f"{fn!r} is not a plain function")
+            _Rewrite().visit(definition)
+            ast.fix_missing_locations(tree)
+            names = _Names(self, fn.__globals__)
+            exec(compile(tree, inspect.getsourcefile(fn) or "<native>", "exec"), names)
+            self.functions[fn] = names[definition.name]
+        return self.functions[fn]
+
+    def value(self, found: Any) -> Any:
+        """Return what a global name means in interpreted code."""
+        if isinstance(found, Intrinsic):
+            return getattr(self, f"run_{found.name}")(found)
+        if isinstance(found, Extern):
+            return self.address(found.name) if found.args is None else self.extern(found)
+        if getattr(found, "__native__", False):
+            return self.function(found)
+        return _Module(self, found) if inspect.ismodule(found) else found
+
+    # C functions --------------------------------------------------------------------------------------------
+    def address(self, name: str) -> int:
+        """Return the address of a C function or object."""
+        if name in self.symbols:
+            return self.symbols[name]
+        try:
+            return ctypes.addressof(ctypes.c_char.in_dll(ctypes.pythonapi, name))
+        except ValueError:
+            raise LangError(f"{name} is not exported by this process: pass its address in symbols") from None
+
+    def extern(self, found: Extern) -> Callable[..., Any]:
+        """Return a C function; an exception that it sets becomes the pending one."""
+        if found.name in self.replaced:
+            return self.replaced[found.name]
+        return self.foreign(self.address(found.name), TYPES[found.ret], [TYPES[a] for a in found.args or ()])
+
+    def foreign(self, address: int, ret: Ty, types: list[Ty]) -> Callable[..., Any]:
+        """Return the C function at an address."""
+        kinds = [structs.c_type(ty.name) for ty in types]
+        kind = None if ret.kind == "v" else structs.c_type(ret.name)
+        function = ctypes.PYFUNCTYPE(kind, *kinds)(int(address))
+
+        def call(*args: Any) -> Any:
+            try:
+                return function(*(a if ty.kind == "f" else int(a) for ty, a in zip(types, args, strict=True)))
+            except BaseException as error:
+                self.pending = error
+                return _FAILED[ret.kind]
+
+        return call
+
+    # intrinsics ---------------------------------------------------------------------------------------------
+    def run_load_type(self, found: Intrinsic) -> Any:
+        return lambda kind, base, offset=0: structs.read(kind.ty.name, int(base) + int(offset))
+
+    def run_store_type(self, found: Intrinsic) -> Any:
+        return lambda kind, base, offset, value: structs.write(kind.ty.name, int(base) + int(offset), value)
+
+    def run_likely(self, found: Intrinsic) -> Any:
+        return bool
+
+    run_unlikely = run_likely
+
+    def run_stack(self, found: Intrinsic) -> Any:
+        return lambda size: self._keep(ctypes.create_string_buffer(size))
+
+    def run_cstr(self, found: Intrinsic) -> Any:
+        return lambda text: self._keep(ctypes.create_string_buffer(text.encode()))
+
+    def _keep(self, buffer: Any) -> int:
+        self.memory.append(buffer)
+        return ctypes.addressof(buffer)
+
+    def run_call(self, found: Intrinsic) -> Any:
+        def call(callee: Any, *args: Any) -> Any:
+            if callable(callee):
+                return callee(*args)
+            types = [TYPES["f64" if isinstance(a, float) else "i64"] for a in args]
+            return self.foreign(callee, TYPES[found.ty], types)(*args)
+
+        return call
+
+    def run_reassoc(self, found: Intrinsic) -> Any:
+        return (lambda a, b: a + b) if found.ty == "fadd" else (lambda a, b: a * b)
+
+    def run_fextreme(self, found: Intrinsic) -> Any:
+        pick = max if found.ty == "maximum" else min
+        return lambda a, b: a if a != a else b if b != b else pick(a, b)
+
+    def run_quick(self, found: Intrinsic) -> Any:
+        return max if found.ty == "ogt" else min
+
+
+class _Names(dict[str, Any]):
+    """The globals of an interpreted function: compile-time values first, then the module's names, then builtins."""
+
+    def __init__(self, interpreter: Interpreter, names: Mapping[str, Any]) -> None:
+        super().__init__(_divide=_divide, _remainder=_remainder, _wrap=_wrap)
+        self.interpreter, self.names = interpreter, names
+
+    def __missing__(self, name: str) -> Any:
+        if name in self.interpreter.names:
+            return self.interpreter.names[name]
+        return self.interpreter.value(self.names[name])  # a KeyError lets Python look among the builtins
+
+
+class _Module:
+    """A module whose functions are interpreted."""
+
+    def __init__(self, interpreter: Interpreter, module: Any) -> None:
+        self.interpreter, self.module = interpreter, module
+
+    def __getattr__(self, name: str) -> Any:
+        return self.interpreter.value(getattr(self.module, name))
+
+
+class _Rewrite(ast.NodeTransformer):
+    """Turns native code into Python: names and results have their declared types, and `//`, `%` are C's."""
+
+    def __init__(self) -> None:
+        self.declared: dict[str, ast.expr] = {}  # the types of the names
+        self.returns: ast.expr | None = None
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        returned = node.returns
+        self.returns = None if isinstance(returned, ast.Constant) else returned
+        converted: list[ast.stmt] = []
+        for arg in node.args.args:
+            if arg.annotation is not None:
+                self.declared[arg.arg] = arg.annotation
+                value = self._convert(arg.arg, ast.Name(arg.arg, ast.Load()))
+                target: list[ast.expr] = [ast.Name(arg.arg, ast.Store())]
+                converted.append(ast.copy_location(ast.Assign(target, value), node.body[0]))
+                arg.annotation = None
+        self.generic_visit(node)
+        node.decorator_list, node.returns = [], None
+        node.body = converted + node.body
+        return node
+
+    def _convert(self, name: str, value: ast.expr) -> ast.expr:
+        """Return a value converted to the type that a name was declared with."""
+        kind = self.declared.get(name)
+        return value if kind is None else ast.copy_location(ast.Call(kind, [value], []), value)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        if not isinstance(node.target, ast.Name) or node.value is None:
+            return node
+        self.declared[node.target.id] = node.annotation
+        return self.visit(ast.copy_location(ast.Assign([node.target], node.value), node))
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        self.generic_visit(node)
+        target, value = node.targets[0], node.value
+        if isinstance(target, ast.Name):
+            node.value = self._convert(target.id, value)
+        elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+            pairs = zip(target.elts, value.elts, strict=True)
+            value.elts = [self._convert(t.id, v) if isinstance(t, ast.Name) else v for t, v in pairs]
+        return node
+
+    def visit_Return(self, node: ast.Return) -> ast.AST:
+        self.generic_visit(node)
+        if node.value is not None and self.returns is not None:
+            node.value = ast.copy_location(ast.Call(self.returns, [node.value], []), node.value)
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        target = ast.parse(ast.unparse(node.target), mode="eval").body
+        value = ast.copy_location(ast.BinOp(target, node.op, node.value), node)
+        return self.visit(ast.copy_location(ast.Assign([node.target], value), node))
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        name = {ast.FloorDiv: "_divide", ast.Mod: "_remainder"}.get(type(node.op), "_wrap")
+        values: list[ast.expr] = [node] if name == "_wrap" else [node.left, node.right]
+        return ast.copy_location(ast.Call(ast.Name(name, ast.Load()), values, []), node)
+
+
+def _wrap(value: Any) -> Any:
+    """Return an integer modulo 2**64, signed; other values unchanged."""
+    if type(value) is not int or -(1 << 63) <= value < 1 << 64:
+        return value
+    return (value + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def _divide(left: int, right: int) -> int:
+    """Return the quotient rounded toward zero, as C does."""
+    quotient = abs(left) // abs(right)
+    return quotient if (left < 0) == (right < 0) else -quotient
+
+
+def _remainder(left: int, right: int) -> int:
+    """Return the remainder of `_divide`, which has the sign of the dividend."""
+    return left - right * _divide(left, right)
+
+
+def _object_at(address: Any) -> Any:
+    """Return the object at an address."""
+    return ctypes.cast(int(address), ctypes.py_object).value
