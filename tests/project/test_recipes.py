@@ -1,4 +1,4 @@
-"""The recipes of CONTRIBUTING.md: each diff applies to a copy of the tree, and its check passes there."""
+"""The recipes of CONTRIBUTING.md and the example of docs/native_language.md apply to a copy of the tree and pass."""
 
 import os
 import re
@@ -17,6 +17,7 @@ RECIPE = re.compile(
 RECIPES = {
     title: (diff, check) for title, _, diff, check in RECIPE.findall((ROOT / "CONTRIBUTING.md").read_text())
 }
+LANGUAGE = (ROOT / "docs" / "native_language.md").read_text()
 EXPECTED = [
     "An elementwise operator",
     "A composite operator",
@@ -67,6 +68,20 @@ def test_recipe_applies_and_its_check_passes(title, changed_tree):
     folder = changed_tree(diff)
     (folder.parent / "check.py").write_text(check)
     run(folder, str(folder.parent / "check.py"))
+
+
+def test_entry_of_native_language_page_works(changed_tree):
+    example = re.search(r"^````diff\n(.*?)^````\n\n```py\n(.*?)^```$", LANGUAGE, re.MULTILINE | re.DOTALL)
+    folder = changed_tree(example[1])
+    (folder.parent / "check.py").write_text(example[2])
+    run(folder, str(folder.parent / "check.py"))
+
+
+def test_struct_of_native_language_page_works(tmp_path):
+    (tmp_path / "histogram.py").write_text(
+        re.search(r"^```py\n(.*?)^```$", LANGUAGE, re.MULTILINE | re.DOTALL)[1]
+    )
+    run(ROOT, str(tmp_path / "histogram.py"))
 
 
 @pytest.mark.full
