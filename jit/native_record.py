@@ -33,8 +33,13 @@ if TYPE_CHECKING:
     from ..registry.types import Function
 
 INT64 = (-(2**63), 2**63 - 1)
-_ARITHMETIC = {"add": at.D_ADD, "sub": at.D_SUBTRACT, "mul": at.D_MULTIPLY, "truediv": at.D_DIVIDE}
-_SOURCES = {float: at.FROM_FLOAT, int: at.FROM_INT}
+_ARITHMETIC = {
+    "add": at.DerivedCode.ADD,
+    "sub": at.DerivedCode.SUBTRACT,
+    "mul": at.DerivedCode.MULTIPLY,
+    "truediv": at.DerivedCode.DIVIDE,
+}
+_SOURCES = {float: at.ScalarSource.FLOAT, int: at.ScalarSource.INT}
 
 
 _REST, _KEYWORDS = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
@@ -136,7 +141,7 @@ class _Builder:
         self._guard_tree(child, iter(range(first, first + child.leaf_count)))
 
     def _guard_default(self, parameter: Any, leaves: dict[str, tuple[pytree.TreeDef, int]]) -> None:
-        self.guards.add(at.E_OBJECT)
+        self.guards.add(at.GuardCode.OBJECT)
         self.guards.same(parameter.default)
         self.externals += 1
         self._guard_parameter(parameter.name, leaves)
@@ -147,7 +152,7 @@ class _Builder:
             self._guard_leaf(next(numbers))
             return
         if kind is type(None):
-            self.guards.add(at.G_SAME)
+            self.guards.add(at.GuardCode.SAME)
             self.guards.same(None)
             return
         labels: tuple[Any, ...] = ()
@@ -156,12 +161,14 @@ class _Builder:
             labels = treedef.static
             if any(type(key) not in (str, int) for key in labels):
                 raise NotNative("a dict with keys that are neither str nor int")
-            self.guards.add(at.G_DICT, len(labels))
+            self.guards.add(at.GuardCode.DICT, len(labels))
         elif kind is list or kind is tuple or treedef._node is pytree.NAMEDTUPLE:
-            self.guards.add(at.G_LIST if kind is list else at.G_TUPLE, kind, len(treedef.children))
+            self.guards.add(
+                at.GuardCode.LIST if kind is list else at.GuardCode.TUPLE, kind, len(treedef.children)
+            )
         elif treedef._node.attributes is not None:
             labels, fixed = treedef._node.attributes
-            self.guards.add(at.G_ATTRIBUTES, kind, len(labels) + len(fixed))
+            self.guards.add(at.GuardCode.ATTRIBUTES, kind, len(labels) + len(fixed))
         else:
             raise NotNative(f"a {kind.__name__} among the arguments")
         for place, child in enumerate(treedef.children):
@@ -175,7 +182,7 @@ class _Builder:
     def _guard_leaf(self, number: int) -> None:
         guard = self.found.guards[number]
         if guard.kind == "same":
-            self.guards.add(at.G_SAME)
+            self.guards.add(at.GuardCode.SAME)
             self.guards.weakly(guard.value._ref())
         elif guard.kind == "fixed":
             self._guard_constant(guard.value)
@@ -187,17 +194,17 @@ class _Builder:
             self._guard_array(guard, self.parameter_of[number])
 
     def _guard_constant(self, value: object) -> None:
-        self.guards.add(at.G_STRING if type(value) is str else at.G_SAME)
+        self.guards.add(at.GuardCode.STRING if type(value) is str else at.GuardCode.SAME)
         self.guards.same(value)
 
     def _guard_scalar(self, kind: type, parameter: int) -> None:
         slot = self.convention.parameters[parameter].slot
         if kind is float:
-            self.guards.add(at.G_FLOAT_LEAF)
+            self.guards.add(at.GuardCode.FLOAT)
         elif kind is bool:
-            self.guards.add(at.G_BOOL_LEAF)
+            self.guards.add(at.GuardCode.BOOL)
         elif kind is int:
-            self.guards.add(at.G_INT_LEAF, *self._bounds(parameter))
+            self.guards.add(at.GuardCode.INT, *self._bounds(parameter))
         else:
             raise NotNative("a complex number among the arguments")
         self.guards.add(slot)
@@ -215,7 +222,7 @@ class _Builder:
         if guard.type not in (Tensor, np.ndarray) or not guard.contiguous or guard.dtype is not dtype.np:
             raise NotNative("an array that is not contiguous, or of a foreign class or byte order")
         spec = TensorSpec(tuple(guard.shape), dtype)
-        kind = at.G_TENSOR_LEAF if guard.type is Tensor else at.G_ARRAY_LEAF
+        kind = at.GuardCode.TENSOR if guard.type is Tensor else at.GuardCode.ARRAY
         self.guards.add(kind, make_array_guard(spec, self.convention.parameters[parameter].slot))
         if guard.type is Tensor:
             self.places[parameter] = self.held
@@ -225,7 +232,9 @@ class _Builder:
         if guard.device == "cpu" or not guard.contiguous:
             raise NotNative("a tensor that lies on the host, or is not contiguous")
         spec = TensorSpec(tuple(guard.shape), as_dtype(guard.dtype), guard.device)
-        self.guards.add(at.G_DEVICE_LEAF, self.device.guard(spec, self.convention.parameters[parameter].slot))
+        self.guards.add(
+            at.GuardCode.DEVICE, self.device.guard(spec, self.convention.parameters[parameter].slot)
+        )
         self.places[parameter] = self.held
         self.held += 2
 
@@ -239,15 +248,15 @@ class _Builder:
             if guard.value is ABSENT:
                 raise NotNative(f"the closure variable {guard.name} was not set")
             if guard.kind == "cell":
-                self.guards.add(at.E_CELL, guard.place)
+                self.guards.add(at.GuardCode.CELL, guard.place)
             else:
-                self.guards.add(at.E_ITEM, guard.place)
+                self.guards.add(at.GuardCode.ITEM, guard.place)
                 self.guards.same(_intern(guard.name))
-            self.guards.add(at.G_SAME)
+            self.guards.add(at.GuardCode.SAME)
             self.guards.same(guard.value)
         first = len(self.found.graph.inputs) + len(self.found.graph.derived)
         for number, (leaf, tensor) in enumerate(zip(self.found.captured, self.found.graph.constants)):
-            self.guards.add(at.E_OBJECT)
+            self.guards.add(at.GuardCode.OBJECT)
             self.guards.same(tensor)
             self._guard_array(leaf, first + number)
         self.externals += len(self.found.externals) + len(self.found.captured)
@@ -257,13 +266,13 @@ class _Builder:
         number = self.found.graph.parameters.index(value)
         code = _ARITHMETIC.get(function)
         if function == "neg":
-            code, operands = at.D_MULTIPLY, (operands[0], -1)
+            code, operands = at.DerivedCode.MULTIPLY, (operands[0], -1)
         kinds = [o.weak if isinstance(o, Value) else type(o) for o in operands]
-        whole = value.weak is int and kinds == [int, int] and code != at.D_DIVIDE
+        whole = value.weak is int and kinds == [int, int] and code != at.DerivedCode.DIVIDE
         real = value.weak is float and float in kinds and set(kinds) <= {int, float}
         if code is None or not (whole or real) or any(r.index == number for r in self.found.ranges):
             raise NotNative(f"scalar arithmetic that Python computes ({function})")
-        self.guards.add(code + at.D_INTEGER * whole, self.convention.parameters[number].slot)
+        self.guards.add(code + at.DerivedCode.INTEGER * whole, self.convention.parameters[number].slot)
         for operand in operands:
             self._operand(operand, whole)
 
@@ -274,9 +283,9 @@ class _Builder:
         elif whole:
             if abs(operand) >= at.SMALL_INTEGER:
                 raise NotNative("a long integer")
-            self.guards.add(at.FROM_CONSTANT, operand)
+            self.guards.add(at.ScalarSource.CONSTANT, operand)
         else:
-            self.guards.add(at.FROM_CONSTANT, float_bits(float(operand)))
+            self.guards.add(at.ScalarSource.CONSTANT, float_bits(float(operand)))
 
     # -- the result ------------------------------------------------------------------------------------------------
     def add_result(self, treedef: pytree.TreeDef, leaves: Iterator[Any]) -> None:
@@ -286,14 +295,14 @@ class _Builder:
             self._result_leaf(next(leaves))
             return
         if kind is type(None):
-            self.build.add(at.B_SAME, None)
+            self.build.add(at.BuildCode.SAME, None)
             return
         if kind is dict:
-            self.build.add(at.B_DICT, len(treedef.children), dict.fromkeys(treedef.static))
+            self.build.add(at.BuildCode.DICT, len(treedef.children), dict.fromkeys(treedef.static))
         elif kind is list or kind is tuple:
-            self.build.add(at.B_LIST if kind is list else at.B_TUPLE, len(treedef.children))
+            self.build.add(at.BuildCode.LIST if kind is list else at.BuildCode.TUPLE, len(treedef.children))
         else:
-            self.build.add(at.B_CALL, len(treedef.children), _make_constructor(treedef))
+            self.build.add(at.BuildCode.CALL, len(treedef.children), _make_constructor(treedef))
         for place, child in enumerate(treedef.children):
             if kind is dict:
                 self.build.same(treedef.static[place])
@@ -303,18 +312,18 @@ class _Builder:
         if leaf.weak:
             raise NotNative("a weak scalar among the results")
         if leaf.kind == "constant":
-            self.build.add(at.B_SAME)
+            self.build.add(at.BuildCode.SAME)
             self.build.same(leaf.value)
         elif leaf.kind == "parameter":
             if leaf.views or leaf.index not in self.places:
                 raise NotNative("a view of an argument among the results")
-            self.build.add(at.B_HELD, self.places[leaf.index])
+            self.build.add(at.BuildCode.HELD, self.places[leaf.index])
         else:
             storage = self._storage(leaf.index)
             if self.device is None:
-                self.build.add(at.B_RESULT, storage)
+                self.build.add(at.BuildCode.RESULT, storage)
             else:  # device results are tensors, stored after the arguments
-                self.build.add(at.B_HELD, self.held + storage)
+                self.build.add(at.BuildCode.HELD, self.held + storage)
 
     def _storage(self, index: int) -> int:
         output = self.convention.outputs[index]

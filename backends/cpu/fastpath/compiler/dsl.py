@@ -54,6 +54,10 @@ TYPES: dict[str, Ty] = {
 }
 
 
+class Opcodes:
+    """The base of classes of named integers, constants of native code; an `IntEnum` would slow down the import."""
+
+
 class Extern:
     """A C function or object found by name when code is linked; `args is None` marks an object (its address)."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import sys
-from enum import EnumMeta
 from types import ModuleType
 from typing import Any
 
@@ -17,6 +16,7 @@ from .dsl import (
     Extern,
     Intrinsic,
     LangError,
+    Opcodes,
     Ty,
     Val,
     const,
@@ -89,8 +89,8 @@ class Expressions:
             owner = self.lookup(node.value)
             if isinstance(owner, StructMeta):
                 return self.offset(owner, node)
-            if isinstance(owner, EnumMeta):
-                return owner[node.attr]
+            if isinstance(owner, type) and issubclass(owner, Opcodes):
+                return getattr(owner, node.attr)
             if not isinstance(owner, ModuleType) and not hasattr(type(owner), "__dataclass_fields__"):
                 raise self.fail(node, "attributes can be read from modules and layout classes only")
             return getattr(owner, node.attr)

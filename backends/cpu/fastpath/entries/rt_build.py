@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..compiler.dsl import NULL, extern, i64, likely, load, native, ptr, store, unlikely
-from ..glue.jit_layout import B_CALL, B_DICT, B_HELD, B_LIST, B_RESULT, B_SAME, CallFrame
+from ..glue.jit_layout import BuildCode, CallFrame
 from ..glue.layout import PyList, PyTuple
 from .rt_base import PyDict_SetItem, PyObject_Vectorcall, PyTuple_New, decref, incref, make_tensor
 
@@ -20,33 +20,33 @@ def build(frame: CallFrame, program: ptr, results: ptr) -> ptr:
     at = load(ptr, program, 0)
     kind, what = load(i64, at, 0), load(i64, at, 8)
     store(ptr, program, 0, at + 16)
-    if likely(kind == B_RESULT):
+    if likely(kind == BuildCode.RESULT):
         array = load(ptr, results, what * 8)
         incref(array)
         return make_tensor(frame.globals_, array)
-    if kind == B_HELD or kind == B_SAME:
+    if kind == BuildCode.HELD or kind == BuildCode.SAME:
         result = ptr(what)
-        if kind == B_HELD:
+        if kind == BuildCode.HELD:
             result = load(ptr, frame.held, what * 8)
         incref(result)
         return result
-    if kind == B_DICT:
+    if kind == BuildCode.DICT:
         return build_dict(frame, program, results, what)
     return build_sequence(frame, program, results, kind, what)
 
 
 @native
 def build_sequence(frame: ptr, program: ptr, results: ptr, kind: i64, count: i64) -> ptr:
-    """Return a list, a tuple, or (B_CALL) the result of a callable applied to the items."""
+    """Return a list, a tuple, or (BuildCode.CALL) the result of a callable applied to the items."""
     maker: ptr = NULL
-    if kind == B_CALL:
+    if kind == BuildCode.CALL:
         maker = load(ptr, load(ptr, program, 0), 0)
         store(ptr, program, 0, load(ptr, program, 0) + 8)
-    made: PyList = PyList_New(count) if kind == B_LIST else PyTuple_New(count)
+    made: PyList = PyList_New(count) if kind == BuildCode.LIST else PyTuple_New(count)
     if unlikely(made == NULL):
         return NULL
     items = made + PyTuple.items
-    if kind == B_LIST:
+    if kind == BuildCode.LIST:
         items = made.items
     for i in range(count):
         item = build(frame, program, results)
@@ -54,7 +54,7 @@ def build_sequence(frame: ptr, program: ptr, results: ptr, kind: i64, count: i64
             decref(made)
             return NULL
         store(ptr, items, i * 8, item)
-    if kind != B_CALL:
+    if kind != BuildCode.CALL:
         return made
     result = PyObject_Vectorcall(maker, items, count, NULL)
     decref(made)

@@ -20,32 +20,16 @@ from ..compiler.dsl import (
 )
 from ..glue.jit_layout import (
     CELL_CONTENT,
-    D_ADD,
-    D_INTEGER,
-    D_MULTIPLY,
-    D_SUBTRACT,
     DEVICE_ALIGNED,
-    E_CELL,
-    E_ITEM,
-    FROM_CONSTANT,
-    FROM_FLOAT,
-    G_ARRAY_LEAF,
-    G_ATTRIBUTES,
-    G_BOOL_LEAF,
-    G_DEVICE_LEAF,
-    G_DICT,
-    G_FLOAT_LEAF,
-    G_INT_LEAF,
-    G_SAME,
-    G_STRING,
-    G_TENSOR_LEAF,
-    G_TUPLE,
     SMALL_INTEGER,
     STREAM_POOL,
     ArrayGuard,
     CallFrame,
+    DerivedCode,
     DeviceCalls,
     DeviceGuard,
+    GuardCode,
+    ScalarSource,
     Specialization,
 )
 from ..glue.layout import ALIGNED, C_CONTIGUOUS, Ndarray, PyFloat, PyList, PyTuple
@@ -132,9 +116,9 @@ def check_guards(frame: ptr, spec: Specialization, args: ptr) -> bool:
 def external_matches(frame: ptr) -> bool:
     kind = next_word(frame)
     result = ptr(next_word(frame))
-    if kind == E_CELL:
+    if kind == GuardCode.CELL:
         result = load(ptr, result, CELL_CONTENT)
-    elif kind == E_ITEM:
+    elif kind == GuardCode.ITEM:
         result = PyDict_GetItemWithError(result, ptr(next_word(frame)))
     if unlikely(result == NULL):
         PyErr_Clear()
@@ -146,21 +130,21 @@ def external_matches(frame: ptr) -> bool:
 def matches(frame: ptr, x: ptr) -> bool:
     """Return whether an object is what the program expects next; write leaves to the frame."""
     kind = next_word(frame)
-    if likely(kind == G_TENSOR_LEAF):
+    if likely(kind == GuardCode.TENSOR):
         return tensor_matches(frame, x, ptr(next_word(frame)))
-    if kind == G_FLOAT_LEAF:
+    if kind == GuardCode.FLOAT:
         return type_of(x) == PyFloat_Type and note_scalar(frame, x, load(i64, x, PyFloat.value))
-    if kind == G_INT_LEAF:
+    if kind == GuardCode.INT:
         return type_of(x) == PyLong_Type and integer_matches(frame, x)
-    if kind == G_BOOL_LEAF:
+    if kind == GuardCode.BOOL:
         return type_of(x) == PyBool_Type and note_scalar(frame, x, 1 if x == Py_True else 0)
-    if kind == G_SAME:
+    if kind == GuardCode.SAME:
         return i64(x) == next_word(frame)
-    if kind == G_STRING:
+    if kind == GuardCode.STRING:
         return string_matches(x, ptr(next_word(frame)))
-    if kind == G_ARRAY_LEAF:
+    if kind == GuardCode.ARRAY:
         return ndarray_matches(frame, x, ptr(next_word(frame)))
-    if kind == G_DEVICE_LEAF:
+    if kind == GuardCode.DEVICE:
         return device_matches(frame, x, ptr(next_word(frame)))
     incref(x)
     result = container_matches(frame, kind, x)
@@ -170,18 +154,18 @@ def matches(frame: ptr, x: ptr) -> bool:
 
 @native
 def container_matches(frame: ptr, kind: i64, x: PyList) -> bool:
-    if kind == G_DICT:
+    if kind == GuardCode.DICT:
         return dict_matches(frame, x)
     if type_of(x) != ptr(next_word(frame)):
         return False
     count = next_word(frame)
-    if kind == G_ATTRIBUTES:
+    if kind == GuardCode.ATTRIBUTES:
         return attributes_match(frame, x, count)
     if x.size != count:
         return False
     for i in range(count):
         item: ptr = NULL
-        if kind == G_TUPLE:
+        if kind == GuardCode.TUPLE:
             item = load(ptr, x, PyTuple.items + i * 8)
         elif i < x.size:  # an inner guard may have run code that shortened the list
             item = load(ptr, x.items, i * 8)
@@ -361,18 +345,18 @@ def words_equal(one: ptr, two: ptr, count: i64) -> bool:
 @native
 def real_operand(frame: CallFrame) -> f64:
     source, what = next_word(frame), next_word(frame)
-    if source == FROM_CONSTANT:
+    if source == ScalarSource.CONSTANT:
         cell = stack(8)
         store(i64, cell, 0, what)
         return load(f64, cell, 0)
     scalars = frame.scalars
-    return load(f64, scalars, what * 8) if source == FROM_FLOAT else f64(load(i64, scalars, what * 8))
+    return load(f64, scalars, what * 8) if source == ScalarSource.FLOAT else f64(load(i64, scalars, what * 8))
 
 
 @native
 def integer_operand(frame: CallFrame) -> i64:
     source, what = next_word(frame), next_word(frame)
-    return what if source == FROM_CONSTANT else load(i64, frame.scalars, what * 8)
+    return what if source == ScalarSource.CONSTANT else load(i64, frame.scalars, what * 8)
 
 
 @native
@@ -380,23 +364,23 @@ def derive(frame: CallFrame) -> bool:
     """Run Python's arithmetic on scalars; return false where Python would raise, or where a result exceeds 64 bits."""
     operation, place = next_word(frame), next_word(frame)
     where = frame.scalars + place * 8
-    if operation >= D_INTEGER:
+    if operation >= DerivedCode.INTEGER:
         m, n = integer_operand(frame), integer_operand(frame)
         if m >= SMALL_INTEGER or m <= -SMALL_INTEGER or n >= SMALL_INTEGER or n <= -SMALL_INTEGER:
             return False
         whole = m * n
-        if operation == D_INTEGER + D_ADD:
+        if operation == DerivedCode.INTEGER + DerivedCode.ADD:
             whole = m + n
-        elif operation == D_INTEGER + D_SUBTRACT:
+        elif operation == DerivedCode.INTEGER + DerivedCode.SUBTRACT:
             whole = m - n
         store(i64, where, 0, whole)
         return True
     a, b = real_operand(frame), real_operand(frame)
-    if operation == D_ADD:
+    if operation == DerivedCode.ADD:
         store(f64, where, 0, a + b)
-    elif operation == D_SUBTRACT:
+    elif operation == DerivedCode.SUBTRACT:
         store(f64, where, 0, a - b)
-    elif operation == D_MULTIPLY:
+    elif operation == DerivedCode.MULTIPLY:
         store(f64, where, 0, a * b)
     elif b == 0.0:
         return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..compiler.dsl import i64, ptr
+from ..compiler.dsl import Opcodes, i64, ptr
 from ..compiler.structs import Struct, at
 from ..entries.rt_base import OperatorEntry
 
@@ -54,12 +54,26 @@ class Output(Struct):
     at: i64
 
 
-# Guard words. Each takes the object at hand; containers go on with their children.
-G_TENSOR_LEAF, G_ARRAY_LEAF, G_FLOAT_LEAF, G_INT_LEAF, G_BOOL_LEAF = 1, 2, 3, 4, 5
-G_SAME, G_STRING, G_TUPLE, G_LIST, G_DICT, G_ATTRIBUTES = 6, 7, 8, 9, 10, 11
-# External guards fetch their object first.
-E_OBJECT, E_CELL, E_ITEM = 12, 13, 14
-G_DEVICE_LEAF = 15
+class GuardCode(Opcodes):
+    """Opcodes of a guard program; each takes the object at hand, and containers go on with their children."""
+
+    TENSOR = 1
+    ARRAY = 2
+    FLOAT = 3
+    INT = 4
+    BOOL = 5
+    SAME = 6
+    STRING = 7
+    TUPLE = 8
+    LIST = 9
+    DICT = 10
+    ATTRIBUTES = 11
+    OBJECT = 12  # the three guards of externals fetch their object first
+    CELL = 13
+    ITEM = 14
+    DEVICE = 15
+
+
 CELL_CONTENT = 16
 
 
@@ -115,13 +129,37 @@ class DeviceCalls(Struct):
 
 STREAM_HANDLE, STREAM_POOL = 0, 8  # in a stream's record: the driver's handle, and the pool of its memory
 
-# Build words
-B_RESULT, B_HELD, B_SAME, B_TUPLE, B_LIST, B_DICT, B_CALL = 1, 2, 3, 4, 5, 6, 7
 
-# Derived scalars: operation, place of the result, then both operands as (source, place or bits).
-D_ADD, D_SUBTRACT, D_MULTIPLY, D_DIVIDE = 1, 2, 3, 4
-D_INTEGER = 8  # added to an operation on integers whose result is an integer
-FROM_FLOAT, FROM_INT, FROM_CONSTANT = 0, 1, 2
+class BuildCode(Opcodes):
+    """Opcodes of a build program, which builds the result's structure."""
+
+    RESULT = 1
+    HELD = 2
+    SAME = 3
+    TUPLE = 4
+    LIST = 5
+    DICT = 6
+    CALL = 7
+
+
+class DerivedCode(Opcodes):
+    """Opcodes of derived scalars: operation, index of the result, both operands as (source, index or bits)."""
+
+    ADD = 1
+    SUBTRACT = 2
+    MULTIPLY = 3
+    DIVIDE = 4
+    INTEGER = 8  # added to an operation on integers whose result is an integer
+
+
+class ScalarSource(Opcodes):
+    """Sources of the operands of a derived scalar."""
+
+    FLOAT = 0
+    INT = 1
+    CONSTANT = 2
+
+
 SMALL_INTEGER = 2**31  # beyond, Python computes
 
 
