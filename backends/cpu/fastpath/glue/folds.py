@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,7 @@ def machine_type(dtype: DType) -> str | None:
     return _TYPE_NAMES.get(dtype) or (f"{dtype.kind}{dtype.bits}" if dtype.is_integer else None)
 
 
+@functools.cache
 def find_prewritten(fold: Fold, source: DType, out: DType) -> int | None:
     """Return the code of a fold whose loop is written in `rt_folds`: one in which the order does not matter.
 
