@@ -10,6 +10,7 @@ from ....registry.dtypes import DType
 from ....registry.native_type import NativeCallable, accept_entries, set_entry
 from ....registry.operator import lock
 from ...cpu.fastpath.compiler import dsl, engine, lang, lang_expr, structs
+from ...cpu.fastpath.compiler.structs import sizeof
 from ...cpu.fastpath.entries import rt_base
 from ...cpu.fastpath.glue.structs import Struct
 from ..fastpath import gemm_entries as rt
@@ -42,11 +43,15 @@ class Gemm(NativeCallable):  # type: ignore[misc]
     """
 
     def __init__(self, blas: Cublas, call: Call, dtype: DType):
-        kind, record = gemm_type(dtype), Struct(rt.G_SIZE)
-        fields = {rt.G_BLAS: blas.address, rt.G_ONE: blas.address + kind.one, rt.G_KIND: kind.kind}
-        fields |= {rt.G_ZERO: blas.address + kind.zero, rt.G_COMPUTE: kind.compute, rt.G_COUNT: call.matrices}
-        fields |= {rt.G_SIZES + 8 * i: size for i, size in enumerate(call[:3])}
-        for at, side in ((rt.G_A, call.a), (rt.G_B, call.b), (rt.G_C, call.c)):
+        kind, record = gemm_type(dtype), Struct(sizeof(rt.Gemm))
+        fields = {rt.Gemm.blas: blas.address, rt.Gemm.one: blas.address + kind.one, rt.Gemm.kind: kind.kind}
+        fields |= {
+            rt.Gemm.zero: blas.address + kind.zero,
+            rt.Gemm.compute: kind.compute,
+            rt.Gemm.count: call.matrices,
+        }
+        fields |= {rt.Gemm.sizes + 8 * i: size for i, size in enumerate(call[:3])}
+        for at, side in ((rt.Gemm.a, call.a), (rt.Gemm.b, call.b), (rt.Gemm.c, call.c)):
             words = (side.first * dtype.itemsize, int(side.transposed), side.lead, side.step)
             fields |= {at + 8 * i: word for i, word in enumerate(words)}
         for offset, value in fields.items():

@@ -72,9 +72,9 @@ class Product:
         layouts = [one._data.layout for one in args]
         record = self.record = make_call_record(tuple(map(id, layouts)), self)
         record.kept.append(layouts)
-        record.point(eager_entries.E_DEVICE, device_record(self.layout.index))
-        record.point(eager_entries.E_RESULT, result_record(self.layout))
-        record.point(eager_entries.E_STRIDED, self.calls[0].record)
+        record.point(eager_entries.CacheEntry.device, device_record(self.layout.index))
+        record.point(eager_entries.CacheEntry.result, result_record(self.layout))
+        record.point(eager_entries.CacheEntry.strided, self.calls[0].record)
         return tuple(map(id, layouts))
 
     def into(self, one: DeviceArray, two: DeviceArray, out: DeviceArray) -> None:

@@ -21,7 +21,7 @@ from ..kernels.tensor import CudaTensor
 from ..runtime.arrays import Layout
 from . import call_cache_entries as rt
 from .eager import EagerEntry, OperatorEntries, make_call_record
-from .eager_entries import E_DEVICE, E_RESULT, MAX_KEY
+from .eager_entries import MAX_KEY, CacheEntry
 from .result import block_record, device_record, result_record
 
 T = TypeVar("T")
@@ -74,7 +74,7 @@ class CachedCall:
         self.key, self.is_registered = key, False
         self.record = make_call_record(key, self)
         self.record.kept.extend((kept, source, result._data.layout))
-        self.record.set(rt.E_LAYOUT, id(result._data.layout))
+        self.record.set(rt.CachedKernels.layout, id(result._data.layout))
 
     def make_record(self, args: tuple[Any, ...]) -> tuple[int, ...]:
         """The key by which native code finds the call; the struct exists already."""
@@ -82,11 +82,11 @@ class CachedCall:
 
     def set_launches(self, launches: list[Any], temporaries: int, mask: int, out: Layout) -> None:
         """Store the launches that compute the result; see :func:`report_launches`."""
-        self.record.set(rt.E_MASK, mask)
-        self.record.point(E_DEVICE, device_record(out.index))
-        self.record.point(E_RESULT, result_record(out))
-        self.record.point(rt.E_SCRATCH, block_record(temporaries))
-        for offset, launch in zip((rt.E_FIRST, rt.E_SECOND), launches):
+        self.record.set(rt.CachedKernels.mask, mask)
+        self.record.point(CacheEntry.device, device_record(out.index))
+        self.record.point(CacheEntry.result, result_record(out))
+        self.record.point(rt.CachedKernels.scratch, block_record(temporaries))
+        for offset, launch in zip((rt.CachedKernels.first, rt.CachedKernels.second), launches):
             self.record.point(offset, launch.record)
 
     def set_view(self, offset: int, steps: list[tuple[int, int]]) -> None:
@@ -96,11 +96,11 @@ class CachedCall:
             offset: bytes from the argument's first element to the view's, if all integers of the key are 0.
             steps: for each integer of the key: the size of its axis, and the stride of the axis in bytes.
         """
-        self.record.set(rt.E_OFFSET, offset)
-        self.record.set(rt.E_INTEGERS, len(steps))
+        self.record.set(rt.CachedKernels.offset, offset)
+        self.record.set(rt.CachedKernels.integers, len(steps))
         for i, (size, step) in enumerate(steps):
-            self.record.set(rt.E_STEPS + 16 * i, size)
-            self.record.set(rt.E_STEPS + 16 * i + 8, step)
+            self.record.set(rt.CachedKernels.steps + 16 * i, size)
+            self.record.set(rt.CachedKernels.steps + 16 * i + 8, step)
 
 
 class CallCache(OperatorEntries):

@@ -20,6 +20,7 @@ from ...cpu.fastpath.compiler.dsl import (
     store,
     unlikely,
 )
+from ...cpu.fastpath.compiler.structs import at
 from ...cpu.fastpath.entries.rt_base import (
     ARGS_MASK,
     ELSEWHERE,
@@ -45,28 +46,16 @@ from ...cpu.fastpath.entries.rt_base import (
 from ...cpu.fastpath.entries.rt_storage import StorageObject
 from ...cpu.fastpath.entries.rt_subscript import Py_Ellipsis, PySlice, PySlice_Type
 from ...cpu.fastpath.glue.layout import PyList, PyTuple, PyVarObject
-from .eager_entries import (
-    E_DEVICE,
-    E_OWNER,
-    E_RESULT,
-    MAX_KEY,
-    N_BACKEND,
-    find_call,
-    get_flags,
-    plain_array,
-    report_failure,
-)
+from .eager_entries import MAX_KEY, CacheEntry, CudaEntry, find_call, get_flags, plain_array, report_failure
 from .launch_entries import queue_kernel
 from .result_entries import (
     A_BUFFER,
     A_LAYOUT,
     A_PTR,
     B_POOL,
-    H_ARRAY,
-    H_DTYPE,
-    H_STORAGE,
     S_HANDLE,
     S_POOL,
+    Backend,
     PyLong_AsUnsignedLongLongMask,
     allocate,
     current_stream,
@@ -78,13 +67,25 @@ PyLong_FromUnsignedLongLong = extern("PyLong_FromUnsignedLongLong", "ptr(i64)")
 
 SUBSCRIPT: i64 = 0  # compile-time constant: whether this instance of the entry serves `x[key]`
 
+
 # A cached call: the launchers of its kernels (the first is NULL for a view), and the scratch memory between them; for a
 # view its layout, the offset of its first byte from the source's, and for each integer of the subscript the size and
 # the stride in bytes of its axis
-E_FIRST, E_SECOND, E_SCRATCH = 32, 40, 48
-E_LAYOUT, E_OFFSET, E_INTEGERS, E_STEPS = 56, 64, 72, 80
+class CachedKernels(CacheEntry):
+    """A cached call of any operator, as the launchers of its kernels; of a view, as its layout."""
+
+    first: ptr = at(32)  # launcher; NULL for a view
+    second: ptr = at(40)
+    scratch: ptr = at(48)  # memory between the kernels
+    layout: ptr = at(56)
+    offset: i64 = at(64)  # bytes from the source's first byte
+    integers: i64 = at(72)  # number of integers of the subscript
+    steps: ptr = at(80, 12)  # per integer: size and stride in bytes of its axis
+    mask: i64 = at(176)  # bits of the argument's address that must be zero
+
+
 MAX_INTEGERS = 6
-E_MASK = E_STEPS + 16 * MAX_INTEGERS  # bits of the argument's address that have to be zero for the kernels
+
 
 # The encoding of values: a singleton is its address; other values begin with one of these tags
 INTEGER, DYNAMIC, TUPLE, LIST, SLICE = 1, 2, 3, 4, 5
@@ -98,7 +99,7 @@ def call_cached(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     flags = get_flags(entry)
     if unlikely(count < 1 or flags == ELSEWHERE):
         return fall_back(entry, args, nargsf, kwnames)
-    backend, source = load(ptr, entry, N_BACKEND), load(ptr, args, 0)
+    backend, source = CudaEntry(entry).backend, load(ptr, args, 0)
     array = plain_array(backend, source, flags)
     if unlikely(array == NULL):
         return fall_back(entry, args, nargsf, kwnames)
@@ -108,11 +109,11 @@ def call_cached(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     used = encode_arguments(backend, args, count, kwnames, key, integers)
     if unlikely(used == INVALID):
         return fall_back(entry, args, nargsf, kwnames)
-    cached = find_call(OperatorEntry(entry).variants, key, used)
+    cached: CachedKernels = find_call(OperatorEntry(entry).variants, key, used)
     if unlikely(cached == NULL):
         return call_miss(entry, args, nargsf, kwnames)
     result: ptr = NULL
-    if load(ptr, cached, E_FIRST) == NULL:
+    if cached.first == NULL:
         result = make_view(OperatorEntry(entry).globals_, backend, source, array, cached, integers)
     else:
         result = launch_cached(cached, array)
@@ -152,7 +153,7 @@ def encode_arguments(
 
 
 @native
-def encode_value(backend: ptr, x: ptr, key: ptr, at: i64) -> i64:
+def encode_value(backend: Backend, x: ptr, key: ptr, at: i64) -> i64:
     """Encode a value at an index of the key: the next free index, or INVALID for a value that has no encoding.
 
     Python twin: backends/cuda/fastpath/call_cache.py:encode_value
@@ -164,7 +165,7 @@ def encode_value(backend: ptr, x: ptr, key: ptr, at: i64) -> i64:
         return encode_integer(x, key, at)
     if kind in (PyTuple_Type, PyList_Type):
         return encode_items(backend, x, key, at)
-    if x in (Py_None, Py_True, Py_False, Py_Ellipsis) or kind == load(ptr, backend, H_DTYPE):
+    if x in (Py_None, Py_True, Py_False, Py_Ellipsis) or kind == backend.dtype:
         store(ptr, key, at * 8, x)
         return at + 1
     return encode_slice(backend, x, key, at) if kind == PySlice_Type else INVALID
@@ -258,17 +259,17 @@ def encode_item(backend: ptr, x: ptr, key: ptr, at: i64, integers: ptr) -> i64:
 
 # -- views -------------------------------------------------------------------------------------------------------------
 @native
-def make_view(g: ptr, backend: ptr, source: ptr, array: ptr, cached: ptr, integers: ptr) -> ptr:
+def make_view(g: ptr, backend: ptr, source: ptr, array: ptr, cached: CachedKernels, integers: ptr) -> ptr:
     """A view of the argument; NULL: call Python; -1: an exception is set."""
-    offset = load(i64, cached, E_OFFSET)
-    for i in range(load(i64, cached, E_INTEGERS)):
-        at, size = load(i64, integers, i * 8 + 8), load(i64, cached, E_STEPS + i * 16)
+    offset = cached.offset
+    for i in range(cached.integers):
+        at, size = load(i64, integers, i * 8 + 8), load(i64, cached, CachedKernels.steps + i * 16)
         if at < 0:
             at += size
         if unlikely(at < 0 or at >= size):
             return NULL
-        offset += at * load(i64, cached, E_STEPS + i * 16 + 8)
-    owner, layout = load(ptr, cached, E_OWNER), load(ptr, cached, E_LAYOUT)
+        offset += at * load(i64, cached, CachedKernels.steps + i * 16 + 8)
+    owner, layout = cached.owner, cached.layout
     incref(owner)  # it keeps the layout
     incref(array)
     result = make_view_at(g, backend, source, array, layout, offset)
@@ -278,7 +279,7 @@ def make_view(g: ptr, backend: ptr, source: ptr, array: ptr, cached: ptr, intege
 
 
 @native
-def make_view_at(g: ptr, backend: ptr, source: ptr, array: ptr, layout: ptr, offset: i64) -> ptr:
+def make_view_at(g: ptr, backend: Backend, source: ptr, array: ptr, layout: ptr, offset: i64) -> ptr:
     buffer, address = load(ptr, array, A_BUFFER), load(ptr, array, A_PTR)
     storage = get_storage(g, backend, source, buffer)
     if unlikely(storage == NULL):
@@ -289,7 +290,7 @@ def make_view_at(g: ptr, backend: ptr, source: ptr, array: ptr, layout: ptr, off
         address = PyLong_FromUnsignedLongLong(PyLong_AsUnsignedLongLongMask(address) + offset)
     made: ptr = NULL
     if likely(address != NULL):
-        made = PyType_GenericAlloc(load(ptr, backend, H_ARRAY), 0)
+        made = PyType_GenericAlloc(backend.array, 0)
     if unlikely(made == NULL):
         if address != NULL:
             decref(address)
@@ -310,7 +311,7 @@ def make_view_at(g: ptr, backend: ptr, source: ptr, array: ptr, layout: ptr, off
 
 
 @native
-def get_storage(g: Globals, backend: ptr, source: TensorObject, buffer: ptr) -> ptr:
+def get_storage(g: Globals, backend: Backend, source: TensorObject, buffer: ptr) -> ptr:
     """A new reference to the storage of a tensor, created if there is none; NULL: call Python."""
     known = source.storage
     if likely(known != Py_None):
@@ -318,7 +319,7 @@ def get_storage(g: Globals, backend: ptr, source: TensorObject, buffer: ptr) -> 
             return NULL
         incref(known)
         return known
-    made: StorageObject = PyType_GenericAlloc(load(ptr, backend, H_STORAGE), 0)
+    made: StorageObject = PyType_GenericAlloc(backend.storage, 0)
     if unlikely(made == NULL):
         PyErr_Clear()
         return NULL
@@ -338,28 +339,28 @@ def get_storage(g: Globals, backend: ptr, source: TensorObject, buffer: ptr) -> 
 
 # -- kernels -----------------------------------------------------------------------------------------------------------
 @native
-def launch_cached(cached: ptr, array: ptr) -> ptr:
+def launch_cached(cached: CachedKernels, array: ptr) -> ptr:
     """The result of one kernel, or of two; NULL: call Python; -1: an exception is set."""
-    device = load(ptr, cached, E_DEVICE)
+    device = cached.device
     stream = current_stream(device)
     if unlikely(stream == NULL):
         return NULL
     if unlikely(load(ptr, load(ptr, array, A_BUFFER), B_POOL) != load(ptr, stream, S_POOL)):
         return NULL
-    owner, values = load(ptr, cached, E_OWNER), stack(16)
+    owner, values = cached.owner, stack(16)
     address = PyLong_AsUnsignedLongLongMask(load(ptr, array, A_PTR))
-    if unlikely((address & load(i64, cached, E_MASK)) != 0):
+    if unlikely((address & cached.mask) != 0):
         return NULL
     store(i64, values, 0, address)
     incref(owner)
     incref(array)
-    tensor = make_result(device, stream, load(ptr, cached, E_RESULT), values + 8)
+    tensor = make_result(device, stream, cached.result, values + 8)
     if unlikely(tensor == NULL):
         tensor = ptr(-1)
     else:
         status: i64 = 0
-        if likely(load(ptr, cached, E_SECOND) == NULL):
-            status = queue_kernel(load(ptr, cached, E_FIRST), load(ptr, stream, S_HANDLE), values)
+        if likely(cached.second == NULL):
+            status = queue_kernel(cached.first, load(ptr, stream, S_HANDLE), values)
         else:
             status = launch_both(cached, device, stream, values)
         if unlikely(status != 0):
@@ -373,16 +374,16 @@ def launch_cached(cached: ptr, array: ptr) -> ptr:
 
 
 @noinline
-def launch_both(cached: ptr, device: ptr, stream: ptr, values: ptr) -> i64:
+def launch_both(cached: CachedKernels, device: ptr, stream: ptr, values: ptr) -> i64:
     """Launch two kernels with scratch memory between them: the driver's status, or INVALID with an exception set."""
     middle, handle = stack(16), load(ptr, stream, S_HANDLE)
-    scratch = allocate(device, stream, load(ptr, cached, E_SCRATCH), middle)
+    scratch = allocate(device, stream, cached.scratch, middle)
     if unlikely(scratch == NULL):
         return INVALID
     store(i64, middle, 8, load(i64, values, 8))
     store(i64, values, 8, load(i64, middle, 0))
-    status = queue_kernel(load(ptr, cached, E_FIRST), handle, values)
+    status = queue_kernel(cached.first, handle, values)
     if likely(status == 0):
-        status = queue_kernel(load(ptr, cached, E_SECOND), handle, middle)
+        status = queue_kernel(cached.second, handle, middle)
     decref(scratch)
     return status

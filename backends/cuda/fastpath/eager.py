@@ -18,6 +18,7 @@ from ....eager.autograd.ad_inplace_or_view import ad_inplace_or_view
 from ....registry.dispatch.keys import DispatchKey
 from ....registry.native_type import NativeCallable, accept_entries, set_entry
 from ....registry.operator import Operator, change_listeners, lock
+from ...cpu.fastpath.compiler.structs import sizeof
 from ...cpu.fastpath.entries import rt_base, rt_folds, rt_storage
 from ...cpu.fastpath.glue.structs import Struct
 from ..blas import cublas
@@ -73,10 +74,10 @@ class EagerEntry(NativeCallable):  # type: ignore[misc]
 
     def __init__(self, fallback: Callable[..., Any], table: Struct):
         self.fallback = fallback
-        self.record = Struct(eager_entries.N_SIZE)
+        self.record = Struct(sizeof(eager_entries.CudaEntry))
         self.record.point(rt_base.OperatorEntry.globals_, lazy.native_layer().runtime().process)
         self.record.refer(rt_base.OperatorEntry.fall_back, fallback)
-        self.record.point(eager_entries.N_BACKEND, result.backend_record())
+        self.record.point(eager_entries.CudaEntry.backend, result.backend_record())
         self.set_table(table)
 
     def set_table(self, table: Struct) -> None:
@@ -201,10 +202,10 @@ def make_call_record(key: Sequence[int], owner: Any) -> Struct:
         key: the integers by which the entry finds the call.
         owner: the object that keeps the struct.
     """
-    result = Struct(eager_entries.E_SIZE)
-    result.set(eager_entries.E_COUNT, len(key))
-    result.set(eager_entries.E_OWNER, id(owner))
-    struct.pack_into(f"<{len(key)}q", result.memory, eager_entries.E_KEYS, *key)
+    result = Struct(sizeof(eager_entries.CacheEntry))
+    result.set(eager_entries.CacheEntry.count, len(key))
+    result.set(eager_entries.CacheEntry.owner, id(owner))
+    struct.pack_into(f"<{len(key)}q", result.memory, eager_entries.CacheEntry.keys, *key)
     return result
 
 

@@ -18,7 +18,7 @@ from ...cpu.fastpath.compiler.dsl import (
     store,
     unlikely,
 )
-from ...cpu.fastpath.compiler.structs import sizeof
+from ...cpu.fastpath.compiler.structs import Struct, array
 from ...cpu.fastpath.entries.rt_base import (
     ARGS_MASK,
     ELSEWHERE,
@@ -43,13 +43,9 @@ from .result_entries import (
     A_LAYOUT,
     A_PTR,
     B_POOL,
-    H_ARRAY,
-    H_GRAD_KEYS,
-    H_KEYS,
-    H_OUT_OF_MEMORY,
-    H_TENSOR,
     S_HANDLE,
     S_POOL,
+    Backend,
     PyLong_AsUnsignedLongLongMask,
     current_stream,
     make_result,
@@ -59,18 +55,35 @@ from .result_entries import (
 NIN: i64 = 2
 PRODUCT: i64 = 0
 
-# The struct of an entry begins like that of any operator's entry; then the backend's struct
-N_BACKEND = sizeof(OperatorEntry)
-N_SIZE = N_BACKEND + 8
 
-# A cached call: the length of its key, which begins at E_KEYS; the object that keeps it; the device; the result's spec
-E_COUNT, E_OWNER, E_DEVICE, E_RESULT = 0, 8, 16, 24
+# The struct of an entry begins like that of any operator's entry; then the backend's struct
+class CudaEntry(OperatorEntry):
+    """The data of an entry of the CUDA backend."""
+
+    backend: ptr
+
+
+class CacheEntry(Struct):
+    """A cached call of an elementwise operator or a product."""
+
+    count: i64  # length of its key
+    owner: ptr  # the object that keeps it alive
+    device: ptr
+    result: ptr
+    dense: i64  # whether all arrays have the same dense layout
+    contiguous: ptr
+    unaligned: ptr
+    strided: ptr
+    to: ptr = array(16)  # per operand: the dtype that a Python number is converted to
+    keys: ptr = array(24)
+
+
 # For elementwise operators: whether all arrays have the same dense layout; the launchers by variant; for each operand
 # the dtype that a Python number is converted to
-E_DENSE, E_CONTIGUOUS, E_UNALIGNED, E_STRIDED, E_TO = 32, 40, 48, 56, 64
-E_KEYS = 192
+
+
 MAX_KEY = 24
-E_SIZE = E_KEYS + 8 * MAX_KEY
+
 
 CODE_MASK: i64 = 0xFFFFFFFFFFFF
 ALIGNED = 15  # bits of an address that have to be zero for vector accesses
@@ -87,18 +100,18 @@ def get_flags(entry: OperatorEntry) -> i64:
 
 
 @native
-def plain_array(backend: ptr, x: TensorObject, flags: i64) -> ptr:
+def plain_array(backend: Backend, x: TensorObject, flags: i64) -> ptr:
     """The array, borrowed, of a tensor that needs no gradient (or of any CUDA tensor under no_grad); NULL otherwise."""
-    if unlikely(type_of(x) != load(ptr, backend, H_TENSOR)):
+    if unlikely(type_of(x) != backend.tensor):
         return NULL
     array, keys = x.array, x.keys
     if unlikely(array == NULL):
         return NULL
-    if unlikely(type_of(array) != load(ptr, backend, H_ARRAY)):
+    if unlikely(type_of(array) != backend.array):
         return NULL
-    if likely(keys == load(ptr, backend, H_KEYS) and x.meta == Py_None):
+    if likely(keys == backend.keys and x.meta == Py_None):
         return array
-    return array if flags == NO_GRAD and keys == load(ptr, backend, H_GRAD_KEYS) else NULL
+    return array if flags == NO_GRAD and keys == backend.grad_keys else NULL
 
 
 @native
@@ -121,22 +134,22 @@ def find_call(table: ptr, key: ptr, count: i64) -> ptr:
 
 
 @native
-def has_key(cached: ptr, key: ptr, count: i64) -> bool:
-    if load(i64, cached, E_COUNT) != count:
+def has_key(cached: CacheEntry, key: ptr, count: i64) -> bool:
+    if cached.count != count:
         return False
     i: i64 = 0
-    while i < count and load(i64, cached, E_KEYS + i * 8) == load(i64, key, i * 8):
+    while i < count and load(i64, cached, CacheEntry.keys + i * 8) == load(i64, key, i * 8):
         i += 1
     return i == count
 
 
 @native
 def elementwise(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
-    entry: OperatorEntry = entry_data(self)
+    entry: CudaEntry = entry_data(self)
     flags = get_flags(entry)
     if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != NIN or flags == ELSEWHERE):
         return fall_back(entry, args, nargsf, kwnames)
-    backend, arrays, key = load(ptr, entry, N_BACKEND), stack(NIN * 8), stack(NIN * 8)
+    backend, arrays, key = entry.backend, stack(NIN * 8), stack(NIN * 8)
     make_key(backend, args, flags, arrays, key)
     cached = find_call(entry.variants, key, NIN)
     if unlikely(cached == NULL):
@@ -161,17 +174,17 @@ def make_key(backend: ptr, args: ptr, flags: i64, arrays: ptr, key: ptr) -> None
 
 
 @noinline
-def report_failure(entry: ptr, backend: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+def report_failure(entry: ptr, backend: Backend, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     """Handle a set exception: keep the device's OutOfMemoryError; on MemoryError clear it and retry in Python."""
-    if PyErr_ExceptionMatches(load(ptr, backend, H_OUT_OF_MEMORY)) != 0:
+    if PyErr_ExceptionMatches(backend.out_of_memory) != 0:
         return NULL
     return retry_in_python(entry, args, nargsf, kwnames)
 
 
 @native
-def compute(cached: ptr, args: ptr, arrays: ptr) -> ptr:
+def compute(cached: CacheEntry, args: ptr, arrays: ptr) -> ptr:
     """Launch a cached call and return its result; NULL: call Python; -1: an exception is set."""
-    device, values = load(ptr, cached, E_DEVICE), stack(NIN * 8 + 8)
+    device, values = cached.device, stack(NIN * 8 + 8)
     stream = current_stream(device)
     if unlikely(stream == NULL):
         return NULL
@@ -181,10 +194,10 @@ def compute(cached: ptr, args: ptr, arrays: ptr) -> ptr:
     launcher = select_launcher(cached, bits)
     if unlikely(launcher == NULL):
         return NULL
-    owner = load(ptr, cached, E_OWNER)  # like the arrays: allocating the result may run arbitrary code
+    owner = cached.owner  # like the arrays: allocating the result may run arbitrary code
     incref(owner)
     incref_all(arrays)
-    tensor = make_result(device, stream, load(ptr, cached, E_RESULT), values + NIN * 8)
+    tensor = make_result(device, stream, cached.result, values + NIN * 8)
     if unlikely(tensor == NULL):
         tensor = ptr(-1)
     elif unlikely(launch_kernel(launcher, load(ptr, stream, S_HANDLE), values) != 0):
@@ -204,11 +217,11 @@ def launch_kernel(launcher: ptr, stream: ptr, values: ptr) -> i64:
 
 
 @native
-def select_launcher(cached: ptr, bits: i64) -> ptr:
+def select_launcher(cached: CacheEntry, bits: i64) -> ptr:
     """The launcher for addresses with these bits; NULL if there is none yet."""
-    if unlikely(load(i64, cached, E_DENSE) == 0):
-        return load(ptr, cached, E_STRIDED)
-    return load(ptr, cached, E_CONTIGUOUS if likely((bits & ALIGNED) == 0) else E_UNALIGNED)
+    if unlikely(cached.dense == 0):
+        return cached.strided
+    return load(ptr, cached, CacheEntry.contiguous if likely((bits & ALIGNED) == 0) else CacheEntry.unaligned)
 
 
 @native
@@ -228,7 +241,9 @@ def store_operands(cached: ptr, args: ptr, arrays: ptr, pool: ptr, values: ptr) 
             bits |= address & ALIGNED
         else:
             x = load(ptr, args, i * 8)
-            if unlikely(not write_scalar(x, scalar_code(x), load(i64, cached, E_TO + i * 8), values + i * 8)):
+            if unlikely(
+                not write_scalar(x, scalar_code(x), load(i64, cached, CacheEntry.to + i * 8), values + i * 8)
+            ):
                 return -1
     return bits
 

@@ -6,19 +6,28 @@ A struct (``G_*``) holds the address of cuBLAS's struct (:mod:`.cublas`) and the
 from __future__ import annotations
 
 from ...cpu.fastpath.compiler.dsl import NULL, call_i32, i32, i64, load, native, ptr, stack, store, unlikely
+from ...cpu.fastpath.compiler.structs import Struct, array
 from ...cpu.fastpath.entries.rt_base import ARGS_MASK, PyErr_Occurred, PyLong_FromLongLong, entry_data
 from ..blas.cublas import BATCHED, DEFAULT, GEMM, HANDLE, SET_STREAM
 from .launch_entries import PyLong_AsUnsignedLongLongMask
 
-G_BLAS, G_ONE, G_ZERO, G_KIND, G_COMPUTE, G_COUNT = 0, 8, 16, 24, 32, 40
-G_SIZES = 48  # m, n, k
-G_A, G_B, G_C = (
-    72,
-    104,
-    136,
-)  # for each matrix: offset in bytes, transposed, leading dimension, stride of a batch
+
+class Gemm(Struct):
+    """A call of cuBLAS's gemm."""
+
+    blas: ptr
+    one: ptr
+    zero: ptr
+    kind: i64
+    compute: i64
+    count: i64
+    sizes: ptr = array(3)  # m, n, k
+    a: ptr = array(4)  # per matrix: offset in bytes, transposed, leading dimension, stride of a batch
+    b: ptr = array(4)
+    c: ptr = array(4)
+
+
 FIRST, TRANSPOSED, LEAD, STEP = 0, 8, 16, 24
-G_SIZE = 168
 
 
 @native
@@ -40,7 +49,7 @@ def multiply(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
 
 @native
-def queue_product(r: ptr, stream: ptr, values: ptr) -> i32:
+def queue_product(r: Gemm, stream: ptr, values: ptr) -> i32:
     """Put a product into a stream, and return cuBLAS's status.
 
     Args:
@@ -48,71 +57,71 @@ def queue_product(r: ptr, stream: ptr, values: ptr) -> i32:
         stream: the driver's handle.
         values: the addresses of both operands and of the result.
     """
-    blas = load(ptr, r, G_BLAS)
+    blas = r.blas
     status = call_i32(load(ptr, blas, SET_STREAM), load(ptr, blas, HANDLE), stream)
     if unlikely(status != 0):
         return status
-    b = load(i64, values, 0) + load(i64, r, G_B + FIRST)
-    a = load(i64, values, 8) + load(i64, r, G_A + FIRST)
-    c = load(i64, values, 16) + load(i64, r, G_C + FIRST)
-    if load(i64, r, G_COUNT) == 1:
+    b = load(i64, values, 0) + load(i64, r, Gemm.b + FIRST)
+    a = load(i64, values, 8) + load(i64, r, Gemm.a + FIRST)
+    c = load(i64, values, 16) + load(i64, r, Gemm.c + FIRST)
+    if r.count == 1:
         return multiply_one(r, a, b, c)
     return multiply_many(r, a, b, c)
 
 
 @native
-def multiply_one(r: ptr, a: i64, b: i64, c: i64) -> i32:
-    blas, kind = load(ptr, r, G_BLAS), i32(load(i64, r, G_KIND))
+def multiply_one(r: Gemm, a: i64, b: i64, c: i64) -> i32:
+    blas, kind = r.blas, i32(r.kind)
     return call_i32(
         load(ptr, blas, GEMM),
         load(ptr, blas, HANDLE),
-        i32(load(i64, r, G_A + TRANSPOSED)),
-        i32(load(i64, r, G_B + TRANSPOSED)),
-        i32(load(i64, r, G_SIZES)),
-        i32(load(i64, r, G_SIZES + 8)),
-        i32(load(i64, r, G_SIZES + 16)),
-        load(ptr, r, G_ONE),
+        i32(load(i64, r, Gemm.a + TRANSPOSED)),
+        i32(load(i64, r, Gemm.b + TRANSPOSED)),
+        i32(load(i64, r, Gemm.sizes)),
+        i32(load(i64, r, Gemm.sizes + 8)),
+        i32(load(i64, r, Gemm.sizes + 16)),
+        r.one,
         ptr(a),
         kind,
-        i32(load(i64, r, G_A + LEAD)),
+        i32(load(i64, r, Gemm.a + LEAD)),
         ptr(b),
         kind,
-        i32(load(i64, r, G_B + LEAD)),
-        load(ptr, r, G_ZERO),
+        i32(load(i64, r, Gemm.b + LEAD)),
+        r.zero,
         ptr(c),
         kind,
-        i32(load(i64, r, G_C + LEAD)),
-        i32(load(i64, r, G_COMPUTE)),
+        i32(load(i64, r, Gemm.c + LEAD)),
+        i32(r.compute),
         i32(DEFAULT),
     )
 
 
 @native
-def multiply_many(r: ptr, a: i64, b: i64, c: i64) -> i32:
-    blas, kind = load(ptr, r, G_BLAS), i32(load(i64, r, G_KIND))
+def multiply_many(r: Gemm, a: i64, b: i64, c: i64) -> i32:
+    blas, kind = r.blas, i32(r.kind)
     return call_i32(
         load(ptr, blas, BATCHED),
         load(ptr, blas, HANDLE),
-        i32(load(i64, r, G_A + TRANSPOSED)),
-        i32(load(i64, r, G_B + TRANSPOSED)),
-        i32(load(i64, r, G_SIZES)),
-        i32(load(i64, r, G_SIZES + 8)),
-        i32(load(i64, r, G_SIZES + 16)),
-        load(ptr, r, G_ONE),
+        i32(load(i64, r, Gemm.a + TRANSPOSED)),
+        i32(load(i64, r, Gemm.b + TRANSPOSED)),
+        i32(load(i64, r, Gemm.sizes)),
+        i32(load(i64, r, Gemm.sizes + 8)),
+        i32(load(i64, r, Gemm.sizes + 16)),
+        r.one,
         ptr(a),
         kind,
-        i32(load(i64, r, G_A + LEAD)),
-        load(i64, r, G_A + STEP),
+        i32(load(i64, r, Gemm.a + LEAD)),
+        load(i64, r, Gemm.a + STEP),
         ptr(b),
         kind,
-        i32(load(i64, r, G_B + LEAD)),
-        load(i64, r, G_B + STEP),
-        load(ptr, r, G_ZERO),
+        i32(load(i64, r, Gemm.b + LEAD)),
+        load(i64, r, Gemm.b + STEP),
+        r.zero,
         ptr(c),
         kind,
-        i32(load(i64, r, G_C + LEAD)),
-        load(i64, r, G_C + STEP),
-        i32(load(i64, r, G_COUNT)),
-        i32(load(i64, r, G_COMPUTE)),
+        i32(load(i64, r, Gemm.c + LEAD)),
+        load(i64, r, Gemm.c + STEP),
+        i32(r.count),
+        i32(r.compute),
         i32(DEFAULT),
     )

@@ -18,20 +18,25 @@ from ...cpu.fastpath.compiler.dsl import (
     store,
     unlikely,
 )
+from ...cpu.fastpath.compiler.structs import Struct, array
 from ...cpu.fastpath.entries.rt_base import ARGS_MASK, PyErr_Occurred, PyLong_FromLongLong, entry_data
 
 PyLong_AsUnsignedLongLongMask = extern("PyLong_AsUnsignedLongLongMask", "i64(ptr)")
 
-L_DRIVER, L_FUNCTION = 0, 8  # cuLaunchKernel, and the kernel that it launches
-L_GRID = 16  # three sizes of the grid, then three of a block
-L_SHARED, L_DYNAMIC, L_STATIC = (
-    64,
-    72,
-    80,
-)  # bytes of shared memory; parameters given at the call; those that stay
-L_VALUES = 88  # the addresses of the values that stay
+
+class Launch(Struct):
+    """A kernel launch with its parameters."""
+
+    driver: ptr  # cuLaunchKernel
+    function: ptr  # the kernel
+    grid: ptr = array(6)  # three sizes of the grid, then three of a block
+    shared: i64  # bytes of shared memory
+    dynamic: i64  # parameters given at the call
+    static: i64  # parameters that stay
+    values: ptr = array(32)  # addresses of the values that stay
+
+
 MAX_PARAMETERS = 32
-L_SIZE = L_VALUES + 8 * MAX_PARAMETERS
 
 
 @native
@@ -40,8 +45,8 @@ def launch(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: backends/cuda/runtime/launching.py:_make_python_launcher
     """
-    record = entry_data(self)
-    count = load(i64, record, L_DYNAMIC)
+    record: Launch = entry_data(self)
+    count = record.dynamic
     if unlikely((nargsf & ARGS_MASK) != count + 1 or kwnames != NULL):
         return PyLong_FromLongLong(1)  # CUDA_ERROR_INVALID_VALUE
     values = stack(MAX_PARAMETERS * 8)
@@ -54,7 +59,7 @@ def launch(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
 
 @native
-def queue_kernel(record: ptr, stream: ptr, values: ptr) -> i64:
+def queue_kernel(record: Launch, stream: ptr, values: ptr) -> i64:
     """Put a launcher's kernel into a stream, and return the driver's status.
 
     Args:
@@ -62,23 +67,23 @@ def queue_kernel(record: ptr, stream: ptr, values: ptr) -> i64:
         stream: the driver's handle.
         values: the dynamic parameters, 8 bytes each.
     """
-    count, static = load(i64, record, L_DYNAMIC), load(i64, record, L_STATIC)
+    count, static = record.dynamic, record.static
     table = stack(MAX_PARAMETERS * 8)
     for i in range(count):
         store(ptr, table, i * 8, values + i * 8)
     for i in range(static):
-        store(ptr, table, (count + i) * 8, load(ptr, record, L_VALUES + i * 8))
+        store(ptr, table, (count + i) * 8, load(ptr, record, Launch.values + i * 8))
     return i64(
         call_i32(
-            load(ptr, record, L_DRIVER),
-            load(ptr, record, L_FUNCTION),
-            i32(load(i64, record, L_GRID)),
-            i32(load(i64, record, L_GRID + 8)),
-            i32(load(i64, record, L_GRID + 16)),
-            i32(load(i64, record, L_GRID + 24)),
-            i32(load(i64, record, L_GRID + 32)),
-            i32(load(i64, record, L_GRID + 40)),
-            i32(load(i64, record, L_SHARED)),
+            record.driver,
+            record.function,
+            i32(load(i64, record, Launch.grid)),
+            i32(load(i64, record, Launch.grid + 8)),
+            i32(load(i64, record, Launch.grid + 16)),
+            i32(load(i64, record, Launch.grid + 24)),
+            i32(load(i64, record, Launch.grid + 32)),
+            i32(load(i64, record, Launch.grid + 40)),
+            i32(record.shared),
             stream,
             table,
             NULL,

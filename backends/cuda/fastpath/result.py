@@ -14,6 +14,7 @@ from ....errors import OutOfMemoryError
 from ....registry.dispatch.keys import CUDA_KEYS, GRAD_CUDA_KEYS
 from ....registry.dtypes import DType
 from ...cpu.fastpath.compiler import dsl, engine, lang, lang_expr, structs
+from ...cpu.fastpath.compiler.structs import sizeof
 from ...cpu.fastpath.entries import rt_base, rt_operands
 from ...cpu.fastpath.glue import jit_layout, layout
 from ...cpu.fastpath.glue.structs import Struct
@@ -94,7 +95,7 @@ def result_code() -> engine.Code:
         return result
     Stats.finalize = slot.value or 0
     for stats in Stats.instances:
-        stats.counts[rt.W_FINALIZE // 8] = Stats.finalize
+        stats.counts[rt.Counters.finalize // 8] = Stats.finalize
     slot.value = result["finalize"]
     return result
 
@@ -125,18 +126,18 @@ def is_on() -> bool:
 @functools.cache
 def backend_record() -> Struct:
     """The backend's struct (``H_*``)."""
-    result = Struct(rt.H_SIZE)
-    result.point(rt.H_GLOBALS, lazy.native_layer().runtime().process)
+    result = Struct(sizeof(rt.Backend))
+    result.point(rt.Backend.globals_, lazy.native_layer().runtime().process)
     objects = {
-        rt.H_TENSOR: CudaTensor,
-        rt.H_ARRAY: DeviceArray,
-        rt.H_BUFFER: Buffer,
-        rt.H_KEYS: CUDA_KEYS,
-        rt.H_GRAD_KEYS: GRAD_CUDA_KEYS,
-        rt.H_GET: "get",
-        rt.H_OUT_OF_MEMORY: OutOfMemoryError,
-        rt.H_DTYPE: DType,
-        rt.H_STORAGE: DeviceStorage,
+        rt.Backend.tensor: CudaTensor,
+        rt.Backend.array: DeviceArray,
+        rt.Backend.buffer: Buffer,
+        rt.Backend.keys: CUDA_KEYS,
+        rt.Backend.grad_keys: GRAD_CUDA_KEYS,
+        rt.Backend.get: "get",
+        rt.Backend.out_of_memory: OutOfMemoryError,
+        rt.Backend.dtype: DType,
+        rt.Backend.storage: DeviceStorage,
     }
     for offset, value in objects.items():
         result.refer(offset, value)
@@ -157,13 +158,13 @@ def device_record(index: int) -> Struct:
     if result is None:
         at, default = device_at(index), default_stream(f"cuda:{index}")
         pool_of(default)
-        result = Struct(rt.X_SIZE)
-        result.point(rt.X_BACKEND, backend_record())
-        result.set(rt.X_CONTEXT, at.context)
-        result.set(rt.X_SET, at.driver.address("cuCtxSetCurrent"))
-        result.set(rt.X_CONTEXT_KEY, _context_key() if device_count() == 1 else -1)
-        result.set(rt.X_STREAM_KEY, stream_keys.key_of(index))
-        result.point(rt.X_DEFAULT, default.record)
+        result = Struct(sizeof(rt.Device))
+        result.point(rt.Device.backend, backend_record())
+        result.set(rt.Device.context, at.context)
+        result.set(rt.Device.set_context, at.driver.address("cuCtxSetCurrent"))
+        result.set(rt.Device.context_key, _context_key() if device_count() == 1 else -1)
+        result.set(rt.Device.stream_key, stream_keys.key_of(index))
+        result.point(rt.Device.default_stream, default.record)
         result.kept.append(default)
         result = _devices.setdefault(index, result)
     return result
@@ -174,17 +175,17 @@ def result_record(of: Layout) -> Struct:
     result: Struct | None = of.record
     if result is None:
         result = block_record(of.nbytes)
-        result.set(rt.Y_LAYOUT, id(of))
+        result.set(rt.ResultSpec.layout, id(of))
         of.record = result
     return result
 
 
 def block_record(nbytes: int) -> Struct:
     """The struct of a block of ``nbytes`` bytes without a layout, for scratch memory."""
-    result, size = Struct(rt.Y_SIZE), size_class(nbytes)
-    result.refer(rt.Y_NBYTES, nbytes)
-    result.refer(rt.Y_KEY, size)
-    result.set(rt.Y_BYTES, size)
+    result, size = Struct(sizeof(rt.ResultSpec)), size_class(nbytes)
+    result.refer(rt.ResultSpec.nbytes, nbytes)
+    result.refer(rt.ResultSpec.key, size)
+    result.set(rt.ResultSpec.size, size)
     return result
 
 

@@ -27,7 +27,9 @@ from ...cpu.fastpath.compiler.dsl import (
     store,
     unlikely,
 )
+from ...cpu.fastpath.compiler.structs import Struct
 from ...cpu.fastpath.entries.rt_base import (
+    Globals,
     Py_None,
     PyDict_GetItemWithError,
     PyErr_Clear,
@@ -59,43 +61,79 @@ B_FREE_LIST: i64 = 0
 B_USERS: i64 = 0
 P_COUNTS: i64 = 0
 
+
 # The backend's struct: the process struct; the classes of tensors, arrays and buffers; the key set of a plain tensor;
 # the name "get"; the class OutOfMemoryError; the classes of dtypes and storages; the key set of a tensor that requires
 # a gradient
-H_GLOBALS, H_TENSOR, H_ARRAY, H_BUFFER, H_KEYS, H_GET, H_OUT_OF_MEMORY = 0, 8, 16, 24, 32, 40, 48
-H_DTYPE, H_STORAGE, H_GRAD_KEYS = 56, 64, 72
-H_SIZE = 80
+class Backend(Struct):
+    """The backend's struct: the classes and key sets to compare with."""
+
+    globals_: Globals
+    tensor: ptr
+    array: ptr
+    buffer: ptr
+    keys: ptr
+    get: ptr  # the name "get"
+    out_of_memory: ptr  # class OutOfMemoryError
+    dtype: ptr
+    storage: ptr
+    grad_keys: ptr
+
 
 # A device's struct: the driver's context and cuCtxSetCurrent; the pthread keys of the context that a thread has set
 # (-1: it is set at each call) and of its current stream; the default stream
-X_BACKEND, X_CONTEXT, X_SET, X_CONTEXT_KEY, X_STREAM_KEY, X_DEFAULT = 0, 8, 16, 24, 32, 40
-X_SIZE = 48
+class Device(Struct):
+    """A device, its context and its streams."""
+
+    backend: ptr
+    context: ptr
+    set_context: ptr  # cuCtxSetCurrent
+    context_key: i64  # pthread key of the context that a thread has set (-1: it is set at each call)
+    stream_key: i64  # pthread key of the current stream
+    default_stream: ptr
+
 
 # A stream's struct: its handle; its pool or NULL; the pool's free blocks by size, NULL if it caches none
 S_HANDLE, S_POOL, S_FREE = STREAM_HANDLE, STREAM_POOL, 16
 S_SIZE = 24
 
+
 # A device's counters, CPython's finalizer of buffers, and the most bytes that are cached
-W_ALLOCATED, W_PEAK, W_RESERVED, W_REQUESTS, W_MISSES, W_RETURNED, W_RETRIES = 0, 8, 16, 24, 32, 40, 48
-W_FINALIZE, W_BOUND = 56, 64
-W_SIZE = 72
+class Counters(Struct):
+    """A device's counters of memory, and its allocator's settings."""
+
+    allocated: i64
+    peak: i64
+    reserved: i64
+    requests: i64
+    misses: i64
+    returned: i64
+    retries: i64
+    finalize: ptr  # CPython's finalizer of buffers
+    bound: i64  # most bytes that are cached
+
 
 # A result's spec: its layout; its requested size and the size of its block, as Python ints; the latter as a number
-Y_LAYOUT, Y_NBYTES, Y_KEY, Y_BYTES = 0, 8, 16, 24
-Y_SIZE = 32
+class ResultSpec(Struct):
+    """The layout and the sizes of a result."""
+
+    layout: ptr
+    nbytes: ptr  # requested size, a Python int
+    key: ptr  # size of its block, a Python int
+    size: i64  # the same as a number
 
 
 @native
-def current_stream(device: ptr) -> ptr:
+def current_stream(device: Device) -> ptr:
     """The struct of this thread's current stream, after making the device's context current; NULL: call Python."""
-    stream = pthread_getspecific(i32(load(i64, device, X_STREAM_KEY)))
+    stream = pthread_getspecific(i32(device.stream_key))
     if likely(stream == NULL):
-        stream = load(ptr, device, X_DEFAULT)
+        stream = device.default_stream
     if unlikely(load(ptr, stream, S_POOL) == NULL):
         return NULL
-    context, key = load(ptr, device, X_CONTEXT), i32(load(i64, device, X_CONTEXT_KEY))
+    context, key = device.context, i32(device.context_key)
     if unlikely(key < 0 or pthread_getspecific(key) != context):
-        if call_i32(load(ptr, device, X_SET), context) != 0:
+        if call_i32(device.set_context, context) != 0:
             return NULL
         if key >= 0:
             pthread_setspecific(key, context)
@@ -103,7 +141,7 @@ def current_stream(device: ptr) -> ptr:
 
 
 @native
-def make_result(device: ptr, stream: ptr, spec: ptr, address: ptr) -> ptr:
+def make_result(device: Device, stream: ptr, spec: ResultSpec, address: ptr) -> ptr:
     """A new uninitialized tensor; NULL with an exception set.
 
     Args:
@@ -112,15 +150,15 @@ def make_result(device: ptr, stream: ptr, spec: ptr, address: ptr) -> ptr:
         spec: the result's spec.
         address: 8 bytes that receive the address of its data.
     """
-    backend = load(ptr, device, X_BACKEND)
+    backend: Backend = device.backend
     buffer = allocate(device, stream, spec, address)
     if unlikely(buffer == NULL):
         return NULL
-    array = PyType_GenericAlloc(load(ptr, backend, H_ARRAY), 0)
+    array = PyType_GenericAlloc(backend.array, 0)
     if unlikely(array == NULL):
         decref(buffer)
         return NULL
-    address, layout = load(ptr, buffer, B_PTR), load(ptr, spec, Y_LAYOUT)
+    address, layout = load(ptr, buffer, B_PTR), spec.layout
     incref(address)
     incref(layout)
     store(ptr, array, A_PTR, address)
@@ -130,14 +168,14 @@ def make_result(device: ptr, stream: ptr, spec: ptr, address: ptr) -> ptr:
 
 
 @native
-def make_tensor(backend: ptr, array: ptr) -> ptr:
+def make_tensor(backend: Backend, array: ptr) -> ptr:
     """A plain tensor that owns the reference to the array; NULL with an exception set and the array released."""
-    tensor = PyType_GenericAlloc(load(ptr, backend, H_TENSOR), 0)
+    tensor = PyType_GenericAlloc(backend.tensor, 0)
     if unlikely(tensor == NULL):
         decref(array)
         return NULL
     none: ptr = Py_None
-    keys = load(ptr, backend, H_KEYS)
+    keys = backend.keys
     incref(none)
     incref(none)
     incref(keys)
@@ -161,7 +199,7 @@ def allocate(device: ptr, stream: ptr, spec: ptr, address: ptr) -> ptr:
 
 
 @native
-def take_free_block(device: ptr, stream: ptr, spec: ptr) -> ptr:
+def take_free_block(device: Device, stream: ptr, spec: ResultSpec) -> ptr:
     """A buffer of a block from the pool's free list; NULL if the list is empty or an allocation fails: call Python.
 
     Python twin: backends/cuda/runtime/memory.py:Pool.get
@@ -169,7 +207,7 @@ def take_free_block(device: ptr, stream: ptr, spec: ptr) -> ptr:
     blocks: PyList = load(ptr, stream, S_FREE)
     if unlikely(blocks == NULL):
         return NULL
-    blocks = PyDict_GetItemWithError(blocks, load(ptr, spec, Y_KEY))
+    blocks = PyDict_GetItemWithError(blocks, spec.key)
     if unlikely(blocks == NULL):
         return NULL
     if unlikely(blocks.size == 0):
@@ -177,7 +215,7 @@ def take_free_block(device: ptr, stream: ptr, spec: ptr) -> ptr:
     pool = load(ptr, stream, S_POOL)
     incref(blocks)
     incref(pool)
-    buffer = PyType_GenericAlloc(load(ptr, load(ptr, device, X_BACKEND), H_BUFFER), 0)
+    buffer = PyType_GenericAlloc(Backend(device.backend).buffer, 0)
     count = blocks.size  # read again: finalizers may have run meanwhile
     if unlikely(buffer == NULL or count == 0):
         decref(blocks)
@@ -189,14 +227,14 @@ def take_free_block(device: ptr, stream: ptr, spec: ptr) -> ptr:
     result = load(ptr, blocks.items, count * 8 - 8)
     blocks.size = count - 1
     fill_buffer(buffer, result, blocks, pool, spec)
-    count_request(pool, load(i64, spec, Y_BYTES))
+    count_request(pool, spec.size)
     return buffer
 
 
 @native
-def fill_buffer(buffer: ptr, found: ptr, blocks: ptr, pool: ptr, spec: ptr) -> None:
+def fill_buffer(buffer: ptr, found: ptr, blocks: ptr, pool: ptr, spec: ResultSpec) -> None:
     """Fill the slots of a new buffer, which takes over the references to its block, its free list and the pool."""
-    address, nbytes, size = load(ptr, found, PyTuple.items), load(ptr, spec, Y_NBYTES), load(ptr, spec, Y_KEY)
+    address, nbytes, size = load(ptr, found, PyTuple.items), spec.nbytes, spec.key
     none: ptr = Py_None
     incref(address)
     incref(nbytes)
@@ -219,23 +257,23 @@ def counts_of(pool: ptr) -> ptr:
 @native
 def count_request(pool: ptr, size: i64) -> None:
     """Count a request."""
-    counts = counts_of(pool)
-    store(i64, counts, W_REQUESTS, load(i64, counts, W_REQUESTS) + 1)
-    allocated = load(i64, counts, W_ALLOCATED) + size
-    store(i64, counts, W_ALLOCATED, allocated)
-    if allocated > load(i64, counts, W_PEAK):
-        store(i64, counts, W_PEAK, allocated)
+    counts: Counters = counts_of(pool)
+    counts.requests += 1
+    allocated = counts.allocated + size
+    counts.allocated = allocated
+    if allocated > counts.peak:
+        counts.peak = allocated
 
 
 @noinline
-def call_pool_get(device: ptr, stream: ptr, spec: ptr) -> ptr:
+def call_pool_get(device: Device, stream: ptr, spec: ResultSpec) -> ptr:
     """Call ``pool.get(nbytes)``; used when the pool caches nothing or has no free block of this size."""
     arguments = stack(16)
     pool = load(ptr, stream, S_POOL)
     incref(pool)
     store(ptr, arguments, 0, pool)
-    store(ptr, arguments, 8, load(ptr, spec, Y_NBYTES))
-    made = PyObject_VectorcallMethod(load(ptr, load(ptr, device, X_BACKEND), H_GET), arguments, 2, NULL)
+    store(ptr, arguments, 8, spec.nbytes)
+    made = PyObject_VectorcallMethod(Backend(device.backend).get, arguments, 2, NULL)
     decref(pool)
     return made
 
@@ -251,12 +289,12 @@ def finalize(buffer: ptr) -> None:
     if unlikely(pool in (NULL, none)):
         return
     counts, blocks = counts_of(pool), load(ptr, buffer, B_FREE_LIST)
-    allocated = load(i64, counts, W_ALLOCATED) - PyLong_AsLongLong(load(ptr, buffer, B_SIZE))
-    fits = load(i64, counts, W_RESERVED) - allocated <= load(i64, counts, W_BOUND)
+    allocated = Counters(counts).allocated - PyLong_AsLongLong(load(ptr, buffer, B_SIZE))
+    fits = Counters(counts).reserved - allocated <= Counters(counts).bound
     if likely(fits and load(ptr, buffer, B_USERS) == none and blocks != NULL and blocks != none):
         if likely(PyList_Append(blocks, load(ptr, buffer, B_BLOCK)) == 0):
-            store(i64, counts, W_ALLOCATED, allocated)
-            store(i64, counts, W_RETURNED, load(i64, counts, W_RETURNED) + 1)
+            Counters(counts).allocated = allocated
+            Counters(counts).returned += 1
             return
         PyErr_Clear()
-    call_void(load(ptr, counts, W_FINALIZE), buffer)
+    call_void(Counters(counts).finalize, buffer)

@@ -6,7 +6,6 @@ from ...cpu.fastpath.compiler.dsl import NULL, i64, likely, load, native, ptr, s
 from ...cpu.fastpath.entries.rt_base import (
     ARGS_MASK,
     ELSEWHERE,
-    OperatorEntry,
     PyErr_Clear,
     PyLong_AsLongLong,
     PyLong_FromLongLong,
@@ -18,10 +17,9 @@ from ...cpu.fastpath.entries.rt_base import (
 from ...cpu.fastpath.entries.rt_storage import StorageObject
 from .call_cache_entries import get_storage
 from .eager_entries import (
-    E_DEVICE,
-    E_OWNER,
-    N_BACKEND,
     NIN,
+    CacheEntry,
+    CudaEntry,
     decref_all,
     find_call,
     get_flags,
@@ -36,16 +34,16 @@ from .result_entries import A_BUFFER, A_LAYOUT, S_HANDLE, S_POOL, current_stream
 
 @native
 def inplace(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
-    entry: OperatorEntry = entry_data(self)
+    entry: CudaEntry = entry_data(self)
     flags = get_flags(entry)
     if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != NIN or flags == ELSEWHERE):
         return fall_back(entry, args, nargsf, kwnames)
-    backend, arrays, key = load(ptr, entry, N_BACKEND), stack(NIN * 8), stack(NIN * 8)
+    backend, arrays, key = entry.backend, stack(NIN * 8), stack(NIN * 8)
     make_key(backend, args, flags, arrays, key)
-    cached = find_call(entry.variants, key, NIN)
+    cached: CacheEntry = find_call(entry.variants, key, NIN)
     if unlikely(cached == NULL or load(ptr, arrays, 0) == NULL):
         return fall_back(entry, args, nargsf, kwnames)
-    owner, target = load(ptr, cached, E_OWNER), load(ptr, args, 0)
+    owner, target = cached.owner, load(ptr, args, 0)
     incref(owner)  # like the arrays: creating a storage may run arbitrary code
     incref_all(arrays)
     done = write_result(cached, entry.globals_, backend, args, arrays)
@@ -59,13 +57,13 @@ def inplace(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
 
 @native
-def write_result(cached: ptr, g: ptr, backend: ptr, args: ptr, arrays: ptr) -> bool:
+def write_result(cached: CacheEntry, g: ptr, backend: ptr, args: ptr, arrays: ptr) -> bool:
     """Write the result into the first operand; False, with nothing done, if Python has to."""
     values, target = stack(NIN * 8 + 8), load(ptr, arrays, 0)
     storage = get_storage(g, backend, load(ptr, args, 0), load(ptr, target, A_BUFFER))
     if unlikely(storage == NULL):
         return False
-    stream = current_stream(load(ptr, cached, E_DEVICE))
+    stream = current_stream(cached.device)
     done = False
     if likely(stream != NULL):
         bits = store_operands(cached, args, arrays, load(ptr, stream, S_POOL), values)

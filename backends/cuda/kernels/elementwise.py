@@ -36,7 +36,11 @@ from .tensor import CudaTensor, cuda_tensor
 
 MOST_PLANS = 1 << 12
 NUMBERS = (bool, int, float, complex)
-VARIANTS = {"contiguous": rt.E_CONTIGUOUS, "unaligned": rt.E_UNALIGNED, "strided": rt.E_STRIDED}
+VARIANTS = {
+    "contiguous": rt.CacheEntry.contiguous,
+    "unaligned": rt.CacheEntry.unaligned,
+    "strided": rt.CacheEntry.strided,
+}
 BLOCKS = 1 << 16
 Ints = tuple[int, ...]
 
@@ -142,11 +146,11 @@ class ElementwisePlan:
         key = tuple(map(id, kinds))
         record = self.record = make_call_record(key, self)
         record.kept.append(kinds)
-        record.point(rt.E_DEVICE, device_record(self.out.index))
-        record.point(rt.E_RESULT, result_record(self.out))
-        record.set(rt.E_DENSE, int(self.dense))
+        record.point(rt.CacheEntry.device, device_record(self.out.index))
+        record.point(rt.CacheEntry.result, result_record(self.out))
+        record.set(rt.CacheEntry.dense, int(self.dense))
         for i, dtype in self.numbers:
-            record.set(rt.E_TO + 8 * i, CODES.index(dtype))
+            record.set(rt.CacheEntry.to + 8 * i, CODES.index(dtype))
         for variant, launch in self.launches.items():
             self._link_launch(variant, launch)
         return key

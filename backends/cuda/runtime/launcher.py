@@ -12,6 +12,7 @@ from typing import Any
 from .... import lazy
 from ....registry.native_type import NativeCallable, accept_entries, set_entry
 from ...cpu.fastpath.compiler import dsl, engine, lang, lang_expr, structs
+from ...cpu.fastpath.compiler.structs import sizeof
 from ...cpu.fastpath.entries import rt_base
 from ...cpu.fastpath.glue.structs import Struct
 from ..fastpath import launch_entries as rt
@@ -71,11 +72,11 @@ class Launcher(NativeCallable):  # type: ignore[misc]
         dynamic: int,
         static: Sequence[Any],
     ):
-        record = Struct(rt.L_SIZE)
-        fields = {rt.L_DRIVER: address, rt.L_FUNCTION: function, rt.L_SHARED: shared}
-        fields |= {rt.L_GRID + 8 * i: size for i, size in enumerate(sizes)}
-        fields |= {rt.L_DYNAMIC: dynamic, rt.L_STATIC: len(static)}
-        fields |= {rt.L_VALUES + 8 * i: ctypes.addressof(value) for i, value in enumerate(static)}
+        record = Struct(sizeof(rt.Launch))
+        fields = {rt.Launch.driver: address, rt.Launch.function: function, rt.Launch.shared: shared}
+        fields |= {rt.Launch.grid + 8 * i: size for i, size in enumerate(sizes)}
+        fields |= {rt.Launch.dynamic: dynamic, rt.Launch.static: len(static)}
+        fields |= {rt.Launch.values + 8 * i: ctypes.addressof(value) for i, value in enumerate(static)}
         for offset, value in fields.items():
             record.set(offset, value)
         record.kept.extend(static)

@@ -19,7 +19,8 @@ from .... import config
 from ....errors import CudaError, OutOfMemoryError
 from ....registry.operator import lock
 from ....units import format_size
-from ..fastpath import result_entries as rt
+from ...cpu.fastpath.compiler.structs import sizeof
+from ..fastpath.result_entries import Counters
 from . import toolkit as tools
 from .api import translate_cupy_errors
 from .devices import Device, device_at, device_of
@@ -88,12 +89,12 @@ class _Counter:
 
 
 ALLOCATED, PEAK, RESERVED, REQUESTS = (
-    rt.W_ALLOCATED // 8,
-    rt.W_PEAK // 8,
-    rt.W_RESERVED // 8,
-    rt.W_REQUESTS // 8,
+    Counters.allocated // 8,
+    Counters.peak // 8,
+    Counters.reserved // 8,
+    Counters.requests // 8,
 )
-MISSES, RETURNED, RETRIES = rt.W_MISSES // 8, rt.W_RETURNED // 8, rt.W_RETRIES // 8
+MISSES, RETURNED, RETRIES = Counters.misses // 8, Counters.returned // 8, Counters.retries // 8
 
 
 class Stats:
@@ -117,14 +118,14 @@ class Stats:
     instances: ClassVar[list[Stats]] = []
     # the address of CPython's slot function for ``Buffer.__del__``, once native code has replaced it
     finalize: ClassVar[int] = 0
-    allocated, peak, reserved = _Counter(rt.W_ALLOCATED), _Counter(rt.W_PEAK), _Counter(rt.W_RESERVED)
-    requests, misses = _Counter(rt.W_REQUESTS), _Counter(rt.W_MISSES)
-    returned, retries, bound = _Counter(rt.W_RETURNED), _Counter(rt.W_RETRIES), _Counter(rt.W_BOUND)
+    allocated, peak, reserved = map(_Counter, (Counters.allocated, Counters.peak, Counters.reserved))
+    requests, misses = _Counter(Counters.requests), _Counter(Counters.misses)
+    returned, retries, bound = map(_Counter, (Counters.returned, Counters.retries, Counters.bound))
 
     def __init__(self, bound: int) -> None:
-        self.counts = array("q", bytes(rt.W_SIZE))
+        self.counts = array("q", bytes(sizeof(Counters)))
         self.instances.append(self)
-        self.counts[rt.W_FINALIZE // 8] = self.finalize
+        self.counts[Counters.finalize // 8] = self.finalize
         self.bound = bound
 
     def add(self, counter: int, amount: int) -> None:
