@@ -13,6 +13,7 @@ import pytest
 import tandem as td
 from tandem import config
 from tandem.backends.cpu import fastpath as native_layer
+from tandem.backends.cpu.fastpath.glue import folds
 
 native_only = pytest.mark.skipif(
     bool(native_layer.why_off()), reason=native_layer.why_off() or "native code is on"
@@ -128,6 +129,15 @@ def test_a_large_sum_keeps_small_terms():
     for shape, axis in (((1_000_000,), 0), ((1_000_000, 1), 0), ((10, 100_000), None)):
         found = td.sum(td.asarray(array.reshape(shape)), axis).numpy()
         assert abs(float(np.ravel(found)[0]) - math.fsum(array.tolist())) <= 32
+
+
+@native_only
+def test_fold_without_a_loop_is_left_to_numpy(monkeypatch):
+    monkeypatch.setattr(folds, "compile_emitted_fold", lambda *_: None)
+    array = np.arange(12, dtype=np.float32).reshape(3, 4)
+    for axis in (None, 0, 1):
+        found = td.sum.operator(td.asarray(array), axis)
+        np.testing.assert_array_equal(found.numpy(), array.sum(axis))
 
 
 @native_only

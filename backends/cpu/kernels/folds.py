@@ -52,9 +52,11 @@ def reduction_kernel(op: Operator) -> Callable[..., Tensor]:
         if run is None or not array.size:
             options = {} if dtype is None else {"dtype": dtype}
             out = meta(self, axis, keepdims=keepdims, **options).dtype
-            run = known[key] = NumpyFold(fold, as_dtype(array.dtype), out)
+            run = run or known.setdefault(key, NumpyFold(fold, as_dtype(array.dtype), out))
         if config.flags.native and run.is_emitted() and not lazy.native_layer().why_off():
-            return wrap(run.fold_natively(array, axis, keepdims))
+            result = run.fold_natively(array, axis, keepdims)
+            if result is not None:
+                return wrap(result)
         return _wrap_as(call_quietly(run.reduce, array, axis, keepdims), run.out)
 
     return kernel
@@ -94,14 +96,15 @@ class NumpyFold:
             self._emitted = _native.is_emitted(self.fold, self.source, self.out)
         return self._emitted
 
-    def fold_natively(self, array: Array, axis: Axes, keepdims: bool) -> Array:
-        """Reduce an array with the loop that hot and jitted calls run."""
+    def fold_natively(self, array: Array, axis: Axes, keepdims: bool) -> Array | None:
+        """Reduce an array with the loop that hot and jitted calls run; None if the loop cannot be built."""
         array = array.astype(self.source.np, copy=False)
         axes = range(array.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
         folded = {a % array.ndim for a in axes} if array.ndim else set()
         shape = tuple(1 if a in folded else n for a, n in enumerate(array.shape))
         result = np.empty(shape, self.out.np)
-        _native.fold_array(self.fold, array, tuple(sorted(folded)), result)
+        if not _native.fold_array(self.fold, array, tuple(sorted(folded)), result):
+            return None
         kept = tuple(n for a, n in enumerate(shape) if a not in folded)
         return result if keepdims else result.reshape(kept)
 
