@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..operators.declare.view_spec import ViewLayout, check_within
+from ..operators.declare.view_spec import ViewLayout, check_within, extent, row_major_strides
 from ..registry.values import TensorSpec
 from ..tracer.graph import Node, Value, values_in
 
@@ -44,24 +44,14 @@ def contiguous(shape: tuple[int, ...]) -> Layout:
     >>> contiguous((2, 3))
     Layout(shape=(2, 3), strides=(3, 1), offset=0)
     """
-    strides, step = [], 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= max(size, 1)
-    return Layout(shape, tuple(reversed(strides)))
-
-
-def _extent(layout: Layout) -> tuple[int, int]:
-    """The lowest and the highest element that a layout addresses, relative to its first."""
-    reach = [(n - 1) * s for n, s in zip(layout.shape, layout.strides, strict=True)]
-    return sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach)
+    return Layout(shape, row_major_strides(shape))
 
 
 def dummy_array(layout: Layout) -> Array:
     """Make a byte array with a layout, in memory that a kernel may read."""
     if layout.size == 0:
         return np.empty(layout.shape, np.int8)
-    low, high = _extent(layout)
+    low, high = extent(ViewLayout(layout.shape, layout.strides))
     buffer = np.empty(high - low + 1, np.int8)
     return np.lib.stride_tricks.as_strided(buffer[-low:], layout.shape, layout.strides, writeable=False)
 

@@ -18,6 +18,7 @@ from ... import pytree
 from ...errors import ArgumentError, LeakedTracerError
 from ...operators.declare.declaration import LIBRARY
 from ...operators.declare.ownership import shares_memory, unwrap_levels
+from ...operators.declare.view_spec import row_major_strides
 from ...registry.dispatch import unwinding
 from ...registry.dispatch.keys import AUTOCAST, DispatchKey, below
 from ...registry.dispatch.state import set_keys, state
@@ -25,7 +26,6 @@ from ...registry.operator import Operator, operators
 from ...registry.values import TensorSpec, describe
 from ..autograd.kernel import check_not_leaf, eager_meta
 from ..autograd.view_writes import Step
-from ..meta.tensor import row_major
 from ..tensor import inplace
 from ..tensor.dunders import by_name
 from ..tensor.results import flat, map_results
@@ -215,7 +215,7 @@ def _view(run: Run, op: Operator, args: tuple[Any, ...], kwargs: Kwargs) -> obje
         return map_results(lambda item, _: run.wrap(item), out)
     meta = derive_meta_view(op, base, TensorSpec(out.shape, out.dtype), args[1:])
     if (run.copies or meta is None) and shares_memory(out, base.value):
-        out = copy_with_strides(run.call, out, row_major(out.shape) if meta is None else meta.strides)
+        out = copy_with_strides(run.call, out, row_major_strides(out.shape) if meta is None else meta.strides)
     if meta is None:  # the eager result is a copy
         return run.wrap(out)
     return view_of(base, meta, (Step(op, args[1:], kwargs),), out)

@@ -23,7 +23,7 @@ from ...registry.dtypes import DType
 from ...registry.operator import Operator
 from ...registry.values import TensorSpec, describe
 from ..autograd.view_writes import Step
-from ..meta.tensor import MetaTensor, is_row_major, meta_tensor, meta_view, row_major
+from ..meta.tensor import MetaTensor, is_row_major, meta_tensor, meta_view
 from ..meta.views import may_view, view_meta
 from ..tensor.dunders import by_name
 from ..tensor.storage import Storage
@@ -175,7 +175,7 @@ def _make_meta_view(value: Tensor) -> MetaTensor:
     try:
         strides = tuple(value.strides)
     except TandemError:  # a traced value
-        strides = row_major(spec.shape)
+        strides = row_major_strides(spec.shape)
     whole = meta_tensor(TensorSpec(tuple(spec.shape), spec.dtype))
     return meta_view(whole, whole.shape, strides if len(strides) == len(spec.shape) else whole.strides, 0)
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, NoReturn, SupportsIndex
 
 from ...errors import UnsupportedError
+from ...operators.declare.view_spec import row_major_strides
 from ...registry.dispatch.keys import DispatchKey
 from ...registry.dtypes import DType
 from ...registry.values import TensorSpec
@@ -155,15 +156,6 @@ def _rebuild(
     return make_leaf(tensor) if requires_grad else tensor
 
 
-def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides, in elements, of a contiguous tensor."""
-    strides, step = [], 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= max(size, 1)
-    return tuple(reversed(strides))
-
-
 def is_row_major(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     """Whether a shape with these strides is in row-major order without gaps."""
     expected = 1
@@ -184,14 +176,16 @@ def meta_tensor(spec: TensorSpec) -> MetaTensor:
         spec: its shape and dtype; its device does not matter.
     """
     storage = MetaStorage(math.prod(spec.shape) * spec.dtype.itemsize)
-    return _new_meta_tensor(TensorSpec(spec.shape, spec.dtype, "meta"), row_major(spec.shape), 0, storage)
+    return _new_meta_tensor(
+        TensorSpec(spec.shape, spec.dtype, "meta"), row_major_strides(spec.shape), 0, storage
+    )
 
 
 def meta_like(x: Tensor) -> MetaTensor:
     """A meta tensor like another tensor, with the same order of axes in memory and no gaps."""
     tensor = meta_tensor(x.spec)
     order = sorted(range(len(x.shape)), key=lambda axis: -abs(x.strides[axis]))
-    strides = dict(zip(order, row_major(tuple(x.shape[axis] for axis in order))))
+    strides = dict(zip(order, row_major_strides(tuple(x.shape[axis] for axis in order))))
     tensor._strides = tuple(strides[axis] for axis in range(len(x.shape)))
     return tensor
 

@@ -6,7 +6,7 @@ declaration; a rule computes with ``+``, ``-``, ``*`` and comparisons only, so t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ...errors import OutOfBoundsError
@@ -75,13 +75,5 @@ def check_within(name: str, view: ViewLayout, base: ViewLayout) -> None:
 def extent(layout: ViewLayout) -> tuple[int, int]:
     """The lowest and the highest offset of an element."""
     reach = [(size - 1) * stride for size, stride in zip(layout.sizes, layout.strides, strict=True)]
-    return layout.offset + _sum_of(min(r, 0) for r in reach), layout.offset + _sum_of(
-        max(r, 0) for r in reach
-    )
-
-
-def _sum_of(values: Iterable[int]) -> int:
-    total = 0
-    for value in values:
-        total += value
-    return total
+    low, high = (sum(choose(r, 0) for r in reach) for choose in (min, max))
+    return layout.offset + low, layout.offset + high

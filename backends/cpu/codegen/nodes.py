@@ -215,6 +215,13 @@ def emit_node(f: Function, expr: Expr, values: list[str]) -> str:
     return EMIT[expr.op](f, operand, *values)
 
 
+def emit_expr(f: Function, root: Expr, *operands: str) -> str:
+    """Emit a scalar expression over ``arg(0)``, ``arg(1)``, ...; return its register."""
+    known: dict[Expr, str] = {e: operands[e.payload] for e in order(root) if e.op == "arg"}
+    emit_exprs(f, [root], known)
+    return known[root]
+
+
 def emit_exprs(f: Function, roots: Iterable[Expr], known: dict[Expr, str]) -> None:
     """Emit the nodes that ``roots`` need and ``known`` lacks; add their registers to ``known``."""
     for expr in order(*roots):

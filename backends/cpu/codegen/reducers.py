@@ -6,14 +6,13 @@ compensation, so the error stays near that of one block, as with pairwise summat
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
-from ....operators.scalar_ir.expr import Expr, arg, cast, order
+from ....operators.scalar_ir.expr import arg, cast
 from ....operators.scalar_ir.fold import Fold
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType
-from .nodes import EMIT, emit_exprs
+from .nodes import EMIT, emit_expr
 from .text import REGISTER, Function
 
 State = list[str]
@@ -39,10 +38,7 @@ class Reducer:
 
     def combine(self, f: Function, one: str, two: str) -> str:
         """Return two values combined."""
-        expr = self.fold.combined(self.dtype)
-        known = {e: (one, two)[e.payload] for e in order(expr) if e.op == "arg"}
-        emit_exprs(f, [expr], known)
-        return known[expr]
+        return emit_expr(f, self.fold.combined(self.dtype), one, two)
 
     def initial(self, f: Function) -> State:
         """Return the state before the first element."""
@@ -79,7 +75,7 @@ class Reducer:
 
     def finish(self, f: Function, value: str) -> str:
         """Return the result for a combined value per lane."""
-        return emit(f, self.dtype, value, self.fold.finished)
+        return emit_expr(f, self.fold.finished(arg(0, self.dtype)), value)
 
     def collapse(self, f: Function, state: State) -> str:
         """Join all lanes: return the combined value or the index as a scalar register."""
@@ -214,19 +210,10 @@ class RowFold(NamedTuple):
 
     def operand(self, f: Function, x: str) -> str:
         """Return the values that elements contribute to the fold."""
-        out = self.out
-        return x if out is None else emit(f, self.source, x, lambda e: self.fold.operand(e, out))
+        return x if self.out is None else emit_expr(f, self.fold.operand(arg(0, self.source), self.out), x)
 
     def result(self, f: Function, x: str) -> str:
         """Return the results for combined values."""
-        out = self.out
-        return x if out is None else emit(f, self.dtype, x, lambda e: cast(self.fold.finished(e), out))
-
-
-def emit(f: Function, dtype: DType, x: str, body: Callable[[Expr], Expr]) -> str:
-    """Return the vector of a scalar body's results for a vector of ``dtype``."""
-    operand = arg(0, dtype)
-    known = {operand: x}
-    result = body(operand)
-    emit_exprs(f, [result], known)
-    return known[result]
+        if self.out is None:
+            return x
+        return emit_expr(f, cast(self.fold.finished(arg(0, self.dtype)), self.out), x)

@@ -10,8 +10,9 @@ import math
 import sys
 from typing import Any
 
-from ....eager.meta.tensor import is_row_major, row_major
+from ....eager.meta.tensor import is_row_major
 from ....errors import UnsupportedError
+from ....operators.declare.view_spec import row_major_strides
 from ....registry.dtypes import DType, bfloat16
 from ....registry.values import TensorSpec
 from .memory import Buffer, allocate
@@ -82,7 +83,7 @@ def _forget_unused() -> None:
 
 def contiguous_layout(shape: Ints, dtype: DType, index: int) -> Layout:
     """The layout of a new array."""
-    return layout_of(shape, row_major(shape), dtype, index)
+    return layout_of(shape, row_major_strides(shape), dtype, index)
 
 
 class DeviceArray:

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ....eager.meta.tensor import row_major
 from ....errors import ArgumentError, DeviceError, UnsupportedError, ValueArgumentError
+from ....operators.declare.view_spec import row_major_strides
 from ....registry.dtypes import DType, as_dtype
 from ..kernels.library import library
 from .arrays import DeviceArray, layout_of
@@ -147,7 +147,7 @@ def _from_interface(obj: Any, interface: dict[str, Any]) -> tuple[DeviceArray, b
         )
     dtype, shape = as_dtype(kind), tuple(interface["shape"])
     steps = interface.get("strides")
-    strides = row_major(shape) if steps is None else tuple(step // dtype.itemsize for step in steps)
+    strides = row_major_strides(shape) if steps is None else tuple(step // dtype.itemsize for step in steps)
     if steps is not None and any(step % dtype.itemsize for step in steps):
         raise UnsupportedError(
             f"strides {steps} in bytes are not multiples of the item size {dtype.itemsize}"
