@@ -320,9 +320,17 @@ def updated(x, key, value, method):
     else:
         product = np.ones_like(out)
         np.multiply.at(product, places, values)
-        combine = np.divide if method == "divide" else np.power
+        combine = np.divide if method == "divide" else power
         out[places] = combine(out[places], product[places])
     return out.reshape(x.shape)
+
+
+def power(base, exponents):
+    """NumPy's powers. To a negative exponent, as a product that overflowed is, an integer gives its truncated power."""
+    if base.dtype.kind != "i":
+        return np.power(base, exponents)
+    truncated = np.where(exponents % 2 == 1, base, base * base) * (abs(base) == 1)
+    return np.where(exponents < 0, truncated, np.power(base, np.maximum(exponents, 0)))
 
 
 def same(found, want, dtype):
