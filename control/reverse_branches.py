@@ -1,4 +1,4 @@
-"""Reverse-mode rule of ``switch``: each branch returns its residuals in slots that all branches share.
+"""Reverse-mode rule of ``switch`` (and ``cond``): each branch returns its residuals in slots that all branches share.
 
 All branches must return the same specs, so residuals of equal shape and dtype in several branches share a slot, and a
 branch returns zeros in the slots that it does not use.

@@ -59,7 +59,7 @@ def _kernel(xp: ArrayModule, self: Array, other: Array) -> Array:
         return xp.asarray(result).astype(dtype, copy=False)
 
 
-# -- derivative --------------------------------------------------------------------------------------------------------
+# -- the vjp of matmul -------------------------------------------------------------------------------------------------
 def _to_matrices(g: Tensor, x: tuple[int, ...], y: tuple[int, ...]) -> Tensor:
     """The cotangent with the axes that 1-d operands of shapes ``x`` and ``y`` removed, of length 1."""
     rows, columns = len(x) > 1, len(y) > 1

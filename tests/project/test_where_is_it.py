@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from source_tree import source_files
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -84,3 +85,14 @@ def test_table_has_thirty_tasks():
     text = (ROOT / "docs" / "architecture.md").read_text().partition("## Where is it")[2]
     rows = [line for line in text.splitlines() if line.startswith("| ") and REFERENCE.search(line)]
     assert len(rows) >= 30
+
+
+@pytest.mark.parametrize(
+    "package", sorted({path.parent for path in source_files()} - {ROOT}), ids=lambda path: path.name
+)
+def test_package_docstring_maps_its_modules(package):
+    doc = ast.get_docstring(ast.parse((package / "__init__.py").read_text())) or ""
+    modules = [path.name for path in sorted(package.glob("*.py")) if path.name != "__init__.py"]
+    folders = [path.parent.name for path in sorted(package.glob("*/__init__.py"))]
+    assert not [name for name in modules if name not in doc], "name each module and say what it holds"
+    assert not [name for name in folders if not re.search(rf"\b{name}\b", doc, re.IGNORECASE)]

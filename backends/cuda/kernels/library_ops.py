@@ -1,4 +1,4 @@
-"""Operators that the array library computes, by the array kernels of their declarations."""
+"""Operators that the array library (cupy) computes by the array kernels of their declarations: sorts, FFTs, ..."""
 
 from __future__ import annotations
 
