@@ -267,6 +267,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         return made
 
     def _trace_and_compile(self, bound: BoundArguments, keys: Keys) -> Specialization:
+        """Trace a call, lower its graph (lowering/lower.py:lower) and compile that; a joint graph is compiled later."""
         made = self._specialize(bound, keys)
         if made.derivative is None:
             made.executable = make_executable(made.program)

@@ -32,7 +32,7 @@ from .failed_writes import collect_writes
 from .outputs import Output, OutputTree, ViewCall, make_output_tree
 from .partition import partition
 from .specialization import Specialization
-from .specialize import DYNAMIC, copy_with_outputs, make_specialization, trace_call, unflatten_arguments
+from .specialize import DYNAMIC, copy_with_outputs, make_specialization, open_trace, unflatten_arguments
 from .writes import find_written
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def specialize_joint(
         keys: the key of each leaf.
         wanted: indices of the leaves that need gradients.
     """
-    with trace_call(arguments, bound, keys) as call:
+    with open_trace(arguments, bound, keys) as call:
         trace, leaves = call.trace, call.leaves
         trace.writes_states = True
         with open_recording_level(arguments.name) as current:

@@ -1,4 +1,7 @@
-"""Make a specialization: trace the function and describe its results."""
+"""Make a specialization: trace the function and describe its results.
+
+The function runs on tracers: the Tracer key's kernel (tracer/kernel.py:trace_call) appends each call to the graph.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,7 @@ def specialize(
         bound: the call.
         keys: the key of each leaf.
     """
-    with trace_call(arguments, bound, keys) as call:
+    with open_trace(arguments, bound, keys) as call:
         trace = call.trace
         trace.writes_states = True
         result = arguments.call(fn, unflatten_arguments(bound.treedef, call.leaves), bound.statics)
@@ -97,10 +100,10 @@ class TracedCall(NamedTuple):
 
 
 @contextmanager
-def trace_call(
+def open_trace(
     arguments: Arguments, bound: BoundArguments, keys: Sequence[tuple[object, ...]]
 ) -> Iterator[TracedCall]:
-    """Trace a call whose leaves have these keys; the graph is verified at the end."""
+    """Open a trace for a call whose leaves have these keys; with ``config.verify`` the graph is verified at the end."""
     guards, paths, before = (
         tuple(map(make_guard, keys)),
         tuple(arguments.paths(bound.treedef)),

@@ -36,7 +36,7 @@ class Backend(NamedTuple):
 
     Attributes:
         target: returns the capabilities of the backend.
-        compile: compiles a lowered graph to an executable.
+        compile: compiles a lowered graph to an executable; for the CPU backends/cpu/compile.py:compile_lowered.
         source: returns the emitted code as text.
         language: the language of that code: ``"LLVM IR"`` or ``"CUDA C"``.
         why_not: why an optimised graph is interpreted instead of compiled; None if it is compiled.
@@ -245,7 +245,7 @@ def fuse_nodes(lowered: Lowered) -> None:
 
 
 def schedule_groups(lowered: Lowered) -> None:
-    """Make a thunk of each group; bodies of loops and branches are lowered themselves."""
+    """Make a thunk of each group, by fusion/schedule.py:schedule if it is fused; lower bodies of loops and branches."""
     if lowered.native:
         thunks = make_thunks(lowered.optimized, lowered.resolution, lowered.partition, lowered.folded)
         lowered.steps = [_lower_bodies(lowered, thunk) for thunk in thunks]

@@ -50,6 +50,9 @@ def is_operand(value: object) -> bool:
 class BinaryMethod(NativeCallable):  # type: ignore[misc]
     """``__add__``, ``__radd__`` or ``__iadd__``: returns NotImplemented for operands that cannot become tensors.
 
+    The operator's stub (backends/cpu/fastpath/glue/stubs.py) counts the calls of the function, and installs the native
+    entry in the function and in this object; then CPython calls the entry, and not :meth:`__call__`.
+
     Attributes:
         function: the operator's function.
         swapped: whether the tensor is the right operand.

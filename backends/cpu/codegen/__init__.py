@@ -8,7 +8,7 @@ eager_scans.py: eager loop of a scan
 elementwise.py: eager loop of an elementwise operator
 folds.py: the order in which elements are combined, and the state of a row
 functions/: exp, log, sin, erf, pow and other elementary functions
-fused.py: fused kernels, from loop IR
+fused.py: fused kernels and their stages, from loop IR
 host.py: properties of this machine's vectors
 integers.py: integer division, remainders, shifts, powers
 libm.py: calls of libm per lane
@@ -17,7 +17,6 @@ nodes.py: nodes of the scalar IR
 reducers.py: reductions as vectors of partial results
 remainders.py: remainders and floor division of floats
 small_product.py: small matrix products
-stages.py: one stage of a fused kernel
 text.py: modules, functions, loops and vectors as text
 tiles.py: stages that read transposed arrays
 user.py: calls of users' scalar functions

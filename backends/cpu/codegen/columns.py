@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ....operators.scalar_ir.expr import Expr
 from ....registry.dtypes import DType
 from .casts import emit_cast
 from .folds import block_reducer, block_rows
 from .reducers import FloatSum, Reducer, make_reducer
-from .stages import StagePrinter, Use
 from .vectors import VectorLoop, vector_loop
+
+if TYPE_CHECKING:
+    from .fused import StagePrinter, Use
 
 COLUMNS = 1024
 """Columns that a reduction over leading dimensions keeps in cache at a time."""

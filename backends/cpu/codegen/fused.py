@@ -1,17 +1,34 @@
-"""Print fused kernels, given as loop IR, as LLVM IR."""
+"""Print fused kernels, given as loop IR, as LLVM IR.
+
+:class:`Printer` writes the loops over rows, and inside them each stage by a :class:`StagePrinter`: a nest of loops
+around a loop over vectors. :mod:`.columns` writes stages that keep dimensions, :mod:`.tiles` those that transpose.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from ....lowering.fusion.loop_ir import Buffer, FusedKernel, Stage
+from ....errors import LoweringError
+from ....lowering.fusion.loop_ir import Buffer, FusedKernel, Reduce, Stage, Store, collapse
+from ....operators.scalar_ir.expr import Expr
 from ....registry.dtypes import DType
-from .casts import check_emittable
+from .casts import check_emittable, emit_cast
 from .columns import ColumnPrinter
+from .elementwise import lanes_for
+from .folds import BufferedRow, block_length, block_reducer, is_ordered, lane_count, row_lanes
 from .host import host
-from .stages import StagePrinter
-from .text import Function, Module
+from .nodes import emit_exprs
+from .reducers import FloatSum, Reducer, State, make_reducer
+from .text import REGISTER, Function, Module
 from .tiles import TilePrinter, find_tiled_dimension
+from .vectors import Access, VectorLoop, vector_loop
+
+_COSTLY = frozenset(
+    "call exp expm1 log log1p sin cos tan erf erfc tanh sinh cosh pow uniform_pow atan atan2".split()
+)
 
 
 class Scratch(NamedTuple):
@@ -91,3 +108,311 @@ class Printer:
         else:
             printer.write()
         self.f.above = before  # the next stage reuses this stage's memory
+
+
+# -- stages ------------------------------------------------------------------------------------------------------------
+@dataclass
+class Use:
+    """A buffer in a stage: the address of the current row, and its strides over the stage's dimensions."""
+
+    buffer: Buffer
+    base: str
+    strides: tuple[int, ...]
+
+    def offset_along(self, f: Function, dim: int, index: str) -> Use:
+        """Return the use with ``index`` along ``dim`` fixed."""
+        step = self.strides[dim] * self.buffer.dtype.itemsize
+        return Use(
+            self.buffer,
+            f.address(self.base, f.op(f"mul i64 {index}, {step}")) if step else self.base,
+            self.strides,
+        )
+
+
+def split_state(items: Sequence[Reducer], values: Sequence[str]) -> list[State]:
+    """Split carried values into one state per reduction."""
+    result, at = [], 0
+    for x in items:
+        result.append(list(values[at : at + len(x.state)]))
+        at += len(x.state)
+    return result
+
+
+def _move_long_axis_last(
+    shape: tuple[int, ...], strides: list[tuple[int, ...]]
+) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+    """Return the dimensions in an order whose last is long enough for vectors, if there is one."""
+    if len(shape) < 2 or shape[-1] >= 8 or max(shape) < 64:
+        return shape, strides
+    longest = shape.index(max(shape))
+    order = [d for d in range(len(shape)) if d != longest] + [longest]
+    return tuple(shape[d] for d in order), [tuple(s[d] for d in order) for s in strides]
+
+
+class StagePrinter:
+    """Prints one stage: its nest of loops around a loop over vectors along the last dimension."""
+
+    def __init__(
+        self,
+        f: Function,
+        kernel: FusedKernel,
+        stage: Stage,
+        bases: dict[str, str],
+        row_values: dict[str, tuple[str, DType]],
+    ):
+        self.f, self.kernel, self.stage, self.row_values = f, kernel, stage, row_values
+        self.exprs = stage.exprs()
+        self.indexed = any(e.op == "index" for e in self.exprs)
+        names = [n for n in dict.fromkeys(stage.buffers()) if self.kernel.buffer(n)]
+        buffers = [b for b in self.kernel.buffers if b.name in names]
+        skip = len(self.kernel.outer)
+        shape = tuple(self.kernel.inner[d] for d in stage.dims)
+        strides = [tuple(b.strides[skip + d] for d in stage.dims) for b in buffers]
+        if not self.indexed:
+            shape, strides = collapse(shape, strides)
+        if not self.indexed and not any(isinstance(s, Reduce) for s in stage.body):
+            shape, strides = _move_long_axis_last(shape, strides)
+        self.dims = stage.dims if self.indexed else tuple(range(len(shape)))
+        if not shape:  # a single point: a vector of one element
+            shape, strides, self.dims = (1,), [(0,) for _ in strides], (-1,)
+        self.shape = shape
+        self.uses = {b.name: Use(b, bases[b.name], s) for b, s in zip(buffers, strides, strict=True)}
+        self.indices: dict[int, str] = {}
+        self.reduces = [s for s in stage.body if isinstance(s, Reduce)]
+        self.count = math.prod(shape)
+        self.direct_dtype = self._direct_dtype()
+        self.f.lanes = row_lanes(self.direct_dtype, self.shape[-1]) if self.direct_dtype else self._lanes()
+
+    def _direct_dtype(self) -> DType | None:
+        """Return the dtype of ordered folds that can use the vectors of the stage's loop; None to buffer their rows."""
+        dtypes = {dtype for r in self.reduces if is_ordered(r.fold, dtype := r.value.dtype)}
+        if len(dtypes) != 1 or self.kept():
+            return None
+        (dtype,) = dtypes
+        if _COSTLY.intersection(
+            e.op for e in self.exprs
+        ):  # only if no more vectors are computed together than otherwise
+            return dtype if len(self.shape) == 1 and self.count <= lane_count(dtype) else None
+        return dtype if len(self.shape) == 1 or self.shape[-1] % block_length(dtype) == 0 else None
+
+    def make_reducer(self, r: Reduce) -> Reducer:
+        """Return the reducer of one reduction."""
+        fold, dtype = r.fold, r.value.dtype
+        if not is_ordered(fold, dtype):
+            return make_reducer(fold, dtype)
+        if self.direct_dtype is None:
+            return BufferedRow(self.f, fold, dtype, min(self.shape[-1], block_length(dtype)))
+        return block_reducer(fold, dtype) if self.count <= block_length(dtype) else make_reducer(fold, dtype)
+
+    def _lanes(self) -> int:
+        widest = max((u.buffer.dtype.itemsize for u in self.uses.values()), default=1)
+        lanes = lanes_for([s.value for s in self.stage.body], widest)
+        last = self.shape[-1]
+        if self.reduces and not _COSTLY.intersection(e.op for e in self.exprs) and last >= 8 * lanes:
+            lanes *= 4  # several accumulators hide the latency of adding
+        while lanes > 1 and lanes >= 2 * last:
+            lanes //= 2
+        return lanes
+
+    def write(self) -> None:
+        """Write a stage that keeps no dimensions."""
+        items = [(r, self.make_reducer(r)) for r in self.reduces]
+        states = [x.initial(self.f) for _, x in items]
+        if 0 not in self.shape:  # in an empty space not even invariants may be read
+            states = self.write_nest(
+                range(len(self.shape) - 1), self.uses, [x for _, x in items], states, "0"
+            )
+        for (r, x), state in zip(items, states, strict=True):
+            value = x.collapse(self.f, state)
+            if r.fold.finish is not None:
+                with self.f.width(1):
+                    vector = x.finish(self.f, self.f.broadcast(value, REGISTER[x.dtype]))
+                    value = self.f.op(f"extractelement <1 x {REGISTER[x.result]}> {vector}, i64 0")
+            if r.into in self.uses:
+                self._store_one(self.uses[r.into], value, x.result)
+            else:
+                self.row_values[r.into] = (value, x.result)
+
+    def _store_one(self, use: Use, value: str, dtype: DType) -> None:
+        """Store a result whose kept dimensions all have size 1."""
+        with self.f.width(1):
+            vector = self.f.broadcast(value, REGISTER[dtype])
+            self.f.store_vector(
+                use.buffer.dtype, emit_cast(self.f, vector, dtype, use.buffer.dtype), use.base
+            )
+
+    def kept(self) -> int:
+        """Return how many trailing dimensions every reduction of the stage keeps."""
+        kept = set()
+        for r in self.reduces:
+            use = self.uses.get(r.into)
+            varies = [d for d, s in enumerate(use.strides) if s] if use else []
+            kept.add(len(self.shape) - varies[0] if varies else 0)
+        if len(kept) > 1:
+            raise self._error(
+                "reductions to row values and reductions that keep dimensions, or keep different ones"
+            )
+        return kept.pop() if kept else 0
+
+    def _error(self, what: str) -> LoweringError:
+        return LoweringError(f"kernel {self.kernel.name}, stage over dimensions {self.stage.dims}: {what}")
+
+    def write_nest(
+        self,
+        dims: Sequence[int],
+        uses: dict[str, Use],
+        items: list[Reducer],
+        states: list[State],
+        position: str,
+    ) -> list[State]:
+        """Write loops over ``dims`` that carry ``states``; ``position`` counts the points before, for argmax."""
+        if not dims:
+            return self.write_blocks(uses, items, states, position)
+        f, dim = self.f, dims[0]
+        carried = [pair for x, s in zip(items, states, strict=True) for pair in x.carried(f, s)]
+        with f.loop("0", str(self.shape[dim]), "1", carried) as loop:
+            self.indices[self.dims[dim]] = loop.index
+            inside = {n: u.offset_along(f, dim, loop.index) for n, u in uses.items()}
+            here = f.op(f"add i64 {f.op(f'mul i64 {position}, {self.shape[dim]}')}, {loop.index}")
+            after = self.write_nest(dims[1:], inside, items, split_state(items, loop.carried), here)
+            loop.next = [v for s in after for v in s]
+        return split_state(items, loop.carried)
+
+    def write_blocks(
+        self, uses: dict[str, Use], items: list[Reducer], states: list[State], position: str
+    ) -> list[State]:
+        """Write the last dimension, in blocks if it is long and a float sum runs along it."""
+        f, size = self.f, self.shape[-1]
+        ordered = [block_length(x.dtype) for x in items if isinstance(x, (FloatSum, BufferedRow))]
+        block = min(ordered, default=size)
+        start = f.op(f"mul i64 {position}, {size}")
+        if size <= block:
+            return self.write_vectors(uses, items, states, "0", str(size), start)
+        f.module.declare("llvm.smin.i64", "i64", "i64", "i64")
+        carried = [pair for x, s in zip(items, states, strict=True) for pair in x.carried(f, s)]
+        with f.loop("0", str(size), str(block), carried) as loop:
+            inside = {n: u.offset_along(f, len(self.shape) - 1, loop.index) for n, u in uses.items()}
+            count = f.op(f"call i64 @llvm.smin.i64(i64 {f.op(f'sub i64 {size}, {loop.index}')}, i64 {block})")
+            begin = f.op(f"add i64 {start}, {loop.index}")
+            after = self.write_vectors(
+                inside, items, split_state(items, loop.carried), loop.index, count, begin
+            )
+            loop.next = [v for s in after for v in s]
+        return split_state(items, loop.carried)
+
+    def write_vectors(
+        self,
+        uses: dict[str, Use],
+        items: list[Reducer],
+        states: list[State],
+        offset: str,
+        count: str,
+        start: str,
+    ) -> list[State]:
+        """Write one block: ``offset`` is its position in the last dimension, ``start`` in the whole reduction."""
+        f = self.f
+        begun = [x.begin_block(f, s) for x, s in zip(items, states, strict=True)]
+        carried = [pair for x, s in zip(items, begun, strict=True) for pair in x.carried(f, s)]
+
+        def reduce(loop: VectorLoop, values: list[str], known: dict[Expr, str]) -> list[str]:
+            position = self.lane_positions(f.op(f"add i64 {start}, {loop.index}"), items)
+            after: list[str] = []
+            for r, x, state in zip(self.reduces, items, split_state(items, values), strict=True):
+                value = known[r.value]
+                if isinstance(x, BufferedRow):
+                    x.store(f, loop.index, value)
+                    continue
+                value = x.mask(f, loop.mask, value) if loop.mask else value
+                after += x.step(f, state, value, position)
+            return after
+
+        done = split_state(items, self.write_vector_loop(uses, offset, count, carried, reduce))
+        for x in items:
+            if isinstance(x, BufferedRow):
+                x.advance(f, count)
+        return [x.end_block(f, s, b) for x, s, b in zip(items, states, done, strict=True)]
+
+    def lane_positions(self, first: str, items: Sequence[Reducer]) -> str:
+        """Return the positions of a vector's elements, if a reduction needs them."""
+        if not any(x.picks for x in items):
+            return ""
+        vec = self.f.vec("i64")
+        return self.f.op(f"add {vec} {self.f.broadcast(first, 'i64')}, {self.f.lane_numbers()}")
+
+    def write_vector_loop(
+        self,
+        uses: dict[str, Use],
+        offset: str,
+        count: str,
+        carried: list[tuple[str, str]],
+        reduce: Callable[[VectorLoop, list[str], dict[Expr, str]], list[str]],
+    ) -> list[str]:
+        """Write the loop over vectors: loads, expressions, stores; loop invariants come before it."""
+        f = self.f
+        fixed, loaded = self.hoist_invariants(uses)
+        accesses = {e: self.make_access(uses[e.payload]) for e in loaded}
+        stores = [
+            (s, self.make_access(uses[s.buffer], writes=True))
+            for s in self.stage.body
+            if isinstance(s, Store)
+        ]
+
+        def body(loop: VectorLoop, values: list[str]) -> list[str]:
+            registers = {name: access.load() for name, access in by_name.items()}
+            known = fixed | {e: registers[e.payload] for e in loaded}
+            if self.indexed:
+                last = f.op(f"add i64 {offset}, {loop.index}")
+                known |= self.index_leaves(last)
+            emit_exprs(f, [s.value for s in self.stage.body], known)
+            after = reduce(loop, values, known)
+            for s, access in stores:
+                access.store(emit_cast(f, known[s.value], s.value.dtype, access.dtype))
+            return after
+
+        by_name = {e.payload: accesses[e] for e in loaded}
+        used = [*by_name.values(), *[a for _, a in stores]]
+        return vector_loop(f, count, self.shape[-1] % f.lanes, used, carried, body)
+
+    def make_access(self, use: Use, writes: bool = False) -> Access:
+        stride = use.strides[-1]
+        if self.shape[-1] == 1:
+            stride = 1
+        if writes and not stride:
+            raise self._error(f"{use.buffer.name} is stored to but does not vary along the last dimension")
+        return Access(self.f, use.buffer.dtype, use.base, stride, writes=writes)
+
+    def index_leaves(self, last: str) -> dict[Expr, str]:
+        """Return registers of the ``index`` leaves; ``last`` is the vector's position along the last dimension."""
+        f, result = self.f, {}
+        for e in self.exprs:
+            if e.op == "index" and e.payload == self.dims[-1]:
+                vec = f.vec("i64")
+                result[e] = f.op(f"add {vec} {f.broadcast(last, 'i64')}, {f.lane_numbers()}")
+            elif e.op == "index":
+                result[e] = f.broadcast(self.indices[e.payload], "i64")
+        return result
+
+    def hoist_invariants(self, uses: dict[str, Use]) -> tuple[dict[Expr, str], list[Expr]]:
+        """Return (registers of values constant along the last dimension, the loads that vary)."""
+        fixed: dict[Expr, str] = {}
+        loaded = []
+        for e in self.exprs:
+            if e.op == "load":
+                use = uses[e.payload]
+                if use.strides[-1]:
+                    loaded.append(e)
+                else:
+                    fixed[e] = self.f.load_splat(e.dtype, use.base)
+            elif e.op in ("row", "scalar"):
+                fixed[e] = self.leaf(e)
+            elif e.op != "index" and all(a in fixed for a in e.args):
+                emit_exprs(self.f, [e], fixed)
+        return fixed, loaded
+
+    def leaf(self, e: Expr) -> str:
+        """Return a row value or run-time scalar in every lane."""
+        f = self.f
+        if e.op == "row":
+            value, dtype = self.row_values[e.payload]
+            return f.broadcast(value, REGISTER[dtype])
+        return f.load_splat(e.dtype, f.address("%scalars", str(8 * e.payload)))

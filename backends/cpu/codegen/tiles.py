@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ....lowering.fusion.loop_ir import Store
-from .stages import StagePrinter, Use
 from .text import Function, Module
+
+if TYPE_CHECKING:
+    from .fused import StagePrinter, Use
+
+    Uses = dict[str, Use]
 
 ROWS, COLUMNS = 64, 64
 """A tile: some cache lines' worth along the dimension where a transposed array is dense, and some vectors across."""
-
-Uses = dict[str, Use]
 
 
 def find_tiled_dimension(stage: StagePrinter) -> int | None:
@@ -84,7 +88,7 @@ class TilePrinter:
         f.do(f"call void @{helper}(ptr {copy}, ptr {use.base}, i64 {last * size}, i64 {height}, i64 {width})")
         strides = list(use.strides)
         strides[self.across], strides[-1] = COLUMNS, 1
-        return Use(use.buffer, copy, tuple(strides))
+        return replace(use, base=copy, strides=tuple(strides))
 
 
 def transpose_helper(module: Module, size: int) -> str:

@@ -1,4 +1,7 @@
-"""Loops of elementwise operators for one combination of operand types, the variants of their entries."""
+"""Loops of elementwise operators for one combination of operand types, the variants of their entries.
+
+The entry (entries/rt_elementwise.py:elementwise) finds the variant of a call's operand types and runs its loop.
+"""
 
 from __future__ import annotations
 

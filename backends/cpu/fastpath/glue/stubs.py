@@ -2,7 +2,8 @@
 
 Every operator of a kind that has an entry gets a stub. After `config.flags.hot_calls` calls the entry is loaded (from
 the disk cache, or compiled) and installed in the function and in its special methods (`x + y`); each combination of
-operand types gets its loop after the same number of calls.
+operand types gets its loop after the same number of calls. For elementwise operators the entry is
+entries/rt_elementwise.py:elementwise, and glue/loops.py:make_elementwise_variant compiles the loops.
 """
 
 from __future__ import annotations
