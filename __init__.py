@@ -52,7 +52,6 @@ from .operators.declare.declaration import on_declaration as _on_declaration
 from .operators.declare.families import ALIASES as _ALIASES
 from .operators.declare.families import FAMILIES as _FAMILIES
 from .operators.scalar_ir import nodes as scalar
-from .registry.devices import register_device as register_device
 from .registry.dispatch.guards import dispatch_state as dispatch_state
 from .registry.dispatch.guards import exclude_keys as exclude_keys
 from .registry.dispatch.guards import force_keys as force_keys
@@ -76,6 +75,7 @@ from .registry.dtypes import uint8 as uint8
 from .registry.dtypes import uint16 as uint16
 from .registry.dtypes import uint32 as uint32
 from .registry.dtypes import uint64 as uint64
+from .registry.external_devices import register_device as register_device
 from .registry.function import before_first_call as _before_first_call
 from .registry.inventory import dangling_impls as dangling_impls
 from .registry.inventory import on_registration as on_registration

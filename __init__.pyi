@@ -69,7 +69,6 @@ from .operators.creation.creation import newaxis as newaxis
 from .operators.creation.creation import pi as pi
 from .operators.random import namespace as _random
 from .operators.scalar_ir import nodes as _scalar
-from .registry.devices import register_device as register_device
 from .registry.dispatch.guards import dispatch_state as dispatch_state
 from .registry.dispatch.guards import exclude_keys as exclude_keys
 from .registry.dispatch.guards import force_keys as force_keys
@@ -94,6 +93,7 @@ from .registry.dtypes import uint8 as uint8
 from .registry.dtypes import uint16 as uint16
 from .registry.dtypes import uint32 as uint32
 from .registry.dtypes import uint64 as uint64
+from .registry.external_devices import register_device as register_device
 from .registry.inventory import dangling_impls as dangling_impls
 from .registry.inventory import on_registration as on_registration
 from .registry.inventory import registrations as registrations

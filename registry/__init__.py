@@ -3,9 +3,9 @@
 - bound_kernel.py: BoundKernel, one kernel of an operator as a callable
 - conflicts.py: which registrations replace an earlier one, and which raise
 - contract.py: checks that kernels of other packages follow their schema
-- devices.py: register_device, device names for external backends
 - dispatch/: dispatch keys, dispatch tables, the state of a thread, guards, the dispatch trace
 - dtypes.py: data types and promotion
+- external_devices.py: register_device, device names for the backends of other packages
 - formatting.py: text of values in error messages
 - function.py: OperatorFunction, the public callable of an operator
 - inventory.py: all registrations, listeners and queries

@@ -16,6 +16,6 @@ loop_writer.py: scan, while_loop and switch in compiled graphs
 random_bits.py: Philox in emitted code
 row_reads.py: ``x[i]`` for integer rows in compiled graphs
 step_cost.py: estimated run times of steps
-target.py: LLVM target of this machine
+target.py: LLVM target of this machine, and the width of its vectors
 timestamps.py: executables that write the time after each step
 """

@@ -23,7 +23,6 @@ from . import gil
 from .blas import ProductCall, explain_product
 from .callback import make_callback
 from .codegen.fused import write_fused
-from .codegen.host import host
 from .codegen.text import Module
 from .executable import CallingConvention, CpuExecutable, Parameter
 from .fastpath.compiler import engine
@@ -34,6 +33,7 @@ from .gil import MAIN as MAIN
 from .loop_writer import BodyTable, LoopWriter
 from .random_bits import RandomBitsCall, explain_random_bits
 from .row_reads import RowRead, explain_row_read
+from .target import vector_target
 from .timestamps import DECLARATION, TIMES_SLOT, TimestampedExecutable, write_timestamp
 
 STACK_WORDS = 64  # the longest table of addresses on the stack; a longer one is in the workspace
@@ -67,7 +67,7 @@ def _explain_native(node: Node) -> str | None:
 
 def can_emit(dtype: DType) -> bool:
     """Return whether code can be emitted for a dtype on this machine."""
-    return dtype.kind != "c" and (dtype is not dt.float16 or host().f16c)
+    return dtype.kind != "c" and (dtype is not dt.float16 or vector_target().f16c)
 
 
 class MainWriter:

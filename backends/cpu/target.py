@@ -1,4 +1,4 @@
-"""The LLVM target of this machine: triple, processor, features and LLVM's version.
+"""The LLVM target of this machine: triple, processor, features, LLVM's version, and the width of vectors.
 
 LLVM finds these out, and importing llvmlite for that takes longer than linking a cached object. The description is
 therefore stored in the disk cache. Its key is made from llvmlite's version, the processor's entry in `/proc/cpuinfo`
@@ -11,6 +11,7 @@ import functools
 import hashlib
 import importlib.util
 import os
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
@@ -50,6 +51,32 @@ class Target(NamedTuple):
 def find_target() -> Target:
     """Return the target of this machine, from the disk cache if it is stored there."""
     return background.run(_find_target)
+
+
+@dataclass(frozen=True)
+class VectorTarget:
+    """Properties of the vector registers that code is emitted for.
+
+    Attributes:
+        vector_bytes: width of a vector register.
+        f16c: whether float16 converts in hardware.
+        masks: whether vectors of every type are loaded and stored under a mask at full speed (AVX-512).
+        fma: whether the processor has fused multiply-add.
+    """
+
+    vector_bytes: int
+    f16c: bool
+    masks: bool = False
+    fma: bool = False
+
+
+@functools.cache
+def vector_target() -> VectorTarget:
+    """Return the vector registers of this machine."""
+    has = find_target().has
+    wide = all(map(has, ("avx512f", "avx512bw", "avx512dq", "avx512vl")))
+    size = 64 if wide else 32 if has("avx2") else 16
+    return VectorTarget(size, has("f16c"), size == 64, size >= 32 and has("fma"))
 
 
 def _find_target() -> Target:

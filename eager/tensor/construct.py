@@ -18,8 +18,8 @@ from ...errors import (
     ValueArgumentError,
 )
 from ...operators.creation.devices import assumed_device
-from ...registry.devices import is_external
 from ...registry.dtypes import DEFAULT_COMPLEX, DEFAULT_FLOAT, DType, as_dtype, uint64
+from ...registry.external_devices import is_external
 from ...registry.function import function_of, functions
 from ...registry.schemas.binding import to_device_name
 from ...registry.values import SCALARS, describe, traced_number_types

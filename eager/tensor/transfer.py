@@ -12,8 +12,8 @@ from ...errors import DeviceError, UnsupportedError
 from ...operators.declare.declaration import Declaration
 from ...operators.declare.derivatives import Linear
 from ...operators.declare.shape_rules import spec_of
-from ...registry.devices import EXTERNAL_KEYS, Transfers, device_listeners, transfers
 from ...registry.dispatch.keys import BACKEND_OF_DEVICE, DispatchKey
+from ...registry.external_devices import EXTERNAL_KEYS, Transfers, device_listeners, transfers
 from ...registry.function import make_function
 from ...registry.library import Library
 from ...registry.operator import operators

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from ... import lazy
 from ...errors import ArgumentError, DeviceError, UnsupportedError
-from ...registry.devices import is_external
 from ...registry.dispatch.keys import DispatchKey
 from ...registry.dispatch.unwinding import register_thread_local
+from ...registry.external_devices import is_external
 from ...registry.library import Handle
 from ...registry.operator import Operator
 from ...registry.values import describe

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from emit_harness import fused, grids, loop, reduce_loop, same, softmax
-from tandem.backends.cpu.codegen import adjacent_folds, eager_folds, elementwise, host, nested_folds, vectors
+from tandem.backends.cpu import target
+from tandem.backends.cpu.codegen import adjacent_folds, eager_folds, elementwise, nested_folds, vectors
 from tandem.backends.cpu.codegen import fused as fused_module
 from tandem.errors import UnsupportedError
 from tandem.operators.scalar_ir import nodes as s
@@ -11,15 +12,19 @@ from tandem.operators.scalar_ir.expr import NODES
 from tandem.operators.scalar_ir.numpy_evaluation import numpy_kernel
 from tandem.registry import dtypes as dt
 
-HOSTS = {"avx2": host.Host(32, True), "sse": host.Host(16, False), "avx512": host.Host(64, True, True)}
+HOSTS = {
+    "avx2": target.VectorTarget(32, True),
+    "sse": target.VectorTarget(16, False),
+    "avx512": target.VectorTarget(64, True, True),
+}
 NAMES = ["add", "floordiv", "remainder", "pow", "exp", "log", "erf", "tanh", "sin", "maximum", "rint", "abs"]
 
 
 @pytest.fixture(params=HOSTS)
 def other(request, monkeypatch):
     folds = adjacent_folds, eager_folds, nested_folds
-    for module in (elementwise, *folds, vectors, fused_module, host):
-        monkeypatch.setattr(module, "host", lambda: HOSTS[request.param])
+    for module in (elementwise, *folds, vectors, fused_module, target):
+        monkeypatch.setattr(module, "vector_target", lambda: HOSTS[request.param])
     return HOSTS[request.param]
 
 

@@ -8,7 +8,8 @@ import pytest
 import tandem as td
 from tandem import config
 from tandem.backends.cpu import fastpath as native_layer
-from tandem.backends.cpu.codegen import host, small_product, vector_product
+from tandem.backends.cpu import target
+from tandem.backends.cpu.codegen import small_product, vector_product
 from tandem.backends.cpu.codegen.text import Module
 from tandem.backends.cpu.fastpath.compiler import engine
 from tandem.backends.cpu.fastpath.entries import rt_gemm
@@ -18,15 +19,21 @@ from tandem.registry import dtypes as dt
 pytestmark = pytest.mark.skipif(
     bool(native_layer.why_off()), reason=native_layer.why_off() or "native code is on"
 )
-HOSTS = {"wide": host.Host(64, True, True, True), "avx2": host.Host(32, True, False, True)}
+HOSTS = {
+    "wide": target.VectorTarget(64, True, True, True),
+    "avx2": target.VectorTarget(32, True, False, True),
+}
 
 
 @pytest.fixture(params=HOSTS)
 def machine(request, monkeypatch):
-    if not host.host().fma or host.host().vector_bytes < HOSTS[request.param].vector_bytes:
+    if (
+        not target.vector_target().fma
+        or target.vector_target().vector_bytes < HOSTS[request.param].vector_bytes
+    ):
         pytest.skip("this processor has no such registers")
     for module in (small_product, vector_product):
-        monkeypatch.setattr(module, "host", lambda: HOSTS[request.param])
+        monkeypatch.setattr(module, "vector_target", lambda: HOSTS[request.param])
 
 
 def compiled(dtype, write, name):

@@ -9,7 +9,6 @@ elementwise.py: eager loop of an elementwise operator
 folds.py: the order in which elements are combined, and the state of a row
 functions/: exp, log, sin, erf, pow and other elementary functions
 fused.py: fused kernels and their stages, from loop IR
-host.py: properties of this machine's vectors
 integers.py: integer division, remainders, shifts, powers
 libm.py: calls of libm per lane
 nested_folds.py: eager fold loop over two axes that do not merge

@@ -7,9 +7,9 @@ A vector holds one element of each of several rows, so loads are contiguous. Eac
 from __future__ import annotations
 
 from ....registry.dtypes import DType
+from ..target import vector_target
 from .elementwise import lanes_below
 from .folds import block_length, lane_count
-from .host import host
 from .reducers import FloatSum, RowFold
 from .text import REGISTER, Function, Module
 
@@ -41,7 +41,7 @@ class _AdjacentRows:
         self.source, self.dtype = row.source, row.dtype
         self.item, self.lanes, self.size = row.make_reducer(), lane_count(row.dtype), row.dtype.itemsize
         self.blocks = isinstance(self.item, FloatSum)
-        self.width = host().vector_bytes // self.size
+        self.width = vector_target().vector_bytes // self.size
 
     def _begin(self) -> Function:
         f = self.f = Function(self.module, self.width)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from ....operators.scalar_ir.fold import Fold
 from ....registry.dtypes import DType
+from ..target import vector_target
 from .adjacent_folds import write_adjacent_rows
 from .elementwise import lanes_below
 from .folds import BLOCK_DEPTH, SHORT_BLOCKS, RowState, block_length, block_reducer, lane_count, state_bytes
-from .host import host
 from .nested_folds import write_nested_row
 from .reducers import RowFold
 from .small_product import write_pack
@@ -187,7 +187,9 @@ class _FoldLoop:
         """Copy ``rows`` by ``columns`` elements so that rows are contiguous, ``width`` elements apart."""
         name = f"turn_{self.source.name}_{width}"
         if name not in self.f.module.parts:
-            write_pack(self.f.module, name, self.source, host().vector_bytes // self.source.itemsize, width)
+            write_pack(
+                self.f.module, name, self.source, vector_target().vector_bytes // self.source.itemsize, width
+            )
         sizes = f"i64 {rows}, i64 {columns}, i64 {steps[0]}, i64 {steps[1]}"
         self.f.do(f"call void @{name}(ptr {start}, ptr {to}, {sizes})")
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from ....operators.scalar_ir.expr import Expr, order
 from ....registry.dtypes import DType
+from ..target import vector_target
 from .casts import check_emittable
-from .host import host
 from .nodes import emit_exprs
 from .text import Function, Module, memory_type
 
@@ -29,7 +29,7 @@ def lanes_for(roots: Sequence[Expr], widest: int = 1) -> int:
     if any(e.op == "call" for e in exprs):
         return 1
     size: int = max([widest, *(e.dtype.itemsize for e in exprs if e.op != "const")])
-    return host().vector_bytes // size
+    return vector_target().vector_bytes // size
 
 
 def lanes_below(f: Function, count: str) -> str:
@@ -94,7 +94,7 @@ class Operand:
         """Choose between the row itself and a packed copy of this block; if ``read``, make the copy."""
         f = self.f
         self.here = f.address(self.base, f.op(f"mul i64 {position}, {self.inner}"))
-        self.direct = self.dense if host().masks else f.op(f"and i1 {self.dense}, {whole}")
+        self.direct = self.dense if vector_target().masks else f.op(f"and i1 {self.dense}, {whole}")
         keep = f.op(f"or i1 {self.direct}, {self.same}") if read else self.direct
         self.packs = f.op(f"xor i1 {keep}, true")
         if read:
@@ -109,13 +109,13 @@ class Operand:
 
     def load(self, pointer: str, mask: str) -> str:
         """Return the vector at ``pointer``; memory of lanes outside ``mask`` is not read."""
-        if host().masks:
+        if vector_target().masks:
             return self.f.load_masked(self.dtype, pointer, mask)
         return self.f.load_vector(self.dtype, pointer)
 
     def store(self, value: str, pointer: str, mask: str) -> None:
         """Write the vector at ``pointer``; memory of lanes outside ``mask`` is not written."""
-        if host().masks:
+        if vector_target().masks:
             self.f.store_masked(self.dtype, value, pointer, mask)
         else:
             self.f.store_vector(self.dtype, value, pointer)
@@ -155,7 +155,7 @@ def emit_loop(name: str, body: Expr, in_dtypes: Sequence[DType], out_dtype: DTyp
 
 def write_loop(module: Module, name: str, body: Expr, in_dtypes: Sequence[DType], out_dtype: DType) -> None:
     """Add the function of ``emit_loop`` to a module, which may hold several."""
-    check_emittable(*in_dtypes, out_dtype, *[e.dtype for e in order(body)], f16c=host().f16c)
+    check_emittable(*in_dtypes, out_dtype, *[e.dtype for e in order(body)], f16c=vector_target().f16c)
     f = Function(module, lanes_for([body], max(d.itemsize for d in (*in_dtypes, out_dtype))))
     count = f.load("i64", f.address("%dims", "8"))
     # nothing may be read from empty rows

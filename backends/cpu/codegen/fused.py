@@ -15,11 +15,11 @@ from ....errors import LoweringError
 from ....lowering.fusion.loop_ir import Buffer, FusedKernel, Reduce, Stage, Store, collapse
 from ....operators.scalar_ir.expr import Expr
 from ....registry.dtypes import DType
+from ..target import vector_target
 from .casts import check_emittable, emit_cast
 from .columns import ColumnPrinter
 from .elementwise import lanes_for
 from .folds import BufferedRow, block_length, block_reducer, is_ordered, lane_count, row_lanes
-from .host import host
 from .nodes import emit_exprs
 from .reducers import FloatSum, Reducer, State, make_reducer
 from .text import REGISTER, Function, Module
@@ -49,7 +49,7 @@ def write_fused(module: Module, kernel: FusedKernel) -> Scratch:
         LoweringError: a stage that mixes reductions to row values with reductions that keep dimensions.
     """
     dtypes = [e.dtype for s in kernel.stages for e in s.exprs()] + [b.dtype for b in kernel.buffers]
-    check_emittable(*dtypes, f16c=host().f16c)
+    check_emittable(*dtypes, f16c=vector_target().f16c)
     printer = Printer(module, kernel)
     printer.rows(0)
     f = printer.f

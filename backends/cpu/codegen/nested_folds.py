@@ -7,9 +7,9 @@ transposed at a time, in squares of vectors. Elements of any other line are copi
 from __future__ import annotations
 
 from ....registry.dtypes import DType
+from ..target import vector_target
 from .elementwise import lanes_below, pack_helper
 from .folds import block_length, lane_count, load_state, state_bytes, store_state
-from .host import host
 from .reducers import RowFold, State
 from .small_product import transpose_vectors
 from .text import REGISTER, Function, Module
@@ -34,7 +34,7 @@ class _Lines:
         self.module, self.name, self.source, self.dtype = module, name, row.source, row.dtype
         self.runs = _Runs(module, f"{name}_run", row)
         self.size = row.source.itemsize
-        tall = min(host().vector_bytes // self.size, 16)
+        tall = min(vector_target().vector_bytes // self.size, 16)
         self.heights = sorted({tall, max(tall // 2, 2)})
 
     def write(self) -> None:
@@ -109,7 +109,7 @@ def write_transpose(module: Module, name: str, dtype: DType, height: int) -> Non
     """Add ``name(x, to, count, step)``: copy ``height`` adjacent lines of ``count`` elements one after the other."""
     if name in module.parts:
         return
-    lanes = min(height, host().vector_bytes // dtype.itemsize, 16)
+    lanes = min(height, vector_target().vector_bytes // dtype.itemsize, 16)
     f, size, element = Function(module, lanes), dtype.itemsize, REGISTER[dtype]
     pitch = f.op(f"mul i64 %count, {size}")
     whole = f.op(f"and i64 %count, {-lanes}")

@@ -8,10 +8,10 @@ from ....errors import UnsupportedError
 from ....operators.scalar_ir.expr import Expr, arg, const, order, uniform_power
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType
+from ..target import vector_target
 from . import integers, libm, remainders
 from .casts import emit_cast
 from .functions import table
-from .host import host
 from .text import REGISTER, Function, Module, literal
 from .user import call_user
 
@@ -130,7 +130,7 @@ def _uniform_power_helper(module: Module, name: str, dtype: DType, lanes: int) -
     operand = arg(0, dtype)
     for number in (2.0, 1.0, 3.0, 0.5, -1.0, 0.0):
         special = uniform_power(operand, const(number, dtype))
-        if special.op == "uniform_pow" and not host().fma:
+        if special.op == "uniform_pow" and not vector_target().fma:
             continue  # the cube of float64
         case, other = f.fresh("case"), f.fresh("other")
         f.branch(f.op(f"fcmp oeq {REGISTER[dtype]} {exponent}, {literal(number, dtype)}"), case, other)

@@ -7,8 +7,8 @@ block size or vector width.
 from __future__ import annotations
 
 from ....registry.dtypes import DType
+from ..target import vector_target
 from .elementwise import lanes_below
-from .host import host
 from .text import REGISTER, Function, Module
 
 DEPTH = 128  # rows of ``b`` that are packed at a time if its rows are not contiguous
@@ -21,12 +21,12 @@ SIZES = "i64 %m, i64 %k, i64 %n, i64 %a_row, i64 %a_column, i64 %b_row, i64 %c_r
 
 def tile_heights() -> Heights:
     """Return the tiles of this machine: for each number of vectors, the numbers of rows."""
-    return HEIGHTS if host().masks else NARROW_HEIGHTS
+    return HEIGHTS if vector_target().masks else NARROW_HEIGHTS
 
 
 def write_small_product(module: Module, name: str, dtype: DType) -> None:
     """Add ``void name(ptr a, ptr b, ptr c, ptr sizes, ptr strides)`` (see ``rt_gemm``), which adds to ``c``."""
-    lanes, size = host().vector_bytes // dtype.itemsize, dtype.itemsize
+    lanes, size = vector_target().vector_bytes // dtype.itemsize, dtype.itemsize
     panel = lanes * max(tile_heights())
     for vectors in tile_heights():
         _write_rows(module, f"{name}_{vectors}", dtype, lanes if vectors else lanes // 2, vectors)
@@ -133,7 +133,7 @@ def _tile(f: Function, dtype: DType, row: str, height: int, vectors: int, mask: 
 
 def multiply_add(f: Function, element: str, a: str, b: str, c: str) -> str:
     """Return ``a * b + c``, rounded once if the processor has FMA."""
-    if host().fma:
+    if vector_target().fma:
         return f.intrinsic("fma", element, a, b, c)
     vec = f.vec(element)
     return f.op(f"fadd {vec} {f.op(f'fmul {vec} {a}, {b}')}, {c}")

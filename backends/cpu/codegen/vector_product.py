@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....registry.dtypes import DType
+from ..target import vector_target
 from .elementwise import lanes_below
-from .host import host
 from .small_product import multiply_add
 from .text import REGISTER, Function, Module
 
@@ -95,7 +95,7 @@ def _sum_lanes(f: Function, element: str, vector: str, lanes: int) -> str:
 
 def _write_columns(module: Module, name: str, dtype: DType, lanes: int) -> None:
     """Write the product by columns: partial sums of a tile of columns stay in the first-level cache."""
-    width, size = host().vector_bytes // dtype.itemsize, dtype.itemsize
+    width, size = vector_target().vector_bytes // dtype.itemsize, dtype.itemsize
     f = Function(module, width)
     module.declare("llvm.smin.i64", "i64", "i64", "i64")
     buffer = f.allocate(lanes * TILE * size)

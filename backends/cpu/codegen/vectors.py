@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ....registry.dtypes import DType
+from ..target import vector_target
 from .elementwise import lanes_below, pack_helper
-from .host import host
 from .text import Function
 
 Pairs = list[tuple[str, str]]
@@ -32,7 +32,7 @@ class Access:
         self.here = f.address(self.base, f.op(f"mul i64 {index}, {step}"))
         self.pointer, self.mask = self.here, None
         self.copied = self.stride != 1
-        if loop.tail != 0 and not self.copied and host().masks:
+        if loop.tail != 0 and not self.copied and vector_target().masks:
             self.mask = loop.mask
             return
         if self.copied or loop.tail != 0:

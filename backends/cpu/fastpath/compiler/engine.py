@@ -95,7 +95,7 @@ def _machine() -> Any:
 
 
 @functools.cache
-def host() -> str:
+def describe_target() -> str:
     """Return everything about this machine that code depends on, as text: processor, features, versions."""
     target = find_target()
     versions = f"python {platform.python_version()} numpy {np.__version__} llvm {target.llvm}"
@@ -127,7 +127,7 @@ def _parse_ir(ir: str, use: Callable[[Any], Any]) -> Any:
 def fingerprint(*parts: str | bytes) -> str:
     """Return the cache key of code made from these parts on this host."""
     digest = hashlib.sha256()
-    for part in (host(), cache.FORMAT, *parts):
+    for part in (describe_target(), cache.FORMAT, *parts):
         raw = part.encode() if isinstance(part, str) else part
         digest.update(len(raw).to_bytes(8, "little") + raw)
     return digest.hexdigest()

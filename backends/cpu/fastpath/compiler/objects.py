@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from ... import codegen
+from ... import codegen, target
 from . import engine
 
 
@@ -37,7 +37,7 @@ def build_once(
 @functools.cache
 def _source_digest() -> str:
     """Return a digest of every source file that the code depends on."""
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(Path(str(target.__file__)).read_bytes())
     for folder in (Path(str(codegen.__file__)).parent, Path(__file__).parents[1]):
         for path in sorted(folder.rglob("*.py")):
             digest.update(path.read_bytes())

@@ -16,10 +16,10 @@ from .....registry.operator import Operator
 from .....registry.values import TensorSpec
 from ...codegen.eager_folds import write_complex_sum, write_fold_loop
 from ...codegen.eager_scans import write_scan_loop
-from ...codegen.host import host
 from ...codegen.reducers import RowFold
 from ...codegen.text import Module
 from ...kernels.elementwise import find_function
+from ...target import vector_target
 from ..compiler import engine, lang
 from ..compiler.objects import build_once
 from ..entries import rt_folds, rt_programs, rt_reduce
@@ -101,7 +101,7 @@ def find_fold(op: Operator, source: DType) -> tuple[Fold, DType] | None:
         served = _is_complex_served(fold, source, out)
     else:
         served = machine_type(source) is not None and machine_type(out) is not None
-        served = served and (source is not dt.float16 or host().f16c)
+        served = served and (source is not dt.float16 or vector_target().f16c)
     if fold.returns_index:
         served = served and find_prewritten(fold, source, out) is not None
     return (fold, out) if served else None
@@ -181,7 +181,7 @@ def is_emitted(fold: Fold, source: DType, out: DType) -> bool:
         return False
     if source in _PARTS or out in _PARTS:
         return source is out and fold.is_plain and fold.node(out) == "add"
-    emitted = all(dtype is not dt.float16 or host().f16c for dtype in (source, out))
+    emitted = all(dtype is not dt.float16 or vector_target().f16c for dtype in (source, out))
     return emitted and find_prewritten(fold, source, out) is None
 
 

@@ -13,10 +13,10 @@ from .....registry import dtypes as dt
 from .....registry.dtypes import DType
 from .....registry.operator import Operator
 from ...blas_pointers import find_blas_functions
-from ...codegen.host import host
 from ...codegen.small_product import write_small_product
 from ...codegen.text import NEXT_MODULE, Module
 from ...codegen.vector_product import write_vector_products
+from ...target import vector_target
 from ..compiler import engine, lang
 from ..compiler.objects import build_once
 from ..entries import rt_products
@@ -61,7 +61,7 @@ def is_served(dtype: DType) -> bool:
     """Return whether there is a native product of a dtype; for floats, whether SciPy publishes BLAS."""
     if dtype.is_integer:
         return True
-    known = dtype in PREFIX or dtype is dt.bfloat16 or (dtype is dt.float16 and host().f16c)
+    known = dtype in PREFIX or dtype is dt.bfloat16 or (dtype is dt.float16 and vector_target().f16c)
     return known and bool(find_blas_functions())
 
 
