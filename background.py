@@ -32,10 +32,8 @@ class _Job:
     """One piece of work, and what has become of it."""
 
     def __init__(self, work: Callable[[], object]) -> None:
-        self.work, self.done = (
-            work,
-            _thread.allocate_lock(),
-        )  # a fork waits for jobs, so this one needs no care
+        self.work = work
+        self.done = _thread.allocate_lock()  # a fork waits for jobs, so this one needs no care
         self.result: Any = None
         self.fault: BaseException | None = None
         self.done.acquire()
@@ -74,10 +72,10 @@ def run(work: Callable[..., T], *args: Any) -> T:
     """
     if _thread_flags.is_job:
         return work(*args)
-    job = _Job(lambda: work(*args))
     try:
+        job = _Job(lambda: work(*args))
         _start(job)
-    except (RuntimeError, MemoryError):  # no more threads, or Python is ending
+    except (RuntimeError, MemoryError):  # no memory for a lock, no more threads, or Python is ending
         return work(*args)
     result: T = job.wait()
     return result
