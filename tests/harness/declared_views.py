@@ -5,6 +5,7 @@
 
 import numpy as np
 import tandem as td
+from tandem.backends.cpu import fastpath
 from tandem.errors import OutOfBoundsError
 from tandem.operators.declare.derivatives import Linear
 from tandem.operators.declare.kinds import view
@@ -83,6 +84,19 @@ def check_transforms(call, reference):
     assert not td.config.flags.native or "__global__" in text
 
 
+def check_native():
+    """The entry of views answers hot calls, also recorded ones."""
+    x, leaf = td.zeros((2, 4)), td.asarray(np.zeros((2, 4)), requires_grad=True)
+    for function, args in ((FLIP, ()), (EVERY, (2,))):
+        stub = fastpath.stubs().by_operator[function.operator]
+        for one in (x, leaf):
+            for _ in range(2 * td.config.flags.hot_calls):
+                function(one, *args)
+            before = stub.calls
+            assert function(one, *args).requires_grad == one.requires_grad
+            assert stub.calls == before + 1
+
+
 def check_functionalized_writes():
     def program(x):
         y = FLIP(x)
@@ -104,6 +118,8 @@ def main():
     for call, reference in CASES[:3]:
         check_transforms(call, reference)
     check_functionalized_writes()
+    if not fastpath.why_off():
+        check_native()
     for run in (OUTSIDE, td.jit(OUTSIDE)):
         try:
             run(td.zeros((2, 3)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any
 
@@ -20,6 +20,7 @@ from .....registry.dispatch.keys import DispatchKey
 from .....registry.dispatch.state import state
 from .....registry.operator import Operator, lock
 from ..entries import rt_base as rt
+from ..entries import rt_cached_views
 from .runtime import Runtime
 from .structs import OperatorStruct, Struct
 
@@ -50,11 +51,13 @@ class PatchPoint:
         self.callable, self.kind, self.slow, self.miss = target, kind, slow, miss
         self.record: OperatorStruct | None = None
 
-    def open(self, runtime: Runtime, recorder: Any) -> None:
-        """Install the entry."""
+    def open(
+        self, runtime: Runtime, recorder: Any, make_struct: Callable[[Any, Any], OperatorStruct]
+    ) -> None:
+        """Install the entry; ``make_struct(slow, miss)`` makes the struct that it reads."""
         entry = runtime.entry(self.kind)
         if self.record is None:
-            self.record = OperatorStruct(runtime.process, self.slow, self.miss, NAMES)
+            self.record = make_struct(self.slow, self.miss)
         self.record.set_recorder(recorder)
         native_type.set_entry(self.callable, entry, self.record.address)
 
@@ -110,6 +113,11 @@ class Stub:
 
     @property
     def usable(self) -> bool:
+        """Whether the entry may answer calls."""
+        return self.is_unchanged
+
+    @property
+    def is_unchanged(self) -> bool:
         """Whether the CPU kernels are unchanged since `snapshot_kernels`, and no mode intercepts the calls."""
         watched = self.operator.extra_keys | self.base.extra_keys
         return not (self.failure or watched) and self._kernels() == self.kernels
@@ -131,6 +139,10 @@ class Stub:
     def calls(self) -> int:
         """Calls run by the entry."""
         return sum(point.record.calls for point in self.patch_points if point.record is not None)
+
+    def make_struct(self, slow: Any, miss: Any) -> OperatorStruct:
+        """Return the struct of an entry, with the callables that serve calls without it."""
+        return OperatorStruct(self.runtime.process, slow, miss, NAMES)
 
     def add_method(self, method: Any, swapped: bool) -> None:
         """Install the entry in a special method too; on a failed guard the method's own Python code runs."""
@@ -186,7 +198,7 @@ class Stub:
             return
         recorder = self.recorder()
         for point in self.patch_points:
-            point.open(self.runtime, recorder)
+            point.open(self.runtime, recorder, self.make_struct)
             self._share_variants(point)
         self.function.target = self.operator
 
@@ -223,3 +235,25 @@ class Stub:
             self.uninstall()
         if self.usable:
             self.install()
+
+
+class ViewStub(Stub):
+    """The native entry of a view that remembers layouts.
+
+    Attributes:
+        views: the entries of all views. This one may call their operators: while one is changed, Python runs it.
+    """
+
+    views: Sequence[Stub] = ()
+
+    @property
+    def usable(self) -> bool:
+        """Whether neither this operator nor one that it may call is changed."""
+        return self.is_unchanged and all(stub.is_unchanged for stub in self.views)
+
+    def make_struct(self, slow: Any, miss: Any) -> OperatorStruct:
+        """Return the struct of an entry, with memory for the layouts."""
+        names = tuple(argument.name for argument in self.operator.schema.arguments)
+        result = OperatorStruct(self.runtime.process, slow, miss, names)
+        result.point(rt.OperatorEntry.variants, Struct(rt_cached_views.SLOTS * rt_cached_views.SLOT_SIZE))
+        return result

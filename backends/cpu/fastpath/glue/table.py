@@ -17,7 +17,7 @@ from .kernels import KernelStub
 from .recording import find_recorder
 from .runtime import Runtime
 from .structs import CODES, Struct
-from .stubs import Stub
+from .stubs import Stub, ViewStub
 
 
 class Service(NamedTuple):
@@ -30,6 +30,7 @@ class Service(NamedTuple):
         key_of: returns the key of a call's operand types.
         make: builds the variant of a key.
         is_served: returns whether there is native code for a dtype.
+        caches_layouts: whether the entry remembers layouts of views.
     """
 
     entry: str
@@ -38,6 +39,7 @@ class Service(NamedTuple):
     key_of: Callable[..., int | None] = lambda *args, **kwargs: None
     make: Callable[[Operator, int], Struct] | None = None
     is_served: Callable[[Operator, DType], bool] = lambda op, dtype: True
+    caches_layouts: bool = False
 
 
 def _has_fold(op: Operator, dtype: DType) -> bool:
@@ -87,6 +89,8 @@ REDUCTION = Service(
     make=folds.make_reduction_variant,
     is_served=_has_fold,
 )
+VIEW = Service("cached_view", caches_layouts=True)
+COMPOSITE_VIEW = VIEW._replace(recorder="")
 
 
 def _takes_tensors_only(op: Operator) -> bool:
@@ -103,9 +107,23 @@ def find_service(op: Operator) -> Service | None:
     if decl is not None and decl.is_elementwise and _takes_tensors_only(op):
         value = ELEMENTWISE if inner is None else INPLACE._replace(base=inner.name)
         return value._replace(entry=f"{value.entry}{len(op.schema.arguments)}")
-    if inner is not None or decl is None or decl.fold is None:
+    if inner is not None or decl is None:
         return None
-    return SCAN if decl.kind == "scan" else REDUCTION
+    if decl.fold is not None:
+        return SCAN if decl.kind == "scan" else REDUCTION
+    return _find_view_service(op)
+
+
+def _find_view_service(op: Operator) -> Service | None:
+    """Return the entry of a view of one tensor; its layout follows from the tensor's and from static arguments."""
+    arguments, results = op.schema.arguments, op.schema.returns
+    if not op.schema.is_view or len(results) != 1 or results[0].type.is_list:
+        return None
+    if any(argument.type.core == "Tensor" for argument in arguments[1:]):
+        return None
+    if op.decl.view is not None:
+        return VIEW
+    return COMPOSITE_VIEW if op.decl.kind == "composite" else None
 
 
 def make_stub(runtime: Runtime, function: Any) -> Stub | None:
@@ -117,7 +135,8 @@ def make_stub(runtime: Runtime, function: Any) -> Stub | None:
     base = operators[service.base] if service.base else op
     make = partial(service.make, base) if service.make is not None else _no_variant
     record = partial(find_recorder, base, service.recorder)
-    return Stub(runtime, function, service.entry, service.key_of, make, record, base)
+    stub_class = ViewStub if service.caches_layouts else Stub
+    return stub_class(runtime, function, service.entry, service.key_of, make, record, base)
 
 
 def _no_variant(key: int) -> Struct:
@@ -151,6 +170,7 @@ class Stubs:
         self.by_operator: dict[Operator, Stub] = {}
         self.kernels: dict[Operator, KernelStub] = {}
         self._concerned: dict[Operator, list[Stub]] = {}
+        self._views: list[Stub] = []
         change_listeners.append(self.follow)
         definition_listeners.append(self.forget)
         function_listeners.append(self.add)
@@ -159,6 +179,8 @@ class Stubs:
     def follow(self, op: Operator) -> None:
         """Update a stub: an operator's table or observers have changed (a listener of the registry)."""
         for stub in self._concerned.get(op, ()):
+            stub.follow()
+        for stub in self._views if op.schema.is_view else ():
             stub.follow()
         kernel = self.kernels.get(op)
         if kernel is not None:
@@ -176,6 +198,8 @@ class Stubs:
         stub = None if defined else self.by_operator.pop(op, None)
         if stub is not None:
             stub.uninstall()
+            if op.schema.is_view:
+                self._views.remove(stub)
             for concerned in {op, stub.base}:
                 self._concerned[concerned].remove(stub)
                 if not self._concerned[concerned]:
@@ -188,6 +212,10 @@ class Stubs:
             self.kernels[op] = KernelStub(self.runtime, function)
             return
         self.by_operator[op] = stub
+        if op.schema.is_view:
+            self._views.append(stub)
+        if isinstance(stub, ViewStub) and op.decl.view is None:
+            stub.views = self._views
         for concerned in {op, stub.base}:
             self._concerned.setdefault(concerned, []).append(stub)
 
