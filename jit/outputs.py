@@ -187,4 +187,4 @@ def _is_plain_view(node: Node) -> bool:
     """Whether a node is a view of its first argument with constant other arguments."""
     single = len(node.outputs) == 1 and isinstance(node.args[0], Value) if node.args else False
     known = not any(values_in((node.args[1:], tuple(node.kwargs.values()))))
-    return single and node.op.schema.is_view and known
+    return single and node.op.is_view and known

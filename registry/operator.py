@@ -105,6 +105,7 @@ class Operator:
         "changed",
         "decl",
         "derivative",
+        "is_view",
         "kernels",
         "keys_only",
         "layer_keys",
@@ -123,7 +124,8 @@ class Operator:
         self._contract: Contract | None = None
         self.kernels: dict[KeyName, list[Registration]] = {}
         self.version = self.changed = 0
-        writes_or_views = schema.is_mutable or schema.is_view
+        self.is_view = schema.is_view
+        writes_or_views = self.is_view or schema.is_mutable
         self.layer_keys = 1 << DispatchKey.ADInplaceOrView if writes_or_views else 0
         self.extra_keys = self._told_keys = 0
         self.keys_only = False

@@ -38,7 +38,7 @@ def ad_inplace_or_view(op: Operator, keyset: int, args: Args, kwargs: Kwargs) ->
     for argument in op.schema.arguments:
         if argument.kwarg_only and argument.is_write:
             _count_write(kwargs[argument.name])
-    if op.schema.is_view:
+    if op.is_view:
         _share_storage(op, args, out)
     return out
 

@@ -100,7 +100,7 @@ class OperatorDerivative:
         decl = op.decl if isinstance(op.decl, Declaration) else None
         self.decl: Any = op.decl
         self.op, self.inner = op, functional.get(op)
-        self.is_view = op.schema.is_view and len(op.schema.returns) == 1
+        self.is_view = op.is_view and len(op.schema.returns) == 1
         self.written = tuple(a.name for a in op.schema.arguments if a.is_write)
         composite = decl is not None and decl.kind == "composite"
         self.decompose = decl.body if decl is not None and composite and decl.derivative is None else None

@@ -185,7 +185,7 @@ def functionalize_kernel(op: Operator, keyset: int, args: Args, kwargs: Kwargs) 
         return op.dispatch(keyset & below(DispatchKey.Functionalize), args, kwargs)
     if op.schema.is_mutable:
         return _write(run, op, args, kwargs)
-    if op.schema.is_view and isinstance(args[0], Tensor):
+    if op.is_view and isinstance(args[0], Tensor):
         return _view(run, op, args, kwargs)
     out = run.call(op, run.value(args), {name: run.value(value) for name, value in kwargs.items()})
     return map_results(lambda item, _: run.wrap(item), out)

@@ -25,7 +25,7 @@ def array_kernel(op: Operator) -> Callable[..., Any]:
     """Return the kernel of an operator that declares an array kernel; views share their first argument's storage."""
     decl: Declaration = op.decl
     creates = decl.kind == "creation"
-    wrap_result = _wrap_view if op.schema.is_view else _wrap_own
+    wrap_result = _wrap_view if op.is_view else _wrap_own
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
         spec = decl.shape_rule(*args, **kwargs)  # type: ignore[misc]  # raises on invalid arguments

@@ -50,7 +50,7 @@ def _warn_once(op: Operator) -> None:
 
 
 def _check(op: Operator, level: Level, args: Args) -> None:
-    if op.schema.is_view:
+    if op.is_view:
         raise UnsupportedError(
             f"{op.name} returns views and has no batching rule; a loop over the examples would return copies. Register "
             f"a rule: td.register_vmap({op.name!r}, rule)"

@@ -51,7 +51,7 @@ INTEGER, BOOLEAN, NONE, TUPLE, KEYWORD = 1, 2, 3, 4, 5  # tags of arguments in a
 class CachedLayout(Struct):
     """The layout of a view, and the key of the calls that it answers."""
 
-    length: i64  # of the key; 0: free
+    length: i64  # of the key in integers; 0: free
     key: ptr = array(KEY_LENGTH)
     rank: i64
     offset: i64  # bytes from the first element of the source
@@ -81,7 +81,7 @@ def cached_view(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     if unlikely(length == REFUSED or (kwnames != NULL and has_history(g, source, flags))):
         return fall_back(desc, args, nargsf, kwnames)
     slot: CachedLayout = find_slot(desc.variants, key, length)
-    if unlikely(slot.length != length or not same_words(slot + CachedLayout.key, key, length)):
+    if unlikely(slot.length != length or not equal_keys(slot + CachedLayout.key, key, length)):
         return call_and_remember(desc, args, nargsf, kwnames, key, length)
     desc.calls += 1
     result = view_by_layout(g, source, base, slot)
@@ -109,7 +109,7 @@ def view_by_layout(g: ptr, source: ptr, base: Ndarray, slot: CachedLayout) -> pt
 # Keys ---------------------------------------------------------------------------------------------------------------
 @native
 def write_key(desc: ptr, base: Ndarray, args: ptr, count: i64, kwnames: ptr, key: ptr) -> i64:
-    """Write all that the layout of the result depends on; return the number of words, or REFUSED."""
+    """Write all that the layout of the result depends on; return the length of the key, or REFUSED."""
     rank = i64(base.ndim)
     if unlikely(rank > MOST_AXES):
         return REFUSED
@@ -130,7 +130,7 @@ def write_key(desc: ptr, base: Ndarray, args: ptr, count: i64, kwnames: ptr, key
 
 @noinline
 def write_keywords(desc: OperatorEntry, values: ptr, kwnames: PyVarObject, key: ptr, length: i64) -> i64:
-    """Write arguments that are given by name; return the number of words of the key, or REFUSED."""
+    """Write arguments that are given by name; return the new length of the key, or REFUSED."""
     names: PyVarObject = desc.names
     for k in range(kwnames.size):
         name, index = load(ptr, kwnames, PyTuple.items + k * 8), i64(0)
@@ -147,7 +147,7 @@ def write_keywords(desc: OperatorEntry, values: ptr, kwnames: PyVarObject, key: 
 
 @noinline
 def write_argument(x: ptr, key: ptr, length: i64) -> i64:
-    """Write an argument behind `length` words; return the number of words, or REFUSED."""
+    """Write an argument at index `length` of a key; return the length of the key, or REFUSED."""
     items: ptr = x + PyTuple.items
     if type_of(x) == PyList_Type:
         items = PyList(x).items
@@ -167,7 +167,7 @@ def write_argument(x: ptr, key: ptr, length: i64) -> i64:
 
 @native
 def write_scalar(x: ptr, key: ptr, length: i64) -> i64:
-    """Write an int, a bool or None; return the number of words, or REFUSED."""
+    """Write an int, a bool or None; return the length of the key, or REFUSED."""
     if length + 2 > KEY_LENGTH:
         return REFUSED
     tag, value = i64(INTEGER), i64(0)
@@ -201,7 +201,7 @@ def find_slot(table: ptr, key: ptr, length: i64) -> ptr:
 
 
 @native
-def same_words(one: ptr, other: ptr, length: i64) -> bool:
+def equal_keys(one: ptr, other: ptr, length: i64) -> bool:
     for k in range(length):
         if load(i64, one, k * 8) != load(i64, other, k * 8):
             return False

@@ -111,13 +111,13 @@ def find_service(op: Operator) -> Service | None:
         return None
     if decl.fold is not None:
         return SCAN if decl.kind == "scan" else REDUCTION
-    return _find_view_service(op)
+    return _find_view_service(op) if op.is_view else None
 
 
 def _find_view_service(op: Operator) -> Service | None:
     """Return the entry of a view of one tensor; its layout follows from the tensor's and from static arguments."""
     arguments, results = op.schema.arguments, op.schema.returns
-    if not op.schema.is_view or len(results) != 1 or results[0].type.is_list:
+    if len(results) != 1 or results[0].type.is_list:
         return None
     if any(argument.type.core == "Tensor" for argument in arguments[1:]):
         return None
@@ -180,7 +180,7 @@ class Stubs:
         """Update a stub: an operator's table or observers have changed (a listener of the registry)."""
         for stub in self._concerned.get(op, ()):
             stub.follow()
-        for stub in self._views if op.schema.is_view else ():
+        for stub in self._views if op.is_view else ():
             stub.follow()
         kernel = self.kernels.get(op)
         if kernel is not None:
@@ -198,7 +198,7 @@ class Stubs:
         stub = None if defined else self.by_operator.pop(op, None)
         if stub is not None:
             stub.uninstall()
-            if op.schema.is_view:
+            if op.is_view:
                 self._views.remove(stub)
             for concerned in {op, stub.base}:
                 self._concerned[concerned].remove(stub)
@@ -212,7 +212,7 @@ class Stubs:
             self.kernels[op] = KernelStub(self.runtime, function)
             return
         self.by_operator[op] = stub
-        if op.schema.is_view:
+        if op.is_view:
             self._views.append(stub)
         if isinstance(stub, ViewStub) and op.decl.view is None:
             stub.views = self._views
