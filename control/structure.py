@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 from .. import pytree
 from ..eager.tensor.construct import asarray
@@ -11,6 +11,7 @@ from ..eager.tensor.dunders import by_name
 from ..eager.tensor.tensor import Tensor
 from ..eager.tensor.weak_scalars import is_weak, strengthen
 from ..errors import ArgumentError, TandemError
+from ..named_tuple import NamedTuple
 from ..pytree import TreeDef
 from ..registry.dtypes import DType
 from ..registry.values import SCALARS, TensorSpec, describe, traced_number_types

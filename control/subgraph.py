@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..eager.autograd.recompute import hide_from_policies
 from ..eager.layers.levels import stack
@@ -17,6 +17,7 @@ from ..eager.tensor.dunders import by_name
 from ..eager.tensor.tensor import Tensor
 from ..errors import UnsupportedError
 from ..lowering.passes.rewrite import copy_node, has_effects
+from ..named_tuple import NamedTuple
 from ..registry.dispatch.keys import AUTOGRAD
 from ..registry.dispatch.state import set_keys, state
 from ..registry.values import TensorSpec, describe

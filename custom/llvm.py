@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, NamedTuple
+from typing import Any
 
 from .. import lazy
 from ..backends.cpu.fastpath.compiler import engine
 from ..errors import ArgumentError, SchemaError, ValueArgumentError
+from ..named_tuple import NamedTuple
 from ..operators.foreign.c_signature import CSignature
 from ..registry import dtypes as dt
 from ..registry.dtypes import DType

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..eager.tensor.tensor import Tensor, wrap
+from ..named_tuple import NamedTuple
 from ..registry.operator import Operator
 from ..registry.schemas.schema import Argument
 from ..registry.values import describe

@@ -8,10 +8,11 @@ returns those of the branch that is taken.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ..control.subgraph import retrace, run_graph
 from ..eager.tensor.dunders import by_name
+from ..named_tuple import NamedTuple
 from ..registry.operator import Operator
 from ..tracer.graph import Graph, Value
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..eager.tensor.construct import asarray
 from ..eager.tensor.dunders import by_name
 from ..eager.tensor.tensor import Tensor
+from ..named_tuple import NamedTuple
 from ..registry.operator import Operator
 
 if TYPE_CHECKING:

@@ -6,10 +6,11 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from .. import pytree
 from ..errors import ArgumentError
+from ..named_tuple import NamedTuple
 from ..registry.values import TensorBase
 from .guards.leaves import DefaultValue, is_constant
 

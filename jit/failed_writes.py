@@ -9,10 +9,11 @@ runs. After a loop or a branch that contains such callbacks, only the writes bef
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..lowering.interpreter import CHECK_OP, call_kernel, effects, is_control, to_argument, to_payload
 from ..lowering.passes.rewrite import has_effects
+from ..named_tuple import NamedTuple
 from ..tracer.aliases import Aliases
 from ..tracer.graph import Graph, Node, Value, bodies_of, map_values
 from ..tracer.trace import Trace

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from types import MethodType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from .. import config, locks
 from ..eager.layers import dispatch_mode as modes
@@ -16,6 +16,7 @@ from ..eager.layers.levels import Level, LevelTensor, unwrap
 from ..eager.tensor.tensor import Tensor
 from ..eager.tensor.transfer import UNCOMPILED
 from ..errors import ArgumentError
+from ..named_tuple import NamedTuple
 from ..operators.creation.devices import assume_device
 from ..registry.dispatch import trace
 from ..registry.dispatch.keys import AUTOGRAD, autograd_keys

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from .. import pytree
 from ..eager.autograd.autograd_meta import AutogradMeta
@@ -19,6 +19,7 @@ from ..eager.autograd.node import Node
 from ..eager.layers.levels import Level, LevelTensor, open_level, wrap_level
 from ..eager.tensor.dunders import by_name
 from ..lowering.passes.pipeline import remove_dead_code
+from ..named_tuple import NamedTuple
 from ..registry.dispatch.guards import adjust_keys
 from ..registry.dispatch.keys import AUTOCAST
 from ..registry.source import source_line

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from .. import pytree
 from ..eager.layers.levels import LevelTensor
 from ..eager.tensor.weak_scalars import weak_scalar
 from ..errors import UnsupportedError
+from ..named_tuple import NamedTuple
 from ..registry.operator import Operator
 from ..registry.values import describe
 from ..tracer.aliases import Aliases

@@ -10,7 +10,7 @@ Source: the min-cut partitioner of PyTorch's AOTAutograd, which minimizes bytes 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from .. import lazy
 from ..lowering.cost_model import recompute_cost, storing_cost
@@ -22,6 +22,7 @@ from ..lowering.passes.pipeline import (
     simplify,
 )
 from ..lowering.passes.rewrite import copy_node, has_effects
+from ..named_tuple import NamedTuple
 from ..tracer.graph import Graph, Node, Value
 
 PASSES = (remove_dead_code, simplify, canonicalize_views, merge_common_subexpressions, remove_dead_code)

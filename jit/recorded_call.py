@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from ..eager.tensor.dunders import by_name
 from ..eager.tensor.generator_state import replay_draws
 from ..eager.tensor.tensor import Tensor, require_grad, wrap
 from ..lowering.interpreter import to_payload
+from ..named_tuple import NamedTuple
 from ..registry.dispatch.guards import adjust_keys
 from ..registry.dispatch.keys import AUTOGRAD
 from ..registry.dispatch.state import state

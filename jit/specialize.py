@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from .. import config
 from ..eager.layers.autocast import context_key
 from ..eager.tensor.tensor import Tensor
 from ..eager.tensor.weak_scalars import number_of
+from ..named_tuple import NamedTuple
 from ..pytree import TreeDef
 from ..registry.dispatch.state import state
 from ..registry.dtypes import as_dtype

@@ -7,8 +7,8 @@ scratch memory of kernels, are in one workspace per call.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from ..named_tuple import NamedTuple
 from ..registry.values import align_up
 from ..tracer.graph import Value
 from .thunks import Thunk, reads_and_writes

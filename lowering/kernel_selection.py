@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from ..named_tuple import NamedTuple
 from ..operators.declare.shape_rules import compute_dtype, normalize_axes
 from ..operators.foreign.functions import ScalarFunction, explain_mismatch
 from ..registry.dispatch.keys import DispatchKey

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..named_tuple import NamedTuple
 from ..operators.declare.view_spec import ViewLayout, check_within, extent, row_major_strides
 from ..registry.values import TensorSpec
 from ..tracer.graph import Node, Value, values_in

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from ..named_tuple import NamedTuple
 from ..registry.dtypes import uint8
 from ..registry.operator import find_operator
 from ..registry.values import TensorSpec

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from .. import config
 from ..errors import BackendUnavailableError, LoweringError
+from ..named_tuple import NamedTuple
 from ..registry.dispatch.observers import Note
 from ..tracer.graph import Graph, Node, Value
 from .buffer_assignment import BufferAssignment, assign_buffers, nbytes_of

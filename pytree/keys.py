@@ -6,7 +6,9 @@ Source: the key types of ``jax.tree_util``.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
+
+from ..named_tuple import NamedTuple
 
 
 class SequenceKey(NamedTuple):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from ..errors import ArgumentError
+from ..named_tuple import NamedTuple
 from .keys import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
 
 # A flattened container: its children; its static part, hashable; and the keys of the children, if they do not follow

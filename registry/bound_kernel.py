@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..errors import NoKernelError
+from ..named_tuple import NamedTuple
 from .dispatch import trace
 from .dispatch.keys import DispatchKey, below
 from .dispatch.precedence import Entry, choose_entry, run_entry

@@ -6,9 +6,10 @@ Source: ``torch.utils.rename_privateuse1_backend``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import ArgumentError, RegistrationError, ValueArgumentError
+from ..named_tuple import NamedTuple
 from .dispatch.keys import BACKEND_OF_DEVICE, DispatchKey, parse_key
 from .formatting import short_repr
 from .library import Handle

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import NamedTuple
 
 from ..errors import ArgumentError
+from ..named_tuple import NamedTuple
 from .dispatch.keys import DispatchKey, parse_key
 from .formatting import short_repr
 from .lazy_operators import materialize_all

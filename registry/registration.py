@@ -6,9 +6,10 @@ import re
 import sys
 from collections.abc import Callable
 from types import CodeType, FrameType, TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..errors import NoKernelError
+from ..named_tuple import NamedTuple
 from .dispatch.keys import DispatchKey
 from .dtypes import DType
 from .formatting import short_repr

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from ..named_tuple import NamedTuple
 from ..registry.dtypes import bool_, complex128, float64, int64
 from ..registry.operator import Operator
 from ..registry.values import TensorSpec

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from ..eager.layers.level_allocations import note_allocation, open_level_count
+from ..named_tuple import NamedTuple
 from ..operators.declare.declaration import LIBRARY
 from ..registry.dispatch.keys import DispatchKey, below
 from ..registry.operator import Operator

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from ..errors import GraphError, TandemError
+from ..named_tuple import NamedTuple
 from ..registry.dtypes import DType
 from ..registry.operator import operators
 from ..registry.schemas.schema import Type

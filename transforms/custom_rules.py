@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from .. import lazy
 from ..eager.autograd.autograd_meta import AutogradMeta
@@ -33,6 +33,7 @@ from ..eager.layers.level_stack import stack
 from ..eager.layers.levels import Level, LevelTensor, check_open, open_level, unwrap, wrap_level
 from ..eager.tensor.tensor import Tensor
 from ..errors import UnsupportedError
+from ..named_tuple import NamedTuple
 from ..registry.dispatch.keys import AUTOGRAD
 from ..registry.dispatch.state import state
 from ..registry.dispatch.unwinding import register_thread_local, restore_state_on_error

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from ..eager.autograd.node import zeros_of
 from ..eager.tensor.construct import asarray
 from ..eager.tensor.tensor import Tensor
+from ..named_tuple import NamedTuple
 from ..registry.dtypes import DType, bool_
 from ..registry.values import SCALARS, TensorSpec
 

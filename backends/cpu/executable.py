@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ...lowering.layout import Layout
 from ...lowering.lower import Lowered, Output
+from ...named_tuple import NamedTuple
 from ...registry.dispatch.observers import Note
 from ...registry.dtypes import DType, check_range
 from ...registry.values import TensorSpec

@@ -12,11 +12,11 @@ import hashlib
 import importlib.util
 import os
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
 from ... import background, lazy
+from ...named_tuple import NamedTuple
 from . import cache
 
 CPUINFO = "/proc/cpuinfo"

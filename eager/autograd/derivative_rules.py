@@ -6,8 +6,9 @@ Which residuals are saved depends on the arguments that need gradients, so an :c
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from ...named_tuple import NamedTuple
 from ...operators.declare.declaration import Declaration
 from ...operators.declare.derivatives import (
     Custom,

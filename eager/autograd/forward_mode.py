@@ -12,10 +12,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ... import config
 from ...errors import NotDifferentiableError
+from ...named_tuple import NamedTuple
 from ...operators.declare.derivatives import Linear, Partials, parameter_names
 from ...operators.declare.derivatives import Rule as DeclaredRule
 from ...registry.dispatch.guards import adjust_keys
@@ -378,9 +379,8 @@ def _write(derivative: OperatorDerivative, level: Level, args: Args, kwargs: Kwa
     raw_args = tuple([unwrap_deep(level, arg) for arg in args])
     raw_kwargs = {name: unwrap_deep(level, arg) for name, arg in kwargs.items()}
     is_on = not state.exclude & AUTOGRAD
-    tangent = (
-        run_at_outer(level, lambda: _tangent_written(derivative, level, args, kwargs)) if is_on else None
-    )
+    compute = partial(_tangent_written, derivative, level, args, kwargs)
+    tangent = run_at_outer(level, compute) if is_on else None
     out = run_below(derivative.op, level, raw_args, raw_kwargs)
     if is_on:
         source = Source(derivative.op)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ... import config
 from ...errors import AutogradError, NotDifferentiableError, VersionError
+from ...named_tuple import NamedTuple
 from ...operators.declare.shape_rules import spec_of
 from ...operators.shape.views import sum_to
 from ...registry.dispatch.keys import AUTOGRAD

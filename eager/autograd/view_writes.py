@@ -14,10 +14,11 @@ import sys
 import weakref
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...named_tuple import NamedTuple
 from ...operators.declare.ownership import shares_memory
 from ...registry.operator import Operator
 from ..tensor.dunders import by_name

@@ -12,9 +12,10 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ArgumentError, DTypeError, ValueArgumentError
+from ...named_tuple import NamedTuple
 from ...operators.declare.declaration import LIBRARY, Declaration, on_declaration
 from ...registry.dispatch.guard import Guard
 from ...registry.dispatch.keys import (

@@ -9,11 +9,12 @@ Source: ``torch.Tensor.__reduce_ex__`` and ``__deepcopy__``.
 from __future__ import annotations
 
 import copy as copying
-from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
 from ...errors import ArgumentError
+from ...named_tuple import NamedTuple
 from ..autograd.autograd_meta import is_detached, mark_detached, requires_grad_
 from ..autograd.view_writes import is_alone
 from .storage import Storage, address_of

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from ...named_tuple import NamedTuple
 from ...registry.dispatch.keys import BACKENDS, DispatchKey, keyset
 from ...registry.operator import Operator, change_listeners
 from ...tracer.graph import Graph, all_nodes

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
+from ...named_tuple import NamedTuple
 from ...operators.scalar_ir.expr import Expr, order
 from ...operators.scalar_ir.fold import Fold
 from ...registry import dtypes as dt

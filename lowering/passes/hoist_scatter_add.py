@@ -6,8 +6,7 @@ that is zero except for these rows.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from ...named_tuple import NamedTuple
 from ...tracer.graph import Graph, Node, Value
 from ..kernel_selection import uniform_constant
 from .loop_passes import (

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
+from ...named_tuple import NamedTuple
 from ...operators.scalar_ir.expr import Expr, const, order
 from ...tracer.graph import Value
 from ..cost_model import is_cheap

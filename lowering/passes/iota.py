@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...named_tuple import NamedTuple
 from ...operators.scalar_ir.expr import Expr, cast, const
 from ...registry import dtypes as dt
 from ...registry.dtypes import DType

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from ...named_tuple import NamedTuple
 from ...registry.dtypes import complex64, complex128, float32, float64
 from ...registry.operator import find_operator
 from ...registry.values import TensorSpec

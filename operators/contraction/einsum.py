@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ... import lazy
 from ...errors import ArgumentError, ShapeError
+from ...named_tuple import NamedTuple
 from ...registry.dtypes import NUMERIC
 from ..declare.declaration import ErrorInput, SampleInput, TensorSample
 from ..declare.kinds import composite

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from ...named_tuple import NamedTuple
 from ...registry.function import function_of
 from ...registry.values import TensorBase
 from .shape_rules import normalize_axes, normalize_axis, spec_of

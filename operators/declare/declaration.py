@@ -10,9 +10,10 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ...errors import UnsupportedError
+from ...named_tuple import NamedTuple
 from ...registry.dtypes import DType
 from ...registry.function import OperatorFunction, make_function
 from ...registry.lazy_operators import materialize_all

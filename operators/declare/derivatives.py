@@ -9,9 +9,10 @@ is a constant rule.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from ... import lazy
+from ...named_tuple import NamedTuple
 
 RuleFn = Callable[..., Any] | int | float
 

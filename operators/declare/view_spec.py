@@ -7,9 +7,9 @@ declaration; a rule computes with ``+``, ``-``, ``*`` and comparisons only, so t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from ...errors import OutOfBoundsError
+from ...named_tuple import NamedTuple
 from ...registry.values import TensorSpec
 from .shape_rules import spec_of
 

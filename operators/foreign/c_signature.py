@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import NamedTuple
 
 from ...errors import SchemaError
+from ...named_tuple import NamedTuple
 from ...registry import dtypes as dt
 from ...registry.dtypes import DType
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
+from ...named_tuple import NamedTuple
 from ...registry.dtypes import DType
 from ...registry.values import TensorSpec
 from ..declare.shape_rules import broadcast_shapes

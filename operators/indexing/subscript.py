@@ -10,11 +10,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import IndexArgumentError, OutOfBoundsError
+from ...named_tuple import NamedTuple
 from ...registry.dtypes import bool_, int64
 from ...registry.function import function_of, functions
 from ...registry.values import TensorBase, converters, traced_number_types

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ...errors import DTypeError
+from ...named_tuple import NamedTuple
 from ...registry import dtypes as dt
 from ...registry.dtypes import DType
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ... import lazy
+from ...named_tuple import NamedTuple
 from ..dtypes import DType
 from ..registration import Kernel, KeyName, Registration, fallthrough
 from ..values import tensors_of

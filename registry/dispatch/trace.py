@@ -9,10 +9,11 @@ import sys
 import threading
 from collections.abc import Callable
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...config import flags
 from ...errors import ArgumentError
+from ...named_tuple import NamedTuple
 from ..formatting import short_repr
 from ..lock import lock
 from ..values import SCALARS, describe

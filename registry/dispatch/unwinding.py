@@ -12,8 +12,9 @@ import functools
 import threading
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
+from ...named_tuple import NamedTuple
 from .state import current, install
 
 T = TypeVar("T")

@@ -6,10 +6,11 @@ The text is parsed by :mod:`.schema_parser`; ``str()`` of a schema gives the tex
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from ... import lazy
 from ...errors import SchemaError
+from ...named_tuple import NamedTuple
 from ..formatting import short_repr
 
 

@@ -26,6 +26,7 @@ RANK = {
     "errors": 0,
     "lazy": 0,
     "locks": 0,
+    "named_tuple": 0,
     "units": 0,
     "config": 1,
     "pytree": 1,

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from ....errors import LoweringError
 from ....lowering.fusion.loop_ir import Buffer, FusedKernel, Reduce, Stage, Store, collapse
+from ....named_tuple import NamedTuple
 from ....operators.scalar_ir.expr import Expr
 from ....registry.dtypes import DType
 from ..target import vector_target

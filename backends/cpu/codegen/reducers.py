@@ -6,8 +6,7 @@ compensation, so the error stays near that of one block, as with pairwise summat
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from ....named_tuple import NamedTuple
 from ....operators.scalar_ir.expr import arg, cast
 from ....operators.scalar_ir.fold import Fold
 from ....registry import dtypes as dt

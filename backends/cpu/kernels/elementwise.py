@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .... import config, lazy
 from ....eager.tensor.tensor import Tensor, wrap
+from ....named_tuple import NamedTuple
 from ....operators.declare.declaration import Declaration
 from ....operators.declare.quiet import call_quietly
 from ....operators.declare.shape_rules import compute_dtype, operand_dtypes, promoted_dtype

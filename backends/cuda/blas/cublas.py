@@ -10,10 +10,11 @@ Source: cuBLAS 12 and 13, ``cublasGemmEx`` and ``cublasGemmStridedBatchedEx``.
 from __future__ import annotations
 
 import ctypes
-from typing import Any, NamedTuple
+from typing import Any
 
 from .... import lazy
 from ....errors import BackendUnavailableError, CudaError, OutOfMemoryError
+from ....named_tuple import NamedTuple
 from ....operators.creation.devices import INSTALL
 from ....registry.dtypes import DType
 from ....registry.operator import lock

@@ -8,10 +8,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from ....lowering.fusion.loop_ir import collapse
 from ....lowering.layout import Layout, contiguous
+from ....named_tuple import NamedTuple
 from ....operators.declare.shape_rules import broadcast_shapes
 from ....operators.shape.views import reshaped_strides
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
+from ....named_tuple import NamedTuple
 from .helpers import helpers_text
 
 WORKSPACE = -1

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from ....errors import UnsupportedError
+from ....named_tuple import NamedTuple
 from ....operators.scalar_ir.expr import NODES, Expr
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ....lowering.fusion.loop_ir import Buffer, FusedKernel, Stage
+from ....named_tuple import NamedTuple
 from .elementwise import vector_lanes
 from .space import INT_MAX, Space, reduced_dims, reductions, stores
 

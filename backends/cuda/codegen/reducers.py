@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ....lowering.fusion.loop_ir import Reduce
+from ....named_tuple import NamedTuple
 from ....operators.scalar_ir.fold import Fold
 from ....registry import dtypes as dt
 from ....registry.dtypes import DType

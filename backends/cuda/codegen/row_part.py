@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from ....lowering.fusion.loop_ir import Buffer, FusedKernel, Reduce, Stage
+from ....named_tuple import NamedTuple
 from ....operators.scalar_ir.expr import Expr, arg, cast, order
 from .elementwise import at
 from .kernel import STATIC_SHARED, CudaKernel

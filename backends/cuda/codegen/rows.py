@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from ....lowering.fusion.loop_ir import FusedKernel, Reduce, Stage
+from ....named_tuple import NamedTuple
 from .inline import inline_buffers
 from .kernel import WORKSPACE, CudaKernel
 from .plan import Schedule, full_stages, is_among, make_schedule

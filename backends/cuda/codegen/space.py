@@ -6,10 +6,10 @@ Rows of the loop IR and columns that its reductions keep are both kept points he
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 from ....errors import UnsupportedError
 from ....lowering.fusion.loop_ir import Buffer, FusedKernel, Reduce, Stage, Store, collapse
+from ....named_tuple import NamedTuple
 from .nodes import explain_unsupported
 from .types import CTYPE
 

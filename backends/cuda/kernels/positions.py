@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ....errors import UnsupportedError
 from ....lowering.fusion.loop_ir import collapse
 from ....lowering.layout import Layout, contiguous
+from ....named_tuple import NamedTuple
 from ....registry.dtypes import DType, float32, int32
 from ..launches.prewritten_text import FAULT, Address, Launch, Scratch, Struct, make_source_launch
 from . import sources

@@ -6,8 +6,9 @@ import ctypes
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from ....named_tuple import NamedTuple
 from ....operators.declare.shape_rules import normalize_axis
 from ....operators.scalar_ir.fold import Fold
 from ....registry.dtypes import DType

@@ -7,7 +7,7 @@ into zeros become ``cuda::add_rows``, which does not read the zeros.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from ....lowering.kernel_selection import uniform_constant
 from ....lowering.layout import is_view
 from ....lowering.passes.loop_passes import Writer
 from ....lowering.passes.rewrite import copy_node, replace_each
+from ....named_tuple import NamedTuple
 from ....registry.dtypes import FLOATS, bool_, int64
 from ....registry.values import TensorSpec
 from ....tracer.graph import Graph, Node, Value, map_values

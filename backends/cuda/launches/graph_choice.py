@@ -11,10 +11,11 @@ import ctypes
 import statistics
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 from .... import config, locks
 from ....errors import CudaError, OutOfMemoryError
+from ....named_tuple import NamedTuple
 from ..blas import cublas
 from ..runtime.streams import Stream
 from .graphs import CAPTURED, Replay, Submission

@@ -6,10 +6,10 @@ Native code launches them; all parameters of a launch except addresses are const
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from ....lowering.layout import Layout
 from ....lowering.thunks import NodeThunk
+from ....named_tuple import NamedTuple
 from ....tracer.graph import Node
 from . import prewritten_positions, prewritten_random, prewritten_scans
 from .lowered_ops import ADD_ROWS, CHECKED

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
+from ....named_tuple import NamedTuple
 from ..codegen.kernel import CudaKernel
 from ..kernels import sources
 from ..runtime import faults

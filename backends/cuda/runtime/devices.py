@@ -7,9 +7,10 @@ import ctypes
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from ....errors import BackendUnavailableError, CudaError, DeviceError, OutOfMemoryError
+from ....named_tuple import NamedTuple
 from ....operators.creation.devices import INSTALL
 from ....registry.operator import lock
 from . import toolkit as tools

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from .... import lazy
+from ....named_tuple import NamedTuple
 from ....registry.operator import lock
 from ....registry.registration import Handle
 from .compiler import nvrtc_file

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
+from ....named_tuple import NamedTuple
 from ....operators.declare.batching import elementwise
 from ....operators.declare.declaration import Declaration
 from ....registry.operator import Operator

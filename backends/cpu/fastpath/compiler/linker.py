@@ -16,7 +16,8 @@ import struct
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import NamedTuple
+
+from .....named_tuple import NamedTuple
 
 _libc = ctypes.PyDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p

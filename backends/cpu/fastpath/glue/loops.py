@@ -5,10 +5,11 @@ The entry (entries/rt_elementwise.py:elementwise) finds the variant of a call's 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from .....eager.tensor.weak_scalars import DTYPES, NARROW, WIDE, is_function
 from .....errors import TandemError
+from .....named_tuple import NamedTuple
 from .....operators.declare.shape_rules import compute_dtype, operand_dtypes, promoted_dtype
 from .....operators.scalar_ir import nodes
 from .....operators.scalar_ir.expr import Expr, arg, cast, substitute

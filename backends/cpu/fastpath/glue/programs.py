@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from .....named_tuple import NamedTuple
 from .....operators.scalar_ir.expr import Expr, constant_value, is_exact, order
 from .....operators.scalar_ir.numpy_evaluation import UFUNCS
 from .....registry import dtypes as dt

@@ -9,13 +9,14 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .....eager.autograd.autograd_meta import AutogradMeta
 from .....eager.autograd.node import Node, sequence
 from .....eager.tensor.storage import Hold, Number, Storage
+from .....named_tuple import NamedTuple
 from .....registry import dtypes as dt
 from .....registry.dispatch import state as dispatch_state
 from .....registry.dispatch.keys import CPU_KEYS, GRAD_CPU_KEYS, WEAK_KEYS

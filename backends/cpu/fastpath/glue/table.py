@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from .....eager.tensor.dunders import BINARY, COMPARISON, methods
 from .....eager.tensor.inplace import functional
+from .....named_tuple import NamedTuple
 from .....operators.declare.declaration import on_declaration
 from .....registry.dtypes import DType, bool_
 from .....registry.function import function_listeners
