@@ -5,6 +5,7 @@ rt_assign.py: ``x[key] = value``, ``basic_put``
 rt_backward.py: steps of reverse mode
 rt_base.py: C functions, offsets of structs, references, thread state
 rt_build.py: result structure of jitted functions
+rt_cached_views.py: views of one tensor whose layouts are kept
 rt_casts.py: ``cast``, ``astype``
 rt_copies.py: strided copies
 rt_elementwise.py: elementwise operators
