@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import _thread
 import atexit
-import threading
+import importlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -21,7 +21,7 @@ _gate = locks.make_lock("jobs")  # held while a job is counted in or out
 _running: set[_Job] = set()
 
 
-class _ThreadFlags(threading.local):
+class _ThreadFlags(locks.ThreadLocal):
     is_job = False
 
 
@@ -87,6 +87,7 @@ def start(work: Callable[[], object]) -> None:
 
 
 def _start(job: _Job) -> None:
+    importlib.import_module("threading")  # which takes the thread that imports it for the main thread
     before = _thread.stack_size(STACK_BYTES)
     try:
         _thread.start_new_thread(job.run, ())

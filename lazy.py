@@ -10,7 +10,6 @@ the first use; later calls are one dictionary lookup:
 
 import gc
 import importlib
-import importlib.util
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -83,7 +82,7 @@ class Functions:
 @cache
 def is_installed(name: str) -> bool:
     """Whether a package called ``name`` could be imported; nothing is imported to find out."""
-    return importlib.util.find_spec(name) is not None
+    return module("importlib.util").find_spec(name) is not None
 
 
 @cache

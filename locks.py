@@ -7,9 +7,9 @@ protect are consistent in the child. A test finds locks that are created in anot
 
 from __future__ import annotations
 
+import _thread
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +20,8 @@ ORDER = (
     *("gradients", "jit", "cuda graphs", "registry", "profiler"),
     *("runtime", "levels", "engine", "jobs"),
 )
-ReentrantLock = type(threading.RLock())
+# ``threading`` exports it too; importing that module takes a millisecond.
+ThreadLocal = _thread._local
 _locks: dict[str, list[Any]] = {}
 _held: list[Any] = []  # taken by the fork in progress
 # Asked while all locks are held; a fork that is told False lets the locks go and tries again.
@@ -30,7 +31,7 @@ after_fork: list[Callable[[], object]] = []
 _RETRY_SECONDS = 0.001
 
 
-def make_lock(name: str, kind: Callable[[], object] = threading.RLock) -> Any:
+def make_lock(name: str, kind: Callable[[], object] = _thread.RLock) -> Any:
     """The process-wide lock of a name in ``ORDER``, made at the first call.
 
     Args:
@@ -40,7 +41,7 @@ def make_lock(name: str, kind: Callable[[], object] = threading.RLock) -> Any:
     return make_locks(name, 1, kind)[0]
 
 
-def make_locks(name: str, count: int, kind: Callable[[], object] = threading.RLock) -> list[Any]:
+def make_locks(name: str, count: int, kind: Callable[[], object] = _thread.RLock) -> list[Any]:
     """The locks of a name, of which a thread takes one at a time."""
     if name not in ORDER:
         raise ValueError(

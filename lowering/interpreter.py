@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from ..eager.tensor.tensor import Tensor, wrap
 from ..errors import LoweringError
+from ..locks import ThreadLocal
 from ..registry.dispatch.keys import AUTOGRAD, BACKEND_OF_DEVICE, KEY_COUNT
 from ..registry.dispatch.observers import Note
 from ..registry.dispatch.state import set_keys
@@ -27,7 +27,7 @@ LAYERS = (1 << KEY_COUNT) - 1 & ~WEAK  # a kernel may compute with weak scalars
 CHECK_OP = "debug::check"  # its only effect is to raise, so running it again is harmless
 
 
-class _Effects(threading.local):
+class _Effects(ThreadLocal):
     """Per thread: results of the callbacks with effects that have run, if they are being collected; else None."""
 
     results: list[tuple[Any, ...]] | None = None

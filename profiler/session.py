@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import _thread
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from .. import locks
 from ..errors import ArgumentError, ProfilerError
+from ..locks import ThreadLocal
 from ..operators.declare.declaration import LIBRARY
 from ..registry.dispatch.keys import AUTOGRAD, DispatchKey, below
 from ..registry.dispatch.observers import PROFILER, current_observer, note_kernels, run_unobserved, watch
@@ -32,7 +33,7 @@ BELOW = below(DispatchKey.Profiler)
 _start_lock = locks.make_lock("profiler")
 
 
-class _OpenEvents(threading.local):
+class _OpenEvents(ThreadLocal):
     """The events of this thread that have not ended, outermost first."""
 
     def __init__(self) -> None:
@@ -121,7 +122,7 @@ class profile:
 
     def _begin(self, name: str, kind: str, inputs: Args) -> Event:
         open_events = self._open.events
-        event = Event(name, kind, threading.get_ident(), open_events[-1] if open_events else None)
+        event = Event(name, kind, _thread.get_ident(), open_events[-1] if open_events else None)
         if self.record_shapes:
             tensors = tensors_in(inputs)
             event.shapes = tuple(tuple(tensor.shape) for tensor in tensors)

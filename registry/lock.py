@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import _thread
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +22,7 @@ class RegistryLock:
     """
 
     def __init__(self) -> None:
-        inner: Any = threading.RLock()
+        inner: Any = _thread.RLock()
         self.acquire, self.release, self._is_owned = inner.acquire, inner.release, inner._is_owned
         self._leave = inner.__exit__
         self._left: deque[Callable[[], None]] = deque()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LeakedTracerError, UnsupportedError
+from ..locks import ThreadLocal
 from ..operators.creation.devices import assumed_device
 from ..registry.dispatch import unwinding
 from ..registry.dispatch.guards import adjust_keys
@@ -105,7 +105,7 @@ class Trace:
         )
 
 
-class _Current(threading.local):
+class _Current(ThreadLocal):
     trace: Trace | None = None
 
     def __init__(self) -> None:

@@ -7,7 +7,6 @@ batches if a level below it differentiates.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -33,6 +32,7 @@ from ..eager.layers.level_stack import stack
 from ..eager.layers.levels import Level, LevelTensor, check_open, open_level, unwrap, wrap_level
 from ..eager.tensor.tensor import Tensor
 from ..errors import UnsupportedError
+from ..locks import ThreadLocal
 from ..named_tuple import NamedTuple
 from ..registry.dispatch.keys import AUTOGRAD
 from ..registry.dispatch.state import state
@@ -201,7 +201,7 @@ def _record(rule: Rule, level: Level | None, leaves: Sequence[Any], raw: Leaves,
     return [_wrap_result(level, leaf, node, number) for number, leaf in enumerate(results)]
 
 
-class _RunningRules(threading.local):
+class _RunningRules(ThreadLocal):
     """The owners of running rules: called from their own rule, they are ordinary functions."""
 
     def __init__(self) -> None:

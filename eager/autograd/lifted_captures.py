@@ -6,10 +6,10 @@ that records the gradient, so that the gradient reaches the tensor too.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
+from ...locks import ThreadLocal
 from ...registry.dispatch.keys import AUTOGRAD
 from ...registry.dispatch.state import state
 from ...registry.dispatch.unwinding import register_thread_local
@@ -18,7 +18,7 @@ from ...registry.values import TensorBase
 Enter = Callable[[Any], Any]
 
 
-class _CaptureLifters(threading.local):
+class _CaptureLifters(ThreadLocal):
     """Functions that turn a captured tensor into a value of a level, innermost level last."""
 
     def __init__(self) -> None:

@@ -11,13 +11,13 @@ Source: ``torch.utils.checkpoint`` (non-reentrant), and for the policies ``jax.c
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ... import pytree
 from ...errors import AutogradError, VersionError
+from ...locks import ThreadLocal
 from ...registry.dispatch import unwinding
 from ...registry.dispatch.guards import adjust_keys
 from ...registry.dispatch.keys import AUTOGRAD, DispatchKey
@@ -43,13 +43,13 @@ Policy = Callable[..., bool]
 _serials = itertools.count()
 
 
-class _PolicyRuns(threading.local):
+class _PolicyRuns(ThreadLocal):
     """This thread's share of the counter ``policies``."""
 
     runs = 0
 
 
-class _Frames(threading.local):
+class _Frames(ThreadLocal):
     """The running frames with a policy in this thread, outermost first, and the generator states seen by each run."""
 
     def __init__(self) -> None:

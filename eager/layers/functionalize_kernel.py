@@ -9,13 +9,13 @@ Source: ``torch.func.functionalize`` and ``FunctionalizeFallbackKernel`` of PyTo
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ... import pytree
 from ...errors import ArgumentError, LeakedTracerError
+from ...locks import ThreadLocal
 from ...operators.declare.declaration import LIBRARY
 from ...operators.declare.ownership import shares_memory, unwrap_levels
 from ...operators.declare.view_spec import row_major_strides
@@ -140,7 +140,7 @@ class Run:
         return out
 
 
-class _Stack(threading.local):
+class _Stack(ThreadLocal):
     def __init__(self) -> None:
         self.runs: list[Run] = []
 

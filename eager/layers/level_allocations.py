@@ -7,7 +7,6 @@ are :func:`.tensor.wrap`, native entries, and traces. Views of existing memory a
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import ref
@@ -15,6 +14,7 @@ from weakref import ref
 import numpy as np
 
 from ... import locks
+from ...locks import ThreadLocal
 from ...registry.dispatch import unwinding
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _lock = locks.make_lock("levels")
 _FIRST = 64
 
 
-class _Allocations(threading.local):
+class _Allocations(ThreadLocal):
     """The tensors allocated in each open level of this thread, outermost first."""
 
     def __init__(self) -> None:

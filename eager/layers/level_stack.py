@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from ...locks import ThreadLocal
 from ...registry.dispatch import unwinding
 from ...registry.dispatch.keys import AUTOGRAD
 from ...registry.dispatch.state import set_keys, state
@@ -64,7 +64,7 @@ class Level:
         self.is_open = True
 
 
-class _Stack(threading.local):
+class _Stack(ThreadLocal):
     """The levels open in this thread, outermost first."""
 
     def __init__(self) -> None:

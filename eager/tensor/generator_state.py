@@ -5,11 +5,11 @@ They are in their own module so that tracing a function does not load the sample
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from ...locks import ThreadLocal
 from ...registry.dispatch.unwinding import register_thread_local
 from ..layers.levels import stack
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 state_lifters: list[Callable[[Tensor], Tensor]] = []
 
 
-class _Replays(threading.local):
+class _Replays(ThreadLocal):
     """The draws that this thread repeats.
 
     Attributes:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ... import lazy
 from ...errors import ArgumentError, DeviceError, UnsupportedError
+from ...locks import ThreadLocal
 from ...registry.dispatch.keys import DispatchKey
 from ...registry.dispatch.unwinding import register_thread_local
 from ...registry.external_devices import is_external
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 INSTALL = 'pip install "tandem-dispatch[cuda]"'
 
 
-class _AssumedDevice(threading.local):
+class _AssumedDevice(ThreadLocal):
     """The CUDA device that this thread traces for, whether it exists or not."""
 
     device: str | None = None

@@ -5,18 +5,19 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...locks import ThreadLocal
+
 if TYPE_CHECKING:
     from ...registry.types import T
 
 
-class _Silence(threading.local):
+class _Silence(ThreadLocal):
     """The context of this thread in which NumPy ignores floating-point errors."""
 
     run: Callable[..., Any]

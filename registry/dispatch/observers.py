@@ -8,11 +8,11 @@ Source: PyTorch's ``RecordFunction``.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+from ...locks import ThreadLocal
 from .keys import DispatchKey
 from .state import set_keys, state
 
@@ -45,7 +45,7 @@ Note = Callable[[str, str, int, int], None]
 """Called with the kind (usually ``"kernel"``), name, start and end of an event, in ns of ``time.perf_counter_ns``."""
 
 
-class KernelWatch(threading.local):
+class KernelWatch(ThreadLocal):
     """The function to which compiled graphs in this thread report their kernels; None: they do not report."""
 
     note: Note | None = None

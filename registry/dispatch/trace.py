@@ -6,13 +6,13 @@ Source: PyTorch's ``TORCH_SHOW_DISPATCH_TRACE``. Off, it costs the dispatcher tw
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...config import flags
 from ...errors import ArgumentError
+from ...locks import ThreadLocal
 from ...named_tuple import NamedTuple
 from ..formatting import short_repr
 from ..lock import lock
@@ -50,7 +50,7 @@ class Call(NamedTuple):
     kwargs: dict[str, Any]
 
 
-class _Nesting(threading.local):
+class _Nesting(ThreadLocal):
     """The nesting depth of the printed calls of this thread, and its innermost operator call."""
 
     depth: int = 0

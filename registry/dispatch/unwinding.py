@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import threading
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
+from ...locks import ThreadLocal
 from ...named_tuple import NamedTuple
 from .state import current, install
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
-Local = TypeVar("Local", bound=threading.local)
+Local = TypeVar("Local", bound=ThreadLocal)
 
 
 class Part(NamedTuple):
@@ -35,7 +35,7 @@ class Part(NamedTuple):
 
 
 parts: list[Part] = []
-_locals: list[threading.local] = []
+_locals: list[ThreadLocal] = []
 _MANAGER: Any = contextlib._GeneratorContextManager
 _CODES = (_MANAGER.__enter__.__code__, _MANAGER.__exit__.__code__)
 

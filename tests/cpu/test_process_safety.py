@@ -90,14 +90,13 @@ def made_locks(path):
 def test_locks_are_made_where_forks_know_them():
     known = {
         "background.py: _thread.allocate_lock()",  # a fork waits for the job that releases it
-        "registry/lock.py: threading.RLock()",  # given to locks.make_lock
-        "locks.py: threading.RLock()",
+        "registry/lock.py: _thread.RLock()",  # given to locks.make_lock
     }
     assert {found for path in sources() for found in made_locks(path)} == known
 
 
 def test_locks_that_live_are_known_to_forks():
-    known, kinds = locks.all_locks(), (type(threading.Lock()), locks.ReentrantLock)
+    known, kinds = locks.all_locks(), (type(threading.Lock()), type(threading.RLock()))
     for name, module in list(sys.modules.items()):
         if not name.startswith("tandem.") or name.startswith("tandem.tests"):
             continue

@@ -8,11 +8,11 @@ other results the kernels report their launches.
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 from ....eager.tensor.tensor import Tensor
+from ....locks import ThreadLocal
 from ....registry.dispatch.keys import CUDA_KEYS
 from ....registry.dtypes import DType
 from ....registry.operator import Operator
@@ -28,7 +28,7 @@ T = TypeVar("T")
 MAX_CALLS = 1 << 12
 
 
-class _LaunchLog(threading.local):
+class _LaunchLog(ThreadLocal):
     """The launches that computed a result, reported by a kernel that a cache miss has called.
 
     Attributes:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from ....errors import BackendUnavailableError, CudaError, DeviceError, OutOfMemoryError
+from ....locks import ThreadLocal
 from ....named_tuple import NamedTuple
 from ....operators.creation.devices import INSTALL
 from ....registry.operator import lock
@@ -125,7 +125,7 @@ def _to_properties(values: dict[str, Any]) -> DeviceProperties:
     )
 
 
-class _Thread(threading.local):
+class _Thread(ThreadLocal):
     """The current device of a thread.
 
     Attributes:

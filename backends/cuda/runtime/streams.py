@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import threading
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
 from ....eager.tensor.transfer import synchronizers
 from ....errors import ArgumentError, DeviceError
+from ....locks import ThreadLocal
 from ...cpu.fastpath.glue.structs import Struct
 from ..fastpath import result_entries as rt
 from . import devices, stream_keys
@@ -229,7 +229,7 @@ class Event:
                 self._event = None
 
 
-class _Current(threading.local):
+class _Current(ThreadLocal):
     """The streams of a thread.
 
     Attributes:
