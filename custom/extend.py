@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -113,7 +112,7 @@ def _install_derivative(operator: Operator, derivative: Derivative) -> Handle:
     decl = operator.decl
     if not isinstance(decl, Declaration):
         decl = make_declaration(str(operator.schema), operator.name, "", frozenset())
-    changed = replace(decl, derivative=derivative)
+    changed = decl._replace(derivative=derivative)
     with lock:
         _derivatives.setdefault(operator, [operator.decl]).append(changed)
         operator.decl = changed

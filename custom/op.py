@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -258,7 +257,7 @@ class CustomOp(OperatorFunction[Any]):
 
     def _put_derivative(self) -> None:
         operator = self.operator
-        operator.decl = replace(operator.decl, derivative=self._derivatives[-1])
+        operator.decl = operator.decl._replace(derivative=self._derivatives[-1])
         operator.recompute()
 
     def remove(self) -> None:

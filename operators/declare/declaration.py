@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ...errors import UnsupportedError
@@ -68,9 +67,8 @@ class ErrorInput(NamedTuple):
     kwargs: Mapping[str, Any] = {}
 
 
-@dataclass(frozen=True, eq=False)
-class Declaration:
-    """One operator.
+class Declaration(NamedTuple):
+    """One operator; two declarations are equal only if they are the same object.
 
     Attributes:
         schema: its schema, in PyTorch's language.
@@ -128,13 +126,22 @@ class Declaration:
     reference: str | Callable[..., Any] = ""
     samples: Callable[[DType], Iterable[SampleInput]] | None = None
     errors: Callable[[], Iterable[ErrorInput]] | None = None
-    tolerance: Mapping[str, float] = field(default_factory=dict)
+    tolerance: Mapping[str, float] = {}
     inplace: bool = False
     method: bool = True
     explicit: bool = False
     batching: Callable[..., Any] | None = None
     autocast: str = ""
     effects: frozenset[str] = frozenset()
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
+    def __hash__(self) -> int:
+        return object.__hash__(self)
 
     @property
     def is_elementwise(self) -> bool:
@@ -169,12 +176,11 @@ def declare(declaration: Declaration) -> OperatorFunction[Any]:
 
 
 def clean_doc(doc: str) -> str:
-    """``inspect.cleandoc`` with fast paths for the usual indentations (it takes a twentieth of the import)."""
-    if "\n" not in doc or re.search(r"\n\S", doc):
-        return doc.strip()
-    if re.search(r"\n {4}\S", doc) and not re.search(r"\n {1,3}\S", doc):
-        return doc.replace("\n    ", "\n").strip()
-    return inspect.cleandoc(doc)
+    """``inspect.cleandoc``; of docstrings without tabs in a tenth of its time."""
+    if "\t" in doc:
+        return inspect.cleandoc(doc).strip()
+    indent = min(re.findall(r"\n( *)\S", doc), default="")
+    return doc.replace("\n" + indent, "\n").strip()
 
 
 def on_declaration(listener: Callable[[Operator], object]) -> None:

@@ -1,6 +1,5 @@
 """Calls that machine code puts into autograd's graph: the nodes are those that Python makes."""
 
-import dataclasses
 import gc
 import itertools
 import sys
@@ -530,14 +529,14 @@ def test_a_replaced_declaration_is_followed():
     stub, x = stub_of("td::hypot.Tensor"), leaf()
     old = recorded_natively(stub, x, x)._meta.node.active
     op, decl = stub.operator, stub.operator.decl
-    op.decl = dataclasses.replace(decl, derivative=Partials({"self": 3, "other": 4}))
+    op.decl = decl._replace(derivative=Partials({"self": 3, "other": 4}))
     op.recompute()
     try:
         out = recorded_natively(stub, x, x)
         assert out._meta.node.active is not old
         out.sum().backward()
         np.testing.assert_allclose(x.grad.numpy(), np.full((3, 4), 7.0))
-        op.decl = dataclasses.replace(decl, derivative=NotDifferentiable("for this test"))
+        op.decl = decl._replace(derivative=NotDifferentiable("for this test"))
         op.recompute()
         for _ in range(3):
             with pytest.raises(errors.NotDifferentiableError, match="for this test"):

@@ -402,11 +402,10 @@ def test_custom_derivative_replaced_and_missing(lib):
     op = define(lib, "late(Tensor x) -> Tensor", lambda x: x * 2.0)
     with pytest.raises(errors.NotDifferentiableError, match=r"handmade::late.*no derivative is registered"):
         op(leaf()).sum().backward()
-    import dataclasses
 
     operator = op.default if hasattr(op, "default") else op.operator
     operator = getattr(operator, "operator", operator)
-    operator.decl = dataclasses.replace(operator.decl, derivative=Custom(lambda ctx, g: g * 5.0))
+    operator.decl = operator.decl._replace(derivative=Custom(lambda ctx, g: g * 5.0))
     operator.recompute()
     x = leaf()
     op(x).sum().backward()
