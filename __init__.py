@@ -16,19 +16,9 @@ from . import config as config
 from . import errors as errors
 from . import lazy as _lazy
 from .backends.cpu.kernels import register as _cpu_kernels
-from .eager.autograd import ad_inplace_or_view as _ad_inplace_or_view
-from .eager.autograd import kernel as _record
-from .eager.autograd import namespace as autograd
 from .eager.autograd.grad_modes import enable_grad as enable_grad
 from .eager.autograd.grad_modes import is_grad_enabled as is_grad_enabled
 from .eager.autograd.grad_modes import no_grad as no_grad
-from .eager.layers import levels as _levels
-from .eager.layers import subclass as _subclass
-from .eager.layers.autocast import autocast as autocast
-from .eager.layers.autocast import is_autocast_enabled as is_autocast_enabled
-from .eager.layers.dispatch_mode import DispatchMode as DispatchMode
-from .eager.layers.dispatch_mode import no_dispatch as no_dispatch
-from .eager.meta import kernel as _meta_kernel
 from .eager.tensor import functions as _public
 from .eager.tensor import layouts as _layouts
 from .eager.tensor import methods as _methods
@@ -86,16 +76,15 @@ from .registry.layouts import strided as strided
 from .registry.lazy_operators import lazy_names as _lazy_names
 from .registry.lazy_operators import materialize as _materialize
 from .registry.lazy_operators import register_lazy as _register_lazy
+from .registry.lazy_operators import register_lazy_fallbacks as _register_lazy_fallbacks
 from .registry.library import Library as Library
-from .registry.namespace import ops as ops
 from .registry.operator import fallthrough as fallthrough
 from .registry.schemas.parser import parse_schema as parse_schema
 from .registry.values import TensorSpec as TensorSpec
-from .transforms.vmap import register_vmap as register_vmap
-from .transforms.vmap import vmap as vmap
 
 # Public names that the import need not wait for, and where they are. Each is loaded when somebody first asks for it.
 _MODULES = {
+    "autograd": "eager.autograd.namespace",
     "checkpoint_policies": "transforms.checkpoint_policies",
     "cuda": "backends.cuda.public",
     "debug": "debug",
@@ -109,12 +98,14 @@ _MODULES = {
 }
 _ATTRIBUTES = {
     "CustomVJPPrimal": "transforms.zeros.CustomVJPPrimal",
+    "DispatchMode": "eager.layers.dispatch_mode.DispatchMode",
     "Generator": "eager.tensor.generator.Generator",
     "ShapeDtypeStruct": "transforms.eval_shape.ShapeDtypeStruct",
     "SymbolicZero": "transforms.zeros.SymbolicZero",
     "all_gather": "transforms.collectives.all_gather",
     "all_to_all": "transforms.collectives.all_to_all",
     "associative_scan": "control.api.associative_scan",
+    "autocast": "eager.layers.autocast.autocast",
     "axis_index": "transforms.collectives.axis_index",
     "axis_size": "transforms.collectives.axis_size",
     "c_kernel": "custom.api.c_kernel",
@@ -145,6 +136,7 @@ _ATTRIBUTES = {
     "hessian": "transforms.jacobians.hessian",
     "infer_schema": "registry.schemas.inference.infer_schema",
     "io_callback": "debug.api.io_callback",
+    "is_autocast_enabled": "eager.layers.autocast.is_autocast_enabled",
     "jacfwd": "transforms.jacobians.jacfwd",
     "jacobian": "transforms.jacobians.jacrev",
     "jacrev": "transforms.jacobians.jacrev",
@@ -154,8 +146,10 @@ _ATTRIBUTES = {
     "llvm_kernel": "custom.api.llvm_kernel",
     "map": "control.api.map",
     "meta_memory": "eager.meta.memory.meta_memory",
+    "no_dispatch": "eager.layers.dispatch_mode.no_dispatch",
     "numpy_kernel": "custom.api.numpy_kernel",
     "opcheck": "custom.api.opcheck",
+    "ops": "registry.namespace.ops",
     "pbroadcast": "transforms.collectives.pbroadcast",
     "pmax": "transforms.collectives.pmax",
     "pmean": "transforms.collectives.pmean",
@@ -164,17 +158,19 @@ _ATTRIBUTES = {
     "psum": "transforms.collectives.psum",
     "psum_scatter": "transforms.collectives.psum_scatter",
     "pure_callback": "debug.api.pure_callback",
-    "remat": "transforms.checkpoint.checkpoint",
     "register_autocast": "custom.api.register_autocast",
     "register_autograd": "custom.api.register_autograd",
     "register_fake": "custom.api.register_fake",
     "register_kernel": "custom.api.register_kernel",
+    "register_vmap": "transforms.vmap.register_vmap",
+    "remat": "transforms.checkpoint.checkpoint",
     "scan": "control.api.scan",
     "sequential_vmap": "transforms.custom_vmap.sequential_vmap",
     "stop_gradient": "transforms.reverse.stop_gradient",
     "switch": "control.api.switch",
     "value_and_grad": "transforms.reverse.value_and_grad",
     "vjp": "transforms.reverse.vjp",
+    "vmap": "transforms.vmap.vmap",
     "while_loop": "control.api.while_loop",
 }
 
@@ -205,6 +201,8 @@ def _lazy_functions() -> set[str]:
 __version__ = "0.1.0"
 
 _cpu_kernels.register()
+for _module in ("eager.layers.fallbacks", "transforms.vmap"):
+    _register_lazy_fallbacks(_partial(_lazy.module, f"{__name__}.{_module}"))
 for _module, _names in _FAMILIES.items():
     _register_lazy("td", _names.replace(".", "").split(), _partial(_lazy.module, f"{__name__}.{_module}"))
     _methods.attach_lazy_methods(_name[1:] for _name in _names.split() if _name.startswith("."))

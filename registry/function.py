@@ -11,6 +11,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .. import lazy
+from .lazy_operators import materialize_fallbacks
 from .native_type import NativeCallable, accept_entries
 from .operator import Operator, definition_listeners, find_operator, lock
 from .schemas.schema import MISSING, Schema
@@ -114,6 +115,7 @@ functions: dict[str, OperatorFunction[Tensor]] = {}
 
 def initialize() -> None:
     """Run the initialization that the import defers to the first call."""
+    materialize_fallbacks()
     with lock:
         _state.awake = True
         while before_first_call:

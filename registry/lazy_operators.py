@@ -1,7 +1,8 @@
-"""Lazy operators: operators that are declared at the first lookup, to keep the import fast.
+"""Lazy operators, which are declared at the first lookup, and lazy fallbacks, to keep the import fast.
 
-Call :func:`materialize` before looking up an operator by name, and :func:`materialize_all` before iterating over all
-operators. Do not hold the registry's lock: loading imports modules, and imports take locks too.
+Call :func:`materialize` before looking up an operator by name, :func:`materialize_fallbacks` before computing a
+dispatch table, and :func:`materialize_all` before iterating over all operators. Do not hold the registry's lock:
+loading imports modules, and imports take locks too.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from collections.abc import Callable, Iterable
 
 # Full name of an operator, without overload -> the function that declares it.
 _lazy_operators: dict[str, Callable[[], object]] = {}
+# Functions that import the modules whose kernels serve all operators at a key.
+_lazy_fallbacks: list[Callable[[], object]] = []
 
 
 def register_lazy(namespace: str, names: Iterable[str], declare: Callable[[], object]) -> None:
@@ -32,8 +35,23 @@ def discard_lazy(namespace: str, names: Iterable[str]) -> None:
         _lazy_operators.pop(f"{namespace}::{name}", None)
 
 
+def register_lazy_fallbacks(load: Callable[[], object]) -> None:
+    """Register fallbacks that ``load()`` will register; repeated calls of ``load`` must have no effect."""
+    _lazy_fallbacks.append(load)
+
+
+def materialize_fallbacks() -> None:
+    """Register the fallbacks that are still lazy."""
+    while _lazy_fallbacks:
+        load = _lazy_fallbacks[0]
+        load()
+        if load in _lazy_fallbacks:  # not removed by another thread
+            _lazy_fallbacks.remove(load)
+
+
 def materialize_all() -> None:
-    """Declare every operator that is still lazy."""
+    """Register every operator and fallback that is still lazy."""
+    materialize_fallbacks()
     for full_name in list(_lazy_operators):
         materialize(full_name)
 

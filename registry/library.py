@@ -19,7 +19,7 @@ from .dispatch.keys import BACKENDS, DispatchKey, parse_key
 from .dtypes import DType, as_dtype
 from .formatting import short_repr
 from .inventory import implementations, notify
-from .lazy_operators import lazy_names, materialize
+from .lazy_operators import lazy_names, materialize, materialize_fallbacks
 from .operator import (
     Kernel,
     KeyName,
@@ -161,7 +161,7 @@ class Library:
                 backend's, or the operator belongs to another namespace.
             ValueArgumentError: the key does not exist.
         """
-        self._full_name(name)
+        full_name = self._full_name(name)
         if isinstance(fn, (str, DispatchKey)) and key == "":
             key, fn = fn, None  # @lib.impl("name", "CPU")
         parsed = parse_key("CompositeImplicit" if key == "" else key)
@@ -177,11 +177,12 @@ class Library:
         if boxed and with_keyset:
             raise ArgumentError("a boxed kernel takes the key set anyway: leave out with_keyset")
         options = {"boxed": boxed, "with_keyset": with_keyset, "dtypes": _parse_dtypes(dtypes, parsed)}
-        return self._register(name, fn, parsed, allow_override, **options)
+        return self._register(full_name, fn, parsed, allow_override, **options)
 
-    def _register(self, name: object, fn: Any, key: KeyName, allow_override: bool, **options: Any) -> Handle:
+    def _register(
+        self, full_name: str, fn: Any, key: KeyName, allow_override: bool, **options: Any
+    ) -> Handle:
         """Enter a registration; its options are those of :class:`.registration.Registration`."""
-        full_name = self._full_name(name)
         place, library = (
             find_caller(self.namespace if self.is_trusted else ""),
             f"{self.kind} {self.namespace}",
@@ -212,7 +213,7 @@ class Library:
         Returns:
             A handle.
         """
-        return self._register(name, fn, parse_key(key), True, boxed=True, trusted=True)
+        return self._register(self._full_name(name), fn, parse_key(key), True, boxed=True, trusted=True)
 
     def fallback(self, fn: Kernel, key: KeyName, *, allow_override: bool = False) -> Handle:
         """Register one boxed kernel for every operator without a kernel at a key.
@@ -254,6 +255,8 @@ class Library:
             trusted=self.is_trusted,
         )
         enforce_fallback_schema(registration)
+        if not registration.place.own:
+            materialize_fallbacks()
         with lock:
             held = fallbacks.setdefault(parsed, [])
             former = find_replaced_kernel(registration, held, allow_override)

@@ -39,7 +39,7 @@ from .dispatch.precedence import (
 )
 from .dispatch.precedence import fallbacks as fallbacks
 from .dispatch.state import current, install, state
-from .lazy_operators import materialize
+from .lazy_operators import materialize, materialize_fallbacks
 from .lock import lock as lock
 from .registration import Kernel as Kernel
 from .registration import KeyName as KeyName
@@ -225,6 +225,7 @@ class Operator:
 
     def _publish(self) -> tuple[Table, int]:
         """Compute the table at its first use."""
+        materialize_fallbacks()
         with lock:
             if self._published is None:
                 self._published = compute_table(self.kernels, fallback_row())
@@ -431,6 +432,5 @@ def find_operator(full_name: str) -> Operator:
 def recompute_all() -> None:
     """Recompute all tables after a change of the fallbacks; the caller holds the lock."""
     clear_fallback_row()
-    for operator in list(operators.values()):
-        if operator.in_use:
-            operator.follow_fallbacks()
+    for operator in [operator for operator in operators.values() if operator._published is not None]:
+        operator.follow_fallbacks()

@@ -2,6 +2,7 @@
 
 autocast.py: run operators in the precision that suits them.
 dispatch_mode.py: DispatchMode, which intercepts the operator calls of a thread.
+fallbacks.py: the modules that are imported before the first dispatch table is computed.
 functionalize.py: ``td.functionalize``.
 functionalize_kernel.py: the kernel of the Functionalize key, and the run of a functionalized function.
 functionalize_memory.py: FunctionalTensor and the storage that it shares with its views.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,8 +22,6 @@ from ...registry.lazy_operators import materialize
 from ...registry.operator import Operator
 from ...registry.schemas.binding import to_device_name
 from ..autograd.autograd_meta import mark_detached, requires_grad_
-from ..autograd.backward import backward
-from ..autograd.hooks import register_hook, retain_grad
 from . import dunders, inplace, layouts
 from .at import At
 from .construct import asarray, check_device, move_to_device
@@ -312,13 +311,16 @@ METHODS: dict[str, Function] = {
     "detach": detach,
     "fill_": fill_,
     "pin_memory": pin_memory,
-    "backward": backward,
-    "register_hook": register_hook,
     "requires_grad_": requires_grad_,
-    "retain_grad": retain_grad,
     "to": to,
     "zero_": zero_,
     **layouts.METHODS,
+}
+# Methods of modules that are imported at their first use: name -> module.
+MODULES_OF_METHODS = {
+    "backward": "eager.autograd.backward",
+    "register_hook": "eager.autograd.hooks",
+    "retain_grad": "eager.autograd.hooks",
 }
 PROPERTIES: dict[str, Callable[[Tensor], object]] = {
     "T": transpose_matrix,
@@ -349,13 +351,13 @@ def methods_of(op: Operator) -> Iterator[tuple[str, OperatorFunction[Tensor]]]:
 
 
 class LazyMethod:
-    """Descriptor for the method of an operator that is declared at first use; the declaration replaces it."""
+    """Descriptor for a method whose module is imported at its first use; ``attach`` replaces the descriptor."""
 
-    def __init__(self, name: str):
-        self.name = name
+    def __init__(self, name: str, attach: Callable[[], object]):
+        self.name, self.attach = name, attach
 
     def __get__(self, instance: object, owner: type | None = None) -> object:
-        materialize(f"td::{ALIASES.get(self.name, self.name)}")
+        self.attach()
         return getattr(owner if instance is None else instance, self.name)
 
 
@@ -364,7 +366,15 @@ def attach_lazy_methods(names: Iterable[str]) -> None:
     for name in names:
         for known in (name, *SECOND_NAMES.get(name, ())):
             if not hasattr(Tensor, known):
-                setattr(Tensor, known, LazyMethod(known))
+                declare = partial(materialize, f"td::{ALIASES.get(known, known)}")
+                setattr(Tensor, known, LazyMethod(known, declare))
+
+
+def attach_method(name: str) -> Function:
+    """Attach a method of ``MODULES_OF_METHODS`` to Tensor."""
+    method: Function = getattr(lazy.module(f"{lazy.__package__}.{MODULES_OF_METHODS[name]}"), name)
+    setattr(Tensor, name, method)
+    return method
 
 
 def attach_operator(op: Operator) -> None:
@@ -379,8 +389,12 @@ def attach() -> None:
     """Attach the other methods to Tensor; runs once, at import."""
     for name, method in METHODS.items():
         setattr(Tensor, name, method)
+    for name in MODULES_OF_METHODS:
+        setattr(Tensor, name, LazyMethod(name, partial(attach_method, name)))
     for name, getter in PROPERTIES.items():
         setattr(Tensor, name, property(getter, doc=getter.__doc__))
+    load = partial(lazy.module, f"{lazy.__package__}.eager.layers.subclass")
+    Tensor._make_wrapper = LazyMethod("_make_wrapper", load)  # type: ignore[assignment]
     Tensor.__array_priority__ = 1000.0  # type: ignore[attr-defined]
     dunders.attach()
 

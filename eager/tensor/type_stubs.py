@@ -163,11 +163,15 @@ def format_special_method(name: str) -> str:
 
 def tensor_methods() -> Iterator[str]:
     """The stubs of Tensor's methods, in the order of their names."""
+    written = {
+        **methods.METHODS,
+        **{name: methods.attach_method(name) for name in methods.MODULES_OF_METHODS},
+    }
     for name, function in sorted(methods.operator_methods().items()):
-        if name not in methods.METHODS and name not in methods.PROPERTIES:
+        if name not in written and name not in methods.PROPERTIES:
             variadic = name in methods.VARIADIC
             yield format_function(name, function, "    ", variadic)
-    for name, method in sorted(methods.METHODS.items()):
+    for name, method in sorted(written.items()):
         yield format_method(name, method)
     for name, getter in sorted(methods.PROPERTIES.items()):
         result = "At" if name == "at" else "Tensor"

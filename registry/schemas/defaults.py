@@ -13,11 +13,10 @@ from ..dtypes import ALL
 from ..layouts import LAYOUTS
 from .schema import Type
 
-_NUMBER = re.compile(
-    r"(?:-\s*)?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|(?:inf|nan)\b)j?(?!\w)", re.ASCII
-)
-_STRING = re.compile(r"'(?:[^'\\]|\\['\"\\abfnrtv])*'|\"(?:[^\"\\]|\\['\"\\abfnrtv])*\"")
-_ESCAPE = re.compile(r"\\(.)")
+# Patterns, which :mod:`re` compiles at their first use.
+_NUMBER = r"(?:-\s*)?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|(?:inf|nan)\b)j?(?!\w)"
+_STRING = r"'(?:[^'\\]|\\['\"\\abfnrtv])*'|\"(?:[^\"\\]|\\['\"\\abfnrtv])*\""
+_ESCAPE = r"\\(.)"
 _ESCAPES = dict(zip("'\"\\abfnrtv", "'\"\\\a\b\f\n\r\t\v"))
 _WORDS: dict[str, object] = {"None": None, "True": True, "False": False}
 
@@ -32,16 +31,16 @@ REDUCTIONS = {"Mean": 1}  # the only name of an int that PyTorch's schemas use
 
 def read_number(text: str, at: int) -> tuple[object, int] | None:
     """The number that starts at a place of a text, and the place after it; None if there is none."""
-    match = _NUMBER.match(text, at)
+    match = re.compile(_NUMBER, re.ASCII).match(text, at)
     return None if match is None else (_parse_number(match.group().replace(" ", "")), match.end())
 
 
 def read_string(text: str, at: int) -> tuple[object, int] | None:
     """The quoted string that starts at a place of a text, and the place after it; None if it has no end."""
-    match = _STRING.match(text, at)
+    match = re.compile(_STRING).match(text, at)
     if match is None:
         return None
-    return _ESCAPE.sub(lambda escape: _ESCAPES[escape.group(1)], match.group()[1:-1]), match.end()
+    return re.sub(_ESCAPE, lambda escape: _ESCAPES[escape.group(1)], match.group()[1:-1]), match.end()
 
 
 def _parse_number(text: str) -> object:

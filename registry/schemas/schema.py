@@ -97,8 +97,9 @@ class Argument(NamedTuple):
     @property
     def is_write(self) -> bool:
         """Whether the operator writes into the argument."""
-        aliases = self.type.aliases()
-        return bool(aliases) and any(alias.is_write for alias in aliases)
+        if self.type.alias is None and self.type.element is None:
+            return False
+        return any(alias.is_write for alias in self.type.aliases())
 
 
 class Return(NamedTuple):
