@@ -138,7 +138,7 @@ def specialize_joint(
         name=arguments.name,
         split=split,
         roots={
-            number: [o.index if o.kind == "result" else -1 for o in plan.leaves].index(number)
+            number: [o.number if o.kind == "result" else -1 for o in plan.leaves].index(number)
             for number in roots
         },
         targets=[sources[number][0] for number in flowing],
@@ -213,7 +213,7 @@ def _find_gradient_roots(
                 continue
             leaf = leaves[place] = Output("result", len(computed))
             computed.append(graph.outputs[place])
-        roots[leaf.index] = meta
+        roots[leaf.number] = meta
     return plan._replace(leaves=tuple(leaves), computed=tuple(computed)), roots
 
 

@@ -211,7 +211,7 @@ class _Builder:
         self._hold(parameter, 1)
 
     def _bounds(self, parameter: int) -> tuple[int, int]:
-        bounds = [(r.low, r.high) for r in self.found.ranges if r.index == parameter]
+        bounds = [(r.low, r.high) for r in self.found.ranges if r.parameter == parameter]
         return max([INT64[0], *(low for low, _ in bounds)]), min([INT64[1], *(high for _, high in bounds)])
 
     def _guard_array(self, guard: LeafGuard, parameter: int) -> None:
@@ -270,7 +270,7 @@ class _Builder:
         kinds = [o.weak if isinstance(o, Value) else type(o) for o in operands]
         whole = value.weak is int and kinds == [int, int] and code != at.DerivedCode.DIVIDE
         real = value.weak is float and float in kinds and set(kinds) <= {int, float}
-        if code is None or not (whole or real) or any(r.index == number for r in self.found.ranges):
+        if code is None or not (whole or real) or any(r.parameter == number for r in self.found.ranges):
             raise NotNative(f"scalar arithmetic that Python computes ({function})")
         self.guards.add(code + at.DerivedCode.INTEGER * whole, self.convention.parameters[number].slot)
         for operand in operands:
@@ -315,11 +315,11 @@ class _Builder:
             self.build.add(at.BuildCode.SAME)
             self.build.same(leaf.value)
         elif leaf.kind == "parameter":
-            if leaf.views or leaf.index not in self.places:
+            if leaf.views or leaf.number not in self.places:
                 raise NotNative("a view of an argument among the results")
-            self.build.add(at.BuildCode.HELD, self.places[leaf.index])
+            self.build.add(at.BuildCode.HELD, self.places[leaf.number])
         else:
-            storage = self._storage(leaf.index)
+            storage = self._storage(leaf.number)
             if self.device is None:
                 self.build.add(at.BuildCode.RESULT, storage)
             else:  # device results are tensors, stored after the arguments
@@ -328,7 +328,7 @@ class _Builder:
     def _storage(self, index: int) -> int:
         output = self.convention.outputs[index]
         alone = [o.index for o in self.convention.outputs if o.kind == "storage"].count(output.index) == 1
-        twice = [o.index for o in self.found.outputs.leaves if o.kind == "result"].count(index) > 1
+        twice = [o.number for o in self.found.outputs.leaves if o.kind == "result"].count(index) > 1
         if output.kind != "storage" or not output.same or not alone or twice:
             raise NotNative("a result that is a view, a constant, or there twice")
         return output.index

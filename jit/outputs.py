@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import pytree
@@ -37,21 +36,20 @@ class ViewCall(NamedTuple):
     kwargs: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Output:
+class Output(NamedTuple):
     """The source of one leaf of the result.
 
     Attributes:
         kind: ``"result"`` (of the executable), ``"parameter"`` (what was passed for the graph's parameter, or the
             captured tensor itself) or ``"constant"``.
-        index: which result or parameter.
+        number: of the result or parameter.
         views: for parameters, the view operators to call, in order.
         value: the constant.
         weak: whether to return a weak scalar of the computed number.
     """
 
     kind: str
-    index: int = 0
+    number: int = 0
     views: tuple[ViewCall, ...] = ()
     value: Any = None
     weak: bool = False
@@ -89,21 +87,21 @@ class OutputTree(NamedTuple):
         items = []
         for leaf in self.leaves:
             if leaf.weak:
-                items.append(weak_scalar(results[leaf.index].item()))
+                items.append(weak_scalar(results[leaf.number].item()))
             elif leaf.kind == "result":
-                items.append(results[leaf.index])
+                items.append(results[leaf.number])
             elif leaf.kind == "constant":
                 items.append(leaf.value)
             else:
-                items.append(_apply_views(parameters[leaf.index], leaf.views))
+                items.append(_apply_views(parameters[leaf.number], leaf.views))
         return self.treedef.unflatten(items)
 
 
 def _read_contents(output: Output, parameters: Sequence[Any], results: Sequence[object]) -> object:
     """Read the new contents of a parameter; copied if another parameter, which may be written too, has them."""
     if output.kind == "result":
-        return results[output.index]
-    return _apply_views(parameters[output.index], output.views).clone()
+        return results[output.number]
+    return _apply_views(parameters[output.number], output.views).clone()
 
 
 def _apply_views(tensor: Tensor, views: tuple[ViewCall, ...]) -> Any:

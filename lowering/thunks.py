@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..eager.tensor.tensor import Tensor
+from ..named_tuple import NamedTuple
 from ..operators.scalar_ir.expr import Expr
 from ..registry.values import TensorSpec
 from ..tracer.graph import Graph, Node, Value
@@ -21,8 +22,7 @@ from .layout import Layout, contiguous
 from .passes.iota import make_range_kernel, match_range
 
 
-@dataclass(frozen=True)
-class KernelThunk:
+class KernelThunk(NamedTuple):
     """An emitted kernel: its loop IR, the values of its parameters, and the values that only it uses."""
 
     kernel: FusedKernel
@@ -118,9 +118,8 @@ def make_thunks(
     uses = Uses(graph, resolution, partition)
     scalars = [value for value in graph.parameters if value.weak is not None]
     slots = {value: slot for slot, value in enumerate(scalars)}
-    around = ScheduleContext(
-        resolution, uses.escaping, slots, find_constant_numbers(graph, resolution, folded)
-    )
+    numbers = find_constant_numbers(graph, resolution, folded)
+    around = ScheduleContext(resolution, uses.escaping, slots, numbers, copies={})
     steps: list[Thunk] = []
     for group in partition.groups:
         steps += _thunks_of_group(f"k{len(steps)}", group, around)

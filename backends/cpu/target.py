@@ -11,7 +11,6 @@ import functools
 import hashlib
 import importlib.util
 import os
-from dataclasses import dataclass
 
 from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
@@ -53,8 +52,7 @@ def find_target() -> Target:
     return background.run(_find_target)
 
 
-@dataclass(frozen=True)
-class VectorTarget:
+class VectorTarget(NamedTuple):
     """Properties of the vector registers that code is emitted for.
 
     Attributes:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ... import pytree
 from ...eager.autograd.kernel import eager_meta
+from ...named_tuple import NamedTuple
 from ...registry.values import TensorBase, describe
 
 if TYPE_CHECKING:
@@ -24,8 +24,7 @@ class _Absent:
 ABSENT: object = _Absent()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ExternalGuard:
+class ExternalGuard(NamedTuple):
     """A guard that a cell or global still holds the object that it held when the function was traced.
 
     Attributes:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...errors import ScalarOverflowError, ValueArgumentError
+from ...named_tuple import NamedTuple
 from ...registry.dtypes import INTEGERS
 from ...tracer.graph import Graph, Node, Value, bodies_of, body_inputs, map_values
 from ...tracer.infer import infer, to_example
@@ -19,30 +19,29 @@ _TOO_LARGE = 2**70
 _LIMITS = [(int(np.iinfo(d.np).min), int(np.iinfo(d.np).max), d.name) for d in INTEGERS]
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(NamedTuple):
     """The range of valid integers of one parameter of a graph.
 
     Attributes:
-        index: which of ``graph.parameters``.
+        parameter: which of ``graph.parameters``.
         low, high: the smallest and the largest integer that fits.
         operator, source: the operator that rejects other integers, and its source line.
         rule: the operator's type rule as a function of the integer; it raises the operator's error.
     """
 
-    index: int
+    parameter: int
     low: int
     high: int
     operator: str
     source: str
-    rule: Callable[[int], Any] = field(compare=False, repr=False)
+    rule: Callable[[int], Any]
 
     def check(self, parameters: Sequence[Any]) -> None:
         """Raise ScalarOverflowError, or the operator's own error, if the integer does not fit.
 
         Native twin: backends/cpu/fastpath/entries/rt_guards.py:integer_matches
         """
-        value = parameters[self.index]
+        value = parameters[self.parameter]
         if not self.low <= value <= self.high:
             with contextlib.suppress(OverflowError):
                 self.rule(value)
@@ -56,7 +55,7 @@ class Range:
 def find_ranges(graph: Graph) -> tuple[Range, ...]:
     """Find the ranges of a graph's integer parameters by trying each operator's type rule."""
     integers = {value: index for index, value in enumerate(graph.parameters) if value.weak is int}
-    return tuple(dict.fromkeys(_find_ranges(graph, integers))) if integers else ()
+    return tuple({bound[:-1]: bound for bound in _find_ranges(graph, integers)}.values()) if integers else ()
 
 
 def _find_ranges(graph: Graph, integers: dict[Value, int]) -> list[Range]:

@@ -7,7 +7,6 @@ import functools
 import types
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from ...eager.tensor.tensor import Tensor
 from ...eager.tensor.transfer import COMPILED
 from ...eager.tensor.weak_scalars import is_weak, number_of
 from ...errors import ArgumentError, UnsupportedError
+from ...named_tuple import NamedTuple
 from ...registry.dispatch.keys import AUTOGRAD, CPU_KEYS, DispatchKey, from_bits
 from ...registry.dtypes import DType, as_dtype
 from ...registry.native_type import NativeCallable
@@ -45,8 +45,7 @@ SCALAR_KINDS = ("scalar", "weak")
 """The kinds of leaves that are Python numbers to compiled code."""
 
 
-@dataclass(frozen=True, slots=True)
-class LeafGuard:
+class LeafGuard(NamedTuple):
     """The guard of one leaf of the arguments.
 
     Attributes:

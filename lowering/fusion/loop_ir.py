@@ -13,7 +13,6 @@ keeps the rest. Printers emit equal subexpressions once.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ...named_tuple import NamedTuple
 from ...operators.scalar_ir.expr import Expr, order
@@ -22,8 +21,7 @@ from ...registry import dtypes as dt
 from ...registry.dtypes import DType
 
 
-@dataclass(frozen=True, slots=True)
-class Buffer:
+class Buffer(NamedTuple):
     """A strided view of a kernel's memory.
 
     Attributes:
@@ -60,8 +58,7 @@ class Reduce(NamedTuple):
     into: str
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(NamedTuple):
     """A loop nest over some inner dimensions; without dimensions it runs once for each row."""
 
     dims: tuple[int, ...]
@@ -80,8 +77,7 @@ class Stage:
             yield statement.buffer if isinstance(statement, Store) else statement.into
 
 
-@dataclass(frozen=True, slots=True)
-class FusedKernel:
+class FusedKernel(NamedTuple):
     """One kernel: ``void name(char **buffers, void *scalars)``; ``scalars`` is a table of 8-byte slots.
 
     Attributes:

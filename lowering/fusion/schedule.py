@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from ...named_tuple import NamedTuple
 from ...operators.scalar_ir.cost import cost
 from ...operators.scalar_ir.expr import Expr, Number, cast
 from ...registry.dtypes import DType
@@ -40,8 +41,7 @@ class ScheduledKernel:
     temporaries: list[Value]
 
 
-@dataclass(frozen=True)
-class ScheduleContext:
+class ScheduleContext(NamedTuple):
     """Properties of the whole graph that scheduling a group needs.
 
     Attributes:
@@ -56,7 +56,7 @@ class ScheduleContext:
     escaping: set[Value]
     slots: dict[Value, int]
     constants: dict[Value, bool | int | float]
-    copies: dict[tuple[Value, Layout], Value] = field(default_factory=dict)
+    copies: dict[tuple[Value, Layout], Value]
 
 
 def schedule(name: str, group: Group, around: ScheduleContext) -> ScheduledKernel:

@@ -7,7 +7,6 @@ where a launch costs as much as a million elements, recomputing it for each elem
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 from typing import Any
 
 from ...named_tuple import NamedTuple
@@ -127,7 +126,7 @@ def merge_producer(step: Thunk, producer: Producer) -> KernelThunk | None:
     kernel, params = step.kernel, [v for v in step.params if v is not producer.value]
     place = step.params.index(producer.value)
     buffers = [
-        replace(b, param=b.param - 1) if b.param is not None and b.param > place else b
+        b._replace(param=b.param - 1) if b.param is not None and b.param > place else b
         for b in kernel.buffers
         if b.param != place
     ]
@@ -141,7 +140,7 @@ def merge_producer(step: Thunk, producer: Producer) -> KernelThunk | None:
             names = _bind_sources(b.name, producer, mapped, params, buffers)
             exprs[b.name] = _rename_operands(producer.expr, names, counted)
     stages = tuple(_inline_into_stage(stage, exprs) for stage in kernel.stages)
-    whole = replace(kernel, buffers=tuple(buffers), stages=stages)
+    whole = kernel._replace(buffers=tuple(buffers), stages=stages)
     return KernelThunk(whole, tuple(params), step.temporaries, (*producer.step.nodes, *step.nodes))
 
 
@@ -160,7 +159,7 @@ def _bind_sources(
                 params.append(value)
             strides = tuple(0 if k is None else b.strides[k] for k in mapped)
             made = Buffer(f"{name}_{b.name}", b.dtype, strides, params.index(value), b.offset)
-            known = next((x for x in buffers if replace(x, name=made.name) == made), None)
+            known = next((x for x in buffers if x._replace(name=made.name) == made), None)
             result[b.name] = made.name if known is None else known.name
             buffers += [made] if known is None else []
     return result

@@ -7,7 +7,6 @@ device whose memory is slow compared with its arithmetic, computing it in both k
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
 
 from ...operators.scalar_ir.expr import Expr, order
 from ...tracer.graph import Value
@@ -135,9 +134,9 @@ def _loaded_buffers(kernel: FusedKernel) -> set[str]:
 def _extract_store(step: KernelThunk, stage: Stage, statement: Store, target: Buffer) -> Producer:
     """Make a kernel of one store."""
     names = {target.name} | {e.payload for e in order(statement.value) if e.op == "load"}
-    kernel = replace(step.kernel, stages=(Stage(stage.dims, (statement,)),))
+    kernel = step.kernel._replace(stages=(Stage(stage.dims, (statement,)),))
     nodes = tuple(n for n in step.nodes if _param(step, target) in n.outputs)
-    only = _keep_buffers(replace(step, kernel=kernel, nodes=nodes), names)
+    only = _keep_buffers(step._replace(kernel=kernel, nodes=nodes), names)
     return Producer(only, _param(step, target), only.kernel.buffer(target.name) or target, statement.value)
 
 
@@ -175,16 +174,16 @@ def _remove_store(step: KernelThunk, name: str) -> KernelThunk | None:
         Stage(s.dims, tuple(x for x in s.body if isinstance(x, Reduce) or x.buffer != name))
         for s in step.kernel.stages
     ]
-    kernel = replace(step.kernel, stages=tuple(s for s in stages if s.body))
+    kernel = step.kernel._replace(stages=tuple(s for s in stages if s.body))
     names = {n for s in kernel.stages for n in s.buffers()}
-    return _keep_buffers(replace(step, kernel=kernel), names) if kernel.stages else None
+    return _keep_buffers(step._replace(kernel=kernel), names) if kernel.stages else None
 
 
 def _keep_buffers(step: KernelThunk, names: Collection[str]) -> KernelThunk:
     """Restrict a kernel to some of its buffers, and renumber the parameters."""
     kept = [b for b in step.kernel.buffers if b.name in names]
     places = sorted({b.param for b in kept if b.param is not None})
-    buffers = [b if b.param is None else replace(b, param=places.index(b.param)) for b in kept]
+    buffers = [b if b.param is None else b._replace(param=places.index(b.param)) for b in kept]
     params = tuple(step.params[p] for p in places)
     temporaries = tuple(v for v in step.temporaries if v in params)
-    return KernelThunk(replace(step.kernel, buffers=tuple(buffers)), params, temporaries, step.nodes)
+    return KernelThunk(step.kernel._replace(buffers=tuple(buffers)), params, temporaries, step.nodes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 
 from ....lowering.fusion.loop_ir import FusedKernel, Reduce, Stage, Store
 from ....lowering.passes.inline_producers import substitute_loads
@@ -32,4 +31,4 @@ def inline_buffers(kernel: FusedKernel, names: Collection[str]) -> FusedKernel:
         if body:
             stages.append(Stage(stage.dims, tuple(body)))
     kept = tuple(b for b in kernel.buffers if b.name not in names)
-    return replace(kernel, buffers=kept, stages=tuple(stages))
+    return kernel._replace(buffers=kept, stages=tuple(stages))

@@ -7,7 +7,6 @@ elements in each stage, so intermediate values stay in registers and device memo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ....lowering.fusion.loop_ir import FusedKernel, Reduce, Stage
 from ....named_tuple import NamedTuple
@@ -62,8 +61,8 @@ def _plan_stages(
     kernel: FusedKernel, space: Space, unaligned: frozenset[int], private: frozenset[int]
 ) -> tuple[FusedKernel, Schedule]:
     """Make the schedule; private buffers stay in registers, and are recomputed if there are too few."""
-    buffers = tuple(replace(b, param=None, offset=0) if b.param in private else b for b in kernel.buffers)
-    kernel = replace(kernel, buffers=buffers)
+    buffers = tuple(b._replace(param=None, offset=0) if b.param in private else b for b in kernel.buffers)
+    kernel = kernel._replace(buffers=buffers)
     plan = make_schedule(kernel, space, unaligned)
     stored = {s.buffer for stage in full_stages(kernel) for s in stores(stage)}
     left = [b.name for b in buffers if b.param is None and b.name in stored and b.name not in plan.cached]

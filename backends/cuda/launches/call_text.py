@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections.abc import Sequence
 
@@ -34,7 +33,7 @@ def write_kernels(step: KernelThunk, commented: bool = False) -> list[CudaKernel
         return []
     comments = [f"{node.op.name} ({node.source or 'unknown line'})" for node in step.nodes]
     private = [step.params.index(value) for value in step.temporaries]
-    kernel = dataclasses.replace(step.kernel, name=f"tandem_{step.kernel.name}")
+    kernel = step.kernel._replace(name=f"tandem_{step.kernel.name}")
     return write_cuda(kernel, comments if commented else (), private=private)
 
 

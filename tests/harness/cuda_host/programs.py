@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 
 import numpy as np
@@ -68,7 +67,7 @@ class Program:
         self.steps = self.lowered.steps
         for step in self.steps:
             if isinstance(step, KernelThunk) and not is_empty(step):
-                kernel = dataclasses.replace(step.kernel, name=f"{prefix}_{step.kernel.name}")
+                kernel = step.kernel._replace(name=f"{prefix}_{step.kernel.name}")
                 places = [step.params.index(v) for v in step.temporaries]
                 comments = [f"{n.op.name} ({n.source or 'unknown line'})" for n in step.nodes]
                 unaligned = () if aligned else range(len(step.params))

@@ -8,13 +8,11 @@ Sources: Dekker, A floating-point technique for extending the available precisio
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from .....named_tuple import NamedTuple
 from .values import Operand, Value, fma, square_root, where
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(NamedTuple):
     """The unevaluated sum ``hi + lo``; ``hi`` alone if ``lo`` is None."""
 
     hi: Value

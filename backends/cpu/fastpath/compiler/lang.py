@@ -12,9 +12,9 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from .....named_tuple import NamedTuple
 from .dsl import I64, TYPES, VOID, Extern, LangError, Ty, Val
 from .lang_expr import Expressions
 
@@ -24,8 +24,7 @@ _LIKELY = {"likely": "!0", "unlikely": "!1"}
 _WEIGHTS = '!0 = !{!"branch_weights", i32 2000, i32 1}\n!1 = !{!"branch_weights", i32 1, i32 2000}\n'
 
 
-@dataclass(frozen=True)
-class Signature:
+class Signature(NamedTuple):
     symbol: str
     ret: Ty
     args: list[Ty]
