@@ -20,9 +20,9 @@ from ..operators.declare.declaration import ErrorInput, SampleInput, TensorSampl
 from ..operators.declare.derivatives import Rule
 from ..operators.declare.kinds import composite
 from ..operators.declare.shape_rules import spec_of
+from ..operators.elementwise.arithmetic import abs
 from ..operators.elementwise.comparison import eq, logical_and, ne
 from ..operators.elementwise.complex_parts import conj, real
-from ..operators.elementwise.rounding import abs
 from ..operators.elementwise.selection import where
 from ..operators.shape.diagonals import diagonal
 from ..operators.shape.joining import concat

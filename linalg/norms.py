@@ -11,11 +11,11 @@ from ..errors import ShapeError, ValueArgumentError
 from ..operators.declare.declaration import ErrorInput, SampleInput, TensorSample
 from ..operators.declare.kinds import LAYOUTS, composite
 from ..operators.declare.shape_rules import compute_dtype, normalize_axes, spec_of
+from ..operators.elementwise.arithmetic import abs
 from ..operators.elementwise.casting import astype
 from ..operators.elementwise.comparison import gt, ne
 from ..operators.elementwise.complex_parts import imag, real
 from ..operators.elementwise.exponential import sqrt
-from ..operators.elementwise.rounding import abs
 from ..operators.reductions.folds import max, min, sum
 from ..operators.shape.rearrange import moveaxis
 from ..operators.shape.views import reshape

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..operators.elementwise.arithmetic import sign
 from ..operators.elementwise.comparison import eq
-from ..operators.elementwise.rounding import sign
 from ..operators.elementwise.selection import where
 from .rules import scipy_op
 

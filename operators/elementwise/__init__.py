@@ -1,9 +1,9 @@
 """Elementwise operators.
 
-arithmetic.py: add, mul, div, pow, ...
+arithmetic.py: add, mul, div, pow, neg, abs, sign, ...
 bitwise.py: bitwise operators and shifts
 comparison.py: comparisons, isnan, logic
-rounding.py: sign, abs, floor, round, ...
+rounding.py: floor, ceil, trunc, round
 exponential.py: exponentials, logarithms, roots, erf
 trigonometry.py: trigonometric and hyperbolic functions
 activation.py: activation functions
