@@ -22,7 +22,7 @@ def explain(
     bound: BoundArguments,
     keys: Sequence[tuple[object, ...]],
 ) -> str:
-    """The text of :meth:`tandem.jit.JitFunction.explain`."""
+    """The text of :meth:`.function.JitFunction.explain`."""
     if found is not None:
         head = [
             f"{arguments.name}: specialization {known.index(found) + 1} of {len(known)} would answer this call"

@@ -353,7 +353,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
                 :class:`tandem.ShapeDtypeStruct`.
 
         Returns:
-            The graph: a networkx ``MultiDiGraph`` whose ``str()`` is the graph as text; see :func:`.tracer.printer`.
+            A networkx ``MultiDiGraph`` whose ``str()`` is the graph as text; see :mod:`tandem.tracer.printer`.
         """
         return to_traced(self._trace_for_stages(args, kwargs), self._arguments.name)
 

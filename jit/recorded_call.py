@@ -62,7 +62,7 @@ class GradientCall(NamedTuple):
     """The properties of a call that determine its gradient function.
 
     Attributes:
-        treedef, statics, static_keys: as in :class:`.arguments.Bound`.
+        treedef, statics, static_keys: as in :class:`.arguments.BoundArguments`.
         moving: indices of the dynamic leaves.
         fixed: the static leaves, in order.
         wanted: indices of the leaves to differentiate by.

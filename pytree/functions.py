@@ -102,7 +102,7 @@ def tree_map_with_path(
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> Any:
-    """As :func:`tree_map`, with ``fn(path, leaf, ...)``; :func:`keystr` makes text of a path.
+    """As :func:`tree_map`, with ``fn(path, leaf, ...)``; :func:`.keys.keystr` makes text of a path.
 
     Args:
         fn: called with the key path of a leaf, and then as by :func:`tree_map`.

@@ -122,7 +122,7 @@ class TreeDef:
     # -- key paths ---------------------------------------------------------------------------------------------------
     @property
     def keys(self) -> Sequence[object]:
-        """The key of each child: a :class:`DictKey`, :class:`GetAttrKey`, ..."""
+        """The key of each child: a :class:`.keys.DictKey`, :class:`.keys.GetAttrKey`, ..."""
         if self._keys is None:
             self._keys = () if self._node is None else self._node.keys(self.static, len(self.children))
         return self._keys

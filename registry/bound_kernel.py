@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class BoundKernel(NamedTuple):
-    """One kernel of an operator as a callable; made by :meth:`Operator.get_kernel`.
+    """One kernel of an operator as a callable; made by :meth:`.operator.Operator.get_kernel`.
 
     Attributes:
         operator: the operator.

@@ -23,7 +23,7 @@ class Ref(str):
 
 @cache
 def make_traced_graph_class() -> Any:
-    """The class of :func:`traced_graph`'s results; it exists once networkx is loaded."""
+    """The class of :func:`to_networkx`'s results; it exists once networkx is loaded."""
     networkx = lazy.networkx()
 
     class TracedGraph(networkx.MultiDiGraph):  # type: ignore[misc, name-defined]
@@ -105,7 +105,7 @@ def _add_call(made: Any, printer: Printer, node: Node, order: int) -> None:
 
 
 def from_networkx(given: Any) -> Graph:
-    """The graph that a networkx graph of :func:`traced_graph`'s form describes, which may have been edited.
+    """The graph that a networkx graph of :func:`to_networkx`'s form describes, which may have been edited.
 
     Raises:
         GraphError: a call names a value that is not there, or the graph has a cycle.

@@ -76,7 +76,7 @@ class MainWriter:
     Attributes:
         callbacks: the nodes that callbacks serve, and bodies of loops, in the order of the table of objects.
         has_state: whether the code receives the GIL state of the call; see :mod:`.gil`.
-        stamps: whether the code writes the time after each step; see :mod:`.stamps`.
+        stamps: whether the code writes the time after each step; see :mod:`.timestamps`.
         products: the dtype of each function for matrix products that is called, by its name.
     """
 
@@ -292,7 +292,7 @@ def compile_lowered(lowered: Lowered, stamps: bool = False) -> CpuExecutable:
 
     Args:
         lowered: the graph.
-        stamps: whether the code writes the time after each step; see :mod:`.stamps`.
+        stamps: whether the code writes the time after each step; see :mod:`.timestamps`.
     """
     known, lowered.emitted = lowered.emitted, None
     writer, text = known if known and not stamps else _write_main(lowered, stamps)

@@ -1,6 +1,6 @@
 """The ADInplaceOrView key's kernel: one boxed kernel, below autograd, that counts writes and links views to their base.
 
-Operators whose schema declares a write or a view have the key in every call (:class:`.Operator`'s ``layer_keys``);
+Operators whose schema declares a write or a view have the key in every call (``layer_keys`` of the operator);
 others never reach it. After the kernels below have run, the version of each written memory increases, and a result that
 shares its argument's memory gets its storage. Native entries do the same themselves, and fall back to Python if an
 operator has a kernel of its own for the key.

@@ -73,7 +73,8 @@ class Node:
         active: the rules that apply; None if the operator has no derivative.
         edges: per rule an :data:`Edge`, or for a list argument a tuple of edges and None.
         residuals: the values that the rules need; None once they have been freed.
-        versions: the version of each residual when it was saved; a :class:`.storage.Hold` for an aliased result.
+        versions: the version of each residual when it was saved, or for an aliased result a
+            :class:`..tensor.storage.Hold`.
         results: specs of the results if there are several, else None.
         reason: why the operator has no derivative.
         hooks: hooks of the gradients of the results (:mod:`.hooks`); not set if there are none.

@@ -1,7 +1,7 @@
 """Track the tensors allocated since a level was opened, in this thread: those may be written inside the level.
 
 While any level is open, every new block of memory is noted by a weak reference to the tensor that owns it. The callers
-are :func:`.tensor.wrap`, native entries, and traces. Views of existing memory are not noted.
+are :func:`..tensor.tensor.wrap`, native entries, and traces. Views of existing memory are not noted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """MetaTensor: a tensor with shape, dtype, strides and a storage, but no data.
 
 A tensor on the device ``"meta"`` runs through every layer as any other does; its operators give what the shape rules
-of the declarations say (:mod:`.meta_kernel`). Whole models run so, in no memory, to see shapes, dtypes and sizes.
+of the declarations say (:mod:`.kernel`). Whole models run so, in no memory, to see shapes, dtypes and sizes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class MetaStorage(Storage):
     """The memory that a meta tensor would have: a size in bytes and a version.
 
     Attributes:
-        on_release: told the size when the last tensor on the storage has gone (:mod:`.meta_memory`).
+        on_release: told the size when the last tensor on the storage has gone (:mod:`.memory`).
     """
 
     __slots__ = ("_nbytes", "on_release")

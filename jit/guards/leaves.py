@@ -57,7 +57,7 @@ class LeafGuard(NamedTuple):
         shape: its shape.
         contiguous: whether it is C-contiguous.
         keys: key set of a tensor.
-        value: of a fixed leaf, or the :class:`Same` of an object.
+        value: of a fixed leaf, or the :class:`IdentityKey` of an object.
         device: the device of a tensor.
     """
 

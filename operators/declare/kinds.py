@@ -118,7 +118,7 @@ def unary(
         name: its name.
         body: the scalar body, ``body(x)``.
         domain: the interval of the tests' random values.
-        special: tuples of values to test in addition to random ones and :func:`extreme_values`.
+        special: tuples of values to test in addition to random ones and :func:`.samples.extreme_values`.
         fields: of :func:`elementwise` and of :class:`.declaration.Declaration`: doc and example, reference, dtypes,
             result, derivative, inplace, ...; ``result`` is ``"same"``, ``"float"`` (integers become the default float),
             ``"bool"`` or ``"real"``.

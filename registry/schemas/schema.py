@@ -1,7 +1,7 @@
 """The schema of an operator, in PyTorch's schema language.
 
 Source: PyTorch, ``aten/src/ATen/native/README.md`` ("func") and ``torch/csrc/jit/frontend/function_schema_parser``.
-The text is parsed by :mod:`.schema_parser`; ``str()`` of a schema gives the text back.
+The text is parsed by :mod:`.parser`; ``str()`` of a schema gives the text back.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class Gemm(NativeCallable):  # type: ignore[misc]
         dtype: of all matrices.
 
     Attributes:
-        record: the native struct (``G_*`` of ``fastpath/gemm_entries.py``).
+        record: the native struct (``Gemm`` of ``fastpath/gemm_entries.py``).
     """
 
     def __init__(self, blas: Cublas, call: Call, dtype: DType):

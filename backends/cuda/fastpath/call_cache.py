@@ -48,8 +48,8 @@ def report_launches(result: T, launches: list[Any], temporaries: int = 0, mask: 
 
     Args:
         result: the result of a kernel.
-        launches: one :class:`.launching.Launch` of the parameters (source, result), or two of which the first writes
-            scratch memory that the second reads.
+        launches: one :class:`..runtime.launching.Launch` of the parameters (source, result), or two of which the first
+            writes scratch memory that the second reads.
         temporaries: bytes of scratch memory.
         mask: the bits of the argument's address that have to be 0.
     """

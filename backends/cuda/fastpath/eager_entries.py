@@ -1,7 +1,7 @@
 """Native entries of eager calls on CUDA tensors: elementwise operators, and matrix products by cuBLAS.
 
 An entry looks up the cached call for the layouts of the arguments, allocates the result, and launches the kernel (for
-a product, a :class:`.gemm.Gemm`). It passes all other calls to Python.
+a product, a :class:`..blas.gemm.Gemm`). It passes all other calls to Python.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Native code of a :class:`.gemm.Gemm`: call cuBLAS.
+"""Native code of a :class:`..blas.gemm.Gemm`: call cuBLAS.
 
-A struct (``G_*``) holds the address of cuBLAS's struct (:mod:`.cublas`) and the constant arguments of a call.
+A struct (:class:`Gemm`) holds the address of cuBLAS's struct (:mod:`..blas.cublas`) and the constant arguments of a
+call.
 """
 
 from __future__ import annotations

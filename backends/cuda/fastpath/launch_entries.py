@@ -1,6 +1,6 @@
-"""Native code of a :class:`.launcher.Launcher`: pack the parameters and launch the kernel.
+"""Native code of a :class:`..runtime.launcher.Launcher`: pack the parameters and launch the kernel.
 
-A launcher's struct (``L_*``): the driver's function, the sizes, and the addresses of the static parameters.
+A launcher's struct (:class:`Launch`): the driver's function, the sizes, and the addresses of the static parameters.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ def is_on() -> bool:
 
 @functools.cache
 def backend_record() -> Struct:
-    """The backend's struct (``H_*``)."""
+    """The backend's struct (:class:`.result_entries.Backend`)."""
     result = Struct(sizeof(rt.Backend))
     result.point(rt.Backend.globals_, lazy.native_layer().runtime().process)
     objects = {
@@ -153,7 +153,7 @@ _devices: dict[int, Struct] = {}
 
 
 def device_record(index: int) -> Struct:
-    """The struct of a device (``X_*``), valid for the current toolkit."""
+    """The struct of a device (:class:`.result_entries.Device`), valid for the current toolkit."""
     result = _devices.get(index)
     if result is None:
         at, default = device_at(index), default_stream(f"cuda:{index}")
@@ -171,7 +171,7 @@ def device_record(index: int) -> Struct:
 
 
 def result_record(of: Layout) -> Struct:
-    """The struct of results of a layout (``Y_*``); the caller keeps the layout alive."""
+    """The struct of results of a layout (:class:`.result_entries.ResultSpec`); the caller keeps the layout alive."""
     result: Struct | None = of.record
     if result is None:
         result = block_record(of.nbytes)

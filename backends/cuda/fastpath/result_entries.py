@@ -2,11 +2,11 @@
 
 The structs, which :mod:`.result` and :mod:`tandem.backends.cuda.runtime.streams` fill:
 
-* the backend's (``H_*``): the classes of the objects that are created;
-* a device's (``X_*``): the pthread keys of a thread's context and current stream;
+* the backend's (:class:`Backend`): the classes of the objects that are created;
+* a device's (:class:`Device`): the pthread keys of a thread's context and current stream;
 * a stream's (``S_*``): its handle, and its pool, once it has one;
-* a device's counters (``W_*``), which :class:`.memory.Stats` reads;
-* a result's spec (``Y_*``): its layout and the size of its block.
+* a device's counters (:class:`Counters`), which :class:`..runtime.memory.Stats` reads;
+* a result's spec (:class:`ResultSpec`): its layout and the size of its block.
 """
 
 from __future__ import annotations

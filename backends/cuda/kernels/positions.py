@@ -1,7 +1,7 @@
 """Launches of gather, scatter and scatter-add: eager calls run them, and compiled graphs emit them.
 
-Addresses are symbolic (:class:`.prewritten_text.Address`); everything else follows from layouts. Scatter-adds of floats
-are deterministic: the values are sorted by their target positions first.
+Addresses are symbolic (:class:`..launches.prewritten_text.Address`); everything else follows from layouts.
+Scatter-adds of floats are deterministic: the values are sorted by their target positions first.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Selection(NamedTuple):
         places: the layouts of the index tensors.
         first: the number of the first index tensor among the operands.
         call: the number of the call that kernels report if an index is out of bounds, or a
-            :class:`.prewritten_text.DeviceNumber`.
+            :class:`..launches.prewritten_text.DeviceNumber`.
     """
 
     name: str

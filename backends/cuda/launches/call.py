@@ -27,7 +27,7 @@ class DeviceEntry:
     """The native struct by which the native entry calls an executable.
 
     Attributes:
-        record: the struct (``V_*``).
+        record: the struct, a ``DeviceCalls``.
     """
 
     def __init__(self, executable: Any):

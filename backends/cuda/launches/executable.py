@@ -30,7 +30,8 @@ class CudaExecutable:
     """A compiled graph.
 
     Attributes:
-        convention: how to call it; see :class:`.CallingConvention` and :class:`.call_text.DeviceMainWriter`.
+        convention: how to call it; see :class:`tandem.backends.cpu.executable.CallingConvention` and
+            :class:`.call_text.DeviceMainWriter`.
         lowered: the lowered graph.
         at: the device.
         choice: whether its kernels are launched one by one or replayed as a CUDA graph.

@@ -41,7 +41,7 @@ class Launch(NamedTuple):
 
     Attributes:
         kernel: the kernel, with its grid, and the bytes of scratch memory of the node.
-        params: for each parameter an int, an :class:`Address`, a :class:`Scratch`, a :class:`Word`, or a
+        params: for each parameter an int, an :class:`Address`, a :class:`Scratch`, a :class:`DeviceNumber`, or a
             :class:`Struct` of these.
     """
 

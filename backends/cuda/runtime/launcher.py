@@ -60,7 +60,7 @@ class Launcher(NativeCallable):  # type: ignore[misc]
         static: the values of the parameters after them, as ctypes objects.
 
     Attributes:
-        record: the native struct (``L_*`` of ``fastpath/launch_entries.py``).
+        record: the native struct (``Launch`` of ``fastpath/launch_entries.py``).
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Structs of jitted functions and their specializations, which :mod:`.rt_jit` reads."""
+"""Structs of jitted functions and their specializations, which :mod:`..entries.rt_jit` reads."""
 
 from __future__ import annotations
 
