@@ -94,14 +94,14 @@ class Derivative:
             places = [*range(len(graph.inputs)), *range(first, first + len(graph.captured))]
             leaves = [Output("constant", value=found), *(Output("parameter", place) for place in places)]
             leaves += [Output("result", place) for place in range(results)]
-            plan = OutputTree(
+            output_tree = OutputTree(
                 tuple(leaves), make_tuple_treedef(len(leaves)), tuple(self.forward.graph.outputs)
             )
             self.counts = len(graph.inputs), len(graph.captured)
             guards = [found.guards[place] for place in found.moving] + list(found.captured)
             self.tensors = [n + 1 for n, guard in enumerate(guards) if guard.kind == "tensor"]
             self.keys = [guard.keys for guard in guards if guard.kind == "tensor"]
-            outputs = plan if not found.outputs.writes else found.outputs
+            outputs = output_tree if not found.outputs.writes else found.outputs
             self.twin = replace(found, outputs=outputs, executable=self.forward.executable)
         return self.twin
 

@@ -115,34 +115,34 @@ def specialize_joint(
             result = arguments.call(fn, unflatten_arguments(bound.treedef, given), bound.statics)
             tree, metas = unwrap_result(current.level, result)
         memories = find_written(trace, call.memories)
-        plan = make_output_tree(trace.graph, tree, memories)
-        plan, roots = _find_gradient_roots(plan, metas, trace.graph)
+        output_tree = make_output_tree(trace.graph, tree, memories)
+        output_tree, roots = _find_gradient_roots(output_tree, metas, trace.graph)
         sources = [*((place, inputs[place]) for place in wanted), *current.captured.values()]
         count, steps = len(trace.graph.inputs), len(trace.graph.nodes)
-        gradients = _trace_gradients(trace, plan, roots, [value for _, value in sources])
+        gradients = _trace_gradients(trace, output_tree, roots, [value for _, value in sources])
     graph = trace.graph
     flowing = [number for number, gradient in enumerate(gradients) if gradient is not None]
     wanted_gradients = [gradient for gradient in gradients if gradient is not None]
-    joint = copy_with_outputs(graph, [*plan.computed, *wanted_gradients])
-    split = partition(joint, len(plan.computed), len(graph.inputs) - count)
+    joint = copy_with_outputs(graph, [*output_tree.computed, *wanted_gradients])
+    split = partition(joint, len(output_tree.computed), len(graph.inputs) - count)
     needed = _find_needed_parameters(graph.parameters, wanted_gradients)
-    forward = _make_forward_program(graph, plan, count)
-    made = make_specialization(fn, bound, call, forward, split.forward, plan)
+    forward = _make_forward_program(graph, output_tree, count)
+    made = make_specialization(fn, bound, call, forward, split.forward, output_tree)
     made.history = collect_writes(trace, memories)
     if made.history:
         made.traced = _make_traced_program(graph, steps, forward)
-    cut = frozenset(n for n, o in enumerate(plan.leaves) if o.views and metas[n] is None)
+    cut = frozenset(n for n, o in enumerate(output_tree.leaves) if o.views and metas[n] is None)
     if not (roots or cut):
         return made  # no gradient flows
     made.derivative = Derivative(
         name=arguments.name,
         split=split,
         roots={
-            number: [o.number if o.kind == "result" else -1 for o in plan.leaves].index(number)
+            number: [o.number if o.kind == "result" else -1 for o in output_tree.leaves].index(number)
             for number in roots
         },
         targets=[sources[number][0] for number in flowing],
-        computed=len(plan.computed),
+        computed=len(output_tree.computed),
         needed=needed,
         fixed=tuple(place for place, guard in enumerate(call.guards) if guard.kind not in DYNAMIC),
         moving=made.moving,
@@ -169,9 +169,9 @@ def _make_traced_program(graph: Graph, steps: int, forward: Graph) -> Graph:
     return made
 
 
-def _make_forward_program(graph: Graph, plan: OutputTree, given: int) -> Graph:
+def _make_forward_program(graph: Graph, output_tree: OutputTree, given: int) -> Graph:
     """The graph without the nodes that only gradients need, for display."""
-    made = copy_with_outputs(graph, [*graph.outputs, *plan.computed])
+    made = copy_with_outputs(graph, [*graph.outputs, *output_tree.computed])
     made.inputs = graph.inputs[:given]
     made = remove_dead_code(made)
     made.outputs = list(graph.outputs)
@@ -197,15 +197,15 @@ def unwrap_result(level: Level, result: object) -> tuple[object, list[AutogradMe
 
 
 def _find_gradient_roots(
-    plan: OutputTree, metas: list[AutogradMeta | None], graph: Graph
+    output_tree: OutputTree, metas: list[AutogradMeta | None], graph: Graph
 ) -> tuple[OutputTree, dict[int, AutogradMeta]]:
     """Find the computed results through which gradients flow, by their index among the computed ones.
 
     An argument that is returned, or a view of one, gets its autograd graph from the call that makes the view.
     """
-    leaves, computed = list(plan.leaves), list(plan.computed)
+    leaves, computed = list(output_tree.leaves), list(output_tree.computed)
     roots: dict[int, AutogradMeta] = {}
-    for place, (leaf, meta) in enumerate(zip(plan.leaves, metas)):
+    for place, (leaf, meta) in enumerate(zip(output_tree.leaves, metas)):
         if meta is None or meta.node is None:
             continue
         if leaf.kind == "parameter":
@@ -214,7 +214,7 @@ def _find_gradient_roots(
             leaf = leaves[place] = Output("result", len(computed))
             computed.append(graph.outputs[place])
         roots[leaf.number] = meta
-    return plan._replace(leaves=tuple(leaves), computed=tuple(computed)), roots
+    return output_tree._replace(leaves=tuple(leaves), computed=tuple(computed)), roots
 
 
 def _is_view_chain(meta: AutogradMeta, views: tuple[ViewCall, ...]) -> bool:
@@ -228,12 +228,12 @@ def _is_view_chain(meta: AutogradMeta, views: tuple[ViewCall, ...]) -> bool:
 
 
 def _trace_gradients(
-    trace: Trace, plan: OutputTree, roots: dict[int, AutogradMeta], values: list[LevelTensor]
+    trace: Trace, output_tree: OutputTree, roots: dict[int, AutogradMeta], values: list[LevelTensor]
 ) -> list[Value | None]:
     """Trace the gradient of each value (None if there is none); the cotangents of the roots become graph inputs."""
     starts = []
     for number, meta in roots.items():
-        gradient = make_tracer(trace, trace.graph.add_input(plan.computed[number].spec))
+        gradient = make_tracer(trace, trace.graph.add_input(output_tree.computed[number].spec))
         starts.append((meta.node, meta.index, gradient))
     result = compute_gradients(starts)
     gradients = [result.get(value._meta) for value in values]  # type: ignore[arg-type]

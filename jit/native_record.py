@@ -52,13 +52,13 @@ class NotNative(Exception):
 class _Builder:
     """Builds the native struct of one specialization."""
 
-    def __init__(self, found: Specialization, arguments: Arguments, plan: CallingConvention):
-        self.found, self.arguments, self.convention = found, arguments, plan
+    def __init__(self, found: Specialization, arguments: Arguments, convention: CallingConvention):
+        self.found, self.arguments, self.convention = found, arguments, convention
         self.guards, self.build = Program(), Program()
         self.held = 0
         self.places: dict[int, int] = {}  # parameter of the graph: which held reference is the object given
         self.parameter_of = {leaf: number for number, leaf in enumerate(found.moving)}
-        self.arrays = sum(p.weak is None for p in plan.parameters)
+        self.arrays = sum(p.weak is None for p in convention.parameters)
         self.externals = 0
         self.device: Any = None if isinstance(found.executable, CpuExecutable) else found.executable.entry()
 

@@ -125,20 +125,20 @@ def make_output_tree(graph: Graph, tree: object, written: dict[Aliases, int]) ->
     leaves, treedef = pytree.flatten(tree)
     parameters = {value: index for index, value in enumerate(graph.parameters)}
     computed: dict[Value, int] = {}
-    plan = []
+    leaf_outputs = []
     for leaf in leaves:
         value = _to_value(leaf)
         graph.outputs.append(value)
         memory = leaf._aliases if type(leaf) is TracerTensor else None
         if memory in written:  # the argument itself, or a view of it: it is written before results are made
             steps = tuple(ViewCall(*step) for step in memory.path_of(leaf))
-            plan.append(Output("parameter", written[memory], steps))
+            leaf_outputs.append(Output("parameter", written[memory], steps))
         else:
-            plan.append(_make_leaf_output(leaf, value, parameters, computed))
+            leaf_outputs.append(_make_leaf_output(leaf, value, parameters, computed))
     writes = tuple(
         (place, _make_output(value, parameters, computed)) for place, value in final_values(written)
     )
-    return OutputTree(tuple(plan), treedef, tuple(computed), writes)
+    return OutputTree(tuple(leaf_outputs), treedef, tuple(computed), writes)
 
 
 def _make_leaf_output(

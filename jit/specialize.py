@@ -74,9 +74,11 @@ def specialize(
         trace.writes_states = True
         result = arguments.call(fn, unflatten_arguments(bound.treedef, call.leaves), bound.statics)
         memories = find_written(trace, call.memories)
-        plan = make_output_tree(trace.graph, result, memories)
+        output_tree = make_output_tree(trace.graph, result, memories)
     graph = trace.graph
-    made = make_specialization(fn, bound, call, graph, copy_with_outputs(graph, plan.computed), plan)
+    made = make_specialization(
+        fn, bound, call, graph, copy_with_outputs(graph, output_tree.computed), output_tree
+    )
     made.history = collect_writes(trace, memories)
     return made
 
@@ -126,7 +128,7 @@ def make_specialization(
     call: TracedCall,
     graph: Graph,
     program: Graph,
-    plan: OutputTree,
+    output_tree: OutputTree,
 ) -> Specialization:
     """Make a specialization for calls like one that was traced.
 
@@ -135,7 +137,7 @@ def make_specialization(
         call: its trace.
         graph: the traced graph, or its part that computes the results.
         program: the graph to lower.
-        plan: the sources of the results.
+        output_tree: the sources of the results.
     """
     guards = call.guards
     return Specialization(
@@ -154,7 +156,7 @@ def make_specialization(
         graph=graph,
         program=program,
         moving=tuple(index for index, guard in enumerate(guards) if guard.kind in DYNAMIC),
-        outputs=plan,
+        outputs=output_tree,
         ranges=find_ranges(graph),
     )
 

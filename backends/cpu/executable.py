@@ -69,20 +69,25 @@ class CpuExecutable:
     """A compiled graph.
 
     Attributes:
-        plan: how to call it without Python; see :class:`CallPlan`.
         lowered: the lowered graph that it was compiled from.
+        convention: how to call it without Python.
         body: address of the code that a loop calls, which leaves the GIL as the loop has it.
-        stamped: runs the graph and notes its kernels.
+        timestamped: runs the graph and notes its kernels.
     """
 
     def __init__(
-        self, lowered: Lowered, plan: CallingConvention, body: int, keep: Any, stamped: TimestampedExecutable
+        self,
+        lowered: Lowered,
+        convention: CallingConvention,
+        body: int,
+        keep: Any,
+        timestamped: TimestampedExecutable,
     ):
-        self.lowered, self.convention, self.body, self.timestamped = lowered, plan, body, stamped
+        self.lowered, self.convention, self.body, self.timestamped = lowered, convention, body, timestamped
         self._keep = keep  # the code and the objects that it refers to
-        self._main = _MAIN(plan.address)
+        self._main = _MAIN(convention.address)
         self._spare: list[Any] = []  # workspaces of finished calls
-        self._arrays = sum(p.weak is None for p in plan.parameters)
+        self._arrays = sum(p.weak is None for p in convention.parameters)
 
     def run(self, arrays: list[Any], times: int = 0) -> list[Any]:
         """Run the graph.
@@ -96,15 +101,15 @@ class CpuExecutable:
 
         Native twin: backends/cpu/fastpath/entries/rt_jit.py:run
         """
-        plan = self.convention
-        given = [self._convert_argument(p, a) for p, a in zip(plan.parameters, arrays, strict=True)]
+        convention = self.convention
+        given = [self._convert_argument(p, a) for p, a in zip(convention.parameters, arrays, strict=True)]
         scalars = (ctypes.c_int64 * (len(given) - self._arrays + 1))()
-        fresh = [np.empty(spec.shape, spec.dtype.np) for spec in plan.storages]
+        fresh = [np.empty(spec.shape, spec.dtype.np) for spec in convention.storages]
         scratch = self._take_workspace()
-        held = [a for p, a in zip(plan.parameters, given, strict=True) if p.weak is None] + fresh
+        held = [a for p, a in zip(convention.parameters, given, strict=True) if p.weak is None] + fresh
         table = [a.__array_interface__["data"][0] for a in held]
-        table += [-(-scratch.__array_interface__["data"][0] // 64) * 64, plan.tables, 0, times]
-        for p, a in zip(plan.parameters, given, strict=True):
+        table += [-(-scratch.__array_interface__["data"][0] // 64) * 64, convention.tables, 0, times]
+        for p, a in zip(convention.parameters, given, strict=True):
             if p.weak is not None:
                 WEAK_CTYPES[p.weak].from_buffer(scalars, 8 * p.slot).value = a
         buffers = (ctypes.c_void_p * len(table))(*table)
@@ -112,7 +117,7 @@ class CpuExecutable:
         if failed:  # PYFUNCTYPE has raised what was set
             raise SystemError("compiled code failed without setting an exception")
         self._spare.append(scratch)
-        return [self._make_result(place, arrays, fresh) for place in range(len(plan.outputs))]
+        return [self._make_result(place, arrays, fresh) for place in range(len(convention.outputs))]
 
     def run_profiled(self, arrays: list[Any], note: Note) -> list[Any]:
         """Run the graph and report each kernel to ``note``."""

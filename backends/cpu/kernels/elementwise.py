@@ -119,12 +119,12 @@ def elementwise_kernel(op: Operator) -> Callable[..., Tensor]:
 
     def general(*args: Any) -> Tensor:
         key = tuple([arg._array.dtype if isinstance(arg, Tensor) else type(arg) for arg in args])
-        plan = instances.get(key)
-        if plan is None:
-            plan = instances[key] = _instantiate_body(decl, op.schema.name, args)
-            if plan.converters is None:
-                ready[key if len(key) > 1 else key[0]] = plan.function
-        function, converts, checked = plan
+        instance = instances.get(key)
+        if instance is None:
+            instance = instances[key] = _instantiate_body(decl, op.schema.name, args)
+            if instance.converters is None:
+                ready[key if len(key) > 1 else key[0]] = instance.function
+        function, converts, checked = instance
         if checked:
             decl.shape_rule(*args)  # type: ignore[misc]
         try:

@@ -6,7 +6,7 @@ tiles.py: fused kernels with transposed operands
 rows.py: fused kernels with reductions
 row_part.py: one launch of such a kernel
 row_loop.py: the loop of one stage
-plan.py: the schedule of a reduction: threads, vectors, registers
+schedule.py: the schedule of a reduction: threads, vectors, registers
 space.py: the iteration space of a kernel
 inline.py: rematerialization of private buffers
 eager.py: eager elementwise kernels

@@ -7,8 +7,8 @@ from ....operators.scalar_ir.fold import Fold
 from ....registry.dtypes import DType
 from .elementwise import VECTOR_BYTES
 from .kernel import WORKSPACE, CudaKernel
-from .plan import BATCH, COLUMNS
 from .reducers import LONG, Reducer, make_reducer
+from .schedule import BATCH, COLUMNS
 from .text import Text, write_expr
 from .types import CTYPE
 

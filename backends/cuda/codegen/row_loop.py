@@ -9,9 +9,9 @@ from typing import Any
 from ....lowering.fusion.loop_ir import Buffer, Reduce, Stage, Store
 from ....operators.scalar_ir.expr import Expr
 from .elementwise import at, times
-from .plan import BATCH, Schedule
 from .pointers import decompose, linear, scalar_text, shift_pointer
 from .reducers import make_reducer
+from .schedule import BATCH, Schedule
 from .space import reductions, stores
 from .text import Scope
 from .types import CTYPE
@@ -28,7 +28,7 @@ class StageLoop:
 
     def __init__(self, part: Any, stage: Stage, known: dict[Expr, str]):
         self.part, self.stage, self.known = part, stage, known
-        self.text, self.plan, self.space = part.text, part.plan, part.space
+        self.text, self.schedule, self.space = part.text, part.schedule, part.space
         names = [n for n in dict.fromkeys(stage.buffers()) if part.kernel.buffer(n) and part.varies(n)]
         reduced = {r.into for r in reductions(stage)}
         self.buffers: dict[str, Buffer] = {n: part.buffer(n) for n in names if n not in reduced}
@@ -42,14 +42,14 @@ class StageLoop:
 
     def _batch(self) -> int:
         """The elements, or vectors, of one iteration of a loop that is not fully unrolled."""
-        plan = self.plan
-        turns: int = self.space.length // (plan.group * max(self.part.splits, 1))
-        return BATCH if plan.lanes == 1 and not plan.steps and turns >= 2 * BATCH else 1
+        schedule = self.schedule
+        turns: int = self.space.length // (schedule.group * max(self.part.splits, 1))
+        return BATCH if schedule.lanes == 1 and not schedule.steps and turns >= 2 * BATCH else 1
 
     def _unit(self) -> int:
         """The elements of one iteration of a group; a remainder is processed one by one."""
-        plan: Schedule = self.plan
-        return plan.group * BATCH if self.batch > 1 else plan.lanes
+        schedule: Schedule = self.schedule
+        return schedule.group * BATCH if self.batch > 1 else schedule.lanes
 
     def write(self) -> None:
         """Write the loop, and a second loop for the remainder of whole vectors."""
@@ -63,12 +63,15 @@ class StageLoop:
                 self._step()
         if rest:
             whole = self.space.length - rest
-            self.plan, self.batch = self.plan._replace(lanes=1, vectors=frozenset()), 1
+            self.schedule, self.batch = self.schedule._replace(lanes=1, vectors=frozenset()), 1
             alone = self.text.block("if (blockIdx.y == 0)" if self.part.splits > 1 else "")
             first = f"{self.part.type} j = {whole} + lane"
-            with alone, self.text.block(f"for ({first}; j < {self.space.length}; j += {self.plan.group})"):
+            with (
+                alone,
+                self.text.block(f"for ({first}; j < {self.space.length}; j += {self.schedule.group})"),
+            ):
                 self._step()
-        self.part.filled.update(n for n in self.buffers if n in self.plan.cached)
+        self.part.filled.update(n for n in self.buffers if n in self.schedule.cached)
 
     def _step(self) -> None:
         """Write the work of a thread on the elements from ``j`` on."""
@@ -78,9 +81,9 @@ class StageLoop:
             self._offset(name)
         for name in self.loads:
             self._load(name)
-        lanes = self.plan.lanes
+        lanes = self.schedule.lanes
         for name in self.stored:
-            if self._in_vector(name) and name not in self.plan.cached:
+            if self._in_vector(name) and name not in self.schedule.cached:
                 self.text.line(f"Vec<{CTYPE[self.buffers[name].dtype]}, {lanes}> {name}_out;")
         with self._plain_sums() if lanes > 1 else nullcontext():
             if lanes > 1:
@@ -94,9 +97,9 @@ class StageLoop:
     @contextmanager
     def _positions(self) -> Iterator[None]:
         """Write the loop that declares ``j``, the first element of each step."""
-        plan, text, ctype, length = self.plan, self.text, self.part.type, self.space.length
-        step = plan.group * plan.lanes
-        lane = "lane" if plan.group > 1 or plan.columns else "0"
+        schedule, text, ctype, length = self.schedule, self.text, self.part.type, self.space.length
+        step = schedule.group * schedule.lanes
+        lane = "lane" if schedule.group > 1 or schedule.columns else "0"
         if self.batch > 1:
             begin, end = self._range(step * self.batch, lane)
             turn = f"for ({ctype} first = {begin}; first < {end}; first += {step * self.batch})"
@@ -106,17 +109,19 @@ class StageLoop:
                     text.line(f"const {ctype} j = first + {times('u', step)};")
                     yield
             return
-        if not plan.steps:
-            begin, end = self._range(step, times(lane, plan.lanes))
-            text.unroll(2 if plan.lanes > 4 else 4)
+        if not schedule.steps:
+            begin, end = self._range(step, times(lane, schedule.lanes))
+            text.unroll(2 if schedule.lanes > 4 else 4)
             with text.block(f"for ({ctype} j = {begin}; j < {end}; j += {step})"):
                 yield
             return
         text.unroll()
-        with text.block(f"for (int k = 0; k < {plan.steps}; ++k)"):
-            where = f"k * {plan.group} + lane" if lane == "lane" else "k"
-            text.line(f"const {ctype} j = {where if plan.lanes == 1 else f'({where}) * {plan.lanes}'};")
-            with text.block("" if plan.steps * step == length else f"if (j < {length})"):
+        with text.block(f"for (int k = 0; k < {schedule.steps}; ++k)"):
+            where = f"k * {schedule.group} + lane" if lane == "lane" else "k"
+            text.line(
+                f"const {ctype} j = {where if schedule.lanes == 1 else f'({where}) * {schedule.lanes}'};"
+            )
+            with text.block("" if schedule.steps * step == length else f"if (j < {length})"):
                 yield
 
     def _range(self, step: int, lane: str) -> tuple[str, str]:
@@ -146,7 +151,7 @@ class StageLoop:
     # -- memory ----------------------------------------------------------------------------------------------------
     def _in_vector(self, name: str) -> bool:
         """Whether the elements of one step are read or written at once."""
-        return self.plan.lanes > 1 and (name in self.plan.vectors or self._is_private(name))
+        return self.schedule.lanes > 1 and (name in self.schedule.vectors or self._is_private(name))
 
     def _is_private(self, name: str) -> bool:
         return self.buffers[name].param is None
@@ -156,10 +161,10 @@ class StageLoop:
         return shift_pointer(self.part.pointer(name), self._offset(name))
 
     def _load(self, name: str) -> None:
-        cached, whole = name in self.plan.cached, self._in_vector(name)
+        cached, whole = name in self.schedule.cached, self._in_vector(name)
         if cached and name in self.part.filled:
             return
-        address, lanes = self._address(name), self.plan.lanes
+        address, lanes = self._address(name), self.schedule.lanes
         target = f"{name}_kept[k]" if cached else f"const auto {name}"
         if whole:
             self.text.line(f"{target} = load<{lanes}>({address});")
@@ -174,17 +179,19 @@ class StageLoop:
 
     def _store(self, name: str) -> None:
         """Write what was computed for one step to memory."""
-        cached, whole = name in self.plan.cached, self._in_vector(name)
+        cached, whole = name in self.schedule.cached, self._in_vector(name)
         if cached and self._is_private(name):
             return
         guard = "if (active) " if self.part.guarded else ""
         if whole:
             value = f"{name}_kept[k]" if cached else f"{name}_out"
             self.text.line(f"{guard}store({self._address(name)}, {value});")
-        elif cached and self.plan.lanes > 1:
+        elif cached and self.schedule.lanes > 1:
             to = at(self._address(name), times("v", self.space.places[name].reduced[-1]))
             self.text.unroll()
-            self.text.line(f"for (int v = 0; v < {self.plan.lanes}; ++v) {guard}{to} = {name}_kept[k].at[v];")
+            self.text.line(
+                f"for (int v = 0; v < {self.schedule.lanes}; ++v) {guard}{to} = {name}_kept[k].at[v];"
+            )
         elif cached:
             self.text.line(f"{guard}{at(self._address(name), '0')} = {name}_kept[k];")
 
@@ -206,11 +213,11 @@ class StageLoop:
             return scalar_text(e)
         if e.op == "index":
             which, along = self.space.indices[e.payload]
-            last = which == "reduced" and along == len(self.space.reduced) - 1 and self.plan.lanes > 1
+            last = which == "reduced" and along == len(self.space.reduced) - 1 and self.schedule.lanes > 1
             names = self.indices if which == "reduced" else self.part.row_indices
             return f"(long long)({names[along]} + v)" if last else f"(long long){names[along]}"
-        name, lanes = e.payload, self.plan.lanes
-        if name in self.plan.cached:
+        name, lanes = e.payload, self.schedule.lanes
+        if name in self.schedule.cached:
             return f"{name}_kept[k]" if lanes == 1 else f"{name}_kept[k].at[v]"
         if lanes == 1:
             return str(name)
@@ -219,8 +226,8 @@ class StageLoop:
         return at(self._address(name), times("v", self.space.places[name].reduced[-1]))
 
     def _assign(self, name: str, value: str) -> None:
-        lanes = self.plan.lanes
-        if name in self.plan.cached:
+        lanes = self.schedule.lanes
+        if name in self.schedule.cached:
             self.text.line(f"{name}_kept[k]{'' if lanes == 1 else '.at[v]'} = {value};")
         elif self._in_vector(name):
             self.text.line(f"{name}_out.at[v] = {value};")
@@ -230,7 +237,7 @@ class StageLoop:
             self.text.line(f"{guard}{at(self._address(name), times('v', step))} = {value};")
 
     def _take(self, r: Reduce, value: str) -> None:
-        position = (", j + v" if self.plan.lanes > 1 else ", j") if r.fold.returns_index else ""
+        position = (", j + v" if self.schedule.lanes > 1 else ", j") if r.fold.returns_index else ""
         target = "part" if r.into in self.parts else "state"
         self.text.line(f"{r.into}_{target}.take({value}{position});")
 

@@ -9,10 +9,10 @@ from ....named_tuple import NamedTuple
 from ....operators.scalar_ir.expr import Expr, arg, cast, order
 from .elementwise import at
 from .kernel import STATIC_SHARED, CudaKernel
-from .plan import COLUMNS, Schedule, is_among
 from .pointers import Parameters, decompose, linear, scalar_text, shift_pointer
 from .reducers import Reducer
 from .row_loop import StageLoop
+from .schedule import COLUMNS, Schedule, is_among
 from .space import INT_MAX, Space, extent, reductions, stores, written_buffers
 from .text import Scope, Text, unify, write_expr
 from .types import CTYPE, bare
@@ -40,11 +40,11 @@ class RowPart:
         name: str,
         kernel: FusedKernel,
         space: Space,
-        plan: Schedule,
+        schedule: Schedule,
         full: list[Stage],
         reducers: dict[str, Reducer],
     ):
-        self.name, self.kernel, self.space, self.plan, self.full = name, kernel, space, plan, full
+        self.name, self.kernel, self.space, self.schedule, self.full = name, kernel, space, schedule, full
         self.reducers = reducers
         self.text = Text()
         self.produced: dict[
@@ -59,10 +59,10 @@ class RowPart:
         self.filled: set[str] = set()  # cached buffers that hold their elements by now
         sizes = (*kernel.outer, *kernel.inner)
         far = max((extent(b, sizes) for b in kernel.buffers), default=0)
-        slack = plan.per_block * plan.threads * 2
+        slack = schedule.per_block * schedule.threads * 2
         self.row_type = "int" if max(far, space.rows) + slack <= INT_MAX else "long long"
         reach = max((extent_of(space, b) for b in kernel.buffers), default=0)
-        step = plan.group * plan.lanes * max(plan.splits, 1)
+        step = schedule.group * schedule.lanes * max(schedule.splits, 1)
         self.type = "int" if max(reach, space.length) + step * 8 <= INT_MAX else "long long"
         self.same = unify([s.value for stage in kernel.stages for s in stage.body])
         self.row_scope = Scope(self.text, self._row_leaf)
@@ -79,8 +79,8 @@ class RowPart:
             leaves_partials: whether a later launch finishes its reductions.
             comments: lines that describe it.
         """
-        plan, text, space = self.plan, self.text, self.space
-        self.splits = plan.splits if any(is_among(stage, self.full) for stage in stages) else 1
+        schedule, text, space = self.schedule, self.text, self.space
+        self.splits = schedule.splits if any(is_among(stage, self.full) for stage in stages) else 1
         names = [n for stage in stages for n in stage.buffers()]
         names += [p.reduce.into for p in merged if p.stores]
         parameters = Parameters(self.kernel, names, [e for stage in stages for e in stage.exprs()])
@@ -94,13 +94,13 @@ class RowPart:
                 self._full_stage(stage, places)
             else:
                 self._row_stage(stage)
-        block = (COLUMNS, plan.group, 1) if plan.columns else (plan.threads, 1, 1)
-        source = text.function(self.name, parameters.text(), plan.threads, comments, plan.min_blocks)
+        block = (COLUMNS, schedule.group, 1) if schedule.columns else (schedule.threads, 1, 1)
+        source = text.function(self.name, parameters.text(), schedule.threads, comments, schedule.min_blocks)
         return CudaKernel(
             self.name,
             source,
             tuple(text.helpers),
-            (-(-space.rows // plan.per_block), self.splits, 1),
+            (-(-space.rows // schedule.per_block), self.splits, 1),
             block,
             params=tuple(parameters.places),
             scalars=parameters.scalars,
@@ -112,23 +112,25 @@ class RowPart:
         for stage in self.full:
             for r in reductions(stage):
                 result[r.into] = place
-                place += -(-self.plan.splits * self.space.rows * self.reducers[r.into].nbytes // 256) * 256
+                place += (
+                    -(-self.schedule.splits * self.space.rows * self.reducers[r.into].nbytes // 256) * 256
+                )
         return result
 
     def _open_threads(self) -> None:
         """Declare the kept point, the thread's number in its group, and whether the point exists."""
-        plan, text, rows = self.plan, self.text, self.space.rows
+        schedule, text, rows = self.schedule, self.text, self.space.rows
         ctype = self.row_type
         cast = "(long long)" if ctype == "long long" else ""
-        if plan.columns:
+        if schedule.columns:
             first, lane = f"{cast}blockIdx.x * {COLUMNS} + threadIdx.x", "threadIdx.y"
-        elif plan.per_block > 1:
-            first = f"{cast}blockIdx.x * {plan.per_block} + threadIdx.x / {plan.group}"
-            lane = f"threadIdx.x % {plan.group}"
+        elif schedule.per_block > 1:
+            first = f"{cast}blockIdx.x * {schedule.per_block} + threadIdx.x / {schedule.group}"
+            lane = f"threadIdx.x % {schedule.group}"
         else:
             first, lane = "blockIdx.x", "threadIdx.x"
-        self.guarded = rows % plan.per_block != 0
-        if plan.group > 1 or plan.columns:
+        self.guarded = rows % schedule.per_block != 0
+        if schedule.group > 1 or schedule.columns:
             text.line(f"const int lane = {lane};")
         if self.guarded:
             text.line(f"const {ctype} place = {first};")
@@ -140,7 +142,7 @@ class RowPart:
 
     def _leader(self) -> str:
         """The condition under which a thread writes the values of its group."""
-        value = ["lane == 0"] if self.plan.group > 1 else []
+        value = ["lane == 0"] if self.schedule.group > 1 else []
         value += ["active"] if self.guarded else []
         return " && ".join(value)
 
@@ -196,14 +198,14 @@ class RowPart:
     # -- reductions ------------------------------------------------------------------------------------------------
     def _merge(self, merged: list[Pending]) -> None:
         """Combine the partial results of an earlier launch, in each block."""
-        plan, text = self.plan, self.text
+        schedule, text = self.schedule, self.text
         for pending in merged:
             r, x = pending.reduce, self.reducers[pending.reduce.into]
             self._declare(r, x)
             work = f"reinterpret_cast<const {x.ctype}*>({shift_pointer('workspace', pending.offset)})"
             index = f"i * {self.space.rows} + row" if self.space.rows > 1 else "i"
             text.line(f"const {x.ctype}* const {r.into}_parts = {work};")
-            with text.block(f"for (int i = lane; i < {plan.splits}; i += {plan.group})"):
+            with text.block(f"for (int i = lane; i < {schedule.splits}; i += {schedule.group})"):
                 text.line(f"{r.into}_state.join({r.into}_parts[{index}]);")
         self._join([p.reduce for p in merged])
         for pending in merged:
@@ -215,12 +217,12 @@ class RowPart:
 
     def _join(self, items: list[Reduce]) -> None:
         """Combine the states of a group, in every thread of it."""
-        plan, text = self.plan, self.text
-        if plan.group == 1 or not items:
+        schedule, text = self.schedule, self.text
+        if schedule.group == 1 or not items:
             return
-        if plan.group <= 32 and not plan.columns:
+        if schedule.group <= 32 and not schedule.columns:
             for r in items:
-                text.line(f"{r.into}_state = join_lanes<{plan.group}>({r.into}_state);")
+                text.line(f"{r.into}_state = join_lanes<{schedule.group}>({r.into}_state);")
             return
         for some in self._rounds(items):
             self._exchange(some)
@@ -243,7 +245,7 @@ class RowPart:
 
     def _states(self) -> int:
         """The number of states of one reduction in shared memory."""
-        return self.plan.threads if self.plan.columns else self.plan.group // 32
+        return self.schedule.threads if self.schedule.columns else self.schedule.group // 32
 
     def _share_out(self, items: list[Reduce]) -> None:
         """Declare the states in shared memory, which is reused if the kernel needs more than there is."""
@@ -264,15 +266,19 @@ class RowPart:
 
     def _exchange(self, items: list[Reduce]) -> None:
         """Combine states through shared memory."""
-        plan, text = self.plan, self.text
+        schedule, text = self.schedule, self.text
         self._share_out(items)
         for r in items:
-            if plan.columns:
+            if schedule.columns:
                 text.line(f"{r.into}_shared[threadIdx.y * {COLUMNS} + threadIdx.x] = {r.into}_state;")
             else:
                 text.line(f"share({r.into}_state, {r.into}_shared);")
         text.line("__syncthreads();")
-        how = f"collect_column<{plan.group}, {COLUMNS}>" if plan.columns else f"collect<{plan.group // 32}>"
+        how = (
+            f"collect_column<{schedule.group}, {COLUMNS}>"
+            if schedule.columns
+            else f"collect<{schedule.group // 32}>"
+        )
         for r in items:
             text.line(f"{r.into}_state = {how}({r.into}_shared);")
 
@@ -352,9 +358,9 @@ class RowPart:
 
     def _declare_cached(self, stage: Stage) -> None:
         """Declare the registers of cached buffers."""
-        lanes, steps = self.plan.lanes, self.plan.steps
+        lanes, steps = self.schedule.lanes, self.schedule.steps
         for name in dict.fromkeys(stage.buffers()):
-            if name in self.plan.cached and name not in self.declared:
+            if name in self.schedule.cached and name not in self.declared:
                 ctype = CTYPE[self.buffer(name).dtype]
                 self.declared.add(name)
                 kind = ctype if lanes == 1 else f"Vec<{ctype}, {lanes}>"

@@ -12,9 +12,9 @@ from ....lowering.fusion.loop_ir import FusedKernel, Reduce, Stage
 from ....named_tuple import NamedTuple
 from .inline import inline_buffers
 from .kernel import WORKSPACE, CudaKernel
-from .plan import Schedule, full_stages, is_among, make_schedule
 from .reducers import Reducer, reducer
 from .row_part import Pending, RowPart
+from .schedule import Schedule, full_stages, is_among, make_schedule
 from .space import Space, reductions, stores
 
 ALIGNMENT = 256
@@ -44,44 +44,46 @@ def write_rows(
         unaligned: the parameters whose data need not be aligned to 16 bytes.
         private: the parameters that nothing reads after the kernel.
     """
-    kernel, plan = _plan_stages(kernel, space, unaligned, private)
+    kernel, schedule = _schedule_stages(kernel, space, unaligned, private)
     full = full_stages(kernel)
-    reducers = {r.into: reducer(r, _chain_length(space, plan)) for stage in full for r in reductions(stage)}
-    parts, used = _parts(kernel, space, plan, full, reducers)
+    reducers = {
+        r.into: reducer(r, _chain_length(space, schedule)) for stage in full for r in reductions(stage)
+    }
+    parts, used = _parts(kernel, space, schedule, full, reducers)
     items = []
     for number, part in enumerate(parts):
         name = kernel.name if len(parts) == 1 else f"{kernel.name}_{number}"
         notes = [*comments, f"pass {number + 1} of {len(parts)}"] if len(parts) > 1 else comments
-        writer = RowPart(name, kernel, space, plan, full, reducers)
+        writer = RowPart(name, kernel, space, schedule, full, reducers)
         items.append(writer.write(part.stages, part.merged, part.leaves_partials, notes))
     return [k._replace(temporaries=used if WORKSPACE in k.params else 0) for k in items]
 
 
-def _plan_stages(
+def _schedule_stages(
     kernel: FusedKernel, space: Space, unaligned: frozenset[int], private: frozenset[int]
 ) -> tuple[FusedKernel, Schedule]:
     """Make the schedule; private buffers stay in registers, and are recomputed if there are too few."""
     buffers = tuple(b._replace(param=None, offset=0) if b.param in private else b for b in kernel.buffers)
     kernel = kernel._replace(buffers=buffers)
-    plan = make_schedule(kernel, space, unaligned)
+    schedule = make_schedule(kernel, space, unaligned)
     stored = {s.buffer for stage in full_stages(kernel) for s in stores(stage)}
-    left = [b.name for b in buffers if b.param is None and b.name in stored and b.name not in plan.cached]
+    left = [b.name for b in buffers if b.param is None and b.name in stored and b.name not in schedule.cached]
     if not left:
-        return kernel, plan
+        return kernel, schedule
     kernel = inline_buffers(kernel, left)
     return kernel, make_schedule(kernel, space, unaligned)
 
 
-def _chain_length(space: Space, plan: Schedule) -> int:
+def _chain_length(space: Space, schedule: Schedule) -> int:
     """The maximum number of elements of one kept point for each thread."""
-    return -(-space.length // (plan.group * plan.splits))
+    return -(-space.length // (schedule.group * schedule.splits))
 
 
 def _parts(
-    kernel: FusedKernel, space: Space, plan: Schedule, full: list[Stage], reducers: dict[str, Reducer]
+    kernel: FusedKernel, space: Space, schedule: Schedule, full: list[Stage], reducers: dict[str, Reducer]
 ) -> tuple[list[Part], int]:
     """The launches, and the bytes of the partial results between them."""
-    if plan.splits == 1:
+    if schedule.splits == 1:
         return [Part(list(kernel.stages), [], False)], 0
     known: dict[str, Pending] = {}
     parts: list[Part] = []
@@ -96,7 +98,7 @@ def _parts(
             for r in reductions(stage):
                 known[r.into] = Pending(r, at, stores=_is_stored(kernel, r))
                 unstored += [r.into] if _is_stored(kernel, r) else []
-                at += -(-plan.splits * space.rows * reducers[r.into].nbytes // ALIGNMENT) * ALIGNMENT
+                at += -(-schedule.splits * space.rows * reducers[r.into].nbytes // ALIGNMENT) * ALIGNMENT
     if stages or unstored:
         parts.append(Part(stages, _find_pending(kernel, stages, known, unstored), False))
     return parts, at

@@ -18,7 +18,7 @@ from ....registry.dtypes import DType
 from ....registry.operator import Operator
 from ..codegen.eager_folds import write_reduction
 from ..codegen.kernel import CudaKernel
-from ..codegen.plan import COLUMNS, ENOUGH_BLOCKS, FULL_BLOCKS
+from ..codegen.schedule import COLUMNS, ENOUGH_BLOCKS, FULL_BLOCKS
 from ..fastpath.call_cache import CallCache, report_launches
 from ..runtime import toolkit as tools
 from ..runtime.arrays import DeviceArray, Layout, contiguous_layout, empty

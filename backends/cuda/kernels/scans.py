@@ -15,7 +15,7 @@ from ....registry.dtypes import DType
 from ....registry.operator import Operator
 from ..codegen.eager_scans import CHUNK, write_scan
 from ..codegen.kernel import CudaKernel
-from ..codegen.plan import COLUMNS, ENOUGH_BLOCKS, FULL_BLOCKS
+from ..codegen.schedule import COLUMNS, ENOUGH_BLOCKS, FULL_BLOCKS
 from ..runtime import toolkit as tools
 from ..runtime.arrays import DeviceArray, contiguous_layout, empty
 from ..runtime.launching import Launch

@@ -11,7 +11,7 @@ from cuda_host.build import missing_compiler
 from cuda_host.programs import Program, compile_nvrtc
 from cuda_kernel_cases import CASES, check_cases
 from lowering_harness import graph_of
-from tandem.backends.cuda.codegen import elementwise, plan, row_part, tiles
+from tandem.backends.cuda.codegen import elementwise, row_part, schedule, tiles
 from tandem.backends.cuda.codegen.kernel import module_source
 
 pytestmark = pytest.mark.skipif(missing_compiler() is not None, reason=missing_compiler() or "")
@@ -64,7 +64,7 @@ def test_more_rows_than_a_grid_has_blocks(monkeypatch):
     whole = np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (50000, 2048), (0, 0))
     (kernel,) = Program(graph_of(distances, whole, whole), "n0").written()
     assert 50000**2 / 8 < kernel.grid[0] < 2**31
-    monkeypatch.setattr(plan, "INT_MAX", 0)
+    monkeypatch.setattr(schedule, "INT_MAX", 0)
     check_cases(["softmax_1001", "norm_768"])
 
 

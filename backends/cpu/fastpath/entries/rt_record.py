@@ -90,13 +90,13 @@ def record_call(desc: OperatorEntry, values: ptr, count: i64, tensor: TensorObje
     """Record a call by its arguments and its result and return the result; steals its reference. NULL: a failure."""
     if unlikely(tensor == NULL):
         return NULL
-    plan: Recording = desc.recording
-    if likely(plan != NULL):
+    recording: Recording = desc.recording
+    if likely(recording != NULL):
         g: Globals = desc.globals_
-        done = record_natively(g, plan, values, count, tensor)
+        done = record_natively(g, recording, values, count, tensor)
         if likely(done == DONE):
-            if plan.follow != NULL and tensor.keys == g.grad_keys:
-                return register_view(plan.follow, values, count, tensor)
+            if recording.follow != NULL and tensor.keys == g.grad_keys:
+                return register_view(recording.follow, values, count, tensor)
             return tensor
         if done == FAILED:
             decref(tensor)
@@ -120,7 +120,7 @@ def register_view(follow: ptr, values: ptr, count: i64, tensor: ptr) -> ptr:
 
 
 @native
-def record_natively(g: ptr, plan: Recording, values: ptr, count: i64, tensor: TensorObject) -> i64:
+def record_natively(g: ptr, recording: Recording, values: ptr, count: i64, tensor: TensorObject) -> i64:
     """Return DONE, FAILED (an exception is set), or TO_PYTHON.
 
     Python twin: eager/autograd/kernel.py:record_call
@@ -129,12 +129,12 @@ def record_natively(g: ptr, plan: Recording, values: ptr, count: i64, tensor: Te
     code = array_code(g, array)
     if code == BOOL:
         return DONE  # a mask: no gradient flows through it, and it stays a plain tensor
-    tracked = tracked_set(g, plan, values, count, tensor)
+    tracked = tracked_set(g, recording, values, count, tensor)
     if unlikely(code < FLOAT16 or tracked < 0):
         return TO_PYTHON
     if tracked == 0:
         return DONE
-    rules: RuleSet = load(ptr, plan, Recording.rules + tracked * 8)
+    rules: RuleSet = load(ptr, recording, Recording.rules + tracked * 8)
     if unlikely(rules == NULL or not are_all_given(rules, count)):
         return TO_PYTHON
     incref(array)
@@ -143,7 +143,7 @@ def record_natively(g: ptr, plan: Recording, values: ptr, count: i64, tensor: Te
     if likely(done == DONE):
         done = make_saved(g, rules, values, tensor, array, parts + 8)
         if likely(done == DONE):
-            done = attach(g, tensor, make_node(g, plan.op, rules.active, parts))
+            done = attach(g, tensor, make_node(g, recording.op, rules.active, parts))
             decref(load(ptr, parts, 8))
             decref(load(ptr, parts, 16))
         decref(load(ptr, parts, 0))
@@ -152,11 +152,11 @@ def record_natively(g: ptr, plan: Recording, values: ptr, count: i64, tensor: Te
 
 
 @native
-def tracked_set(g: Globals, plan: Recording, values: ptr, count: i64, tensor: ptr) -> i64:
+def tracked_set(g: Globals, recording: Recording, values: ptr, count: i64, tensor: ptr) -> i64:
     """Return the tensors that have rules and require gradients, as bits; -1 if only Python can tell."""
     result: i64 = 0
-    for k in range(plan.count):
-        place = load(i64, plan, Recording.places + k * 8)
+    for k in range(recording.count):
+        place = load(i64, recording, Recording.places + k * 8)
         if unlikely(place >= count):
             return -1
         x: TensorObject = load(ptr, values, place * 8)

@@ -56,32 +56,32 @@ def class_constants() -> dict[str, int]:
 
 def make_elementwise_recorder(op: Operator) -> Callable[..., Any]:
     """Return a recorder that takes the operands and the result, which need no binding."""
-    plan, nothing = derivative_of(op), dict[str, Any]()
+    derivative, nothing = derivative_of(op), dict[str, Any]()
 
     def record_elementwise(*values: Any) -> Any:
-        return kernel.record_call(plan, values[:-1], nothing, values[-1])
+        return kernel.record_call(derivative, values[:-1], nothing, values[-1])
 
     return record_elementwise
 
 
 def make_bound_recorder(op: Operator) -> Callable[..., Any]:
     """Return a recorder that takes the arguments as given and the result."""
-    plan = derivative_of(op)
+    derivative = derivative_of(op)
 
     def record_bound(*values: Any) -> Any:
         args, kwargs = op.binder.bind(values[:-1], {})
-        return kernel.record_call(plan, args, kwargs, values[-1])
+        return kernel.record_call(derivative, args, kwargs, values[-1])
 
     return record_bound
 
 
 def make_reduction_recorder(op: Operator) -> Callable[..., Any]:
     """Return a recorder that takes the tensor, axis, keepdims and the result."""
-    plan = derivative_of(op)
+    derivative = derivative_of(op)
 
     def record_reduction(self: Any, axis: Any, keepdims: bool, out: Any) -> Any:
         args, kwargs = op.binder.bind((self, axis), {"keepdims": keepdims})
-        return kernel.record_call(plan, args, kwargs, out)
+        return kernel.record_call(derivative, args, kwargs, out)
 
     return record_reduction
 
@@ -96,66 +96,73 @@ _recorders: dict[tuple[Operator, str], tuple[OperatorDerivative, Recorder]] = {}
 
 def find_recorder(op: Operator, kind: str) -> Recorder | None:
     """Return the recorder of an operator; None if autograd does not record its calls as one node."""
-    plan = derivative_of(op)
+    derivative = derivative_of(op)
     if not kind or op.table[DispatchKey.AutogradCPU].fn is not kernel.autograd:
         return None
-    if plan.decompose or plan.written or plan.isolate:
+    if derivative.decompose or derivative.written or derivative.isolate:
         return None
     known = _recorders.get((op, kind))
-    if known is None or known[0] is not plan:
-        known = _recorders[op, kind] = plan, Recorder(_RECORDERS[kind](op), make_recording_struct(plan, kind))
+    if known is None or known[0] is not derivative:
+        known = _recorders[op, kind] = (
+            derivative,
+            Recorder(_RECORDERS[kind](op), make_recording_struct(derivative, kind)),
+        )
     return known[1]
 
 
 # -- for machine code --------------------------------------------------------------------------------------------------
-def make_recording_struct(plan: OperatorDerivative, kind: str) -> Struct | None:
+def make_recording_struct(derivative: OperatorDerivative, kind: str) -> Struct | None:
     """Return the struct by which machine code records an operator's calls; None if only Python can."""
-    places = [argument.position for argument in plan.arguments]
-    listed = any(argument.is_list for argument in plan.arguments)
-    if listed or None in places or len(places) > rt.MOST or (plan.is_view and kind != "bound"):
+    places = [argument.position for argument in derivative.arguments]
+    listed = any(argument.is_list for argument in derivative.arguments)
+    if listed or None in places or len(places) > rt.MOST or (derivative.is_view and kind != "bound"):
         return None
-    if plan.uncovered and plan.op.schema.namespace != "td":  # tandem's own are integers and booleans
+    if (
+        derivative.uncovered and derivative.op.schema.namespace != "td"
+    ):  # tandem's own are integers and booleans
         return None
     result = Struct(sizeof(rt.Recording))
-    result.refer(rt.Recording.op, plan.op)
+    result.refer(rt.Recording.op, derivative.op)
     result.set(rt.Recording.count, len(places))
     for number, place in enumerate(places):
         result.set(rt.Recording.places + 8 * number, place or 0)
-    if plan.is_view:
-        result.refer(rt.Recording.follow, make_view_listener(plan))
-    for tracked in range(1, 1 << len(places)) if plan.reason is None else ():
-        rules = make_rules_struct(plan, tracked, _KEYWORDS.get(kind, {}))
+    if derivative.is_view:
+        result.refer(rt.Recording.follow, make_view_listener(derivative))
+    for tracked in range(1, 1 << len(places)) if derivative.reason is None else ():
+        rules = make_rules_struct(derivative, tracked, _KEYWORDS.get(kind, {}))
         if rules is not None:
             result.point(rt.Recording.rules + 8 * tracked, rules)
     return result
 
 
-def make_view_listener(plan: OperatorDerivative) -> Callable[..., Any]:
+def make_view_listener(derivative: OperatorDerivative) -> Callable[..., Any]:
     """Return a function of the given arguments and the recorded result, which registers the result as a view."""
-    binder = plan.op.binder
+    binder = derivative.op.binder
     complete = len(binder.positional) if not binder.keyword else -1
 
     def follow(*values: Any) -> None:
         *given, out = values
         if len(given) == complete and (complete == 1 or type(given[1]) is tuple):
-            track_view(plan, tuple(given), {}, out)
+            track_view(derivative, tuple(given), {}, out)
         else:
-            track_view(plan, *binder.bind(tuple(given), {}), out)
+            track_view(derivative, *binder.bind(tuple(given), {}), out)
 
     return follow
 
 
-def make_rules_struct(plan: OperatorDerivative, tracked: int, keywords: dict[str, int]) -> Struct | None:
+def make_rules_struct(
+    derivative: OperatorDerivative, tracked: int, keywords: dict[str, int]
+) -> Struct | None:
     """Return the rules for a set of tensors; None if a residual is of a kind that machine code does not support."""
-    active = plan.active(tracked)
-    kept = [_find_residual(plan, kind, where, keywords) for kind, where, _ in active.savers]
+    active = derivative.active(tracked)
+    kept = [_find_residual(derivative, kind, where, keywords) for kind, where, _ in active.savers]
     if type(active) is not ActiveRules or None in kept or len(kept) > saved.MOST_SAVED:
         return None
     result = Struct(sizeof(saved.RuleSet))
     result.refer(saved.RuleSet.active, active)
     result.set(saved.RuleSet.count, len(active.rules))
     for number, rule in enumerate(active.rules):
-        result.set(saved.RuleSet.places + 8 * number, plan.arguments[rule.bit].position or 0)
+        result.set(saved.RuleSet.places + 8 * number, derivative.arguments[rule.bit].position or 0)
     result.set(saved.RuleSet.savers, len(kept))
     for number, word in enumerate(_residual_fields(kept)):
         result.set(saved.RuleSet.saver + 8 * number, word)
@@ -168,7 +175,7 @@ def _residual_fields(savers: list[tuple[int, int] | None]) -> Iterator[int]:
 
 
 def _find_residual(
-    plan: OperatorDerivative, kind: int, where: Any, keywords: dict[str, int]
+    derivative: OperatorDerivative, kind: int, where: Any, keywords: dict[str, int]
 ) -> tuple[int, int] | None:
     """Return the kind of a residual, and the index of its value."""
     if kind == RESULT:
@@ -179,10 +186,10 @@ def _find_residual(
         return saved.SAVE_VALUE, keywords[where]
     if kind not in (ARGUMENT, ARGUMENT_SPEC):
         return None
-    argument = plan.op.schema.positional[where]
+    argument = derivative.op.schema.positional[where]
     if argument.type.core == "Tensor" and not argument.type.is_list:
         return (saved.SAVE_VALUE if kind == ARGUMENT else saved.SAVE_SPEC), where
-    if kind == ARGUMENT and plan.op.name == "td::basic_index":
+    if kind == ARGUMENT and derivative.op.name == "td::basic_index":
         return saved.SAVE_TUPLE, where
     if kind == ARGUMENT and argument.type.core in ("int", "SymInt"):
         return (saved.SAVE_INTEGERS if argument.type.is_list else saved.SAVE_VALUE), where

@@ -136,11 +136,11 @@ class Recorder(NamedTuple):
 
     Attributes:
         call: the Python function, of the arguments and the result.
-        plan: the struct by which machine code does it; None if it cannot.
+        recording: the struct by which machine code does it; None if it cannot.
     """
 
     call: Callable[..., Any]
-    plan: Struct | None
+    recording: Struct | None
 
 
 class OperatorStruct(Struct):
@@ -172,10 +172,10 @@ class OperatorStruct(Struct):
         self.set(rt.OperatorEntry.records, 0)
         if recorder is not None:
             self.replace(rt.OperatorEntry.record, recorder.call, id(recorder.call))
-            if recorder.plan is None:
+            if recorder.recording is None:
                 self.set(rt.OperatorEntry.recording, 0)
             else:
-                self.replace(rt.OperatorEntry.recording, recorder.plan, recorder.plan.address)
+                self.replace(rt.OperatorEntry.recording, recorder.recording, recorder.recording.address)
             self.set(rt.OperatorEntry.records, 1)
 
     def add(self, variant: Struct) -> None:

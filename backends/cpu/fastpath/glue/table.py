@@ -149,8 +149,8 @@ def _has_row_loop(op: Operator, first: DType, dtype: DType) -> bool:
     others = (CODES.index(dtype),) * (len(op.schema.arguments) - 1)
     if first is not dtype and len(others) < 2:
         return False
-    plan = loops.resolve_dtypes(op, (CODES.index(first), *others))
-    return plan is not None and loops.has_loop(op, plan)
+    dtypes = loops.resolve_dtypes(op, (CODES.index(first), *others))
+    return dtypes is not None and loops.has_loop(op, dtypes)
 
 
 def is_row_served(op: Operator, dtype: DType, layout: str) -> bool:

@@ -76,7 +76,7 @@ def is_among(stage: Stage, stages: list[Stage]) -> bool:
 
 
 def make_schedule(kernel: FusedKernel, space: Space, unaligned: frozenset[int]) -> Schedule:
-    """The plan of a kernel that reduces."""
+    """Schedule a kernel that reduces."""
     full = full_stages(kernel)
     names = {n for stage in full for n in stage.buffers()}
     kept = {s.buffer for stage in full for s in stores(stage)}
