@@ -25,6 +25,7 @@ from .rounding import floor, trunc
 from .selection import where
 
 if TYPE_CHECKING:
+    from ...registry.function import OperatorFunction
     from ...registry.types import Array, Number, Operand, Tensor
 
 add = binary(
@@ -238,7 +239,7 @@ def _sign(x: s.Expr) -> s.Expr:
     return s.select(s.eq(x, 0), x, s.complex_(shares[0] / size, shares[1] / size))
 
 
-sign = unary(
+sign: OperatorFunction[Tensor] = unary(
     "sign",
     _sign,
     doc="-1, 0 or 1 by the sign of each element, NaN for NaN; for complex numbers self / abs(self).",
