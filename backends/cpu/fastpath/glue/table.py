@@ -115,12 +115,16 @@ def find_service(op: Operator) -> Service | None:
     return _find_view_service(op) if op.is_view else None
 
 
+# Types of arguments that the entry of cached views compares.
+_STATIC_TYPES = frozenset(("int", "SymInt", "bool"))
+
+
 def _find_view_service(op: Operator) -> Service | None:
     """Return the entry of a view of one tensor; its layout follows from the tensor's and from static arguments."""
     arguments, results = op.schema.arguments, op.schema.returns
     if len(results) != 1 or results[0].type.is_list:
         return None
-    if any(argument.type.core == "Tensor" for argument in arguments[1:]):
+    if any(argument.type.core not in _STATIC_TYPES for argument in arguments[1:]):
         return None
     if op.decl.view is not None:
         return VIEW
