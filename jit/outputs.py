@@ -78,7 +78,7 @@ class OutputTree(NamedTuple):
             parameters: the tensors and numbers of ``graph.parameters``.
             results: the tensors of ``computed``.
 
-        Native twin: backends/cpu/fastpath/entries/rt_build.py:build
+        Native twin: backends/cpu/fastpath/entries/rt_jit.py:build
         """
         if self.writes:
             write_back(

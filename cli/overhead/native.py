@@ -17,7 +17,7 @@ from ... import add, asarray
 from ...backends.cpu import fastpath
 from ...backends.cpu.fastpath.compiler import engine, lang
 from ...backends.cpu.fastpath.compiler.structs import sizeof
-from ...backends.cpu.fastpath.entries import rt_elementwise, rt_jit
+from ...backends.cpu.fastpath.entries import rt_base, rt_elementwise, rt_jit
 from ...backends.cpu.fastpath.glue import jit_layout, layout
 from ...backends.cpu.fastpath.glue.structs import OperatorStruct, Struct
 from ...backends.cpu.fastpath.glue.stubs import Stub
@@ -40,7 +40,7 @@ EAGER_LAYERS: Mapping[str, Mapping[str, object]] = {
     "thread state": {"thread_flags": ready.flags},
     "key set and types": {"operand_code": ready.code},
     "lookup": {"find_variant": ready.variant},
-    "shapes": {"flat": ready.shapes},
+    "shapes": {"is_flat": ready.shapes},
     "allocation": {"new_array": ready.array},
     "result": {"make_tensor": ready.tensor},
 }
@@ -124,7 +124,7 @@ class EagerProbes:
     def probe(self, replaced: Mapping[str, object], *, compute: bool = True) -> Probe:
         """The entry with some functions exchanged, and with the loop or without."""
         constants = {**self.runtime.constants, "NIN": 2, "NARGS": 3, **replaced}
-        variant = copied(self.variant.address, sizeof(rt_elementwise.Variant), self.variant)
+        variant = copied(self.variant.address, sizeof(rt_base.Variant), self.variant)
         functions: dict[str, Callable[..., Any]] = {
             "entry": rt_elementwise.elementwise,
             "nothing": ready.loop,
@@ -132,7 +132,7 @@ class EagerProbes:
         imports = self.imports | {"tandem_ready_variant": variant.address}
         code = engine.compile_ir(lang.emit(functions, constants), list(functions), imports)
         if not compute:
-            variant.set(rt_elementwise.Variant.loop, code["nothing"])
+            variant.set(rt_base.Variant.loop, code["nothing"])
         data = OperatorStruct(self.runtime.process, self.stub.operator, self.stub.operator)
         data.add(variant)
         data.set_recorder(self.stub.recorder())

@@ -4,13 +4,9 @@ They are unsafe anywhere else: the replaced layer's checks, computation and allo
 """
 
 from ...backends.cpu.fastpath.compiler.dsl import extern_object, i32, i64, load, native, ptr, store
-from ...backends.cpu.fastpath.entries.rt_base import PLAIN, TensorObject, decref, incref
-from ...backends.cpu.fastpath.entries.rt_elementwise import NARGS
-from ...backends.cpu.fastpath.entries.rt_guards import hold_reference
-from ...backends.cpu.fastpath.entries.rt_operands import FLOAT32
-from ...backends.cpu.fastpath.entries.rt_saved import DONE
-from ...backends.cpu.fastpath.glue.jit_layout import ArrayGuard, CallFrame
-from ...backends.cpu.fastpath.glue.layout import Ndarray
+from ...backends.cpu.fastpath.entries import capi, rt_guards, rt_saved
+from ...backends.cpu.fastpath.entries import rt_base as base
+from ...backends.cpu.fastpath.glue import jit_layout
 
 READY_ARRAY = extern_object("tandem_ready_array")
 READY_TENSOR = extern_object("tandem_ready_tensor")
@@ -22,14 +18,14 @@ STEP = 4  # bytes of a float32
 @native
 def flags(g: ptr) -> i64:
     """The thread is in its default state."""
-    return PLAIN
+    return base.PLAIN
 
 
 @native
 def code(g: ptr, x: ptr, flags: i64, where: ptr) -> i64:
     """The operand is a plain tensor of float32."""
-    store(ptr, where, 0, load(ptr, x, TensorObject.array))
-    return FLOAT32
+    store(ptr, where, 0, load(ptr, x, base.TensorObject.array))
+    return base.FLOAT32
 
 
 @native
@@ -42,7 +38,7 @@ def variant(desc: ptr, key: i64) -> ptr:
 @native
 def shapes(variant: ptr, arrays: ptr, widest: ptr, rank: i64, strides: ptr) -> bool:
     """All operands are contiguous and of one shape."""
-    for i in range(NARGS):
+    for i in range(base.NARGS):
         store(i64, strides, i * 16, 0)
         store(i64, strides, i * 16 + 8, STEP)
     return True
@@ -52,7 +48,7 @@ def shapes(variant: ptr, arrays: ptr, widest: ptr, rank: i64, strides: ptr) -> b
 def array(g: ptr, descr: ptr, rank: i64, dims: ptr, nbytes: i64) -> ptr:
     """The result's memory is there already."""
     result: ptr = READY_ARRAY
-    incref(result)
+    capi.incref(result)
     return result
 
 
@@ -60,8 +56,8 @@ def array(g: ptr, descr: ptr, rank: i64, dims: ptr, nbytes: i64) -> ptr:
 def tensor(g: ptr, array: ptr) -> ptr:
     """The result's object is there already."""
     result: ptr = READY_TENSOR
-    decref(array)
-    incref(result)
+    capi.decref(array)
+    capi.incref(result)
     return result
 
 
@@ -69,20 +65,20 @@ def tensor(g: ptr, array: ptr) -> ptr:
 def ready_edges(g: ptr, rules: ptr, values: ptr, where: ptr) -> i64:
     """The edges of the node are there already."""
     value: ptr = READY_TUPLE
-    incref(value)
+    capi.incref(value)
     store(ptr, where, 0, value)
-    return DONE
+    return rt_saved.DONE
 
 
 @native
 def ready_saved(g: ptr, rules: ptr, values: ptr, tensor: ptr, array: ptr, where: ptr) -> i64:
     """The saved values and their versions are there already."""
     value: ptr = READY_TUPLE
-    incref(value)
-    incref(value)
+    capi.incref(value)
+    capi.incref(value)
     store(ptr, where, 0, value)
     store(ptr, where, 8, value)
-    return DONE
+    return rt_saved.DONE
 
 
 @native
@@ -106,13 +102,13 @@ def main(buffers: ptr, scalars: ptr) -> i32:
 @native
 def leaf(frame: ptr, x: ptr, wanted: ptr) -> bool:
     """The leaf is what the specialization wants; its data pointer still has to be passed on."""
-    result = load(ptr, x, TensorObject.array)
-    hold_reference(frame, x)
-    hold_reference(frame, result)
+    result = load(ptr, x, base.TensorObject.array)
+    rt_guards.hold_reference(frame, x)
+    rt_guards.hold_reference(frame, result)
     store(
         ptr,
-        load(ptr, frame, CallFrame.buffers),
-        load(i64, wanted, ArrayGuard.at) * 8,
-        load(ptr, result, Ndarray.data),
+        load(ptr, frame, jit_layout.CallFrame.buffers),
+        load(i64, wanted, jit_layout.ArrayGuard.at) * 8,
+        load(ptr, result, capi.Ndarray.data),
     )
     return True

@@ -330,7 +330,7 @@ def wrap_view(array: Array, of: Tensor) -> Tensor:
 def storage_of(tensor: Tensor) -> Storage:
     """The storage of a tensor, created if it has none.
 
-    Native twin: backends/cpu/fastpath/entries/rt_storage.py:shared_storage
+    Native twin: backends/cpu/fastpath/entries/rt_base.py:shared_storage
     """
     if tensor._storage is None:
         tensor._storage = tensor._new_storage()

@@ -21,6 +21,7 @@ from tandem.backends.cpu.fastpath.compiler.dsl import (
     quick_max,
     stack,
     store,
+    template,
     u8,
     unlikely,
 )
@@ -29,8 +30,8 @@ pytestmark = pytest.mark.skipif(
     bool(native_layer.why_off()), reason=native_layer.why_off() or "native code is on"
 )
 
-LIMIT: i64 = 10
-WIDE: i64 = 0
+LIMIT: i64 = template(10)
+WIDE: i64 = template(0)
 T = float
 strlen = extern("strlen", "i64(ptr)")
 

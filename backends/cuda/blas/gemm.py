@@ -9,24 +9,19 @@ from .... import lazy
 from ....registry.dtypes import DType
 from ....registry.native_type import NativeCallable, accept_entries, set_entry
 from ....registry.operator import lock
-from ...cpu.fastpath.compiler import dsl, engine, lang, lang_expr, structs
+from ...cpu.fastpath.compiler import engine
 from ...cpu.fastpath.compiler.structs import sizeof
-from ...cpu.fastpath.entries import rt_base
 from ...cpu.fastpath.glue.structs import Struct
 from ..fastpath import gemm_entries as rt
-from ..fastpath import launch_entries
 from ..runtime.launcher import native_code
-from . import cublas
 from .cublas import DEFAULT, Cublas, gemm_type
 from .gemm_plan import Call, Side
-
-_SOURCES = (dsl, lang, lang_expr, structs, rt_base, launch_entries, cublas, rt)
 
 
 @functools.cache
 def _entry_code() -> engine.Code:
     """The native code of all products."""
-    return native_code("gemm", {"multiply": rt.multiply}, _SOURCES)
+    return native_code("gemm", {"multiply": rt.multiply})
 
 
 @accept_entries

@@ -19,22 +19,11 @@ from ....registry.dispatch.keys import DispatchKey
 from ....registry.native_type import NativeCallable, accept_entries, set_entry
 from ....registry.operator import Operator, change_listeners, lock
 from ...cpu.fastpath.compiler.structs import sizeof
-from ...cpu.fastpath.entries import rt_base, rt_folds, rt_storage
+from ...cpu.fastpath.entries import rt_base
 from ...cpu.fastpath.glue.structs import Struct
-from ..blas import cublas
 from ..runtime import toolkit as tools
-from . import call_cache_entries, eager_entries, gemm_entries, launch_entries, result, write_entries
+from . import call_cache_entries, eager_entries, result, write_entries
 
-_SOURCES = (
-    eager_entries,
-    gemm_entries,
-    cublas,
-    call_cache_entries,
-    write_entries,
-    launch_entries,
-    rt_folds,
-    rt_storage,
-)
 # kind of entry -> its function and compile-time constants
 KINDS: dict[str, tuple[Callable[..., Any], dict[str, int]]] = {
     **{f"elementwise{n}": (eager_entries.elementwise, {"NIN": n, "PRODUCT": 0}) for n in (1, 2, 3)},
@@ -49,7 +38,7 @@ KINDS: dict[str, tuple[Callable[..., Any], dict[str, int]]] = {
 def _code(kind: str) -> Any:
     function, own = KINDS[kind]
     result.result_code()  # installs the native finalizer of buffers too
-    return result.build_code(kind, {kind: function}, _SOURCES, own)
+    return result.build_code(kind, {kind: function}, own)
 
 
 @functools.cache

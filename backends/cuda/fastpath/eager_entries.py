@@ -6,58 +6,20 @@ a product, a :class:`..blas.gemm.Gemm`). It passes all other calls to Python.
 
 from __future__ import annotations
 
-from ...cpu.fastpath.compiler.dsl import (
-    NULL,
-    i64,
-    likely,
-    load,
-    native,
-    noinline,
-    ptr,
-    stack,
-    store,
-    unlikely,
-)
+from ...cpu.fastpath.compiler import dsl
+from ...cpu.fastpath.compiler.dsl import NULL, i64, likely, load, native, ptr, store, template, unlikely
 from ...cpu.fastpath.compiler.structs import Struct, array
-from ...cpu.fastpath.entries.rt_base import (
-    ARGS_MASK,
-    ELSEWHERE,
-    NO_GRAD,
-    OperatorEntry,
-    Py_None,
-    PyErr_ExceptionMatches,
-    TensorObject,
-    decref,
-    entry_data,
-    fall_back,
-    incref,
-    retry_in_python,
-    thread_flags,
-    type_of,
-)
-from ...cpu.fastpath.entries.rt_operands import scalar_code, write_scalar
-from .gemm_entries import queue_product
-from .launch_entries import queue_kernel
-from .result_entries import (
-    A_BUFFER,
-    A_LAYOUT,
-    A_PTR,
-    B_POOL,
-    S_HANDLE,
-    S_POOL,
-    Backend,
-    PyLong_AsUnsignedLongLongMask,
-    current_stream,
-    make_result,
-)
+from ...cpu.fastpath.entries import capi, rt_operands
+from ...cpu.fastpath.entries import rt_base as base
+from . import gemm_entries, launch_entries, result_entries
 
 # Compile-time constants of each instance of the entry: the number of operands; whether it serves matrix products
-NIN: i64 = 2
-PRODUCT: i64 = 0
+NIN: i64 = template(2)
+PRODUCT: i64 = template(0)
 
 
 # The struct of an entry begins like that of any operator's entry; then the backend's struct
-class CudaEntry(OperatorEntry):
+class CudaEntry(base.OperatorEntry):
     """The data of an entry of the CUDA backend."""
 
     backend: ptr
@@ -90,28 +52,28 @@ ALIGNED = 15  # bits of an address that have to be zero for vector accesses
 
 
 @native
-def get_flags(entry: OperatorEntry) -> i64:
+def get_flags(entry: base.OperatorEntry) -> i64:
     """Return the thread's flags, or ELSEWHERE if Python has to run the call.
 
     It has to if a layer, a mode or the tracer is active, or new tensors are recorded.
     """
     g = entry.globals_
-    return thread_flags(g) if likely(g.note == NULL) else i64(ELSEWHERE)
+    return base.thread_flags(g) if likely(g.note == NULL) else i64(base.ELSEWHERE)
 
 
 @native
-def plain_array(backend: Backend, x: TensorObject, flags: i64) -> ptr:
+def plain_array(backend: result_entries.Backend, x: base.TensorObject, flags: i64) -> ptr:
     """The array, borrowed, of a tensor that needs no gradient (or of any CUDA tensor under no_grad); NULL otherwise."""
-    if unlikely(type_of(x) != backend.tensor):
+    if unlikely(capi.type_of(x) != backend.tensor):
         return NULL
     array, keys = x.array, x.keys
     if unlikely(array == NULL):
         return NULL
-    if unlikely(type_of(array) != backend.array):
+    if unlikely(capi.type_of(array) != backend.array):
         return NULL
-    if likely(keys == backend.keys and x.meta == Py_None):
+    if likely(keys == backend.keys and x.meta == capi.Py_None):
         return array
-    return array if flags == NO_GRAD and keys == backend.grad_keys else NULL
+    return array if flags == base.NO_GRAD and keys == backend.grad_keys else NULL
 
 
 @native
@@ -145,18 +107,18 @@ def has_key(cached: CacheEntry, key: ptr, count: i64) -> bool:
 
 @native
 def elementwise(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
-    entry: CudaEntry = entry_data(self)
+    entry: CudaEntry = base.entry_data(self)
     flags = get_flags(entry)
-    if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != NIN or flags == ELSEWHERE):
-        return fall_back(entry, args, nargsf, kwnames)
-    backend, arrays, key = entry.backend, stack(NIN * 8), stack(NIN * 8)
+    if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != NIN or flags == base.ELSEWHERE):
+        return base.fall_back(entry, args, nargsf, kwnames)
+    backend, arrays, key = entry.backend, dsl.stack(NIN * 8), dsl.stack(NIN * 8)
     make_key(backend, args, flags, arrays, key)
     cached = find_call(entry.variants, key, NIN)
     if unlikely(cached == NULL):
-        return fall_back(entry, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     result = compute(cached, args, arrays)
     if unlikely(result == NULL):
-        return fall_back(entry, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     if unlikely(i64(result) == -1):
         return report_failure(entry, backend, args, nargsf, kwnames)
     entry.calls += 1
@@ -170,41 +132,46 @@ def make_key(backend: ptr, args: ptr, flags: i64, arrays: ptr, key: ptr) -> None
         x = load(ptr, args, i * 8)
         array = plain_array(backend, x, flags)
         store(ptr, arrays, i * 8, array)
-        store(ptr, key, i * 8, load(ptr, array, A_LAYOUT) if likely(array != NULL) else type_of(x))
+        store(
+            ptr,
+            key,
+            i * 8,
+            load(ptr, array, result_entries.A_LAYOUT) if likely(array != NULL) else capi.type_of(x),
+        )
 
 
-@noinline
-def report_failure(entry: ptr, backend: Backend, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+@dsl.noinline
+def report_failure(entry: ptr, backend: result_entries.Backend, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     """Handle a set exception: keep the device's OutOfMemoryError; on MemoryError clear it and retry in Python."""
-    if PyErr_ExceptionMatches(backend.out_of_memory) != 0:
+    if capi.PyErr_ExceptionMatches(backend.out_of_memory) != 0:
         return NULL
-    return retry_in_python(entry, args, nargsf, kwnames)
+    return base.retry_in_python(entry, args, nargsf, kwnames)
 
 
 @native
 def compute(cached: CacheEntry, args: ptr, arrays: ptr) -> ptr:
     """Launch a cached call and return its result; NULL: call Python; -1: an exception is set."""
-    device, values = cached.device, stack(NIN * 8 + 8)
-    stream = current_stream(device)
+    device, values = cached.device, dsl.stack(NIN * 8 + 8)
+    stream = result_entries.current_stream(device)
     if unlikely(stream == NULL):
         return NULL
-    bits = store_operands(cached, args, arrays, load(ptr, stream, S_POOL), values)
+    bits = store_operands(cached, args, arrays, load(ptr, stream, result_entries.S_POOL), values)
     if unlikely(bits < 0):
         return NULL
     launcher = select_launcher(cached, bits)
     if unlikely(launcher == NULL):
         return NULL
     owner = cached.owner  # like the arrays: allocating the result may run arbitrary code
-    incref(owner)
+    capi.incref(owner)
     incref_all(arrays)
-    tensor = make_result(device, stream, cached.result, values + NIN * 8)
+    tensor = result_entries.make_result(device, stream, cached.result, values + NIN * 8)
     if unlikely(tensor == NULL):
         tensor = ptr(-1)
-    elif unlikely(launch_kernel(launcher, load(ptr, stream, S_HANDLE), values) != 0):
-        decref(tensor)
+    elif unlikely(launch_kernel(launcher, load(ptr, stream, result_entries.S_HANDLE), values) != 0):
+        capi.decref(tensor)
         tensor = NULL  # Python launches again, and raises the error of the driver or cuBLAS
     decref_all(arrays)
-    decref(owner)
+    capi.decref(owner)
     return tensor
 
 
@@ -212,8 +179,8 @@ def compute(cached: CacheEntry, args: ptr, arrays: ptr) -> ptr:
 def launch_kernel(launcher: ptr, stream: ptr, values: ptr) -> i64:
     """Put a kernel or a matrix product into a stream, and return the status of the driver or cuBLAS."""
     if PRODUCT:
-        return i64(queue_product(launcher, stream, values))
-    return queue_kernel(launcher, stream, values)
+        return i64(gemm_entries.queue_product(launcher, stream, values))
+    return launch_entries.queue_kernel(launcher, stream, values)
 
 
 @native
@@ -234,15 +201,17 @@ def store_operands(cached: ptr, args: ptr, arrays: ptr, pool: ptr, values: ptr) 
     for i in range(NIN):
         array = load(ptr, arrays, i * 8)
         if likely(array != NULL):
-            if unlikely(load(ptr, load(ptr, array, A_BUFFER), B_POOL) != pool):
+            if unlikely(load(ptr, load(ptr, array, result_entries.A_BUFFER), result_entries.B_POOL) != pool):
                 return -1
-            address = PyLong_AsUnsignedLongLongMask(load(ptr, array, A_PTR))
+            address = capi.PyLong_AsUnsignedLongLongMask(load(ptr, array, result_entries.A_PTR))
             store(i64, values, i * 8, address)
             bits |= address & ALIGNED
         else:
             x = load(ptr, args, i * 8)
             if unlikely(
-                not write_scalar(x, scalar_code(x), load(i64, cached, CacheEntry.to + i * 8), values + i * 8)
+                not rt_operands.write_scalar(
+                    x, rt_operands.scalar_code(x), load(i64, cached, CacheEntry.to + i * 8), values + i * 8
+                )
             ):
                 return -1
     return bits
@@ -252,11 +221,11 @@ def store_operands(cached: ptr, args: ptr, arrays: ptr, pool: ptr, values: ptr) 
 def incref_all(arrays: ptr) -> None:
     for i in range(NIN):
         if load(ptr, arrays, i * 8) != NULL:
-            incref(load(ptr, arrays, i * 8))
+            capi.incref(load(ptr, arrays, i * 8))
 
 
 @native
 def decref_all(arrays: ptr) -> None:
     for i in range(NIN):
         if load(ptr, arrays, i * 8) != NULL:
-            decref(load(ptr, arrays, i * 8))
+            capi.decref(load(ptr, arrays, i * 8))

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from ...cpu.fastpath.compiler.dsl import NULL, call_i32, i32, i64, load, native, ptr, stack, store, unlikely
 from ...cpu.fastpath.compiler.structs import Struct, array
-from ...cpu.fastpath.entries.rt_base import ARGS_MASK, PyErr_Occurred, PyLong_FromLongLong, entry_data
-from ..blas.cublas import BATCHED, DEFAULT, GEMM, HANDLE, SET_STREAM
-from .launch_entries import PyLong_AsUnsignedLongLongMask
+from ...cpu.fastpath.entries import capi
+from ...cpu.fastpath.entries import rt_base as base
+from ..blas import cublas
 
 
 class Gemm(Struct):
@@ -37,16 +37,16 @@ def multiply(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: backends/cuda/blas/gemm.py:_make_python_gemm
     """
-    r = entry_data(self)
-    if unlikely((nargsf & ARGS_MASK) != 4 or kwnames != NULL):
-        return PyLong_FromLongLong(7)  # CUBLAS_STATUS_INVALID_VALUE
+    r = base.entry_data(self)
+    if unlikely((nargsf & base.ARGS_MASK) != 4 or kwnames != NULL):
+        return capi.PyLong_FromLongLong(7)  # CUBLAS_STATUS_INVALID_VALUE
     values = stack(24)
     for i in range(3):
-        store(i64, values, i * 8, PyLong_AsUnsignedLongLongMask(load(ptr, args, i * 8 + 8)))
-    stream = PyLong_AsUnsignedLongLongMask(load(ptr, args, 0))
-    if unlikely(PyErr_Occurred() != NULL):
+        store(i64, values, i * 8, capi.PyLong_AsUnsignedLongLongMask(load(ptr, args, i * 8 + 8)))
+    stream = capi.PyLong_AsUnsignedLongLongMask(load(ptr, args, 0))
+    if unlikely(capi.PyErr_Occurred() != NULL):
         return NULL
-    return PyLong_FromLongLong(i64(queue_product(r, ptr(stream), values)))
+    return capi.PyLong_FromLongLong(i64(queue_product(r, ptr(stream), values)))
 
 
 @native
@@ -59,7 +59,7 @@ def queue_product(r: Gemm, stream: ptr, values: ptr) -> i32:
         values: the addresses of both operands and of the result.
     """
     blas = r.blas
-    status = call_i32(load(ptr, blas, SET_STREAM), load(ptr, blas, HANDLE), stream)
+    status = call_i32(load(ptr, blas, cublas.SET_STREAM), load(ptr, blas, cublas.HANDLE), stream)
     if unlikely(status != 0):
         return status
     b = load(i64, values, 0) + load(i64, r, Gemm.b + FIRST)
@@ -74,8 +74,8 @@ def queue_product(r: Gemm, stream: ptr, values: ptr) -> i32:
 def multiply_one(r: Gemm, a: i64, b: i64, c: i64) -> i32:
     blas, kind = r.blas, i32(r.kind)
     return call_i32(
-        load(ptr, blas, GEMM),
-        load(ptr, blas, HANDLE),
+        load(ptr, blas, cublas.GEMM),
+        load(ptr, blas, cublas.HANDLE),
         i32(load(i64, r, Gemm.a + TRANSPOSED)),
         i32(load(i64, r, Gemm.b + TRANSPOSED)),
         i32(load(i64, r, Gemm.sizes)),
@@ -93,7 +93,7 @@ def multiply_one(r: Gemm, a: i64, b: i64, c: i64) -> i32:
         kind,
         i32(load(i64, r, Gemm.c + LEAD)),
         i32(r.compute),
-        i32(DEFAULT),
+        i32(cublas.DEFAULT),
     )
 
 
@@ -101,8 +101,8 @@ def multiply_one(r: Gemm, a: i64, b: i64, c: i64) -> i32:
 def multiply_many(r: Gemm, a: i64, b: i64, c: i64) -> i32:
     blas, kind = r.blas, i32(r.kind)
     return call_i32(
-        load(ptr, blas, BATCHED),
-        load(ptr, blas, HANDLE),
+        load(ptr, blas, cublas.BATCHED),
+        load(ptr, blas, cublas.HANDLE),
         i32(load(i64, r, Gemm.a + TRANSPOSED)),
         i32(load(i64, r, Gemm.b + TRANSPOSED)),
         i32(load(i64, r, Gemm.sizes)),
@@ -124,5 +124,5 @@ def multiply_many(r: Gemm, a: i64, b: i64, c: i64) -> i32:
         load(i64, r, Gemm.c + STEP),
         i32(r.count),
         i32(r.compute),
-        i32(DEFAULT),
+        i32(cublas.DEFAULT),
     )

@@ -5,23 +5,10 @@ A launcher's struct (:class:`Launch`): the driver's function, the sizes, and the
 
 from __future__ import annotations
 
-from ...cpu.fastpath.compiler.dsl import (
-    NULL,
-    call_i32,
-    extern,
-    i32,
-    i64,
-    load,
-    native,
-    ptr,
-    stack,
-    store,
-    unlikely,
-)
+from ...cpu.fastpath.compiler.dsl import NULL, call_i32, i32, i64, load, native, ptr, stack, store, unlikely
 from ...cpu.fastpath.compiler.structs import Struct, array
-from ...cpu.fastpath.entries.rt_base import ARGS_MASK, PyErr_Occurred, PyLong_FromLongLong, entry_data
-
-PyLong_AsUnsignedLongLongMask = extern("PyLong_AsUnsignedLongLongMask", "i64(ptr)")
+from ...cpu.fastpath.entries import capi
+from ...cpu.fastpath.entries import rt_base as base
 
 
 class Launch(Struct):
@@ -45,17 +32,17 @@ def launch(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: backends/cuda/runtime/launching.py:_make_python_launcher
     """
-    record: Launch = entry_data(self)
+    record: Launch = base.entry_data(self)
     count = record.dynamic
-    if unlikely((nargsf & ARGS_MASK) != count + 1 or kwnames != NULL):
-        return PyLong_FromLongLong(1)  # CUDA_ERROR_INVALID_VALUE
+    if unlikely((nargsf & base.ARGS_MASK) != count + 1 or kwnames != NULL):
+        return capi.PyLong_FromLongLong(1)  # CUDA_ERROR_INVALID_VALUE
     values = stack(MAX_PARAMETERS * 8)
     for i in range(count):
-        store(i64, values, i * 8, PyLong_AsUnsignedLongLongMask(load(ptr, args, i * 8 + 8)))
-    stream = PyLong_AsUnsignedLongLongMask(load(ptr, args, 0))
-    if unlikely(PyErr_Occurred() != NULL):
+        store(i64, values, i * 8, capi.PyLong_AsUnsignedLongLongMask(load(ptr, args, i * 8 + 8)))
+    stream = capi.PyLong_AsUnsignedLongLongMask(load(ptr, args, 0))
+    if unlikely(capi.PyErr_Occurred() != NULL):
         return NULL
-    return PyLong_FromLongLong(queue_kernel(record, ptr(stream), values))
+    return capi.PyLong_FromLongLong(queue_kernel(record, ptr(stream), values))
 
 
 @native

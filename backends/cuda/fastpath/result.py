@@ -13,10 +13,9 @@ from ....eager.tensor.tensor import Tensor
 from ....errors import OutOfMemoryError
 from ....registry.dispatch.keys import CUDA_KEYS, GRAD_CUDA_KEYS
 from ....registry.dtypes import DType
-from ...cpu.fastpath.compiler import dsl, engine, lang, lang_expr, structs
+from ...cpu.fastpath.compiler import engine
 from ...cpu.fastpath.compiler.structs import sizeof
-from ...cpu.fastpath.entries import rt_base, rt_operands
-from ...cpu.fastpath.glue import jit_layout, layout
+from ...cpu.fastpath.glue import layout
 from ...cpu.fastpath.glue.structs import Struct
 from ..kernels.tensor import CudaTensor, DeviceStorage
 from ..runtime import stream_keys
@@ -26,20 +25,8 @@ from ..runtime.devices import device_at, device_count
 from ..runtime.launcher import native_code
 from ..runtime.memory import Buffer, Pool, Stats, pool_of, size_class
 from ..runtime.streams import default_stream
-from . import result_entries
 from . import result_entries as rt
 
-_SOURCES = (
-    dsl,
-    lang,
-    lang_expr,
-    structs,
-    layout,
-    jit_layout,
-    rt_base,
-    rt_operands,
-    result_entries,
-)
 _FINALIZE = 392  # offset of tp_finalize in a type object
 # callees come before their callers
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -72,7 +59,6 @@ def constants() -> dict[str, int]:
 def build_code(
     name: str,
     functions: Mapping[str, Callable[..., Any]],
-    sources: tuple[Any, ...],
     own: Mapping[str, Any] | None = None,
 ) -> engine.Code:
     """Compile native functions of this backend, or load them from the disk cache.
@@ -80,16 +66,15 @@ def build_code(
     Args:
         name: of the module.
         functions: the entry points, by name.
-        sources: the modules that they are written in, except :mod:`.result_entries` and its imports.
         own: further compile-time constants.
     """
-    return native_code(name, functions, (*_SOURCES, *sources), {**constants(), **(own or {})})
+    return native_code(name, functions, {**constants(), **(own or {})})
 
 
 @functools.cache
 def result_code() -> engine.Code:
     """Compile :mod:`.result_entries`, and install its ``finalize`` as the finalizer of buffers."""
-    result = build_code("results", FUNCTIONS, ())
+    result = build_code("results", FUNCTIONS)
     slot = _finalizer(Buffer)
     if _finalizer_fault():
         return result

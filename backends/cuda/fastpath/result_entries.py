@@ -11,55 +11,25 @@ The structs, which :mod:`.result` and :mod:`tandem.backends.cuda.runtime.streams
 
 from __future__ import annotations
 
-from ...cpu.fastpath.compiler.dsl import (
-    NULL,
-    call_i32,
-    call_void,
-    extern,
-    i32,
-    i64,
-    likely,
-    load,
-    native,
-    noinline,
-    ptr,
-    stack,
-    store,
-    unlikely,
-)
+from ...cpu.fastpath.compiler import dsl
+from ...cpu.fastpath.compiler.dsl import NULL, i64, likely, load, native, ptr, store, template, unlikely
 from ...cpu.fastpath.compiler.structs import Struct
-from ...cpu.fastpath.entries.rt_base import (
-    Globals,
-    Py_None,
-    PyDict_GetItemWithError,
-    PyErr_Clear,
-    PyLong_AsLongLong,
-    PyType_GenericAlloc,
-    decref,
-    incref,
-    pthread_getspecific,
-    store_slots,
-)
-from ...cpu.fastpath.glue.jit_layout import STREAM_HANDLE, STREAM_POOL
-from ...cpu.fastpath.glue.layout import PyList, PyTuple
-
-PyLong_AsUnsignedLongLongMask = extern("PyLong_AsUnsignedLongLongMask", "i64(ptr)")
-PyList_Append = extern("PyList_Append", "i32(ptr, ptr)")
-PyObject_VectorcallMethod = extern("PyObject_VectorcallMethod", "ptr(ptr, ptr, i64, ptr)")
-pthread_setspecific = extern("pthread_setspecific", "i32(i32, ptr)")
+from ...cpu.fastpath.entries import capi
+from ...cpu.fastpath.entries import rt_base as base
+from ...cpu.fastpath.glue import jit_layout
 
 # Compile-time constants from `result.constants`: the slot offsets of the classes.
-A_PTR: i64 = 0
-A_LAYOUT: i64 = 0
-A_BUFFER: i64 = 0
-B_PTR: i64 = 0
-B_NBYTES: i64 = 0
-B_SIZE: i64 = 0
-B_POOL: i64 = 0
-B_BLOCK: i64 = 0
-B_FREE_LIST: i64 = 0
-B_USERS: i64 = 0
-P_COUNTS: i64 = 0
+A_PTR: i64 = template(0)
+A_LAYOUT: i64 = template(0)
+A_BUFFER: i64 = template(0)
+B_PTR: i64 = template(0)
+B_NBYTES: i64 = template(0)
+B_SIZE: i64 = template(0)
+B_POOL: i64 = template(0)
+B_BLOCK: i64 = template(0)
+B_FREE_LIST: i64 = template(0)
+B_USERS: i64 = template(0)
+P_COUNTS: i64 = template(0)
 
 
 # The backend's struct: the process struct; the classes of tensors, arrays and buffers; the key set of a plain tensor;
@@ -68,7 +38,7 @@ P_COUNTS: i64 = 0
 class Backend(Struct):
     """The backend's struct: the classes and key sets to compare with."""
 
-    globals_: Globals
+    globals_: base.Globals
     tensor: ptr
     array: ptr
     buffer: ptr
@@ -94,7 +64,7 @@ class Device(Struct):
 
 
 # A stream's struct: its handle; its pool or NULL; the pool's free blocks by size, NULL if it caches none
-S_HANDLE, S_POOL, S_FREE = STREAM_HANDLE, STREAM_POOL, 16
+S_HANDLE, S_POOL, S_FREE = jit_layout.STREAM_HANDLE, jit_layout.STREAM_POOL, 16
 S_SIZE = 24
 
 
@@ -126,17 +96,17 @@ class ResultSpec(Struct):
 @native
 def current_stream(device: Device) -> ptr:
     """The struct of this thread's current stream, after making the device's context current; NULL: call Python."""
-    stream = pthread_getspecific(i32(device.stream_key))
+    stream = capi.pthread_getspecific(dsl.i32(device.stream_key))
     if likely(stream == NULL):
         stream = device.default_stream
     if unlikely(load(ptr, stream, S_POOL) == NULL):
         return NULL
-    context, key = device.context, i32(device.context_key)
-    if unlikely(key < 0 or pthread_getspecific(key) != context):
-        if call_i32(device.set_context, context) != 0:
+    context, key = device.context, dsl.i32(device.context_key)
+    if unlikely(key < 0 or capi.pthread_getspecific(key) != context):
+        if dsl.call_i32(device.set_context, context) != 0:
             return NULL
         if key >= 0:
-            pthread_setspecific(key, context)
+            capi.pthread_setspecific(key, context)
     return stream
 
 
@@ -154,13 +124,13 @@ def make_result(device: Device, stream: ptr, spec: ResultSpec, address: ptr) -> 
     buffer = allocate(device, stream, spec, address)
     if unlikely(buffer == NULL):
         return NULL
-    array = PyType_GenericAlloc(backend.array, 0)
+    array = capi.PyType_GenericAlloc(backend.array, 0)
     if unlikely(array == NULL):
-        decref(buffer)
+        capi.decref(buffer)
         return NULL
     address, layout = load(ptr, buffer, B_PTR), spec.layout
-    incref(address)
-    incref(layout)
+    capi.incref(address)
+    capi.incref(layout)
     store(ptr, array, A_PTR, address)
     store(ptr, array, A_LAYOUT, layout)
     store(ptr, array, A_BUFFER, buffer)
@@ -170,16 +140,16 @@ def make_result(device: Device, stream: ptr, spec: ResultSpec, address: ptr) -> 
 @native
 def make_tensor(backend: Backend, array: ptr) -> ptr:
     """A plain tensor that owns the reference to the array; NULL with an exception set and the array released."""
-    tensor = PyType_GenericAlloc(backend.tensor, 0)
+    tensor = capi.PyType_GenericAlloc(backend.tensor, 0)
     if unlikely(tensor == NULL):
-        decref(array)
+        capi.decref(array)
         return NULL
-    none: ptr = Py_None
+    none: ptr = capi.Py_None
     keys = backend.keys
-    incref(none)
-    incref(none)
-    incref(keys)
-    store_slots(tensor, array, keys, none)
+    capi.incref(none)
+    capi.incref(none)
+    capi.incref(keys)
+    base.store_slots(tensor, array, keys, none)
     return tensor
 
 
@@ -194,7 +164,7 @@ def allocate(device: ptr, stream: ptr, spec: ptr, address: ptr) -> ptr:
         made = call_pool_get(device, stream, spec)
         if unlikely(made == NULL):
             return NULL
-    store(i64, address, 0, PyLong_AsUnsignedLongLongMask(load(ptr, made, B_PTR)))
+    store(i64, address, 0, capi.PyLong_AsUnsignedLongLongMask(load(ptr, made, B_PTR)))
     return made
 
 
@@ -204,25 +174,25 @@ def take_free_block(device: Device, stream: ptr, spec: ResultSpec) -> ptr:
 
     Python twin: backends/cuda/runtime/memory.py:Pool.get
     """
-    blocks: PyList = load(ptr, stream, S_FREE)
+    blocks: capi.PyList = load(ptr, stream, S_FREE)
     if unlikely(blocks == NULL):
         return NULL
-    blocks = PyDict_GetItemWithError(blocks, spec.key)
+    blocks = capi.PyDict_GetItemWithError(blocks, spec.key)
     if unlikely(blocks == NULL):
         return NULL
     if unlikely(blocks.size == 0):
         return NULL
     pool = load(ptr, stream, S_POOL)
-    incref(blocks)
-    incref(pool)
-    buffer = PyType_GenericAlloc(Backend(device.backend).buffer, 0)
+    capi.incref(blocks)
+    capi.incref(pool)
+    buffer = capi.PyType_GenericAlloc(Backend(device.backend).buffer, 0)
     count = blocks.size  # read again: finalizers may have run meanwhile
     if unlikely(buffer == NULL or count == 0):
-        decref(blocks)
-        decref(pool)
+        capi.decref(blocks)
+        capi.decref(pool)
         if buffer != NULL:
-            decref(buffer)
-        PyErr_Clear()
+            capi.decref(buffer)
+        capi.PyErr_Clear()
         return NULL
     result = load(ptr, blocks.items, count * 8 - 8)
     blocks.size = count - 1
@@ -234,12 +204,12 @@ def take_free_block(device: Device, stream: ptr, spec: ResultSpec) -> ptr:
 @native
 def fill_buffer(buffer: ptr, found: ptr, blocks: ptr, pool: ptr, spec: ResultSpec) -> None:
     """Fill the slots of a new buffer, which takes over the references to its block, its free list and the pool."""
-    address, nbytes, size = load(ptr, found, PyTuple.items), spec.nbytes, spec.key
-    none: ptr = Py_None
-    incref(address)
-    incref(nbytes)
-    incref(size)
-    incref(none)
+    address, nbytes, size = load(ptr, found, capi.PyTuple.items), spec.nbytes, spec.key
+    none: ptr = capi.Py_None
+    capi.incref(address)
+    capi.incref(nbytes)
+    capi.incref(size)
+    capi.incref(none)
     store(ptr, buffer, B_PTR, address)
     store(ptr, buffer, B_NBYTES, nbytes)
     store(ptr, buffer, B_SIZE, size)
@@ -251,7 +221,7 @@ def fill_buffer(buffer: ptr, found: ptr, blocks: ptr, pool: ptr, spec: ResultSpe
 
 @native
 def counts_of(pool: ptr) -> ptr:
-    return ptr(PyLong_AsLongLong(load(ptr, pool, P_COUNTS)))
+    return ptr(capi.PyLong_AsLongLong(load(ptr, pool, P_COUNTS)))
 
 
 @native
@@ -265,16 +235,16 @@ def count_request(pool: ptr, size: i64) -> None:
         counts.peak = allocated
 
 
-@noinline
+@dsl.noinline
 def call_pool_get(device: Device, stream: ptr, spec: ResultSpec) -> ptr:
     """Call ``pool.get(nbytes)``; used when the pool caches nothing or has no free block of this size."""
-    arguments = stack(16)
+    arguments = dsl.stack(16)
     pool = load(ptr, stream, S_POOL)
-    incref(pool)
+    capi.incref(pool)
     store(ptr, arguments, 0, pool)
     store(ptr, arguments, 8, spec.nbytes)
-    made = PyObject_VectorcallMethod(Backend(device.backend).get, arguments, 2, NULL)
-    decref(pool)
+    made = capi.PyObject_VectorcallMethod(Backend(device.backend).get, arguments, 2, NULL)
+    capi.decref(pool)
     return made
 
 
@@ -285,16 +255,16 @@ def finalize(buffer: ptr) -> None:
     Python twin: backends/cuda/runtime/memory.py:Buffer.__del__
     """
     pool = load(ptr, buffer, B_POOL)
-    none: ptr = Py_None
+    none: ptr = capi.Py_None
     if unlikely(pool in (NULL, none)):
         return
     counts, blocks = counts_of(pool), load(ptr, buffer, B_FREE_LIST)
-    allocated = Counters(counts).allocated - PyLong_AsLongLong(load(ptr, buffer, B_SIZE))
+    allocated = Counters(counts).allocated - capi.PyLong_AsLongLong(load(ptr, buffer, B_SIZE))
     fits = Counters(counts).reserved - allocated <= Counters(counts).bound
     if likely(fits and load(ptr, buffer, B_USERS) == none and blocks != NULL and blocks != none):
-        if likely(PyList_Append(blocks, load(ptr, buffer, B_BLOCK)) == 0):
+        if likely(capi.PyList_Append(blocks, load(ptr, buffer, B_BLOCK)) == 0):
             Counters(counts).allocated = allocated
             Counters(counts).returned += 1
             return
-        PyErr_Clear()
-    call_void(Counters(counts).finalize, buffer)
+        capi.PyErr_Clear()
+    dsl.call_void(Counters(counts).finalize, buffer)

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from .... import lazy
 from ....registry.native_type import NativeCallable, accept_entries, set_entry
-from ...cpu.fastpath.compiler import dsl, engine, lang, lang_expr, structs
+from ...cpu.fastpath.compiler import engine, lang
 from ...cpu.fastpath.compiler.structs import sizeof
-from ...cpu.fastpath.entries import rt_base
 from ...cpu.fastpath.glue.structs import Struct
 from ..fastpath import launch_entries as rt
-
-_SOURCES = (dsl, lang, lang_expr, structs, rt_base, rt)
 
 
 def native_code(
     name: str,
     functions: Mapping[str, Callable[..., Any]],
-    sources: Iterable[Any],
     constants: Mapping[str, Any] | None = None,
 ) -> engine.Code:
     """Compile native functions, or load them from the disk cache.
@@ -31,20 +26,18 @@ def native_code(
     Args:
         name: of the module.
         functions: the entry points, by name.
-        sources: the modules whose source the code depends on, including the compiler's; they are part of the key.
         constants: compile-time constants.
     """
-    digest, known = hashlib.sha256(), dict(constants or {})
-    for module in sources:
-        digest.update(Path(str(module.__file__)).read_bytes())
-    key = engine.fingerprint(f"cuda {name}", digest.hexdigest(), repr(sorted(known.items())))
+    known, backend = dict(constants or {}), Path(__file__).parents[1]
+    digest = engine.source_digest(backend / "fastpath", backend / "blas")
+    key = engine.fingerprint(f"cuda {name}", digest, repr(sorted(known.items())))
     return engine.build(key, lambda: lang.emit(functions, known), list(functions), level=1)
 
 
 @functools.cache
 def _entry_code() -> engine.Code:
     """The native code of all launchers."""
-    return native_code("launch", {"launch": rt.launch}, _SOURCES)
+    return native_code("launch", {"launch": rt.launch})
 
 
 @accept_entries

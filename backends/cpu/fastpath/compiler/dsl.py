@@ -58,6 +58,20 @@ class Opcodes:
     """The base of classes of named integers, constants of native code; an `IntEnum` would slow down the import."""
 
 
+class Template:
+    """A compile-time parameter of a module's functions, whose value each compilation chooses by name."""
+
+    __slots__ = ("default",)
+
+    def __init__(self, default: Any) -> None:
+        self.default = default
+
+
+def template(default: int | float) -> Any:
+    """Declare a template parameter with the value that it has by default."""
+    return Template(default)
+
+
 class Extern:
     """A C function or object found by name when code is linked; `args is None` marks an object (its address)."""
 

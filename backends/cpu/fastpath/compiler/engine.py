@@ -17,6 +17,7 @@ import hashlib
 import itertools
 import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
@@ -130,6 +131,16 @@ def fingerprint(*parts: str | bytes) -> str:
     for part in (describe_target(), cache.FORMAT, *parts):
         raw = part.encode() if isinstance(part, str) else part
         digest.update(len(raw).to_bytes(8, "little") + raw)
+    return digest.hexdigest()
+
+
+@functools.cache
+def source_digest(*places: Path) -> str:
+    """Return a digest of some source files, of those in some folders, and of the compiler and the native functions."""
+    digest = hashlib.sha256()
+    for place in (Path(__file__).parents[1], *places):
+        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+            digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

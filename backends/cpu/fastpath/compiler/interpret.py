@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from . import structs
-from .dsl import TYPES, Extern, Intrinsic, LangError, Ty
+from . import dsl, structs
+from .dsl import TYPES, Extern, Intrinsic, LangError, Template, Ty
 
 _FAILED = {"p": 0, "i": -1, "u": -1, "f": -1.0, "v": None}  # what a C function returns with an exception set
 
@@ -41,7 +41,7 @@ class Interpreter:
     """Runs native functions as Python.
 
     Args:
-        constants: compile-time values of names, as for `lang.emit`.
+        constants: values of template parameters, and offsets of slots, as for `lang.emit`.
         types: type parameters.
         symbols: addresses of C functions and objects that the process does not export by name.
     """
@@ -53,7 +53,8 @@ class Interpreter:
         symbols: Mapping[str, int] | None = None,
     ) -> None:
         machine = {name: MachineType(ty) for name, ty in TYPES.items() if name != "None"}
-        self.names = {**machine, **(constants or {}), **{n: machine[t] for n, t in (types or {}).items()}}
+        self.types = {**machine, **{name: machine[ty] for name, ty in (types or {}).items()}}
+        self.names = dict(constants or {})
         self.symbols = dict(symbols or {})
         self.functions: dict[Any, Callable[..., Any]] = {}
         self.memory: list[Any] = []  # of `stack` and `cstr`, alive as long as the interpreter
@@ -110,8 +111,10 @@ class Interpreter:
             self.functions[fn] = names[definition.name]
         return self.functions[fn]
 
-    def value(self, found: Any) -> Any:
+    def value(self, name: str, found: Any) -> Any:
         """Return what a global name means in interpreted code."""
+        if isinstance(found, Template):
+            return self.names.get(name, found.default)
         if isinstance(found, Intrinsic):
             return getattr(self, f"run_{found.name}")(found)
         if isinstance(found, Extern):
@@ -194,16 +197,18 @@ class Interpreter:
 
 
 class _Names(dict[str, Any]):
-    """The globals of an interpreted function: compile-time values first, then the module's names, then builtins."""
+    """The globals of an interpreted function: machine types first, then the module's names, then builtins."""
 
     def __init__(self, interpreter: Interpreter, names: Mapping[str, Any]) -> None:
         super().__init__(_divide=_divide, _remainder=_remainder, _wrap=_wrap)
         self.interpreter, self.names = interpreter, names
 
     def __missing__(self, name: str) -> Any:
-        if name in self.interpreter.names:
-            return self.interpreter.names[name]
-        return self.interpreter.value(self.names[name])  # a KeyError lets Python look among the builtins
+        if name in self.interpreter.types:
+            return self.interpreter.types[name]
+        return self.interpreter.value(
+            name, self.names[name]
+        )  # a KeyError lets Python look among the builtins
 
 
 class _Module:
@@ -213,7 +218,9 @@ class _Module:
         self.interpreter, self.module = interpreter, module
 
     def __getattr__(self, name: str) -> Any:
-        return self.interpreter.value(getattr(self.module, name))
+        if self.module is dsl and name in self.interpreter.types:
+            return self.interpreter.types[name]
+        return self.interpreter.value(name, getattr(self.module, name))
 
 
 class _Rewrite(ast.NodeTransformer):

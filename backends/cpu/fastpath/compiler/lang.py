@@ -3,7 +3,8 @@
 `emit({"symbol": function, ...})` returns the IR text of these functions and of every native function they reach.
 The subset: annotated arguments and results; `while`, `for i in range(a, b)`, `if`, `break`, `continue`, `return`;
 short-circuit `and`/`or`/`not`; conditional expressions; integer, float and pointer arithmetic (`//`, `%` and `>>` are
-C's); the names of `dsl`; module globals that are ints or floats, which become constants.
+C's); the names of `dsl`; module globals that are ints or floats, which become constants; dotted names of modules'
+globals, such as `base.decref`; template parameters (`dsl.template`), whose values `emit` is given.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class FunctionEmitter(Expressions):
     """Emits the statements of one native function."""
 
     def __init__(self, module: Module, fn: Callable[..., Any], signature: Signature) -> None:
-        super().__init__(module, {**fn.__globals__, **module.constants}, fn.__qualname__)
+        super().__init__(module, fn.__globals__, fn.__qualname__)
         self.signature = signature
         self.apart = getattr(fn, "__apart__", False)
         self.loops: list[tuple[str, str]] = []
@@ -213,7 +214,7 @@ class Module:
     """IR text being built: native functions reached so far, externals, strings.
 
     Args:
-        constants: names that override module globals, at compile time.
+        constants: values of template parameters, offsets of slots, and functions in place of others, by their names.
         types: type parameters of templates, such as ``{"T": "f32"}``.
     """
 
@@ -275,7 +276,7 @@ def emit(
 
     Args:
         functions: symbol to native function.
-        constants: compile-time values of names.
+        constants: values of template parameters, offsets of slots, and functions in place of others, by their names.
         types: type parameters.
 
     Returns:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import sys
-from types import ModuleType
 from typing import Any
 
 from .dsl import (
@@ -15,14 +13,13 @@ from .dsl import (
     VOID,
     Extern,
     Intrinsic,
-    LangError,
-    Opcodes,
     Ty,
     Val,
     const,
     conversion,
     pointer_to,
 )
+from .lang_names import Names
 from .structs import StructMeta, fields_of, sizeof
 
 _INT_OPS = {
@@ -48,18 +45,14 @@ _COMPARE = {
 }
 
 
-class Expressions:
+class Expressions(Names):
     """Emits the instructions of one function; `lang.FunctionEmitter` adds the statements."""
 
     def __init__(self, module: Any, names: dict[str, Any], where: str) -> None:
-        self.module, self.names, self.where = module, names, where
+        super().__init__(module, names, where)
         self.lines: list[str] = []
         self.allocas: list[str] = []
-        self.slots: dict[str, tuple[Ty, str]] = {}
         self.count = 0
-
-    def fail(self, node: ast.AST, why: str) -> LangError:
-        return LangError(f"{self.where}: {why}: `{ast.unparse(node)}`")
 
     def tmp(self) -> str:
         self.count += 1
@@ -82,47 +75,7 @@ class Expressions:
         self.allocas.append(f"  {name} = alloca {text}")
         return name
 
-    # names and constants ------------------------------------------------------------------------------------
-    def lookup(self, node: ast.expr) -> Any:
-        """Return the compile-time object that a name or dotted name refers to."""
-        if isinstance(node, ast.Attribute):
-            owner = self.lookup(node.value)
-            if isinstance(owner, StructMeta):
-                return self.offset(owner, node)
-            if isinstance(owner, type) and issubclass(owner, Opcodes):
-                return getattr(owner, node.attr)
-            if not isinstance(owner, ModuleType) and not hasattr(type(owner), "__dataclass_fields__"):
-                raise self.fail(node, "attributes can be read from modules and layout classes only")
-            return getattr(owner, node.attr)
-        if isinstance(node, ast.Name):
-            if node.id in self.names:
-                return self.names[node.id]
-            raise self.fail(node, "unknown name")
-        raise self.fail(node, "a name was expected")
-
-    def type_of(self, node: ast.expr) -> Ty:
-        if isinstance(node, ast.Constant) and node.value is None:
-            return VOID
-        name = node.id if isinstance(node, ast.Name) else node.value if isinstance(node, ast.Constant) else ""
-        result = self.module.types.get(name) or TYPES.get(str(name))
-        if result is None and isinstance(self.names.get(str(name)), StructMeta):
-            result = pointer_to(self.names[str(name)])
-        if result is None:
-            raise self.fail(node, "not a machine type")
-        return result
-
     # structs ------------------------------------------------------------------------------------------------
-    def offset(self, owner: StructMeta, node: ast.Attribute) -> int:
-        """Return the offset of a struct's field; that of a slot is one of the module's constants."""
-        known = fields_of(owner).get(node.attr)
-        if known is None:
-            raise self.fail(node, f"struct {owner.__name__} has no such field")
-        for cls in owner.__mro__:
-            prefix = vars(cls).get("slot_prefix", "")
-            if prefix and node.attr in vars(cls).get("__annotations__", {}):
-                return int(self.module.constants.get(prefix + node.attr.upper(), known[0]))
-        return known[0]
-
     def field(self, node: ast.Attribute) -> tuple[Val, Ty, bool] | None:
         """Emit the address of a struct's field; return it with the field's type, and whether it is an array."""
         if self.is_compile_time(node):
@@ -135,20 +88,6 @@ class Expressions:
         known = fields_of(owner)[node.attr]
         where = base if step == 0 else self.binary("Add", base, const(step), node)
         return where, self.field_type(owner, node.attr, known[1]), known[3]
-
-    def field_type(self, owner: StructMeta, name: str, annotation: str) -> Ty:
-        if annotation in TYPES:
-            return TYPES[annotation]
-        for cls in owner.__mro__:
-            if name in vars(cls).get("__annotations__", {}):
-                return pointer_to(getattr(sys.modules[cls.__module__], annotation))
-        return PTR
-
-    def is_compile_time(self, node: ast.expr) -> bool:
-        """Return whether a dotted name begins with a global name, and is a constant."""
-        while isinstance(node, ast.Attribute):
-            node = node.value
-        return isinstance(node, ast.Name) and node.id not in self.slots
 
     def expr(self, node: ast.expr, want: Ty | None = None) -> Val:
         """Emit an expression; a literal takes the wanted type."""
@@ -274,20 +213,6 @@ class Expressions:
         tests: list[ast.expr] = [ast.Compare(node.left, [ast.Eq()], [choice]) for choice in choices.elts]
         return self.expr_BoolOp(ast.BoolOp(ast.Or(), tests))
 
-    def static(self, node: ast.expr) -> bool | None:
-        """Return the truth of a test over compile-time constants; None if it is known only at run time."""
-        if isinstance(node, ast.BoolOp):
-            parts, decisive = [self.static(part) for part in node.values], isinstance(node.op, ast.Or)
-            return decisive if decisive in parts else None if None in parts else not decisive
-        names = [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
-        if any(isinstance(n, (ast.Call, ast.Attribute)) for n in ast.walk(node)):
-            return None
-        if any(n in self.slots or not isinstance(self.names.get(n), (bool, int, float)) for n in names):
-            return None
-        return bool(
-            eval(compile(ast.Expression(node), "<static>", "eval"), {n: self.names[n] for n in names})
-        )
-
     def truth(self, value: Val, node: ast.AST) -> Val:
         if value.ty.kind == "b":
             return value
@@ -345,7 +270,7 @@ class Expressions:
 
     # calls --------------------------------------------------------------------------------------------------
     def expr_Call(self, node: ast.Call) -> Val:
-        if isinstance(node.func, ast.Name) and (node.func.id in self.module.types or node.func.id in TYPES):
+        if self.machine_type(node.func) is not None:
             return self.cast_call(node)
         result = self.lookup(node.func)
         if isinstance(result, StructMeta):
@@ -388,26 +313,17 @@ class Expressions:
         step = self.expr(offset) if offset is not None else const(0)
         return pointer if step.const == 0 else self.binary("Add", pointer, step, base)
 
-    def intrinsic_load(self, found: Intrinsic, node: ast.Call) -> Val:
-        return self.read(TYPES[found.ty], node.args)
-
     def intrinsic_load_type(self, found: Intrinsic, node: ast.Call) -> Val:
-        return self.read(self.type_of(node.args[0]), node.args[1:])
-
-    def read(self, ty: Ty, args: list[ast.expr]) -> Val:
-        return self.load(ty, self.address(args[0], args[1] if len(args) > 1 else None))
+        kind, base, *offset = node.args
+        return self.load(self.type_of(kind), self.address(base, offset[0] if offset else None))
 
     def load(self, ty: Ty, where: Val) -> Val:
         return self.ins(ty, f"load {ty.llvm}, ptr {where.text}, align {max(ty.bits // 8, 1)}")
 
-    def intrinsic_store(self, found: Intrinsic, node: ast.Call) -> Val:
-        return self.write(TYPES[found.ty], node.args)
-
     def intrinsic_store_type(self, found: Intrinsic, node: ast.Call) -> Val:
-        return self.write(self.type_of(node.args[0]), node.args[1:])
-
-    def write(self, ty: Ty, args: list[ast.expr]) -> Val:
-        self.store(ty, self.address(args[0], args[1]), self.expr(args[2], ty))
+        kind, base, offset, value = node.args
+        ty = self.type_of(kind)
+        self.store(ty, self.address(base, offset), self.expr(value, ty))
         return Val(VOID, "")
 
     def store(self, ty: Ty, where: Val, value: Val) -> None:

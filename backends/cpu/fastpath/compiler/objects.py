@@ -5,8 +5,6 @@ Its cache key is a digest of its sources, so a process that finds it in the disk
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -27,18 +25,10 @@ def build_once(
         imports: addresses of symbols that are not found by name in the process.
     """
     try:
-        return engine.build(engine.fingerprint(name, _source_digest()), make_ir, exports, imports)
+        sources = engine.source_digest(Path(str(codegen.__file__)).parent, Path(str(target.__file__)))
+        key = engine.fingerprint(name, sources)
+        return engine.build(key, make_ir, exports, imports)
     except (RuntimeError, OSError, ImportError) as error:
         text = f"{name}: NumPy's code is used, whose last bits may differ from compiled code's: {error}"
         warnings.warn(text, RuntimeWarning, stacklevel=2)
         return None
-
-
-@functools.cache
-def _source_digest() -> str:
-    """Return a digest of every source file that the code depends on."""
-    digest = hashlib.sha256(Path(str(target.__file__)).read_bytes())
-    for folder in (Path(str(codegen.__file__)).parent, Path(__file__).parents[1]):
-        for path in sorted(folder.rglob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()

@@ -12,6 +12,7 @@ read and write the memory with ctypes, so that the entries and the code that fil
 from __future__ import annotations
 
 import ctypes
+import functools
 import sys
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -115,7 +116,12 @@ def _struct_type(cls: type, name: str, annotation: str) -> Any:
     if annotation in TYPES:
         return None
     owner = next(base for base in cls.__mro__ if name in vars(base).get("__annotations__", {}))
-    return getattr(sys.modules[owner.__module__], annotation)
+    return annotated_struct(owner, annotation)
+
+
+def annotated_struct(owner: type, annotation: str) -> Any:
+    """Return the struct that an annotation in a struct names, such as `Descr` or `capi.Descr`."""
+    return functools.reduce(getattr, annotation.split("."), sys.modules[owner.__module__])
 
 
 def c_type(name: str) -> Any:

@@ -1,10 +1,10 @@
 """The native runtime: functions in the native language (see ``compiler/``), one module for each kind of entry.
 
+capi.py: C functions and objects, layouts of CPython's and NumPy's objects, references
 rt_arguments.py: arguments that are not tensors
 rt_assign.py: ``x[key] = value``, ``basic_put``
 rt_backward.py: steps of reverse mode
-rt_base.py: C functions, offsets of structs, references, thread state
-rt_build.py: result structure of jitted functions
+rt_base.py: structs of all entries, codes of operand types, thread state, falling back to Python
 rt_cached_views.py: views of one tensor whose layouts are kept
 rt_casts.py: ``cast``, ``astype``
 rt_copies.py: strided copies
@@ -16,7 +16,7 @@ rt_gemm.py: one product of two matrices
 rt_gil.py: release of the GIL
 rt_guards.py: guards of jitted functions
 rt_inplace.py: in-place elementwise operators
-rt_jit.py: jitted functions
+rt_jit.py: jitted functions, their result structures
 rt_joins.py: ``concat``, ``stack``
 rt_kernels.py: operators with a Python kernel
 rt_matmul.py: ``matmul``
@@ -31,7 +31,6 @@ rt_reshape.py: sizes and strides of ``reshape``
 rt_same.py: ``clone``, ``contiguous``, ``stop_gradient``
 rt_saved.py: residuals of a recorded call
 rt_scans.py: scans
-rt_storage.py: storage of a tensor
 rt_subscript.py: ``x[key]``, ``basic_index``
 rt_views.py: ``reshape``, ``permute``, ``broadcast_to``
 """

@@ -8,25 +8,8 @@ from __future__ import annotations
 
 from ..compiler.dsl import NULL, i64, likely, load, native, ptr, stack, store, unlikely
 from ..compiler.structs import sizeof
-from ..glue.layout import WRITEABLE, Ndarray
-from .rt_base import (
-    ARGS_MASK,
-    ELSEWHERE,
-    OperatorEntry,
-    Py_None,
-    decref,
-    entry_data,
-    fall_back,
-    incref,
-    make_tensor,
-    thread_flags,
-)
-from .rt_copies import COPY, copy_contiguous, item_size
-from .rt_elementwise import MAX_RANK, coalesce, operand_strides, run_nest
-from .rt_gil import RELEASE_BYTES, acquire_gil, release_gil
-from .rt_inplace import are_disjoint, bump_version
-from .rt_operands import BOOL, WEAK_BOOL, operand_code, write_scalar
-from .rt_subscript import KeyState, read_key, read_plan
+from . import capi, rt_copies, rt_elementwise, rt_gil, rt_inplace, rt_operands, rt_subscript
+from . import rt_base as base
 
 
 @native
@@ -35,34 +18,34 @@ def assign(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: eager/tensor/methods.py:setitem
     """
-    desc: OperatorEntry = entry_data(self)
+    desc: base.OperatorEntry = base.entry_data(self)
     g = desc.globals_
-    flags = thread_flags(g)
-    if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 3 or flags == ELSEWHERE):
-        return fall_back(desc, args, nargsf, kwnames)
-    where, scalar, at = stack(16), stack(16), stack(sizeof(KeyState))
-    to = operand_code(g, load(ptr, args, 0), flags, where)
-    code = operand_code(g, load(ptr, args, 16), flags, where + 8)
+    flags = base.thread_flags(g)
+    if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != 3 or flags == base.ELSEWHERE):
+        return base.fall_back(desc, args, nargsf, kwnames)
+    where, scalar, at = stack(16), stack(16), stack(sizeof(rt_subscript.KeyState))
+    to = rt_operands.operand_code(g, load(ptr, args, 0), flags, where)
+    code = rt_operands.operand_code(g, load(ptr, args, 16), flags, where + 8)
     array, value = load(ptr, where, 0), load(ptr, where, 8)
     if unlikely(to < 0 or code < 0 or array == NULL):
-        return fall_back(desc, args, nargsf, kwnames)
-    dims, steps = stack(MAX_RANK * 8), stack(MAX_RANK * 8)
-    writable = (Ndarray(array).flags & WRITEABLE) != 0
-    if unlikely(not writable or not read_key(array, args + 8, dims, steps, at)):
-        return fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(desc, args, nargsf, kwnames)
+    dims, steps = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8)
+    writable = (capi.Ndarray(array).flags & capi.WRITEABLE) != 0
+    if unlikely(not writable or not rt_subscript.read_key(array, args + 8, dims, steps, at)):
+        return base.fall_back(desc, args, nargsf, kwnames)
     fits = prepare_value(load(ptr, args, 16), value, code, to, scalar, dims, at)
-    if unlikely(not fits or (value != NULL and not are_disjoint(value, array))):
-        return fall_back(desc, args, nargsf, kwnames)
+    if unlikely(not fits or (value != NULL and not rt_inplace.are_disjoint(value, array))):
+        return base.fall_back(desc, args, nargsf, kwnames)
     hold_operands(array, value)  # allocating a storage may run Python code
-    written = bump_version(g, load(ptr, args, 0), array)
+    written = rt_inplace.bump_version(g, load(ptr, args, 0), array)
     if likely(written):
         write(array, value, scalar, dims, steps, at)
         desc.calls += 1
     release_operands(array, value)
     if unlikely(not written):
         return NULL
-    none: ptr = Py_None
-    incref(none)
+    none: ptr = capi.Py_None
+    capi.incref(none)
     return none
 
 
@@ -72,59 +55,61 @@ def put(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: operators/indexing/slicing.py:_write_kernel
     """
-    desc: OperatorEntry = entry_data(self)
+    desc: base.OperatorEntry = base.entry_data(self)
     g = desc.globals_
-    flags = thread_flags(g)
-    if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 3 or flags == ELSEWHERE):
-        return fall_back(desc, args, nargsf, kwnames)
-    where, scalar, at = stack(16), stack(16), stack(sizeof(KeyState))
-    to = operand_code(g, load(ptr, args, 0), flags, where)
-    code = operand_code(g, load(ptr, args, 8), flags, where + 8)
+    flags = base.thread_flags(g)
+    if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != 3 or flags == base.ELSEWHERE):
+        return base.fall_back(desc, args, nargsf, kwnames)
+    where, scalar, at = stack(16), stack(16), stack(sizeof(rt_subscript.KeyState))
+    to = rt_operands.operand_code(g, load(ptr, args, 0), flags, where)
+    code = rt_operands.operand_code(g, load(ptr, args, 8), flags, where + 8)
     array, value = load(ptr, where, 0), load(ptr, where, 8)
-    if unlikely(to < 0 or code < 0 or array == NULL or Ndarray(array).ndim > MAX_RANK):
-        return fall_back(desc, args, nargsf, kwnames)
-    dims, steps = stack(MAX_RANK * 8), stack(MAX_RANK * 8)
+    if unlikely(to < 0 or code < 0 or array == NULL or capi.Ndarray(array).ndim > base.MAX_RANK):
+        return base.fall_back(desc, args, nargsf, kwnames)
+    dims, steps = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8)
     if unlikely(
-        not read_plan(array, load(ptr, args, 16), dims, steps, at)
+        not rt_subscript.read_plan(array, load(ptr, args, 16), dims, steps, at)
         or not prepare_value(load(ptr, args, 8), value, code, to, scalar, dims, at)
     ):
-        return fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(desc, args, nargsf, kwnames)
     hold_operands(array, value)  # allocating an array may run Python code
-    made = copy_contiguous(g, array, i64(Ndarray(array).ndim), Ndarray(array).dims)
+    made = rt_copies.copy_contiguous(g, array, i64(capi.Ndarray(array).ndim), capi.Ndarray(array).dims)
     tensor: ptr = NULL
     if likely(made != NULL):
-        read_plan(made, load(ptr, args, 16), dims, steps, at)  # the copy's strides may differ
+        rt_subscript.read_plan(made, load(ptr, args, 16), dims, steps, at)  # the copy's strides may differ
         write(made, value, scalar, dims, steps, at)
         desc.calls += 1
-        tensor = make_tensor(g, made)
+        tensor = base.make_tensor(g, made)
     release_operands(array, value)
     return tensor
 
 
 @native
 def hold_operands(array: ptr, value: ptr) -> None:
-    incref(array)
+    capi.incref(array)
     if value != NULL:
-        incref(value)
+        capi.incref(value)
 
 
 @native
 def release_operands(array: ptr, value: ptr) -> None:
     if value != NULL:
-        decref(value)
-    decref(array)
+        capi.decref(value)
+    capi.decref(array)
 
 
 @native
-def prepare_value(x: ptr, value: ptr, code: i64, to: i64, scalar: ptr, dims: ptr, at: KeyState) -> bool:
+def prepare_value(
+    x: ptr, value: ptr, code: i64, to: i64, scalar: ptr, dims: ptr, at: rt_subscript.KeyState
+) -> bool:
     """Return whether an operand can be written into the view; a number is written to `scalar` as an element."""
     if value == NULL:
-        return (to != BOOL or code == WEAK_BOOL) and write_scalar(x, code, to, scalar)
+        return (to != base.BOOL or code == base.WEAK_BOOL) and rt_operands.write_scalar(x, code, to, scalar)
     return code == to and can_broadcast(value, dims, at.rank)
 
 
 @native
-def can_broadcast(value: Ndarray, dims: ptr, rank: i64) -> bool:
+def can_broadcast(value: capi.Ndarray, dims: ptr, rank: i64) -> bool:
     """Return whether a value broadcasts to the view."""
     own = i64(value.ndim)
     if own > rank:
@@ -137,11 +122,13 @@ def can_broadcast(value: Ndarray, dims: ptr, rank: i64) -> bool:
 
 
 @native
-def write(array: Ndarray, value: Ndarray, scalar: ptr, dims: ptr, steps: ptr, at: KeyState) -> None:
+def write(
+    array: capi.Ndarray, value: capi.Ndarray, scalar: ptr, dims: ptr, steps: ptr, at: rt_subscript.KeyState
+) -> None:
     """Copy a tensor's elements, or the number in `scalar` if the tensor is NULL, into the view."""
-    rank, strides, pointers = at.rank, stack(MAX_RANK * 16), stack(16)
+    rank, strides, pointers = at.rank, stack(base.MAX_RANK * 16), stack(16)
     total: i64 = 1
-    operand_strides(value, rank, strides)
+    rt_elementwise.operand_strides(value, rank, strides)
     for d in range(rank):
         total *= load(i64, dims, d * 8)
         store(i64, strides, d * 16 + 8, load(i64, steps, d * 8))
@@ -150,6 +137,13 @@ def write(array: Ndarray, value: Ndarray, scalar: ptr, dims: ptr, steps: ptr, at
         store(ptr, pointers, 0, value.data)
     store(ptr, pointers, 8, array.data + at.moved)
     if total != 0:
-        saved = release_gil(total * item_size(array) >= RELEASE_BYTES)
-        run_nest(COPY, pointers, dims, strides, coalesce(dims, strides, rank), ptr(item_size(array)))
-        acquire_gil(saved)
+        saved = rt_gil.release_gil(total * rt_copies.item_size(array) >= rt_gil.RELEASE_BYTES)
+        rt_elementwise.run_nest(
+            rt_copies.COPY,
+            pointers,
+            dims,
+            strides,
+            rt_elementwise.coalesce(dims, strides, rank),
+            ptr(rt_copies.item_size(array)),
+        )
+        rt_gil.acquire_gil(saved)

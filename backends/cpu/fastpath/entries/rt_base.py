@@ -1,19 +1,18 @@
-"""Native runtime: external C functions, structs of all entries, references, thread state, falling back to Python.
+"""Native runtime: structs of all entries, references, thread state, falling back to Python.
 
 The structs are plain memory that `structs` fills:
 
 * `Globals`, one in the process: the classes and constants that guards compare with, reached through each entry's data;
 * `OperatorEntry`: the data of one operator's entry;
-* `rt_elementwise.Variant`: one combination of operand types of an operator, with its loop.
+* `Variant`: one combination of operand types of an operator, with its loop.
 """
 
 from __future__ import annotations
 
+from .....registry import native_type
 from ..compiler.dsl import (
     NULL,
-    extern,
-    extern_object,
-    i32,
+    cstr,
     i64,
     likely,
     load,
@@ -22,47 +21,15 @@ from ..compiler.dsl import (
     ptr,
     stack,
     store,
+    template,
     unlikely,
 )
-from ..compiler.structs import Struct, at
-from ..glue.layout import IMMORTAL, OP_DATA, PyObject
-
-# C functions and objects -------------------------------------------------------------------------------------------
-_Py_Dealloc = extern("_Py_Dealloc", "None(ptr)")
-PyObject_Vectorcall = extern("PyObject_Vectorcall", "ptr(ptr, ptr, i64, ptr)")
-PyType_GenericAlloc = extern("PyType_GenericAlloc", "ptr(ptr, i64)")
-PyArray_NewFromDescr = extern("PyArray_NewFromDescr", "ptr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)")
-PyArray_SetBaseObject = extern("PyArray_SetBaseObject", "i32(ptr, ptr)")
-PyLong_AsLongLongAndOverflow = extern("PyLong_AsLongLongAndOverflow", "i64(ptr, ptr)")
-PyLong_AsDouble = extern("PyLong_AsDouble", "f64(ptr)")
-PyLong_FromLongLong = extern("PyLong_FromLongLong", "ptr(i64)")
-PyLong_AsLongLong = extern("PyLong_AsLongLong", "i64(ptr)")
-PyNumber_Add = extern("PyNumber_Add", "ptr(ptr, ptr)")
-PyDict_New = extern("PyDict_New", "ptr()")
-PyDict_Size = extern("PyDict_Size", "i64(ptr)")
-PyDict_GetItemWithError = extern("PyDict_GetItemWithError", "ptr(ptr, ptr)")
-PyDict_SetItem = extern("PyDict_SetItem", "i32(ptr, ptr, ptr)")
-PyErr_Occurred = extern("PyErr_Occurred", "ptr()")
-PyErr_Clear = extern("PyErr_Clear", "None()")
-PyErr_ExceptionMatches = extern("PyErr_ExceptionMatches", "i32(ptr)")
-PyExc_MemoryError = extern_object("PyExc_MemoryError")
-PyTuple_New = extern("PyTuple_New", "ptr(i64)")
-pthread_getspecific = extern("pthread_getspecific", "ptr(i32)")
-PyContextVar_Get = extern("PyContextVar_Get", "i32(ptr, ptr, ptr)")
-PyArray_Type, PyFloat_Type, PyLong_Type = (
-    extern_object("PyArray_Type"),
-    extern_object("PyFloat_Type"),
-    extern_object("PyLong_Type"),
-)
-PyComplex_Type = extern_object("PyComplex_Type")
-PyList_Type, PyDict_Type = extern_object("PyList_Type"), extern_object("PyDict_Type")
-PyBool_Type, PyTuple_Type = extern_object("PyBool_Type"), extern_object("PyTuple_Type")
-Py_None = extern_object("_Py_NoneStruct")
-Py_True, Py_False = extern_object("_Py_TrueStruct"), extern_object("_Py_FalseStruct")
+from ..compiler.structs import Struct, array, at
+from . import capi
 
 
 # `runtime` supplies the offsets of slots, and AT_REST.
-class TensorObject(PyObject):
+class TensorObject(capi.PyObject):
     """The slots of a Tensor."""
 
     slot_prefix = "T_"
@@ -73,7 +40,17 @@ class TensorObject(PyObject):
     storage: ptr
 
 
-class GuardsObject(PyObject):
+class StorageObject(capi.PyObject):
+    """The slots of a Storage."""
+
+    slot_prefix = "S_"
+
+    owner: ptr
+    version: ptr
+    hold_count: ptr
+
+
+class GuardsObject(capi.PyObject):
     """The slots of the dispatch state's `Guards`."""
 
     slot_prefix = "K_"
@@ -81,7 +58,7 @@ class GuardsObject(PyObject):
     flags: ptr
 
 
-AT_REST: i64 = 0  # references to `Globals.active` while every state is the default
+AT_REST: i64 = template(0)  # references to `Globals.active` while every state is the default
 
 
 # Structs ------------------------------------------------------------------------------------------------------------
@@ -130,6 +107,33 @@ class OperatorEntry(Struct):
     recording: ptr  # Recording, to record a call without Python; or NULL
 
 
+class Variant(Struct):
+    """One combination of operand types of an operator, with its loop."""
+
+    key: i64  # the operands' codes
+    loop: ptr  # NULL: Python runs the call
+    descr: capi.Descr  # the result's
+    itemsize: i64  # the result's
+    sizes: ptr = array(3)  # per operand: bytes of an element
+    scalar_codes: ptr = array(3)  # per operand: code of the dtype that a scalar is written as
+    program: ptr  # the program of a loop that runs one
+    release: i64  # elements from which on the loop runs without the GIL
+    number: i64  # if all operands are numbers: the code of the resulting number; else 0
+
+
+# Codes of operand types. The order of the dtypes is that of `structs.CODES`.
+BOOL, INT8, INT16, INT32, INT64 = 0, 1, 2, 3, 4
+UINT8, UINT16, UINT32, UINT64 = 5, 6, 7, 8
+FLOAT16, BFLOAT16, FLOAT32, FLOAT64, COMPLEX64, COMPLEX128 = 9, 10, 11, 12, 13, 14
+WEAK_BOOL, WEAK_INT, WEAK_FLOAT, WEAK_COMPLEX = 16, 17, 18, 19
+CODE_BITS = 5
+FOREIGN = -1
+
+NIN: i64 = template(2)  # number of operands; a compile-time constant of each instance of the entry
+NARGS: i64 = template(3)  # operands and result
+MAX_RANK = 32
+RELEASE_ELEMENTS = 65536  # `Variant.release` of loops that do little for each element
+
 # Thread flags
 PLAIN, NO_GRAD, ELSEWHERE = 0, 1, 2
 RECORD: i64 = 3  # not a thread's flag: PLAIN, in an entry that records
@@ -138,37 +142,12 @@ ARGS_MASK: i64 = 0x7FFFFFFFFFFFFFFF  # the top bit of a vectorcall's argument co
 
 
 @native
-def incref(x: PyObject) -> None:
-    if IMMORTAL:
-        count = load(i32, x, PyObject.refcnt) + 1
-        if likely(count != 0):
-            store(i32, x, PyObject.refcnt, count)
-    else:
-        x.refcnt += 1
-
-
-@native
-def decref(x: PyObject) -> None:
-    if IMMORTAL and load(i32, x, PyObject.refcnt) < 0:
-        return
-    count = x.refcnt - 1
-    x.refcnt = count
-    if unlikely(count == 0):
-        _Py_Dealloc(x)
-
-
-@native
-def type_of(x: PyObject) -> ptr:
-    return x.type
-
-
-@native
 def thread_flags(g: Globals) -> i64:
     """Return the dispatch state as flags for native entries: PLAIN, NO_GRAD or ELSEWHERE.
 
     Python twin: registry/dispatch/state.py:flags_of
     """
-    if likely(((PyObject(g.active).refcnt - AT_REST) | g.off) == 0):
+    if likely(((capi.PyObject(g.active).refcnt - AT_REST) | g.off) == 0):
         return PLAIN
     return flags_of_state(g)
 
@@ -179,8 +158,8 @@ def flags_of_state(g: Globals) -> i64:
     where = stack(8)
     if g.off != 0:
         return ELSEWHERE
-    if unlikely(PyContextVar_Get(g.state, NULL, where) < 0):
-        PyErr_Clear()
+    if unlikely(capi.PyContextVar_Get(g.state, NULL, where) < 0):
+        capi.PyErr_Clear()
         return ELSEWHERE
     guards: GuardsObject = load(ptr, where, 0)
     flags = guards.flags
@@ -189,22 +168,22 @@ def flags_of_state(g: Globals) -> i64:
         result = PLAIN
     elif flags == g.one:
         result = NO_GRAD
-    decref(guards)
+    capi.decref(guards)
     return result
 
 
 @native
 def fall_back(desc: OperatorEntry, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     """Let Python run this call."""
-    return PyObject_Vectorcall(desc.fall_back, args, nargsf & ARGS_MASK, kwnames)
+    return capi.PyObject_Vectorcall(desc.fall_back, args, nargsf & ARGS_MASK, kwnames)
 
 
 @noinline
 def retry_in_python(desc: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     """On MemoryError, clear the error and retry in Python, which raises the proper exception; nothing was written."""
-    if PyErr_ExceptionMatches(load(ptr, PyExc_MemoryError, 0)) == 0:
+    if capi.PyErr_ExceptionMatches(load(ptr, capi.PyExc_MemoryError, 0)) == 0:
         return NULL
-    PyErr_Clear()
+    capi.PyErr_Clear()
     return fall_back(desc, args, nargsf, kwnames)
 
 
@@ -214,15 +193,15 @@ def make_tensor(g: Globals, array: ptr) -> ptr:
 
     Python twin: eager/tensor/tensor.py:wrap
     """
-    tensor = PyType_GenericAlloc(g.tensor, 0)
+    tensor = capi.PyType_GenericAlloc(g.tensor, 0)
     if unlikely(tensor == NULL):
-        decref(array)
+        capi.decref(array)
         return NULL
-    none: ptr = Py_None
+    none: ptr = capi.Py_None
     keys = g.keys
-    incref(none)
-    incref(none)
-    incref(keys)
+    capi.incref(none)
+    capi.incref(none)
+    capi.incref(keys)
     store_slots(tensor, array, keys, none)
     if unlikely(g.note != NULL):
         return note_tensor(g, tensor)
@@ -234,11 +213,11 @@ def note_tensor(g: Globals, tensor: ptr) -> ptr:
     """Report a new tensor to the open level of a transform, and return it."""
     arguments = stack(8)
     store(ptr, arguments, 0, tensor)
-    done = PyObject_Vectorcall(g.note, arguments, 1, NULL)
+    done = capi.PyObject_Vectorcall(g.note, arguments, 1, NULL)
     if unlikely(done == NULL):
-        decref(tensor)
+        capi.decref(tensor)
         return NULL
-    decref(done)
+    capi.decref(done)
     return tensor
 
 
@@ -252,13 +231,13 @@ def store_slots(tensor: TensorObject, array: ptr, keys: ptr, none: ptr) -> None:
 
 @native
 def entry_data(self: ptr) -> ptr:
-    return load(ptr, self, OP_DATA)
+    return load(ptr, self, native_type.DATA)
 
 
 @native
 def call_miss(desc: OperatorEntry, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     """Operand types without a variant: Python runs the call, and may add a variant."""
-    return PyObject_Vectorcall(desc.miss, args, nargsf & ARGS_MASK, kwnames)
+    return capi.PyObject_Vectorcall(desc.miss, args, nargsf & ARGS_MASK, kwnames)
 
 
 @native
@@ -271,3 +250,52 @@ def allowed_flags(desc: OperatorEntry, flags: i64) -> i64:
 def has_history(g: Globals, x: TensorObject, flags: i64) -> bool:
     """Return whether a call on this tensor, which the entry has accepted, must be recorded."""
     return flags == RECORD and x.keys == g.grad_keys
+
+
+@native
+def find_variant(desc: OperatorEntry, key: i64) -> ptr:
+    """Return the variant of a combination of operand codes, or NULL."""
+    table = desc.variants
+    mask = load(i64, table, 0)
+    i = (key ^ (key >> 5)) & mask
+    result: Variant = load(ptr, table, i * 8 + 8)
+    while result != NULL and result.key != key:
+        i = (i + 1) & mask
+        result = load(ptr, table, i * 8 + 8)
+    return result
+
+
+@native
+def shared_storage(g: Globals, source: TensorObject, array: ptr) -> ptr:
+    """Return the storage of a tensor, a new reference; it is created if there is none. NULL with an exception set.
+
+    Python twin: eager/tensor/tensor.py:storage_of
+    """
+    known = source.storage
+    if likely(known != capi.Py_None):
+        if unlikely(known == NULL or capi.type_of(known) != g.storage):
+            capi.PyErr_SetString(
+                load(ptr, capi.PyExc_TypeError, 0), cstr("a tensor's _storage was replaced or deleted")
+            )
+            return NULL
+        capi.incref(known)
+        return known
+    made: StorageObject = capi.PyType_GenericAlloc(g.storage, 0)
+    if unlikely(made == NULL):
+        return NULL
+    root: capi.Ndarray = array
+    while root.base != NULL and capi.type_of(root.base) == capi.PyArray_Type:
+        root = root.base
+    zero = g.zero
+    capi.incref(root)
+    capi.incref(zero)
+    made.owner = root
+    made.version = zero
+    known = source.storage  # the allocation may have run Python code that created one
+    if unlikely(known != capi.Py_None):
+        capi.decref(made)
+        return shared_storage(g, source, array)
+    capi.incref(made)
+    source.storage = made
+    capi.decref(capi.Py_None)
+    return made

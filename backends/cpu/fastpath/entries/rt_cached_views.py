@@ -9,36 +9,8 @@ from __future__ import annotations
 
 from ..compiler.dsl import NULL, i32, i64, likely, load, native, noinline, ptr, stack, store, unlikely
 from ..compiler.structs import Struct, array, sizeof
-from ..glue.layout import WRITEABLE, Descr, Ndarray, PyList, PyTuple, PyVarObject
-from .rt_base import (
-    ARGS_MASK,
-    ELSEWHERE,
-    Globals,
-    OperatorEntry,
-    Py_None,
-    Py_True,
-    PyArray_Type,
-    PyBool_Type,
-    PyErr_Clear,
-    PyErr_Occurred,
-    PyList_Type,
-    PyLong_AsLongLongAndOverflow,
-    PyLong_Type,
-    PyTuple_Type,
-    TensorObject,
-    allowed_flags,
-    call_miss,
-    decref,
-    entry_data,
-    fall_back,
-    has_history,
-    incref,
-    thread_flags,
-    type_of,
-)
-from .rt_operands import plain_array
-from .rt_record import record_call
-from .rt_views import make_view_at
+from . import capi, rt_operands, rt_record, rt_views
+from . import rt_base as base
 
 SLOTS = 64  # layouts that an operator remembers; a power of two
 MOST_AXES = 8
@@ -66,58 +38,58 @@ SLOT_SIZE = sizeof(CachedLayout)
 @native
 def cached_view(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     """The entry: one tensor, then integers, booleans, None and sequences of them, by position or by name."""
-    desc: OperatorEntry = entry_data(self)
+    desc: base.OperatorEntry = base.entry_data(self)
     g = desc.globals_
-    flags, count = thread_flags(g), nargsf & ARGS_MASK
-    if unlikely(count < 1 or count > MOST_ARGUMENTS or flags == ELSEWHERE):
-        return fall_back(desc, args, nargsf, kwnames)
-    flags = allowed_flags(desc, flags)
+    flags, count = base.thread_flags(g), nargsf & base.ARGS_MASK
+    if unlikely(count < 1 or count > MOST_ARGUMENTS or flags == base.ELSEWHERE):
+        return base.fall_back(desc, args, nargsf, kwnames)
+    flags = base.allowed_flags(desc, flags)
     source = load(ptr, args, 0)
-    base: Ndarray = plain_array(g, source, flags)
-    if unlikely(base == NULL):
-        return fall_back(desc, args, nargsf, kwnames)
+    source_array: capi.Ndarray = rt_operands.plain_array(g, source, flags)
+    if unlikely(source_array == NULL):
+        return base.fall_back(desc, args, nargsf, kwnames)
     key = stack(KEY_LENGTH * 8)
-    length = write_key(desc, base, args, count, kwnames, key)
-    if unlikely(length == REFUSED or (kwnames != NULL and has_history(g, source, flags))):
-        return fall_back(desc, args, nargsf, kwnames)
+    length = write_key(desc, source_array, args, count, kwnames, key)
+    if unlikely(length == REFUSED or (kwnames != NULL and base.has_history(g, source, flags))):
+        return base.fall_back(desc, args, nargsf, kwnames)
     slot: CachedLayout = find_slot(desc.variants, key, length)
     if unlikely(slot.length != length or not equal_keys(slot + CachedLayout.key, key, length)):
         return call_and_remember(desc, args, nargsf, kwnames, key, length)
     desc.calls += 1
-    result = view_by_layout(g, source, base, slot)
-    if unlikely(has_history(g, source, flags)):
+    result = view_by_layout(g, source, source_array, slot)
+    if unlikely(base.has_history(g, source, flags)):
         values = stack(MOST_ARGUMENTS * 8 + 8)
         for k in range(count):
             store(ptr, values, k * 8, load(ptr, args, k * 8))
-        return record_call(desc, values, count, result)
+        return rt_record.record_call(desc, values, count, result)
     return result
 
 
 @native
-def view_by_layout(g: ptr, source: ptr, base: Ndarray, slot: CachedLayout) -> ptr:
+def view_by_layout(g: ptr, source: ptr, source_array: capi.Ndarray, slot: CachedLayout) -> ptr:
     """Return a tensor over the same memory; NULL with an exception set."""
-    data = base.data + slot.offset
-    result: TensorObject = make_view_at(
-        g, source, base, slot.rank, slot + CachedLayout.dims, slot + CachedLayout.strides, data
+    data = source_array.data + slot.offset
+    result: base.TensorObject = rt_views.make_view_at(
+        g, source, source_array, slot.rank, slot + CachedLayout.dims, slot + CachedLayout.strides, data
     )
     if unlikely(slot.read_only != 0 and result != NULL):
-        view: Ndarray = result.array
-        view.flags = view.flags & i32(~WRITEABLE)
+        view: capi.Ndarray = result.array
+        view.flags = view.flags & i32(~capi.WRITEABLE)
     return result
 
 
 # Keys ---------------------------------------------------------------------------------------------------------------
 @native
-def write_key(desc: ptr, base: Ndarray, args: ptr, count: i64, kwnames: ptr, key: ptr) -> i64:
+def write_key(desc: ptr, source_array: capi.Ndarray, args: ptr, count: i64, kwnames: ptr, key: ptr) -> i64:
     """Write all that the layout of the result depends on; return the length of the key, or REFUSED."""
-    rank = i64(base.ndim)
+    rank = i64(source_array.ndim)
     if unlikely(rank > MOST_AXES):
         return REFUSED
-    kind = i64(Descr(base.descr).type_num) << 16 | i64(base.flags & WRITEABLE)
+    kind = i64(capi.Descr(source_array.descr).type_num) << 16 | i64(source_array.flags & capi.WRITEABLE)
     store(i64, key, 0, kind << 16 | rank << 8 | count)
     for axis in range(rank):
-        store(i64, key, axis * 16 + 8, load(i64, base.dims, axis * 8))
-        store(i64, key, axis * 16 + 16, load(i64, base.strides, axis * 8))
+        store(i64, key, axis * 16 + 8, load(i64, source_array.dims, axis * 8))
+        store(i64, key, axis * 16 + 16, load(i64, source_array.strides, axis * 8))
     length = 1 + 2 * rank
     for k in range(1, count):
         length = write_argument(load(ptr, args, k * 8), key, length)
@@ -129,12 +101,14 @@ def write_key(desc: ptr, base: Ndarray, args: ptr, count: i64, kwnames: ptr, key
 
 
 @noinline
-def write_keywords(desc: OperatorEntry, values: ptr, kwnames: PyVarObject, key: ptr, length: i64) -> i64:
+def write_keywords(
+    desc: base.OperatorEntry, values: ptr, kwnames: capi.PyVarObject, key: ptr, length: i64
+) -> i64:
     """Write arguments that are given by name; return the new length of the key, or REFUSED."""
-    names: PyVarObject = desc.names
+    names: capi.PyVarObject = desc.names
     for k in range(kwnames.size):
-        name, index = load(ptr, kwnames, PyTuple.items + k * 8), i64(0)
-        while index < names.size and load(ptr, names, PyTuple.items + index * 8) != name:
+        name, index = load(ptr, kwnames, capi.PyTuple.items + k * 8), i64(0)
+        while index < names.size and load(ptr, names, capi.PyTuple.items + index * 8) != name:
             index += 1
         if index == names.size or length + 1 > KEY_LENGTH:
             return REFUSED
@@ -148,12 +122,12 @@ def write_keywords(desc: OperatorEntry, values: ptr, kwnames: PyVarObject, key: 
 @noinline
 def write_argument(x: ptr, key: ptr, length: i64) -> i64:
     """Write an argument at index `length` of a key; return the length of the key, or REFUSED."""
-    items: ptr = x + PyTuple.items
-    if type_of(x) == PyList_Type:
-        items = PyList(x).items
-    elif type_of(x) != PyTuple_Type:
+    items: ptr = x + capi.PyTuple.items
+    if capi.type_of(x) == capi.PyList_Type:
+        items = capi.PyList(x).items
+    elif capi.type_of(x) != capi.PyTuple_Type:
         return write_scalar(x, key, length)
-    count = PyVarObject(x).size
+    count = capi.PyVarObject(x).size
     if length + 1 > KEY_LENGTH:
         return REFUSED
     store(i64, key, length * 8, count << 8 | TUPLE)
@@ -171,18 +145,18 @@ def write_scalar(x: ptr, key: ptr, length: i64) -> i64:
     if length + 2 > KEY_LENGTH:
         return REFUSED
     tag, value = i64(INTEGER), i64(0)
-    if likely(type_of(x) == PyLong_Type):
+    if likely(capi.type_of(x) == capi.PyLong_Type):
         overflow = stack(4)
-        value = PyLong_AsLongLongAndOverflow(x, overflow)
+        value = capi.PyLong_AsLongLongAndOverflow(x, overflow)
         if load(i32, overflow, 0) != 0:
             return REFUSED
-        if unlikely(value == -1) and PyErr_Occurred() != NULL:
-            PyErr_Clear()
+        if unlikely(value == -1) and capi.PyErr_Occurred() != NULL:
+            capi.PyErr_Clear()
             return REFUSED
-    elif x == Py_None:
+    elif x == capi.Py_None:
         tag = NONE
-    elif type_of(x) == PyBool_Type:
-        tag, value = i64(BOOLEAN), i64(x == Py_True)
+    elif capi.type_of(x) == capi.PyBool_Type:
+        tag, value = i64(BOOLEAN), i64(x == capi.Py_True)
     else:
         return REFUSED
     store(i64, key, length * 8, tag)
@@ -211,39 +185,46 @@ def equal_keys(one: ptr, other: ptr, length: i64) -> bool:
 # A call without a cached layout --------------------------------------------------------------------------------------
 @noinline
 def call_and_remember(
-    desc: OperatorEntry, args: ptr, nargsf: i64, kwnames: ptr, key: ptr, length: i64
+    desc: base.OperatorEntry, args: ptr, nargsf: i64, kwnames: ptr, key: ptr, length: i64
 ) -> ptr:
     """Let Python run the call, and remember the layout of its result."""
-    source: TensorObject = load(ptr, args, 0)
-    base = source.array
-    incref(base)  # Python code may replace the tensor's array
-    result = call_miss(desc, args, nargsf, kwnames)
-    if likely(result != NULL) and source.array == base and is_view_of(desc.globals_, result, source):
-        remember(find_slot(desc.variants, key, length), TensorObject(result).array, base, key, length)
-    decref(base)
+    source: base.TensorObject = load(ptr, args, 0)
+    source_array = source.array
+    capi.incref(source_array)  # Python code may replace the tensor's array
+    result = base.call_miss(desc, args, nargsf, kwnames)
+    if likely(result != NULL) and source.array == source_array and is_view_of(desc.globals_, result, source):
+        remember(
+            find_slot(desc.variants, key, length), base.TensorObject(result).array, source_array, key, length
+        )
+    capi.decref(source_array)
     return result
 
 
 @native
-def is_view_of(g: Globals, result: TensorObject, source: TensorObject) -> bool:
+def is_view_of(g: base.Globals, result: base.TensorObject, source: base.TensorObject) -> bool:
     """Return whether a result is another tensor over the source's memory, within its elements."""
-    if type_of(result) != g.tensor or result == source or result.storage != source.storage:
+    if capi.type_of(result) != g.tensor or result == source or result.storage != source.storage:
         return False
-    view: Ndarray = result.array
-    base: Ndarray = source.array
-    if result.storage == Py_None or view == NULL or type_of(view) != PyArray_Type or view.descr != base.descr:
+    view: capi.Ndarray = result.array
+    source_array: capi.Ndarray = source.array
+    if (
+        result.storage == capi.Py_None
+        or view == NULL
+        or capi.type_of(view) != capi.PyArray_Type
+        or view.descr != source_array.descr
+    ):
         return False
-    is_plain = result.keys == g.keys and result.meta == Py_None
+    is_plain = result.keys == g.keys and result.meta == capi.Py_None
     if i64(view.ndim) > MOST_AXES or not (is_plain or result.keys == g.grad_keys):
         return False
     first, last = stack(16), stack(16)
-    if reach(view, first) and reach(base, last):
+    if reach(view, first) and reach(source_array, last):
         return load(i64, first, 0) >= load(i64, last, 0) and load(i64, first, 8) <= load(i64, last, 8)
     return has_no_elements(view)
 
 
 @native
-def reach(x: Ndarray, bounds: ptr) -> bool:
+def reach(x: capi.Ndarray, bounds: ptr) -> bool:
     """Write the addresses of the first and the last element; return whether there are any elements."""
     low, high = i64(x.data), i64(x.data)
     for axis in range(i64(x.ndim)):
@@ -261,7 +242,7 @@ def reach(x: Ndarray, bounds: ptr) -> bool:
 
 
 @native
-def has_no_elements(x: Ndarray) -> bool:
+def has_no_elements(x: capi.Ndarray) -> bool:
     for axis in range(i64(x.ndim)):
         if load(i64, x.dims, axis * 8) == 0:
             return True
@@ -269,7 +250,9 @@ def has_no_elements(x: Ndarray) -> bool:
 
 
 @native
-def remember(slot: CachedLayout, view: Ndarray, base: Ndarray, key: ptr, length: i64) -> None:
+def remember(
+    slot: CachedLayout, view: capi.Ndarray, source_array: capi.Ndarray, key: ptr, length: i64
+) -> None:
     """Overwrite a slot; the GIL is held, so that no other call reads it meanwhile."""
     for k in range(length):
         store(i64, slot, CachedLayout.key + k * 8, load(i64, key, k * 8))
@@ -278,6 +261,6 @@ def remember(slot: CachedLayout, view: Ndarray, base: Ndarray, key: ptr, length:
         store(i64, slot, CachedLayout.dims + axis * 8, load(i64, view.dims, axis * 8))
         store(i64, slot, CachedLayout.strides + axis * 8, load(i64, view.strides, axis * 8))
     slot.rank = rank
-    slot.offset = i64(view.data) - i64(base.data)
-    slot.read_only = i64((base.flags & ~view.flags & WRITEABLE) != 0)
+    slot.offset = i64(view.data) - i64(source_array.data)
+    slot.read_only = i64((source_array.flags & ~view.flags & capi.WRITEABLE) != 0)
     slot.length = length

@@ -7,28 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..compiler.dsl import (
-    NULL,
-    extern,
-    i8,
-    i16,
-    i32,
-    i64,
-    load,
-    native,
-    noinline,
-    ptr,
-    stack,
-    store,
-    unlikely,
-)
-from ..glue.layout import Descr, Ndarray
-from .rt_base import decref, incref
-from .rt_elementwise import MAX_RANK, NARGS, coalesce, operand_strides, run_nest
-from .rt_gil import RELEASE_BYTES, acquire_gil, release_gil
-from .rt_memory import new_array
-
-memcpy = extern("memcpy", "ptr(ptr, ptr, i64)")
+from ..compiler.dsl import NULL, i8, i16, i32, i64, load, native, noinline, ptr, stack, store, unlikely
+from . import capi, rt_elementwise, rt_gil, rt_memory
+from . import rt_base as base
 
 
 @native
@@ -40,7 +21,7 @@ def copy_loop(pointers: ptr, sizes: ptr, strides: ptr, size: ptr) -> None:
         source = load(ptr, pointers, 0) + row * load(i64, strides, 0)
         target = load(ptr, pointers, 8) + row * load(i64, strides, 16)
         if step == bytes_each and to_step == bytes_each:
-            memcpy(target, source, count * bytes_each)
+            capi.memcpy(target, source, count * bytes_each)
         else:
             copy_row(source, target, count, step, to_step, bytes_each)
 
@@ -64,12 +45,12 @@ def copy_row(source: ptr, target: ptr, count: i64, step: i64, to_step: i64, size
             store(i16, target, i * to_step, load(i16, source, i * step))
     else:
         for i in range(count):
-            memcpy(target + i * to_step, source + i * step, size)
+            capi.memcpy(target + i * to_step, source + i * step, size)
 
 
 @native
-def item_size(array: Ndarray) -> i64:
-    return Descr(array.descr).itemsize
+def item_size(array: capi.Ndarray) -> i64:
+    return capi.Descr(array.descr).itemsize
 
 
 @native
@@ -78,32 +59,38 @@ def write_row_major_strides(to: ptr, shape: ptr, rank: i64, size: i64) -> i64:
     step = size
     for k in range(rank):
         d = rank - 1 - k
-        store(i64, to, d * NARGS * 8 + 8, step)
-        for i in range(2, NARGS):
-            store(i64, to, (d * NARGS + i) * 8, 0)
+        store(i64, to, d * base.NARGS * 8 + 8, step)
+        for i in range(2, base.NARGS):
+            store(i64, to, (d * base.NARGS + i) * 8, 0)
         step *= load(i64, shape, d * 8)
     return step
 
 
 @noinline
-def copy_contiguous(g: ptr, array: Ndarray, rank: i64, dims: ptr) -> ptr:
+def copy_contiguous(g: ptr, array: capi.Ndarray, rank: i64, dims: ptr) -> ptr:
     """Return a new contiguous array with the elements of another, of the given sizes; NULL with an exception set."""
     size, own = item_size(array), i64(array.ndim)
-    shape, strides, pointers = stack(MAX_RANK * 8), stack(MAX_RANK * NARGS * 8), stack(NARGS * 8)
+    shape, strides, pointers = (
+        stack(base.MAX_RANK * 8),
+        stack(base.MAX_RANK * base.NARGS * 8),
+        stack(base.NARGS * 8),
+    )
     for d in range(own):
         store(i64, shape, d * 8, load(i64, array.dims, d * 8))
-    operand_strides(array, own, strides)
+    rt_elementwise.operand_strides(array, own, strides)
     total = write_row_major_strides(strides, shape, own, size)
-    made: Ndarray = new_array(g, array.descr, rank, dims, total)
+    made: capi.Ndarray = rt_memory.new_array(g, array.descr, rank, dims, total)
     if unlikely(made == NULL):
         return NULL
     store(ptr, pointers, 0, array.data)
-    for i in range(1, NARGS):
+    for i in range(1, base.NARGS):
         store(ptr, pointers, i * 8, made.data)
     if total != 0:
-        incref(array)
-        saved = release_gil(total >= RELEASE_BYTES)
-        run_nest(COPY, pointers, shape, strides, coalesce(shape, strides, own), ptr(size))
-        acquire_gil(saved)
-        decref(array)
+        capi.incref(array)
+        saved = rt_gil.release_gil(total >= rt_gil.RELEASE_BYTES)
+        rt_elementwise.run_nest(
+            COPY, pointers, shape, strides, rt_elementwise.coalesce(shape, strides, own), ptr(size)
+        )
+        rt_gil.acquire_gil(saved)
+        capi.decref(array)
     return made

@@ -7,70 +7,18 @@ output; most loops use only the first three arguments.
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, call_void, i64, likely, load, native, noinline, ptr, stack, store, unlikely
-from ..compiler.structs import Struct, array
-from ..glue.layout import C_CONTIGUOUS, Descr, Ndarray
-from .rt_base import (
-    ARGS_MASK,
-    ELSEWHERE,
-    OperatorEntry,
-    allowed_flags,
-    call_miss,
-    entry_data,
-    fall_back,
-    has_history,
-    make_tensor,
-    retry_in_python,
-    thread_flags,
-)
-from .rt_gil import acquire_gil, drop_arrays, hold_arrays, release_gil, run_unlocked
-from .rt_memory import new_array, new_laid_out
-from .rt_numbers import make_weak
-from .rt_operands import CODE_BITS, operand_or_number_code, unwrap_number, write_scalar
-from .rt_record import record_call
-
-NIN: i64 = 2  # number of operands; a compile-time constant of each instance of the entry
-NARGS: i64 = 3  # operands and result
-MAX_RANK = 32
-
-
-# The variant record
-class Variant(Struct):
-    """One combination of operand types of an operator, with its loop."""
-
-    key: i64  # the operands' codes
-    loop: ptr  # NULL: Python runs the call
-    descr: Descr  # the result's
-    itemsize: i64  # the result's
-    sizes: ptr = array(3)  # per operand: bytes of an element
-    scalar_codes: ptr = array(3)  # per operand: code of the dtype that a scalar is written as
-    program: ptr  # the program of a loop that runs one
-    release: i64  # elements from which on the loop runs without the GIL
-    number: i64  # if all operands are numbers: the code of the resulting number; else 0
-
-
-RELEASE_ELEMENTS = 65536  # `Variant.release` of loops that do little for each element
-
-
-@native
-def find_variant(desc: OperatorEntry, key: i64) -> ptr:
-    """Return the variant of a combination of operand codes, or NULL."""
-    table = desc.variants
-    mask = load(i64, table, 0)
-    i = (key ^ (key >> 5)) & mask
-    result: Variant = load(ptr, table, i * 8 + 8)
-    while result != NULL and result.key != key:
-        i = (i + 1) & mask
-        result = load(ptr, table, i * 8 + 8)
-    return result
+from ..compiler import dsl
+from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, store, unlikely
+from . import capi, rt_gil, rt_memory, rt_numbers, rt_operands, rt_record
+from . import rt_base as base
 
 
 @native
 def elementwise_swapped(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     """The entry of two operands with arguments in reverse, as `__radd__` receives them."""
     turned = stack(16)
-    if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 2):
-        return fall_back(entry_data(self), args, nargsf, kwnames)
+    if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != 2):
+        return base.fall_back(base.entry_data(self), args, nargsf, kwnames)
     store(ptr, turned, 0, load(ptr, args, 8))
     store(ptr, turned, 8, load(ptr, args, 0))
     return elementwise(self, turned, 2, NULL)
@@ -82,36 +30,36 @@ def elementwise(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: backends/cpu/kernels/elementwise.py:elementwise_kernel
     """
-    desc: OperatorEntry = entry_data(self)
+    desc: base.OperatorEntry = base.entry_data(self)
     g = desc.globals_
-    flags = thread_flags(g)
-    if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != NIN or flags == ELSEWHERE):
-        return fall_back(desc, args, nargsf, kwnames)
-    flags = allowed_flags(desc, flags)
-    arrays = stack(NIN * 8)
+    flags = base.thread_flags(g)
+    if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != base.NIN or flags == base.ELSEWHERE):
+        return base.fall_back(desc, args, nargsf, kwnames)
+    flags = base.allowed_flags(desc, flags)
+    arrays = stack(base.NIN * 8)
     key: i64 = 0
-    for i in range(NIN):
-        code = operand_or_number_code(g, load(ptr, args, i * 8), flags, arrays + i * 8)
+    for i in range(base.NIN):
+        code = rt_operands.operand_or_number_code(g, load(ptr, args, i * 8), flags, arrays + i * 8)
         if unlikely(code < 0):
-            return fall_back(desc, args, nargsf, kwnames)
-        key |= code << (i * CODE_BITS)
-    variant: Variant = find_variant(desc, key)
+            return base.fall_back(desc, args, nargsf, kwnames)
+        key |= code << (i * base.CODE_BITS)
+    variant: base.Variant = base.find_variant(desc, key)
     if unlikely(variant == NULL):
-        return call_miss(desc, args, nargsf, kwnames)
-    pointers = stack(NARGS * 8)
-    scalars = stack(NIN * 16)
+        return base.call_miss(desc, args, nargsf, kwnames)
+    pointers = stack(base.NARGS * 8)
+    scalars = stack(base.NIN * 16)
     if unlikely(variant.loop == NULL or not load_operands(g, variant, args, arrays, key, pointers, scalars)):
-        return fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(desc, args, nargsf, kwnames)
     if unlikely(variant.number != 0):
         desc.calls += 1
         return compute_number(variant, pointers, g)
     result = compute(variant, arrays, pointers, g)
     if unlikely(result == NULL):
-        return fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(desc, args, nargsf, kwnames)
     if unlikely(i64(result) == -1):
-        return retry_in_python(desc, args, nargsf, kwnames)
+        return base.retry_in_python(desc, args, nargsf, kwnames)
     desc.calls += 1
-    tensor = make_tensor(g, result)
+    tensor = base.make_tensor(g, result)
     return (
         record_elementwise(desc, g, args, tensor) if unlikely(is_recorded(g, args, arrays, flags)) else tensor
     )
@@ -121,8 +69,8 @@ def elementwise(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 def is_recorded(g: ptr, args: ptr, arrays: ptr, flags: i64) -> bool:
     """Return whether any operand makes the call one that autograd records."""
     result = False
-    for i in range(NIN):
-        if load(ptr, arrays, i * 8) != NULL and has_history(g, load(ptr, args, i * 8), flags):
+    for i in range(base.NIN):
+        if load(ptr, arrays, i * 8) != NULL and base.has_history(g, load(ptr, args, i * 8), flags):
             result = True
     return result
 
@@ -130,10 +78,10 @@ def is_recorded(g: ptr, args: ptr, arrays: ptr, flags: i64) -> bool:
 @noinline
 def record_elementwise(desc: ptr, g: ptr, args: ptr, tensor: ptr) -> ptr:
     """Record a call for autograd and return its result."""
-    values = stack(NARGS * 8)
-    for i in range(NIN):
-        store(ptr, values, i * 8, unwrap_number(g, load(ptr, args, i * 8)))
-    return record_call(desc, values, NIN, tensor)
+    values = stack(base.NARGS * 8)
+    for i in range(base.NIN):
+        store(ptr, values, i * 8, rt_operands.unwrap_number(g, load(ptr, args, i * 8)))
+    return rt_record.record_call(desc, values, base.NIN, tensor)
 
 
 @native
@@ -141,34 +89,34 @@ def load_operands(
     g: ptr, variant: ptr, args: ptr, arrays: ptr, key: i64, pointers: ptr, scalars: ptr
 ) -> bool:
     """Write the data pointers of all operands; scalars are first written to scratch memory."""
-    for i in range(NIN):
-        array: Ndarray = load(ptr, arrays, i * 8)
+    for i in range(base.NIN):
+        array: capi.Ndarray = load(ptr, arrays, i * 8)
         if likely(array != NULL):
             store(ptr, pointers, i * 8, array.data)
         else:
-            code = (key >> (i * CODE_BITS)) & 31
+            code = (key >> (i * base.CODE_BITS)) & 31
             number, to = (
-                unwrap_number(g, load(ptr, args, i * 8)),
-                load(i64, variant, Variant.scalar_codes + i * 8),
+                rt_operands.unwrap_number(g, load(ptr, args, i * 8)),
+                load(i64, variant, base.Variant.scalar_codes + i * 8),
             )
-            if not write_scalar(number, code, to, scalars + i * 16):
+            if not rt_operands.write_scalar(number, code, to, scalars + i * 16):
                 return False
             store(ptr, pointers, i * 8, scalars + i * 16)
     return True
 
 
 @noinline
-def compute_number(variant: Variant, pointers: ptr, g: ptr) -> ptr:
+def compute_number(variant: base.Variant, pointers: ptr, g: ptr) -> ptr:
     """Return the result of a call on numbers alone: a weak scalar."""
-    sizes, strides, value = stack(16), stack(NARGS * 16), stack(16)
-    for i in range(NARGS):
+    sizes, strides, value = stack(16), stack(base.NARGS * 16), stack(16)
+    for i in range(base.NARGS):
         store(i64, strides, i * 16, 0)
-        store(i64, strides, i * 16 + 8, load(i64, variant, Variant.sizes + i * 8) if i < NIN else 0)
+        store(i64, strides, i * 16 + 8, load(i64, variant, base.Variant.sizes + i * 8) if i < base.NIN else 0)
     store(i64, sizes, 0, 1)
     store(i64, sizes, 8, 1)
-    store(ptr, pointers, NIN * 8, value)
-    call_void(variant.loop, pointers, sizes, strides, variant)
-    return make_weak(g, value, variant.number, variant.descr)
+    store(ptr, pointers, base.NIN * 8, value)
+    dsl.call_void(variant.loop, pointers, sizes, strides, variant)
+    return rt_numbers.make_weak(g, value, variant.number, variant.descr)
 
 
 @native
@@ -176,41 +124,41 @@ def compute(variant: ptr, arrays: ptr, pointers: ptr, g: ptr) -> ptr:
     """Return the result's array. NULL: the shapes do not broadcast (Python raises); -1: an exception is set."""
     widest: ptr = NULL
     rank: i64 = -1
-    for i in range(NIN):
-        array: Ndarray = load(ptr, arrays, i * 8)
+    for i in range(base.NIN):
+        array: capi.Ndarray = load(ptr, arrays, i * 8)
         if array != NULL and i64(array.ndim) > rank:
             rank = i64(array.ndim)
             widest = array
-    if unlikely(widest == NULL or rank > MAX_RANK):
+    if unlikely(widest == NULL or rank > base.MAX_RANK):
         return NULL
-    strides = stack(NARGS * 16)
+    strides = stack(base.NARGS * 16)
     if likely(is_flat(variant, arrays, widest, rank, strides)):
         return compute_flat(variant, arrays, widest, rank, pointers, strides, g)
     return compute_general(variant, arrays, rank, pointers, g)
 
 
 @native
-def is_flat(variant: Variant, arrays: ptr, widest: ptr, rank: i64, strides: ptr) -> bool:
+def is_flat(variant: base.Variant, arrays: ptr, widest: ptr, rank: i64, strides: ptr) -> bool:
     """Return whether every operand is one element, or C-contiguous with the widest one's shape.
 
     If so, write their strides.
     """
-    for i in range(NIN):
-        array: Ndarray = load(ptr, arrays, i * 8)
+    for i in range(base.NIN):
+        array: capi.Ndarray = load(ptr, arrays, i * 8)
         step: i64 = 0
         if array != NULL and (array.ndim != 0 or rank == 0):
-            if (array.flags & C_CONTIGUOUS) == 0 or not has_same_shape(array, widest, rank):
+            if (array.flags & capi.C_CONTIGUOUS) == 0 or not has_same_shape(array, widest, rank):
                 return False
-            step = load(i64, variant, Variant.sizes + i * 8)
+            step = load(i64, variant, base.Variant.sizes + i * 8)
         store(i64, strides, i * 16, 0)
         store(i64, strides, i * 16 + 8, step)
-    store(i64, strides, NIN * 16, 0)
-    store(i64, strides, NIN * 16 + 8, variant.itemsize)
+    store(i64, strides, base.NIN * 16, 0)
+    store(i64, strides, base.NIN * 16 + 8, variant.itemsize)
     return True
 
 
 @native
-def has_same_shape(array: Ndarray, other: Ndarray, rank: i64) -> bool:
+def has_same_shape(array: capi.Ndarray, other: capi.Ndarray, rank: i64) -> bool:
     if array == other:
         return True
     if i64(array.ndim) != rank:
@@ -224,24 +172,24 @@ def has_same_shape(array: Ndarray, other: Ndarray, rank: i64) -> bool:
 
 @native
 def compute_flat(
-    variant: Variant, arrays: ptr, widest: Ndarray, rank: i64, pointers: ptr, strides: ptr, g: ptr
+    variant: base.Variant, arrays: ptr, widest: capi.Ndarray, rank: i64, pointers: ptr, strides: ptr, g: ptr
 ) -> ptr:
     sizes, dims = stack(16), widest.dims
     count: i64 = 1
     for d in range(rank):
         count *= load(i64, dims, d * 8)
-    result: Ndarray = new_array(g, variant.descr, rank, dims, count * variant.itemsize)
+    result: capi.Ndarray = rt_memory.new_array(g, variant.descr, rank, dims, count * variant.itemsize)
     if unlikely(result == NULL):
         return ptr(-1)
-    store(ptr, pointers, NIN * 8, result.data)
+    store(ptr, pointers, base.NIN * 8, result.data)
     store(i64, sizes, 0, 1)
     store(i64, sizes, 8, count)
     if unlikely(count >= variant.release):
-        hold_arrays(arrays, NIN)
-        run_unlocked(variant.loop, pointers, sizes, strides, variant)
-        drop_arrays(arrays, NIN)
+        rt_gil.hold_arrays(arrays, base.NIN)
+        rt_gil.run_unlocked(variant.loop, pointers, sizes, strides, variant)
+        rt_gil.drop_arrays(arrays, base.NIN)
         return result
-    call_void(variant.loop, pointers, sizes, strides, variant)
+    dsl.call_void(variant.loop, pointers, sizes, strides, variant)
     return result
 
 
@@ -250,8 +198,8 @@ def broadcast(arrays: ptr, rank: i64, shape: ptr) -> bool:
     """Write the common shape of the operands; return false if there is none."""
     for d in range(rank):
         store(i64, shape, d * 8, 1)
-    for i in range(NIN):
-        array: Ndarray = load(ptr, arrays, i * 8)
+    for i in range(base.NIN):
+        array: capi.Ndarray = load(ptr, arrays, i * 8)
         if array != NULL:
             own = i64(array.ndim)
             dims = array.dims
@@ -266,16 +214,16 @@ def broadcast(arrays: ptr, rank: i64, shape: ptr) -> bool:
 
 
 @native
-def operand_strides(array: Ndarray, rank: i64, to: ptr) -> None:
+def operand_strides(array: capi.Ndarray, rank: i64, to: ptr) -> None:
     """Write strides over the common shape of rank `rank`, 0 along broadcast axes, NARGS * 8 bytes apart."""
     for d in range(rank):
-        store(i64, to, d * NARGS * 8, 0)
+        store(i64, to, d * base.NARGS * 8, 0)
     if array != NULL:
         own = i64(array.ndim)
         dims, strides = array.dims, array.strides
         for d in range(own):
             if load(i64, dims, d * 8) != 1:
-                store(i64, to, (rank - own + d) * NARGS * 8, load(i64, strides, d * 8))
+                store(i64, to, (rank - own + d) * base.NARGS * 8, load(i64, strides, d * 8))
 
 
 @native
@@ -290,16 +238,18 @@ def coalesce(shape: ptr, strides: ptr, rank: i64) -> i64:
                 used -= 1
             else:
                 store(i64, shape, used * 8, size)
-            for i in range(NARGS):
-                store(i64, strides, (used * NARGS + i) * 8, load(i64, strides, (d * NARGS + i) * 8))
+            for i in range(base.NARGS):
+                store(i64, strides, (used * base.NARGS + i) * 8, load(i64, strides, (d * base.NARGS + i) * 8))
             used += 1
     return used
 
 
 @native
 def can_merge_axes(strides: ptr, outer: i64, inner: i64, size: i64) -> bool:
-    for i in range(NARGS):
-        if load(i64, strides, (outer * NARGS + i) * 8) != size * load(i64, strides, (inner * NARGS + i) * 8):
+    for i in range(base.NARGS):
+        if load(i64, strides, (outer * base.NARGS + i) * 8) != size * load(
+            i64, strides, (inner * base.NARGS + i) * 8
+        ):
             return False
     return True
 
@@ -323,8 +273,8 @@ def sort_axes(shape: ptr, strides: ptr, axes: ptr, rank: i64) -> bool:
             moved = True
             swap(shape, at, at + 1)
             swap(axes, at, at + 1)
-            for i in range(NIN):
-                swap(strides, at * NARGS + i, (at + 1) * NARGS + i)
+            for i in range(base.NIN):
+                swap(strides, at * base.NARGS + i, (at + 1) * base.NARGS + i)
             at += 1
     return moved
 
@@ -337,8 +287,11 @@ def compare_steps(strides: ptr, outer: i64, inner: i64) -> i64:
     varies.
     """
     verdict: i64 = 0
-    for i in range(NIN):
-        far, near = load(i64, strides, (outer * NARGS + i) * 8), load(i64, strides, (inner * NARGS + i) * 8)
+    for i in range(base.NIN):
+        far, near = (
+            load(i64, strides, (outer * base.NARGS + i) * 8),
+            load(i64, strides, (inner * base.NARGS + i) * 8),
+        )
         if far != 0 and near != 0:
             if far < 0:
                 far = 0 - far
@@ -359,15 +312,15 @@ def swap(values: ptr, one: i64, other: i64) -> None:
 
 
 @noinline
-def compute_general(variant: Variant, arrays: ptr, rank: i64, pointers: ptr, g: ptr) -> ptr:
+def compute_general(variant: base.Variant, arrays: ptr, rank: i64, pointers: ptr, g: ptr) -> ptr:
     """Compute broadcast, strided and mixed operands."""
-    shape = stack(MAX_RANK * 8)
-    strides = stack(MAX_RANK * NARGS * 8)
+    shape = stack(base.MAX_RANK * 8)
+    strides = stack(base.MAX_RANK * base.NARGS * 8)
     if not broadcast(arrays, rank, shape):
         return NULL
-    for i in range(NIN):
+    for i in range(base.NIN):
         operand_strides(load(ptr, arrays, i * 8), rank, strides + i * 8)
-    dims, axes, steps = stack(MAX_RANK * 8), stack(MAX_RANK * 8), stack(MAX_RANK * 8)
+    dims, axes, steps = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8)
     for d in range(rank):
         store(i64, dims, d * 8, load(i64, shape, d * 8))
         store(i64, axes, d * 8, d)
@@ -375,41 +328,43 @@ def compute_general(variant: Variant, arrays: ptr, rank: i64, pointers: ptr, g: 
     step = variant.itemsize
     for k in range(rank):
         d = rank - 1 - k
-        store(i64, strides, (d * NARGS + NIN) * 8, step)
+        store(i64, strides, (d * base.NARGS + base.NIN) * 8, step)
         store(i64, steps, load(i64, axes, d * 8) * 8, step)
         step *= load(i64, shape, d * 8)
-    result: Ndarray = new_laid_out(
+    result: capi.Ndarray = rt_memory.new_laid_out(
         g, variant.descr, rank, dims, steps if permuted and step != 0 else NULL, step
     )
     if unlikely(result == NULL):
         return ptr(-1)
-    store(ptr, pointers, NIN * 8, result.data)
+    store(ptr, pointers, base.NIN * 8, result.data)
     if likely(step != 0):
         rank = coalesce(shape, strides, rank)
-        hold_arrays(arrays, NIN)
-        saved = release_gil(step >= variant.release * variant.itemsize)
+        rt_gil.hold_arrays(arrays, base.NIN)
+        saved = rt_gil.release_gil(step >= variant.release * variant.itemsize)
         run_nest(variant.loop, pointers, shape, strides, rank, variant)
-        acquire_gil(saved)
-        drop_arrays(arrays, NIN)
+        rt_gil.acquire_gil(saved)
+        rt_gil.drop_arrays(arrays, base.NIN)
     return result
 
 
 @native
 def run_nest(loop: ptr, pointers: ptr, shape: ptr, strides: ptr, rank: i64, context: ptr) -> None:
     """Iterate over the outer axes and call the loop for the two inner ones."""
-    sizes, inner = stack(16), stack(NARGS * 16)
+    sizes, inner = stack(16), stack(base.NARGS * 16)
     store(i64, sizes, 0, load(i64, shape, rank * 8 - 16) if rank > 1 else 1)
     store(i64, sizes, 8, load(i64, shape, rank * 8 - 8) if rank > 0 else 1)
-    for i in range(NARGS):
-        store(i64, inner, i * 16, load(i64, strides, ((rank - 2) * NARGS + i) * 8) if rank > 1 else 0)
-        store(i64, inner, i * 16 + 8, load(i64, strides, ((rank - 1) * NARGS + i) * 8) if rank > 0 else 0)
+    for i in range(base.NARGS):
+        store(i64, inner, i * 16, load(i64, strides, ((rank - 2) * base.NARGS + i) * 8) if rank > 1 else 0)
+        store(
+            i64, inner, i * 16 + 8, load(i64, strides, ((rank - 1) * base.NARGS + i) * 8) if rank > 0 else 0
+        )
     outer = rank - 2
-    index = stack(MAX_RANK * 8)
+    index = stack(base.MAX_RANK * 8)
     for d in range(outer):
         store(i64, index, d * 8, 0)
     more = True
     while more:
-        call_void(loop, pointers, sizes, inner, context)
+        dsl.call_void(loop, pointers, sizes, inner, context)
         more = advance(pointers, shape, strides, index, outer)
 
 
@@ -420,8 +375,8 @@ def advance(pointers: ptr, shape: ptr, strides: ptr, index: ptr, outer: i64) -> 
     while d >= 0:
         at = load(i64, index, d * 8) + 1
         back = at == load(i64, shape, d * 8)
-        for i in range(NARGS):
-            step = load(i64, strides, (d * NARGS + i) * 8)
+        for i in range(base.NARGS):
+            step = load(i64, strides, (d * base.NARGS + i) * 8)
             moved = load(ptr, pointers, i * 8) + (step * (1 - at) if back else step)
             store(ptr, pointers, i * 8, moved)
         store(i64, index, d * 8, 0 if back else at)

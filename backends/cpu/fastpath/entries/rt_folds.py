@@ -10,24 +10,8 @@ from __future__ import annotations
 import math
 from typing import TypeAlias
 
-from ..compiler.dsl import (
-    f32,
-    f64,
-    fmaximum,
-    fminimum,
-    i32,
-    i64,
-    load,
-    native,
-    ptr,
-    quick_max,
-    quick_min,
-    reassoc_add,
-    reassoc_mul,
-    stack,
-    store,
-    u32,
-)
+from ..compiler import dsl
+from ..compiler.dsl import f32, f64, i32, i64, load, native, ptr, reassoc_mul, stack, store, template, u32
 
 I: TypeAlias = int  # noqa: E741
 A: TypeAlias = int
@@ -35,28 +19,28 @@ O: TypeAlias = int  # noqa: E741
 
 SUM, PROD, MAX, MIN, ANY, ALL = 0, 1, 2, 3, 4, 5
 NAN = math.nan
-FOLD: i64 = 0
-FLOATING: i64 = 0  # whether A is a float
-ISIZE: i64 = 4
-I_BITS: i64 = 0  # 1: the input is bfloat16
-O_BITS: i64 = 0  # 1: the output is bfloat16
-I_PAIR: i64 = 0  # 1: the input is complex, two of I; for any and all
+FOLD: i64 = template(0)
+FLOATING: i64 = template(0)  # whether A is a float
+ISIZE: i64 = template(4)
+I_BITS: i64 = template(0)  # 1: the input is bfloat16
+O_BITS: i64 = template(0)  # 1: the output is bfloat16
+I_PAIR: i64 = template(0)  # 1: the input is complex, two of I; for any and all
 BLOCK: i64 = 1024  # elements that are summed in any order before their sum is added to the total
 
 
 @native
 def combine(a: A, b: A) -> A:
     if FOLD == SUM:
-        return reassoc_add(a, b)
+        return dsl.reassoc_add(a, b)
     if FOLD == PROD:
         return reassoc_mul(a, b)
     if FOLD == MAX:
         if FLOATING:
-            return fmaximum(a, b)
+            return dsl.fmaximum(a, b)
         return a if a > b else b
     if FOLD == MIN:
         if FLOATING:
-            return fminimum(a, b)
+            return dsl.fminimum(a, b)
         return a if a < b else b
     if FOLD == ANY:
         return a | b
@@ -123,7 +107,7 @@ def fold_extreme_row(p: ptr, count: i64, step: i64, start: A) -> A:
     strange: i64 = 0
     for j in range(count):
         x = load_element(p + j * step)
-        total = quick_max(total, x) if FOLD == MAX else quick_min(total, x)
+        total = dsl.quick_max(total, x) if FOLD == MAX else dsl.quick_min(total, x)
         strange |= i64(x != x)
     return A(NAN) if strange != 0 or start != start else total
 
@@ -193,7 +177,7 @@ def fold_loop(source: ptr, out: ptr, sizes: ptr, strides: ptr, again: i64) -> No
         store_result(out + i * to, value)
 
 
-O_IS_A: i64 = 1  # whether partial results may be stored in the output
+O_IS_A: i64 = template(1)  # whether partial results may be stored in the output
 
 
 @native
@@ -218,7 +202,7 @@ def fold_columns(source: ptr, out: ptr, kept: i64, folded: i64, over: i64, to: i
                 store(O, out, i * to, O(combine(A(load(O, out, i * to)), load_element(line + i * over))))
 
 
-OSIZE: i64 = 4
+OSIZE: i64 = template(4)
 
 
 @native

@@ -2,54 +2,24 @@
 
 from __future__ import annotations
 
-from ..compiler.dsl import (
-    NULL,
-    i8,
-    i16,
-    i32,
-    i64,
-    likely,
-    load,
-    native,
-    noinline,
-    ptr,
-    stack,
-    store,
-    u8,
-    u16,
-    u32,
-    unlikely,
+from ..compiler import dsl
+from ..compiler.dsl import NULL, i32, i64, likely, load, native, ptr, stack, store, template, u8, unlikely
+from . import (
+    capi,
+    rt_arguments,
+    rt_copies,
+    rt_elementwise,
+    rt_gil,
+    rt_memory,
+    rt_operands,
+    rt_record,
+    rt_reduce,
 )
-from ..glue.layout import ALIGNED, C_CONTIGUOUS, Ndarray, PyList, PyTuple
-from .rt_arguments import axis_argument
-from .rt_base import (
-    ARGS_MASK,
-    ELSEWHERE,
-    Globals,
-    OperatorEntry,
-    Py_None,
-    PyList_Type,
-    PyTuple_Type,
-    allowed_flags,
-    decref,
-    entry_data,
-    fall_back,
-    has_history,
-    incref,
-    make_tensor,
-    retry_in_python,
-    thread_flags,
-    type_of,
-)
-from .rt_copies import COPY, item_size
-from .rt_elementwise import MAX_RANK, coalesce, run_nest
-from .rt_gil import RELEASE_BYTES, acquire_gil, release_gil
-from .rt_memory import new_array
-from .rt_operands import INT8, INT16, INT32, INT64, UINT16, UINT32, UINT64, operand_code, plain_array
-from .rt_record import record_call
-from .rt_reduce import BAD, axis_number
+from . import rt_base as base
 
-TAKE: i64 = 0  # 1: `take`, whose index is a tensor rather than a list of tensors, and whose axis may be None
+TAKE: i64 = template(
+    0
+)  # 1: `take`, whose index is a tensor rather than a list of tensors, and whose axis may be None
 OUTSIDE: i64 = -1
 MANY: i64 = 16384  # positions that are checked and copied without the GIL
 
@@ -60,68 +30,68 @@ def gather(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: operators/indexing/gather.py:_read_kernel
     """
-    desc: OperatorEntry = entry_data(self)
-    g: Globals = desc.globals_
-    flags = thread_flags(g)
-    count = nargsf & ARGS_MASK
-    axis = axis_argument(desc, args, count, kwnames, 2, Py_None if TAKE else g.zero)
-    if unlikely(count < 2 or flags == ELSEWHERE or axis == NULL):
-        return fall_back(desc, args, nargsf, kwnames)
-    flags = allowed_flags(desc, flags)
+    desc: base.OperatorEntry = base.entry_data(self)
+    g: base.Globals = desc.globals_
+    flags = base.thread_flags(g)
+    count = nargsf & base.ARGS_MASK
+    axis = rt_arguments.axis_argument(desc, args, count, kwnames, 2, capi.Py_None if TAKE else g.zero)
+    if unlikely(count < 2 or flags == base.ELSEWHERE or axis == NULL):
+        return base.fall_back(desc, args, nargsf, kwnames)
+    flags = base.allowed_flags(desc, flags)
     source, chosen = load(ptr, args, 0), index_tensor(load(ptr, args, 8))
-    array = plain_array(g, source, flags)
+    array = rt_operands.plain_array(g, source, flags)
     if unlikely(array == NULL or chosen == NULL):
-        return fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(desc, args, nargsf, kwnames)
     along = find_gather_axis(axis, array)
-    if unlikely(along == BAD):
-        return fall_back(desc, args, nargsf, kwnames)
+    if unlikely(along == rt_reduce.BAD):
+        return base.fall_back(desc, args, nargsf, kwnames)
     result = gather_elements(g, array, chosen, along, flags)
     if unlikely(result == NULL):
-        return fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(desc, args, nargsf, kwnames)
     if unlikely(i64(result) == -1):
-        return retry_in_python(desc, args, nargsf, kwnames)
+        return base.retry_in_python(desc, args, nargsf, kwnames)
     desc.calls += 1
-    tensor = make_tensor(g, result)
-    if unlikely(has_history(g, source, flags)):
+    tensor = base.make_tensor(g, result)
+    if unlikely(base.has_history(g, source, flags)):
         values = stack(32)
         store(ptr, values, 0, source)
         store(ptr, values, 8, load(ptr, args, 8))
         store(ptr, values, 16, axis)
-        return record_call(desc, values, 3, tensor)
+        return rt_record.record_call(desc, values, 3, tensor)
     return tensor
 
 
 @native
-def index_tensor(x: PyList) -> ptr:
+def index_tensor(x: capi.PyList) -> ptr:
     """Return the one index of a call, or NULL."""
     if TAKE:
         return x
-    if type_of(x) == PyTuple_Type and x.size == 1:
-        return load(ptr, x, PyTuple.items)
-    if type_of(x) == PyList_Type and x.size == 1:
+    if capi.type_of(x) == capi.PyTuple_Type and x.size == 1:
+        return load(ptr, x, capi.PyTuple.items)
+    if capi.type_of(x) == capi.PyList_Type and x.size == 1:
         return load(ptr, x.items, 0)
     return NULL
 
 
 @native
-def find_gather_axis(axis: ptr, array: Ndarray) -> i64:
-    if TAKE and axis == Py_None:  # positions in the flattened tensor
-        return 0 if array.ndim == 1 else BAD
-    return axis_number(axis, i64(array.ndim))
+def find_gather_axis(axis: ptr, array: capi.Ndarray) -> i64:
+    if TAKE and axis == capi.Py_None:  # positions in the flattened tensor
+        return 0 if array.ndim == 1 else rt_reduce.BAD
+    return rt_reduce.axis_number(axis, i64(array.ndim))
 
 
-@noinline
-def gather_elements(g: ptr, array: Ndarray, chosen: ptr, along: i64, flags: i64) -> ptr:
+@dsl.noinline
+def gather_elements(g: ptr, array: capi.Ndarray, chosen: ptr, along: i64, flags: i64) -> ptr:
     """Return the result's array. NULL: Python must run the call; -1: an exception is set."""
-    where, shape = stack(8), stack(2 * MAX_RANK * 8)
-    code = operand_code(g, chosen, flags, where)
-    places: Ndarray = load(ptr, where, 0)
-    if places == NULL or code < INT8 or code > UINT64:
+    where, shape = stack(8), stack(2 * base.MAX_RANK * 8)
+    code = rt_operands.operand_code(g, chosen, flags, where)
+    places: capi.Ndarray = load(ptr, where, 0)
+    if places == NULL or code < base.INT8 or code > base.UINT64:
         return NULL
     own, extra = i64(array.ndim), i64(places.ndim)
-    if own + extra - 1 > MAX_RANK or (array.flags & ALIGNED) == 0:
+    if own + extra - 1 > base.MAX_RANK or (array.flags & capi.ALIGNED) == 0:
         return NULL
-    count, step = i64(1), item_size(array)
+    count, step = i64(1), rt_copies.item_size(array)
     for d in range(extra):
         count *= load(i64, places.dims, d * 8)
         store(i64, shape, (along + d) * 8, load(i64, places.dims, d * 8))
@@ -132,38 +102,38 @@ def gather_elements(g: ptr, array: Ndarray, chosen: ptr, along: i64, flags: i64)
     for d in range(own + extra - 1):
         step *= load(i64, shape, d * 8)
     size = load(i64, array.dims, along * 8)
-    incref(array)
-    incref(places)
+    capi.incref(array)
+    capi.incref(places)
     result: ptr = NULL
     if likely(are_all_inside(places, code, count, extra, size)):
-        result = new_array(g, array.descr, own + extra - 1, shape, step)
+        result = rt_memory.new_array(g, array.descr, own + extra - 1, shape, step)
         if unlikely(result == NULL):
             result = ptr(-1)
         elif likely(step != 0):
-            saved = release_gil(step >= RELEASE_BYTES or count >= MANY)
+            saved = rt_gil.release_gil(step >= rt_gil.RELEASE_BYTES or count >= MANY)
             copy_positions(result, array, along, places, code, count)
-            acquire_gil(saved)
-    decref(places)
-    decref(array)
+            rt_gil.acquire_gil(saved)
+    capi.decref(places)
+    capi.decref(array)
     return result
 
 
 @native
 def are_all_inside(places: ptr, code: i64, count: i64, rank: i64, size: i64) -> bool:
-    saved = release_gil(count >= MANY)
+    saved = rt_gil.release_gil(count >= MANY)
     i: i64 = 0
     while i < count and position_at(places, code, i, rank, size) != OUTSIDE:
         i += 1
-    acquire_gil(saved)
+    rt_gil.acquire_gil(saved)
     return i == count
 
 
 @native
-def position_at(places: Ndarray, code: i64, i: i64, rank: i64, size: i64) -> i64:
+def position_at(places: capi.Ndarray, code: i64, i: i64, rank: i64, size: i64) -> i64:
     """Return the i-th position, not negative, or OUTSIDE."""
     at = places.data
-    if (places.flags & C_CONTIGUOUS) != 0:
-        at += i * item_size(places)
+    if (places.flags & capi.C_CONTIGUOUS) != 0:
+        at += i * rt_copies.item_size(places)
     else:
         rest = i
         for k in range(rank):
@@ -172,33 +142,35 @@ def position_at(places: Ndarray, code: i64, i: i64, rank: i64, size: i64) -> i64
             at += rest % extent * load(i64, places.strides, d * 8)
             rest = rest // extent
     result = integer_at(at, code)
-    if result < 0 and code != UINT64:
+    if result < 0 and code != base.UINT64:
         result += size
     return result if result >= 0 and result < size else OUTSIDE
 
 
 @native
 def integer_at(at: ptr, code: i64) -> i64:
-    if code in (INT64, UINT64):
+    if code in (base.INT64, base.UINT64):
         return load(i64, at, 0)
-    if code == INT32:
+    if code == base.INT32:
         return i64(load(i32, at, 0))
-    if code == INT16:
-        return i64(load(i16, at, 0))
-    if code == INT8:
-        return i64(load(i8, at, 0))
-    if code == UINT32:
-        return i64(load(u32, at, 0))
-    return i64(load(u16, at, 0)) if code == UINT16 else i64(load(u8, at, 0))
+    if code == base.INT16:
+        return i64(load(dsl.i16, at, 0))
+    if code == base.INT8:
+        return i64(load(dsl.i8, at, 0))
+    if code == base.UINT32:
+        return i64(load(dsl.u32, at, 0))
+    return i64(load(dsl.u16, at, 0)) if code == base.UINT16 else i64(load(u8, at, 0))
 
 
 @native
-def copy_positions(made: Ndarray, array: Ndarray, along: i64, places: Ndarray, code: i64, count: i64) -> None:
+def copy_positions(
+    made: capi.Ndarray, array: capi.Ndarray, along: i64, places: capi.Ndarray, code: i64, count: i64
+) -> None:
     """Copy the elements at each position: a loop nest over the other axes, or one element."""
-    shape, strides, pointers = stack(MAX_RANK * 8), stack(MAX_RANK * 16), stack(16)
+    shape, strides, pointers = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 16), stack(16)
     dims, steps = array.dims, array.strides
     own, extra = i64(array.ndim), i64(places.ndim)
-    step, used, block = item_size(array), own - 1, item_size(array)
+    step, used, block = rt_copies.item_size(array), own - 1, rt_copies.item_size(array)
     for k in range(own):
         d = own - 1 - k
         if d == along:
@@ -210,7 +182,7 @@ def copy_positions(made: Ndarray, array: Ndarray, along: i64, places: Ndarray, c
             store(i64, strides, used * 16, load(i64, steps, d * 8))
             store(i64, strides, used * 16 + 8, step)
             step *= load(i64, dims, d * 8)
-    rank = coalesce(shape, strides, own - 1)
+    rank = rt_elementwise.coalesce(shape, strides, own - 1)
     source, target = array.data, made.data
     size, over = load(i64, dims, along * 8), load(i64, steps, along * 8)
     for i in range(count):
@@ -227,4 +199,6 @@ def copy_positions(made: Ndarray, array: Ndarray, along: i64, places: Ndarray, c
         else:
             store(ptr, pointers, 0, chosen)
             store(ptr, pointers, 8, target + i * block)
-            run_nest(COPY, pointers, shape, strides, rank, ptr(item_size(array)))
+            rt_elementwise.run_nest(
+                rt_copies.COPY, pointers, shape, strides, rank, ptr(rt_copies.item_size(array))
+            )

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from ..compiler.dsl import NULL, extern, i8, i32, i64, load, native, noinline, ptr, stack, store
+from ..compiler.dsl import NULL, extern, i8, i32, i64, load, native, noinline, ptr, stack, store, template
 from ..compiler.structs import Struct, array
+from . import capi
 
 T: TypeAlias = int
 A: TypeAlias = int
@@ -48,11 +49,11 @@ class ProductStrides(Struct):
     cm: i64
 
 
-ESIZE: i64 = 4  # bytes of an element as it is stored
-ISIZE: i64 = 4  # bytes of an element as it is multiplied: 16-bit floats are multiplied as float32
-PARTS: i64 = 1  # 2 for complex elements, of two T each
-WRAPS: i64 = 0  # 1: elements are integers
-HALF: i64 = 0  # 1: elements are 16-bit floats
+ESIZE: i64 = template(4)  # bytes of an element as it is stored
+ISIZE: i64 = template(4)  # bytes of an element as it is multiplied: 16-bit floats are multiplied as float32
+PARTS: i64 = template(1)  # 2 for complex elements, of two T each
+WRAPS: i64 = template(0)  # 1: elements are integers
+HALF: i64 = template(0)  # 1: elements are 16-bit floats
 SMALL: i64 = (
     1048576  # multiplications: up to here BLAS has code of its own for each layout, with bits of its own
 )
@@ -68,8 +69,6 @@ small_product = extern("small_product", "None(ptr, ptr, ptr, ptr, ptr)")
 dot_product = extern("dot_product", "None(ptr, ptr, ptr, i64, i64, i64, i64, i64)")
 rows_by_vector = extern("rows_by_vector", "None(ptr, ptr, ptr, i64, i64, i64, i64, i64)")
 columns_by_vector = extern("columns_by_vector", "None(ptr, ptr, ptr, i64, i64, i64, i64, i64)")
-malloc = extern("malloc", "ptr(i64)")
-free = extern("free", "None(ptr)")
 
 
 @native
@@ -136,9 +135,9 @@ def multiply_by_blas(
         else:
             call_gemm(one, a_row, a_column, two, b_row, b_column, c, m, k, n, keep)
     if one != a:
-        free(one)
+        capi.free(one)
     if two != b:
-        free(two)
+        capi.free(two)
     return bool(served)
 
 
@@ -167,9 +166,9 @@ def multiply_real_by_vector(
         else:
             rows_by_vector(matrix, vector, c, m, k, row, ISIZE, ISIZE)
     if matrix != x:
-        free(matrix)
+        capi.free(matrix)
     if vector != v:
-        free(vector)
+        capi.free(vector)
     return bool(served)
 
 
@@ -187,7 +186,7 @@ def is_blas_layout(row: i64, column: i64, rows: i64, columns: i64) -> bool:
 @noinline
 def copy_dense(source: ptr, rows: i64, columns: i64, over: i64, step: i64) -> ptr:
     """Return a contiguous copy of a matrix; NULL if it cannot be allocated."""
-    to = malloc(rows * columns * ISIZE)
+    to = capi.malloc(rows * columns * ISIZE)
     if to != NULL:
         copy_elements(source, to, rows, columns, over, step)
     return to

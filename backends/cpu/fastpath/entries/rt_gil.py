@@ -11,15 +11,10 @@ handle signals on the main thread, and adapts the number of iterations to the ti
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, call_void, extern, i64, load, native, noinline, ptr, stack
+from ..compiler.dsl import NULL, call_void, i64, load, native, noinline, ptr, stack
 from ..compiler.structs import Struct
-from .rt_base import decref, incref
+from . import capi
 
-PyEval_SaveThread = extern("PyEval_SaveThread", "ptr()")
-PyEval_RestoreThread = extern("PyEval_RestoreThread", "None(ptr)")
-PyErr_CheckSignals = extern("PyErr_CheckSignals", "i32()")
-is_main_thread = extern("_PyOS_IsMainThread", "i32()")
-clock_gettime = extern("clock_gettime", "i32(i32, ptr)")
 CLOCK_MONOTONIC = 1
 
 
@@ -54,7 +49,7 @@ RELEASE_BYTES: i64 = 262144  # copies from this size on run without the GIL
 @native
 def now() -> i64:
     time = stack(16)
-    clock_gettime(CLOCK_MONOTONIC, time)
+    capi.clock_gettime(CLOCK_MONOTONIC, time)
     return load(i64, time, 0) * 1000000000 + load(i64, time, 8)
 
 
@@ -62,8 +57,8 @@ def now() -> i64:
 def gil_release(state: CallState) -> None:
     """Release the GIL of a compiled call, unless it is already released."""
     if state.saved == NULL:
-        state.main = i64(is_main_thread())
-        state.saved = PyEval_SaveThread()
+        state.main = i64(capi.is_main_thread())
+        state.saved = capi.PyEval_SaveThread()
 
 
 @native
@@ -72,7 +67,7 @@ def gil_acquire(state: CallState) -> None:
     saved = state.saved
     if saved != NULL:
         state.saved = NULL
-        PyEval_RestoreThread(saved)
+        capi.PyEval_RestoreThread(saved)
 
 
 @native
@@ -83,11 +78,11 @@ def gil_poll(state: CallState, loop: LoopState) -> i64:
         state.start = time
         state.checked = time
         if state.saved == NULL:
-            state.main = i64(is_main_thread())
+            state.main = i64(capi.is_main_thread())
     interval = next_interval(loop, time)
     if state.main != 0 and time - state.checked >= SIGNAL_PERIOD:
         gil_acquire(state)
-        if PyErr_CheckSignals() != 0:
+        if capi.PyErr_CheckSignals() != 0:
             return -1
         time = now()  # acquiring the GIL may have taken long
         state.checked = time
@@ -117,7 +112,7 @@ def release_gil(is_long: bool) -> ptr:
     """Release the GIL around a long eager loop, and return the thread state; NULL for a short loop."""
     saved: ptr = NULL
     if is_long:
-        saved = PyEval_SaveThread()
+        saved = capi.PyEval_SaveThread()
     return saved
 
 
@@ -125,7 +120,7 @@ def release_gil(is_long: bool) -> ptr:
 def acquire_gil(saved: ptr) -> None:
     """Acquire the GIL again after `release_gil`."""
     if saved != NULL:
-        PyEval_RestoreThread(saved)
+        capi.PyEval_RestoreThread(saved)
 
 
 @native
@@ -133,7 +128,7 @@ def hold_arrays(arrays: ptr, count: i64) -> None:
     """Take references to arrays, some of which may be NULL."""
     for i in range(count):
         if load(ptr, arrays, i * 8) != NULL:
-            incref(load(ptr, arrays, i * 8))
+            capi.incref(load(ptr, arrays, i * 8))
 
 
 @native
@@ -141,12 +136,12 @@ def drop_arrays(arrays: ptr, count: i64) -> None:
     """Release the references that `hold_arrays` took."""
     for i in range(count):
         if load(ptr, arrays, i * 8) != NULL:
-            decref(load(ptr, arrays, i * 8))
+            capi.decref(load(ptr, arrays, i * 8))
 
 
 @noinline
 def run_unlocked(loop: ptr, pointers: ptr, sizes: ptr, strides: ptr, variant: ptr) -> None:
     """Run a loop without the GIL; the caller holds references to the arrays."""
-    saved = PyEval_SaveThread()
+    saved = capi.PyEval_SaveThread()
     call_void(loop, pointers, sizes, strides, variant)
-    PyEval_RestoreThread(saved)
+    capi.PyEval_RestoreThread(saved)

@@ -7,37 +7,8 @@ result's shape and dtype; if another operand overlaps that memory in another ord
 from __future__ import annotations
 
 from ..compiler.dsl import NULL, call_void, i64, likely, load, native, ptr, stack, store, unlikely
-from ..glue.layout import WRITEABLE, Descr, Ndarray
-from .rt_base import (
-    ARGS_MASK,
-    ELSEWHERE,
-    OperatorEntry,
-    PyLong_AsLongLong,
-    PyLong_FromLongLong,
-    call_miss,
-    decref,
-    entry_data,
-    fall_back,
-    incref,
-    thread_flags,
-)
-from .rt_elementwise import (
-    MAX_RANK,
-    NARGS,
-    NIN,
-    Variant,
-    broadcast,
-    coalesce,
-    find_variant,
-    has_same_shape,
-    is_flat,
-    load_operands,
-    operand_strides,
-    run_nest,
-)
-from .rt_gil import acquire_gil, drop_arrays, hold_arrays, release_gil, run_unlocked
-from .rt_operands import CODE_BITS, operand_or_number_code
-from .rt_storage import StorageObject, shared_storage
+from . import capi, rt_elementwise, rt_gil, rt_operands
+from . import rt_base as base
 
 
 @native
@@ -46,49 +17,49 @@ def inplace(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: eager/tensor/inplace.py:_make_kernel
     """
-    desc: OperatorEntry = entry_data(self)
+    desc: base.OperatorEntry = base.entry_data(self)
     g = desc.globals_
-    flags = thread_flags(g)
-    if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != NIN or flags == ELSEWHERE):
-        return fall_back(desc, args, nargsf, kwnames)
-    arrays, pointers, scalars = stack(NIN * 8), stack(NARGS * 8), stack(NIN * 16)
+    flags = base.thread_flags(g)
+    if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != base.NIN or flags == base.ELSEWHERE):
+        return base.fall_back(desc, args, nargsf, kwnames)
+    arrays, pointers, scalars = stack(base.NIN * 8), stack(base.NARGS * 8), stack(base.NIN * 16)
     key: i64 = 0
-    for i in range(NIN):
-        code = operand_or_number_code(g, load(ptr, args, i * 8), flags, arrays + i * 8)
+    for i in range(base.NIN):
+        code = rt_operands.operand_or_number_code(g, load(ptr, args, i * 8), flags, arrays + i * 8)
         if unlikely(code < 0):
-            return fall_back(desc, args, nargsf, kwnames)
-        key |= code << (i * CODE_BITS)
-    variant: Variant = find_variant(desc, key)
+            return base.fall_back(desc, args, nargsf, kwnames)
+        key |= code << (i * base.CODE_BITS)
+    variant: base.Variant = base.find_variant(desc, key)
     if unlikely(variant == NULL):
-        return call_miss(desc, args, nargsf, kwnames)
-    target: Ndarray = load(ptr, arrays, 0)
+        return base.call_miss(desc, args, nargsf, kwnames)
+    target: capi.Ndarray = load(ptr, arrays, 0)
     if unlikely(target == NULL or variant.loop == NULL or not can_write(variant, target, arrays)):
-        return fall_back(desc, args, nargsf, kwnames)
-    if unlikely(not load_operands(g, variant, args, arrays, key, pointers, scalars)):
-        return fall_back(desc, args, nargsf, kwnames)
-    hold_arrays(arrays, NIN)  # allocating a storage may run Python code
+        return base.fall_back(desc, args, nargsf, kwnames)
+    if unlikely(not rt_elementwise.load_operands(g, variant, args, arrays, key, pointers, scalars)):
+        return base.fall_back(desc, args, nargsf, kwnames)
+    rt_gil.hold_arrays(arrays, base.NIN)  # allocating a storage may run Python code
     written = bump_version(g, load(ptr, args, 0), target)
     if likely(written):
-        store(ptr, pointers, NIN * 8, target.data)
+        store(ptr, pointers, base.NIN * 8, target.data)
         compute_into(variant, arrays, target, pointers)
         desc.calls += 1
-    drop_arrays(arrays, NIN)
+    rt_gil.drop_arrays(arrays, base.NIN)
     if unlikely(not written):
         return NULL
-    incref(load(ptr, args, 0))
+    capi.incref(load(ptr, args, 0))
     return load(ptr, args, 0)
 
 
 @native
-def can_write(variant: Variant, target: Ndarray, arrays: ptr) -> bool:
+def can_write(variant: base.Variant, target: capi.Ndarray, arrays: ptr) -> bool:
     """Return whether the target is writable, has the result's dtype and shape, and no operand overlaps it harmfully."""
     rank = i64(target.ndim)
-    number = Descr(target.descr).type_num
-    if (target.flags & WRITEABLE) == 0 or rank > MAX_RANK:
+    number = capi.Descr(target.descr).type_num
+    if (target.flags & capi.WRITEABLE) == 0 or rank > base.MAX_RANK:
         return False
-    if number != Descr(variant.descr).type_num:
+    if number != capi.Descr(variant.descr).type_num:
         return False
-    for i in range(1, NIN):
+    for i in range(1, base.NIN):
         array = load(ptr, arrays, i * 8)
         if array != NULL and array != target and not can_read(array, target, rank):
             return False
@@ -104,7 +75,7 @@ def can_read(array: ptr, target: ptr, rank: i64) -> bool:
 
 
 @native
-def can_broadcast_to(array: Ndarray, target: Ndarray, rank: i64) -> bool:
+def can_broadcast_to(array: capi.Ndarray, target: capi.Ndarray, rank: i64) -> bool:
     """Return whether an operand broadcasts to the target's shape."""
     own = i64(array.ndim)
     if own > rank:
@@ -117,7 +88,7 @@ def can_broadcast_to(array: Ndarray, target: Ndarray, rank: i64) -> bool:
 
 
 @native
-def lowest_address(array: Ndarray) -> i64:
+def lowest_address(array: capi.Ndarray) -> i64:
     at = i64(array.data)
     for d in range(i64(array.ndim)):
         step = load(i64, array.strides, d * 8)
@@ -126,8 +97,8 @@ def lowest_address(array: Ndarray) -> i64:
 
 
 @native
-def end_address(array: Ndarray) -> i64:
-    at = i64(array.data) + Descr(array.descr).itemsize
+def end_address(array: capi.Ndarray) -> i64:
+    at = i64(array.data) + capi.Descr(array.descr).itemsize
     for d in range(i64(array.ndim)):
         step = load(i64, array.strides, d * 8)
         at += (load(i64, array.dims, d * 8) - 1) * step if step > 0 else 0
@@ -141,16 +112,16 @@ def are_disjoint(array: ptr, target: ptr) -> bool:
 
 
 @native
-def are_same_elements(array: Ndarray, target: Ndarray, rank: i64) -> bool:
+def are_same_elements(array: capi.Ndarray, target: capi.Ndarray, rank: i64) -> bool:
     """Return whether two arrays have each element at the same address."""
-    number = Descr(array.descr).type_num
-    if array.data != target.data or not has_same_shape(array, target, rank):
+    number = capi.Descr(array.descr).type_num
+    if array.data != target.data or not rt_elementwise.has_same_shape(array, target, rank):
         return False
     for d in range(rank):
         step = load(i64, target.strides, d * 8)
         if load(i64, array.strides, d * 8) != step:
             return False
-    return number == Descr(target.descr).type_num
+    return number == capi.Descr(target.descr).type_num
 
 
 @native
@@ -159,39 +130,39 @@ def bump_version(g: ptr, x: ptr, array: ptr) -> bool:
 
     Python twin: eager/autograd/ad_inplace_or_view.py:_count_write
     """
-    storage: StorageObject = shared_storage(g, x, array)
+    storage: base.StorageObject = base.shared_storage(g, x, array)
     if unlikely(storage == NULL):
         return False
     before = storage.version
-    after = PyLong_FromLongLong(PyLong_AsLongLong(before) + 1)
+    after = capi.PyLong_FromLongLong(capi.PyLong_AsLongLong(before) + 1)
     if likely(after != NULL):
         storage.version = after
-        decref(before)
-    decref(storage)
+        capi.decref(before)
+    capi.decref(storage)
     return bool(after != NULL)
 
 
 @native
-def compute_into(variant: Variant, arrays: ptr, target: Ndarray, pointers: ptr) -> None:
+def compute_into(variant: base.Variant, arrays: ptr, target: capi.Ndarray, pointers: ptr) -> None:
     rank = i64(target.ndim)
-    flats, sizes, total = stack(NARGS * 16), stack(16), i64(1)
+    flats, sizes, total = stack(base.NARGS * 16), stack(16), i64(1)
     for d in range(rank):
         total *= load(i64, target.dims, d * 8)
-    if likely(is_flat(variant, arrays, target, rank, flats)):
+    if likely(rt_elementwise.is_flat(variant, arrays, target, rank, flats)):
         store(i64, sizes, 0, 1)
         store(i64, sizes, 8, total)
         if unlikely(total >= variant.release):
-            run_unlocked(variant.loop, pointers, sizes, flats, variant)
+            rt_gil.run_unlocked(variant.loop, pointers, sizes, flats, variant)
         else:
             call_void(variant.loop, pointers, sizes, flats, variant)
         return
-    shape, strides = stack(MAX_RANK * 8), stack(MAX_RANK * NARGS * 8)
-    broadcast(arrays, rank, shape)
-    for i in range(NIN):
-        operand_strides(load(ptr, arrays, i * 8), rank, strides + i * 8)
-    operand_strides(target, rank, strides + NIN * 8)
+    shape, strides = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * base.NARGS * 8)
+    rt_elementwise.broadcast(arrays, rank, shape)
+    for i in range(base.NIN):
+        rt_elementwise.operand_strides(load(ptr, arrays, i * 8), rank, strides + i * 8)
+    rt_elementwise.operand_strides(target, rank, strides + base.NIN * 8)
     if total != 0:
-        rank = coalesce(shape, strides, rank)
-        saved = release_gil(total >= variant.release)
-        run_nest(variant.loop, pointers, shape, strides, rank, variant)
-        acquire_gil(saved)
+        rank = rt_elementwise.coalesce(shape, strides, rank)
+        saved = rt_gil.release_gil(total >= variant.release)
+        rt_elementwise.run_nest(variant.loop, pointers, shape, strides, rank, variant)
+        rt_gil.acquire_gil(saved)

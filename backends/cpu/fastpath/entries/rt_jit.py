@@ -11,52 +11,13 @@ references, taken before anything can run Python code, released at the end).
 
 from __future__ import annotations
 
-from ..compiler.dsl import (
-    NULL,
-    call_i32,
-    call_ptr,
-    extern,
-    i64,
-    likely,
-    load,
-    native,
-    ptr,
-    stack,
-    store,
-    unlikely,
-)
+from ..compiler.dsl import NULL, call_i32, call_ptr, i64, likely, load, native, ptr, stack, store, unlikely
 from ..compiler.structs import sizeof
-from ..glue.jit_layout import (
-    INLINE_WORDS,
-    STREAM_HANDLE,
-    CallFrame,
-    DeviceCalls,
-    JitEntry,
-    Output,
-    Specialization,
-)
-from ..glue.layout import Ndarray, PyTuple, PyVarObject
-from .rt_arguments import string_matches
-from .rt_base import (
-    ARGS_MASK,
-    NO_GRAD,
-    PLAIN,
-    Globals,
-    PyErr_Occurred,
-    entry_data,
-    fall_back,
-    thread_flags,
-)
-from .rt_build import build
-from .rt_guards import adopt_reference, check_guards, release_references, stream_of
-from .rt_memory import new_array
+from ..glue import jit_layout
+from . import capi, rt_arguments, rt_guards, rt_memory
+from . import rt_base as base
 
-PyErr_NoMemory = extern("PyErr_NoMemory", "ptr()")
-aligned_alloc = extern("aligned_alloc", "ptr(i64, i64)")
-free = extern("free", "None(ptr)")
 SCRATCH_ALIGNMENT = 64
-PyMem_RawMalloc = extern("PyMem_RawMalloc", "ptr(i64)")
-PyMem_RawFree = extern("PyMem_RawFree", "None(ptr)")
 
 
 @native
@@ -65,30 +26,30 @@ def jitted_call(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: jit/function.py:JitFunction.__call__
     """
-    desc: JitEntry = entry_data(self)
-    flags = thread_flags(desc.globals_)
-    if likely(flags <= NO_GRAD):
-        result = run_first_match(desc, flags, args, nargsf & ARGS_MASK, kwnames)
+    desc: jit_layout.JitEntry = base.entry_data(self)
+    flags = base.thread_flags(desc.globals_)
+    if likely(flags <= base.NO_GRAD):
+        result = run_first_match(desc, flags, args, nargsf & base.ARGS_MASK, kwnames)
         if likely(result != ptr(-1)):
             return result
-    return fall_back(desc, args, nargsf, kwnames)
+    return base.fall_back(desc, args, nargsf, kwnames)
 
 
 @native
 def recorded_call(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     """Run the forward pass of a call that Python records; Python checks whether its tensors require gradients."""
-    desc: JitEntry = entry_data(self)
-    if likely(thread_flags(desc.globals_) == PLAIN):
-        result = run_first_match(desc, NO_GRAD, args, nargsf & ARGS_MASK, kwnames)
+    desc: jit_layout.JitEntry = base.entry_data(self)
+    if likely(base.thread_flags(desc.globals_) == base.PLAIN):
+        result = run_first_match(desc, base.NO_GRAD, args, nargsf & base.ARGS_MASK, kwnames)
         if likely(result != ptr(-1)):
             return result
-    return fall_back(desc, args, nargsf, kwnames)
+    return base.fall_back(desc, args, nargsf, kwnames)
 
 
 @native
-def run_first_match(desc: JitEntry, flags: i64, args: ptr, positional: i64, kwnames: ptr) -> ptr:
+def run_first_match(desc: jit_layout.JitEntry, flags: i64, args: ptr, positional: i64, kwnames: ptr) -> ptr:
     """Return the result of the first specialization whose guards hold; -1 if there is none."""
-    spec: Specialization = desc.head
+    spec: jit_layout.Specialization = desc.head
     while spec != NULL:
         spec.inside += 1  # keeps the struct alive, see JitStruct.unlink
         result = attempt(desc.globals_, spec, flags, args, positional, kwnames)
@@ -102,7 +63,12 @@ def run_first_match(desc: JitEntry, flags: i64, args: ptr, positional: i64, kwna
 
 @native
 def attempt(
-    g: Globals, spec: Specialization, flags: i64, args: ptr, positional: i64, kwnames: PyVarObject
+    g: base.Globals,
+    spec: jit_layout.Specialization,
+    flags: i64,
+    args: ptr,
+    positional: i64,
+    kwnames: capi.PyVarObject,
 ) -> ptr:
     """Return the result of one specialization; -1 if its guards do not hold; NULL with an exception set."""
     named: i64 = 0
@@ -113,16 +79,18 @@ def attempt(
     if spec.keywords != named or spec.args != positional + named:
         return ptr(-1)
     for i in range(named):
-        if not string_matches(load(ptr, kwnames, PyTuple.items + i * 8), load(ptr, spec.names, i * 8)):
+        if not rt_arguments.string_matches(
+            load(ptr, kwnames, capi.PyTuple.items + i * 8), load(ptr, spec.names, i * 8)
+        ):
             return ptr(-1)
     words = spec.buffers + spec.scalars + spec.held
-    small = stack(INLINE_WORDS * 8)
+    small = stack(jit_layout.INLINE_WORDS * 8)
     memory = small
-    if unlikely(words > INLINE_WORDS):
-        memory = PyMem_RawMalloc(words * 8)
+    if unlikely(words > jit_layout.INLINE_WORDS):
+        memory = capi.PyMem_RawMalloc(words * 8)
         if memory == NULL:
-            return PyErr_NoMemory()
-    frame: CallFrame = stack(sizeof(CallFrame))
+            return capi.PyErr_NoMemory()
+    frame: jit_layout.CallFrame = stack(sizeof(jit_layout.CallFrame))
     frame.globals_ = g
     frame.flags = flags
     frame.program = spec.guards
@@ -133,20 +101,20 @@ def attempt(
     frame.device = spec.device
     frame.stream = NULL
     result = ptr(-1)
-    if likely(check_guards(frame, spec, args)):
+    if likely(rt_guards.check_guards(frame, spec, args)):
         spec.hits += 1
         time = g.jit_clock + 1
         g.jit_clock = time
         spec.used = time
         result = run(frame, spec)
-    release_references(frame)
-    if unlikely(words > INLINE_WORDS):
-        PyMem_RawFree(memory)
+    rt_guards.release_references(frame)
+    if unlikely(words > jit_layout.INLINE_WORDS):
+        capi.PyMem_RawFree(memory)
     return result
 
 
 @native
-def run(frame: CallFrame, spec: Specialization) -> ptr:
+def run(frame: jit_layout.CallFrame, spec: jit_layout.Specialization) -> ptr:
     """Allocate results and scratch memory, run the code, build the result.
 
     Python twin: backends/cpu/executable.py:CpuExecutable.run
@@ -162,7 +130,7 @@ def run(frame: CallFrame, spec: Specialization) -> ptr:
     if size != 0:
         scratch = acquire_scratch(spec, size)
         if unlikely(scratch == NULL):
-            return PyErr_NoMemory()
+            return capi.PyErr_NoMemory()
         store(ptr, buffers, spec.workspace_at * 8, scratch)
     store(ptr, buffers, spec.workspace_at * 8 + 8, spec.tables)
     failed = call_i32(spec.main, buffers, frame.scalars)
@@ -176,24 +144,24 @@ def run(frame: CallFrame, spec: Specialization) -> ptr:
 
 
 @native
-def run_on_device(frame: CallFrame, spec: Specialization) -> ptr:
+def run_on_device(frame: jit_layout.CallFrame, spec: jit_layout.Specialization) -> ptr:
     """Allocate the results, enqueue the code's work on the thread's stream, and build the result.
 
     Return -1 if Python must run the call.
     """
-    device, stream = frame.device, stream_of(frame)
+    device, stream = frame.device, rt_guards.stream_of(frame)
     if unlikely(stream == NULL):
         return count_miss(spec)
     first, at = frame.count, spec.workspace_at
     buffers = frame.buffers
     if unlikely(not make_device_results(frame, spec, device, stream)):
         return NULL
-    way = DeviceCalls(device).launches
+    way = jit_layout.DeviceCalls(device).launches
     store(ptr, buffers, at * 8 + 8, spec.tables)
     store(ptr, buffers, at * 8 + 16, way)
-    store(ptr, buffers, at * 8 + 24, load(ptr, stream, STREAM_HANDLE))
+    store(ptr, buffers, at * 8 + 24, load(ptr, stream, jit_layout.STREAM_HANDLE))
     if unlikely(call_i32(load(ptr, way, 0), buffers, frame.scalars) != 0):
-        if PyErr_Occurred() != NULL:
+        if capi.PyErr_Occurred() != NULL:
             return NULL
         return count_miss(spec)  # Python retries, and raises the driver's error
     program = stack(8)
@@ -202,7 +170,9 @@ def run_on_device(frame: CallFrame, spec: Specialization) -> ptr:
 
 
 @native
-def make_device_results(frame: CallFrame, spec: Specialization, device: DeviceCalls, stream: ptr) -> bool:
+def make_device_results(
+    frame: jit_layout.CallFrame, spec: jit_layout.Specialization, device: jit_layout.DeviceCalls, stream: ptr
+) -> bool:
     """Allocate tensors for the results, then scratch memory, held by the frame; false with an exception set."""
     count = spec.outputs
     where = frame.buffers + (spec.workspace_at - count) * 8
@@ -211,30 +181,30 @@ def make_device_results(frame: CallFrame, spec: Specialization, device: DeviceCa
         made = call_ptr(device.result, home, stream, load(ptr, records, i * 8), where + i * 8)
         if unlikely(made == NULL):
             return False
-        adopt_reference(frame, made)
+        rt_guards.adopt_reference(frame, made)
     scratch = device.scratch
     if scratch != NULL:
         block = call_ptr(device.block, home, stream, scratch, where + count * 8)
         if unlikely(block == NULL):
             return False
-        adopt_reference(frame, block)
+        rt_guards.adopt_reference(frame, block)
     return True
 
 
 @native
-def count_miss(spec: Specialization) -> ptr:
+def count_miss(spec: jit_layout.Specialization) -> ptr:
     """Return -1 for a call that Python must run after all; undo its hit."""
     spec.hits -= 1
     return ptr(-1)
 
 
 @native
-def allocate_results(frame: CallFrame, spec: Specialization) -> bool:
+def allocate_results(frame: jit_layout.CallFrame, spec: jit_layout.Specialization) -> bool:
     """Allocate arrays for the results, held by the frame."""
     g, table = frame.globals_, spec.output_table
     for i in range(spec.outputs):
-        item: Output = table + i * sizeof(Output)
-        array: Ndarray = new_array(
+        item: jit_layout.Output = table + i * sizeof(jit_layout.Output)
+        array: capi.Ndarray = rt_memory.new_array(
             g,
             item.descr,
             item.rank,
@@ -243,25 +213,100 @@ def allocate_results(frame: CallFrame, spec: Specialization) -> bool:
         )
         if unlikely(array == NULL):
             return False
-        adopt_reference(frame, array)
+        rt_guards.adopt_reference(frame, array)
         store(ptr, frame.buffers, item.at * 8, array.data)
     return True
 
 
 @native
-def acquire_scratch(spec: Specialization, size: i64) -> ptr:
+def acquire_scratch(spec: jit_layout.Specialization, size: i64) -> ptr:
     """Return scratch memory: that of the last call, or new memory for a nested call."""
     result = spec.spare
     if likely(result != NULL):
         spec.spare = NULL
         return result
-    return aligned_alloc(SCRATCH_ALIGNMENT, size)
+    return capi.aligned_alloc(SCRATCH_ALIGNMENT, size)
 
 
 @native
-def release_scratch(spec: Specialization, scratch: ptr) -> None:
+def release_scratch(spec: jit_layout.Specialization, scratch: ptr) -> None:
     """Store scratch memory for the next call, or free it."""
     if likely(spec.spare == NULL):
         spec.spare = scratch
     else:
-        free(scratch)
+        capi.free(scratch)
+
+
+# Result structures ------------------------------------------------------------------------------------------------
+@native
+def build(frame: jit_layout.CallFrame, program: ptr, results: ptr) -> ptr:
+    """Return one object of the result structure, a new reference; NULL with an exception set.
+
+    Python twin: jit/outputs.py:OutputTree.build
+    """
+    at = load(ptr, program, 0)
+    kind, what = load(i64, at, 0), load(i64, at, 8)
+    store(ptr, program, 0, at + 16)
+    if likely(kind == jit_layout.BuildCode.RESULT):
+        array = load(ptr, results, what * 8)
+        capi.incref(array)
+        return base.make_tensor(frame.globals_, array)
+    if kind == jit_layout.BuildCode.HELD or kind == jit_layout.BuildCode.SAME:
+        result = ptr(what)
+        if kind == jit_layout.BuildCode.HELD:
+            result = load(ptr, frame.held, what * 8)
+        capi.incref(result)
+        return result
+    if kind == jit_layout.BuildCode.DICT:
+        return build_dict(frame, program, results, what)
+    return build_sequence(frame, program, results, kind, what)
+
+
+@native
+def build_sequence(frame: ptr, program: ptr, results: ptr, kind: i64, count: i64) -> ptr:
+    """Return a list, a tuple, or (BuildCode.CALL) the result of a callable applied to the items."""
+    maker: ptr = NULL
+    if kind == jit_layout.BuildCode.CALL:
+        maker = load(ptr, load(ptr, program, 0), 0)
+        store(ptr, program, 0, load(ptr, program, 0) + 8)
+    made: capi.PyList = (
+        capi.PyList_New(count) if kind == jit_layout.BuildCode.LIST else capi.PyTuple_New(count)
+    )
+    if unlikely(made == NULL):
+        return NULL
+    items = made + capi.PyTuple.items
+    if kind == jit_layout.BuildCode.LIST:
+        items = made.items
+    for i in range(count):
+        item = build(frame, program, results)
+        if unlikely(item == NULL):
+            capi.decref(made)
+            return NULL
+        store(ptr, items, i * 8, item)
+    if kind != jit_layout.BuildCode.CALL:
+        return made
+    result = capi.PyObject_Vectorcall(maker, items, count, NULL)
+    capi.decref(made)
+    return result
+
+
+@native
+def build_dict(frame: ptr, program: ptr, results: ptr, count: i64) -> ptr:
+    """Return a filled copy of the program's dict of keys: unlike a new dict it need not grow."""
+    made = capi.PyDict_Copy(load(ptr, load(ptr, program, 0), 0))
+    store(ptr, program, 0, load(ptr, program, 0) + 8)
+    if unlikely(made == NULL):
+        return NULL
+    for _i in range(count):
+        key = load(ptr, load(ptr, program, 0), 0)
+        store(ptr, program, 0, load(ptr, program, 0) + 8)
+        item = build(frame, program, results)
+        if unlikely(item == NULL):
+            capi.decref(made)
+            return NULL
+        failed = capi.PyDict_SetItem(made, key, item)
+        capi.decref(item)
+        if unlikely(failed != 0):
+            capi.decref(made)
+            return NULL
+    return made

@@ -6,53 +6,13 @@ and whose key set is that of plain CPU tensors. The kernel may be replaced while
 
 from __future__ import annotations
 
-from ..compiler.dsl import (
-    NULL,
-    extern,
-    extern_object,
-    i64,
-    likely,
-    load,
-    native,
-    noinline,
-    ptr,
-    stack,
-    store,
-    unlikely,
-)
+from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, store, unlikely
 from ..compiler.structs import at
-from ..glue.layout import PyTuple, PyVarObject
-from .rt_base import (
-    ARGS_MASK,
-    ELSEWHERE,
-    Globals,
-    OperatorEntry,
-    Py_None,
-    PyBool_Type,
-    PyComplex_Type,
-    PyErr_ExceptionMatches,
-    PyExc_MemoryError,
-    PyFloat_Type,
-    PyLong_Type,
-    PyObject_Vectorcall,
-    PyTuple_Type,
-    decref,
-    entry_data,
-    fall_back,
-    incref,
-    thread_flags,
-    type_of,
-)
-from .rt_operands import plain_array
-
-PyUnicode_Type = extern_object("PyUnicode_Type")
-PyExc_OverflowError = extern_object("PyExc_OverflowError")
-PyErr_Fetch = extern("PyErr_Fetch", "None(ptr, ptr, ptr)")
-PyErr_NormalizeException = extern("PyErr_NormalizeException", "None(ptr, ptr, ptr)")
-PyException_SetTraceback = extern("PyException_SetTraceback", "i32(ptr, ptr)")
+from . import capi, rt_operands
+from . import rt_base as base
 
 
-class KernelEntry(OperatorEntry):
+class KernelEntry(base.OperatorEntry):
     """The entry of an operator with a Python kernel."""
 
     kernel: ptr = at(16)  # the function, or NULL
@@ -80,63 +40,63 @@ def kernel_call(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: registry/operator.py:Operator.__call__
     """
-    desc: KernelEntry = entry_data(self)
-    g: Globals = desc.globals_
-    flags = thread_flags(g)
-    count = nargsf & ARGS_MASK
+    desc: KernelEntry = base.entry_data(self)
+    g: base.Globals = desc.globals_
+    flags = base.thread_flags(g)
+    count = nargsf & base.ARGS_MASK
     kernel = desc.kernel
-    if unlikely(kwnames != NULL or flags == ELSEWHERE or kernel == NULL):
-        return fall_back(desc, args, nargsf, kwnames)
+    if unlikely(kwnames != NULL or flags == base.ELSEWHERE or kernel == NULL):
+        return base.fall_back(desc, args, nargsf, kwnames)
     if unlikely(
         count < desc.least or count > desc.most or not are_plain_arguments(g, desc.kinds, args, count, flags)
     ):
-        return fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(desc, args, nargsf, kwnames)
     desc.calls += 1
-    incref(kernel)
+    capi.incref(kernel)
     result: ptr = NULL
     if likely(count == desc.count):
-        result = PyObject_Vectorcall(kernel, args, count, NULL)
+        result = capi.PyObject_Vectorcall(kernel, args, count, NULL)
     else:
         result = call_with_defaults(desc, kernel, args, count)
-    decref(kernel)
+    capi.decref(kernel)
     if unlikely(result == NULL):
         return translate_error(desc, args, count)
     wanted = desc.results
-    if likely(wanted == ANY_RESULT or (wanted == 1 and type_of(result) == g.tensor)):
+    if likely(wanted == ANY_RESULT or (wanted == 1 and capi.type_of(result) == g.tensor)):
         return result
     return check_result(desc, g, result, wanted)
 
 
 @noinline
-def check_result(desc: KernelEntry, g: Globals, result: PyVarObject, wanted: i64) -> ptr:
+def check_result(desc: KernelEntry, g: base.Globals, result: capi.PyVarObject, wanted: i64) -> ptr:
     """Check a result against the schema; returns NULL with an exception set if it does not match.
 
     Python twin: registry/contract.py:Contract.checked
     """
-    if wanted == 0 and result == Py_None:
+    if wanted == 0 and result == capi.Py_None:
         return result
-    if wanted > 1 and type_of(result) == PyTuple_Type and result.size == wanted:
+    if wanted > 1 and capi.type_of(result) == capi.PyTuple_Type and result.size == wanted:
         plain: i64 = 0
         for i in range(wanted):
-            if type_of(load(ptr, result, PyTuple.items + i * 8)) == g.tensor:
+            if capi.type_of(load(ptr, result, capi.PyTuple.items + i * 8)) == g.tensor:
                 plain += 1
         if plain == wanted:
             return result
     given = stack(8)
     store(ptr, given, 0, result)
-    results = PyObject_Vectorcall(desc.check, given, 1, NULL)
-    decref(result)
+    results = capi.PyObject_Vectorcall(desc.check, given, 1, NULL)
+    capi.decref(result)
     return results
 
 
 @native
-def are_plain_arguments(g: Globals, kinds: ptr, args: ptr, count: i64, flags: i64) -> bool:
+def are_plain_arguments(g: base.Globals, kinds: ptr, args: ptr, count: i64, flags: i64) -> bool:
     """Return whether the arguments have the declared types, need no conversion, and all tensors are plain."""
     tensors: i64 = 0
     for i in range(count):
         x, allowed_kinds = load(ptr, args, i * 8), load(i64, kinds, i * 8)
-        if likely(type_of(x) == g.tensor):
-            if unlikely((allowed_kinds & TENSOR) == 0 or plain_array(g, x, flags) == NULL):
+        if likely(capi.type_of(x) == g.tensor):
+            if unlikely((allowed_kinds & TENSOR) == 0 or rt_operands.plain_array(g, x, flags) == NULL):
                 return False
             tensors += 1
         elif (kind_of(x) & allowed_kinds) == 0:
@@ -146,18 +106,18 @@ def are_plain_arguments(g: Globals, kinds: ptr, args: ptr, count: i64, flags: i6
 
 @native
 def kind_of(x: ptr) -> i64:
-    kind = type_of(x)
-    if kind == PyLong_Type:
+    kind = capi.type_of(x)
+    if kind == capi.PyLong_Type:
         return INTEGER
-    if kind == PyFloat_Type:
+    if kind == capi.PyFloat_Type:
         return REAL
-    if kind == PyBool_Type:
+    if kind == capi.PyBool_Type:
         return BOOLEAN
-    if x == Py_None:
+    if x == capi.Py_None:
         return NOTHING
-    if kind == PyUnicode_Type:
+    if kind == capi.PyUnicode_Type:
         return STRING
-    return COMPLEX if kind == PyComplex_Type else i64(0)
+    return COMPLEX if kind == capi.PyComplex_Type else i64(0)
 
 
 @noinline
@@ -167,29 +127,29 @@ def call_with_defaults(desc: KernelEntry, kernel: ptr, args: ptr, count: i64) ->
     for i in range(desc.count):
         value = load(ptr, args, i * 8) if i < count else load(ptr, desc.defaults, i * 8)
         store(ptr, values, i * 8, value)
-    return PyObject_Vectorcall(kernel, values, desc.most, desc.keywords)
+    return capi.PyObject_Vectorcall(kernel, values, desc.most, desc.keywords)
 
 
 @noinline
 def translate_error(desc: KernelEntry, args: ptr, count: i64) -> ptr:
     """Replace a MemoryError or OverflowError by the exception that the dispatcher raises."""
     if (
-        PyErr_ExceptionMatches(load(ptr, PyExc_MemoryError, 0)) == 0
-        and PyErr_ExceptionMatches(load(ptr, PyExc_OverflowError, 0)) == 0
+        capi.PyErr_ExceptionMatches(load(ptr, capi.PyExc_MemoryError, 0)) == 0
+        and capi.PyErr_ExceptionMatches(load(ptr, capi.PyExc_OverflowError, 0)) == 0
     ):
         return NULL
     fault, values = stack(24), stack(MOST_ARGUMENTS * 8 + 8)
-    PyErr_Fetch(fault, fault + 8, fault + 16)
-    PyErr_NormalizeException(fault, fault + 8, fault + 16)
+    capi.PyErr_Fetch(fault, fault + 8, fault + 16)
+    capi.PyErr_NormalizeException(fault, fault + 8, fault + 16)
     value, traceback = load(ptr, fault, 8), load(ptr, fault, 16)
     if traceback != NULL:
-        PyException_SetTraceback(value, traceback)
+        capi.PyException_SetTraceback(value, traceback)
     store(ptr, values, 0, value)
     for i in range(count):
         store(ptr, values, 8 + i * 8, load(ptr, args, i * 8))
-    result = PyObject_Vectorcall(desc.failed, values, count + 1, NULL)
-    decref(load(ptr, fault, 0))
-    decref(value)
+    result = capi.PyObject_Vectorcall(desc.failed, values, count + 1, NULL)
+    capi.decref(load(ptr, fault, 0))
+    capi.decref(value)
     if traceback != NULL:
-        decref(traceback)
+        capi.decref(traceback)
     return result

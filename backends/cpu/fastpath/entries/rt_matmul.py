@@ -6,30 +6,10 @@ The variants' loops (`rt_products.multiply`) compute the products over the leadi
 from __future__ import annotations
 
 from ..compiler.dsl import NULL, call_void, i8, i64, load, native, ptr, stack, store, unlikely
-from ..glue.layout import Ndarray
-from .rt_base import (
-    ARGS_MASK,
-    ELSEWHERE,
-    OperatorEntry,
-    allowed_flags,
-    call_miss,
-    decref,
-    entry_data,
-    fall_back,
-    has_history,
-    incref,
-    make_tensor,
-    retry_in_python,
-    thread_flags,
-)
-from .rt_elementwise import MAX_RANK, Variant, find_variant
-from .rt_gemm import AXIS_BYTES, LARGEST, ProductCall, ProductStrides
-from .rt_gil import acquire_gil, release_gil
-from .rt_memory import new_array
-from .rt_operands import CODE_BITS, operand_code
-from .rt_record import record_call
+from . import capi, rt_gemm, rt_gil, rt_memory, rt_operands, rt_record
+from . import rt_base as base
 
-CALL_BYTES: i64 = ProductCall.axes + MAX_RANK * AXIS_BYTES
+CALL_BYTES: i64 = rt_gemm.ProductCall.axes + base.MAX_RANK * rt_gemm.AXIS_BYTES
 LONG: i64 = 250000  # multiplications from which the GIL is released
 
 
@@ -39,66 +19,68 @@ def matmul(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: backends/cpu/kernels/matmul.py:product_kernel
     """
-    desc: OperatorEntry = entry_data(self)
+    desc: base.OperatorEntry = base.entry_data(self)
     g = desc.globals_
-    flags = thread_flags(g)
-    if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 2 or flags == ELSEWHERE):
-        return fall_back(desc, args, nargsf, kwnames)
-    flags = allowed_flags(desc, flags)
+    flags = base.thread_flags(g)
+    if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != 2 or flags == base.ELSEWHERE):
+        return base.fall_back(desc, args, nargsf, kwnames)
+    flags = base.allowed_flags(desc, flags)
     arrays = stack(16)
-    left = operand_code(g, load(ptr, args, 0), flags, arrays)
-    right = operand_code(g, load(ptr, args, 8), flags, arrays + 8)
+    left = rt_operands.operand_code(g, load(ptr, args, 0), flags, arrays)
+    right = rt_operands.operand_code(g, load(ptr, args, 8), flags, arrays + 8)
     one, two = load(ptr, arrays, 0), load(ptr, arrays, 8)
     if unlikely(left < 0 or right < 0 or one == NULL or two == NULL):
-        return fall_back(desc, args, nargsf, kwnames)
-    variant: Variant = find_variant(desc, left | right << CODE_BITS)
+        return base.fall_back(desc, args, nargsf, kwnames)
+    variant: base.Variant = base.find_variant(desc, left | right << base.CODE_BITS)
     if unlikely(variant == NULL):
-        return call_miss(desc, args, nargsf, kwnames)
+        return base.call_miss(desc, args, nargsf, kwnames)
     if unlikely(variant.loop == NULL):
-        return fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(desc, args, nargsf, kwnames)
     result = multiply_aligned(variant, one, two, g)
     if unlikely(result == NULL):
-        return fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(desc, args, nargsf, kwnames)
     if unlikely(i64(result) == -1):
-        return retry_in_python(desc, args, nargsf, kwnames)
+        return base.retry_in_python(desc, args, nargsf, kwnames)
     desc.calls += 1
-    tensor = make_tensor(g, result)
-    if unlikely(has_history(g, load(ptr, args, 0), flags) or has_history(g, load(ptr, args, 8), flags)):
+    tensor = base.make_tensor(g, result)
+    if unlikely(
+        base.has_history(g, load(ptr, args, 0), flags) or base.has_history(g, load(ptr, args, 8), flags)
+    ):
         values = stack(24)
         store(ptr, values, 0, load(ptr, args, 0))
         store(ptr, values, 8, load(ptr, args, 8))
-        return record_call(desc, values, 2, tensor)
+        return rt_record.record_call(desc, values, 2, tensor)
     return tensor
 
 
 @native
-def axis_size(array: Ndarray, d: i64) -> i64:
+def axis_size(array: capi.Ndarray, d: i64) -> i64:
     return load(i64, array.dims, d * 8)
 
 
 @native
-def axis_step(array: Ndarray, d: i64) -> i64:
+def axis_step(array: capi.Ndarray, d: i64) -> i64:
     return load(i64, array.strides, d * 8)
 
 
 @native
-def multiply_aligned(variant: ptr, one: Ndarray, two: Ndarray, g: ptr) -> ptr:
+def multiply_aligned(variant: ptr, one: capi.Ndarray, two: capi.Ndarray, g: ptr) -> ptr:
     """Return the product of two arrays. NULL: Python must run the call; -1: an exception is set."""
     p, q = i64(one.ndim), i64(two.ndim)
-    if unlikely(p < 1 or q < 1 or p > MAX_RANK or q > MAX_RANK):
+    if unlikely(p < 1 or q < 1 or p > base.MAX_RANK or q > base.MAX_RANK):
         return NULL
-    incref(one)  # products may run without the GIL
-    incref(two)
+    capi.incref(one)  # products may run without the GIL
+    capi.incref(two)
     result = multiply_arrays(variant, one, p, two, q, g)
-    decref(two)
-    decref(one)
+    capi.decref(two)
+    capi.decref(one)
     return result
 
 
 @native
-def multiply_arrays(variant: Variant, one: ptr, p: i64, two: ptr, q: i64, g: ptr) -> ptr:
-    call, shape = stack(CALL_BYTES), stack((MAX_RANK + 2) * 8)
-    strides: ProductStrides = call + ProductCall.strides
+def multiply_arrays(variant: base.Variant, one: ptr, p: i64, two: ptr, q: i64, g: ptr) -> ptr:
+    call, shape = stack(CALL_BYTES), stack((base.MAX_RANK + 2) * 8)
+    strides: rt_gemm.ProductStrides = call + rt_gemm.ProductCall.strides
     m, k, n = i64(1), axis_size(one, p - 1), i64(1)
     m_step, n_step = i64(0), i64(0)
     if p > 1:
@@ -107,21 +89,21 @@ def multiply_arrays(variant: Variant, one: ptr, p: i64, two: ptr, q: i64, g: ptr
     if q > 1:
         n, n_step = axis_size(two, q - 1), axis_step(two, q - 1)
         inner, k_step = axis_size(two, q - 2), axis_step(two, q - 2)
-    if unlikely(inner != k or m > LARGEST or k > LARGEST or n > LARGEST):
+    if unlikely(inner != k or m > rt_gemm.LARGEST or k > rt_gemm.LARGEST or n > rt_gemm.LARGEST):
         return NULL
-    ProductCall(call).m = m
-    ProductCall(call).k = k
-    ProductCall(call).n = n
+    rt_gemm.ProductCall(call).m = m
+    rt_gemm.ProductCall(call).k = k
+    rt_gemm.ProductCall(call).n = n
     strides.am = m_step
     strides.ak = axis_step(one, p - 1)
     strides.bk = k_step
     strides.bn = n_step
     strides.cm = n * variant.itemsize
-    ProductCall(call).sum = 0
+    rt_gemm.ProductCall(call).sum = 0
     rank = leading_axes(one, p - 2, two, q - 2, shape, call)
     if unlikely(rank < 0):
         return NULL
-    ProductCall(call).lead = rank
+    rt_gemm.ProductCall(call).lead = rank
     if p > 1:
         store(i64, shape, rank * 8, m)
         rank += 1
@@ -149,7 +131,7 @@ def leading_axes(one: ptr, p: i64, two: ptr, q: i64, shape: ptr, call: ptr) -> i
             right = axis_size(two, j)
         if left != right and left != 1 and right != 1:
             return -1
-        axis = call + ProductCall.axes + d * AXIS_BYTES
+        axis = call + rt_gemm.ProductCall.axes + d * rt_gemm.AXIS_BYTES
         store(i64, shape, d * 8, left if right == 1 else right)
         store(i64, axis, 0, left if right == 1 else right)
         store(i64, axis, 8, axis_step(one, i) if left != 1 else 0)
@@ -159,16 +141,22 @@ def leading_axes(one: ptr, p: i64, two: ptr, q: i64, shape: ptr, call: ptr) -> i
 
 @native
 def compute_product(
-    variant: Variant, one: Ndarray, two: Ndarray, call: ProductCall, shape: ptr, rank: i64, g: ptr
+    variant: base.Variant,
+    one: capi.Ndarray,
+    two: capi.Ndarray,
+    call: rt_gemm.ProductCall,
+    shape: ptr,
+    rank: i64,
+    g: ptr,
 ) -> ptr:
     """Allocate the result and compute it."""
     lead = call.lead
     step = call.m * call.n * variant.itemsize
     for j in range(lead):
-        axis = call + ProductCall.axes + (lead - 1 - j) * AXIS_BYTES
+        axis = call + rt_gemm.ProductCall.axes + (lead - 1 - j) * rt_gemm.AXIS_BYTES
         store(i64, axis, 24, step)
         step *= load(i64, axis, 0)
-    made: Ndarray = new_array(g, variant.descr, rank, shape, step)
+    made: capi.Ndarray = rt_memory.new_array(g, variant.descr, rank, shape, step)
     if unlikely(made == NULL):
         return ptr(-1)
     if unlikely(step == 0):
@@ -179,7 +167,7 @@ def compute_product(
             store(i8, out, i, 0)
         return made
     many = step // variant.itemsize * call.k
-    saved = release_gil(many >= LONG)
+    saved = rt_gil.release_gil(many >= LONG)
     call_void(variant.loop, one.data, two.data, out, call)
-    acquire_gil(saved)
+    rt_gil.acquire_gil(saved)
     return made

@@ -7,17 +7,10 @@ buffers that would exceed the limit are freed.
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, cstr, extern, i32, i64, likely, load, native, ptr, stack, store, unlikely
+from ..compiler.dsl import NULL, cstr, i32, i64, likely, load, native, ptr, stack, store, unlikely
 from ..compiler.structs import Struct, array
-from ..glue.layout import ALIGNED, C_CONTIGUOUS, WRITEABLE
-from .rt_base import Globals, PyArray_NewFromDescr, PyArray_SetBaseObject, PyArray_Type, decref, incref
-
-PyCapsule_New = extern("PyCapsule_New", "ptr(ptr, ptr, ptr)")
-PyCapsule_GetPointer = extern("PyCapsule_GetPointer", "ptr(ptr, ptr)")
-PyErr_NoMemory = extern("PyErr_NoMemory", "ptr()")
-posix_memalign = extern("posix_memalign", "i32(ptr, i64, i64)")
-madvise = extern("madvise", "i32(ptr, i64, i32)")
-free = extern("free", "None(ptr)")
+from . import capi
+from . import rt_base as base
 
 POOLED: i64 = 262144  # results from this size on come from the pool
 HUGE: i64 = 4194304  # buffers from this size on ask for huge pages
@@ -54,12 +47,12 @@ def new_array(g: ptr, descr: ptr, rank: i64, dims: ptr, nbytes: i64) -> ptr:
 
 
 @native
-def new_laid_out(g: Globals, descr: ptr, rank: i64, dims: ptr, strides: ptr, nbytes: i64) -> ptr:
+def new_laid_out(g: base.Globals, descr: ptr, rank: i64, dims: ptr, strides: ptr, nbytes: i64) -> ptr:
     """Return a new array without gaps, with the given strides (NULL: C-contiguous)."""
     if unlikely(nbytes >= POOLED) and g.pool != NULL:
         return pooled_array(g.pool, descr, rank, dims, strides, nbytes)
-    incref(descr)
-    return PyArray_NewFromDescr(PyArray_Type, descr, i32(rank), dims, strides, NULL, 0, NULL)
+    capi.incref(descr)
+    return capi.PyArray_NewFromDescr(capi.PyArray_Type, descr, i32(rank), dims, strides, NULL, 0, NULL)
 
 
 @native
@@ -89,11 +82,11 @@ def take_buffer(pool: Pool, nbytes: i64) -> ptr:
         return head
     size = step_bytes(step) + HEADER
     where = stack(8)
-    if posix_memalign(where, HUGE_PAGE if size >= HUGE else PAGE, size) != 0:
+    if capi.posix_memalign(where, HUGE_PAGE if size >= HUGE else PAGE, size) != 0:
         return NULL
     made: BufferHeader = load(ptr, where, 0)
     if size >= HUGE:
-        madvise(made, size, MADV_HUGEPAGE)
+        capi.madvise(made, size, MADV_HUGEPAGE)
     made.pool = pool
     made.step = step
     made.bytes = size
@@ -104,7 +97,7 @@ def take_buffer(pool: Pool, nbytes: i64) -> ptr:
 def return_buffer(buffer: BufferHeader) -> None:
     pool, size = buffer.pool, buffer.bytes
     if Pool(pool).spare + size > Pool(pool).limit:
-        free(buffer)
+        capi.free(buffer)
         return
     at = Pool.lists + buffer.step * 8
     buffer.next = load(ptr, pool, at)
@@ -115,26 +108,28 @@ def return_buffer(buffer: BufferHeader) -> None:
 @native
 def destroy_capsule(capsule: ptr) -> None:
     """The destructor of the capsules: no array refers to the buffer any more."""
-    return_buffer(PyCapsule_GetPointer(capsule, cstr("tandem.buffer")))
+    return_buffer(capi.PyCapsule_GetPointer(capsule, cstr("tandem.buffer")))
 
 
 @native
 def pooled_array(pool: ptr, descr: ptr, rank: i64, dims: ptr, strides: ptr, nbytes: i64) -> ptr:
     buffer = take_buffer(pool, nbytes)
     if unlikely(buffer == NULL):
-        PyErr_NoMemory()
+        capi.PyErr_NoMemory()
         return NULL
-    capsule = PyCapsule_New(buffer, cstr("tandem.buffer"), destroy_capsule)
+    capsule = capi.PyCapsule_New(buffer, cstr("tandem.buffer"), destroy_capsule)
     if unlikely(capsule == NULL):
         return_buffer(buffer)
         return NULL
-    incref(descr)
-    flags = i32(C_CONTIGUOUS | ALIGNED | WRITEABLE)
-    array = PyArray_NewFromDescr(PyArray_Type, descr, i32(rank), dims, strides, buffer + HEADER, flags, NULL)
+    capi.incref(descr)
+    flags = i32(capi.C_CONTIGUOUS | capi.ALIGNED | capi.WRITEABLE)
+    array = capi.PyArray_NewFromDescr(
+        capi.PyArray_Type, descr, i32(rank), dims, strides, buffer + HEADER, flags, NULL
+    )
     if unlikely(array == NULL):
-        decref(capsule)
+        capi.decref(capsule)
         return NULL
-    if unlikely(PyArray_SetBaseObject(array, capsule) < 0):
-        decref(array)
+    if unlikely(capi.PyArray_SetBaseObject(array, capsule) < 0):
+        capi.decref(array)
         return NULL
     return array

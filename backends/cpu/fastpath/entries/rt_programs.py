@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from ..compiler.dsl import call_void, i8, i32, i64, load, native, ptr, stack, store
+from ..compiler.dsl import call_void, i8, i32, i64, load, native, ptr, stack, store, template
 from ..compiler.structs import Struct, array
-from .rt_elementwise import Variant
-from .rt_folds import widen_bfloat16
+from . import rt_base as base
+from . import rt_folds
 
 S: TypeAlias = float
 T: TypeAlias = float
@@ -56,7 +56,7 @@ MOST_SCRATCH = 16  # blocks of the widest elements, 16 bytes
 
 
 @native
-def program_loop(pointers: ptr, sizes: ptr, strides: ptr, variant: Variant) -> None:
+def program_loop(pointers: ptr, sizes: ptr, strides: ptr, variant: base.Variant) -> None:
     """Run a program over rows, block by block."""
     program, scratch = variant.program, stack(MOST_SCRATCH * BLOCK * 16)
     count, block = load(i64, sizes, 8), LoopProgram(program).block
@@ -101,9 +101,9 @@ def run_step(
 
 
 # Inner loops that no ufunc has. Types: `S` source, `T` target, or the real type of a complex one ------------------
-BITS: i64 = 0  # 1: the source is bfloat16
-PART: i64 = 0  # bytes from a complex element to the part that is taken
-BYTES: i64 = 8
+BITS: i64 = template(0)  # 1: the source is bfloat16
+PART: i64 = template(0)  # bytes from a complex element to the part that is taken
+BYTES: i64 = template(8)
 
 
 @native
@@ -112,7 +112,7 @@ def real_to_complex(pointers: ptr, count: ptr, strides: ptr) -> None:
         at = load(ptr, pointers, 0) + i * load(i64, strides, 0)
         to = load(ptr, pointers, 8) + i * load(i64, strides, 8)
         if BITS:
-            store(T, to, 0, T(widen_bfloat16(i32(load(S, at, 0)))))
+            store(T, to, 0, T(rt_folds.widen_bfloat16(i32(load(S, at, 0)))))
         else:
             store(T, to, 0, T(load(S, at, 0)))
         store(T, to, BYTES, T(0))
@@ -181,7 +181,7 @@ def select_elements(pointers: ptr, count: ptr, strides: ptr) -> None:
 
 # Folds and scans by the inner loop of a binary ufunc, whose address is in the variant's program ----------------------
 @native
-def fold_by_ufunc(source: ptr, out: ptr, sizes: ptr, strides: ptr, again: i64, variant: Variant) -> None:
+def fold_by_ufunc(source: ptr, out: ptr, sizes: ptr, strides: ptr, again: i64, variant: base.Variant) -> None:
     """A fold like `rt_folds.fold_loop`: the result is both an operand and the output, with stride 0."""
     step, folded = variant.program, load(i64, sizes, 8)
     where, steps, count = stack(24), stack(24), stack(8)
@@ -207,7 +207,7 @@ def store_element(to: ptr, source: ptr) -> None:
 
 
 @native
-def scan_by_ufunc(pointers: ptr, sizes: ptr, strides: ptr, variant: Variant) -> None:
+def scan_by_ufunc(pointers: ptr, sizes: ptr, strides: ptr, variant: base.Variant) -> None:
     """A scan like the loop of `codegen.eager_scans`: each result is an operand of the next."""
     step, length = variant.program, load(i64, sizes, 8)
     where, steps, count = stack(24), stack(24), stack(8)

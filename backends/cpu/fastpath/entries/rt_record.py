@@ -7,41 +7,14 @@ collector, and finalizers), so values read before are not trusted after; each re
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, extern, i64, likely, load, native, noinline, ptr, stack, store, unlikely
+from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, store, unlikely
 from ..compiler.structs import Struct, array
-from ..glue.layout import PyObject, PyTuple
-from .rt_base import (
-    RECORD,
-    Globals,
-    OperatorEntry,
-    Py_None,
-    Py_True,
-    PyObject_Vectorcall,
-    PyTuple_New,
-    PyType_GenericAlloc,
-    TensorObject,
-    decref,
-    incref,
-    type_of,
-)
-from .rt_operands import BOOL, FLOAT16, FOREIGN, plain_array
-from .rt_saved import (
-    DONE,
-    FAILED,
-    TO_PYTHON,
-    RuleSet,
-    array_code,
-    make_saved,
-    release_all,
-    shape_of,
-    tuple_of,
-)
-
-PyIter_Next = extern("PyIter_Next", "ptr(ptr)")
+from . import capi, rt_operands, rt_saved
+from . import rt_base as base
 
 
 # Slots of Node and AutogradMeta; `runtime` supplies them.
-class NodeObject(PyObject):
+class NodeObject(capi.PyObject):
     """The slots of a Node."""
 
     slot_prefix = "NODE_"
@@ -56,7 +29,7 @@ class NodeObject(PyObject):
     reason: ptr
 
 
-class MetaObject(PyObject):
+class MetaObject(capi.PyObject):
     """The slots of an AutogradMeta."""
 
     slot_prefix = "META_"
@@ -86,24 +59,24 @@ class Recording(Struct):
 
 
 @noinline
-def record_call(desc: OperatorEntry, values: ptr, count: i64, tensor: TensorObject) -> ptr:
+def record_call(desc: base.OperatorEntry, values: ptr, count: i64, tensor: base.TensorObject) -> ptr:
     """Record a call by its arguments and its result and return the result; steals its reference. NULL: a failure."""
     if unlikely(tensor == NULL):
         return NULL
     recording: Recording = desc.recording
     if likely(recording != NULL):
-        g: Globals = desc.globals_
+        g: base.Globals = desc.globals_
         done = record_natively(g, recording, values, count, tensor)
-        if likely(done == DONE):
+        if likely(done == rt_saved.DONE):
             if recording.follow != NULL and tensor.keys == g.grad_keys:
                 return register_view(recording.follow, values, count, tensor)
             return tensor
-        if done == FAILED:
-            decref(tensor)
+        if done == rt_saved.FAILED:
+            capi.decref(tensor)
             return NULL
     store(ptr, values, count * 8, tensor)
-    result = PyObject_Vectorcall(desc.record, values, count + 1, NULL)
-    decref(tensor)
+    result = capi.PyObject_Vectorcall(desc.record, values, count + 1, NULL)
+    capi.decref(tensor)
     return result
 
 
@@ -111,58 +84,58 @@ def record_call(desc: OperatorEntry, values: ptr, count: i64, tensor: TensorObje
 def register_view(follow: ptr, values: ptr, count: i64, tensor: ptr) -> ptr:
     """Register a recorded result as a view of its base, in Python, and return it."""
     store(ptr, values, count * 8, tensor)
-    told = PyObject_Vectorcall(follow, values, count + 1, NULL)
+    told = capi.PyObject_Vectorcall(follow, values, count + 1, NULL)
     if unlikely(told == NULL):
-        decref(tensor)
+        capi.decref(tensor)
         return NULL
-    decref(told)
+    capi.decref(told)
     return tensor
 
 
 @native
-def record_natively(g: ptr, recording: Recording, values: ptr, count: i64, tensor: TensorObject) -> i64:
+def record_natively(g: ptr, recording: Recording, values: ptr, count: i64, tensor: base.TensorObject) -> i64:
     """Return DONE, FAILED (an exception is set), or TO_PYTHON.
 
     Python twin: eager/autograd/kernel.py:record_call
     """
     array = tensor.array
-    code = array_code(g, array)
-    if code == BOOL:
-        return DONE  # a mask: no gradient flows through it, and it stays a plain tensor
+    code = rt_saved.array_code(g, array)
+    if code == base.BOOL:
+        return rt_saved.DONE  # a mask: no gradient flows through it, and it stays a plain tensor
     tracked = tracked_set(g, recording, values, count, tensor)
-    if unlikely(code < FLOAT16 or tracked < 0):
-        return TO_PYTHON
+    if unlikely(code < base.FLOAT16 or tracked < 0):
+        return rt_saved.TO_PYTHON
     if tracked == 0:
-        return DONE
-    rules: RuleSet = load(ptr, recording, Recording.rules + tracked * 8)
+        return rt_saved.DONE
+    rules: rt_saved.RuleSet = load(ptr, recording, Recording.rules + tracked * 8)
     if unlikely(rules == NULL or not are_all_given(rules, count)):
-        return TO_PYTHON
-    incref(array)
+        return rt_saved.TO_PYTHON
+    capi.incref(array)
     parts = stack(24)  # edges, saved values, their versions
     done = make_edges(g, rules, values, parts)
-    if likely(done == DONE):
-        done = make_saved(g, rules, values, tensor, array, parts + 8)
-        if likely(done == DONE):
+    if likely(done == rt_saved.DONE):
+        done = rt_saved.make_saved(g, rules, values, tensor, array, parts + 8)
+        if likely(done == rt_saved.DONE):
             done = attach(g, tensor, make_node(g, recording.op, rules.active, parts))
-            decref(load(ptr, parts, 8))
-            decref(load(ptr, parts, 16))
-        decref(load(ptr, parts, 0))
-    decref(array)
+            capi.decref(load(ptr, parts, 8))
+            capi.decref(load(ptr, parts, 16))
+        capi.decref(load(ptr, parts, 0))
+    capi.decref(array)
     return done
 
 
 @native
-def tracked_set(g: Globals, recording: Recording, values: ptr, count: i64, tensor: ptr) -> i64:
+def tracked_set(g: base.Globals, recording: Recording, values: ptr, count: i64, tensor: ptr) -> i64:
     """Return the tensors that have rules and require gradients, as bits; -1 if only Python can tell."""
     result: i64 = 0
     for k in range(recording.count):
         place = load(i64, recording, Recording.places + k * 8)
         if unlikely(place >= count):
             return -1
-        x: TensorObject = load(ptr, values, place * 8)
+        x: base.TensorObject = load(ptr, values, place * 8)
         if unlikely(x == tensor):
             return -1
-        if type_of(x) == g.tensor and x.keys == g.grad_keys:
+        if capi.type_of(x) == g.tensor and x.keys == g.grad_keys:
             if unlikely(history_of(g, x) == NULL):
                 return -1
             result |= 1 << k
@@ -170,108 +143,108 @@ def tracked_set(g: Globals, recording: Recording, values: ptr, count: i64, tenso
 
 
 @native
-def history_of(g: Globals, x: TensorObject) -> ptr:
+def history_of(g: base.Globals, x: base.TensorObject) -> ptr:
     """Return the AutogradMeta of a tensor that requires gradients, borrowed; NULL for anything unusual."""
     meta: MetaObject = x.meta
     if unlikely(x.keys != g.grad_keys or meta == NULL):
         return NULL
-    if unlikely(type_of(meta) != g.meta):
+    if unlikely(capi.type_of(meta) != g.meta):
         return NULL
-    return meta if likely(meta.requires_grad == Py_True) else ptr(0)
+    return meta if likely(meta.requires_grad == capi.Py_True) else ptr(0)
 
 
 @native
-def are_all_given(rules: RuleSet, count: i64) -> bool:
+def are_all_given(rules: rt_saved.RuleSet, count: i64) -> bool:
     """Return whether the call passes all arguments that must be saved."""
     for k in range(rules.savers):
-        if load(i64, rules, RuleSet.saver + k * 16 + 8) >= count:
+        if load(i64, rules, rt_saved.RuleSet.saver + k * 16 + 8) >= count:
             return False
     return True
 
 
 # -- edges -------------------------------------------------------------------------------------------------------------
 @native
-def make_edges(g: ptr, rules: RuleSet, values: ptr, where: ptr) -> i64:
+def make_edges(g: ptr, rules: rt_saved.RuleSet, values: ptr, where: ptr) -> i64:
     edges, count = stack(MOST * 8), rules.count
-    done: i64 = DONE
+    done: i64 = rt_saved.DONE
     made: i64 = 0
-    while made < count and done == DONE:
+    while made < count and done == rt_saved.DONE:
         done = make_edge(
-            g, load(ptr, values, load(i64, rules, RuleSet.places + made * 8) * 8), edges + made * 8
+            g, load(ptr, values, load(i64, rules, rt_saved.RuleSet.places + made * 8) * 8), edges + made * 8
         )
-        if likely(done == DONE):
+        if likely(done == rt_saved.DONE):
             made += 1
-    if likely(done == DONE):
-        result = tuple_of(edges, count, 8)
+    if likely(done == rt_saved.DONE):
+        result = rt_saved.tuple_of(edges, count, 8)
         store(ptr, where, 0, result)
-        done = DONE if result != NULL else FAILED
-    release_all(edges, made, 8)
+        done = rt_saved.DONE if result != NULL else rt_saved.FAILED
+    rt_saved.release_all(edges, made, 8)
     return done
 
 
 @native
-def make_edge(g: Globals, x: ptr, where: ptr) -> i64:
+def make_edge(g: base.Globals, x: ptr, where: ptr) -> i64:
     """Write an edge: the node or AutogradMeta that receives the gradient, the result's index, shape, dtype.
 
     Python twin: eager/autograd/kernel.py:edge_of
     """
-    array = plain_array(g, x, RECORD)
+    array = rt_operands.plain_array(g, x, base.RECORD)
     if unlikely(array == NULL):
-        return TO_PYTHON
-    code = array_code(g, array)
-    if unlikely(code == FOREIGN):
-        return TO_PYTHON
-    shape = shape_of(array)
+        return rt_saved.TO_PYTHON
+    code = rt_saved.array_code(g, array)
+    if unlikely(code == base.FOREIGN):
+        return rt_saved.TO_PYTHON
+    shape = rt_saved.shape_of(array)
     if unlikely(shape == NULL):
-        return FAILED
-    edge = PyTuple_New(4)
+        return rt_saved.FAILED
+    edge = capi.PyTuple_New(4)
     if unlikely(edge == NULL):
-        decref(shape)
-        return FAILED
+        capi.decref(shape)
+        return rt_saved.FAILED
     meta: MetaObject = history_of(g, x)
     if unlikely(meta == NULL or meta.node == NULL or meta.index == NULL):
-        decref(edge)
-        decref(shape)
-        return TO_PYTHON
+        capi.decref(edge)
+        capi.decref(shape)
+        return rt_saved.TO_PYTHON
     target = meta.node
-    if target == Py_None:
+    if target == capi.Py_None:
         target = meta
     index, dtype = meta.index, load(ptr, g.types, code * 8)
-    incref(target)
-    incref(index)
-    incref(dtype)
-    store(ptr, edge, PyTuple.items, target)
-    store(ptr, edge, PyTuple.items + 8, index)
-    store(ptr, edge, PyTuple.items + 16, shape)
-    store(ptr, edge, PyTuple.items + 24, dtype)
+    capi.incref(target)
+    capi.incref(index)
+    capi.incref(dtype)
+    store(ptr, edge, capi.PyTuple.items, target)
+    store(ptr, edge, capi.PyTuple.items + 8, index)
+    store(ptr, edge, capi.PyTuple.items + 16, shape)
+    store(ptr, edge, capi.PyTuple.items + 24, dtype)
     store(ptr, where, 0, edge)
-    return DONE
+    return rt_saved.DONE
 
 
 # -- the node ----------------------------------------------------------------------------------------------------------
 @native
-def make_node(g: Globals, op: ptr, active: ptr, parts: ptr) -> ptr:
+def make_node(g: base.Globals, op: ptr, active: ptr, parts: ptr) -> ptr:
     """Return the node; NULL with an exception set.
 
     Python twin: eager/autograd/kernel.py:make_node
     """
-    number = PyIter_Next(g.sequence)
+    number = capi.PyIter_Next(g.sequence)
     if unlikely(number == NULL):
         return NULL
-    node: NodeObject = PyType_GenericAlloc(g.node, 0)
+    node: NodeObject = capi.PyType_GenericAlloc(g.node, 0)
     if unlikely(node == NULL):
-        decref(number)
+        capi.decref(number)
         return NULL
     edges, saved, versions = load(ptr, parts, 0), load(ptr, parts, 8), load(ptr, parts, 16)
-    none: ptr = Py_None
+    none: ptr = capi.Py_None
     nothing = g.nothing
-    incref(op)
-    incref(active)
-    incref(edges)
-    incref(saved)
-    incref(versions)
-    incref(none)
-    incref(nothing)
+    capi.incref(op)
+    capi.incref(active)
+    capi.incref(edges)
+    capi.incref(saved)
+    capi.incref(versions)
+    capi.incref(none)
+    capi.incref(nothing)
     node.op = op
     node.active = active
     node.edges = edges
@@ -284,27 +257,27 @@ def make_node(g: Globals, op: ptr, active: ptr, parts: ptr) -> ptr:
 
 
 @native
-def attach(g: Globals, tensor: TensorObject, node: ptr) -> i64:
+def attach(g: base.Globals, tensor: base.TensorObject, node: ptr) -> i64:
     """Make a tensor the result of a node; steals the node's reference (NULL for a failure).
 
     Python twin: eager/autograd/kernel.py:attach
     """
     if unlikely(node == NULL):
-        return FAILED
-    meta: MetaObject = PyType_GenericAlloc(g.meta, 0)
+        return rt_saved.FAILED
+    meta: MetaObject = capi.PyType_GenericAlloc(g.meta, 0)
     if unlikely(meta == NULL):
-        decref(node)
-        return FAILED
-    none: ptr = Py_None
-    truth: ptr = Py_True
+        capi.decref(node)
+        return rt_saved.FAILED
+    none: ptr = capi.Py_None
+    truth: ptr = capi.Py_True
     zero, nothing, keys = g.zero, g.nothing, g.grad_keys
-    incref(none)
-    incref(none)
-    incref(none)
-    incref(truth)
-    incref(zero)
-    incref(nothing)
-    incref(keys)
+    capi.incref(none)
+    capi.incref(none)
+    capi.incref(none)
+    capi.incref(truth)
+    capi.incref(zero)
+    capi.incref(nothing)
+    capi.incref(keys)
     meta.requires_grad = truth
     meta.node = node
     meta.index = zero
@@ -316,7 +289,7 @@ def attach(g: Globals, tensor: TensorObject, node: ptr) -> i64:
     tensor.keys = keys
     tensor.meta = meta
     if likely(old_keys != NULL):
-        decref(old_keys)
+        capi.decref(old_keys)
     if likely(old_meta != NULL):
-        decref(old_meta)
-    return DONE
+        capi.decref(old_meta)
+    return rt_saved.DONE

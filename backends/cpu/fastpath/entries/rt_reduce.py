@@ -8,42 +8,14 @@ from __future__ import annotations
 
 from ..compiler.dsl import NULL, call_void, i32, i64, likely, load, native, ptr, stack, store, unlikely
 from ..compiler.structs import at
-from ..glue.layout import Ndarray, PyTuple, PyVarObject
-from .rt_base import (
-    ARGS_MASK,
-    ELSEWHERE,
-    OperatorEntry,
-    Py_False,
-    Py_None,
-    Py_True,
-    PyErr_Clear,
-    PyErr_Occurred,
-    PyLong_AsLongLongAndOverflow,
-    PyLong_Type,
-    PyTuple_Type,
-    allowed_flags,
-    call_miss,
-    decref,
-    entry_data,
-    fall_back,
-    has_history,
-    incref,
-    make_tensor,
-    retry_in_python,
-    thread_flags,
-    type_of,
-)
-from .rt_elementwise import MAX_RANK, Variant, find_variant
-from .rt_gil import acquire_gil, release_gil
-from .rt_memory import new_array
-from .rt_operands import operand_code
-from .rt_record import record_call
+from . import capi, rt_gil, rt_memory, rt_operands, rt_record
+from . import rt_base as base
 
 # The names of the keywords, by their index in `OperatorEntry.names`
 AXIS, KEEPDIMS, COPY_NAME, DTYPE_NAME = 0, 1, 2, 3
 
 
-class FoldVariant(Variant):
+class FoldVariant(base.Variant):
     """The variant of a reduction or a scan; its properties replace the fields of scalars."""
 
     ordered: i64 = at(32)  # 1: float sums and products, whose loop may take two folded axes
@@ -61,61 +33,66 @@ def reduction(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: backends/cpu/kernels/folds.py:reduction_kernel
     """
-    desc: OperatorEntry = entry_data(self)
+    desc: base.OperatorEntry = base.entry_data(self)
     g = desc.globals_
-    flags = thread_flags(g)
-    count = nargsf & ARGS_MASK
+    flags = base.thread_flags(g)
+    count = nargsf & base.ARGS_MASK
     given = stack(16)
     if unlikely(
-        count < 1 or count > 2 or flags == ELSEWHERE or not read_arguments(desc, args, count, kwnames, given)
+        count < 1
+        or count > 2
+        or flags == base.ELSEWHERE
+        or not read_arguments(desc, args, count, kwnames, given)
     ):
-        return fall_back(desc, args, nargsf, kwnames)
-    flags = allowed_flags(desc, flags)
+        return base.fall_back(desc, args, nargsf, kwnames)
+    flags = base.allowed_flags(desc, flags)
     where = stack(8)
-    code = operand_code(g, load(ptr, args, 0), flags, where)
-    array: Ndarray = load(ptr, where, 0)
+    code = rt_operands.operand_code(g, load(ptr, args, 0), flags, where)
+    array: capi.Ndarray = load(ptr, where, 0)
     if unlikely(code < 0 or array == NULL):
-        return fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(desc, args, nargsf, kwnames)
     rank = i64(array.ndim)
     folded = folded_axes(load(ptr, given, AXIS * 8), rank)
-    variant: FoldVariant = find_variant(desc, code)
+    variant: FoldVariant = base.find_variant(desc, code)
     if unlikely(variant == NULL):
-        return call_miss(desc, args, nargsf, kwnames)
+        return base.call_miss(desc, args, nargsf, kwnames)
     keep = load(ptr, given, KEEPDIMS * 8)
-    if unlikely(variant.index != 0 and type_of(load(ptr, given, AXIS * 8)) == PyTuple_Type):
-        return fall_back(desc, args, nargsf, kwnames)
-    if unlikely(folded == BAD or (keep != Py_False and keep != Py_True) or variant.loop == NULL):
-        return fall_back(desc, args, nargsf, kwnames)
-    result = reduce(variant, array, rank, folded, keep == Py_True, g)
+    if unlikely(variant.index != 0 and capi.type_of(load(ptr, given, AXIS * 8)) == capi.PyTuple_Type):
+        return base.fall_back(desc, args, nargsf, kwnames)
+    if unlikely(folded == BAD or (keep != capi.Py_False and keep != capi.Py_True) or variant.loop == NULL):
+        return base.fall_back(desc, args, nargsf, kwnames)
+    result = reduce(variant, array, rank, folded, keep == capi.Py_True, g)
     if unlikely(result == NULL):
-        return fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(desc, args, nargsf, kwnames)
     if unlikely(i64(result) == -1):
-        return retry_in_python(desc, args, nargsf, kwnames)
+        return base.retry_in_python(desc, args, nargsf, kwnames)
     desc.calls += 1
-    tensor = make_tensor(g, result)
-    if unlikely(has_history(g, load(ptr, args, 0), flags)):
+    tensor = base.make_tensor(g, result)
+    if unlikely(base.has_history(g, load(ptr, args, 0), flags)):
         values = stack(32)
         store(ptr, values, 0, load(ptr, args, 0))
         store(ptr, values, 8, load(ptr, given, AXIS * 8))
         store(ptr, values, 16, keep)
-        return record_call(desc, values, 3, tensor)
+        return rt_record.record_call(desc, values, 3, tensor)
     return tensor
 
 
 @native
-def read_arguments(desc: OperatorEntry, args: ptr, count: i64, kwnames: PyVarObject, given: ptr) -> bool:
+def read_arguments(
+    desc: base.OperatorEntry, args: ptr, count: i64, kwnames: capi.PyVarObject, given: ptr
+) -> bool:
     """Read axis and keepdims, by position, by name, or their defaults; return false for any other argument."""
-    store(ptr, given, AXIS * 8, load(ptr, args, 8) if count == 2 else Py_None)
-    store(ptr, given, KEEPDIMS * 8, Py_False)
+    store(ptr, given, AXIS * 8, load(ptr, args, 8) if count == 2 else capi.Py_None)
+    store(ptr, given, KEEPDIMS * 8, capi.Py_False)
     if likely(kwnames == NULL):
         return True
     names = desc.names
     for k in range(kwnames.size):
-        name = load(ptr, kwnames, PyTuple.items + k * 8)
+        name = load(ptr, kwnames, capi.PyTuple.items + k * 8)
         value = load(ptr, args, (count + k) * 8)
-        if name == load(ptr, names, PyTuple.items + KEEPDIMS * 8):
+        if name == load(ptr, names, capi.PyTuple.items + KEEPDIMS * 8):
             store(ptr, given, KEEPDIMS * 8, value)
-        elif name == load(ptr, names, PyTuple.items + AXIS * 8) and count == 1:
+        elif name == load(ptr, names, capi.PyTuple.items + AXIS * 8) and count == 1:
             store(ptr, given, AXIS * 8, value)
         else:
             return False
@@ -125,31 +102,31 @@ def read_arguments(desc: OperatorEntry, args: ptr, count: i64, kwnames: PyVarObj
 @native
 def axis_number(x: ptr, rank: i64) -> i64:
     """Return a non-negative axis, or BAD."""
-    if type_of(x) != PyLong_Type:
+    if capi.type_of(x) != capi.PyLong_Type:
         return BAD
     overflow = stack(4)
-    axis = PyLong_AsLongLongAndOverflow(x, overflow)
+    axis = capi.PyLong_AsLongLongAndOverflow(x, overflow)
     if axis < 0:
-        if unlikely(axis == -1) and PyErr_Occurred() != NULL:
-            PyErr_Clear()
+        if unlikely(axis == -1) and capi.PyErr_Occurred() != NULL:
+            capi.PyErr_Clear()
             return BAD
         axis += rank
     return axis if axis >= 0 and axis < rank and load(i32, overflow, 0) == 0 else BAD
 
 
 @native
-def folded_axes(axis: PyVarObject, rank: i64) -> i64:
+def folded_axes(axis: capi.PyVarObject, rank: i64) -> i64:
     """Return the folded axes as bits, or BAD."""
-    if rank > MAX_RANK:
+    if rank > base.MAX_RANK:
         return BAD
-    if axis == Py_None:
+    if axis == capi.Py_None:
         return (1 << rank) - 1
-    if type_of(axis) != PyTuple_Type:
+    if capi.type_of(axis) != capi.PyTuple_Type:
         one = axis_number(axis, rank)
         return 1 << one if one != BAD else BAD
     bits: i64 = 0
     for k in range(axis.size):
-        number = axis_number(load(ptr, axis, PyTuple.items + k * 8), rank)
+        number = axis_number(load(ptr, axis, capi.PyTuple.items + k * 8), rank)
         if number == BAD or (bits >> number) & 1 != 0:
             return BAD
         bits |= 1 << number
@@ -157,11 +134,11 @@ def folded_axes(axis: PyVarObject, rank: i64) -> i64:
 
 
 @native
-def reduce(variant: FoldVariant, array: Ndarray, rank: i64, folded: i64, keepdims: bool, g: ptr) -> ptr:
+def reduce(variant: FoldVariant, array: capi.Ndarray, rank: i64, folded: i64, keepdims: bool, g: ptr) -> ptr:
     """Return the result's array. NULL: Python must run the call; -1: an exception is set."""
     dims, steps = array.dims, array.strides
-    shape = stack(MAX_RANK * 8)
-    kept, rest = stack(MAX_RANK * 24), stack(MAX_RANK * 24)
+    shape = stack(base.MAX_RANK * 8)
+    kept, rest = stack(base.MAX_RANK * 24), stack(base.MAX_RANK * 24)
     size = variant.itemsize
     out_rank: i64 = 0
     total: i64 = 1
@@ -191,16 +168,16 @@ def reduce(variant: FoldVariant, array: Ndarray, rank: i64, folded: i64, keepdim
         return NULL
     if unlikely(ordered == 0 and rest_rank > 1 and variant.single != 0):
         return NULL
-    result: Ndarray = new_array(g, variant.descr, out_rank, shape, total * size)
+    result: capi.Ndarray = rt_memory.new_array(g, variant.descr, out_rank, shape, total * size)
     if unlikely(result == NULL):
         return ptr(-1)
     if likely(total != 0):
         source, out = array.data, result.data
-        incref(array)
-        saved = release_gil(total * many >= variant.release)
+        capi.incref(array)
+        saved = rt_gil.release_gil(total * many >= variant.release)
         run_folds(variant, source, out, kept, kept_rank, rest, rest_rank, by_columns)
-        acquire_gil(saved)
-        decref(array)
+        rt_gil.acquire_gil(saved)
+        capi.decref(array)
     return result
 
 
@@ -271,7 +248,7 @@ def run_folds(
     store(i64, strides, 8, load(i64, kept, 16) if kept_rank > 0 else 0)
     store(i64, sizes, 8, load(i64, rest, 0) if rest_rank > 0 else 1)
     store(i64, strides, 16, load(i64, rest, 8) if rest_rank > 0 else 0)
-    outer, inner = stack(MAX_RANK * 8), stack(MAX_RANK * 8)
+    outer, inner = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8)
     clear_index(outer)
     in_move, out_move = stack(8), stack(8)
     more = True
@@ -292,7 +269,7 @@ def run_folds(
 
 @native
 def clear_index(index: ptr) -> None:
-    for d in range(MAX_RANK):
+    for d in range(base.MAX_RANK):
         store(i64, index, d * 8, 0)
 
 

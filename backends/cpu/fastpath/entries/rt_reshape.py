@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..compiler.dsl import i64, load, native, ptr, stack, store
-from ..glue.layout import C_CONTIGUOUS, Descr, Ndarray
-from .rt_elementwise import MAX_RANK
+from . import capi
+from . import rt_base as base
 
 REFUSED: i64 = -1  # Python must run the call
 VIEWED: i64 = 0
@@ -12,16 +12,16 @@ MOVED: i64 = 1  # the strides do not allow a view
 
 
 @native
-def reshape_strides(array: Ndarray, wanted: ptr, rank: i64, dims: ptr, strides: ptr) -> i64:
+def reshape_strides(array: capi.Ndarray, wanted: ptr, rank: i64, dims: ptr, strides: ptr) -> i64:
     """Write sizes, and strides if the result can be a view. Empty arrays are left to Python.
 
     Python twin: operators/shape/views.py:reshaped_strides
     """
-    if array.ndim > MAX_RANK or not fill_sizes(array, wanted, rank, dims):
+    if array.ndim > base.MAX_RANK or not fill_sizes(array, wanted, rank, dims):
         return REFUSED
-    if (array.flags & C_CONTIGUOUS) == 0:
+    if (array.flags & capi.C_CONTIGUOUS) == 0:
         return VIEWED if regroup_strides(array, rank, dims, strides) else MOVED
-    step = Descr(array.descr).itemsize
+    step = capi.Descr(array.descr).itemsize
     d = rank - 1
     while d >= 0:
         store(i64, strides, d * 8, step)
@@ -58,7 +58,7 @@ def fill_sizes(array: ptr, wanted: ptr, rank: i64, dims: ptr) -> bool:
 
 
 @native
-def count_elements(array: Ndarray) -> i64:
+def count_elements(array: capi.Ndarray) -> i64:
     total: i64 = 1
     for d in range(i64(array.ndim)):
         total *= load(i64, array.dims, d * 8)
@@ -66,7 +66,7 @@ def count_elements(array: Ndarray) -> i64:
 
 
 @native
-def collect_long_axes(array: Ndarray, sizes: ptr, steps: ptr) -> i64:
+def collect_long_axes(array: capi.Ndarray, sizes: ptr, steps: ptr) -> i64:
     """Write sizes and strides of the axes whose size is not 1; return their number."""
     used: i64 = 0
     for d in range(i64(array.ndim)):
@@ -79,12 +79,12 @@ def collect_long_axes(array: Ndarray, sizes: ptr, steps: ptr) -> i64:
 
 
 @native
-def regroup_strides(array: Ndarray, rank: i64, dims: ptr, strides: ptr) -> bool:
+def regroup_strides(array: capi.Ndarray, rank: i64, dims: ptr, strides: ptr) -> bool:
     """Write strides over the same memory, as NumPy's reshape; return false if the elements would have to move."""
-    sizes, steps = stack(MAX_RANK * 8), stack(MAX_RANK * 8)
+    sizes, steps = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8)
     own = collect_long_axes(array, sizes, steps)
     old, new = i64(0), i64(0)
-    step = Descr(array.descr).itemsize
+    step = capi.Descr(array.descr).itemsize
     while new < rank and old < own:
         old_end, new_end = old + 1, new + 1
         had, want = load(i64, sizes, old * 8), load(i64, dims, new * 8)

@@ -4,32 +4,12 @@ from __future__ import annotations
 
 from ..compiler.dsl import NULL, i64, likely, load, native, ptr, stack, store, u8, unlikely
 from ..compiler.structs import Struct, array
-from ..glue.layout import Descr, Ndarray, PyObject, PyTuple, PyVarObject
-from .rt_base import (
-    RECORD,
-    Globals,
-    Py_None,
-    PyBool_Type,
-    PyComplex_Type,
-    PyFloat_Type,
-    PyLong_FromLongLong,
-    PyLong_Type,
-    PyNumber_Add,
-    PyTuple_New,
-    PyTuple_Type,
-    PyType_GenericAlloc,
-    TensorObject,
-    decref,
-    incref,
-    make_tensor,
-    type_of,
-)
-from .rt_operands import BFLOAT16, FOREIGN, plain_array
-from .rt_storage import StorageObject, shared_storage
+from . import capi, rt_operands
+from . import rt_base as base
 
 
 # Slots of Hold; `runtime` supplies them.
-class HoldObject(PyObject):
+class HoldObject(capi.PyObject):
     """The slots of a Hold."""
 
     slot_prefix = "HOLD_"
@@ -61,53 +41,53 @@ TO_PYTHON: i64 = 0
 
 
 @native
-def array_code(g: Globals, array: Ndarray) -> i64:
+def array_code(g: base.Globals, array: capi.Ndarray) -> i64:
     """Return the code of an array's dtype, or FOREIGN."""
-    number = Descr(array.descr).type_num
+    number = capi.Descr(array.descr).type_num
     if unlikely(number < 0 or number > 255):
-        return BFLOAT16 if i64(number) == g.bfloat16 else FOREIGN
+        return base.BFLOAT16 if i64(number) == g.bfloat16 else base.FOREIGN
     code = i64(load(u8, g.dtypes, i64(number)))
-    return code if code < 16 else FOREIGN
+    return code if code < 16 else base.FOREIGN
 
 
 @native
-def shape_of(array: Ndarray) -> ptr:
+def shape_of(array: capi.Ndarray) -> ptr:
     """Return the sizes of an array as a tuple; NULL with an exception set."""
     rank = i64(array.ndim)
-    incref(array)
-    result = PyTuple_New(rank)
+    capi.incref(array)
+    result = capi.PyTuple_New(rank)
     if likely(result != NULL):
         for d in range(rank):
-            size = PyLong_FromLongLong(load(i64, array.dims, d * 8))
+            size = capi.PyLong_FromLongLong(load(i64, array.dims, d * 8))
             if unlikely(size == NULL):
-                decref(result)
-                decref(array)
+                capi.decref(result)
+                capi.decref(array)
                 return NULL
-            store(ptr, result, PyTuple.items + d * 8, size)
-    decref(array)
+            store(ptr, result, capi.PyTuple.items + d * 8, size)
+    capi.decref(array)
     return result
 
 
 @native
 def tuple_of(items: ptr, count: i64, step: i64) -> ptr:
     """Return a tuple of objects stored `step` bytes apart, with new references."""
-    result = PyTuple_New(count)
+    result = capi.PyTuple_New(count)
     if likely(result != NULL):
         for k in range(count):
             item = load(ptr, items, k * step)
-            incref(item)
-            store(ptr, result, PyTuple.items + k * 8, item)
+            capi.incref(item)
+            store(ptr, result, capi.PyTuple.items + k * 8, item)
     return result
 
 
 @native
 def release_all(items: ptr, count: i64, step: i64) -> None:
     for k in range(count):
-        decref(load(ptr, items, k * step))
+        capi.decref(load(ptr, items, k * step))
 
 
 @native
-def make_saved(g: Globals, rules: RuleSet, values: ptr, tensor: ptr, array: ptr, where: ptr) -> i64:
+def make_saved(g: base.Globals, rules: RuleSet, values: ptr, tensor: ptr, array: ptr, where: ptr) -> i64:
     """Write the residuals and their versions.
 
     Python twin: eager/autograd/node.py:Node.save
@@ -115,8 +95,8 @@ def make_saved(g: Globals, rules: RuleSet, values: ptr, tensor: ptr, array: ptr,
     kept, count = stack(MOST_SAVED * 16), rules.savers
     if count == 0:
         empty = g.empty
-        incref(empty)
-        incref(empty)
+        capi.incref(empty)
+        capi.incref(empty)
         store(ptr, where, 0, empty)
         store(ptr, where, 8, empty)
         return DONE
@@ -139,35 +119,37 @@ def make_saved(g: Globals, rules: RuleSet, values: ptr, tensor: ptr, array: ptr,
             if likely(versions != NULL):
                 done = DONE
             else:
-                decref(saved)
+                capi.decref(saved)
     release_all(kept, made, 16)
     release_all(kept + 8, made, 16)
     return done
 
 
 @native
-def save_value(g: Globals, kind: i64, values: ptr, place: i64, tensor: ptr, array: ptr, where: ptr) -> i64:
+def save_value(
+    g: base.Globals, kind: i64, values: ptr, place: i64, tensor: ptr, array: ptr, where: ptr
+) -> i64:
     """Write one residual and its version, as new references."""
-    none: ptr = Py_None
+    none: ptr = capi.Py_None
     if kind == SAVE_RESULT:
         return save_result(g, tensor, array, where)
     if kind == SAVE_RESULT_SPEC:
         return save_spec(g, array, where)
     x = load(ptr, values, place * 8)
     if kind == SAVE_SPEC:
-        source = plain_array(g, x, RECORD)
+        source = rt_operands.plain_array(g, x, base.RECORD)
         return save_spec(g, source, where) if likely(source != NULL) else TO_PYTHON
     if kind == SAVE_INTEGERS:
         return save_integers(x, where)
     version = none
-    if likely(type_of(x) == g.tensor):
+    if likely(capi.type_of(x) == g.tensor):
         version = version_of(g, x)
         if unlikely(version == NULL):
             return TO_PYTHON
-    elif not is_scalar(x) and (kind != SAVE_TUPLE or type_of(x) != PyTuple_Type):
+    elif not is_scalar(x) and (kind != SAVE_TUPLE or capi.type_of(x) != capi.PyTuple_Type):
         return TO_PYTHON
-    incref(x)
-    incref(version)
+    capi.incref(x)
+    capi.incref(version)
     store(ptr, where, 0, x)
     store(ptr, where, 8, version)
     return DONE
@@ -175,26 +157,26 @@ def save_value(g: Globals, kind: i64, values: ptr, place: i64, tensor: ptr, arra
 
 @native
 def is_scalar(x: ptr) -> bool:
-    kind = type_of(x)
+    kind = capi.type_of(x)
     return bool(
-        x == Py_None
-        or kind == PyFloat_Type
-        or kind == PyLong_Type
-        or kind == PyBool_Type
-        or kind == PyComplex_Type
+        x == capi.Py_None
+        or kind == capi.PyFloat_Type
+        or kind == capi.PyLong_Type
+        or kind == capi.PyBool_Type
+        or kind == capi.PyComplex_Type
     )
 
 
 @native
-def version_of(g: Globals, x: TensorObject) -> ptr:
+def version_of(g: base.Globals, x: base.TensorObject) -> ptr:
     """Return the version of a tensor's storage, borrowed; NULL for anything unusual.
 
     Python twin: eager/autograd/node.py:version_of
     """
-    storage: StorageObject = x.storage
-    if likely(storage == Py_None):
+    storage: base.StorageObject = x.storage
+    if likely(storage == capi.Py_None):
         return g.zero
-    if unlikely(storage == NULL or type_of(storage) != g.storage):
+    if unlikely(storage == NULL or capi.type_of(storage) != g.storage):
         return NULL
     return storage.version
 
@@ -203,54 +185,54 @@ def version_of(g: Globals, x: TensorObject) -> ptr:
 def save_integers(x: ptr, where: ptr) -> i64:
     """Save an argument of type `int[]` as the binder converts it: a tuple, or None."""
     value = x
-    if type_of(x) == PyLong_Type:
-        value = PyTuple_New(1)
+    if capi.type_of(x) == capi.PyLong_Type:
+        value = capi.PyTuple_New(1)
         if unlikely(value == NULL):
             return FAILED
-        incref(x)
-        store(ptr, value, PyTuple.items, x)
-    elif x == Py_None or type_of(x) == PyTuple_Type:
-        if x != Py_None and not are_integers(x):
+        capi.incref(x)
+        store(ptr, value, capi.PyTuple.items, x)
+    elif x == capi.Py_None or capi.type_of(x) == capi.PyTuple_Type:
+        if x != capi.Py_None and not are_integers(x):
             return TO_PYTHON
-        incref(x)
+        capi.incref(x)
     else:
         return TO_PYTHON
-    none: ptr = Py_None
-    incref(none)
+    none: ptr = capi.Py_None
+    capi.incref(none)
     store(ptr, where, 0, value)
     store(ptr, where, 8, none)
     return DONE
 
 
 @native
-def are_integers(x: PyVarObject) -> bool:
+def are_integers(x: capi.PyVarObject) -> bool:
     for k in range(x.size):
-        if type_of(load(ptr, x, PyTuple.items + k * 8)) != PyLong_Type:
+        if capi.type_of(load(ptr, x, capi.PyTuple.items + k * 8)) != capi.PyLong_Type:
             return False
     return True
 
 
 @native
-def save_spec(g: Globals, array: ptr, where: ptr) -> i64:
+def save_spec(g: base.Globals, array: ptr, where: ptr) -> i64:
     """Save shape, dtype and device of an array, without a version counter."""
     code = array_code(g, array)
-    if unlikely(code == FOREIGN):
+    if unlikely(code == base.FOREIGN):
         return TO_PYTHON
     shape = shape_of(array)
     if unlikely(shape == NULL):
         return FAILED
-    spec = PyType_GenericAlloc(g.spec, 3)
+    spec = capi.PyType_GenericAlloc(g.spec, 3)
     if unlikely(spec == NULL):
-        decref(shape)
+        capi.decref(shape)
         return FAILED
     dtype, device = load(ptr, g.types, code * 8), g.cpu
-    incref(dtype)
-    incref(device)
-    store(ptr, spec, PyTuple.items, shape)
-    store(ptr, spec, PyTuple.items + 8, dtype)
-    store(ptr, spec, PyTuple.items + 16, device)
-    none: ptr = Py_None
-    incref(none)
+    capi.incref(dtype)
+    capi.incref(device)
+    store(ptr, spec, capi.PyTuple.items, shape)
+    store(ptr, spec, capi.PyTuple.items + 8, dtype)
+    store(ptr, spec, capi.PyTuple.items + 16, device)
+    none: ptr = capi.Py_None
+    capi.incref(none)
     store(ptr, where, 0, spec)
     store(ptr, where, 8, none)
     return DONE
@@ -259,17 +241,17 @@ def save_spec(g: Globals, array: ptr, where: ptr) -> i64:
 @native
 def save_result(g: ptr, tensor: ptr, array: ptr, where: ptr) -> i64:
     """Save the result in another tensor, since the result will hold the node; and a hold on its storage."""
-    storage = shared_storage(g, tensor, array)
+    storage = base.shared_storage(g, tensor, array)
     if unlikely(storage == NULL):
         return FAILED
     hold = make_hold(g, storage)
-    decref(storage)
+    capi.decref(storage)
     if unlikely(hold == NULL):
         return FAILED
-    incref(array)
-    alias = make_tensor(g, array)
+    capi.incref(array)
+    alias = base.make_tensor(g, array)
     if unlikely(alias == NULL):
-        decref(hold)
+        capi.decref(hold)
         return FAILED
     store(ptr, where, 0, alias)
     store(ptr, where, 8, hold)
@@ -277,33 +259,33 @@ def save_result(g: ptr, tensor: ptr, array: ptr, where: ptr) -> i64:
 
 
 @native
-def make_hold(g: Globals, storage: StorageObject) -> ptr:
+def make_hold(g: base.Globals, storage: base.StorageObject) -> ptr:
     """Return a `Hold` on a storage, which counts it; NULL with an exception set.
 
     Python twin: eager/tensor/storage.py:Hold
     """
-    hold: HoldObject = PyType_GenericAlloc(g.hold, 0)
+    hold: HoldObject = capi.PyType_GenericAlloc(g.hold, 0)
     if unlikely(hold == NULL):
         return NULL
     version = storage.version
     if unlikely(version == NULL):
         version = g.zero
-    incref(storage)
-    incref(version)
+    capi.incref(storage)
+    capi.incref(version)
     hold.storage = storage
     hold.version = version
     held, more = storage.hold_count, g.one
     if likely(held == NULL):
-        incref(more)
+        capi.incref(more)
     else:
-        incref(held)
-        more = PyNumber_Add(held, more)
-        decref(held)
+        capi.incref(held)
+        more = capi.PyNumber_Add(held, more)
+        capi.decref(held)
         if unlikely(more == NULL):
-            decref(hold)
+            capi.decref(hold)
             return NULL
         held = storage.hold_count
     storage.hold_count = more
     if held != NULL:
-        decref(held)
+        capi.decref(held)
     return hold

@@ -5,64 +5,10 @@ Every other key is left to Python.
 
 from __future__ import annotations
 
-from ..compiler.dsl import (
-    NULL,
-    extern,
-    extern_object,
-    i32,
-    i64,
-    likely,
-    load,
-    native,
-    noinline,
-    ptr,
-    stack,
-    store,
-    unlikely,
-)
+from ..compiler.dsl import NULL, i32, i64, likely, load, native, noinline, ptr, stack, store, unlikely
 from ..compiler.structs import Struct, array, sizeof
-from ..glue.layout import Ndarray, PyObject, PyTuple, PyVarObject
-from .rt_base import (
-    ARGS_MASK,
-    ELSEWHERE,
-    Globals,
-    OperatorEntry,
-    Py_None,
-    PyErr_Clear,
-    PyErr_Occurred,
-    PyLong_AsLongLongAndOverflow,
-    PyLong_FromLongLong,
-    PyLong_Type,
-    PyTuple_New,
-    PyTuple_Type,
-    allowed_flags,
-    decref,
-    entry_data,
-    fall_back,
-    has_history,
-    incref,
-    make_tensor,
-    thread_flags,
-    type_of,
-)
-from .rt_elementwise import MAX_RANK
-from .rt_gathers import gather_elements
-from .rt_operands import plain_array
-from .rt_record import record_call
-from .rt_views import make_view_at
-
-PySlice_Type = extern_object("PySlice_Type")
-Py_Ellipsis = extern_object("_Py_EllipsisObject")
-PySlice_Unpack = extern("PySlice_Unpack", "i32(ptr, ptr, ptr, ptr)")
-PySlice_AdjustIndices = extern("PySlice_AdjustIndices", "i64(i64, ptr, ptr, i64)")
-
-
-class PySlice(PyObject):
-    """A slice."""
-
-    start: ptr
-    stop: ptr
-    step: ptr
+from . import capi, rt_gathers, rt_operands, rt_record, rt_views
+from . import rt_base as base
 
 
 # The state of reading a key: rank of the result, axes of the source used up, bytes to move the data pointer; and what
@@ -86,23 +32,23 @@ def subscript(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: eager/tensor/methods.py:getitem
     """
-    desc: OperatorEntry = entry_data(self)
-    g: Globals = desc.globals_
-    flags = thread_flags(g)
-    if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 2 or flags == ELSEWHERE):
-        return fall_back(desc, args, nargsf, kwnames)
+    desc: base.OperatorEntry = base.entry_data(self)
+    g: base.Globals = desc.globals_
+    flags = base.thread_flags(g)
+    if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != 2 or flags == base.ELSEWHERE):
+        return base.fall_back(desc, args, nargsf, kwnames)
     source = load(ptr, args, 0)
-    if unlikely(type_of(load(ptr, args, 8)) == g.tensor):
-        return gather_rows(desc, g, plain_array(g, source, flags), args, flags)
-    flags = allowed_flags(desc, flags)
-    array: Ndarray = plain_array(g, source, flags)
-    dims, strides, at = stack(MAX_RANK * 8), stack(MAX_RANK * 8), stack(sizeof(KeyState))
+    if unlikely(capi.type_of(load(ptr, args, 8)) == g.tensor):
+        return gather_rows(desc, g, rt_operands.plain_array(g, source, flags), args, flags)
+    flags = base.allowed_flags(desc, flags)
+    array: capi.Ndarray = rt_operands.plain_array(g, source, flags)
+    dims, strides, at = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8), stack(sizeof(KeyState))
     if unlikely(array == NULL or not read_key(array, args + 8, dims, strides, at)):
-        return fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(desc, args, nargsf, kwnames)
     desc.calls += 1
     data = array.data + KeyState(at).moved
-    made = make_view_at(g, source, array, KeyState(at).rank, dims, strides, data)
-    if unlikely(has_history(g, source, flags)):
+    made = rt_views.make_view_at(g, source, array, KeyState(at).rank, dims, strides, data)
+    if unlikely(base.has_history(g, source, flags)):
         return record_view(desc, source, at, made)
     return made
 
@@ -114,72 +60,72 @@ def record_view(desc: ptr, source: ptr, at: ptr, made: ptr) -> ptr:
         return NULL
     plan = make_index_entries(at)
     if unlikely(plan == NULL):
-        decref(made)
+        capi.decref(made)
         return NULL
     values = stack(24)
     store(ptr, values, 0, source)
     store(ptr, values, 8, plan)
-    result = record_call(desc, values, 2, made)
-    decref(plan)
+    result = rt_record.record_call(desc, values, 2, made)
+    capi.decref(plan)
     return result
 
 
 @native
 def make_index_entries(at: KeyState) -> ptr:
     """Return the index entries of the key that was read; NULL with an exception set."""
-    result = PyTuple_New(at.count)
+    result = capi.PyTuple_New(at.count)
     if likely(result != NULL):
         for k in range(at.count):
             entry = make_index_entry(at + KeyState.entries + k * 24)
             if unlikely(entry == NULL):
-                decref(result)
+                capi.decref(result)
                 return NULL
-            store(ptr, result, PyTuple.items + k * 8, entry)
+            store(ptr, result, capi.PyTuple.items + k * 8, entry)
     return result
 
 
 @native
 def make_index_entry(words: ptr) -> ptr:
     if load(i64, words, 8) == NEW_AXIS:
-        none: ptr = Py_None
-        incref(none)
+        none: ptr = capi.Py_None
+        capi.incref(none)
         return none
     if load(i64, words, 8) == PLACE:
-        return PyLong_FromLongLong(load(i64, words, 0))
-    result = PyTuple_New(3)
+        return capi.PyLong_FromLongLong(load(i64, words, 0))
+    result = capi.PyTuple_New(3)
     if likely(result != NULL):
         for k in range(3):
-            number = PyLong_FromLongLong(load(i64, words, k * 8))
+            number = capi.PyLong_FromLongLong(load(i64, words, k * 8))
             if unlikely(number == NULL):
-                decref(result)
+                capi.decref(result)
                 return NULL
-            store(ptr, result, PyTuple.items + k * 8, number)
+            store(ptr, result, capi.PyTuple.items + k * 8, number)
     return result
 
 
 @noinline
-def gather_rows(desc: OperatorEntry, g: ptr, array: Ndarray, args: ptr, flags: i64) -> ptr:
+def gather_rows(desc: base.OperatorEntry, g: ptr, array: capi.Ndarray, args: ptr, flags: i64) -> ptr:
     """Compute `x[i]` for one tensor of integers: the rows at these positions."""
     value: ptr = NULL
     if array != NULL and array.ndim > 0:
-        value = gather_elements(g, array, load(ptr, args, 8), 0, flags)
+        value = rt_gathers.gather_elements(g, array, load(ptr, args, 8), 0, flags)
     if unlikely(value == NULL):
-        return fall_back(desc, args, 2, NULL)
+        return base.fall_back(desc, args, 2, NULL)
     if unlikely(i64(value) == -1):
         return NULL
     desc.calls += 1
-    return make_tensor(g, value)
+    return base.make_tensor(g, value)
 
 
 @native
-def read_key(array: Ndarray, key: ptr, dims: ptr, strides: ptr, at: KeyState) -> bool:
+def read_key(array: capi.Ndarray, key: ptr, dims: ptr, strides: ptr, at: KeyState) -> bool:
     """Read the key (`key` points to it) into the view's sizes, strides and offset; false if Python must read it."""
     rank = i64(array.ndim)
     items, count = key, i64(1)
-    if type_of(load(ptr, key, 0)) == PyTuple_Type:
-        items = load(ptr, key, 0) + PyTuple.items
-        count = PyVarObject(load(ptr, key, 0)).size
-    if rank + count > MAX_RANK:
+    if capi.type_of(load(ptr, key, 0)) == capi.PyTuple_Type:
+        items = load(ptr, key, 0) + capi.PyTuple.items
+        count = capi.PyVarObject(load(ptr, key, 0)).size
+    if rank + count > base.MAX_RANK:
         return False
     at.rank = 0
     at.axis = 0
@@ -191,7 +137,7 @@ def read_key(array: Ndarray, key: ptr, dims: ptr, strides: ptr, at: KeyState) ->
     filled = False
     for k in range(count):
         item = load(ptr, items, k * 8)
-        if item == Py_Ellipsis:
+        if item == capi.Py_Ellipsis:
             if filled:
                 return False
             filled = True
@@ -209,7 +155,7 @@ def count_axes(items: ptr, count: i64) -> i64:
     used: i64 = 0
     for k in range(count):
         item = load(ptr, items, k * 8)
-        if item != Py_None and item != Py_Ellipsis:
+        if item != capi.Py_None and item != capi.Py_Ellipsis:
             used += 1
     return used
 
@@ -233,7 +179,7 @@ def append_entry(at: KeyState, start: i64, length: i64, step: i64) -> None:
 
 
 @native
-def keep_axes(array: Ndarray, count: i64, dims: ptr, strides: ptr, at: KeyState) -> None:
+def keep_axes(array: capi.Ndarray, count: i64, dims: ptr, strides: ptr, at: KeyState) -> None:
     for _k in range(count):
         axis = at.axis
         size, stride = (
@@ -246,8 +192,8 @@ def keep_axes(array: Ndarray, count: i64, dims: ptr, strides: ptr, at: KeyState)
 
 
 @native
-def read_item(array: Ndarray, item: ptr, dims: ptr, strides: ptr, at: KeyState) -> bool:
-    if item == Py_None:
+def read_item(array: capi.Ndarray, item: ptr, dims: ptr, strides: ptr, at: KeyState) -> bool:
+    if item == capi.Py_None:
         append_axis(dims, strides, at, 1, 0)
         append_entry(at, 0, NEW_AXIS, 0)
         return True
@@ -257,22 +203,22 @@ def read_item(array: Ndarray, item: ptr, dims: ptr, strides: ptr, at: KeyState) 
         load(i64, array.strides, axis * 8),
     )
     at.axis = axis + 1
-    if type_of(item) == PyLong_Type:
+    if capi.type_of(item) == capi.PyLong_Type:
         place = resolve_position(item, size)
         at.moved += place * stride
         append_entry(at, place, PLACE, 0)
         return place >= 0
-    return type_of(item) == PySlice_Type and read_slice(item, size, stride, dims, strides, at)
+    return capi.type_of(item) == capi.PySlice_Type and read_slice(item, size, stride, dims, strides, at)
 
 
 @native
 def resolve_position(item: ptr, size: i64) -> i64:
     """Return a non-negative position, or -1."""
     overflow = stack(4)
-    place = PyLong_AsLongLongAndOverflow(item, overflow)
+    place = capi.PyLong_AsLongLongAndOverflow(item, overflow)
     if place < 0:
-        if unlikely(place == -1) and PyErr_Occurred() != NULL:
-            PyErr_Clear()
+        if unlikely(place == -1) and capi.PyErr_Occurred() != NULL:
+            capi.PyErr_Clear()
             return -1
         place += size
     return place if place >= 0 and place < size and load(i32, overflow, 0) == 0 else -1
@@ -280,21 +226,21 @@ def resolve_position(item: ptr, size: i64) -> i64:
 
 @native
 def plain_bound(x: ptr) -> bool:
-    return bool(x == Py_None or type_of(x) == PyLong_Type)
+    return bool(x == capi.Py_None or capi.type_of(x) == capi.PyLong_Type)
 
 
 @native
-def read_slice(item: PySlice, size: i64, stride: i64, dims: ptr, strides: ptr, at: KeyState) -> bool:
+def read_slice(item: capi.PySlice, size: i64, stride: i64, dims: ptr, strides: ptr, at: KeyState) -> bool:
     bounds = stack(24)
     if not (plain_bound(item.start) and plain_bound(item.stop)):
         return False
     if not plain_bound(item.step):
         return False
-    if PySlice_Unpack(item, bounds, bounds + 8, bounds + 16) < 0:
-        PyErr_Clear()
+    if capi.PySlice_Unpack(item, bounds, bounds + 8, bounds + 16) < 0:
+        capi.PyErr_Clear()
         return False
     step = load(i64, bounds, 16)
-    count = PySlice_AdjustIndices(size, bounds, bounds + 8, step)
+    count = capi.PySlice_AdjustIndices(size, bounds, bounds + 8, step)
     if likely(count > 0):
         at.moved += load(i64, bounds, 0) * stride
         append_entry(at, load(i64, bounds, 0), count, step)
@@ -311,39 +257,39 @@ def basic_index(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: operators/indexing/slicing.py:to_numpy_index
     """
-    desc: OperatorEntry = entry_data(self)
+    desc: base.OperatorEntry = base.entry_data(self)
     g = desc.globals_
-    flags = thread_flags(g)
-    if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 2 or flags == ELSEWHERE):
-        return fall_back(desc, args, nargsf, kwnames)
-    flags = allowed_flags(desc, flags)
+    flags = base.thread_flags(g)
+    if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != 2 or flags == base.ELSEWHERE):
+        return base.fall_back(desc, args, nargsf, kwnames)
+    flags = base.allowed_flags(desc, flags)
     source, plan = load(ptr, args, 0), load(ptr, args, 8)
-    array: Ndarray = plain_array(g, source, flags)
-    dims, strides, at = stack(MAX_RANK * 8), stack(MAX_RANK * 8), stack(sizeof(KeyState))
+    array: capi.Ndarray = rt_operands.plain_array(g, source, flags)
+    dims, strides, at = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8), stack(sizeof(KeyState))
     if unlikely(array == NULL or not read_plan(array, plan, dims, strides, at)):
-        return fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(desc, args, nargsf, kwnames)
     desc.calls += 1
     data = array.data + KeyState(at).moved
-    made = make_view_at(g, source, array, KeyState(at).rank, dims, strides, data)
-    if unlikely(has_history(g, source, flags)):
+    made = rt_views.make_view_at(g, source, array, KeyState(at).rank, dims, strides, data)
+    if unlikely(base.has_history(g, source, flags)):
         values = stack(24)
         store(ptr, values, 0, source)
         store(ptr, values, 8, plan)
-        return record_call(desc, values, 2, made)
+        return rt_record.record_call(desc, values, 2, made)
     return made
 
 
 @native
-def read_plan(array: Ndarray, plan: PyVarObject, dims: ptr, strides: ptr, at: KeyState) -> bool:
+def read_plan(array: capi.Ndarray, plan: capi.PyVarObject, dims: ptr, strides: ptr, at: KeyState) -> bool:
     rank = i64(array.ndim)
-    if type_of(plan) != PyTuple_Type or plan.size > MAX_RANK:
+    if capi.type_of(plan) != capi.PyTuple_Type or plan.size > base.MAX_RANK:
         return False
     at.rank = 0
     at.axis = 0
     at.moved = 0
     for k in range(plan.size):
-        entry = load(ptr, plan, PyTuple.items + k * 8)
-        if entry == Py_None:
+        entry = load(ptr, plan, capi.PyTuple.items + k * 8)
+        if entry == capi.Py_None:
             append_axis(dims, strides, at, 1, 0)
         elif at.axis >= rank or not read_entry(array, entry, dims, strides, at):
             return False
@@ -351,19 +297,19 @@ def read_plan(array: Ndarray, plan: PyVarObject, dims: ptr, strides: ptr, at: Ke
 
 
 @native
-def read_entry(array: ptr, entry: PyVarObject, dims: ptr, strides: ptr, at: KeyState) -> bool:
+def read_entry(array: ptr, entry: capi.PyVarObject, dims: ptr, strides: ptr, at: KeyState) -> bool:
     axis = at.axis
-    size, stride = axis_of(array, Ndarray.dims, axis), axis_of(array, Ndarray.strides, axis)
+    size, stride = axis_of(array, capi.Ndarray.dims, axis), axis_of(array, capi.Ndarray.strides, axis)
     at.axis = axis + 1
-    if type_of(entry) == PyLong_Type:
+    if capi.type_of(entry) == capi.PyLong_Type:
         chosen = whole_number(entry)
         at.moved += chosen * stride
         return chosen >= 0 and chosen < size
-    if type_of(entry) != PyTuple_Type or entry.size != 3:
+    if capi.type_of(entry) != capi.PyTuple_Type or entry.size != 3:
         return False
-    start = whole_number(load(ptr, entry, PyTuple.items))
-    length = whole_number(load(ptr, entry, PyTuple.items + 8))
-    step = whole_number(load(ptr, entry, PyTuple.items + 16))
+    start = whole_number(load(ptr, entry, capi.PyTuple.items))
+    length = whole_number(load(ptr, entry, capi.PyTuple.items + 8))
+    step = whole_number(load(ptr, entry, capi.PyTuple.items + 16))
     if start == NO_NUMBER or step == NO_NUMBER or length < 1 or start < 0 or start >= size or length > size:
         return False
     last = start + (length - 1) * step
@@ -380,10 +326,10 @@ NO_NUMBER: i64 = -(1 << 62)
 @native
 def whole_number(x: ptr) -> i64:
     """Return an exact int that fits 64 bits, or NO_NUMBER."""
-    if type_of(x) != PyLong_Type:
+    if capi.type_of(x) != capi.PyLong_Type:
         return NO_NUMBER
     overflow = stack(4)
-    value = PyLong_AsLongLongAndOverflow(x, overflow)
+    value = capi.PyLong_AsLongLongAndOverflow(x, overflow)
     return value if load(i32, overflow, 0) == 0 else NO_NUMBER
 
 

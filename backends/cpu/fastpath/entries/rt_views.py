@@ -5,110 +5,81 @@ A view shares the storage of its source, which is created here if there is none 
 
 from __future__ import annotations
 
-from ..compiler.dsl import NULL, i32, i64, likely, load, native, noinline, ptr, stack, store, unlikely
-from ..glue.layout import WRITEABLE, Ndarray, PyList, PyTuple
-from .rt_base import (
-    ARGS_MASK,
-    ELSEWHERE,
-    OperatorEntry,
-    Py_None,
-    PyArray_NewFromDescr,
-    PyArray_SetBaseObject,
-    PyArray_Type,
-    PyErr_Clear,
-    PyErr_Occurred,
-    PyList_Type,
-    PyLong_AsLongLongAndOverflow,
-    PyLong_Type,
-    PyTuple_Type,
-    TensorObject,
-    allowed_flags,
-    decref,
-    entry_data,
-    fall_back,
-    has_history,
-    incref,
-    make_tensor,
-    thread_flags,
-    type_of,
-)
-from .rt_copies import copy_contiguous
-from .rt_elementwise import MAX_RANK
-from .rt_operands import plain_array
-from .rt_record import record_call
-from .rt_reshape import MOVED, REFUSED, VIEWED, reshape_strides
-from .rt_storage import shared_storage
+from ..compiler import dsl
+from ..compiler.dsl import NULL, i32, i64, likely, load, native, ptr, stack, store, template, unlikely
+from . import capi, rt_copies, rt_operands, rt_record, rt_reshape
+from . import rt_base as base
 
-VIEW: i64 = 0  # which view this instance of the entry is
+VIEW: i64 = template(0)  # which view this instance of the entry is
 RESHAPE, PERMUTE, BROADCAST = 0, 1, 2
 
 
 @native
 def view(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     """The entry of views."""
-    desc: OperatorEntry = entry_data(self)
+    desc: base.OperatorEntry = base.entry_data(self)
     g = desc.globals_
-    flags = thread_flags(g)
-    if unlikely(kwnames != NULL or (nargsf & ARGS_MASK) != 2 or flags == ELSEWHERE):
-        return fall_back(desc, args, nargsf, kwnames)
-    flags = allowed_flags(desc, flags)
+    flags = base.thread_flags(g)
+    if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != 2 or flags == base.ELSEWHERE):
+        return base.fall_back(desc, args, nargsf, kwnames)
+    flags = base.allowed_flags(desc, flags)
     source = load(ptr, args, 0)
-    array: Ndarray = plain_array(g, source, flags)
-    wanted, dims, strides = stack(MAX_RANK * 8), stack(MAX_RANK * 8), stack(MAX_RANK * 8)
+    array: capi.Ndarray = rt_operands.plain_array(g, source, flags)
+    wanted, dims, strides = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8)
     rank = read_integers(load(ptr, args, 8), wanted)
-    if unlikely(array == NULL or rank == REFUSED or array.ndim > MAX_RANK):
-        return fall_back(desc, args, nargsf, kwnames)
+    if unlikely(array == NULL or rank == rt_reshape.REFUSED or array.ndim > base.MAX_RANK):
+        return base.fall_back(desc, args, nargsf, kwnames)
     result = compute_view(array, wanted, rank, dims, strides)
-    if unlikely(result == REFUSED):
-        return fall_back(desc, args, nargsf, kwnames)
+    if unlikely(result == rt_reshape.REFUSED):
+        return base.fall_back(desc, args, nargsf, kwnames)
     desc.calls += 1
     made: ptr = NULL
-    if unlikely(result == MOVED):
+    if unlikely(result == rt_reshape.MOVED):
         made = copy_with_shape(g, array, rank, dims)
     else:
         made = make_view(g, source, array, rank, dims, strides)
-    if unlikely(has_history(g, source, flags)):
+    if unlikely(base.has_history(g, source, flags)):
         values = stack(24)
         store(ptr, values, 0, source)
         store(ptr, values, 8, load(ptr, args, 8))
-        return record_call(desc, values, 2, made)
+        return rt_record.record_call(desc, values, 2, made)
     return made
 
 
-@noinline
+@dsl.noinline
 def copy_with_shape(g: ptr, array: ptr, rank: i64, dims: ptr) -> ptr:
     """Return a tensor of the given sizes with a copy of the elements; NULL with an exception set."""
-    made = copy_contiguous(g, array, rank, dims)
-    return make_tensor(g, made) if likely(made != NULL) else made
+    made = rt_copies.copy_contiguous(g, array, rank, dims)
+    return base.make_tensor(g, made) if likely(made != NULL) else made
 
 
 @native
-def read_integers(x: PyList, to: ptr) -> i64:
+def read_integers(x: capi.PyList, to: ptr) -> i64:
     """Read the ints of an exact tuple or list, or one int; return their number, or REFUSED."""
     alone, count = stack(8), i64(1)
     store(ptr, alone, 0, x)
     items = alone
-    if likely(type_of(x) == PyTuple_Type):
-        items = x + PyTuple.items
-    elif type_of(x) == PyList_Type:
+    if likely(capi.type_of(x) == capi.PyTuple_Type):
+        items = x + capi.PyTuple.items
+    elif capi.type_of(x) == capi.PyList_Type:
         items = x.items
-    if type_of(x) != PyLong_Type:
+    if capi.type_of(x) != capi.PyLong_Type:
         count = x.size
-    if items == alone and type_of(x) != PyLong_Type:
-        return REFUSED
-    if count > MAX_RANK:
-        return REFUSED
+    if items == alone and capi.type_of(x) != capi.PyLong_Type:
+        return rt_reshape.REFUSED
+    if count > base.MAX_RANK:
+        return rt_reshape.REFUSED
     overflow = stack(4)
     for k in range(count):
         item = load(ptr, items, k * 8)
-        if type_of(item) != PyLong_Type:
-            return REFUSED
-        value = PyLong_AsLongLongAndOverflow(item, overflow)
-        if unlikely(value == -1) and PyErr_Occurred() != NULL:
-            PyErr_Clear()
-            return REFUSED
+        if capi.type_of(item) != capi.PyLong_Type:
+            return rt_reshape.REFUSED
+        value = capi.PyLong_AsLongLongAndOverflow(item, overflow)
+        if unlikely(value == -1) and capi.PyErr_Occurred() != NULL:
+            capi.PyErr_Clear()
+            return rt_reshape.REFUSED
         if load(i32, overflow, 0) != 0:
-            return REFUSED
+            return rt_reshape.REFUSED
         store(i64, to, k * 8, value)
     return count
 
@@ -117,17 +88,17 @@ def read_integers(x: PyList, to: ptr) -> i64:
 def compute_view(array: ptr, wanted: ptr, rank: i64, dims: ptr, strides: ptr) -> i64:
     """Write sizes and strides of the result and return VIEWED; only sizes: MOVED; REFUSED: Python must run the call."""
     if VIEW == RESHAPE:
-        return reshape_strides(array, wanted, rank, dims, strides)
+        return rt_reshape.reshape_strides(array, wanted, rank, dims, strides)
     value = (
         permute_strides(array, wanted, rank, dims, strides)
         if VIEW == PERMUTE
         else broadcast_strides(array, wanted, rank, dims, strides)
     )
-    return VIEWED if value else REFUSED
+    return rt_reshape.VIEWED if value else rt_reshape.REFUSED
 
 
 @native
-def permute_strides(array: Ndarray, wanted: ptr, rank: i64, dims: ptr, strides: ptr) -> bool:
+def permute_strides(array: capi.Ndarray, wanted: ptr, rank: i64, dims: ptr, strides: ptr) -> bool:
     if rank != i64(array.ndim):
         return False
     seen: i64 = 0
@@ -144,7 +115,7 @@ def permute_strides(array: Ndarray, wanted: ptr, rank: i64, dims: ptr, strides: 
 
 
 @native
-def broadcast_strides(array: Ndarray, wanted: ptr, rank: i64, dims: ptr, strides: ptr) -> bool:
+def broadcast_strides(array: capi.Ndarray, wanted: ptr, rank: i64, dims: ptr, strides: ptr) -> bool:
     own = i64(array.ndim)
     if own > rank:
         return False
@@ -173,7 +144,7 @@ LARGEST: i64 = 2147483648  # larger results are left to Python, which checks tha
 
 
 @native
-def make_view(g: ptr, source: ptr, array: Ndarray, rank: i64, dims: ptr, strides: ptr) -> ptr:
+def make_view(g: ptr, source: ptr, array: capi.Ndarray, rank: i64, dims: ptr, strides: ptr) -> ptr:
     """Return a tensor over the same memory from its first byte on; NULL with an exception set."""
     return make_view_at(g, source, array, rank, dims, strides, array.data)
 
@@ -184,36 +155,38 @@ def make_view_at(g: ptr, source: ptr, array: ptr, rank: i64, dims: ptr, strides:
 
     Python twin: eager/tensor/tensor.py:wrap_view
     """
-    incref(array)
-    storage = shared_storage(g, source, array)
+    capi.incref(array)
+    storage = base.shared_storage(g, source, array)
     if unlikely(storage == NULL):
-        decref(array)
+        capi.decref(array)
         return NULL
     made = view_array(array, rank, dims, strides, data)
-    decref(array)
-    tensor: TensorObject = NULL
+    capi.decref(array)
+    tensor: base.TensorObject = NULL
     if likely(made != NULL):
-        tensor = make_tensor(g, made)
+        tensor = base.make_tensor(g, made)
     if unlikely(tensor == NULL):
-        decref(storage)
+        capi.decref(storage)
         return NULL
     tensor.storage = storage
-    decref(Py_None)
+    capi.decref(capi.Py_None)
     return tensor
 
 
 @native
-def view_array(array: Ndarray, rank: i64, dims: ptr, strides: ptr, data: ptr) -> ptr:
+def view_array(array: capi.Ndarray, rank: i64, dims: ptr, strides: ptr, data: ptr) -> ptr:
     """Return an array over the same memory that keeps its source alive."""
-    descr, may_write = array.descr, array.flags & WRITEABLE
+    descr, may_write = array.descr, array.flags & capi.WRITEABLE
     if VIEW == BROADCAST:
         may_write = 0
-    incref(descr)
-    made = PyArray_NewFromDescr(PyArray_Type, descr, i32(rank), dims, strides, data, may_write, NULL)
+    capi.incref(descr)
+    made = capi.PyArray_NewFromDescr(
+        capi.PyArray_Type, descr, i32(rank), dims, strides, data, may_write, NULL
+    )
     if unlikely(made == NULL):
         return NULL
-    incref(array)
-    if unlikely(PyArray_SetBaseObject(made, array) < 0):
-        decref(made)
+    capi.incref(array)
+    if unlikely(capi.PyArray_SetBaseObject(made, array) < 0):
+        capi.decref(made)
         return NULL
     return made

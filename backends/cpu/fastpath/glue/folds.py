@@ -23,7 +23,7 @@ from ...target import vector_target
 from ..compiler import engine, lang
 from ..compiler.objects import build_once
 from ..entries import rt_folds, rt_programs, rt_reduce
-from ..entries.rt_elementwise import Variant
+from ..entries.rt_base import Variant
 from . import structs
 from .operands import operand_code
 from .structs import CODES, Struct

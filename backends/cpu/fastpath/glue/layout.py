@@ -16,76 +16,10 @@ from numpy._core import _multiarray_umath  # type: ignore[attr-defined] # its _A
 
 from .....registry import native_type
 from .....registry.dispatch import state as dispatch_state
-from ..compiler.dsl import f64, i32, i64, ptr
-from ..compiler.structs import Struct, array, at
-
-# Whether reference counts of some objects are fixed, marked by a negative low half.
-IMMORTAL = sys.version_info >= (3, 12)
-
-
-class PyObject(Struct):
-    """The head of every Python object."""
-
-    refcnt: i64
-    type: ptr
-
-
-class PyVarObject(PyObject):
-    """The head of objects with a variable number of items."""
-
-    size: i64
-
-
-class PyTuple(PyVarObject):
-    """A tuple, or an instance of a subclass."""
-
-    items: ptr = array(1)
-
-
-class PyList(PyVarObject):
-    """A list."""
-
-    items: ptr
-
-
-class PyFloat(PyObject):
-    """A float."""
-
-    value: f64
-
-
-class PyComplex(PyObject):
-    """A complex number."""
-
-    real: f64
-    imag: f64
-
+from ..entries.capi import Descr, Ndarray, PyComplex, PyFloat, PyList, PyObject, PyTuple, PyVarObject
 
 MEMBER_DEF, MEMBERDEF_OFFSET = 40, 16
 
-
-class Ndarray(PyObject):
-    """NumPy's array."""
-
-    data: ptr
-    ndim: i32
-    dims: ptr
-    strides: ptr
-    base: ptr
-    descr: Descr
-    flags: i32
-
-
-class Descr(PyObject):
-    """NumPy's descriptor of a dtype."""
-
-    type_num: i32 = at(28)
-    itemsize: i64 = at(40)
-
-
-C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
-
-OP_DATA = native_type.DATA
 
 # Entries read these also while the interpreter exits, so they are never freed. Structs do not refer to them: the
 # number of references from anything but states is known.

@@ -6,7 +6,7 @@ from typing import Any
 
 from .....eager.tensor.tensor import Tensor, dtype_of
 from .....eager.tensor.weak_scalars import number_of
-from ..entries.rt_operands import CODE_BITS
+from ..entries.rt_base import CODE_BITS
 from .structs import CODES, WEAK_CODES
 
 _CODE_OF = {dtype: code for code, dtype in enumerate(CODES)}

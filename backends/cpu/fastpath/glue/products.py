@@ -20,7 +20,7 @@ from ...target import vector_target
 from ..compiler import engine, lang
 from ..compiler.objects import build_once
 from ..entries import rt_products
-from ..entries.rt_operands import CODE_BITS
+from ..entries.rt_base import CODE_BITS
 from . import structs
 from .folds import machine_type
 from .structs import CODES, Struct

@@ -2,84 +2,36 @@
 
 from __future__ import annotations
 
-import functools
-import hashlib
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from ..... import locks
 from .....eager.tensor.storage import Number, Storage
 from ... import cache
-from ..compiler import dsl, engine, lang, lang_expr, structs
+from ..compiler import engine, lang
 from ..entries import (
-    rt_arguments,
     rt_assign,
     rt_backward,
     rt_base,
-    rt_build,
     rt_cached_views,
     rt_casts,
-    rt_copies,
     rt_elementwise,
     rt_fills,
     rt_gathers,
-    rt_gemm,
-    rt_gil,
-    rt_guards,
     rt_inplace,
     rt_jit,
     rt_joins,
     rt_kernels,
     rt_matmul,
-    rt_memory,
-    rt_numbers,
-    rt_operands,
-    rt_products,
-    rt_record,
     rt_reduce,
-    rt_reshape,
     rt_same,
-    rt_saved,
     rt_scans,
-    rt_storage,
     rt_subscript,
     rt_views,
 )
-from . import jit_layout, layout, recording
+from . import layout, recording
 from .structs import Struct, make_process_struct
 
-_SOURCES: tuple[ModuleType, ...] = (
-    *(dsl, lang, lang_expr, structs, layout, rt_base, rt_operands, rt_gil),
-    *(
-        rt_memory,
-        rt_numbers,
-        rt_elementwise,
-        rt_reduce,
-        rt_copies,
-        rt_reshape,
-        rt_views,
-        rt_cached_views,
-        rt_same,
-        rt_subscript,
-    ),
-    *(rt_storage, rt_saved, rt_record, rt_kernels, rt_backward),
-    *(
-        rt_arguments,
-        rt_fills,
-        rt_assign,
-        rt_inplace,
-        rt_casts,
-        rt_scans,
-        rt_matmul,
-        rt_gemm,
-        rt_products,
-        rt_joins,
-        rt_gathers,
-    ),
-    *(jit_layout, rt_guards, rt_build, rt_jit),
-)
 Function = Callable[..., Any]
 _lock = locks.make_lock("runtime")
 ELEMENTWISE = rt_elementwise.elementwise
@@ -117,15 +69,6 @@ LEVEL = 1  # entries gain nothing from the optimizer's slower passes; loops are 
 KINDS = {kind: group for group in GROUPS for kind in group[0]}
 
 
-@functools.cache
-def _source_digest() -> str:
-    """Return a digest of every source file that the runtime's code depends on."""
-    digest = hashlib.sha256()
-    for module in _SOURCES:
-        digest.update(Path(str(module.__file__)).read_bytes())
-    return digest.hexdigest()
-
-
 def runtime_ir(kind: str, constants: Mapping[str, Any]) -> str:
     """Return LLVM IR of one kind of entry and those that it is compiled with, exported under their names."""
     functions, own = KINDS[kind]
@@ -148,7 +91,9 @@ class Runtime:
         self.codes: dict[str, engine.Code] = {}
 
     def _fingerprint(self, kind: str) -> str:
-        return engine.fingerprint(*KINDS[kind][0], _source_digest(), repr(sorted(self.constants.items())))
+        return engine.fingerprint(
+            *KINDS[kind][0], engine.source_digest(), repr(sorted(self.constants.items()))
+        )
 
     def tick(self) -> int:
         """Advance the clock of calls of jitted functions, and return the time."""

@@ -24,7 +24,6 @@ from .....registry.dtypes import DType
 from .....registry.values import TensorSpec
 from ..compiler.structs import sizeof
 from ..entries import rt_base as rt
-from ..entries import rt_elementwise as ew
 from ..entries import rt_memory
 
 # The code of a dtype is its index here; `rt_operands` has the same numbers.
@@ -180,7 +179,7 @@ class OperatorStruct(Struct):
 
     def add(self, variant: Struct) -> None:
         """Make a variant reachable. The old table stays: a thread may be reading it."""
-        self.variants[variant.get(ew.Variant.key)] = variant
+        self.variants[variant.get(rt.Variant.key)] = variant
         self._publish(max(8, 1 << (4 * len(self.variants)).bit_length()))
 
     def clear(self) -> None:
@@ -209,15 +208,15 @@ def make_variant(key: int, loop: int, out: DType | None, to: tuple[DType, ...], 
         to: per operand, the dtype that its elements have (a Python scalar is written as it).
         keep: the object that keeps the loop's code alive.
     """
-    result = Struct(sizeof(ew.Variant))
+    result = Struct(sizeof(rt.Variant))
     result.kept.append(keep)
-    result.set(ew.Variant.key, key)
-    result.set(ew.Variant.loop, loop)
+    result.set(rt.Variant.key, key)
+    result.set(rt.Variant.loop, loop)
     if out is not None:
-        result.refer(ew.Variant.descr, out.np)
-        result.set(ew.Variant.itemsize, out.itemsize)
+        result.refer(rt.Variant.descr, out.np)
+        result.set(rt.Variant.itemsize, out.itemsize)
     for i, dtype in enumerate(to):
-        result.set(ew.Variant.sizes + 8 * i, dtype.itemsize)
-        result.set(ew.Variant.scalar_codes + 8 * i, CODES.index(dtype))
-    result.set(ew.Variant.release, ew.RELEASE_ELEMENTS)
+        result.set(rt.Variant.sizes + 8 * i, dtype.itemsize)
+        result.set(rt.Variant.scalar_codes + 8 * i, CODES.index(dtype))
+    result.set(rt.Variant.release, rt.RELEASE_ELEMENTS)
     return result

@@ -1,0 +1,190 @@
+"""C functions and objects of CPython, NumPy and the C library, the layouts of their objects, and references.
+
+The layouts hold for 64-bit CPython 3.11 to 3.13 with the GIL and NumPy 2; `glue/layout.py:check` compares each of them
+with a live object.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from ..compiler.dsl import extern, extern_object, f64, i32, i64, likely, load, native, ptr, store, unlikely
+from ..compiler.structs import Struct, array, at
+
+# Functions and objects --------------------------------------------------------------------------------------------
+aligned_alloc = extern("aligned_alloc", "ptr(i64, i64)")
+clock_gettime = extern("clock_gettime", "i32(i32, ptr)")
+free = extern("free", "None(ptr)")
+is_main_thread = extern("_PyOS_IsMainThread", "i32()")
+madvise = extern("madvise", "i32(ptr, i64, i32)")
+malloc = extern("malloc", "ptr(i64)")
+memcpy = extern("memcpy", "ptr(ptr, ptr, i64)")
+posix_memalign = extern("posix_memalign", "i32(ptr, i64, i64)")
+pthread_getspecific = extern("pthread_getspecific", "ptr(i32)")
+pthread_setspecific = extern("pthread_setspecific", "i32(i32, ptr)")
+_Py_Dealloc = extern("_Py_Dealloc", "None(ptr)")
+Py_Ellipsis = extern_object("_Py_EllipsisObject")
+Py_False = extern_object("_Py_FalseStruct")
+Py_None = extern_object("_Py_NoneStruct")
+Py_True = extern_object("_Py_TrueStruct")
+PyArray_NewFromDescr = extern("PyArray_NewFromDescr", "ptr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)")
+PyArray_SetBaseObject = extern("PyArray_SetBaseObject", "i32(ptr, ptr)")
+PyArray_Type = extern_object("PyArray_Type")
+PyBool_Type = extern_object("PyBool_Type")
+PyCapsule_GetPointer = extern("PyCapsule_GetPointer", "ptr(ptr, ptr)")
+PyCapsule_New = extern("PyCapsule_New", "ptr(ptr, ptr, ptr)")
+PyComplex_FromDoubles = extern("PyComplex_FromDoubles", "ptr(f64, f64)")
+PyComplex_Type = extern_object("PyComplex_Type")
+PyContextVar_Get = extern("PyContextVar_Get", "i32(ptr, ptr, ptr)")
+PyDict_Copy = extern("PyDict_Copy", "ptr(ptr)")
+PyDict_DelItem = extern("PyDict_DelItem", "i32(ptr, ptr)")
+PyDict_GetItemWithError = extern("PyDict_GetItemWithError", "ptr(ptr, ptr)")
+PyDict_New = extern("PyDict_New", "ptr()")
+PyDict_Next = extern("PyDict_Next", "i32(ptr, ptr, ptr, ptr)")
+PyDict_SetItem = extern("PyDict_SetItem", "i32(ptr, ptr, ptr)")
+PyDict_Size = extern("PyDict_Size", "i64(ptr)")
+PyDict_Type = extern_object("PyDict_Type")
+PyErr_CheckSignals = extern("PyErr_CheckSignals", "i32()")
+PyErr_Clear = extern("PyErr_Clear", "None()")
+PyErr_ExceptionMatches = extern("PyErr_ExceptionMatches", "i32(ptr)")
+PyErr_Fetch = extern("PyErr_Fetch", "None(ptr, ptr, ptr)")
+PyErr_NoMemory = extern("PyErr_NoMemory", "ptr()")
+PyErr_NormalizeException = extern("PyErr_NormalizeException", "None(ptr, ptr, ptr)")
+PyErr_Occurred = extern("PyErr_Occurred", "ptr()")
+PyErr_SetString = extern("PyErr_SetString", "None(ptr, ptr)")
+PyEval_RestoreThread = extern("PyEval_RestoreThread", "None(ptr)")
+PyEval_SaveThread = extern("PyEval_SaveThread", "ptr()")
+PyExc_MemoryError = extern_object("PyExc_MemoryError")
+PyExc_OverflowError = extern_object("PyExc_OverflowError")
+PyExc_TypeError = extern_object("PyExc_TypeError")
+PyException_SetTraceback = extern("PyException_SetTraceback", "i32(ptr, ptr)")
+PyFloat_FromDouble = extern("PyFloat_FromDouble", "ptr(f64)")
+PyFloat_Type = extern_object("PyFloat_Type")
+PyIter_Next = extern("PyIter_Next", "ptr(ptr)")
+PyList_Append = extern("PyList_Append", "i32(ptr, ptr)")
+PyList_New = extern("PyList_New", "ptr(i64)")
+PyList_Type = extern_object("PyList_Type")
+PyLong_AsDouble = extern("PyLong_AsDouble", "f64(ptr)")
+PyLong_AsLongLong = extern("PyLong_AsLongLong", "i64(ptr)")
+PyLong_AsLongLongAndOverflow = extern("PyLong_AsLongLongAndOverflow", "i64(ptr, ptr)")
+PyLong_AsUnsignedLongLongMask = extern("PyLong_AsUnsignedLongLongMask", "i64(ptr)")
+PyLong_FromLongLong = extern("PyLong_FromLongLong", "ptr(i64)")
+PyLong_FromUnsignedLongLong = extern("PyLong_FromUnsignedLongLong", "ptr(i64)")
+PyLong_Type = extern_object("PyLong_Type")
+PyMem_RawFree = extern("PyMem_RawFree", "None(ptr)")
+PyMem_RawMalloc = extern("PyMem_RawMalloc", "ptr(i64)")
+PyNumber_Add = extern("PyNumber_Add", "ptr(ptr, ptr)")
+PyNumber_Multiply = extern("PyNumber_Multiply", "ptr(ptr, ptr)")
+PyNumber_Negative = extern("PyNumber_Negative", "ptr(ptr)")
+PyObject_GetAttr = extern("PyObject_GetAttr", "ptr(ptr, ptr)")
+PyObject_RichCompareBool = extern("PyObject_RichCompareBool", "i32(ptr, ptr, i32)")
+PyObject_Vectorcall = extern("PyObject_Vectorcall", "ptr(ptr, ptr, i64, ptr)")
+PyObject_VectorcallMethod = extern("PyObject_VectorcallMethod", "ptr(ptr, ptr, i64, ptr)")
+PySet_Contains = extern("PySet_Contains", "i32(ptr, ptr)")
+PySlice_AdjustIndices = extern("PySlice_AdjustIndices", "i64(i64, ptr, ptr, i64)")
+PySlice_Type = extern_object("PySlice_Type")
+PySlice_Unpack = extern("PySlice_Unpack", "i32(ptr, ptr, ptr, ptr)")
+PyTuple_New = extern("PyTuple_New", "ptr(i64)")
+PyTuple_Type = extern_object("PyTuple_Type")
+PyType_GenericAlloc = extern("PyType_GenericAlloc", "ptr(ptr, i64)")
+PyUnicode_Compare = extern("PyUnicode_Compare", "i32(ptr, ptr)")
+PyUnicode_Type = extern_object("PyUnicode_Type")
+
+# Layouts ----------------------------------------------------------------------------------------------------------
+C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400  # flags of `Ndarray`
+EQUAL = 2  # Py_EQ
+CLOCK_MONOTONIC = 1
+
+# Whether reference counts of some objects are fixed, marked by a negative low half.
+IMMORTAL = sys.version_info >= (3, 12)
+
+
+class PyObject(Struct):
+    """The head of every Python object."""
+
+    refcnt: i64
+    type: ptr
+
+
+class PyVarObject(PyObject):
+    """The head of objects with a variable number of items."""
+
+    size: i64
+
+
+class PyTuple(PyVarObject):
+    """A tuple, or an instance of a subclass."""
+
+    items: ptr = array(1)
+
+
+class PyList(PyVarObject):
+    """A list."""
+
+    items: ptr
+
+
+class PyFloat(PyObject):
+    """A float."""
+
+    value: f64
+
+
+class PyComplex(PyObject):
+    """A complex number."""
+
+    real: f64
+    imag: f64
+
+
+class Ndarray(PyObject):
+    """NumPy's array."""
+
+    data: ptr
+    ndim: i32
+    dims: ptr
+    strides: ptr
+    base: ptr
+    descr: Descr
+    flags: i32
+
+
+class Descr(PyObject):
+    """NumPy's descriptor of a dtype."""
+
+    type_num: i32 = at(28)
+    itemsize: i64 = at(40)
+
+
+class PySlice(PyObject):
+    """A slice."""
+
+    start: ptr
+    stop: ptr
+    step: ptr
+
+
+# References -------------------------------------------------------------------------------------------------------
+@native
+def incref(x: PyObject) -> None:
+    if IMMORTAL:
+        count = load(i32, x, PyObject.refcnt) + 1
+        if likely(count != 0):
+            store(i32, x, PyObject.refcnt, count)
+    else:
+        x.refcnt += 1
+
+
+@native
+def decref(x: PyObject) -> None:
+    if IMMORTAL and load(i32, x, PyObject.refcnt) < 0:
+        return
+    count = x.refcnt - 1
+    x.refcnt = count
+    if unlikely(count == 0):
+        _Py_Dealloc(x)
+
+
+@native
+def type_of(x: PyObject) -> ptr:
+    return x.type
