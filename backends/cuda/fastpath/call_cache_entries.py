@@ -250,12 +250,10 @@ def make_view_at(
             capi.decref(address)
         capi.decref(storage)
         return ptr(-1)
-    capi.incref(layout)
-    capi.incref(buffer)
     store(ptr, made, result_entries.A_PTR, address)
-    store(ptr, made, result_entries.A_LAYOUT, layout)
-    store(ptr, made, result_entries.A_BUFFER, buffer)
-    tensor: base.TensorObject = result_entries.make_tensor(backend, made)
+    store(ptr, made, result_entries.A_LAYOUT, capi.new_ref(layout))
+    store(ptr, made, result_entries.A_BUFFER, capi.new_ref(buffer))
+    tensor: base.TensorObject = base.make_plain_tensor(backend.tensor, backend.keys, made)
     if unlikely(tensor == NULL):
         capi.decref(storage)
         return ptr(-1)
@@ -279,16 +277,12 @@ def get_storage(
     if unlikely(made == NULL):
         capi.PyErr_Clear()
         return NULL
-    zero = g.zero
-    capi.incref(buffer)
-    capi.incref(zero)
-    made.owner = buffer
-    made.version = zero
+    made.owner = capi.new_ref(buffer)
+    made.version = capi.new_ref(g.zero)
     if unlikely(source.storage != capi.Py_None):
         capi.decref(made)
         return NULL  # the allocation has run other code, which has created another storage
-    capi.incref(made)
-    source.storage = made
+    source.storage = capi.new_ref(made)
     capi.decref(capi.Py_None)
     return made
 

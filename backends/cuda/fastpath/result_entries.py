@@ -128,29 +128,10 @@ def make_result(device: Device, stream: ptr, spec: ResultSpec, address: ptr) -> 
     if unlikely(array == NULL):
         capi.decref(buffer)
         return NULL
-    address, layout = load(ptr, buffer, B_PTR), spec.layout
-    capi.incref(address)
-    capi.incref(layout)
-    store(ptr, array, A_PTR, address)
-    store(ptr, array, A_LAYOUT, layout)
+    store(ptr, array, A_PTR, capi.new_ref(load(ptr, buffer, B_PTR)))
+    store(ptr, array, A_LAYOUT, capi.new_ref(spec.layout))
     store(ptr, array, A_BUFFER, buffer)
-    return make_tensor(backend, array)
-
-
-@native
-def make_tensor(backend: Backend, array: ptr) -> ptr:
-    """A plain tensor that owns the reference to the array; NULL with an exception set and the array released."""
-    tensor = capi.PyType_GenericAlloc(backend.tensor, 0)
-    if unlikely(tensor == NULL):
-        capi.decref(array)
-        return NULL
-    none: ptr = capi.Py_None
-    keys = backend.keys
-    capi.incref(none)
-    capi.incref(none)
-    capi.incref(keys)
-    base.store_slots(tensor, array, keys, none)
-    return tensor
+    return base.make_plain_tensor(backend.tensor, backend.keys, array)
 
 
 @native
@@ -204,19 +185,13 @@ def take_free_block(device: Device, stream: ptr, spec: ResultSpec) -> ptr:
 @native
 def fill_buffer(buffer: ptr, found: ptr, blocks: ptr, pool: ptr, spec: ResultSpec) -> None:
     """Fill the slots of a new buffer, which takes over the references to its block, its free list and the pool."""
-    address, nbytes, size = load(ptr, found, capi.PyTuple.items), spec.nbytes, spec.key
-    none: ptr = capi.Py_None
-    capi.incref(address)
-    capi.incref(nbytes)
-    capi.incref(size)
-    capi.incref(none)
-    store(ptr, buffer, B_PTR, address)
-    store(ptr, buffer, B_NBYTES, nbytes)
-    store(ptr, buffer, B_SIZE, size)
+    store(ptr, buffer, B_PTR, capi.new_ref(load(ptr, found, capi.PyTuple.items)))
+    store(ptr, buffer, B_NBYTES, capi.new_ref(spec.nbytes))
+    store(ptr, buffer, B_SIZE, capi.new_ref(spec.key))
     store(ptr, buffer, B_POOL, pool)
     store(ptr, buffer, B_BLOCK, found)
     store(ptr, buffer, B_FREE_LIST, blocks)
-    store(ptr, buffer, B_USERS, none)
+    store(ptr, buffer, B_USERS, capi.new_ref(capi.Py_None))
 
 
 @native
@@ -240,8 +215,7 @@ def call_pool_get(device: Device, stream: ptr, spec: ResultSpec) -> ptr:
     """Call ``pool.get(nbytes)``; used when the pool caches nothing or has no free block of this size."""
     arguments = dsl.stack(16)
     pool = load(ptr, stream, S_POOL)
-    capi.incref(pool)
-    store(ptr, arguments, 0, pool)
+    store(ptr, arguments, 0, capi.new_ref(pool))
     store(ptr, arguments, 8, spec.nbytes)
     made = capi.PyObject_VectorcallMethod(Backend(device.backend).get, arguments, 2, NULL)
     capi.decref(pool)

@@ -186,5 +186,12 @@ def decref(x: PyObject) -> None:
 
 
 @native
+def new_ref(x: ptr) -> ptr:
+    """Return an object with a new reference to it."""
+    incref(x)
+    return x
+
+
+@native
 def type_of(x: PyObject) -> ptr:
     return x.type

@@ -44,9 +44,7 @@ def assign(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     release_operands(array, value)
     if unlikely(not written):
         return NULL
-    none: ptr = capi.Py_None
-    capi.incref(none)
-    return none
+    return capi.new_ref(capi.Py_None)
 
 
 @native

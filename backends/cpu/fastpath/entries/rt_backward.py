@@ -87,9 +87,7 @@ def backward(self: ptr, args: PassArguments, nargsf: i64, kwnames: ptr) -> ptr:
             return NULL
         capi.decref(item)
         steps += 1
-    none: ptr = capi.Py_None
-    capi.incref(none)
-    return none
+    return capi.new_ref(capi.Py_None)
 
 
 @native
@@ -247,12 +245,8 @@ def release_saved(g: base.Globals, node: rt_record.NodeObject) -> None:
         return
     for k in range(capi.PyVarObject(versions).size):
         if load(ptr, versions, capi.PyTuple.items + k * 8) != capi.Py_None:
-            none: ptr = capi.Py_None
-            empty = g.empty
-            capi.incref(none)
-            capi.incref(empty)
-            node.residuals = none
-            node.versions = empty
+            node.residuals = capi.new_ref(capi.Py_None)
+            node.versions = capi.new_ref(g.empty)
             capi.decref(saved)
             capi.decref(versions)
             return
@@ -413,9 +407,8 @@ def push(desc: BackwardEntry, heap: ptr, node: rt_record.NodeObject) -> i64:
     if unlikely(number == NULL):
         capi.decref(item)
         return rt_saved.FAILED
-    capi.incref(node)
     store(ptr, item, capi.PyTuple.items, number)
-    store(ptr, item, capi.PyTuple.items + 8, node)
+    store(ptr, item, capi.PyTuple.items + 8, capi.new_ref(node))
     values = stack(16)
     store(ptr, values, 0, heap)
     store(ptr, values, 8, item)

@@ -193,18 +193,20 @@ def make_tensor(g: Globals, array: ptr) -> ptr:
 
     Python twin: eager/tensor/tensor.py:wrap
     """
-    tensor = capi.PyType_GenericAlloc(g.tensor, 0)
+    tensor = make_plain_tensor(g.tensor, g.keys, array)
+    if unlikely(tensor != NULL and g.note != NULL):
+        return note_tensor(g, tensor)
+    return tensor
+
+
+@native
+def make_plain_tensor(cls: ptr, keys: ptr, array: ptr) -> ptr:
+    """Return a tensor of a class that owns the array reference; on failure NULL as `make_tensor`."""
+    tensor: TensorObject = capi.PyType_GenericAlloc(cls, 0)
     if unlikely(tensor == NULL):
         capi.decref(array)
         return NULL
-    none: ptr = capi.Py_None
-    keys = g.keys
-    capi.incref(none)
-    capi.incref(none)
-    capi.incref(keys)
-    store_slots(tensor, array, keys, none)
-    if unlikely(g.note != NULL):
-        return note_tensor(g, tensor)
+    store_slots(tensor, array, capi.new_ref(keys))
     return tensor
 
 
@@ -222,11 +224,12 @@ def note_tensor(g: Globals, tensor: ptr) -> ptr:
 
 
 @native
-def store_slots(tensor: TensorObject, array: ptr, keys: ptr, none: ptr) -> None:
+def store_slots(tensor: TensorObject, array: ptr, keys: ptr) -> None:
+    """Fill the slots of a new tensor, which takes over the references to its array and its keys."""
     tensor.array = array
     tensor.keys = keys
-    tensor.meta = none
-    tensor.storage = none
+    tensor.meta = capi.new_ref(capi.Py_None)
+    tensor.storage = capi.new_ref(capi.Py_None)
 
 
 @native
@@ -286,16 +289,12 @@ def shared_storage(g: Globals, source: TensorObject, array: ptr) -> ptr:
     root: capi.Ndarray = array
     while root.base != NULL and capi.type_of(root.base) == capi.PyArray_Type:
         root = root.base
-    zero = g.zero
-    capi.incref(root)
-    capi.incref(zero)
-    made.owner = root
-    made.version = zero
+    made.owner = capi.new_ref(root)
+    made.version = capi.new_ref(g.zero)
     known = source.storage  # the allocation may have run Python code that created one
     if unlikely(known != capi.Py_None):
         capi.decref(made)
         return shared_storage(g, source, array)
-    capi.incref(made)
-    source.storage = made
+    source.storage = capi.new_ref(made)
     capi.decref(capi.Py_None)
     return made

@@ -106,8 +106,7 @@ def fill_unlocked(made: ptr, items: ptr, count: i64, along: i64, own: i64) -> pt
         return ptr(-1)
     for k in range(count):
         array = base.TensorObject(load(ptr, items, k * 8)).array
-        capi.incref(array)
-        store(ptr, arrays, capi.PyTuple.items + k * 8, array)
+        store(ptr, arrays, capi.PyTuple.items + k * 8, capi.new_ref(array))
     saved = capi.PyEval_SaveThread()
     fill(made, arrays + capi.PyTuple.items, ITSELF, count, along, own)
     capi.PyEval_RestoreThread(saved)

@@ -47,18 +47,13 @@ def read_only_array(g: ptr, number: ptr, code: i64, descr: ptr) -> ptr:
 @native
 def number_storage(g: base.Globals, number: ptr, array: ptr) -> ptr:
     """Return a new `Number` that holds its own references; NULL with the exception set."""
-    storage = capi.PyType_GenericAlloc(g.number, 0)
+    storage: base.StorageObject = capi.PyType_GenericAlloc(g.number, 0)
     if unlikely(storage == NULL):
         return NULL
-    zero = g.zero
-    capi.incref(array)
-    capi.incref(zero)
-    capi.incref(zero)
-    capi.incref(number)
-    base.StorageObject(storage).owner = array
-    base.StorageObject(storage).version = zero
-    base.StorageObject(storage).hold_count = zero
-    rt_operands.NumberObject(storage).value = number
+    storage.owner = capi.new_ref(array)
+    storage.version = capi.new_ref(g.zero)
+    storage.hold_count = capi.new_ref(g.zero)
+    rt_operands.NumberObject(storage).value = capi.new_ref(number)
     return storage
 
 
@@ -91,8 +86,7 @@ def make_weak(g: base.Globals, value: ptr, code: i64, descr: ptr) -> ptr:
         return NULL
     keys, former = g.weak_keys, tensor.keys
     none = tensor.storage
-    capi.incref(keys)
-    tensor.keys = keys
+    tensor.keys = capi.new_ref(keys)
     tensor.storage = storage
     capi.decref(former)
     capi.decref(none)

@@ -209,14 +209,10 @@ def make_edge(g: base.Globals, x: ptr, where: ptr) -> i64:
     target = meta.node
     if target == capi.Py_None:
         target = meta
-    index, dtype = meta.index, load(ptr, g.types, code * 8)
-    capi.incref(target)
-    capi.incref(index)
-    capi.incref(dtype)
-    store(ptr, edge, capi.PyTuple.items, target)
-    store(ptr, edge, capi.PyTuple.items + 8, index)
+    store(ptr, edge, capi.PyTuple.items, capi.new_ref(target))
+    store(ptr, edge, capi.PyTuple.items + 8, capi.new_ref(meta.index))
     store(ptr, edge, capi.PyTuple.items + 16, shape)
-    store(ptr, edge, capi.PyTuple.items + 24, dtype)
+    store(ptr, edge, capi.PyTuple.items + 24, capi.new_ref(load(ptr, g.types, code * 8)))
     store(ptr, where, 0, edge)
     return rt_saved.DONE
 
@@ -235,24 +231,14 @@ def make_node(g: base.Globals, op: ptr, active: ptr, parts: ptr) -> ptr:
     if unlikely(node == NULL):
         capi.decref(number)
         return NULL
-    edges, saved, versions = load(ptr, parts, 0), load(ptr, parts, 8), load(ptr, parts, 16)
-    none: ptr = capi.Py_None
-    nothing = g.nothing
-    capi.incref(op)
-    capi.incref(active)
-    capi.incref(edges)
-    capi.incref(saved)
-    capi.incref(versions)
-    capi.incref(none)
-    capi.incref(nothing)
-    node.op = op
-    node.active = active
-    node.edges = edges
+    node.op = capi.new_ref(op)
+    node.active = capi.new_ref(active)
+    node.edges = capi.new_ref(load(ptr, parts, 0))
     node.sequence = number
-    node.residuals = saved
-    node.versions = versions
-    node.results = none
-    node.reason = nothing
+    node.residuals = capi.new_ref(load(ptr, parts, 8))
+    node.versions = capi.new_ref(load(ptr, parts, 16))
+    node.results = capi.new_ref(capi.Py_None)
+    node.reason = capi.new_ref(g.nothing)
     return node
 
 
@@ -268,25 +254,15 @@ def attach(g: base.Globals, tensor: base.TensorObject, node: ptr) -> i64:
     if unlikely(meta == NULL):
         capi.decref(node)
         return rt_saved.FAILED
-    none: ptr = capi.Py_None
-    truth: ptr = capi.Py_True
-    zero, nothing, keys = g.zero, g.nothing, g.grad_keys
-    capi.incref(none)
-    capi.incref(none)
-    capi.incref(none)
-    capi.incref(truth)
-    capi.incref(zero)
-    capi.incref(nothing)
-    capi.incref(keys)
-    meta.requires_grad = truth
+    meta.requires_grad = capi.new_ref(capi.Py_True)
     meta.node = node
-    meta.index = zero
-    meta.cut_by = nothing
-    meta.grad = none
-    meta.view = none
-    meta.alias_set = none
+    meta.index = capi.new_ref(g.zero)
+    meta.cut_by = capi.new_ref(g.nothing)
+    meta.grad = capi.new_ref(capi.Py_None)
+    meta.view = capi.new_ref(capi.Py_None)
+    meta.alias_set = capi.new_ref(capi.Py_None)
     old_keys, old_meta = tensor.keys, tensor.meta
-    tensor.keys = keys
+    tensor.keys = capi.new_ref(g.grad_keys)
     tensor.meta = meta
     if likely(old_keys != NULL):
         capi.decref(old_keys)

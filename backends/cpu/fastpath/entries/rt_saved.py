@@ -75,8 +75,7 @@ def tuple_of(items: ptr, count: i64, step: i64) -> ptr:
     if likely(result != NULL):
         for k in range(count):
             item = load(ptr, items, k * step)
-            capi.incref(item)
-            store(ptr, result, capi.PyTuple.items + k * 8, item)
+            store(ptr, result, capi.PyTuple.items + k * 8, capi.new_ref(item))
     return result
 
 
@@ -95,10 +94,8 @@ def make_saved(g: base.Globals, rules: RuleSet, values: ptr, tensor: ptr, array:
     kept, count = stack(MOST_SAVED * 16), rules.savers
     if count == 0:
         empty = g.empty
-        capi.incref(empty)
-        capi.incref(empty)
-        store(ptr, where, 0, empty)
-        store(ptr, where, 8, empty)
+        store(ptr, where, 0, capi.new_ref(empty))
+        store(ptr, where, 8, capi.new_ref(empty))
         return DONE
     done: i64 = DONE
     made: i64 = 0
@@ -148,10 +145,8 @@ def save_value(
             return TO_PYTHON
     elif not is_scalar(x) and (kind != SAVE_TUPLE or capi.type_of(x) != capi.PyTuple_Type):
         return TO_PYTHON
-    capi.incref(x)
-    capi.incref(version)
-    store(ptr, where, 0, x)
-    store(ptr, where, 8, version)
+    store(ptr, where, 0, capi.new_ref(x))
+    store(ptr, where, 8, capi.new_ref(version))
     return DONE
 
 
@@ -189,18 +184,15 @@ def save_integers(x: ptr, where: ptr) -> i64:
         value = capi.PyTuple_New(1)
         if unlikely(value == NULL):
             return FAILED
-        capi.incref(x)
-        store(ptr, value, capi.PyTuple.items, x)
+        store(ptr, value, capi.PyTuple.items, capi.new_ref(x))
     elif x == capi.Py_None or capi.type_of(x) == capi.PyTuple_Type:
         if x != capi.Py_None and not are_integers(x):
             return TO_PYTHON
         capi.incref(x)
     else:
         return TO_PYTHON
-    none: ptr = capi.Py_None
-    capi.incref(none)
     store(ptr, where, 0, value)
-    store(ptr, where, 8, none)
+    store(ptr, where, 8, capi.new_ref(capi.Py_None))
     return DONE
 
 
@@ -226,15 +218,11 @@ def save_spec(g: base.Globals, array: ptr, where: ptr) -> i64:
         capi.decref(shape)
         return FAILED
     dtype, device = load(ptr, g.types, code * 8), g.cpu
-    capi.incref(dtype)
-    capi.incref(device)
     store(ptr, spec, capi.PyTuple.items, shape)
-    store(ptr, spec, capi.PyTuple.items + 8, dtype)
-    store(ptr, spec, capi.PyTuple.items + 16, device)
-    none: ptr = capi.Py_None
-    capi.incref(none)
+    store(ptr, spec, capi.PyTuple.items + 8, capi.new_ref(dtype))
+    store(ptr, spec, capi.PyTuple.items + 16, capi.new_ref(device))
     store(ptr, where, 0, spec)
-    store(ptr, where, 8, none)
+    store(ptr, where, 8, capi.new_ref(capi.Py_None))
     return DONE
 
 
@@ -270,10 +258,8 @@ def make_hold(g: base.Globals, storage: base.StorageObject) -> ptr:
     version = storage.version
     if unlikely(version == NULL):
         version = g.zero
-    capi.incref(storage)
-    capi.incref(version)
-    hold.storage = storage
-    hold.version = version
+    hold.storage = capi.new_ref(storage)
+    hold.version = capi.new_ref(version)
     held, more = storage.hold_count, g.one
     if likely(held == NULL):
         capi.incref(more)

@@ -87,9 +87,7 @@ def make_index_entries(at: KeyState) -> ptr:
 @native
 def make_index_entry(words: ptr) -> ptr:
     if load(i64, words, 8) == NEW_AXIS:
-        none: ptr = capi.Py_None
-        capi.incref(none)
-        return none
+        return capi.new_ref(capi.Py_None)
     if load(i64, words, 8) == PLACE:
         return capi.PyLong_FromLongLong(load(i64, words, 0))
     result = capi.PyTuple_New(3)
