@@ -19,7 +19,7 @@ from ...backends.cpu.fastpath.compiler import engine, lang
 from ...backends.cpu.fastpath.compiler.structs import sizeof
 from ...backends.cpu.fastpath.entries import rt_base, rt_elementwise, rt_jit
 from ...backends.cpu.fastpath.glue import jit_layout, layout
-from ...backends.cpu.fastpath.glue.structs import OperatorStruct, Struct
+from ...backends.cpu.fastpath.glue.structs import OperatorStruct, StructMemory
 from ...backends.cpu.fastpath.glue.stubs import Stub
 from ...jit.api import jit
 from ...registry.native_type import DATA, NativeCallable, accept_entries, entry_of, set_entry
@@ -76,14 +76,14 @@ JIT_LAYERS: Mapping[str, Mapping[str, object]] = {
 class Probe(NativeCallable):  # type: ignore[misc]
     """A callable with nothing but a native entry."""
 
-    def __init__(self, entry: int, data: Struct, keep: object) -> None:
+    def __init__(self, entry: int, data: StructMemory, keep: object) -> None:
         self.keep = data, keep
         set_entry(self, entry, data.address)
 
 
-def copied(address: int, size: int, owner: object) -> Struct:
+def copied(address: int, size: int, owner: object) -> StructMemory:
     """A record with the content of the memory at an address, which the owner keeps alive."""
-    result = Struct(size)
+    result = StructMemory(size)
     result.memory.raw = ctypes.string_at(address, size)
     result.kept.append(owner)
     return result

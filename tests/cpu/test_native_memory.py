@@ -12,7 +12,7 @@ from tandem.backends.cpu import fastpath as native_layer
 from tandem.backends.cpu.fastpath.compiler import engine, lang
 from tandem.backends.cpu.fastpath.compiler.structs import sizeof
 from tandem.backends.cpu.fastpath.entries import rt_memory
-from tandem.backends.cpu.fastpath.glue.structs import Struct
+from tandem.backends.cpu.fastpath.glue.structs import StructMemory
 
 pytestmark = pytest.mark.skipif(
     bool(native_layer.why_off()), reason=native_layer.why_off() or "native code is on"
@@ -32,7 +32,7 @@ def hot():
 
 def pool():
     kept = native_layer.stubs().runtime.process.kept
-    return next(r for r in kept if isinstance(r, Struct) and len(r.memory) == sizeof(rt_memory.Pool))
+    return next(r for r in kept if isinstance(r, StructMemory) and len(r.memory) == sizeof(rt_memory.Pool))
 
 
 def spare():

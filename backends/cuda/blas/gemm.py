@@ -11,7 +11,7 @@ from ....registry.native_type import NativeCallable, accept_entries, set_entry
 from ....registry.operator import lock
 from ...cpu.fastpath.compiler import engine
 from ...cpu.fastpath.compiler.structs import sizeof
-from ...cpu.fastpath.glue.structs import Struct
+from ...cpu.fastpath.glue.structs import StructMemory
 from ..fastpath import gemm_entries as rt
 from ..runtime.launcher import native_code
 from .cublas import DEFAULT, Cublas, gemm_type
@@ -38,7 +38,7 @@ class Gemm(NativeCallable):  # type: ignore[misc]
     """
 
     def __init__(self, blas: Cublas, call: Call, dtype: DType):
-        kind, record = gemm_type(dtype), Struct(sizeof(rt.Gemm))
+        kind, record = gemm_type(dtype), StructMemory(sizeof(rt.Gemm))
         fields = {rt.Gemm.blas: blas.address, rt.Gemm.one: blas.address + kind.one, rt.Gemm.kind: kind.kind}
         fields |= {
             rt.Gemm.zero: blas.address + kind.zero,

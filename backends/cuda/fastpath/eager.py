@@ -20,7 +20,7 @@ from ....registry.native_type import NativeCallable, accept_entries, set_entry
 from ....registry.operator import Operator, change_listeners, lock
 from ...cpu.fastpath.compiler.structs import sizeof
 from ...cpu.fastpath.entries import rt_base
-from ...cpu.fastpath.glue.structs import Struct
+from ...cpu.fastpath.glue.structs import StructMemory
 from ..runtime import toolkit as tools
 from . import call_cache_entries, eager_entries, result, write_entries
 
@@ -61,15 +61,15 @@ class EagerEntry(NativeCallable):  # type: ignore[misc]
         table: of the cached calls.
     """
 
-    def __init__(self, fallback: Callable[..., Any], table: Struct):
+    def __init__(self, fallback: Callable[..., Any], table: StructMemory):
         self.fallback = fallback
-        self.record = Struct(sizeof(eager_entries.CudaEntry))
+        self.record = StructMemory(sizeof(eager_entries.CudaEntry))
         self.record.point(rt_base.OperatorEntry.globals_, lazy.native_layer().runtime().process)
         self.record.refer(rt_base.OperatorEntry.fall_back, fallback)
         self.record.point(eager_entries.CudaEntry.backend, result.backend_record())
         self.set_table(table)
 
-    def set_table(self, table: Struct) -> None:
+    def set_table(self, table: StructMemory) -> None:
         """Set the table of cached calls, which the caller keeps alive."""
         self.record.set(rt_base.OperatorEntry.variants, table.address)
 
@@ -184,31 +184,31 @@ class OperatorEntries:
 _by_operator: dict[Operator, OperatorEntries] = {}
 
 
-def make_call_record(key: Sequence[int], owner: Any) -> Struct:
+def make_call_record(key: Sequence[int], owner: Any) -> StructMemory:
     """The native struct of a cached call, with its key and owner only.
 
     Args:
         key: the integers by which the entry finds the call.
         owner: the object that keeps the struct.
     """
-    result = Struct(sizeof(eager_entries.CacheEntry))
+    result = StructMemory(sizeof(eager_entries.CacheEntry))
     result.set(eager_entries.CacheEntry.count, len(key))
     result.set(eager_entries.CacheEntry.owner, id(owner))
     struct.pack_into(f"<{len(key)}q", result.memory, eager_entries.CacheEntry.keys, *key)
     return result
 
 
-def _make_table(calls: dict[tuple[int, ...], Any]) -> Struct:
+def _make_table(calls: dict[tuple[int, ...], Any]) -> StructMemory:
     """A hash table of cached calls with open addressing, with room for as many more."""
     size = max(8, 1 << (4 * len(calls)).bit_length())
-    result = Struct(8 * size + 8)
+    result = StructMemory(8 * size + 8)
     result.set(0, size - 1)
     for key, call in calls.items():
         _insert(result, key, call)
     return result
 
 
-def _insert(table: Struct, key: tuple[int, ...], call: Any) -> None:
+def _insert(table: StructMemory, key: tuple[int, ...], call: Any) -> None:
     """Insert a cached call at the first free index after the hash of its key.
 
     Native twin of the lookup: backends/cuda/fastpath/eager_entries.py:find_call

@@ -16,7 +16,7 @@ from ....registry.dtypes import DType
 from ...cpu.fastpath.compiler import engine
 from ...cpu.fastpath.compiler.structs import sizeof
 from ...cpu.fastpath.glue import layout
-from ...cpu.fastpath.glue.structs import Struct
+from ...cpu.fastpath.glue.structs import StructMemory
 from ..kernels.tensor import CudaTensor, DeviceStorage
 from ..runtime import stream_keys
 from ..runtime import toolkit as tools
@@ -109,9 +109,9 @@ def is_on() -> bool:
 
 
 @functools.cache
-def backend_record() -> Struct:
+def backend_record() -> StructMemory:
     """The backend's struct (:class:`.result_entries.Backend`)."""
-    result = Struct(sizeof(rt.Backend))
+    result = StructMemory(sizeof(rt.Backend))
     result.point(rt.Backend.globals_, lazy.native_layer().runtime().process)
     objects = {
         rt.Backend.tensor: CudaTensor,
@@ -134,16 +134,16 @@ def _context_key() -> int:
     return stream_keys.new_key()
 
 
-_devices: dict[int, Struct] = {}
+_devices: dict[int, StructMemory] = {}
 
 
-def device_record(index: int) -> Struct:
+def device_record(index: int) -> StructMemory:
     """The struct of a device (:class:`.result_entries.Device`), valid for the current toolkit."""
     result = _devices.get(index)
     if result is None:
         at, default = device_at(index), default_stream(f"cuda:{index}")
         pool_of(default)
-        result = Struct(sizeof(rt.Device))
+        result = StructMemory(sizeof(rt.Device))
         result.point(rt.Device.backend, backend_record())
         result.set(rt.Device.context, at.context)
         result.set(rt.Device.set_context, at.driver.address("cuCtxSetCurrent"))
@@ -155,9 +155,9 @@ def device_record(index: int) -> Struct:
     return result
 
 
-def result_record(of: Layout) -> Struct:
+def result_record(of: Layout) -> StructMemory:
     """The struct of results of a layout (:class:`.result_entries.ResultSpec`); the caller keeps the layout alive."""
-    result: Struct | None = of.record
+    result: StructMemory | None = of.record
     if result is None:
         result = block_record(of.nbytes)
         result.set(rt.ResultSpec.layout, id(of))
@@ -165,9 +165,9 @@ def result_record(of: Layout) -> Struct:
     return result
 
 
-def block_record(nbytes: int) -> Struct:
+def block_record(nbytes: int) -> StructMemory:
     """The struct of a block of ``nbytes`` bytes without a layout, for scratch memory."""
-    result, size = Struct(sizeof(rt.ResultSpec)), size_class(nbytes)
+    result, size = StructMemory(sizeof(rt.ResultSpec)), size_class(nbytes)
     result.refer(rt.ResultSpec.nbytes, nbytes)
     result.refer(rt.ResultSpec.key, size)
     result.set(rt.ResultSpec.size, size)

@@ -16,7 +16,7 @@ from ...cpu.fastpath.compiler.structs import sizeof
 from ...cpu.fastpath.glue import jit_layout as at
 from ...cpu.fastpath.glue.jit_structs import make_int64_array
 from ...cpu.fastpath.glue.layout import slot_offset
-from ...cpu.fastpath.glue.structs import Struct
+from ...cpu.fastpath.glue.structs import StructMemory
 from ..fastpath import result
 from ..kernels.tensor import CudaTensor
 from ..runtime.arrays import DeviceArray, contiguous_layout
@@ -33,7 +33,7 @@ class DeviceEntry:
     def __init__(self, executable: Any):
         code, submission = result.result_code(), executable.choice.submission
         records = [result.result_record(layout) for layout in executable.fresh]
-        self.record = Struct(sizeof(at.DeviceCalls))
+        self.record = StructMemory(sizeof(at.DeviceCalls))
         self.record.kept += [code, submission, *records]
         functions = {
             at.DeviceCalls.ready: "ready",
@@ -48,14 +48,14 @@ class DeviceEntry:
             self.record.point(at.DeviceCalls.scratch, result.block_record(executable.convention.workspace))
         self.record.set(at.DeviceCalls.launches, submission.address)
 
-    def guard(self, spec: TensorSpec, slot: int) -> Struct:
+    def guard(self, spec: TensorSpec, slot: int) -> StructMemory:
         """The native guard of a tensor argument.
 
         Args:
             spec: the shape, dtype and device; the tensor has to be contiguous.
             slot: the index of its address in the table of buffers.
         """
-        result = Struct(sizeof(at.DeviceGuard))
+        result = StructMemory(sizeof(at.DeviceGuard))
         layout = contiguous_layout(spec.shape, spec.dtype, int(spec.device.partition(":")[2]))
         objects = {
             at.DeviceGuard.type: CudaTensor,

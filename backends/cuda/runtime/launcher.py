@@ -12,7 +12,7 @@ from .... import lazy
 from ....registry.native_type import NativeCallable, accept_entries, set_entry
 from ...cpu.fastpath.compiler import engine, lang
 from ...cpu.fastpath.compiler.structs import sizeof
-from ...cpu.fastpath.glue.structs import Struct
+from ...cpu.fastpath.glue.structs import StructMemory
 from ..fastpath import launch_entries as rt
 
 
@@ -65,7 +65,7 @@ class Launcher(NativeCallable):  # type: ignore[misc]
         dynamic: int,
         static: Sequence[Any],
     ):
-        record = Struct(sizeof(rt.Launch))
+        record = StructMemory(sizeof(rt.Launch))
         fields = {rt.Launch.driver: address, rt.Launch.function: function, rt.Launch.shared: shared}
         fields |= {rt.Launch.grid + 8 * i: size for i, size in enumerate(sizes)}
         fields |= {rt.Launch.dynamic: dynamic, rt.Launch.static: len(static)}

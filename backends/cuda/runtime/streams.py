@@ -11,7 +11,7 @@ from typing import Any
 from ....eager.tensor.transfer import synchronizers
 from ....errors import ArgumentError, DeviceError
 from ....locks import ThreadLocal
-from ...cpu.fastpath.glue.structs import Struct
+from ...cpu.fastpath.glue.structs import StructMemory
 from ..fastpath import result_entries as rt
 from . import devices, stream_keys
 from . import toolkit as tools
@@ -70,7 +70,7 @@ class Stream:
         self.handle = handle or None
         self.number = self.handle or 0
         self.pool: Any = None
-        self.record = Struct(rt.S_SIZE)
+        self.record = StructMemory(rt.S_SIZE)
         self.record.set(rt.S_HANDLE, self.number)
 
     def set_pool(self, pool: Any, blocks: dict[int, Any] | None) -> None:

@@ -15,12 +15,12 @@ from ..compiler.structs import sizeof
 from ..entries import rt_backward as at
 from ..entries.rt_base import OperatorEntry
 from .runtime import Runtime
-from .structs import Struct
+from .structs import StructMemory
 
 
-def make_backward_struct(process: Struct) -> Struct:
+def make_backward_struct(process: StructMemory) -> StructMemory:
     """Return the struct that the entry reads."""
-    result = Struct(sizeof(at.BackwardEntry))
+    result = StructMemory(sizeof(at.BackwardEntry))
     result.point(OperatorEntry.globals_, process)
     for offset, value in {
         OperatorEntry.fall_back: engine.next_node,

@@ -26,7 +26,7 @@ from ..entries import rt_folds, rt_programs, rt_reduce
 from ..entries.rt_base import Variant
 from . import structs
 from .operands import operand_code
-from .structs import CODES, Struct
+from .structs import CODES, StructMemory
 from .ufuncs import find_inner_loop
 
 _PREWRITTEN = {
@@ -185,7 +185,7 @@ def is_emitted(fold: Fold, source: DType, out: DType) -> bool:
     return emitted and find_prewritten(fold, source, out) is None
 
 
-def make_reduction_variant(op: Operator, key: int) -> Struct:
+def make_reduction_variant(op: Operator, key: int) -> StructMemory:
     """Return the variant of a key; without a native fold for its dtype, one that falls back to Python."""
     source = CODES[key]
     known = find_fold(op, source)
@@ -213,7 +213,7 @@ def make_reduction_variant(op: Operator, key: int) -> Struct:
     return result
 
 
-def make_ufunc_variant(key: int, function: Any, fold: Fold, dtype: DType) -> Struct:
+def make_ufunc_variant(key: int, function: Any, fold: Fold, dtype: DType) -> StructMemory:
     """Return the variant of a fold or scan of complex numbers, using the inner loop of NumPy's ufunc."""
     ufunc: Any = find_function(fold.combined(dtype))
     loop = find_inner_loop(ufunc, [dtype] * 3)
@@ -221,7 +221,7 @@ def make_ufunc_variant(key: int, function: Any, fold: Fold, dtype: DType) -> Str
         return structs.make_variant(key, 0, None, ())
     constants = {"BYTES": dtype.itemsize // 2}
     code = engine.compile_ir(lang.emit({"loop": function}, constants, {"T": _PARTS[dtype]}), ["loop"])
-    step = Struct(rt_programs.STEP_BYTES)
+    step = StructMemory(rt_programs.STEP_BYTES)
     step.set(rt_programs.LoopStep.loop, loop[0])
     step.set(rt_programs.LoopStep.data, loop[1])
     memory = np.array(fold.identity(dtype), dtype.np)
@@ -237,7 +237,7 @@ def find_reduction_key(*args: Any, **kwargs: Any) -> int | None:
     return code if code is not None and code < len(CODES) else None
 
 
-def make_scan_variant(op: Operator, key: int) -> Struct:
+def make_scan_variant(op: Operator, key: int) -> StructMemory:
     """Return the variant of a key; without a native scan for its dtype, one that falls back to Python."""
     source = CODES[key]
     known = find_fold(op, source)

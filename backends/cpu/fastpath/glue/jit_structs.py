@@ -11,15 +11,15 @@ from typing import Any
 from .....registry.values import TensorSpec
 from ..compiler.structs import sizeof
 from . import jit_layout as at
-from .structs import Struct
+from .structs import StructMemory
 
 _libc = ctypes.CDLL(None)
 _libc.free.argtypes = (ctypes.c_void_p,)
 
 
-def make_int64_array(words: Sequence[int]) -> Struct:
+def make_int64_array(words: Sequence[int]) -> StructMemory:
     """Return an array of 64-bit integers."""
-    result = Struct(8 * max(len(words), 1))
+    result = StructMemory(8 * max(len(words), 1))
     for place, number in enumerate(words):
         result.set(8 * place, number)
     return result
@@ -45,7 +45,7 @@ class Program:
         for item in words:
             if type(item) is int:
                 self.words.append(item)
-            elif isinstance(item, Struct):
+            elif isinstance(item, StructMemory):
                 self.kept.append(item)
                 self.words.append(item.address)
             else:
@@ -67,7 +67,7 @@ class Program:
         self.mortal.append((len(self.words), value))
         self.words.append(id(value))
 
-    def record(self) -> Struct:
+    def record(self) -> StructMemory:
         """Return the program in memory."""
         result = make_int64_array(self.words)
         result.kept += self.kept
@@ -86,9 +86,9 @@ class _Clear:
         ctypes.c_int64.from_buffer(self.memory, 8 * self.place).value = 0
 
 
-def make_array_guard(spec: TensorSpec, slot: int) -> Struct:
+def make_array_guard(spec: TensorSpec, slot: int) -> StructMemory:
     """Return the struct that describes a valid array, and the slot of its data pointer."""
-    result = Struct(sizeof(at.ArrayGuard))
+    result = StructMemory(sizeof(at.ArrayGuard))
     result.refer(at.ArrayGuard.descr, spec.dtype.np)
     result.set(at.ArrayGuard.rank, len(spec.shape))
     result.point(at.ArrayGuard.dims, make_int64_array(spec.shape))
@@ -96,9 +96,9 @@ def make_array_guard(spec: TensorSpec, slot: int) -> Struct:
     return result
 
 
-def make_output_table(storages: Sequence[TensorSpec], first: int) -> Struct:
+def make_output_table(storages: Sequence[TensorSpec], first: int) -> StructMemory:
     """Return the structs of the results to allocate; their data pointers go to the slots from ``first`` on."""
-    result = Struct(sizeof(at.Output) * max(len(storages), 1))
+    result = StructMemory(sizeof(at.Output) * max(len(storages), 1))
     for number, spec in enumerate(storages):
         base = number * sizeof(at.Output)
         result.refer(base + at.Output.descr, spec.dtype.np)
@@ -109,7 +109,7 @@ def make_output_table(storages: Sequence[TensorSpec], first: int) -> Struct:
     return result
 
 
-class SpecializationStruct(Struct):
+class SpecializationStruct(StructMemory):
     """The struct of a specialization; frees its scratch memory with itself."""
 
     def __init__(self) -> None:
@@ -135,7 +135,7 @@ class SpecializationStruct(Struct):
             _libc.free(self.get(at.Specialization.spare))
 
 
-class JitStruct(Struct):
+class JitStruct(StructMemory):
     """The struct that the entry of one jitted function reads: the chain of its specializations.
 
     Args:
@@ -143,7 +143,7 @@ class JitStruct(Struct):
         slow: called if no specialization matches.
     """
 
-    def __init__(self, process: Struct, slow: Any):
+    def __init__(self, process: StructMemory, slow: Any):
         super().__init__(sizeof(at.JitEntry))
         self.point(0, process)
         self.refer(8, slow)

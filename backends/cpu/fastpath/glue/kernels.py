@@ -23,7 +23,7 @@ from ..compiler.structs import sizeof
 from ..entries import rt_base as rt
 from ..entries import rt_kernels as at
 from .runtime import Runtime
-from .structs import Struct
+from .structs import StructMemory
 
 ENTRY = "kernel_call"
 _KINDS = {
@@ -62,14 +62,14 @@ def expected_results(op: Operator) -> int:
     return op.contract.tensors if op.contract.tensors >= 0 else at.ASK_PYTHON
 
 
-class KernelStruct(Struct):
+class KernelStruct(StructMemory):
     """The struct that the entry of one operator reads. It keeps the current kernel alive."""
 
     entry: int
     operator: Operator
     kernel: Any
 
-    def __init__(self, process: Struct, op: Operator, failed: Any) -> None:
+    def __init__(self, process: StructMemory, op: Operator, failed: Any) -> None:
         super().__init__(sizeof(at.KernelEntry))
         positional, keyword = op.binder.positional, op.binder.keyword
         arguments, defaults = (*positional, *keyword), _defaults(op)
@@ -81,7 +81,7 @@ class KernelStruct(Struct):
         self.set(at.KernelEntry.least, sum(default is MISSING for default in defaults[: len(positional)]))
         self.set(at.KernelEntry.most, len(positional))
         self.set(at.KernelEntry.count, len(arguments))
-        kinds, values = Struct(8 * len(arguments) + 8), Struct(8 * len(arguments) + 8)
+        kinds, values = StructMemory(8 * len(arguments) + 8), StructMemory(8 * len(arguments) + 8)
         for place, (argument, default) in enumerate(zip(arguments, defaults, strict=True)):
             kinds.set(8 * place, kind_bits(argument.type))
             if default is not MISSING:

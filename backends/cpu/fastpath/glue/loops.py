@@ -22,7 +22,7 @@ from ..compiler import engine
 from ..entries.rt_base import CODE_BITS, Variant
 from . import structs
 from .programs import compile_interpreter, make_program
-from .structs import CODES, WEAK_CODES, Struct
+from .structs import CODES, WEAK_CODES, StructMemory
 
 
 class OperandDtypes(NamedTuple):
@@ -128,13 +128,13 @@ def compile_loop(op: Operator, found: OperandDtypes) -> engine.Code:
     return _loops[op, found]
 
 
-def make_elementwise_variant(op: Operator, key: int) -> Struct:
+def make_elementwise_variant(op: Operator, key: int) -> StructMemory:
     """Return the variant of a key; without native code for the combination, one that falls back to Python."""
     result = resolve_dtypes(op, unpack_codes(key, len(op.schema.arguments)))
     return make_variant_for(op, key, result)
 
 
-def make_cast_variant(op: Operator, key: int) -> Struct:
+def make_cast_variant(op: Operator, key: int) -> StructMemory:
     """Return the variant of a dtype and the one that it is cast to."""
     source, target = (CODES[code] for code in unpack_codes(key, 2))
     dropped = (
@@ -143,7 +143,7 @@ def make_cast_variant(op: Operator, key: int) -> Struct:
     return make_variant_for(op, key, None if dropped else OperandDtypes((source,), (source,), target))
 
 
-def make_variant_for(op: Operator, key: int, found: OperandDtypes | None) -> Struct:
+def make_variant_for(op: Operator, key: int, found: OperandDtypes | None) -> StructMemory:
     """Return the variant of resolved dtypes; without native code, one that falls back to Python."""
     try:
         if found is not None:
@@ -157,7 +157,7 @@ def make_variant_for(op: Operator, key: int, found: OperandDtypes | None) -> Str
     return structs.make_variant(key, 0, None, ())
 
 
-def _make_loop_variant(op: Operator, key: int, found: OperandDtypes) -> Struct:
+def _make_loop_variant(op: Operator, key: int, found: OperandDtypes) -> StructMemory:
     body = make_expression(op, found)
     if not is_complex(found):
         code = compile_loop(op, found)

@@ -23,7 +23,7 @@ from ..entries import rt_products
 from ..entries.rt_base import CODE_BITS
 from . import structs
 from .folds import machine_type
-from .structs import CODES, Struct
+from .structs import CODES, StructMemory
 
 PREFIX = {dt.float32: "s", dt.float64: "d", dt.complex64: "c", dt.complex128: "z"}
 _REAL = {dt.complex64: "f32", dt.complex128: "f64"}
@@ -80,7 +80,7 @@ def compile_product(dtype: DType) -> engine.Code | None:
     return build_once(f"products of {dtype.name}", partial(product_ir, dtype), ["loop"], blas_imports(dtype))
 
 
-def make_product_variant(op: Operator, key: int) -> Struct:
+def make_product_variant(op: Operator, key: int) -> StructMemory:
     """Return the variant of a key; for mixed dtypes, one that falls back to Python."""
     one, two = key & 31, key >> CODE_BITS & 31
     code = compile_product(CODES[one]) if one == two and one < len(CODES) else None

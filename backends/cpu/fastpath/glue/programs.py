@@ -17,7 +17,7 @@ from ..compiler import engine, lang
 from ..entries import rt_programs
 from . import node_functions
 from .folds import machine_type
-from .structs import Struct
+from .structs import StructMemory
 from .ufuncs import find_inner_loop
 
 _REAL = {dt.complex64: "f32", dt.complex128: "f64"}
@@ -108,7 +108,7 @@ class Program:
         self.values: dict[Expr, Value] = {}
         self.scratch = 0
 
-    def build(self) -> Struct | None:
+    def build(self) -> StructMemory | None:
         """Return the program's struct; None if a node has no loop, or there are too many values."""
         for expr in order(self.root):
             if expr.op == "arg":
@@ -152,8 +152,8 @@ class Program:
             self.steps.append((loop, [self.values[self.root], Value(rt_programs.OPERAND, self.arity, 0)]))
         return loop is not None
 
-    def _record(self) -> Struct:
-        result = Struct(rt_programs.LoopProgram.first + rt_programs.STEP_BYTES * len(self.steps))
+    def _record(self) -> StructMemory:
+        result = StructMemory(rt_programs.LoopProgram.first + rt_programs.STEP_BYTES * len(self.steps))
         result.set(rt_programs.LoopProgram.steps, len(self.steps))
         result.set(rt_programs.LoopProgram.block, rt_programs.BLOCK if self.scratch else 2**62)
         result.kept.extend(self.kept)
@@ -162,7 +162,7 @@ class Program:
         return result
 
 
-def write_step(record: Struct, at: int, loop: Loop, values: Sequence[Value]) -> None:
+def write_step(record: StructMemory, at: int, loop: Loop, values: Sequence[Value]) -> None:
     """Write one step at an offset of a struct."""
     record.kept.append(loop.kept)
     record.set(at + rt_programs.LoopStep.loop, loop.address)
@@ -173,7 +173,7 @@ def write_step(record: Struct, at: int, loop: Loop, values: Sequence[Value]) -> 
             record.set(at + rt_programs.LoopStep.value + 24 * j + 8 * offset, number)
 
 
-def make_program(root: Expr, arity: int) -> Struct | None:
+def make_program(root: Expr, arity: int) -> StructMemory | None:
     """Return the program of an expression, for `Variant.program`; None if there is none."""
     return Program(root, arity).build()
 

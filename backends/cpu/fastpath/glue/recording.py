@@ -26,7 +26,7 @@ from ..compiler.structs import sizeof
 from ..entries import rt_record as rt
 from ..entries import rt_saved as saved
 from . import layout
-from .structs import Recorder, Struct
+from .structs import Recorder, StructMemory
 
 NODE_SLOTS = ("op", "active", "edges", "sequence", "residuals", "versions", "results", "reason")
 META_SLOTS = ("requires_grad", "node", "index", "cut_by", "grad", "view", "alias_set")
@@ -111,7 +111,7 @@ def find_recorder(op: Operator, kind: str) -> Recorder | None:
 
 
 # -- for machine code --------------------------------------------------------------------------------------------------
-def make_recording_struct(derivative: OperatorDerivative, kind: str) -> Struct | None:
+def make_recording_struct(derivative: OperatorDerivative, kind: str) -> StructMemory | None:
     """Return the struct by which machine code records an operator's calls; None if only Python can."""
     places = [argument.position for argument in derivative.arguments]
     listed = any(argument.is_list for argument in derivative.arguments)
@@ -121,7 +121,7 @@ def make_recording_struct(derivative: OperatorDerivative, kind: str) -> Struct |
         derivative.uncovered and derivative.op.schema.namespace != "td"
     ):  # tandem's own are integers and booleans
         return None
-    result = Struct(sizeof(rt.Recording))
+    result = StructMemory(sizeof(rt.Recording))
     result.refer(rt.Recording.op, derivative.op)
     result.set(rt.Recording.count, len(places))
     for number, place in enumerate(places):
@@ -152,13 +152,13 @@ def make_view_listener(derivative: OperatorDerivative) -> Callable[..., Any]:
 
 def make_rules_struct(
     derivative: OperatorDerivative, tracked: int, keywords: dict[str, int]
-) -> Struct | None:
+) -> StructMemory | None:
     """Return the rules for a set of tensors; None if a residual is of a kind that machine code does not support."""
     active = derivative.active(tracked)
     kept = [_find_residual(derivative, kind, where, keywords) for kind, where, _ in active.savers]
     if type(active) is not ActiveRules or None in kept or len(kept) > saved.MOST_SAVED:
         return None
-    result = Struct(sizeof(saved.RuleSet))
+    result = StructMemory(sizeof(saved.RuleSet))
     result.refer(saved.RuleSet.active, active)
     result.set(saved.RuleSet.count, len(active.rules))
     for number, rule in enumerate(active.rules):

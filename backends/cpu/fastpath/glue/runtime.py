@@ -30,7 +30,7 @@ from ..entries import (
     rt_views,
 )
 from . import layout, recording
-from .structs import Struct, make_process_struct
+from .structs import StructMemory, make_process_struct
 
 Function = Callable[..., Any]
 _lock = locks.make_lock("runtime")
@@ -87,7 +87,7 @@ class Runtime:
 
     def __init__(self, tensor: type) -> None:
         self.constants = layout.class_constants(tensor, Storage, Number) | recording.class_constants()
-        self.process: Struct = make_process_struct(tensor)
+        self.process: StructMemory = make_process_struct(tensor)
         self.codes: dict[str, engine.Code] = {}
 
     def _fingerprint(self, kind: str) -> str:

@@ -33,7 +33,7 @@ WEAK_CODES: dict[int, type] = {16: bool, 17: int, 18: float, 19: complex}
 SPARE_BYTES = 1 << 29  # maximum free memory in the pool of result buffers
 
 
-class Struct:
+class StructMemory:
     """A block of memory with fields of 8 bytes, which keeps the objects that it points to alive."""
 
     def __init__(self, size: int) -> None:
@@ -56,7 +56,7 @@ class Struct:
         self.kept.append(value)
         self.set(offset, id(value))
 
-    def point(self, offset: Any, other: Struct) -> None:
+    def point(self, offset: Any, other: StructMemory) -> None:
         """Store the address of another struct and keep it alive."""
         self.kept.append(other)
         self.set(offset, other.address)
@@ -68,9 +68,9 @@ class Struct:
         self.set(offset, address)
 
 
-def make_dtype_map() -> Struct:
+def make_dtype_map() -> StructMemory:
     """Return a map of NumPy's type numbers to codes; 255 for types that native code does not support."""
-    result = Struct(256)
+    result = StructMemory(256)
     result.memory.raw = bytes([255]) * 256
     for code, dtype in enumerate(CODES):
         if dtype is not dt.bfloat16 and dtype.np.num < 256:
@@ -80,25 +80,25 @@ def make_dtype_map() -> Struct:
     return result
 
 
-def make_pointer_table(values: Iterable[Any]) -> Struct:
+def make_pointer_table(values: Iterable[Any]) -> StructMemory:
     """Return the addresses of objects, one after the other."""
     values = list(values)
-    result = Struct(8 * len(values))
+    result = StructMemory(8 * len(values))
     for place, value in enumerate(values):
         result.refer(8 * place, value)
     return result
 
 
-def make_pool() -> Struct:
+def make_pool() -> StructMemory:
     """Return an empty pool of result buffers."""
-    result = Struct(sizeof(rt_memory.Pool))
+    result = StructMemory(sizeof(rt_memory.Pool))
     result.set(rt_memory.Pool.limit, SPARE_BYTES)
     return result
 
 
-def make_process_struct(tensor: type) -> Struct:
+def make_process_struct(tensor: type) -> StructMemory:
     """Return the struct that all entries reach: classes, key sets, dtype map."""
-    result = Struct(sizeof(rt.Globals))
+    result = StructMemory(sizeof(rt.Globals))
     result.refer(rt.Globals.tensor, tensor)
     result.refer(rt.Globals.keys, CPU_KEYS)
     result.refer(rt.Globals.grad_keys, GRAD_CPU_KEYS)
@@ -139,10 +139,10 @@ class Recorder(NamedTuple):
     """
 
     call: Callable[..., Any]
-    recording: Struct | None
+    recording: StructMemory | None
 
 
-class OperatorStruct(Struct):
+class OperatorStruct(StructMemory):
     """The struct that the entry of one operator reads.
 
     Args:
@@ -152,13 +152,13 @@ class OperatorStruct(Struct):
         names: the keywords that the entry knows, in the order that it expects.
     """
 
-    def __init__(self, process: Struct, slow: Any, miss: Any, names: tuple[str, ...] = ()) -> None:
+    def __init__(self, process: StructMemory, slow: Any, miss: Any, names: tuple[str, ...] = ()) -> None:
         super().__init__(sizeof(rt.OperatorEntry))
         self.point(rt.OperatorEntry.globals_, process)
         self.refer(rt.OperatorEntry.fall_back, slow)
         self.refer(rt.OperatorEntry.miss, miss)
         self.refer(rt.OperatorEntry.names, tuple(map(sys.intern, names)))
-        self.variants: dict[int, Struct] = {}
+        self.variants: dict[int, StructMemory] = {}
         self._publish(8)
 
     @property
@@ -177,7 +177,7 @@ class OperatorStruct(Struct):
                 self.replace(rt.OperatorEntry.recording, recorder.recording, recorder.recording.address)
             self.set(rt.OperatorEntry.records, 1)
 
-    def add(self, variant: Struct) -> None:
+    def add(self, variant: StructMemory) -> None:
         """Make a variant reachable. The old table stays: a thread may be reading it."""
         self.variants[variant.get(rt.Variant.key)] = variant
         self._publish(max(8, 1 << (4 * len(self.variants)).bit_length()))
@@ -188,7 +188,7 @@ class OperatorStruct(Struct):
         self._publish(8)
 
     def _publish(self, size: int) -> None:
-        table = Struct(8 * size + 8)
+        table = StructMemory(8 * size + 8)
         table.set(0, size - 1)
         for key, variant in self.variants.items():
             place = (key ^ key >> 5) & (size - 1)
@@ -198,7 +198,9 @@ class OperatorStruct(Struct):
         self.point(rt.OperatorEntry.variants, table)
 
 
-def make_variant(key: int, loop: int, out: DType | None, to: tuple[DType, ...], keep: Any = None) -> Struct:
+def make_variant(
+    key: int, loop: int, out: DType | None, to: tuple[DType, ...], keep: Any = None
+) -> StructMemory:
     """Return the variant of one combination of operand types.
 
     Args:
@@ -208,7 +210,7 @@ def make_variant(key: int, loop: int, out: DType | None, to: tuple[DType, ...], 
         to: per operand, the dtype that its elements have (a Python scalar is written as it).
         keep: the object that keeps the loop's code alive.
     """
-    result = Struct(sizeof(rt.Variant))
+    result = StructMemory(sizeof(rt.Variant))
     result.kept.append(keep)
     result.set(rt.Variant.key, key)
     result.set(rt.Variant.loop, loop)

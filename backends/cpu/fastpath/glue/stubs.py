@@ -22,7 +22,7 @@ from .....registry.operator import Operator, lock
 from ..entries import rt_base as rt
 from ..entries import rt_cached_views
 from .runtime import Runtime
-from .structs import OperatorStruct, Struct
+from .structs import OperatorStruct, StructMemory
 
 NAMES = ("axis", "keepdims", "copy", "dtype")  # keywords that entries accept, as `rt_reduce` numbers them
 
@@ -91,7 +91,7 @@ class Stub:
         function: Any,
         kind: str,
         key_of: Callable[..., int | None],
-        make: Callable[[int], Struct],
+        make: Callable[[int], StructMemory],
         recorder: Callable[[], Any] = lambda: None,
         base: Operator | None = None,
     ) -> None:
@@ -255,5 +255,7 @@ class ViewStub(Stub):
         """Return the struct of an entry, with memory for the layouts."""
         names = tuple(argument.name for argument in self.operator.schema.arguments)
         result = OperatorStruct(self.runtime.process, slow, miss, names)
-        result.point(rt.OperatorEntry.variants, Struct(rt_cached_views.SLOTS * rt_cached_views.SLOT_SIZE))
+        result.point(
+            rt.OperatorEntry.variants, StructMemory(rt_cached_views.SLOTS * rt_cached_views.SLOT_SIZE)
+        )
         return result

@@ -17,7 +17,7 @@ from . import folds, loops, operands, products
 from .kernels import KernelStub
 from .recording import find_recorder
 from .runtime import Runtime
-from .structs import CODES, Struct
+from .structs import CODES, StructMemory
 from .stubs import Stub, ViewStub
 
 
@@ -38,7 +38,7 @@ class Service(NamedTuple):
     base: str = ""
     recorder: str = "bound"
     key_of: Callable[..., int | None] = lambda *args, **kwargs: None
-    make: Callable[[Operator, int], Struct] | None = None
+    make: Callable[[Operator, int], StructMemory] | None = None
     is_served: Callable[[Operator, DType], bool] = lambda op, dtype: True
     caches_layouts: bool = False
 
@@ -144,7 +144,7 @@ def make_stub(runtime: Runtime, function: Any) -> Stub | None:
     return stub_class(runtime, function, service.entry, service.key_of, make, record, base)
 
 
-def _no_variant(key: int) -> Struct:
+def _no_variant(key: int) -> StructMemory:
     raise RuntimeError("this entry has no variants")
 
 

@@ -22,7 +22,7 @@ from ..compiler.structs import sizeof
 from ..entries import rt_base as rt
 from . import jit_layout
 from .jit_structs import JitStruct
-from .structs import Struct
+from .structs import StructMemory
 from .stubs import Stub
 
 
@@ -44,14 +44,14 @@ class Replay(NativeCallable):  # type: ignore[misc]
         keep: what that refers to.
     """
 
-    def __init__(self, entry: int, data: Struct, keep: Any) -> None:
+    def __init__(self, entry: int, data: StructMemory, keep: Any) -> None:
         self.keep = data, keep
         set_entry(self, entry, data.address)
 
 
-def _copy_struct(original: Struct, size: int) -> Struct:
+def _copy_struct(original: StructMemory, size: int) -> StructMemory:
     """Return a copy of an entry's struct, whose process struct does not disable calls."""
-    result, process = Struct(size), Struct(sizeof(rt.Globals))
+    result, process = StructMemory(size), StructMemory(sizeof(rt.Globals))
     result.memory.raw = ctypes.string_at(original.address, size)
     process.memory.raw = ctypes.string_at(original.get(rt.OperatorEntry.globals_), sizeof(rt.Globals))
     process.set(rt.Globals.off, 0)
