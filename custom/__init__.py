@@ -5,9 +5,9 @@ define.py, op.py: definitions, and the ``CustomOp`` that they return
 extend.py: registrations for any operator
 adapt.py: Python functions as kernels
 functional.py: functional forms of mutating operators
-kernels.py, llvm.py, c_types.py, passing.py: kernels in NumPy, C, LLVM IR and CUDA C
+kernels.py, llvm.py, c_types.py, c_arguments.py: kernels in NumPy, C, LLVM IR and CUDA C
 casting.py: autocast kernels
-opcheck.py, subject.py, check_promises.py, check_layers.py: tests of an operator's registrations
+opcheck.py, tested_call.py, check_kernels.py, check_layers.py: tests of an operator's registrations
 """
 
 from __future__ import annotations

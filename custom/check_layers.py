@@ -14,11 +14,11 @@ from ..operators.declare.declaration import Declaration
 from ..operators.declare.derivatives import Custom, NotDifferentiable, reverse_rules
 from ..registry.dtypes import float64
 from ..transforms.vmap import vmap
-from .subject import CheckFailure, CheckSkipped, Leaf, Subject, copy_tensor
+from .tested_call import CheckFailure, CheckSkipped, Leaf, Subject, copy_tensor
 
 if TYPE_CHECKING:
     from ..registry.types import Args, Array
-    from .subject import Bound
+    from .tested_call import Bound
 
 STEP = {"float64": 1e-6, "float32": 1e-2}
 SLACK = {"float64": 1e-5, "float32": 2e-2}

@@ -22,9 +22,9 @@ from ..registry.operator import Operator
 from ..registry.schemas.schema import Schema
 from ..registry.values import describe, tensors_of
 from .adapt import adapt_function
+from .c_arguments import bind_parameters
 from .c_types import check_own_types
 from .llvm import parse_function
-from .passing import bind_parameters
 
 if TYPE_CHECKING:
     from ..registry.types import Args, Function, Kwargs

@@ -12,8 +12,7 @@ from ..registry.dispatch.keys import CPU_KEYS
 from ..registry.function import OperatorFunction
 from ..registry.namespace import OverloadPacket
 from ..registry.operator import Operator
-from .check_layers import check_autograd, check_jit, check_vmap
-from .check_promises import (
+from .check_kernels import (
     check_determinism,
     check_dtypes,
     check_empty,
@@ -21,7 +20,8 @@ from .check_promises import (
     check_schema,
     check_strided,
 )
-from .subject import CheckFailure, CheckSkipped, Subject
+from .check_layers import check_autograd, check_jit, check_vmap
+from .tested_call import CheckFailure, CheckSkipped, Subject
 
 TESTS: dict[str, Callable[[Subject], None]] = {
     "schema": check_schema,

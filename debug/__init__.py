@@ -2,9 +2,9 @@
 
 api.py: the public functions; their implementation is imported at the first call
 printing.py: ``print``
-callbacks.py, host.py: operators that call Python functions, and their arguments and results
+callbacks.py, host_calls.py: operators that call Python functions, and their arguments and results
 nan_mode.py: ``nans``
-checks.py, bodies.py, bounds.py: ``checkify``: the mode, loops and branches, indices
+checks.py, checkify_bodies.py, bounds.py: ``checkify``: the mode, loops and branches, indices
 """
 
 from .api import callback as callback

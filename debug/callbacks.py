@@ -21,12 +21,12 @@ from ..registry.function import make_function
 from ..registry.library import Library
 from ..registry.operator import Operator, fallthrough, operators
 from ..registry.values import TensorSpec
-from .host import ResultSpecs, make_host_call
+from .host_calls import ResultSpecs, make_host_call
 
 if TYPE_CHECKING:
     from ..registry.function import OperatorFunction
     from ..registry.types import Args, Function, Kwargs, Pytree, Shape, Tensor
-    from .host import HostCall
+    from .host_calls import HostCall
 
 LIBRARY = Library("debug", "FRAGMENT")
 EFFECTS = frozenset({"callback"})

@@ -30,7 +30,7 @@ from ..registry.values import describe, traced_number_types
 from ..tracer.trace import current_trace
 from .bounds import INDEXING, Bounds
 from .callbacks import OPAQUE, define, ignore_gradients, split_examples
-from .host import is_value, to_host_array
+from .host_calls import is_value, to_host_array
 from .printing import check_format, format_values
 
 if TYPE_CHECKING:
@@ -267,7 +267,7 @@ class CheckMode(DispatchMode):
         """Run an operator; for loops and branches, collect the findings of the checks in their bodies."""
         if op.schema.namespace != "control":
             return op(*args, **kwargs)
-        out, findings = lazy.debug_machinery("bodies").CONTROL[op.name](op, args, kwargs)
+        out, findings = lazy.debug_machinery("checkify_bodies").CONTROL[op.name](op, args, kwargs)
         for place, failed, values, step in findings:
             if step is None:
                 self.collect(place, failed, values)
@@ -283,7 +283,7 @@ class CheckMode(DispatchMode):
         count = len(values)
         failed, values = self._outside(failed, values)
         place = replace(place, inner=place.inner + len(values) - count)
-        if current_trace() is not self.trace:  # the body of a loop: see bodies.py
+        if current_trace() is not self.trace:  # the body of a loop: see checkify_bodies.py
             run_check(place, by_name("logical_not")(failed), values)
             return
         place = replace(place, kind="user") if place.kind == "debug" else place

@@ -14,7 +14,7 @@ import numpy as np
 from .. import pytree
 from ..errors import ArgumentError, ValueArgumentError
 from .callbacks import run_callback
-from .host import make_host_call
+from .host_calls import make_host_call
 
 if TYPE_CHECKING:
     from ..registry.types import Args, Kwargs

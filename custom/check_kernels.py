@@ -14,7 +14,7 @@ from ..registry.dtypes import ALL, DType, as_dtype
 from ..registry.values import TensorSpec, describe
 from ..tracer.infer import infer, specs_of
 from .op import missing_fake_message
-from .subject import CheckFailure, CheckSkipped, Leaf, Subject, copy_tensor, make_strided_copies
+from .tested_call import CheckFailure, CheckSkipped, Leaf, Subject, copy_tensor, make_strided_copies
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
