@@ -1,4 +1,4 @@
-"""The GPU suite, in parts of at most ten minutes: 30 minutes in all, and each part goes on where it was cut off.
+"""The GPU suite: parts of at most ten minutes, 30 minutes in all; an interrupted part resumes at its next row.
 
 python benchmarks/gpu.py [--part smoke|eager|jit|bench|sanitizer] [--into benchmarks/results] [--seconds N]
 

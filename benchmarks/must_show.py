@@ -1,4 +1,4 @@
-"""Every promise about speed as one table: what was measured, the bound, and whether it is kept.
+"""All speed bounds as one table: the measured ratio, the bound, and whether it holds.
 
 python benchmarks/must_show.py [--seconds 2] [--only calls,kernels,starts,dispatcher,gradients,loops]
 """

@@ -1,4 +1,4 @@
-"""What tandem promises about speed, each as a ratio to a peer measured in the same process, interleaved.
+"""Rows of the speed table: each is a ratio to a peer, measured interleaved in one process.
 
 A row measures and says how it compares with its bounds; where a peer is missing it says so.  ``must_show.py``
 prints all rows; ``test_bounds.py`` runs them under pytest-benchmark.

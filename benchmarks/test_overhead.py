@@ -1,4 +1,4 @@
-"""What ``tandem overhead`` measures, one benchmark for each contender: ``pytest benchmarks/test_overhead.py``."""
+"""The cases of ``tandem overhead`` as pytest benchmarks: ``pytest benchmarks/test_overhead.py``."""
 
 import pytest
 from tandem.cli.overhead.compare import make_call_case, warm_up

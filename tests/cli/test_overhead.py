@@ -1,4 +1,4 @@
-"""``tandem overhead`` and ``tandem doctor``: the measuring is sound, the reports are complete."""
+"""``tandem overhead`` and ``tandem doctor``: measurements are consistent and reports are complete."""
 
 import io
 import json

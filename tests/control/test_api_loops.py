@@ -1,4 +1,4 @@
-"""What programs written for other libraries ask of loops and branches, where examples of a batch differ."""
+"""Loops and branches as JAX and PyTorch programs use them, with predicates that differ within a batch."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What compiled control flow does beyond giving the right numbers: what it saves, drops, keeps exact, and refuses."""
+"""Compiled control flow: saved residuals, dead-code elimination, exactness, and unsupported cases."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Derivatives and batches of control flow: forward, reverse, both orders, vmap, compiled and not; and beside JAX."""
+"""Derivatives and batches of control flow: forward and reverse mode, first and second order, vmap, eager and jitted."""
 
 import itertools
 

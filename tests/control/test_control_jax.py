@@ -1,4 +1,4 @@
-"""Control flow beside JAX: values, both modes, second order, batches, compiled and not."""
+"""Control flow compared with JAX: values, both modes, second order, batches, eager and jitted."""
 
 import numpy as np
 import pytest

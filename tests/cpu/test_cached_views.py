@@ -1,4 +1,4 @@
-"""Views by kind: hot calls of every view are answered natively from cached layouts, as Python answers them."""
+"""Native entries of views: hot calls use cached layouts and return the views that Python returns."""
 
 import gc
 import sys

@@ -1,4 +1,4 @@
-"""Code for processors with narrower vectors."""
+"""Code emitted for processors with narrower vectors."""
 
 import numpy as np
 import pytest

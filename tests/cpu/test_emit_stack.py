@@ -1,4 +1,4 @@
-"""Emitted functions take little of the stack, however many kernels, buffers and loops a graph has."""
+"""Emitted functions use little stack, whatever the number of kernels, buffers and loops in a graph."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Loops of compiled functions let Python handle signals."""
+"""Compiled loops poll for signals."""
 
 import contextlib
 import gc

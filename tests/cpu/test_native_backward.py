@@ -1,4 +1,4 @@
-"""Steps of the backward pass that machine code takes give what Python's give, and leave to Python what is unusual."""
+"""Native steps of the backward pass: the gradients of Python's steps, and a fallback to Python for unusual nodes."""
 
 import gc
 import resource

@@ -1,4 +1,4 @@
-"""The disk cache of machine code: what is kept, and that nothing foreign or damaged is ever run."""
+"""The disk cache of machine code: contents, eviction, and rejection of damaged or foreign files."""
 
 import ctypes
 import errno

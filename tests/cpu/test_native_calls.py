@@ -1,4 +1,4 @@
-"""Eager calls through native entries: what they compute, what they leave to Python, what they hold on to."""
+"""Eager calls through native entries: results, fallbacks to Python, and references."""
 
 import contextlib
 import gc

@@ -1,4 +1,4 @@
-"""The native entry of jitted functions: guards, results, references, failing allocations, kernels that come and go."""
+"""The native entry of jitted functions: guards, results, references, failed allocations, changes of the registry."""
 
 import dataclasses
 import gc

@@ -1,4 +1,4 @@
-"""Operators with Python kernels: calls on plain tensors reach the kernel without the dispatcher, and no other."""
+"""Native entries of operators with Python kernels: which calls skip the dispatcher."""
 
 import gc
 import sys

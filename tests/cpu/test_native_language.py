@@ -1,4 +1,4 @@
-"""The small typed language that the native runtime is written in: what it computes, and what it refuses."""
+"""The native language: results of compiled functions, and errors for invalid ones."""
 
 import ctypes
 

@@ -1,4 +1,4 @@
-"""The linker of machine code: what it fills in, what it gives back, what it refuses."""
+"""The linker of machine code: relocations, release of memory, unsupported objects."""
 
 import ast
 import ctypes

@@ -1,4 +1,4 @@
-"""Large results come from a pool of recycled buffers: nobody may ever see memory that is used again."""
+"""The pool of large results never recycles a buffer that is still referenced."""
 
 import gc
 import pickle

@@ -1,4 +1,4 @@
-"""Calls that machine code puts into autograd's graph: the nodes are those that Python makes."""
+"""Native recording creates the same graph nodes as recording in Python."""
 
 import gc
 import itertools

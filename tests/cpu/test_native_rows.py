@@ -1,4 +1,4 @@
-"""Every row of the op table that doctor counts as native: the call is counted by the entry, and its result is right."""
+"""Every row of the op table that ``doctor`` counts as native runs by its entry and returns the right result."""
 
 import numpy as np
 import pytest

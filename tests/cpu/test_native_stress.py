@@ -1,4 +1,4 @@
-"""Threads that register and remove kernels while others call, eager and jitted: what runs is always in force."""
+"""Threads register and remove kernels while others call operators, eagerly and jitted."""
 
 import gc
 import sys

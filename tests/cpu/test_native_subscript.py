@@ -1,4 +1,4 @@
-"""``x[key]`` and ``x[key] = value`` through native entries do what the Python code of the methods does."""
+"""Native entries of ``x[key]`` and ``x[key] = value`` agree with the Python methods."""
 
 import gc
 import random

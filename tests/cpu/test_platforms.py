@@ -1,4 +1,4 @@
-"""Interpreters and systems without native code: the reason is stated, and everything runs on NumPy's kernels."""
+"""Platforms without native code: ``doctor`` states the reason, and NumPy's kernels run everything."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Interrupts during compilation, forks beside it, and the locks that a fork has to take."""
+"""Interrupts during compilation, forks during compilation, and the locks that a fork acquires."""
 
 import ast
 import gc

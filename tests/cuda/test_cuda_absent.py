@@ -1,4 +1,4 @@
-"""Where CUDA cannot be used: nothing of it is loaded, and what is missing is said."""
+"""Without CUDA none of its modules is imported, and error messages name what is missing."""
 
 import subprocess
 import sys

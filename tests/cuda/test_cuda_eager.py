@@ -1,4 +1,4 @@
-"""Eager CUDA: operators, gradients, transforms, writes and refusals, on a double of the driver (no GPU is used)."""
+"""Eager CUDA: operators, gradients, transforms, writes and errors, on the test double of the driver."""
 
 import copy
 import os

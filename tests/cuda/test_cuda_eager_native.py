@@ -1,4 +1,4 @@
-"""Hot eager calls on CUDA tensors, which machine code answers; on a double of the driver (no GPU is used)."""
+"""Native entries of hot eager calls on CUDA tensors, on the test double of the driver."""
 
 import gc
 import sys

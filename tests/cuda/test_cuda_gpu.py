@@ -1,4 +1,4 @@
-"""Eager CUDA on a real GPU: the op table, memory, streams, sharing with cupy and PyTorch. Skipped where there is none.
+"""Eager CUDA on a real GPU: the op table, memory, streams, interoperability with cupy and PyTorch. Skipped without one.
 
 The same things run on a double of the driver in the other ``test_cuda_*`` files; what only a device can show is here.
 """

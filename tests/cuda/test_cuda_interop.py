@@ -1,4 +1,4 @@
-"""Sharing device memory: DLPack both ways and the CUDA array interface, field by field, on a double of the driver."""
+"""DLPack in both directions and the CUDA array interface, field by field, on the test double of the driver."""
 
 import ctypes
 import gc

@@ -1,4 +1,4 @@
-"""The CUDA libraries that pip installs are found where cupy finds them; no GPU is used."""
+"""CUDA libraries installed by pip are loaded from where cupy finds them; no GPU is used."""
 
 import os
 import shutil

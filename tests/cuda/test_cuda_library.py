@@ -1,4 +1,4 @@
-"""Operators that cupy serves: what is called exists in it, with these arguments and for these dtypes (no GPU is used).
+"""Operators that call cupy: the functions exist and accept these arguments and dtypes; no GPU is used.
 
 The double of cupy is NumPy, as strict as cupy (`cuda_host/strict.py`); arrays of cupy itself lie on the host's memory.
 """

@@ -1,4 +1,4 @@
-"""Device memory as in use: large blocks, cupy's pool, captured streams, a device that has failed; no GPU is used."""
+"""Device memory: large blocks, cupy's pool, captured streams, a failed device; no GPU is used."""
 
 import ctypes
 import gc

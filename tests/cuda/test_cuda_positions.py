@@ -1,4 +1,4 @@
-"""Reading, writing and adding by position on CUDA: values, order of sums, widths of accesses; no GPU is used."""
+"""Gather and scatter kernels on CUDA: values, order of sums, widths of accesses; no GPU is used."""
 
 import math
 import os

@@ -1,4 +1,4 @@
-"""Matrix products on CUDA tensors: which calls of cuBLAS they are, and what they give, on a double (no GPU is used)."""
+"""Matrix products on CUDA tensors: the cuBLAS calls and their results, on the test double of the driver."""
 
 import os
 import sys

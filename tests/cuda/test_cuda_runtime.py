@@ -1,4 +1,4 @@
-"""The CUDA runtime: memory and its accounts, streams, events, transfers, faults; on a double of the driver."""
+"""The CUDA runtime: memory accounting, streams, events, transfers, errors; on the test double of the driver."""
 
 import ctypes
 import gc

@@ -1,4 +1,4 @@
-"""Sparse tensors on CUDA: places and values on the device, everything as on the CPU (no GPU is used)."""
+"""Sparse tensors on CUDA agree with the CPU's; no GPU is used."""
 
 import pickle
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The double of the driver is as strict as a driver may be: what a device would not forgive, it does not either."""
+"""The test double of the driver rejects what a real driver rejects."""
 
 import contextlib
 import ctypes

@@ -1,4 +1,4 @@
-"""The GPU suite's command, on a double of the driver: every row is measured or says why not, and the table is whole.
+"""The command of the GPU suite, on the test double of the driver: every row is measured or reports why not.
 
 The sizes are small and the times mean nothing: no GPU is used.
 """

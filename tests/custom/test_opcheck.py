@@ -1,4 +1,4 @@
-"""opcheck passes operators that keep their promises, and names each planted fault and what would mend it."""
+"""``opcheck`` accepts correct operators, and reports each planted fault with its remedy."""
 
 import itertools
 

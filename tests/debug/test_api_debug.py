@@ -1,4 +1,4 @@
-"""What programs written for other libraries ask of printing, callbacks, NaNs and errors as values."""
+"""Printing, callbacks, NaN detection and error values as JAX and PyTorch programs use them."""
 
 import numpy as np
 import pytest

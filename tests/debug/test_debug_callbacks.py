@@ -1,4 +1,4 @@
-"""Printing and calling Python: eagerly, compiled, mapped, differentiated."""
+"""Printing and host callbacks: eagerly, jitted, batched, differentiated."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""``td.checkify`` and ``td.check``: what goes wrong is a value, under every transform."""
+"""``td.checkify`` and ``td.check``: errors as values, under every transform."""
 
 import numpy as np
 import pytest

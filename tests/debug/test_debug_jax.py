@@ -1,4 +1,4 @@
-"""Debugging beside JAX's, where that is installed: what is printed, called and found is the same."""
+"""Debugging compared with JAX, where it is installed: the same output, callbacks and errors."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Debugging inside of loops and branches: what is printed, called and checked in a body that is traced for itself."""
+"""Printing, callbacks and checks in the bodies of loops and branches."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Autocast: every operator of the table against the cast by hand that its policy means.
+"""Autocast: every operator of the table compared with explicit casts.
 
 Also contexts, the weight cache, gradients, transforms and jit.
 """

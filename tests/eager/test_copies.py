@@ -1,4 +1,4 @@
-"""Copies and pickles of tensors that share memory: the copies share theirs in the same way, and nothing else."""
+"""Copies and pickles of tensors that share memory share it in the same way."""
 
 import copy
 import os

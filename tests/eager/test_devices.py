@@ -1,4 +1,4 @@
-"""Devices from outside: names, creation, transfers and their gradients, and what is refused."""
+"""Devices of other packages: names, creation, transfers, gradients and errors."""
 
 import itertools
 

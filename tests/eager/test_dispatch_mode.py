@@ -1,4 +1,4 @@
-"""DispatchMode: the calls that a mode sees and may change, stacks of modes, and modes below autograd.
+"""``DispatchMode``: intercepted calls, stacks of modes, and modes below autograd.
 
 Also interest in a few operators, jitted functions, and three modes to use.
 """

@@ -1,4 +1,4 @@
-"""Bad input gives the documented exception, which says what would work; nothing changes."""
+"""Invalid input raises the documented exception, names a remedy, and changes nothing."""
 
 import numpy as np
 import pytest

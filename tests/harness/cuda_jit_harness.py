@@ -1,4 +1,4 @@
-"""What the tests of jitted functions on CUDA tensors share, whether they run on a GPU or on a double of the driver."""
+"""Helpers for tests of jitted functions on CUDA tensors, on the driver's test double or a GPU."""
 
 import itertools
 

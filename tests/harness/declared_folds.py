@@ -1,4 +1,4 @@
-"""A program for a process of its own: declare folds, each in one place, and run them on every path.
+"""Subprocess program: declare folds, each in one place, and run them on every path.
 
 ``python declared_folds.py NAME`` exits with an error if a path differs from NumPy, or from the other paths in a bit.
 """

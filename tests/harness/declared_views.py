@@ -1,4 +1,4 @@
-"""A program for a process of its own: declare views, each by its rule alone, and run them on every path.
+"""Subprocess program: declare views by their rules alone, and run them on every path.
 
 ``python declared_views.py`` exits with an error if a path differs from NumPy.
 """

@@ -1,4 +1,4 @@
-"""Programs for processes of their own: compilation that is interrupted, and forks while other threads compile.
+"""Subprocess programs that interrupt compilation, and fork while other threads compile.
 
 ``python disturbed.py COMMAND COUNT SEED`` prints ``done``, or what has gone wrong; the commands stand at the end.
 """

@@ -1,4 +1,4 @@
-"""A plugin of pytest that puts a fence around the memory of every NumPy array, and with it of every CPU tensor.
+"""pytest plugin that puts guard pages around the memory of every NumPy array, and so of every CPU tensor.
 
     PYTHONPATH=tests/harness python -m pytest -p fence --capture=sys
 

@@ -1,4 +1,4 @@
-"""A program for a process of its own: does memory stay flat while ever new things are compiled and called?
+"""Subprocess program: measure memory while new shapes, closures and structures are compiled and called.
 
 ``python growth.py KIND COUNT`` prints a line for each tenth of the rounds: number, resident KiB, traced KiB, objects,
 runs of LLVM's passes, KiB that the C heap has allocated (0 where the C library cannot say).

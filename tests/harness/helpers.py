@@ -1,4 +1,4 @@
-"""Checks that tests of every package share."""
+"""Assertions shared by the tests of all packages."""
 
 import gc
 import sys

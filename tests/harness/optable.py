@@ -1,4 +1,4 @@
-"""The op table as tests: draws the declared samples, runs the references, and says what equal means.
+"""The op table as tests: generate the declared samples, run the references, and compare results.
 
 A row is an operator, a dtype and a sample. References are the NumPy and SciPy functions that declarations name; those
 of elementwise operators get arrays of the promoted dtype (float32 for float16 and bfloat16), and their results are

@@ -1,4 +1,4 @@
-"""Jitted calls that raise leave their arguments as eager calls do, and loops without iterations run nothing."""
+"""Jitted calls that raise leave their arguments as eager calls do; loops of zero iterations run nothing."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""jit: arguments and results of every kind, guards, the cache, explain, stages, methods, threads, memory."""
+"""``jit``: arguments and results, guards, cache, ``explain``, stages, methods, threads, memory."""
 
 from collections import namedtuple
 from dataclasses import dataclass

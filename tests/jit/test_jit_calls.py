@@ -1,4 +1,4 @@
-"""How jitted functions are called: as methods, with any number of arguments, and which specializations are kept."""
+"""Calls of jitted functions: methods, ``*args`` and ``**kwargs``, eviction of specializations."""
 
 import functools
 import gc

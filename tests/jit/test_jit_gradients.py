@@ -1,4 +1,4 @@
-"""Jitted functions on tensors that require gradients, and inside transforms: the gradients are the eager ones."""
+"""Jitted functions on tensors that require gradients, and inside transforms: gradients agree with eager ones."""
 
 import dataclasses
 import gc

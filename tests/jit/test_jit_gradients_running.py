@@ -1,4 +1,4 @@
-"""Jitted functions that differentiate: memory, threads, retracing, control flow."""
+"""Gradients of jitted functions: memory, threads, retracing, control flow."""
 
 import gc
 import threading

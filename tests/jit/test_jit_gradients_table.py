@@ -1,4 +1,4 @@
-"""Gradients of jitted calls of every differentiable operator, and of random programs: the eager ones."""
+"""Gradients of jitted calls of every differentiable operator and of random programs agree with eager ones."""
 
 import numpy as np
 import pytest

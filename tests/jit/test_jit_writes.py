@@ -1,4 +1,4 @@
-"""Jitted functions that write into their arguments: the memory is written after the call, as it is eagerly."""
+"""Jitted functions that write into their arguments: the memory is written as by an eager call."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Regressions: memory that jitted functions kept for too long."""
+"""Regressions: memory that jitted functions kept too long."""
 
 import gc
 import weakref

@@ -1,4 +1,4 @@
-"""Derivatives of factorizations and transforms at sizes and structures that the table of operators does not draw."""
+"""Derivatives of factorizations at sizes and structures beyond the op table's samples."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Fusion: what becomes one kernel, what may not, and that the results stay the same."""
+"""Fusion: which nodes form one kernel, which must not, and unchanged results."""
 
 import ctypes
 

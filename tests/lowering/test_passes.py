@@ -1,4 +1,4 @@
-"""Each pass keeps the results of a graph bit for bit and makes the rewrite that it exists for."""
+"""Each graph pass performs its rewrite and keeps results bit for bit."""
 
 import numpy as np
 import pytest

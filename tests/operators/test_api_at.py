@@ -1,4 +1,4 @@
-"""``x.at[index]`` and its keywords: what programs written for JAX ask of them."""
+"""``x.at[index]`` and its keywords, as JAX programs use them."""
 
 import numpy as np
 import pytest

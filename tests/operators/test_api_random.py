@@ -1,4 +1,4 @@
-"""What programs written for other libraries ask of random numbers: names, shapes, dtypes, keys, batches, jit."""
+"""Random numbers as JAX and PyTorch programs use them: names, shapes, dtypes, keys, batches, jit."""
 
 import numpy as np
 import pytest

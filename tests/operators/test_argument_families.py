@@ -1,4 +1,4 @@
-"""Families of unusual arguments: each is taken, or answered with an error of the project that says what would work."""
+"""Families of unusual arguments: each is accepted, or rejected with an error that names a remedy."""
 
 import inspect
 

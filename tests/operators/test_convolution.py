@@ -1,4 +1,4 @@
-"""Convolution and pooling: PyTorch's values and gradients on drawn shapes, edges, layers of the dispatcher."""
+"""Convolution and pooling: PyTorch's values and gradients on random shapes, edge cases, dispatch keys."""
 
 import itertools
 

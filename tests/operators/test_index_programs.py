@@ -1,4 +1,4 @@
-"""Random programs of indexing, ``.at`` and assignments give what NumPy gives: eager, jitted, vmapped and under grad.
+"""Random programs of indexing, ``.at`` and assignments agree with NumPy: eager, jitted, vmapped and under grad.
 
 The default run takes a sample by seed; ``-m full`` runs 20,000 eager and 2,000 jitted programs. Both mean most beside
 the fence of :mod:`fence`, which ends the process at a read or a write outside of an array.

@@ -1,4 +1,4 @@
-"""Subscripts mean what they mean in NumPy: reading, writing, every mix of indices, and the errors."""
+"""Subscripts follow NumPy: reads, writes, every mix of indices, and errors."""
 
 import numpy as np
 import pytest

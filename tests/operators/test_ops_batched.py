@@ -1,4 +1,4 @@
-"""vmap of every declared operator is a loop over the examples: each tensor argument alone, all of them, any axis."""
+"""vmap of every declared operator equals a loop over the examples, for each batched argument and axis."""
 
 import itertools
 import os

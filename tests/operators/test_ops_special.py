@@ -1,4 +1,4 @@
-"""What the op table cannot say by comparing with NumPy: conventions at special points, weak scalars, rounding, cost."""
+"""Special points, weak scalars, rounding and cost of operators, beyond comparison with NumPy."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""Every declared operator against its reference, its rule, its errors, and the completeness of its declaration."""
+"""Every declared operator against its reference, shape rule and errors; declarations are complete."""
 
 import doctest
 import io

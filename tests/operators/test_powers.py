@@ -1,4 +1,4 @@
-"""Powers whose exponent is one Python number: NumPy's products, quotients and roots, the same in every call."""
+"""Powers with a constant exponent: NumPy's products, quotients and roots, in every kind of call."""
 
 import ml_dtypes
 import numpy as np

@@ -1,4 +1,4 @@
-"""Random numbers: Philox's known answers, one stream for all, and distributions that pass tests."""
+"""Random numbers: Philox's test vectors, one stream for all paths, statistical tests."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Typed keys: what they are, where they go, and the words that they stand for, against Philox written down again."""
+"""Typed keys, and the random bits that they produce, compared with an independent Philox."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""Every sampler: its distribution, the same bits in every way of running, batches of keys, slopes, and extremes.
+"""Every sampler: its distribution, equal bits on every path, batches of keys, derivatives, extreme parameters.
 
 The seeds are fixed, so that a test passes always or never; a sound sampler fails for one seed in a thousand.
 """

@@ -1,4 +1,4 @@
-"""The scalar IR: tracing, typing, and its NumPy evaluation on the values where operators go wrong."""
+"""The scalar IR: tracing, typing, and its evaluation by NumPy at edge cases."""
 
 import math
 import platform

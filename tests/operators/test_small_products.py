@@ -1,4 +1,4 @@
-"""Matrix products that are written out, and sums of products: every layout, beside NumPy."""
+"""Small matrix products and sums of products in every layout, compared with NumPy."""
 
 import ctypes
 import random

@@ -1,4 +1,4 @@
-"""The profiler: what it notes, how it sums, what it writes, and that it leaves nothing behind."""
+"""The profiler: events, averages, exported files, and cleanup."""
 
 import gc
 import itertools

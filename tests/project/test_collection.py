@@ -1,4 +1,4 @@
-"""Collection with ``-k WORD``: the hooks of conftest.py select what pytest would, without making the other tests."""
+"""Collection with ``-k WORD`` selects what pytest would select, without creating the other tests."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Every example in a docstring, in the README and in the docs runs and says what it says."""
+"""Every example in a docstring, the README and the docs runs and prints what it shows."""
 
 import contextlib
 import doctest

@@ -1,4 +1,4 @@
-"""The examples do what they promise: on one seed each time, on all five with ``pytest -m full``."""
+"""The examples reach their results: with one seed by default, with five by ``pytest -m full``."""
 
 import importlib.util
 import statistics

@@ -1,4 +1,4 @@
-"""The memory fence accepts accesses within arrays and stops those past their ends."""
+"""The memory fence accepts accesses within arrays and stops those beyond them."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""docs/architecture.md follows three calls through the code: they run through the functions that it names."""
+"""The calls that docs/architecture.md follows run through the functions that it names."""
 
 import ast
 import functools

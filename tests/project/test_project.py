@@ -1,4 +1,4 @@
-"""The project holds its own rules: what is packed, who imports whom, how long things are, what the README says."""
+"""Rules of the project: packaging, import layers, lengths of files and functions, the README."""
 
 import ast
 import importlib.metadata

@@ -1,4 +1,4 @@
-"""Retired terms stay out of the package: of names, and of the first lines of docstrings.
+"""Retired terms do not return in names and docstrings.
 
 docs/glossary.md has the terms in use. ALLOWED lists the names that still use a retired term, because they are public or
 because the word has its usual meaning there. The test also fails for an entry that is no longer needed.

@@ -1,4 +1,4 @@
-"""What mypy and pyright say to users: a typed program passes, mistakes are reported, and the examples pass."""
+"""mypy and pyright on users' programs: a typed program passes, mistakes are reported, the examples pass."""
 
 import importlib.util
 import json

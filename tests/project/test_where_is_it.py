@@ -1,4 +1,4 @@
-"""Documentation names real code: every `file.py:name` and every path in the pages exists."""
+"""Every `file.py:name` and path in the documentation exists."""
 
 import ast
 import functools

@@ -1,4 +1,4 @@
-"""What programs written for other libraries ask of trees: containers of every kind, key paths, prefixes, errors."""
+"""Pytrees as JAX and PyTorch programs use them: containers, key paths, prefixes, errors."""
 
 import collections
 import dataclasses

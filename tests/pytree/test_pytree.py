@@ -1,4 +1,4 @@
-"""Pytrees: every container comes apart and together again, and errors name where."""
+"""Pytrees: flatten and unflatten every container; errors name the place."""
 
 import dataclasses
 from collections import OrderedDict, defaultdict, namedtuple

@@ -1,4 +1,4 @@
-"""What is done with trees: map with paths, reduce, transpose, broadcast; classes of users; ``td.tree``."""
+"""Functions on trees: map with paths, reduce, transpose, broadcast; registered classes; ``td.tree``."""
 
 import copy
 import dataclasses

@@ -1,4 +1,4 @@
-"""A compiled function follows the registry: after each kind of change its next call does what an eager call does."""
+"""Jitted functions follow changes of the registry as eager calls do."""
 
 import threading
 

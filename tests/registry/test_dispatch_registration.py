@@ -1,4 +1,4 @@
-"""Libraries: who may register what, what is replaced, what is taken back, and who is told."""
+"""Libraries: permissions, replacement, removal and notification of registrations."""
 
 import gc
 import sys

@@ -1,4 +1,4 @@
-"""Computed tables: against a model written slot by slot from the published rules, whatever the history was."""
+"""Dispatch tables compared with a model of the published rules, over random histories."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Registering and removing in some threads while others call: no torn state, and no kernel runs after its removal."""
+"""Registration and removal in some threads while others call: consistent state, no removed kernel runs."""
 
 import itertools
 import sys

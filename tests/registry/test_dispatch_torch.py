@@ -1,4 +1,4 @@
-"""Computed tables against PyTorch's, over random histories of registrations and removals."""
+"""Dispatch tables compared with PyTorch's, over random histories of registrations and removals."""
 
 import random
 import re

@@ -1,4 +1,4 @@
-"""The dispatch trace: each way into the dispatcher, nested, with key, kernel and the keys below."""
+"""The dispatch trace: every entry point, nesting, key, kernel and remaining keys."""
 
 import functools
 import threading

@@ -1,4 +1,4 @@
-"""The schema holds for kernels from outside: how arguments arrive, what results are, on every way to a kernel."""
+"""Kernels of other packages: arguments and results are checked against the schema on every path."""
 
 import ctypes
 import ctypes.util

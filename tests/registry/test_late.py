@@ -1,4 +1,4 @@
-"""Operators that are declared at first use are found by every lookup."""
+"""Lazily declared operators are found by every lookup."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Which overload a call means: decided once, and as trying each in turn would decide it."""
+"""Overload resolution: the cached choice equals trying the overloads in turn."""
 
 import pickle
 import threading

@@ -1,4 +1,4 @@
-"""Libraries, tables, dispatch: registered kernels run, removed ones do not, and the table says who serves a key."""
+"""Libraries, tables and dispatch: registered kernels run, removed ones do not, tables name the kernel of a key."""
 
 import threading
 

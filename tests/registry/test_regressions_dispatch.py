@@ -1,4 +1,4 @@
-"""The dispatcher on input that nobody means, guards whose blocks end in any order, and modules that are run again."""
+"""Regressions of the dispatcher: invalid input, guards closed out of order, modules run again."""
 
 import asyncio
 import importlib

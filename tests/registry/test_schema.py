@@ -1,4 +1,4 @@
-"""The schema language: what is parsed is printed back, and what is wrong is said with its column."""
+"""The schema language: parsing and printing are inverse, and errors give the column."""
 
 import keyword
 

@@ -1,4 +1,4 @@
-"""Calls against a schema: bound as Python binds them, values normalised, what does not fit explained."""
+"""Binding of calls to schemas: Python's rules, conversion of values, error messages."""
 
 import inspect
 import keyword

@@ -1,4 +1,4 @@
-"""Schemas from type hints: each hint, each kind of default, each fault by name."""
+"""Schemas inferred from type hints: each hint, each kind of default, each error."""
 
 from __future__ import annotations
 

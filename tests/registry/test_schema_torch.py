@@ -1,4 +1,4 @@
-"""The schema language against PyTorch: its schemas, its parsers, its compatibility check, its inference from hints."""
+"""The schema language compared with PyTorch's: schemas, parsers, compatibility check, inference."""
 
 import importlib.util
 import random

@@ -1,4 +1,4 @@
-"""The graph: printing and parsing are inverse, each rule of the verifier catches its fault, networkx and back."""
+"""Graphs: printing and parsing are inverse, each rule of the verifier detects its fault, conversion to networkx."""
 
 import networkx
 import numpy as np

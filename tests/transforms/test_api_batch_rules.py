@@ -1,4 +1,4 @@
-"""custom_vmap, sequential_vmap, and what examples exchange along a named axis."""
+"""``custom_vmap``, ``sequential_vmap``, and collectives along a named axis."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""Jitted functions that reach values of the transforms around them by variables: one call, with these as inputs."""
+"""Jitted functions that capture values of enclosing transforms: captures become inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What transforms raise is of the types that users of NumPy and JAX catch, and names the place."""
+"""Errors of transforms: exception types that NumPy and JAX users catch, and messages that name the place."""
 
 from __future__ import annotations
 

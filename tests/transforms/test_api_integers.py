@@ -1,4 +1,4 @@
-"""Integers and booleans among what is differentiated: their derivatives are zeros of ``float0``."""
+"""Integer and boolean arguments of derivatives: their tangents are zeros of ``float0``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The functions that vjp and linearize give, as values; checkpoints run again in a trace; data that rules make."""
+"""The functions that ``vjp`` and ``linearize`` return, checkpoints in a trace, residuals of rules."""
 
 import numpy as np
 import pytest

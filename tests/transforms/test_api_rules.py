@@ -1,4 +1,4 @@
-"""Rules written by hand, as users of other libraries write them: arguments by name, symbolic zeros, linear rules."""
+"""Custom derivative rules as JAX and PyTorch programs write them: keywords, symbolic zeros, linear rules."""
 
 from __future__ import annotations
 

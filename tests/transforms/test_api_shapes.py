@@ -1,4 +1,4 @@
-"""eval_shape, shapes in the place of tensors, donated arguments, and solutions that reverse mode cannot follow."""
+"""``eval_shape``, abstract arguments, donated arguments, implicit solutions without reverse mode."""
 
 import pickle
 

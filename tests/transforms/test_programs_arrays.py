@@ -1,4 +1,4 @@
-"""Derivatives of sorting, sums in Einstein's notation, powers at 0, parts of numbers: what programs rely on."""
+"""Derivatives of sorting, einsum, powers at 0 and complex parts."""
 
 import numpy as np
 import pytest

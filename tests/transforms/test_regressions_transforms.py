@@ -1,4 +1,4 @@
-"""Regressions: programs whose derivatives or batches were wrong."""
+"""Regressions: wrong derivatives and batches."""
 
 import numpy as np
 import pytest

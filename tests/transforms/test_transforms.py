@@ -1,4 +1,4 @@
-"""``jvp``, ``vjp`` and their kin: structure, nesting, writing in place, complex numbers, jitted functions, errors."""
+"""``jvp``, ``vjp`` and related transforms: structure, nesting, in-place writes, complex numbers, jit, errors."""
 
 import functools
 import itertools

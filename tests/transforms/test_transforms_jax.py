@@ -1,4 +1,4 @@
-"""Transforms against JAX's, where that is installed: values, structures, and the conventions for complex numbers."""
+"""Transforms compared with JAX, where it is installed: values, structures, conventions for complex numbers."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Programs that people differentiate: each with its gradient checked, under jit as well, and what it is for done."""
+"""Typical differentiated programs, eager and jitted: gradients are checked and the programs reach their results."""
 
 import numpy as np
 import pytest

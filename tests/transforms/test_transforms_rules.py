@@ -1,4 +1,4 @@
-"""Rules written by hand, checkpoint, implicit functions and named axes: under every transform, and twice."""
+"""Custom rules, checkpoint, implicit functions and named axes under every transform, first and second order."""
 
 import functools
 import gc

@@ -1,4 +1,4 @@
-"""The op table times the transforms, in float64.
+"""The transforms applied to every row of the op table, in float64.
 
 Forward against differences and against reverse, the second order three ways, vmap over every argument, vmap and grad
 in either order, and all of it under jit.

@@ -1,4 +1,4 @@
-"""``td.vmap``: axes, pytrees, nesting, levels, writing, leaks, errors."""
+"""``td.vmap``: axes, pytrees, nesting, levels, writes, leaks, errors."""
 
 import dataclasses
 import re

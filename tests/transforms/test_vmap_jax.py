@@ -1,4 +1,4 @@
-"""vmap against JAX's, where that is installed: the same axes, trees, shared arguments and errors."""
+"""``vmap`` compared with JAX, where it is installed: axes, trees, unbatched arguments, errors."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Random programs on batches: vmap of a program is a loop over the examples, eager, jitted and nested."""
+"""Random programs under ``vmap`` equal a loop over the examples: eager, jitted and nested."""
 
 import numpy as np
 import pytest

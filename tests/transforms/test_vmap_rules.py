@@ -1,4 +1,4 @@
-"""Batching rules from outside, kernels for the Batched key, and the loop over the examples where there is no rule."""
+"""Registered batching rules, kernels for the Batched key, and the loop for operators without a rule."""
 
 import threading
 import warnings

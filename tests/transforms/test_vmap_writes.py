@@ -1,4 +1,4 @@
-"""``td.vmap``: indexing, and writing into batched values and what was made inside."""
+"""``td.vmap``: indexing, and in-place writes into batched and newly created values."""
 
 import gc
 import weakref

@@ -1,4 +1,4 @@
-"""An operator of the package's own: ``softclip(x, limit)``, which is ``limit * tanh(x / limit)``, computed by NumPy."""
+"""A custom operator: ``softclip(x, limit)``, which is ``limit * tanh(x / limit)``, computed by NumPy."""
 
 from typing import Any
 

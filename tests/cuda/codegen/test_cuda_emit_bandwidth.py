@@ -1,4 +1,4 @@
-"""What can be said without a GPU of kernels that have to keep up with its memory: from their PTX and machine code.
+"""Memory accesses in the PTX and machine code of bandwidth-bound kernels, checked without a GPU.
 
 Each element is read and written once, 16 bytes at a time; registers leave room for threads enough; and there are not
 more instructions for each element than a multiprocessor issues while the element's bytes come and go.

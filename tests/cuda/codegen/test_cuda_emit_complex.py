@@ -1,4 +1,4 @@
-"""Complex numbers in CUDA C: NVRTC for three architectures, and the CPU against NumPy, at infinities and NaN too."""
+"""Complex arithmetic in CUDA C: compiled by NVRTC for three architectures, and run on the CPU against NumPy."""
 
 import ctypes
 import functools

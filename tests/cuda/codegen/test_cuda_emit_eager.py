@@ -1,4 +1,4 @@
-"""The kernels that eager operators launch: compiled by NVRTC for three architectures, run on the CPU against NumPy."""
+"""Kernels of eager CUDA operators: compiled by NVRTC for three architectures, and run on the CPU against NumPy."""
 
 import ctypes
 import math

@@ -1,4 +1,4 @@
-"""The shapes that the CUDA printer makes a difference of: how rows, columns and tiles are shared among threads."""
+"""Schedules of CUDA kernels: how threads share rows, columns and tiles."""
 
 import zlib
 from unittest import mock

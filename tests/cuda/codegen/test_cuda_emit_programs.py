@@ -1,4 +1,4 @@
-"""CUDA C of random programs: NVRTC compiles it for three architectures, and the CPU runs it."""
+"""CUDA C of random programs: compiled by NVRTC for three architectures, and run on the CPU."""
 
 import os
 

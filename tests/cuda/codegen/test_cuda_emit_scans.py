@@ -1,4 +1,4 @@
-"""The kernels of scans: compiled by NVRTC for three architectures, run on the CPU against NumPy, watched for races."""
+"""CUDA kernels of scans: compiled by NVRTC, run on the CPU against NumPy, and checked for races."""
 
 import ctypes
 

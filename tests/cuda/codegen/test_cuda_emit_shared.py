@@ -1,4 +1,4 @@
-"""Kernels that would want more shared memory than a kernel has: 48 KiB, which only the assembler would tell."""
+"""Kernels stay within 48 KiB of shared memory, which only the assembler would reject."""
 
 import functools
 import operator

@@ -1,4 +1,4 @@
-"""CUDA C of every operator of the table: NVRTC compiles it for three architectures, and the CPU runs it.
+"""CUDA C of every operator of the table: compiled by NVRTC for three architectures, and run on the CPU.
 
 Operators are traced, lowered and printed one by one; their kernels share translation units.
 """

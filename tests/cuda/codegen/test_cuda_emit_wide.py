@@ -1,4 +1,4 @@
-"""Arrays of over 2**31 elements: kernels with 64-bit indices. No test has such memory: such kernels are forced here."""
+"""Kernels with 64-bit indices for arrays of over 2**31 elements, forced on small arrays."""
 
 import os
 import re

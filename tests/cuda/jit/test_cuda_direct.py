@@ -1,4 +1,4 @@
-"""Kernels that emitted code launches: scans, writing by position and random words in jitted functions.
+"""Prewritten kernels in jitted functions on CUDA: scans, gathers, scatters and random bits.
 
 They run on a double of the driver; no GPU is used.
 """

@@ -1,4 +1,4 @@
-"""Jitted functions on a real GPU: operators, programs, models. Skipped where there is none.
+"""Jitted functions on a real GPU: operators, programs, models. Skipped without one.
 
 The same things run on a double of the driver in ``test_cuda_jit*.py``.
 """

@@ -1,4 +1,4 @@
-"""Jitted functions on CUDA tensors against eager and the CPU, on a double of the driver (no GPU is used)."""
+"""Jitted functions on CUDA tensors compared with eager calls and the CPU, on the test double of the driver."""
 
 import numpy as np
 import pytest

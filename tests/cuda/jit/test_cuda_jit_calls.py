@@ -1,4 +1,4 @@
-"""Calls of jitted functions on CUDA tensors: memory, faults, threads, and those that machine code answers.
+"""Calls of jitted functions on CUDA tensors: memory, errors, threads, native entries.
 
 They run on a double of the driver (no GPU is used).
 """

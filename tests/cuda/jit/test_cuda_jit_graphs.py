@@ -1,4 +1,4 @@
-"""CUDA graphs of jitted functions: the same results, and the way that takes less, on a double of the driver.
+"""CUDA graphs of jitted functions: results, and the choice between graph and launches, on the driver's test double.
 
 What calls and kernels cost there is set, so that either way is the faster one.
 """

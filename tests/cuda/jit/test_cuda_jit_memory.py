@@ -1,4 +1,4 @@
-"""Hot calls of jitted functions on CUDA tensors: what they keep, what failing ones leave, and whose memory they use.
+"""Memory of hot jitted calls on CUDA tensors: references, cleanup after failures, streams.
 
 They run on a double of the driver (no GPU is used), with blocks kept for the next result, as in use.
 """

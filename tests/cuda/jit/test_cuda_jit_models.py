@@ -1,4 +1,4 @@
-"""Jitted models on CUDA tensors, forward and backward, against the CPU, and what is shown of compiled functions."""
+"""Jitted models on CUDA tensors compared with the CPU, forward and backward; reports of compiled functions."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Jitted operators and random programs on CUDA tensors: a sample in the default run, on a double of the driver."""
+"""Jitted operators and random programs on CUDA tensors, sampled in the default run, on the driver's test double."""
 
 import os
 import zlib

@@ -1,4 +1,4 @@
-"""Reading and adding by position in jitted functions on CUDA tensors, and constant parts of a graph.
+"""Gathers and scatter-adds in jitted functions on CUDA tensors, and constant parts of a graph.
 
 They run on a double of the driver; no GPU is used.
 """

@@ -1,4 +1,4 @@
-"""Derivatives written by hand: ``td.autograd.Function`` and an operator's ``Custom`` derivative."""
+"""Custom derivatives: ``td.autograd.Function`` and an operator's ``Custom`` derivative."""
 
 import gc
 import weakref

@@ -1,4 +1,4 @@
-"""Autograd and ADInplaceOrView as layers of the table: kernels of one operator, missing derivatives, writes."""
+"""The Autograd and ADInplaceOrView keys: kernels of one operator, missing derivatives, writes."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Writing in place through views and views of views: against differences, and against PyTorch where it is installed."""
+"""In-place writes through views: compared with finite differences, and with PyTorch where it is installed."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Gradients that arrive in ``grad``: exact from any number of threads, in place, and never in memory of others."""
+"""Accumulation into ``grad``: exact from any number of threads, in place, never into shared memory."""
 
 import sys
 import threading

@@ -1,4 +1,4 @@
-"""Regressions: gradients that were wrong."""
+"""Regressions: wrong gradients."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What stands for cupy on the driver's double: modules, streams, events, page-locked memory, and its pool of memory.
+"""Test double of cupy: modules, streams, events, page-locked memory, and the memory pool.
 
 It follows cupy where it could matter: calls go to the current device, and to the first one if there is none; modules
 are loaded once for each path and device; what CUDA refuses is a RuntimeError with a ``status``; a lack of memory is

@@ -1,4 +1,4 @@
-"""What stands for cupy's pool of device memory: blocks of whole 512 bytes, cut out of chunks, by device and stream."""
+"""Test double of cupy's memory pool: blocks of multiples of 512 bytes from chunks, by device and stream."""
 
 import bisect
 import ctypes

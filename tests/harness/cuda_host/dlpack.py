@@ -1,4 +1,4 @@
-"""DLPack capsules as cupy makes them, for tests on a machine without a GPU: cupy asks the driver about the memory."""
+"""DLPack capsules like cupy's, for machines without a GPU."""
 
 import ctypes
 import itertools

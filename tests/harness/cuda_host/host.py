@@ -1,4 +1,4 @@
-"""The CUDA backend on the CPU: a test double of the driver, kernels run by the shim, NumPy in the place of cupy."""
+"""The CUDA backend on the CPU: a test double of the driver, kernels compiled for the CPU, NumPy in place of cupy."""
 
 import contextlib
 import ctypes

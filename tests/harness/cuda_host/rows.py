@@ -1,4 +1,4 @@
-"""A row of the op table on CUDA tensors, those of the driver's double or of a GPU."""
+"""Rows of the op table on CUDA tensors, on the test double of the driver or a GPU."""
 
 import numpy as np
 import tandem as td

@@ -1,4 +1,4 @@
-"""NumPy in cupy's place, as strict as cupy: what a call on a device would refuse, raises here too.
+"""NumPy as a strict test double of cupy: calls that fail on a device raise here.
 
 An :class:`Array` holds an ndarray and offers what ``cupy.ndarray`` offers. Functions must exist in the cupy that is
 installed and take the arguments as given; ufuncs must have a loop for the dtypes, with the result's dtype of NumPy;

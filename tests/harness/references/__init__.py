@@ -1,4 +1,4 @@
-"""References that tests compare operators with, written apart from the kernels.
+"""Reference implementations of operators, independent of the kernels.
 
 A declaration names its reference: ``reference="references.arrays.kron"``.
 """

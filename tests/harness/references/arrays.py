@@ -1,4 +1,4 @@
-"""References for sorting, splitting and products of arrays that no NumPy function equals as it stands."""
+"""References for sorting, splitting and products that have no direct NumPy equivalent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""References for operators that no NumPy or SciPy function equals: plain NumPy, written apart from the kernels.
+"""References in plain NumPy for operators without a NumPy or SciPy equivalent.
 
 Only the tests call these.
 """

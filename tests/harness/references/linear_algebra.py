@@ -1,4 +1,4 @@
-"""References of linear algebra: NumPy's functions as the standard calls them."""
+"""References for linear algebra: NumPy's functions under the names of the Array API."""
 
 from __future__ import annotations
 

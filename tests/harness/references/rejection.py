@@ -1,4 +1,4 @@
-"""References for distributions that draw until a number is accepted: one element at a time, with Python's floats."""
+"""References for rejection samplers: one element at a time, with Python floats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""References for distributions: functions of the words that Philox gives."""
+"""References for distributions: functions of Philox's random bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes that type checkers report, each on a line of its own; the comment is mypy's error code."""
+"""Mistakes that type checkers report, one per line; the comment is mypy's error code."""
 
 import tandem as td
 
