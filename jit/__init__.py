@@ -2,6 +2,7 @@
 
 api.py: the public ``jit``
 function.py: ``JitFunction``: lookup of specializations, and the cache
+interceptors.py: what answers a call before the cache is searched: traces, modes, the profiler, transforms
 arguments.py: binding and flattening of a call's arguments
 guards/: cache keys and guards of leaves, variables, integers and the registry
 specialize.py: tracing a call to a specialization

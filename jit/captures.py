@@ -10,9 +10,7 @@ from .. import pytree
 from ..eager.layers.levels import LevelTensor
 from .arguments import BoundArguments
 from .guards.externals import ExternalGuard, find_externals
-from .variants import Variants, split_leaves
-
-NO_CAPTURES = object()
+from .variants import PASS, Variants, split_leaves
 
 
 class CaptureVariants(Variants):
@@ -22,12 +20,12 @@ class CaptureVariants(Variants):
         """Call the function with the values of transforms in its variables passed as arguments.
 
         Returns:
-            The result; ``NO_CAPTURES`` if the variables hold no such values.
+            The result; ``PASS`` if the variables hold no such values.
         """
         held = [CapturedVariable(guard) for guard in find_externals(self._fn)]
         held = [item for item in held if item.values]
         if not held:
-            return NO_CAPTURES
+            return PASS
         reached = [item.values for item in held]
         moving, form = split_leaves(bound)
         made = self._get_variant((form, *(item.key for item in held)), bound, moving, held)

@@ -11,36 +11,33 @@ from typing import TYPE_CHECKING, Any
 from .. import config, locks
 from ..eager.layers import dispatch_mode as modes
 from ..eager.layers.autocast import context_key
-from ..eager.layers.level_stack import named_axes, stack
-from ..eager.layers.levels import Level, LevelTensor, unwrap
+from ..eager.layers.level_stack import named_axes
+from ..eager.layers.levels import Level, unwrap
 from ..eager.tensor.tensor import Tensor
-from ..eager.tensor.transfer import UNCOMPILED
 from ..errors import ArgumentError
 from ..named_tuple import NamedTuple
 from ..operators.creation.devices import assume_device
-from ..registry.dispatch import trace
 from ..registry.dispatch.keys import AUTOGRAD, autograd_keys
-from ..registry.dispatch.observers import current_observer, run_unobserved
 from ..registry.dispatch.state import state
 from ..registry.dispatch.unwinding import run_restoring
 from ..registry.native_type import NativeCallable, accept_entries
-from ..registry.values import describe
-from ..tracer.trace import is_tracing
 from .arguments import Arguments, BoundArguments, as_names, as_numbers, is_wrapped_in
-from .batching import BatchedVariants, find_innermost_level
-from .captures import NO_CAPTURES, CaptureVariants
+from .batching import BatchedVariants
+from .captures import CaptureVariants
 from .execute import make_executable
 from .explain import explain
 from .forward_mode import ForwardVariants
 from .guards.externals import reaches_gradient
 from .guards.leaves import is_plain, key_for_device, leaf_key, without_data
+from .interceptors import BOUND_INTERCEPTORS, CALL_INTERCEPTORS
 from .joint_trace import specialize_joint
 from .native_entry import NativeEntry, use_time
 from .outputs import CapturedValueError
-from .recorded_call import MISSED, GradientVariants, autograd_meta_at
+from .recorded_call import GradientVariants, autograd_meta_at
 from .specialization import Specialization
 from .specialize import specialize, unflatten_arguments
 from .stages import Lowered, Traced, to_traced
+from .variants import PASS
 
 if TYPE_CHECKING:
     from ..registry.types import Args, Function, Kwargs
@@ -85,39 +82,18 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         self._reset()
 
     def __call__(self, /, *args: object, **kwargs: object) -> Any:
-        """Native twin: backends/cpu/fastpath/entries/rt_jit.py:jitted_call"""
-        recorder = self._recorder  # a local reference: another thread may clear the cache
-        values = recorder.entry(*args, **kwargs)
-        if values is not None:
-            result = recorder.finish_native_call(values)
-            if result is not MISSED:
-                return result
-        if is_tracing() or modes.active():  # traces and dispatch modes must see every operator
-            return self._fn(*args, **kwargs)
-        observer = current_observer()
-        if observer is not None:  # compiled code runs as it does without an observer
-            name, inputs = f"jit {self._arguments.name}", (*args, *kwargs.values())
-            run = self._call_profiled if observer.kernels else self
-            return run_unobserved(lambda: observer.span(name, "jit", lambda: run(*args, **kwargs), inputs))
-        if trace.active:
-            return self._call_with_trace(recorder, args, kwargs)
-        return self._call(self._arguments.bind(args, kwargs), _call_form(args, kwargs))
+        """Run a call by the first interceptor that answers it, else by a specialization.
 
-    def _call_with_trace(self, recorder: GradientVariants, args: Args, kwargs: Kwargs) -> object:
-        """Run a call and print it to the dispatch trace, with the native entry that ran."""
-        given = [describe(a) for a in args] + [f"{k}={describe(v)}" for k, v in kwargs.items()]
-        line = f"[jit] {self._arguments.name}({', '.join(given)})"
-        results = self._native.replay(args, kwargs)
-        if results is not None:
-            trace.write(f"{line} native=jitted")
-            return results[0]
-        result = recorder.replay(args, kwargs)
-        if result is not MISSED:
-            trace.write(f"{line} native=recorded")
-            return result
-        return trace.run_nested(
-            line, lambda: self._call(self._arguments.bind(args, kwargs), _call_form(args, kwargs))
-        )
+        Native twin: backends/cpu/fastpath/entries/rt_jit.py:jitted_call
+        """
+        for intercept in CALL_INTERCEPTORS:
+            result = intercept(self, args, kwargs)
+            if result is not PASS:
+                return result
+        return self._bind_and_call(args, kwargs)
+
+    def _bind_and_call(self, args: Args, kwargs: Kwargs) -> object:
+        return self._call(self._arguments.bind(args, kwargs), (len(args), tuple(kwargs)))
 
     def _call_profiled(self, /, *args: object, **kwargs: object) -> object:
         """Run a call in Python, which reports the kernels."""
@@ -125,15 +101,10 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
 
     def _call(self, bound: BoundArguments, form: object = None) -> object:
         """Run a call; ``form``, its argument counts and keywords, is for linking the native entry."""
-        if stack.levels:
-            result = self._captures.call(bound)
-            if result is not NO_CAPTURES:
+        for intercept in BOUND_INTERCEPTORS:
+            result = intercept(self, bound)
+            if result is not PASS:
                 return result
-        for leaf in bound.leaves:
-            if type(leaf) in UNCOMPILED:
-                return self._run_uncompiled(bound)  # no data to compile for, or no compiler for the device
-            if isinstance(leaf, LevelTensor):
-                return self._run_or_fall_back(bound, self._call_at, find_innermost_level(bound.leaves), bound)
         return self._run_or_fall_back(bound, self._call_plain, bound, form)
 
     def _run_or_fall_back(self, bound: BoundArguments, call: Function, *args: object) -> object:
@@ -380,10 +351,6 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         with assume_device(device) as name:
             moved = tuple(key_for_device(name, key) for key in keys)
             return run_restoring(specialize, self._fn, self._arguments, bound, moved)
-
-
-def _call_form(args: Args, kwargs: Kwargs) -> tuple[int, tuple[str, ...]]:
-    return len(args), tuple(kwargs)
 
 
 def _set_autograd_keys(key: tuple[Any, ...], need: bool) -> tuple[object, ...]:

@@ -40,13 +40,12 @@ from .joint_trace import compute_gradients, open_recording_level, unwrap_result
 from .native_entry import NativeEntry
 from .outputs import CapturedValueError
 from .specialization import Specialization
-from .variants import Variants, is_data
+from .variants import PASS, Variants, is_data
 
 if TYPE_CHECKING:
     from ..registry.types import Args, Function, Kwargs
 
 NO_INDICES: frozenset[int] = frozenset()
-MISSED = object()
 
 
 @accept_entries
@@ -141,9 +140,9 @@ class GradientVariants(Variants):
         self._native.link(twin, self._arguments, form)
 
     def replay(self, args: Args, kwargs: Kwargs) -> Any:
-        """Run a call with a native forward pass while the dispatch trace is on; `MISSED` if guards fail."""
+        """Run a call with a native forward pass while the dispatch trace is on; `PASS` if guards fail."""
         result = self._native.replay(args, kwargs)
-        return MISSED if result is None or result[0] is None else self.finish_native_call(result[0])
+        return PASS if result is None or result[0] is None else self.finish_native_call(result[0])
 
     def remove(self, found: Specialization) -> None:
         """Unlink one specialization, so that Python runs its calls."""
@@ -155,7 +154,7 @@ class GradientVariants(Variants):
         self._native.unlink()
 
     def finish_native_call(self, values: Sequence[Any]) -> Any:
-        """Add the autograd node of a native call; :data:`MISSED` if other tensors need gradients than were traced.
+        """Add the autograd node of a native call; :data:`PASS` if other tensors need gradients than were traced.
 
         Args:
             values: the specialization, its parameters but for the derived numbers, and the results.
@@ -165,7 +164,7 @@ class GradientVariants(Variants):
         count, captured = derivative.counts
         leaves, end = values[1 : 1 + count], 1 + count + captured
         if [values[place]._keys for place in derivative.tensors] != derivative.keys:
-            return MISSED
+            return PASS
         numbers = compute_derived(value.graph, leaves) if value.scalar_types else ()
         parameters = [*leaves, *numbers, *values[1 + count : end]]
         return self._add_node(value, leaves, derivative.static_leaves(value), parameters, values[end:], None)

@@ -15,6 +15,8 @@ from .guards.leaves import leaf_key
 if TYPE_CHECKING:
     from ..registry.types import Function
 
+PASS: object = object()
+"""The result of an interceptor that leaves a call to the next one (:mod:`.interceptors`)."""
 MAX_VARIANTS = 64  # cached variants of one kind for one jitted function
 
 
