@@ -98,7 +98,9 @@ class Derivative:
                 tuple(leaves), make_tuple_treedef(len(leaves)), tuple(self.forward.graph.outputs)
             )
             self.counts = len(graph.inputs), len(graph.captured)
-            guards = [found.guards[place] for place in found.moving] + list(found.captured)
+            guards = [found.guards[place] for place in found.moving] + [
+                guard.leaf for guard in found.captured
+            ]
             self.tensors = [n + 1 for n, guard in enumerate(guards) if guard.kind == "tensor"]
             self.keys = [guard.keys for guard in guards if guard.kind == "tensor"]
             outputs = output_tree if not found.outputs.writes else found.outputs

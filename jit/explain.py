@@ -10,8 +10,6 @@ from ..registry.dispatch.keys import from_bits
 from ..registry.dispatch.state import state
 from ..registry.values import describe
 from .arguments import Arguments, BoundArguments
-from .guards.externals import describe_change
-from .guards.leaves import LeafGuard, make_guard
 from .specialization import Specialization
 
 
@@ -45,10 +43,8 @@ def find_mismatches(
     """Describe each guard of a specialization that fails for a call."""
     faults = _compare_structure(arguments, item, bound)
     if not faults:
-        now = map(make_guard, keys)
-        faults = [
-            f for path, old, new in zip(item.paths, item.guards, now) if (f := _compare_leaf(path, old, new))
-        ]
+        rows = zip(item.guards, item.paths, keys)
+        faults = [text for guard, path, key in rows if (text := guard.explain(path, key))]
     faults += _compare_statics(arguments, item, bound)
     if (item.include, item.exclude) != (state.include, state.exclude):
         faults.append(
@@ -59,8 +55,7 @@ def find_mismatches(
         faults.append(
             f"autocast was {_describe_autocast(item.context)}, and is {_describe_autocast(context_key())}"
         )
-    faults += [describe_change(guard) for guard in item.externals if not guard.holds()]
-    faults += _compare_captured(item)
+    faults += [text for guard in item.environment if (text := guard.explain())]
     if not item.is_current():
         faults.append("a kernel of an operator that it uses was registered or removed")
     if not faults and item.scalars(bound.leaves) is None:
@@ -78,31 +73,10 @@ def _compare_structure(arguments: Arguments, item: Specialization, bound: BoundA
     return [f"argument {name}: the structure was and is{text or ' different'}" for name, text in differences]
 
 
-def _compare_leaf(path: str, old: LeafGuard, new: LeafGuard) -> str:
-    if old == new:
-        return ""
-    if old.kind in ("tensor", "array") and old.kind == new.kind:
-        parts = [("shape", old.shape, new.shape), ("dtype", old.dtype, new.dtype)]
-        parts += [("contiguity", old.contiguous, new.contiguous), ("device", old.device, new.device)]
-        if old.device == new.device:
-            parts.append(("key set", old.keys, new.keys))
-        return f"argument {path}: " + ", ".join(f"{what} was {a}, now {b}" for what, a, b in parts if a != b)
-    return f"argument {path} was {old}, now {new}"
-
-
 def _compare_statics(arguments: Arguments, item: Specialization, bound: BoundArguments) -> list[str]:
     names = [p.name for p in arguments.parameters if p.name in arguments.static]
     rows = zip(names, item.statics, bound.static_keys, item.static_values, bound.statics)
     return [f"static argument {name} was {was!r}, now {now!r}" for name, a, b, was, now in rows if a != b]
-
-
-def _compare_captured(item: Specialization) -> list[str]:
-    rows = zip(item.captured, item.graph.constants)
-    return [
-        f"a captured tensor was {g}, now {describe(t)}"
-        for g, t in rows
-        if g.shape != t.shape or g.keys != t._keys
-    ]
 
 
 def _describe_context(item: Specialization) -> list[str]:

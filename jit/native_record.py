@@ -25,8 +25,7 @@ from ..registry.dtypes import as_dtype
 from ..registry.values import TensorSpec
 from ..tracer.graph import Value
 from .arguments import Arguments
-from .guards.externals import ABSENT
-from .guards.leaves import LeafGuard
+from .guards.leaves import LeafGuard, NotNative
 from .specialization import Specialization
 
 if TYPE_CHECKING:
@@ -45,11 +44,7 @@ _SOURCES = {float: at.ScalarSource.FLOAT, int: at.ScalarSource.INT}
 _REST, _KEYWORDS = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
 
 
-class NotNative(Exception):
-    """The native entry cannot express a specialization; the message is the reason."""
-
-
-class _Builder:
+class GuardBuilder:
     """Builds the native struct of one specialization."""
 
     def __init__(self, found: Specialization, arguments: Arguments, convention: CallingConvention):
@@ -125,7 +120,7 @@ class _Builder:
     def _guard_parameter(self, name: str, leaves: dict[str, tuple[pytree.TreeDef, int]]) -> None:
         if name in self.arguments.static:
             order = [p.name for p in self.arguments.parameters if p.name in self.arguments.static]
-            self._guard_constant(self.found.static_values[order.index(name)])
+            self.add_constant(self.found.static_values[order.index(name)])
             return
         treedef, first = leaves[name]
         self._guard_tree(treedef, iter(range(first, first + treedef.leaf_count)))
@@ -149,7 +144,8 @@ class _Builder:
     def _guard_tree(self, treedef: pytree.TreeDef, numbers: Iterator[int]) -> None:
         kind = treedef.kind
         if kind is None:
-            self._guard_leaf(next(numbers))
+            number = next(numbers)
+            self.found.guards[number].emit(self, self.parameter_of.get(number, -1))
             return
         if kind is type(None):
             self.guards.add(at.GuardCode.SAME)
@@ -177,27 +173,15 @@ class _Builder:
             self._guard_tree(child, numbers)
         for name, value in zip(fixed, treedef.static if fixed else ()):
             self.guards.same(name)
-            self._guard_constant(value)
+            self.add_constant(value)
 
-    def _guard_leaf(self, number: int) -> None:
-        guard = self.found.guards[number]
-        if guard.kind == "same":
-            self.guards.add(at.GuardCode.SAME)
-            self.guards.weakly(guard.value._ref())
-        elif guard.kind == "fixed":
-            self._guard_constant(guard.value)
-        elif guard.kind == "scalar":
-            self._guard_scalar(guard.type, self.parameter_of[number])
-        elif guard.kind == "weak":
-            raise NotNative("a weak scalar among the arguments")
-        else:
-            self._guard_array(guard, self.parameter_of[number])
-
-    def _guard_constant(self, value: object) -> None:
+    def add_constant(self, value: object) -> None:
+        """Add a guard that the object at hand equals a string, or is another constant."""
         self.guards.add(at.GuardCode.STRING if type(value) is str else at.GuardCode.SAME)
         self.guards.same(value)
 
-    def _guard_scalar(self, kind: type, parameter: int) -> None:
+    def add_scalar(self, kind: type, parameter: int) -> None:
+        """Add a guard that the object at hand is a Python number of a type."""
         slot = self.convention.parameters[parameter].slot
         if kind is float:
             self.guards.add(at.GuardCode.FLOAT)
@@ -214,7 +198,8 @@ class _Builder:
         bounds = [(r.low, r.high) for r in self.found.ranges if r.parameter == parameter]
         return max([INT64[0], *(low for low, _ in bounds)]), min([INT64[1], *(high for _, high in bounds)])
 
-    def _guard_array(self, guard: LeafGuard, parameter: int) -> None:
+    def add_array(self, guard: LeafGuard, parameter: int) -> None:
+        """Add a guard on the layout of the tensor or array at hand."""
         if self.device is not None:
             self._guard_device_tensor(guard, parameter)
             return
@@ -244,22 +229,9 @@ class _Builder:
 
     def add_external_guards(self) -> None:
         """Add the guards of closure cells and globals, then of captured tensors."""
-        for guard in self.found.externals:
-            if guard.value is ABSENT:
-                raise NotNative(f"the closure variable {guard.name} was not set")
-            if guard.kind == "cell":
-                self.guards.add(at.GuardCode.CELL, guard.place)
-            else:
-                self.guards.add(at.GuardCode.ITEM, guard.place)
-                self.guards.same(_intern(guard.name))
-            self.guards.add(at.GuardCode.SAME)
-            self.guards.same(guard.value)
-        first = len(self.found.graph.inputs) + len(self.found.graph.derived)
-        for number, (leaf, tensor) in enumerate(zip(self.found.captured, self.found.graph.constants)):
-            self.guards.add(at.GuardCode.OBJECT)
-            self.guards.same(tensor)
-            self._guard_array(leaf, first + number)
-        self.externals += len(self.found.externals) + len(self.found.captured)
+        for guard in self.found.environment:
+            guard.emit(self)
+        self.externals += len(self.found.environment)
 
     def add_derived_scalar(self, value: Value, function: str, operands: tuple[object, ...]) -> None:
         """Add the computation of a derived scalar, if machine arithmetic equals Python's."""
@@ -360,6 +332,6 @@ def make_native_specialization(
     if flags_of(found.include, found.exclude) == ELSEWHERE:
         return "it was traced in a dispatch state that is neither the default nor no_grad"
     try:
-        return _Builder(found, arguments, found.executable.convention).record(*form)
+        return GuardBuilder(found, arguments, found.executable.convention).record(*form)
     except NotNative as why:
         return str(why)

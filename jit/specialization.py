@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..eager.tensor.tensor import Tensor
 from ..pytree import TreeDef
 from ..registry.values import SCALARS
 from ..tracer.graph import Graph, compute_derived
 from . import writes
 from .execute import run
 from .failed_writes import Write, run_with_write_recovery
+from .guards.captured import CapturedGuard
 from .guards.externals import ExternalGuard
+from .guards.guard import Guard
 from .guards.integer_ranges import Range
 from .guards.leaves import SCALAR_KINDS, LeafGuard, to_tensor
 from .guards.versions import Versions, count_changes
@@ -59,7 +60,7 @@ class Specialization:
     include: int
     exclude: int
     externals: tuple[ExternalGuard, ...]
-    captured: tuple[LeafGuard, ...]
+    captured: tuple[CapturedGuard, ...]
     versions: Versions
     scalar_types: tuple[type, ...]
     graph: Graph
@@ -96,13 +97,12 @@ class Specialization:
 
     def holds(self) -> bool:
         """Whether the guards hold that do not concern arguments: variables, captured tensors, the registry."""
-        return (
-            all(guard.holds() for guard in self.externals)
-            and all(
-                _is_unchanged(guard, tensor) for guard, tensor in zip(self.captured, self.graph.constants)
-            )
-            and self.is_current()
-        )
+        return all(guard.check() for guard in self.environment) and self.is_current()
+
+    @property
+    def environment(self) -> tuple[Guard, ...]:
+        """The guards on variables and captured tensors."""
+        return (*self.externals, *self.captured)
 
     def is_current(self) -> bool:
         """Whether the operators that the graph depends on are unchanged in the registry."""
@@ -164,10 +164,3 @@ class Specialization:
         if not self.history:
             return work()
         return run_with_write_recovery(work, self.traced or self.graph, parameters, self.history)
-
-
-def _is_unchanged(guard: LeafGuard, tensor: Tensor) -> bool:
-    if type(tensor) is not Tensor:
-        return bool((tensor._keys, tensor.shape, tensor.device) == (guard.keys, guard.shape, guard.device))
-    array = tensor._array
-    return bool(tensor._keys == guard.keys and array.shape == guard.shape and array.dtype == guard.dtype)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from .. import config
 from ..eager.layers.autocast import context_key
-from ..eager.tensor.tensor import Tensor
 from ..eager.tensor.weak_scalars import number_of
 from ..named_tuple import NamedTuple
 from ..pytree import TreeDef
@@ -28,9 +27,10 @@ from ..tracer.verify import verify
 from ..tracer.weak import make_weak_tracer
 from .arguments import Arguments, BoundArguments
 from .failed_writes import collect_writes
+from .guards.captured import guard_captured
 from .guards.externals import find_externals
 from .guards.integer_ranges import find_ranges
-from .guards.leaves import LeafGuard, device_key, make_guard
+from .guards.leaves import LeafGuard, make_guard
 from .guards.versions import read_registry_time, read_versions
 from .outputs import OutputTree, make_output_tree
 from .specialization import Specialization
@@ -139,7 +139,7 @@ def make_specialization(
         program: the graph to lower.
         output_tree: the sources of the results.
     """
-    guards = call.guards
+    guards, first = call.guards, len(graph.inputs) + len(graph.derived)
     return Specialization(
         treedef=bound.treedef,
         guards=guards,
@@ -150,7 +150,7 @@ def make_specialization(
         exclude=state.exclude,
         context=context_key(),
         externals=find_externals(fn),
-        captured=tuple(make_guard(_captured_key(tensor)) for tensor in graph.constants),
+        captured=tuple(guard_captured(tensor, first + n) for n, tensor in enumerate(graph.constants)),
         versions=read_versions(call.trace.graph, call.before),
         scalar_types=tuple(item.value.weak for item in graph.derived),  # type: ignore[misc]
         graph=graph,
@@ -165,13 +165,6 @@ def unflatten_arguments(treedef: TreeDef, leaves: Sequence[object]) -> tuple[obj
     """Rebuild the dynamic arguments from their leaves."""
     built: tuple[object, ...] = treedef.unflatten(leaves)
     return built
-
-
-def _captured_key(tensor: Tensor) -> tuple[object, ...]:
-    if type(tensor) is not Tensor:
-        return device_key(tensor, tensor.device)
-    array = tensor._array
-    return (Tensor, array.dtype, array.shape, array.flags.c_contiguous, tensor._keys)
 
 
 def copy_with_outputs(graph: Graph, outputs: Sequence[Value]) -> Graph:

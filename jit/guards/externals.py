@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterator
+from sys import intern
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ... import pytree
+from ...backends.cpu.fastpath.glue.jit_layout import GuardCode
 from ...eager.autograd.kernel import eager_meta
 from ...named_tuple import NamedTuple
 from ...registry.values import TensorBase, describe
+from .leaves import NotNative
 
 if TYPE_CHECKING:
     from ...registry.types import Function
+    from ..native_record import GuardBuilder
 
 
 class _Absent:
@@ -55,12 +59,38 @@ class ExternalGuard(NamedTuple):
         else:
             self.place.cell_contents = value
 
-    def holds(self) -> bool:
+    def check(self) -> bool:
         """Whether the variable holds the same object."""
         return self.get_value() is self.value
 
+    def explain(self) -> str:
+        """Describe what has changed since the trace; return an empty text if the guard holds."""
+        if self.check():
+            return ""
+        was, now = _summarize(self.value), _summarize(self.get_value())
+        return f"{self._describe_variable()} was {was}, now {'another ' if was == now else ''}{now}"
+
+    def emit(self, builder: GuardBuilder) -> None:
+        """Add the guard to the guard program of a native entry.
+
+        Raises:
+            NotNative: the variable was not set.
+        """
+        if self.value is ABSENT:
+            raise NotNative(f"the closure variable {self.name} was not set")
+        if self.kind == "cell":
+            builder.guards.add(GuardCode.CELL, self.place)
+        else:
+            builder.guards.add(GuardCode.ITEM, self.place)
+            builder.guards.same(intern(self.name))
+        builder.guards.add(GuardCode.SAME)
+        builder.guards.same(self.value)
+
+    def _describe_variable(self) -> str:
+        return f"{'closure variable' if self.kind == 'cell' else 'global'} {self.name}"
+
     def __str__(self) -> str:
-        return f"{'closure variable' if self.kind == 'cell' else 'global'} {self.name} = {_summarize(self.value)}"
+        return f"{self._describe_variable()} = {_summarize(self.value)}"
 
 
 def _summarize(value: object) -> str:
@@ -68,13 +98,6 @@ def _summarize(value: object) -> str:
         return getattr(value, "__qualname__", repr(value))
     text = describe(value) if isinstance(value, TensorBase) else repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def describe_change(guard: ExternalGuard) -> str:
-    """Describe why a guard fails."""
-    kind = "closure variable" if guard.kind == "cell" else "global"
-    was, now = _summarize(guard.value), _summarize(guard.get_value())
-    return f"{kind} {guard.name} was {was}, now {'another ' if was == now else ''}{now}"
 
 
 def find_externals(fn: Function) -> tuple[ExternalGuard, ...]:

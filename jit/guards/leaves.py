@@ -7,10 +7,11 @@ import functools
 import types
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...backends.cpu.fastpath.glue.jit_layout import GuardCode
 from ...eager.meta.tensor import MetaTensor, meta_tensor
 from ...eager.tensor.tensor import Tensor
 from ...eager.tensor.transfer import COMPILED
@@ -22,6 +23,9 @@ from ...registry.dtypes import DType, as_dtype
 from ...registry.native_type import NativeCallable
 from ...registry.values import SCALARS, TensorSpec, converters, describe
 from ...tracer.trace import check_alive
+
+if TYPE_CHECKING:
+    from ..native_record import GuardBuilder
 
 _STATIC_TYPES = (
     str,
@@ -43,6 +47,10 @@ _STATIC_TYPES = (
 
 SCALAR_KINDS = ("scalar", "weak")
 """The kinds of leaves that are Python numbers to compiled code."""
+
+
+class NotNative(Exception):
+    """The native entry cannot express a specialization; the message is the reason."""
 
 
 class LeafGuard(NamedTuple):
@@ -81,6 +89,51 @@ class LeafGuard(NamedTuple):
         if self.kind == "weak":
             return f"a weak scalar of a Python {self.type.__name__}"
         return f"left to its default {self.value!r}" if self.type in SCALARS else repr(self.value)
+
+    def check(self, key: tuple[Any, ...]) -> bool:
+        """Whether a leaf with this cache key has the same properties."""
+        return make_guard(key) == self
+
+    def explain(self, path: str, key: tuple[Any, ...]) -> str:
+        """Describe how a leaf with this cache key differs from that of the trace; empty if the guard holds.
+
+        Args:
+            path: the name of the leaf.
+            key: its cache key now.
+        """
+        now = make_guard(key)
+        if now == self:
+            return ""
+        if self.kind in ("tensor", "array") and self.kind == now.kind:
+            parts = [("shape", self.shape, now.shape), ("dtype", self.dtype, now.dtype)]
+            parts += [("contiguity", self.contiguous, now.contiguous), ("device", self.device, now.device)]
+            if self.device == now.device:
+                parts.append(("key set", self.keys, now.keys))
+            changes = [f"{what} was {old}, now {new}" for what, old, new in parts if old != new]
+            return f"argument {path}: {', '.join(changes)}"
+        return f"argument {path} was {self}, now {now}"
+
+    def emit(self, builder: GuardBuilder, parameter: int) -> None:
+        """Add the guard to the guard program of a native entry.
+
+        Args:
+            builder: the program.
+            parameter: which of the graph's parameters a dynamic leaf is.
+
+        Raises:
+            NotNative: machine code cannot check it.
+        """
+        if self.kind == "same":
+            builder.guards.add(GuardCode.SAME)
+            builder.guards.weakly(self.value._ref())
+        elif self.kind == "fixed":
+            builder.add_constant(self.value)
+        elif self.kind == "scalar":
+            builder.add_scalar(self.type, parameter)
+        elif self.kind == "weak":
+            raise NotNative("a weak scalar among the arguments")
+        else:
+            builder.add_array(self, parameter)
 
 
 class DefaultValue:

@@ -1,0 +1,55 @@
+"""Guards on the tensors that a function captures: their layout is part of the specialization, their data are not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...backends.cpu.fastpath.glue.jit_layout import GuardCode
+from ...eager.tensor.tensor import Tensor
+from ...named_tuple import NamedTuple
+from ...registry.values import describe
+from .leaves import LeafGuard, device_key, make_guard
+
+if TYPE_CHECKING:
+    from ..native_record import GuardBuilder
+
+
+class CapturedGuard(NamedTuple):
+    """A guard that a captured tensor has the shape, dtype, device and key set that it had during the trace.
+
+    Attributes:
+        tensor: the tensor, whose data are read at each call.
+        leaf: its properties during the trace.
+        parameter: which of the graph's parameters it is.
+    """
+
+    tensor: Tensor
+    leaf: LeafGuard
+    parameter: int
+
+    def check(self) -> bool:
+        """Whether the tensor has the same properties."""
+        tensor, leaf = self.tensor, self.leaf
+        if type(tensor) is not Tensor:
+            return bool((tensor._keys, tensor.shape, tensor.device) == (leaf.keys, leaf.shape, leaf.device))
+        array = tensor._array
+        return bool(tensor._keys == leaf.keys and array.shape == leaf.shape and array.dtype == leaf.dtype)
+
+    def explain(self) -> str:
+        """Describe what has changed since the trace; return an empty text if the guard holds."""
+        return "" if self.check() else f"a captured tensor was {self.leaf}, now {describe(self.tensor)}"
+
+    def emit(self, builder: GuardBuilder) -> None:
+        """Add the guard to the guard program of a native entry."""
+        builder.guards.add(GuardCode.OBJECT)
+        builder.guards.same(self.tensor)
+        builder.add_array(self.leaf, self.parameter)
+
+
+def guard_captured(tensor: Tensor, parameter: int) -> CapturedGuard:
+    """Make the guard of a captured tensor."""
+    if type(tensor) is not Tensor:
+        return CapturedGuard(tensor, make_guard(device_key(tensor, tensor.device)), parameter)
+    array = tensor._array
+    key = (Tensor, array.dtype, array.shape, array.flags.c_contiguous, tensor._keys)
+    return CapturedGuard(tensor, make_guard(key), parameter)
