@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..pytree import TreeDef
 from ..registry.values import SCALARS
@@ -14,11 +14,13 @@ from .execute import run
 from .failed_writes import Write, run_with_write_recovery
 from .guards.captured import CapturedGuard
 from .guards.externals import ExternalGuard
-from .guards.guard import Guard
 from .guards.integer_ranges import Range
 from .guards.leaves import SCALAR_KINDS, LeafGuard, to_tensor
 from .guards.versions import Versions, count_changes
 from .outputs import OutputTree
+
+if TYPE_CHECKING:
+    from .guards.guard import Guard
 
 
 @dataclass(eq=False, slots=True)
