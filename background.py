@@ -54,8 +54,8 @@ class _Job:
 
     def wait(self) -> Any:
         """The result, when it is there."""
-        self.done.acquire()
-        fault, self.fault = self.fault, None
+        with self.done:  # released again: the end of the process may wait too
+            fault, self.fault = self.fault, None
         if fault is not None:
             try:
                 raise fault

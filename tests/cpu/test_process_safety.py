@@ -64,6 +64,17 @@ def test_forked_pools_work_while_threads_compile(count):
     run("pools", count, TANDEM_CACHE="0")
 
 
+def test_process_ends_while_a_thread_waits_for_a_job():
+    program = """
+import threading, time
+from tandem import background
+threading.Thread(target=background.run, args=(time.sleep, 0.5), daemon=True).start()
+time.sleep(0.1)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 # --- locks ------------------------------------------------------------------------------------------------
 
 
