@@ -47,8 +47,8 @@ def describe_cache() -> dict[str, Any]:
     entries = [entry.stat() for entry in os.scandir(where) if entry.is_file() and entry.name != "key"]
     return {
         "on": True,
-        "directory": str(where),
-        "mode": oct(stat.S_IMODE(where.stat().st_mode)),
+        "directory": where,
+        "mode": oct(stat.S_IMODE(os.stat(where).st_mode)),
         "entries": len(entries),
         "size": f"{sum(entry.st_size for entry in entries) / 2**20:.1f} MiB",
     }

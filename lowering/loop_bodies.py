@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..named_tuple import NamedTuple
@@ -41,7 +40,6 @@ class Body(NamedTuple):
     sources: tuple[Source, ...]
 
 
-@dataclass(frozen=True)
 class LoopThunk(NodeThunk):
     """A loop or a branch with compiled bodies.
 
@@ -52,10 +50,16 @@ class LoopThunk(NodeThunk):
         flag: memory for the condition of a while loop.
     """
 
-    bodies: tuple[Body, ...] = ()
-    workspace: Value | None = None
-    doubles: tuple[tuple[Value, Value], ...] = ()
-    flag: Value | None = None
+    def __init__(
+        self,
+        step: NodeThunk,
+        bodies: tuple[Body, ...],
+        workspace: Value | None,
+        doubles: tuple[tuple[Value, Value], ...] = (),
+        flag: Value | None = None,
+    ) -> None:
+        super().__init__(step.kind, step.node, step.operands)
+        self.bodies, self.workspace, self.doubles, self.flag = bodies, workspace, doubles, flag
 
     @property
     def temporaries(self) -> list[Value]:
@@ -71,12 +75,12 @@ def make_loop_thunk(step: NodeThunk, lower: Lower) -> LoopThunk:
     workspace = Value(TensorSpec((nbytes,), uint8)) if nbytes else None
     name = step.node.op.schema.name
     if name == "switch":
-        return LoopThunk(step.kind, step.node, step.operands, bodies, workspace)
+        return LoopThunk(step, bodies, workspace)
     carry = step.node.args[1 if name == "scan" else 2]
     outputs = step.node.outputs[: len(carry)]
     doubles = tuple((Value(out.spec), Value(out.spec)) for out in outputs)
     flag = Value(TensorSpec((1,), uint8)) if name == "while_loop" else None
-    return LoopThunk(step.kind, step.node, step.operands, bodies, workspace, doubles, flag)
+    return LoopThunk(step, bodies, workspace, doubles, flag)
 
 
 def lower_body(graph: Graph, lower: Lower) -> Body:

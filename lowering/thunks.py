@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,6 @@ class KernelThunk(NamedTuple):
     nodes: tuple[Node, ...]
 
 
-@dataclass(frozen=True)
 class NodeThunk:
     """A node that one call computes: a library kernel, a C function of the user, or a callback to its eager kernel.
 
@@ -40,9 +38,8 @@ class NodeThunk:
         operands: for each Value argument, in order, the value whose buffer holds it and its layout there.
     """
 
-    kind: str
-    node: Node
-    operands: tuple[tuple[Value, Layout], ...]
+    def __init__(self, kind: str, node: Node, operands: Iterable[tuple[Value, Layout]]) -> None:
+        self.kind, self.node, self.operands = kind, node, tuple(operands)
 
     @property
     def temporaries(self) -> list[Value]:
@@ -146,7 +143,7 @@ def _thunks_of_node(name: str, node: Node, around: ScheduleContext) -> list[Thun
         ]
     operands = [around.resolution.root(value) for value in node.inputs]
     if kind not in IS_ACCEPTED:
-        return [NodeThunk("callback", node, tuple(operands))]
+        return [NodeThunk("callback", node, operands)]
     steps: list[Thunk] = []
     moved = _select_copies(kind, node, [layout for _, layout in operands], around)
     for place, (root, layout) in enumerate(operands):
@@ -160,7 +157,7 @@ def _thunks_of_node(name: str, node: Node, around: ScheduleContext) -> list[Thun
                 known = around.copies[root, source] = copy.params[1]
             target = contiguous(source.shape)
             operands[place] = (known, transpose_layout(target) if turns else target)
-    return [*steps, NodeThunk(kind, node, tuple(operands))]
+    return [*steps, NodeThunk(kind, node, operands)]
 
 
 def _is_transposed(layout: Layout) -> bool:

@@ -6,6 +6,8 @@ float to the float; Python scalars are weak. Pairs that the standard leaves unde
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ NumpyDType = np.dtype[Any]
 
 # Dtypes that other packages add to NumPy, and the package of each.
 _EXTENSION_DTYPES = {"bfloat16": "ml_dtypes"}
+_load_actions: dict[str, list[Callable[[DType], None]]] = {}
 
 
 class DType:
@@ -50,7 +53,17 @@ class DType:
         if attribute != "np":
             raise AttributeError(f"a dtype has no attribute {attribute!r}")
         self.np = np.dtype(getattr(lazy.module(_EXTENSION_DTYPES[self.name]), self.name))
+        for action in _load_actions.get(self.name, ()):
+            action(self)
         return self.np
+
+    def call_when_loaded(self, action: Callable[[DType], None]) -> None:
+        """Call ``action(dtype)`` once the NumPy dtype exists: now, or after the package that defines it was loaded."""
+        package = _EXTENSION_DTYPES.get(self.name)
+        if package is None or package in sys.modules:
+            action(self)
+        else:
+            _load_actions.setdefault(self.name, []).append(action)
 
     @property
     def is_installed(self) -> bool:

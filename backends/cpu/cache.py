@@ -12,8 +12,8 @@ import hashlib
 import hmac
 import os
 import stat
+import sys
 from collections.abc import Callable
-from pathlib import Path
 
 from ... import config, lazy
 
@@ -24,20 +24,27 @@ _SEAL = hashlib.sha256().digest_size
 _state: dict[str, object] = {}  # directory, key, reason: determined once per directory setting
 
 
-def directory() -> Path:
-    """Return the directory that holds the entries."""
-    return Path(config.flags.cache_dir or _user_cache_directory()) / "native"
+def directory() -> str:
+    """Return the path of the directory that holds the entries.
+
+    Paths are plain strings here: the first call of a process needs this module, and pathlib loads urllib.
+    """
+    return os.path.join(config.flags.cache_dir or _user_cache_directory(), "native")
 
 
-def _user_cache_directory() -> str | Path:
+def _entry_path(name: str) -> str:
+    return os.path.join(directory(), name)
+
+
+def _user_cache_directory() -> str:
     """Return the user's directory for caches. platformdirs knows it on every system; Linux does not need it."""
-    if lazy.is_installed("platformdirs"):
+    if sys.platform != "linux" and lazy.is_installed("platformdirs"):
         result: str = lazy.module("platformdirs").user_cache_dir("tandem")
         return result
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tandem"
+    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "tandem")
 
 
-def _is_private(path: Path, kind: int, forbidden: int) -> bool:
+def _is_private(path: str, kind: int, forbidden: int) -> bool:
     """Return whether path is the user's own file of this kind, not a link, with none of the forbidden mode bits."""
     try:
         info = os.lstat(path)
@@ -46,7 +53,7 @@ def _is_private(path: Path, kind: int, forbidden: int) -> bool:
     return stat.S_IFMT(info.st_mode) == kind and info.st_uid == os.getuid() and not info.st_mode & forbidden
 
 
-def _read_private(path: Path, begins: bytes = b"") -> bytes | None:
+def _read_private(path: str, begins: bytes = b"") -> bytes | None:
     """Return the bytes of a regular file that the user owns; None for any other path, or without the prefix `begins`.
 
     Only regular files are opened: opening a FIFO would block the caller.
@@ -65,9 +72,9 @@ def _read_private(path: Path, begins: bytes = b"") -> bytes | None:
         return None
 
 
-def _write_private(path: Path, data: bytes) -> None:
+def _write_private(path: str, data: bytes) -> None:
     """Write a file of mode 0600 in one step: readers see the old content or the new one."""
-    temporary = path.with_name(f".new-{os.getpid()}-{os.urandom(8).hex()}")
+    temporary = os.path.join(os.path.dirname(path), f".new-{os.getpid()}-{os.urandom(8).hex()}")
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -79,18 +86,19 @@ def _write_private(path: Path, data: bytes) -> None:
         raise
 
 
-def _open_directory(where: Path) -> tuple[bytes | None, str]:
+def _open_directory(where: str) -> tuple[bytes | None, str]:
     """Return the key of the directory, which is created if needed; or None and why the directory is not used."""
     try:
-        where.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.makedirs(where, mode=0o700, exist_ok=True)
         if not _is_private(where, stat.S_IFDIR, 0o077):
             return None, f"{where} is not a directory of mode 0700 owned by this user"
-        key = _read_private(where / "key")
+        path = os.path.join(where, "key")
+        key = _read_private(path)
         if key is None or len(key) != 32:
-            if os.path.lexists(where / "key"):
-                os.unlink(where / "key")
-            _write_private(where / "key", os.urandom(32))
-            key = _read_private(where / "key")
+            if os.path.lexists(path):
+                os.unlink(path)
+            _write_private(path, os.urandom(32))
+            key = _read_private(path)
         return key, "" if key else "the key file cannot be read back"
     except (OSError, ValueError) as error:
         return None, f"{where}: {getattr(error, 'strerror', None) or error}"
@@ -121,7 +129,7 @@ def _seal(key: bytes, name: str, data: bytes) -> bytes:
 def read(name: str) -> bytes | None:
     """Return the bytes of an entry; None if it is absent, damaged or not this user's."""
     key = _load_key()
-    raw = _read_private(directory() / name, _MAGIC) if key is not None else None
+    raw = _read_private(_entry_path(name), _MAGIC) if key is not None else None
     if key is None or raw is None:
         return None
     seal, data = raw[len(_MAGIC) : len(_MAGIC) + _SEAL], raw[len(_MAGIC) + _SEAL :]
@@ -134,20 +142,20 @@ def write(name: str, data: bytes) -> None:
     if key is None or len(data) >= _MAX_BYTES:
         return
     try:
-        _write_private(directory() / name, _MAGIC + _seal(key, name, data) + data)
+        _write_private(_entry_path(name), _MAGIC + _seal(key, name, data) + data)
     except OSError as error:
         _state["reason"] = f"{directory()}: {error.strerror or error}"
 
 
-def read_file(name: str) -> Path | None:
+def read_file(name: str) -> str | None:
     """Return the path of an entry that another library opens; None if it is absent, damaged or not this user's."""
     seal = read(f"{name}.seal")
-    path = directory() / name
+    path = _entry_path(name)
     data = _read_private(path) if seal is not None else None
     return path if data is not None and hashlib.sha256(data).digest() == seal else None
 
 
-def write_file(name: str, data: bytes, elsewhere: Callable[[], Path]) -> Path:
+def write_file(name: str, data: bytes, elsewhere: Callable[[], str]) -> str:
     """Store an entry that another library opens by its path.
 
     Args:
@@ -158,15 +166,15 @@ def write_file(name: str, data: bytes, elsewhere: Callable[[], Path]) -> Path:
     write(f"{name}.seal", hashlib.sha256(data).digest())
     if not reason():
         try:
-            _write_private(directory() / name, data)
-            return directory() / name
+            _write_private(_entry_path(name), data)
+            return _entry_path(name)
         except OSError as error:
             _state["reason"] = f"{directory()}: {error.strerror or error}"
-    _write_private(elsewhere() / name, data)
-    return elsewhere() / name
+    _write_private(os.path.join(elsewhere(), name), data)
+    return os.path.join(elsewhere(), name)
 
 
 def remove(name: str) -> None:
     """Delete an entry."""
     with contextlib.suppress(OSError):
-        os.unlink(directory() / name)
+        os.unlink(_entry_path(name))

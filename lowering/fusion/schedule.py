@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from ...named_tuple import NamedTuple
 from ...operators.scalar_ir.cost import cost
@@ -32,8 +31,7 @@ from .scalarize import (
 )
 
 
-@dataclass
-class ScheduledKernel:
+class ScheduledKernel(NamedTuple):
     """A kernel, the values of its parameters in order, and those that only it uses."""
 
     kernel: FusedKernel

@@ -67,3 +67,20 @@ def test_start_executes_few_instructions(counts, code, before, instructions, mod
     assert loaded <= modules
     if sys.version_info[:2] == (3, 11):
         assert executed <= instructions
+
+
+BFLOAT16 = """
+import sys, numpy as np, tandem as td
+x = td.ones(3)
+td.jit(lambda x: td.tanh(x * 2.0 + 1.0))(x + x)
+assert "ml_dtypes" not in sys.modules
+filled = [td.full(3, 1.5, dtype=td.bfloat16) for _ in range(5)]  # the first loads it, native calls follow
+summed = [filled[0] + value for value in filled]
+assert all(value.dtype is td.bfloat16 and value.tolist() == [3.0] * 3 for value in summed)
+array = filled[0].numpy()
+assert all((x + array).tolist() == [2.5] * 3 for _ in range(5))
+"""
+
+
+def test_first_calls_do_not_load_ml_dtypes():
+    subprocess.run([sys.executable, "-c", BFLOAT16], check=True)

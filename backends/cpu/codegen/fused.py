@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ....errors import LoweringError
 from ....lowering.fusion.loop_ir import Buffer, FusedKernel, Reduce, Stage, Store, collapse
@@ -111,8 +110,7 @@ class Printer:
 
 
 # -- stages ------------------------------------------------------------------------------------------------------------
-@dataclass
-class Use:
+class Use(NamedTuple):
     """A buffer in a stage: the address of the current row, and its strides over the stage's dimensions."""
 
     buffer: Buffer

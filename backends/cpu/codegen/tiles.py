@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ....lowering.fusion.loop_ir import Store
@@ -88,7 +87,7 @@ class TilePrinter:
         f.do(f"call void @{helper}(ptr {copy}, ptr {use.base}, i64 {last * size}, i64 {height}, i64 {width})")
         strides = list(use.strides)
         strides[self.across], strides[-1] = COLUMNS, 1
-        return replace(use, base=copy, strides=tuple(strides))
+        return use._replace(base=copy, strides=tuple(strides))
 
 
 def transpose_helper(module: Module, size: int) -> str:

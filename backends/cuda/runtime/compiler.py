@@ -6,7 +6,6 @@ import functools
 import hashlib
 import tempfile
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from .... import lazy
@@ -44,12 +43,12 @@ def nvrtc_file(source: str, arch: str, options: Sequence[str] = OPTIONS) -> str:
     if path is None:
         image = _compile(nvrtc, source, (f"--gpu-architecture={target}", *options))
         path = cache.write_file(name, image, _process_directory)
-    return str(path)
+    return path
 
 
-def _process_directory() -> Path:
+def _process_directory() -> str:
     """The directory of machine code that the disk cache cannot store; deleted when the process ends."""
-    return Path(_temporary().name)
+    return _temporary().name
 
 
 @functools.cache

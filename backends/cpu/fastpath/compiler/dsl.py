@@ -9,10 +9,10 @@ from __future__ import annotations
 import functools
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, overload
 
 from .....errors import TandemError
+from .....named_tuple import NamedTuple
 
 i8: TypeAlias = int
 i16: TypeAlias = int
@@ -162,8 +162,7 @@ class LangError(TandemError, SyntaxError):
     """A native function uses a construct outside the subset, or mixes types."""
 
 
-@dataclass(frozen=True)
-class Val:
+class Val(NamedTuple):
     """A value: type, LLVM spelling, and the Python constant behind a literal (which adapts its type)."""
 
     ty: Ty

@@ -15,9 +15,9 @@ import ctypes
 import functools
 import hashlib
 import itertools
+import os
 import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
@@ -135,13 +135,20 @@ def fingerprint(*parts: str | bytes) -> str:
 
 
 @functools.cache
-def source_digest(*places: Path) -> str:
+def source_digest(*places: str) -> str:
     """Return a digest of some source files, of those in some folders, and of the compiler and the native functions."""
     digest = hashlib.sha256()
-    for place in (Path(__file__).parents[1], *places):
-        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-            digest.update(path.read_bytes())
+    for place in (os.path.dirname(os.path.dirname(__file__)), *places):
+        for path in _source_files(place) if os.path.isdir(place) else [place]:
+            with open(path, "rb") as file:
+                digest.update(file.read())
     return digest.hexdigest()
+
+
+def _source_files(folder: str) -> list[str]:
+    """Return the paths of the Python files in a folder and in its subfolders, sorted."""
+    paths = (os.path.join(parent, name) for parent, _, names in os.walk(folder) for name in names)
+    return sorted(path for path in paths if path.endswith(".py"))
 
 
 def _object(ir: str, level: int) -> bytes:

@@ -5,9 +5,9 @@ Its cache key is a digest of its sources, so a process that finds it in the disk
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 
 from ... import codegen, target
 from . import engine
@@ -25,7 +25,7 @@ def build_once(
         imports: addresses of symbols that are not found by name in the process.
     """
     try:
-        sources = engine.source_digest(Path(str(codegen.__file__)).parent, Path(str(target.__file__)))
+        sources = engine.source_digest(os.path.dirname(str(codegen.__file__)), str(target.__file__))
         key = engine.fingerprint(name, sources)
         return engine.build(key, make_ir, exports, imports)
     except (RuntimeError, OSError, ImportError) as error:

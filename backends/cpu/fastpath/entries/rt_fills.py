@@ -40,6 +40,8 @@ def fill(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     ):
         return base.fall_back(desc, args, nargsf, kwnames)
     descr: capi.Descr = load(ptr, g.descrs, code * 8)
+    if unlikely(descr == NULL):  # of a package that is not loaded
+        return base.fall_back(desc, args, nargsf, kwnames)
     size = descr.itemsize
     total: i64 = 1
     for d in range(rank):

@@ -109,10 +109,17 @@ def make_process_struct(tensor: type) -> StructMemory:
     result.refer(rt.Globals.zero, 0)
     result.point(rt.Globals.pool, make_pool())
     result.point(rt.Globals.types, make_pointer_table(CODES))
-    result.point(
-        rt.Globals.descrs, make_pointer_table(dtype.np if dtype.is_installed else None for dtype in CODES)
-    )
-    result.set(rt.Globals.bfloat16, dt.bfloat16.np.num if dt.bfloat16.is_installed else -1)
+    descriptors = StructMemory(8 * len(CODES))  # NULL: not loaded
+    result.point(rt.Globals.descrs, descriptors)
+    result.set(rt.Globals.bfloat16, -1)
+
+    def store_descriptor(dtype: DType) -> None:
+        descriptors.refer(8 * CODES.index(dtype), dtype.np)
+        if dtype is dt.bfloat16:
+            result.set(rt.Globals.bfloat16, dtype.np.num)
+
+    for dtype in CODES:
+        dtype.call_when_loaded(store_descriptor)
     result.set(rt.Globals.active, id(dispatch_state.ACTIVE))
     result.set(rt.Globals.state, id(dispatch_state.variable))
     for offset, value in {
