@@ -10,7 +10,6 @@ import numpy as np
 
 from .. import pytree
 from ..backends.cpu.executable import CallingConvention, CpuExecutable
-from ..backends.cpu.fastpath.entries.rt_base import ELSEWHERE
 from ..backends.cpu.fastpath.glue import jit_layout as at
 from ..backends.cpu.fastpath.glue.jit_structs import (
     Program,
@@ -19,6 +18,7 @@ from ..backends.cpu.fastpath.glue.jit_structs import (
     make_array_guard,
     make_output_table,
 )
+from ..backends.cpu.fastpath.runtime.rt_base import ELSEWHERE
 from ..eager.tensor.tensor import Tensor
 from ..registry.dispatch.state import flags_of
 from ..registry.dtypes import as_dtype

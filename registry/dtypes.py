@@ -60,7 +60,7 @@ class DType:
     def call_when_loaded(self, action: Callable[[DType], None]) -> None:
         """Call ``action(dtype)`` once the NumPy dtype exists: now, or after the package that defines it was loaded."""
         package = _EXTENSION_DTYPES.get(self.name)
-        if package is None or package in sys.modules:
+        if package is None or sys.modules.get(package) is not None:
             action(self)
         else:
             _load_actions.setdefault(self.name, []).append(action)

@@ -8,8 +8,8 @@ from ...registry import dtypes as dt
 from ...registry.dtypes import DType
 from ...tracer.graph import Node, Value
 from .blas_pointers import find_blas_functions
-from .fastpath.entries.rt_gemm import LARGEST, is_small
 from .fastpath.glue.products import PREFIX, Axis, make_call_table
+from .fastpath.runtime.rt_gemm import LARGEST, is_small
 
 SUM = "control::sum_products"
 DTYPES = (dt.float32, dt.float64)

@@ -18,7 +18,7 @@ from .fastpath.compiler import lang
 from .fastpath.compiler.engine import Code, KeepFirst
 from .fastpath.compiler.objects import build_once
 from .fastpath.compiler.structs import sizeof
-from .fastpath.entries.rt_gil import CallState, gil_acquire, gil_poll, gil_release
+from .fastpath.runtime.rt_gil import CallState, gil_acquire, gil_poll, gil_release
 from .loop_cost import RELEASE_NS
 from .row_reads import explain_row_read
 from .step_cost import estimate_step, has_callback

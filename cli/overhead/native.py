@@ -17,10 +17,11 @@ from ... import add, asarray
 from ...backends.cpu import fastpath
 from ...backends.cpu.fastpath.compiler import engine, lang
 from ...backends.cpu.fastpath.compiler.structs import sizeof
-from ...backends.cpu.fastpath.entries import rt_base, rt_elementwise, rt_jit
+from ...backends.cpu.fastpath.entries import rt_elementwise, rt_jit
 from ...backends.cpu.fastpath.glue import jit_layout, layout
 from ...backends.cpu.fastpath.glue.structs import OperatorStruct, StructMemory
 from ...backends.cpu.fastpath.glue.stubs import Stub
+from ...backends.cpu.fastpath.runtime import rt_base
 from ...jit.api import jit
 from ...registry.native_type import DATA, NativeCallable, accept_entries, entry_of, set_entry
 from ...registry.operator import find_operator

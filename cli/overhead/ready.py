@@ -4,9 +4,10 @@ They are unsafe anywhere else: the replaced layer's checks, computation and allo
 """
 
 from ...backends.cpu.fastpath.compiler.dsl import extern_object, i32, i64, load, native, ptr, store
-from ...backends.cpu.fastpath.entries import capi, rt_guards, rt_saved
-from ...backends.cpu.fastpath.entries import rt_base as base
+from ...backends.cpu.fastpath.entries import rt_guards
 from ...backends.cpu.fastpath.glue import jit_layout
+from ...backends.cpu.fastpath.runtime import capi, rt_saved
+from ...backends.cpu.fastpath.runtime import rt_base as base
 
 READY_ARRAY = extern_object("tandem_ready_array")
 READY_TENSOR = extern_object("tandem_ready_tensor")

@@ -55,7 +55,7 @@ def value_at(argument: TrackedArgument, args: Args, kwargs: Kwargs) -> Any:
 def edge_of(value: Tensor, meta: AutogradMeta) -> Edge:
     """The edge of a value: the node or leaf that receives its gradient, with result index, shape and dtype.
 
-    Native twin: backends/cpu/fastpath/entries/rt_record.py:make_edge
+    Native twin: backends/cpu/fastpath/runtime/rt_record.py:make_edge
     """
     return (meta if meta.node is None else meta.node), meta.index, value.shape, value.dtype
 
@@ -96,7 +96,7 @@ def make_node(
 ) -> Node:
     """Create the node of a call; residuals are taken from ``args``, ``kwargs`` and ``out``.
 
-    Native twin: backends/cpu/fastpath/entries/rt_record.py:make_node
+    Native twin: backends/cpu/fastpath/runtime/rt_record.py:make_node
     """
     if derivative.reason is not None:
         return Node(derivative.op, None, edges, derivative.reason)
@@ -177,7 +177,7 @@ def _call_traced(op: Operator, keyset: int, args: Args, kwargs: Kwargs) -> objec
 def record_call(derivative: OperatorDerivative, args: Args, kwargs: Kwargs, out: object) -> object:
     """Record a finished call: return its result, with a graph node if an argument requires a gradient.
 
-    Native twin: backends/cpu/fastpath/entries/rt_record.py:record_natively
+    Native twin: backends/cpu/fastpath/runtime/rt_record.py:record_natively
     """
     mask, edges = edges_of(derivative, args, kwargs, eager_meta)
     if not mask:
@@ -217,7 +217,7 @@ def _copy_returned_arguments(out: object, args: Args) -> object:
 def attach(node: Node, out: object, written: Args = ()) -> object:
     """Attach a node to the results, except to those in ``written``, which have theirs.
 
-    Native twin: backends/cpu/fastpath/entries/rt_record.py:attach
+    Native twin: backends/cpu/fastpath/runtime/rt_record.py:attach
     """
     constant = node.constant if isinstance(node, ContextNode) else ()
     for index, item in enumerate(flat(out)):

@@ -110,7 +110,7 @@ class Node:
     def free(self) -> None:
         """Free the residuals; a node without saved tensors may run again (such as the cast of a shared weight).
 
-        Native twin: backends/cpu/fastpath/entries/rt_backward.py:release_saved
+        Native twin: backends/cpu/fastpath/runtime/rt_backward.py:release_saved
         """
         for version in self.versions:
             if version is not None:
@@ -126,7 +126,7 @@ class Node:
             out: its result.
             is_alias: whether ``out`` will refer to this node, so that an alias must be saved instead of it.
 
-        Native twin: backends/cpu/fastpath/entries/rt_saved.py:make_saved
+        Native twin: backends/cpu/fastpath/runtime/rt_saved.py:make_saved
         """
         values, versions = [], []
         for kind, where, _ in self.active.savers:  # type: ignore[union-attr]
@@ -250,7 +250,7 @@ def zeros_of(spec: TensorSpec) -> Tensor:
 def apply_rule(rule: Rule, values: list[Any]) -> Any:
     """Compute the gradient of one argument from the residuals, followed by the result's gradient.
 
-    Native twin: backends/cpu/fastpath/entries/rt_backward.py:apply_rule
+    Native twin: backends/cpu/fastpath/runtime/rt_backward.py:apply_rule
     """
     _, fn, places, constant, is_partial, _ = rule
     if fn is None:
@@ -265,7 +265,7 @@ def apply_rule(rule: Rule, values: list[Any]) -> Any:
 def fit(g: Tensor, shape: tuple[int, ...], dtype: DType) -> Tensor:
     """Sum a gradient over broadcast axes and cast it to the dtype of the argument.
 
-    Native twin: backends/cpu/fastpath/entries/rt_backward.py:fit_gradient
+    Native twin: backends/cpu/fastpath/runtime/rt_backward.py:fit_gradient
     """
     if g.shape != shape:
         g = sum_to(g, shape)
@@ -279,7 +279,7 @@ def fit(g: Tensor, shape: tuple[int, ...], dtype: DType) -> Tensor:
 def version_of(value: Any) -> int:
     """The version of a tensor's memory: the number of in-place writes.
 
-    Native twin: backends/cpu/fastpath/entries/rt_saved.py:version_of
+    Native twin: backends/cpu/fastpath/runtime/rt_saved.py:version_of
     """
     while type(value) is not Tensor and hasattr(value, "_payload"):
         value = value._payload

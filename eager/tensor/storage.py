@@ -78,7 +78,7 @@ class Number(Storage):
 class Hold:
     """A graph node's reference to a storage, with the version at that time; not counted as a tensor that shares it.
 
-    Native twin: backends/cpu/fastpath/entries/rt_saved.py:make_hold
+    Native twin: backends/cpu/fastpath/runtime/rt_saved.py:make_hold
     """
 
     __slots__ = ("storage", "version")

@@ -302,7 +302,7 @@ PLAIN.add(Tensor)
 def wrap(array: Array) -> Tensor:
     """Wrap an ndarray as a plain tensor, without a copy.
 
-    Native twin: backends/cpu/fastpath/entries/rt_base.py:make_tensor
+    Native twin: backends/cpu/fastpath/runtime/rt_base.py:make_tensor
     """
     tensor = Tensor.__new__(Tensor)
     tensor._array = array
@@ -330,7 +330,7 @@ def wrap_view(array: Array, of: Tensor) -> Tensor:
 def storage_of(tensor: Tensor) -> Storage:
     """The storage of a tensor, created if it has none.
 
-    Native twin: backends/cpu/fastpath/entries/rt_base.py:shared_storage
+    Native twin: backends/cpu/fastpath/runtime/rt_base.py:shared_storage
     """
     if tensor._storage is None:
         tensor._storage = tensor._new_storage()

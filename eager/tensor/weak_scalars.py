@@ -81,7 +81,7 @@ def weak_scalar(value: Number) -> Tensor:
     Args:
         value: a Python number; an int has to fit int64.
 
-    Native twin: backends/cpu/fastpath/entries/rt_numbers.py:make_weak
+    Native twin: backends/cpu/fastpath/runtime/rt_numbers.py:make_weak
     """
     array = call_quietly(np.asarray, value, scalar_dtype(value).np)
     array.flags.writeable = False

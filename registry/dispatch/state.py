@@ -46,7 +46,7 @@ class Guards:
 def flags_of(include: int, exclude: int) -> int:
     """The meaning of included and excluded key sets for native entries.
 
-    Native twin: backends/cpu/fastpath/entries/rt_base.py:thread_flags
+    Native twin: backends/cpu/fastpath/runtime/rt_base.py:thread_flags
     """
     if include:
         return ELSEWHERE

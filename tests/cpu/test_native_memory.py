@@ -11,8 +11,8 @@ from tandem import config
 from tandem.backends.cpu import fastpath as native_layer
 from tandem.backends.cpu.fastpath.compiler import engine, lang
 from tandem.backends.cpu.fastpath.compiler.structs import sizeof
-from tandem.backends.cpu.fastpath.entries import rt_memory
 from tandem.backends.cpu.fastpath.glue.structs import StructMemory
+from tandem.backends.cpu.fastpath.runtime import rt_memory
 
 pytestmark = pytest.mark.skipif(
     bool(native_layer.why_off()), reason=native_layer.why_off() or "native code is on"

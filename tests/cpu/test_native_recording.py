@@ -12,8 +12,8 @@ import tandem as td
 from tandem import config, errors
 from tandem.backends.cpu import fastpath as native_layer
 from tandem.backends.cpu.fastpath.compiler.structs import sizeof
-from tandem.backends.cpu.fastpath.entries import rt_base, rt_record, rt_saved
 from tandem.backends.cpu.fastpath.glue import recording
+from tandem.backends.cpu.fastpath.runtime import rt_base, rt_record, rt_saved
 from tandem.eager.autograd.autograd_meta import AutogradMeta
 from tandem.eager.autograd.node import Node
 from tandem.eager.tensor.storage import Hold

@@ -12,7 +12,7 @@ from tandem.backends.cpu import target
 from tandem.backends.cpu.codegen import small_product, vector_product
 from tandem.backends.cpu.codegen.text import Module
 from tandem.backends.cpu.fastpath.compiler import engine
-from tandem.backends.cpu.fastpath.entries import rt_gemm
+from tandem.backends.cpu.fastpath.runtime import rt_gemm
 from tandem.control.ops import SUM_PRODUCTS
 from tandem.registry import dtypes as dt
 

@@ -79,11 +79,11 @@ RETIRED_PHRASES = {
 }
 
 ALLOWED: set[str] = {
-    "backends/cpu/fastpath/entries/rt_backward.py:are_places",
-    "backends/cpu/fastpath/entries/rt_backward.py:release_saved",
+    "backends/cpu/fastpath/runtime/rt_backward.py:are_places",
+    "backends/cpu/fastpath/runtime/rt_backward.py:release_saved",
     "backends/cpu/fastpath/entries/rt_guards.py:words_equal",
-    "backends/cpu/fastpath/entries/rt_saved.py",
-    "backends/cpu/fastpath/entries/rt_saved.py:make_saved",
+    "backends/cpu/fastpath/runtime/rt_saved.py",
+    "backends/cpu/fastpath/runtime/rt_saved.py:make_saved",
     "backends/cpu/random_bits.py:_place",
     "backends/cuda/codegen/eager_scans.py:_places",
     "backends/cuda/codegen/space.py:Place",

@@ -8,7 +8,7 @@ import pytest
 import tandem as td
 from tandem import config
 from tandem.backends.cpu import fastpath
-from tandem.backends.cpu.fastpath.entries import rt_base
+from tandem.backends.cpu.fastpath.runtime import rt_base
 from tandem.registry.dispatch import trace
 
 X = td.asarray([1.0, 2.0])

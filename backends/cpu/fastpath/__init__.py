@@ -1,7 +1,8 @@
 """The native call path: machine code runs eager calls. `install()` turns it on, `why_off()` says why it is off.
 
 compiler/: the compiler of the native language: lang.py to LLVM IR, engine.py to machine code
-entries/: the native runtime, written in the native language; one module for each kind of entry
+runtime/: native functions and structs that all entries share
+entries/: native entries, one module for each kind of operator
 glue/: Python side: structs that entries read, stubs that install entries, loops of variants
 """
 
@@ -17,10 +18,10 @@ from ....registry.dispatch.precedence import Entry
 from ....registry.dtypes import DType
 from ....registry.function import functions
 from ....registry.operator import Operator
-from .entries import rt_base as rt
 from .glue import backward, layout, subscript, traced
 from .glue.runtime import Runtime
 from .glue.table import Stubs, describe_failures, is_row_served
+from .runtime import rt_base as rt
 
 _installed: list[Stubs] = []
 

@@ -16,7 +16,7 @@ from ....locks import ThreadLocal
 from ....registry.dispatch.keys import CUDA_KEYS
 from ....registry.dtypes import DType
 from ....registry.operator import Operator
-from ...cpu.fastpath.entries import rt_base
+from ...cpu.fastpath.runtime import rt_base
 from ..kernels.tensor import CudaTensor
 from ..runtime.arrays import Layout
 from . import call_cache_entries as rt

@@ -9,8 +9,8 @@ from __future__ import annotations
 from ...cpu.fastpath.compiler import dsl
 from ...cpu.fastpath.compiler.dsl import NULL, i64, likely, load, native, ptr, store, template, unlikely
 from ...cpu.fastpath.compiler.structs import at
-from ...cpu.fastpath.entries import capi
-from ...cpu.fastpath.entries import rt_base as base
+from ...cpu.fastpath.runtime import capi
+from ...cpu.fastpath.runtime import rt_base as base
 from . import eager_entries, launch_entries, result_entries
 
 SUBSCRIPT: i64 = template(0)  # compile-time constant: whether this instance of the entry serves `x[key]`

@@ -19,8 +19,8 @@ from ....registry.dispatch.keys import DispatchKey
 from ....registry.native_type import NativeCallable, accept_entries, set_entry
 from ....registry.operator import Operator, change_listeners, lock
 from ...cpu.fastpath.compiler.structs import sizeof
-from ...cpu.fastpath.entries import rt_base
 from ...cpu.fastpath.glue.structs import StructMemory
+from ...cpu.fastpath.runtime import rt_base
 from ..runtime import toolkit as tools
 from . import call_cache_entries, eager_entries, result, write_entries
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from ...cpu.fastpath.compiler import dsl
 from ...cpu.fastpath.compiler.dsl import NULL, i64, likely, load, native, ptr, store, template, unlikely
 from ...cpu.fastpath.compiler.structs import Struct, array
-from ...cpu.fastpath.entries import capi, rt_operands
-from ...cpu.fastpath.entries import rt_base as base
+from ...cpu.fastpath.runtime import capi, rt_operands
+from ...cpu.fastpath.runtime import rt_base as base
 from . import gemm_entries, launch_entries, result_entries
 
 # Compile-time constants of each instance of the entry: the number of operands; whether it serves matrix products

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from ...cpu.fastpath.compiler.dsl import NULL, call_i32, i32, i64, load, native, ptr, stack, store, unlikely
 from ...cpu.fastpath.compiler.structs import Struct, array
-from ...cpu.fastpath.entries import capi
-from ...cpu.fastpath.entries import rt_base as base
+from ...cpu.fastpath.runtime import capi
+from ...cpu.fastpath.runtime import rt_base as base
 
 
 class Launch(Struct):

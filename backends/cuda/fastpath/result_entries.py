@@ -14,9 +14,9 @@ from __future__ import annotations
 from ...cpu.fastpath.compiler import dsl
 from ...cpu.fastpath.compiler.dsl import NULL, i64, likely, load, native, ptr, store, template, unlikely
 from ...cpu.fastpath.compiler.structs import Struct
-from ...cpu.fastpath.entries import capi
-from ...cpu.fastpath.entries import rt_base as base
 from ...cpu.fastpath.glue import jit_layout
+from ...cpu.fastpath.runtime import capi
+from ...cpu.fastpath.runtime import rt_base as base
 
 # Compile-time constants from `result.constants`: the slot offsets of the classes.
 A_PTR: i64 = template(0)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...cpu.fastpath.compiler.dsl import NULL, i64, likely, load, native, ptr, stack, store, unlikely
-from ...cpu.fastpath.entries import capi
-from ...cpu.fastpath.entries import rt_base as base
+from ...cpu.fastpath.runtime import capi
+from ...cpu.fastpath.runtime import rt_base as base
 from . import call_cache_entries, eager_entries, launch_entries, result_entries
 
 

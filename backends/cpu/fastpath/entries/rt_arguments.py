@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..compiler.dsl import NULL, i64, likely, load, native, ptr
-from . import capi, rt_reduce
-from . import rt_base as base
+from ..runtime import capi
+from ..runtime import rt_base as base
+from . import rt_reduce
 
 
 @native

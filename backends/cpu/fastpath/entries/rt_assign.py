@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from ..compiler.dsl import NULL, i64, likely, load, native, ptr, stack, store, unlikely
 from ..compiler.structs import sizeof
-from . import capi, rt_copies, rt_elementwise, rt_gil, rt_inplace, rt_operands, rt_subscript
-from . import rt_base as base
+from ..runtime import capi, rt_gil, rt_operands
+from ..runtime import rt_base as base
+from . import rt_copies, rt_elementwise, rt_inplace, rt_subscript
 
 
 @native

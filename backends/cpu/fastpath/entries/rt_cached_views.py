@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from ..compiler.dsl import NULL, i32, i64, likely, load, native, noinline, ptr, stack, store, unlikely
 from ..compiler.structs import Struct, array, sizeof
-from . import capi, rt_operands, rt_record, rt_views
-from . import rt_base as base
+from ..runtime import capi, rt_operands, rt_record
+from ..runtime import rt_base as base
+from . import rt_views
 
 SLOTS = 64  # layouts that an operator remembers; a power of two
 MOST_AXES = 8

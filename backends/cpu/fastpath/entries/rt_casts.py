@@ -1,10 +1,11 @@
-"""Native runtime: the entry of `cast(x, dtype)` and `astype(x, dtype, copy=True)`, with one operand: NIN is 1."""
+"""The native entry of `cast(x, dtype)` and `astype(x, dtype, copy=True)`, with one operand: NIN is 1."""
 
 from __future__ import annotations
 
 from ..compiler.dsl import NULL, i64, likely, load, native, ptr, stack, store, template, unlikely
-from . import capi, rt_arguments, rt_elementwise, rt_operands, rt_record, rt_reduce
-from . import rt_base as base
+from ..runtime import capi, rt_operands, rt_record
+from ..runtime import rt_base as base
+from . import rt_arguments, rt_elementwise, rt_reduce
 
 HAS_COPY: i64 = template(0)  # 1: `astype`, which takes `copy`
 

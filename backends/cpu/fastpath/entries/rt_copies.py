@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..compiler.dsl import NULL, i8, i16, i32, i64, load, native, noinline, ptr, stack, store, unlikely
-from . import capi, rt_elementwise, rt_gil, rt_memory
-from . import rt_base as base
+from ..runtime import capi, rt_gil, rt_memory
+from ..runtime import rt_base as base
+from . import rt_elementwise
 
 
 @native

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from ..compiler import dsl
 from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, store, unlikely
-from . import capi, rt_gil, rt_memory, rt_numbers, rt_operands, rt_record
-from . import rt_base as base
+from ..runtime import capi, rt_gil, rt_memory, rt_numbers, rt_operands, rt_record
+from ..runtime import rt_base as base
 
 
 @native

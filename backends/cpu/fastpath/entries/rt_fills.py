@@ -1,4 +1,4 @@
-"""Native runtime: the entries of `full(shape, value, dtype=None)`, `zeros(shape, dtype=None)` and `ones(...)`.
+"""The native entries of `full(shape, value, dtype=None)`, `zeros(shape, dtype=None)` and `ones(...)`.
 
 They make small tensors; large ones are left to Python, where the system provides zeroed memory. Instances have one
 input, the number: NIN is 1 and NARGS is 2.
@@ -7,18 +7,9 @@ input, the number: NIN is 1 and NARGS is 2.
 from __future__ import annotations
 
 from ..compiler.dsl import NULL, f64, i64, likely, load, native, ptr, stack, store, template, unlikely
-from . import (
-    capi,
-    rt_arguments,
-    rt_copies,
-    rt_elementwise,
-    rt_memory,
-    rt_operands,
-    rt_reduce,
-    rt_reshape,
-    rt_views,
-)
-from . import rt_base as base
+from ..runtime import capi, rt_memory, rt_operands
+from ..runtime import rt_base as base
+from . import rt_arguments, rt_copies, rt_elementwise, rt_reduce, rt_reshape, rt_views
 
 VALUE: i64 = template(-1)  # the number; -1: it is the second argument
 MOST: i64 = 65536  # maximum bytes of the result

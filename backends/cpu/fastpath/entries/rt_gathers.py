@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from ..compiler import dsl
 from ..compiler.dsl import NULL, i32, i64, likely, load, native, ptr, stack, store, template, u8, unlikely
-from . import (
-    capi,
-    rt_arguments,
-    rt_copies,
-    rt_elementwise,
-    rt_gil,
-    rt_memory,
-    rt_operands,
-    rt_record,
-    rt_reduce,
-)
-from . import rt_base as base
+from ..runtime import capi, rt_gil, rt_memory, rt_operands, rt_record
+from ..runtime import rt_base as base
+from . import rt_arguments, rt_copies, rt_elementwise, rt_reduce
 
 TAKE: i64 = template(
     0

@@ -5,8 +5,9 @@ from __future__ import annotations
 from ..compiler import dsl
 from ..compiler.dsl import NULL, f64, i32, i64, likely, load, native, noinline, ptr, stack, store, unlikely
 from ..glue import jit_layout
-from . import capi, rt_arguments, rt_operands
-from . import rt_base as base
+from ..runtime import capi, rt_operands
+from ..runtime import rt_base as base
+from . import rt_arguments
 
 EQUAL = 2  # Py_EQ
 

@@ -7,8 +7,9 @@ result's shape and dtype; if another operand overlaps that memory in another ord
 from __future__ import annotations
 
 from ..compiler.dsl import NULL, call_void, i64, likely, load, native, ptr, stack, store, unlikely
-from . import capi, rt_elementwise, rt_gil, rt_operands
-from . import rt_base as base
+from ..runtime import capi, rt_gil, rt_operands
+from ..runtime import rt_base as base
+from . import rt_elementwise
 
 
 @native

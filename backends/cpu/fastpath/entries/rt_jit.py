@@ -14,8 +14,9 @@ from __future__ import annotations
 from ..compiler.dsl import NULL, call_i32, call_ptr, i64, likely, load, native, ptr, stack, store, unlikely
 from ..compiler.structs import sizeof
 from ..glue import jit_layout
-from . import capi, rt_arguments, rt_guards, rt_memory
-from . import rt_base as base
+from ..runtime import capi, rt_memory
+from ..runtime import rt_base as base
+from . import rt_arguments, rt_guards
 
 SCRATCH_ALIGNMENT = 64
 

@@ -1,20 +1,11 @@
-"""Native runtime: the entries of `concat(tensors, axis=0)` and `stack(tensors, axis=0)` for tensors of one dtype."""
+"""The native entries of `concat(tensors, axis=0)` and `stack(tensors, axis=0)` for tensors of one dtype."""
 
 from __future__ import annotations
 
 from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, store, template, unlikely
-from . import (
-    capi,
-    rt_arguments,
-    rt_copies,
-    rt_elementwise,
-    rt_gil,
-    rt_memory,
-    rt_operands,
-    rt_record,
-    rt_reduce,
-)
-from . import rt_base as base
+from ..runtime import capi, rt_gil, rt_memory, rt_operands, rt_record
+from ..runtime import rt_base as base
+from . import rt_arguments, rt_copies, rt_elementwise, rt_reduce
 
 STACK: i64 = template(0)  # 1: along a new axis
 ITSELF: i64 = -1

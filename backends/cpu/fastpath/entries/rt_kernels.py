@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, store, unlikely
 from ..compiler.structs import at
-from . import capi, rt_operands
-from . import rt_base as base
+from ..runtime import capi, rt_operands
+from ..runtime import rt_base as base
 
 
 class KernelEntry(base.OperatorEntry):

@@ -1,4 +1,4 @@
-"""Native runtime: the entry of `matmul(x, y)` and `x @ y`: it allocates the result and fills the table of the call.
+"""The native entry of `matmul(x, y)` and `x @ y`: it allocates the result and fills the table of the call.
 
 The variants' loops (`rt_products.multiply`) compute the products over the leading axes.
 """
@@ -6,8 +6,8 @@ The variants' loops (`rt_products.multiply`) compute the products over the leadi
 from __future__ import annotations
 
 from ..compiler.dsl import NULL, call_void, i8, i64, load, native, ptr, stack, store, unlikely
-from . import capi, rt_gemm, rt_gil, rt_memory, rt_operands, rt_record
-from . import rt_base as base
+from ..runtime import capi, rt_gemm, rt_gil, rt_memory, rt_operands, rt_record
+from ..runtime import rt_base as base
 
 CALL_BYTES: i64 = rt_gemm.ProductCall.axes + base.MAX_RANK * rt_gemm.AXIS_BYTES
 LONG: i64 = 250000  # multiplications from which the GIL is released

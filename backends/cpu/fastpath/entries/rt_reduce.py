@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from ..compiler.dsl import NULL, call_void, i32, i64, likely, load, native, ptr, stack, store, unlikely
 from ..compiler.structs import at
-from . import capi, rt_gil, rt_memory, rt_operands, rt_record
-from . import rt_base as base
+from ..runtime import capi, rt_gil, rt_memory, rt_operands, rt_record
+from ..runtime import rt_base as base
 
 # The names of the keywords, by their index in `OperatorEntry.names`
 AXIS, KEEPDIMS, COPY_NAME, DTYPE_NAME = 0, 1, 2, 3

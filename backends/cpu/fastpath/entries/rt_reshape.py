@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..compiler.dsl import i64, load, native, ptr, stack, store
-from . import capi
-from . import rt_base as base
+from ..runtime import capi
+from ..runtime import rt_base as base
 
 REFUSED: i64 = -1  # Python must run the call
 VIEWED: i64 = 0

@@ -1,10 +1,11 @@
-"""Native runtime: the entries of `clone(x)`, `contiguous(x)` and `stop_gradient(x)`, which return the same elements."""
+"""The native entries of `clone(x)`, `contiguous(x)` and `stop_gradient(x)`, which return the same elements."""
 
 from __future__ import annotations
 
 from ..compiler.dsl import NULL, i64, load, native, ptr, stack, store, template, unlikely
-from . import capi, rt_copies, rt_operands, rt_record, rt_views
-from . import rt_base as base
+from ..runtime import capi, rt_operands, rt_record
+from ..runtime import rt_base as base
+from . import rt_copies, rt_views
 
 # Result of an instance: a copy; a view if the operand is contiguous, else a copy; a view.
 COPY, DENSE, ALIAS = 0, 1, 2

@@ -7,18 +7,9 @@ the axis innermost.
 from __future__ import annotations
 
 from ..compiler.dsl import NULL, call_void, i64, likely, load, native, ptr, stack, store, unlikely
-from . import (
-    capi,
-    rt_arguments,
-    rt_copies,
-    rt_elementwise,
-    rt_gil,
-    rt_memory,
-    rt_operands,
-    rt_record,
-    rt_reduce,
-)
-from . import rt_base as base
+from ..runtime import capi, rt_gil, rt_memory, rt_operands, rt_record
+from ..runtime import rt_base as base
+from . import rt_arguments, rt_copies, rt_elementwise, rt_reduce
 
 
 @native

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from ..compiler.dsl import NULL, i32, i64, likely, load, native, noinline, ptr, stack, store, unlikely
 from ..compiler.structs import Struct, array, sizeof
-from . import capi, rt_gathers, rt_operands, rt_record, rt_views
-from . import rt_base as base
+from ..runtime import capi, rt_operands, rt_record
+from ..runtime import rt_base as base
+from . import rt_gathers, rt_views
 
 
 # The state of reading a key: rank of the result, axes of the source used up, bytes to move the data pointer; and what

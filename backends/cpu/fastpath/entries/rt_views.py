@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from ..compiler import dsl
 from ..compiler.dsl import NULL, i32, i64, likely, load, native, ptr, stack, store, template, unlikely
-from . import capi, rt_copies, rt_operands, rt_record, rt_reshape
-from . import rt_base as base
+from ..runtime import capi, rt_operands, rt_record
+from ..runtime import rt_base as base
+from . import rt_copies, rt_reshape
 
 VIEW: i64 = template(0)  # which view this instance of the entry is
 RESHAPE, PERMUTE, BROADCAST = 0, 1, 2

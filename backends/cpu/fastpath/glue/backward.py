@@ -12,8 +12,8 @@ from .....eager.autograd.derivative_rules import ActiveRules, Rule
 from .....eager.autograd.node import fit
 from .....registry import native_type
 from ..compiler.structs import sizeof
-from ..entries import rt_backward as at
-from ..entries.rt_base import OperatorEntry
+from ..runtime import rt_backward as at
+from ..runtime.rt_base import OperatorEntry
 from .runtime import Runtime
 from .structs import StructMemory
 

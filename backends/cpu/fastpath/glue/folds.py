@@ -22,8 +22,9 @@ from ...kernels.elementwise import find_function
 from ...target import vector_target
 from ..compiler import engine, lang
 from ..compiler.objects import build_once
-from ..entries import rt_folds, rt_programs, rt_reduce
-from ..entries.rt_base import Variant
+from ..entries import rt_reduce
+from ..runtime import rt_folds, rt_programs
+from ..runtime.rt_base import Variant
 from . import structs
 from .operands import operand_code
 from .structs import CODES, StructMemory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..compiler.dsl import Opcodes, i64, ptr
 from ..compiler.structs import Struct, at
-from ..entries.rt_base import OperatorEntry
+from ..runtime.rt_base import OperatorEntry
 
 
 # The record of a jitted function; the first two fields are those of an operator's record.

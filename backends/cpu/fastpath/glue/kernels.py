@@ -20,8 +20,8 @@ from .....registry.operator import Operator, lock
 from .....registry.schemas.schema import MISSING, Argument, Type
 from .....registry.values import describe
 from ..compiler.structs import sizeof
-from ..entries import rt_base as rt
 from ..entries import rt_kernels as at
+from ..runtime import rt_base as rt
 from .runtime import Runtime
 from .structs import StructMemory
 

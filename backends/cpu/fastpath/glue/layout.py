@@ -16,7 +16,7 @@ from numpy._core import _multiarray_umath  # type: ignore[attr-defined] # its _A
 
 from .....registry import native_type
 from .....registry.dispatch import state as dispatch_state
-from ..entries.capi import Descr, Ndarray, PyComplex, PyFloat, PyList, PyObject, PyTuple, PyVarObject
+from ..runtime.capi import Descr, Ndarray, PyComplex, PyFloat, PyList, PyObject, PyTuple, PyVarObject
 
 MEMBER_DEF, MEMBERDEF_OFFSET = 40, 16
 

@@ -19,7 +19,7 @@ from .....registry.values import TensorSpec
 from ...codegen.elementwise import emit_loop
 from ...loop_cost import RELEASE_NS, elements_per_time, estimate_element
 from ..compiler import engine
-from ..entries.rt_base import CODE_BITS, Variant
+from ..runtime.rt_base import CODE_BITS, Variant
 from . import structs
 from .programs import compile_interpreter, make_program
 from .structs import CODES, WEAK_CODES, StructMemory

@@ -20,7 +20,7 @@ from ... import cache
 from ...codegen.elementwise import write_loop
 from ...codegen.text import Module
 from ..compiler import engine, lang, objects
-from ..entries import rt_programs
+from ..runtime import rt_programs
 from . import layout
 
 DTYPES = (float32, float64)

@@ -6,7 +6,7 @@ from typing import Any
 
 from .....eager.tensor.tensor import Tensor, dtype_of
 from .....eager.tensor.weak_scalars import number_of
-from ..entries.rt_base import CODE_BITS
+from ..runtime.rt_base import CODE_BITS
 from .structs import CODES, WEAK_CODES
 
 _CODE_OF = {dtype: code for code, dtype in enumerate(CODES)}
@@ -16,7 +16,7 @@ _WEAK_OF = {kind: code for code, kind in WEAK_CODES.items()}
 def operand_code(value: Any) -> int | None:
     """Return the code of one operand; None if native code does not accept it.
 
-    Native twin: backends/cpu/fastpath/entries/rt_operands.py:operand_code
+    Native twin: backends/cpu/fastpath/runtime/rt_operands.py:operand_code
     """
     if type(value) is Tensor:
         return _CODE_OF[dtype_of(value._array)]

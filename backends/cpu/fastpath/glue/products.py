@@ -19,8 +19,8 @@ from ...codegen.vector_product import write_vector_products
 from ...target import vector_target
 from ..compiler import engine, lang
 from ..compiler.objects import build_once
-from ..entries import rt_products
-from ..entries.rt_base import CODE_BITS
+from ..runtime import rt_products
+from ..runtime.rt_base import CODE_BITS
 from . import structs
 from .folds import machine_type
 from .structs import CODES, StructMemory

@@ -14,7 +14,7 @@ from .....operators.scalar_ir.numpy_evaluation import UFUNCS
 from .....registry import dtypes as dt
 from .....registry.dtypes import DType
 from ..compiler import engine, lang
-from ..entries import rt_programs
+from ..runtime import rt_programs
 from . import node_functions
 from .folds import machine_type
 from .structs import StructMemory

@@ -23,8 +23,8 @@ from .....eager.tensor.storage import Hold, Storage
 from .....registry.dispatch.keys import DispatchKey
 from .....registry.operator import Operator
 from ..compiler.structs import sizeof
-from ..entries import rt_record as rt
-from ..entries import rt_saved as saved
+from ..runtime import rt_record as rt
+from ..runtime import rt_saved as saved
 from . import layout
 from .structs import Recorder, StructMemory
 

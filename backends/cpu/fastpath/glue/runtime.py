@@ -11,8 +11,6 @@ from ... import cache
 from ..compiler import engine, lang
 from ..entries import (
     rt_assign,
-    rt_backward,
-    rt_base,
     rt_cached_views,
     rt_casts,
     rt_elementwise,
@@ -29,6 +27,7 @@ from ..entries import (
     rt_subscript,
     rt_views,
 )
+from ..runtime import rt_backward, rt_base
 from . import layout, recording
 from .structs import StructMemory, make_process_struct
 

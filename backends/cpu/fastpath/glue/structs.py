@@ -23,8 +23,8 @@ from .....registry.dispatch.keys import CPU_KEYS, GRAD_CPU_KEYS, WEAK_KEYS
 from .....registry.dtypes import DType
 from .....registry.values import TensorSpec
 from ..compiler.structs import sizeof
-from ..entries import rt_base as rt
-from ..entries import rt_memory
+from ..runtime import rt_base as rt
+from ..runtime import rt_memory
 
 # The code of a dtype is its index here; `rt_operands` has the same numbers.
 CODES: tuple[DType, ...] = dt.ALL[:1] + dt.SIGNED + dt.UNSIGNED + dt.FLOATS + dt.COMPLEX

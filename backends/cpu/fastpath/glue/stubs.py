@@ -19,8 +19,8 @@ from .....registry import native_type
 from .....registry.dispatch.keys import DispatchKey
 from .....registry.dispatch.state import state
 from .....registry.operator import Operator, lock
-from ..entries import rt_base as rt
 from ..entries import rt_cached_views
+from ..runtime import rt_base as rt
 from .runtime import Runtime
 from .structs import OperatorStruct, StructMemory
 

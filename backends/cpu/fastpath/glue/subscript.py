@@ -11,7 +11,7 @@ from .....registry import native_type
 from .....registry.dispatch.keys import DispatchKey
 from .....registry.function import functions
 from .....registry.operator import Operator, change_listeners
-from ..entries import rt_base
+from ..runtime import rt_base
 from .recording import find_recorder
 from .runtime import Runtime
 from .structs import OperatorStruct

@@ -19,7 +19,7 @@ from .....registry.native_type import NativeCallable, accept_entries, entry_of, 
 from .....registry.operator import Operator
 from .....registry.schemas.schema import Argument, Return
 from ..compiler.structs import sizeof
-from ..entries import rt_base as rt
+from ..runtime import rt_base as rt
 from . import jit_layout
 from .jit_structs import JitStruct
 from .structs import StructMemory

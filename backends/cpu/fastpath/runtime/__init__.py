@@ -1,0 +1,16 @@
+"""The native runtime: functions in the native language (see ``compiler/``) that the entries of ``entries/`` share.
+
+capi.py: C functions and objects, layouts of CPython's and NumPy's objects, references
+rt_base.py: structs of all entries, codes of operand types, thread state, falling back to Python
+rt_operands.py: classification of operands
+rt_numbers.py: weak scalars
+rt_memory.py: memory of results
+rt_gil.py: release of the GIL
+rt_record.py: recording a call in autograd's graph
+rt_saved.py: residuals of a recorded call
+rt_backward.py: steps of reverse mode
+rt_folds.py: loops of reductions
+rt_programs.py: loops composed of NumPy's inner loops
+rt_gemm.py: one product of two matrices
+rt_products.py: matrix products over leading axes
+"""
