@@ -71,7 +71,7 @@ def root_of(x: Tensor, gradient: Tensor | None) -> Root:
         check_may_run(x)
     meta: AutogradMeta | None = x._meta
     if meta is None or not meta.requires_grad:
-        raise without_history(x, meta)
+        raise make_missing_graph_error(x, meta)
     return (meta if meta.node is None else meta.node), meta.index, _initial_gradient(x, gradient)
 
 
@@ -90,7 +90,7 @@ def check_may_run(x: object) -> None:
         )
 
 
-def without_history(x: Tensor, meta: AutogradMeta | None) -> AutogradError:
+def make_missing_graph_error(x: Tensor, meta: AutogradMeta | None) -> AutogradError:
     """The error for a tensor without a graph."""
     if meta is not None and meta.cut_by:
         return NotDifferentiableError(

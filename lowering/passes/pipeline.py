@@ -72,7 +72,7 @@ def fold_constants(graph: Graph) -> Graph:
             return None
         try:
             results = call_kernel(
-                node, map_values(folded.__getitem__, node.args), _folded_kwargs(node, folded)
+                node, map_values(folded.__getitem__, node.args), _substitute_kwargs(node, folded)
             )
         except TandemError:
             return None  # the error is raised at run time
@@ -93,7 +93,7 @@ def fold_constants(graph: Graph) -> Graph:
     return out
 
 
-def _folded_kwargs(node: Node, folded: dict[Value, object]) -> dict[str, object]:
+def _substitute_kwargs(node: Node, folded: dict[Value, object]) -> dict[str, object]:
     return {name: map_values(folded.__getitem__, arg) for name, arg in node.kwargs.items()}
 
 
@@ -141,7 +141,7 @@ def _view_base(value: Value) -> Value:
     return value
 
 
-def keep_outputs_apart(graph: Graph, original: Graph) -> Graph:
+def copy_aliased_outputs(graph: Graph, original: Graph) -> Graph:
     """Copy outputs that share memory only because of the passes: a caller must not see ``x * 1`` alias ``x``."""
     out = rewrite(graph, lambda node: None)
     shown: dict[Value, Value] = {}
@@ -220,7 +220,7 @@ def optimize(graph: Graph) -> Graph:
     original = graph
     for run in PASSES:
         graph = _verify(run(graph), run.__name__)
-    return _verify(keep_outputs_apart(graph, original), keep_outputs_apart.__name__)
+    return _verify(copy_aliased_outputs(graph, original), copy_aliased_outputs.__name__)
 
 
 def _verify(graph: Graph, after: str) -> Graph:

@@ -318,7 +318,7 @@ class Binder:
         try:
             bound = [convert(value) for convert, value in zip(self._convert_positional, args)]
         except ConversionError:
-            raise self._refused_among(args) from None
+            raise self._find_conversion_error(args) from None
         if not kwargs and given >= self._required and not self._keywords_needed:
             return (*bound, *self._defaults[given:]), self._keyword_defaults.copy()
         bound += self._defaults[given:]
@@ -376,8 +376,8 @@ class Binder:
         except ConversionError as wanted:
             raise self._refuse(f"argument {name!r} must be {wanted}, not {describe(value)}") from None
 
-    def _refused_among(self, args: Args) -> Exception:
-        """The error of the first argument that its converter refuses."""
+    def _find_conversion_error(self, args: Args) -> Exception:
+        """Return the error of the first argument that cannot be converted."""
         for argument, value in zip(self.positional, args):
             try:
                 self._convert(argument.name, value)

@@ -98,7 +98,6 @@ ALLOWED: set[str] = {
     "debug/checks.py:_place",
     "eager/autograd/context.py:saved_tensors",
     "eager/tensor/type_stubs.py:_split_words",
-    "lowering/passes/pipeline.py:keep_outputs_apart",
     "operators/random/philox.py:random_words",
     "operators/random/typed_keys.py:_key_words",
     "pytree/nodes.py:take_apart",

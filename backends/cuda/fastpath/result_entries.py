@@ -95,7 +95,7 @@ class ResultSpec(Struct):
 
 @native
 def current_stream(device: Device) -> ptr:
-    """The struct of this thread's current stream, after making the device's context current; NULL: call Python."""
+    """Make the device's context current; return the struct of this thread's stream, or NULL: call Python."""
     stream = capi.pthread_getspecific(dsl.i32(device.stream_key))
     if likely(stream == NULL):
         stream = device.default_stream
@@ -112,7 +112,7 @@ def current_stream(device: Device) -> ptr:
 
 @native
 def make_result(device: Device, stream: ptr, spec: ResultSpec, address: ptr) -> ptr:
-    """A new uninitialized tensor; NULL with an exception set.
+    """Return a new uninitialized tensor; NULL with an exception set.
 
     Args:
         device: the device's struct.
@@ -136,7 +136,7 @@ def make_result(device: Device, stream: ptr, spec: ResultSpec, address: ptr) -> 
 
 @native
 def allocate(device: ptr, stream: ptr, spec: ptr, address: ptr) -> ptr:
-    """A new buffer of a result's size, and its address; NULL with an exception set.
+    """Return a new buffer of a result's size and store its address; NULL with an exception set.
 
     Python twin: backends/cuda/runtime/memory.py:allocate
     """
@@ -151,7 +151,7 @@ def allocate(device: ptr, stream: ptr, spec: ptr, address: ptr) -> ptr:
 
 @native
 def take_free_block(device: Device, stream: ptr, spec: ResultSpec) -> ptr:
-    """A buffer of a block from the pool's free list; NULL if the list is empty or an allocation fails: call Python.
+    """Return a buffer of a free block of the pool; NULL (call Python) if there is none or an allocation fails.
 
     Python twin: backends/cuda/runtime/memory.py:Pool.get
     """
