@@ -135,7 +135,7 @@ def bench(part: Part) -> None:
 
 
 def measured(findings: list[gpu_rows.Finding]) -> dict[str, Any]:
-    """What is saved of a row's measurements; it has failed where a bound is broken."""
+    """Return the measurements of a row for the results file, with a fault if a bound is broken."""
     broken = [one.what for one in findings if one.kept is False]
     note = f"bounds broken: {', '.join(broken)}" if broken else ""
     items = [one._asdict() | {"kept": one.kept} for one in findings]
@@ -170,7 +170,7 @@ PARTS: dict[str, Callable[[Part], None]] = {
 
 
 def about() -> dict[str, Any]:
-    """What a reader needs to judge the numbers."""
+    """Describe the machine and the versions on which the numbers depend."""
     properties = td.cuda.get_device_properties()
     version = toolkit.toolkit().cupy().cuda.runtime.driverGetVersion()
     return {

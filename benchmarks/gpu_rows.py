@@ -169,7 +169,7 @@ def fused_gelu(bandwidth: float) -> list[Finding]:
 def rows_of_a_matrix(
     what: str, shape: tuple[int, int], dtype: str, bandwidth: float, ours: Any, torchs: Any, jaxs: Any
 ) -> list[Finding]:
-    """A function of the rows of a matrix, by its bytes and beside the compilers."""
+    """Measure a function of the rows of a matrix: its bandwidth, and its ratio to compilers."""
     array = np.random.default_rng(0).standard_normal(shape).astype("f4")
     x = cuda(array).astype(getattr(td, dtype))
     f = td.jit(ours)

@@ -1,4 +1,4 @@
-"""Rows of loops: the gradient of a recurrent network by a scan of 1,000 steps, beside ``jax.jit``.
+"""Benchmarks of loops: the gradient of a recurrent network by a scan of 1,000 steps, compared with ``jax.jit``.
 
 One thread each: run with ``OPENBLAS_NUM_THREADS=1``.
 """

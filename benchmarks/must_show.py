@@ -34,7 +34,7 @@ def row_cells(found: Finding) -> tuple[str, ...]:
 
 
 def findings(row: Row, seconds: float) -> list[Finding]:
-    """What a row finds; one that fails does not hide the others."""
+    """Run a row and return its findings; an exception becomes a finding, so that the other rows still run."""
     try:
         return row.measure(seconds)
     except Exception as fault:

@@ -25,7 +25,7 @@ JITTED = "td.jit(lambda x: td.tanh(x * 2.0 + 1.0))(x)"
 
 
 def run(code: str, **environment: str) -> float:
-    """What a fresh interpreter prints, as a number; it may keep the bytecode of what it imports, as users' do."""
+    """Run code in a new interpreter and return the number that it prints; bytecode is cached, as for users."""
     environment = {"PYTHONPYCACHEPREFIX": BYTECODE.name, "PYTHONDONTWRITEBYTECODE": "", **environment}
     done = subprocess.run(
         [sys.executable, "-c", code],

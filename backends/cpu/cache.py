@@ -170,8 +170,9 @@ def write_file(name: str, data: bytes, elsewhere: Callable[[], str]) -> str:
             return _entry_path(name)
         except OSError as error:
             _state["reason"] = f"{directory()}: {error.strerror or error}"
-    _write_private(os.path.join(elsewhere(), name), data)
-    return os.path.join(elsewhere(), name)
+    path = os.path.join(elsewhere(), name)
+    _write_private(path, data)
+    return path
 
 
 def remove(name: str) -> None:

@@ -1,4 +1,4 @@
-"""Native runtime: arguments that are not tensors."""
+"""Native entries: arguments that are not tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Native runtime: `x[key] = value` and `basic_put(x, value, plan)`: write into a view, in place or into a copy.
+"""Native entries: `x[key] = value` and `basic_put(x, value, plan)`: write into a view, in place or into a copy.
 
 The value is a number or a tensor of x's dtype. The operands of the loops are the value and the view: NIN is 1 and NARGS
 is 2.

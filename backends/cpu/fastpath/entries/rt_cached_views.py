@@ -1,4 +1,4 @@
-"""Native runtime: the entry of views without an entry of their own, an inline cache of layouts.
+"""The native entry of views without an entry of their own, an inline cache of layouts.
 
 A view operator computes sizes, strides and offset from those of its first argument and from integers. The first call
 with a combination runs in Python; the entry remembers the layout of its result, and answers later calls with it. This

@@ -1,4 +1,4 @@
-"""Native runtime: copies of elements of any dtype, between any strides.
+"""Native entries: copies of elements of any dtype, between any strides.
 
 The operands of a copy are source and target; if an instance has more (NARGS), the others have stride 0.
 """

@@ -1,4 +1,4 @@
-"""Native runtime: the entry of all elementwise operators, instantiated per number of operands.
+"""The native entry of all elementwise operators, instantiated per number of operands.
 
 The entry classifies the operands, finds the variant of their types, broadcasts, allocates the result and runs the
 variant's loop: `loop(pointers, sizes[2], strides[operand][2], variant)`, the outer dimension first, inputs before the

@@ -1,4 +1,4 @@
-"""Native runtime: `index(x, [i], axis=0)`, `take(x, i, axis=None)` and `x[i]` for one tensor of integers."""
+"""Native entries: `index(x, [i], axis=0)`, `take(x, i, axis=None)` and `x[i]` for one tensor of integers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Native runtime: guards of jitted functions: a program checks the arguments and writes their leaves to the frame."""
+"""Native entries: guards of jitted functions: a program checks the arguments and writes their leaves to the frame."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Native runtime: the entry of in-place elementwise operators, `add_(x, y)` and `x += y`.
+"""The native entry of in-place elementwise operators, `add_(x, y)` and `x += y`.
 
 It computes like the entry of the functional operator, but into the memory of the first operand, which must have the
 result's shape and dtype; if another operand overlaps that memory in another order, Python runs the call.

@@ -1,4 +1,4 @@
-"""Native runtime: the entry of jitted functions.
+"""The native entry of jitted functions.
 
 A specialization is a struct `S_*`. Its guard program checks the arguments and says where their data pointers and
 scalars

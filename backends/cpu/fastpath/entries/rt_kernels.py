@@ -1,4 +1,4 @@
-"""Native runtime: the entry of operators whose CPU kernel is a Python function, which it calls without the dispatcher.
+"""The native entry of operators whose CPU kernel is a Python function, which it calls without the dispatcher.
 
 One entry serves every such operator of any namespace. It accepts calls whose arguments the binder would pass unchanged
 and whose key set is that of plain CPU tensors. The kernel may be replaced while it runs, so the call holds a reference.

@@ -1,4 +1,4 @@
-"""Native runtime: the entry of all reductions, `op(x, axis=None, *, keepdims=False)`.
+"""The native entry of all reductions, `op(x, axis=None, *, keepdims=False)`.
 
 It splits the axes into kept and folded ones, merges adjacent ones, and passes the innermost of each to the fold loop
 (see `rt_folds`); an odometer steps through the others.

@@ -1,4 +1,4 @@
-"""Native runtime: sizes and strides of `reshape(x, shape)`."""
+"""Native entries: sizes and strides of `reshape(x, shape)`."""
 
 from __future__ import annotations
 

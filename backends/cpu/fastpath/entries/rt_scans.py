@@ -1,4 +1,4 @@
-"""Native runtime: the entry of scans, `op(x, axis=None)`.
+"""The native entry of scans, `op(x, axis=None)`.
 
 A scan is a nest of rows along the axis. Its loop (`codegen.eager_scans`) has the signature of elementwise loops, with
 the axis innermost.

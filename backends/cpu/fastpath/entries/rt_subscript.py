@@ -1,4 +1,4 @@
-"""Native runtime: `x[key]` for keys of ints, slices, new axes and one ellipsis, or one tensor of integers.
+"""Native entries: `x[key]` for keys of ints, slices, new axes and one ellipsis, or one tensor of integers.
 
 Every other key is left to Python.
 """

@@ -1,4 +1,4 @@
-"""Native runtime: the entries of views: `reshape(x, shape)`, `permute(x, axes)`, `broadcast_to(x, shape)`.
+"""The native entries of views: `reshape(x, shape)`, `permute(x, axes)`, `broadcast_to(x, shape)`.
 
 A view shares the storage of its source, which is created here if there is none yet.
 """
