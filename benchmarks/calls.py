@@ -75,14 +75,14 @@ def jitted_dict(seconds: float) -> list[Finding]:
 # --- every elementwise operator and reduction -------------------------------------------------------------
 
 
-def numpy_function(decl: Declaration) -> Callable[..., Any]:
-    """The named function that the declaration refers to."""
-    if callable(decl.reference):
-        return decl.reference
-    module, _, name = decl.reference.rpartition(".")
-    if module.startswith("references.") and TESTS not in sys.path:
+def find_function(name: str | Callable[..., Any]) -> Callable[..., Any]:
+    """The function of a dotted name, which may be in the tests' harness; a function is returned as it is."""
+    if callable(name):
+        return name
+    module, _, attribute = name.rpartition(".")
+    if module.startswith(("references.", "samples.")) and TESTS not in sys.path:
         sys.path.append(TESTS)
-    function: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    function: Callable[..., Any] = getattr(importlib.import_module(module), attribute)
     return function
 
 
@@ -92,7 +92,8 @@ def arguments(decl: Declaration) -> tuple[np.ndarray, ...]:
     random = np.random.default_rng(0)
     if decl.samples is None:
         raise ValueError(f"{decl.schema} declares no samples to draw from")
-    samples = [sample.args for sample in decl.samples(dtype)]
+    name, *rest = decl.samples if isinstance(decl.samples, tuple) else (decl.samples,)
+    samples = [sample.args for sample in find_function(name)(dtype, *rest)]
     drawn = next(
         args for args in samples if args and all(isinstance(a, TensorSample) and a.shape for a in args)
     )
@@ -111,7 +112,7 @@ def pairs() -> Iterator[tuple[str, Case, Case]]:
         if (decl.is_elementwise or decl.kind == "reduction") and operator.schema.overload in ("", "Tensor"):
             name, arrays = operator.schema.name, arguments(decl)
             ours = make_call_case(functions[operator.name], tuple(map(td.asarray, arrays)))
-            yield name, warmed(ours), warmed(make_call_case(numpy_function(decl), arrays), 5)
+            yield name, warmed(ours), warmed(make_call_case(find_function(decl.reference), arrays), 5)
 
 
 def every_operator(seconds: float) -> list[Finding]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import ShapeError, ValueArgumentError
-from ..operators.declare.declaration import ErrorInput, SampleInput, TensorSample
+from ..operators.declare.declaration import ErrorInput, TensorSample
 from ..operators.declare.kinds import composite
 from ..operators.declare.shape_rules import normalize_axis, spec_of
 from ..operators.elementwise.casting import astype
 from ..operators.shape.rearrange import moveaxis
-from ..registry.dtypes import COMPLEX, DType, complex64, complex128, float32, float64
+from ..registry.dtypes import COMPLEX, complex64, complex128, float32, float64
 from .sums import CLOSE, resize_last_axis
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def one_axis_transform(
         f"fft_{name}(Tensor self, int? n=None, int axis=-1, str norm='backward') -> Tensor",
         doc=_ONE.format(doc=doc, taken=taken, given=given, example=example, none=none),
         reference=f"numpy.fft.{name}",
-        samples=_one_samples,
+        samples="samples.fft.one_samples",
         errors=lambda: [
             ErrorInput((TensorSample((3,)), 0), ValueError, "at least one point"),
             ErrorInput((TensorSample((3,)), 3, 1), IndexError, "out of bounds"),
@@ -122,14 +122,6 @@ def one_axis_transform(
         tolerance=CLOSE,
         method=False,
     )
-
-
-def _one_samples(dtype: DType) -> Iterable[SampleInput]:
-    yield SampleInput((TensorSample((5,)),))
-    yield SampleInput((TensorSample((4,)), 6))
-    yield SampleInput((TensorSample((6,)), 3, -1, "ortho"))
-    yield SampleInput((TensorSample((4, 3), layout="transposed"), None, 0, "forward"))
-    yield SampleInput((TensorSample((2, 3, 4)), 5, 1))
 
 
 def multi_axis_transform(
@@ -148,7 +140,7 @@ def multi_axis_transform(
         " -> Tensor",
         doc=_MANY.format(**words),
         reference=f"numpy.fft.{name}",
-        samples=_pair_samples if last else _many_samples,
+        samples="samples.fft.pair_samples" if last else "samples.fft.many_samples",
         errors=lambda: [
             ErrorInput((TensorSample((3, 3)), (2,), (0, 1)), ValueError, "as many"),
             ErrorInput((TensorSample((3, 3)), (2, 2), (0, 2)), IndexError, "out of bounds"),
@@ -158,19 +150,6 @@ def multi_axis_transform(
         tolerance=CLOSE,
         method=False,
     )
-
-
-def _pair_samples(dtype: DType) -> Iterable[SampleInput]:
-    yield SampleInput((TensorSample((3, 4)),))
-    yield SampleInput((TensorSample((2, 3, 4)), (4, 2)))
-    yield SampleInput((TensorSample((3, 2, 4)), None, (0, 2), "ortho"))
-
-
-def _many_samples(dtype: DType) -> Iterable[SampleInput]:
-    yield SampleInput((TensorSample((3, 4)),))
-    yield SampleInput((TensorSample((2, 3, 4)), (4, 2), (0, -1)))
-    yield SampleInput((TensorSample((3, 2, 4)), None, (2, 1), "forward"))
-    yield SampleInput((TensorSample((5,)),))
 
 
 def axes_and_sizes(

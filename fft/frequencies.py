@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ValueArgumentError
 from ..operators.creation.creation import arange
-from ..operators.declare.declaration import ErrorInput, SampleInput, TensorSample
+from ..operators.declare.declaration import ErrorInput, TensorSample
 from ..operators.declare.kinds import composite
 from ..operators.declare.shape_rules import normalize_axis, spec_of
 from ..operators.elementwise.comparison import lt
@@ -18,15 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..registry.types import Tensor
-
-
-def _shift_samples(dtype: DType) -> list[SampleInput]:
-    return [
-        SampleInput((TensorSample((5,)),)),
-        SampleInput((TensorSample((3, 4)),)),
-        SampleInput((TensorSample((3, 4)), 0)),
-        SampleInput((TensorSample((2, 3, 4)), (0, -1))),
-    ]
 
 
 def _shift(name: str, x: Tensor, axes: Sequence[int] | None, back: bool) -> Tensor:
@@ -53,7 +44,7 @@ def _shift(name: str, x: Tensor, axes: Sequence[int] | None, back: bool) -> Tens
     [2, 3, 0, 1]
     """,
     reference="numpy.fft.fftshift",
-    samples=_shift_samples,
+    samples="samples.fft.shift_samples",
     errors=lambda: [ErrorInput((TensorSample((3,)), 1), IndexError, "out of bounds")],
     dtypes=ALL,
     method=False,
@@ -80,7 +71,7 @@ def fftshift(self: Tensor, axes: Sequence[int] | None) -> Tensor:
     [2, 3, 4, 0, 1]
     """,
     reference="numpy.fft.ifftshift",
-    samples=_shift_samples,
+    samples="samples.fft.shift_samples",
     errors=lambda: [ErrorInput((TensorSample((3,)), 1), IndexError, "out of bounds")],
     dtypes=ALL,
     method=False,

@@ -5,7 +5,6 @@ They are linear, so their derivatives are transposes; ``c2c`` is its own transpo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,13 +48,6 @@ def _check_points(name: str, x: TensorOrSpec, dtypes: tuple[DType, ...]) -> Tens
     return spec
 
 
-def _samples(*rest: object) -> Iterable[SampleInput]:
-    return [
-        SampleInput((TensorSample((*lead, n)), *rest))
-        for lead, n in (((), 1), ((), 5), ((2,), 4), ((2, 3), 6), ((0,), 3))
-    ]
-
-
 # -- complex to complex ------------------------------------------------------------------------------------------------
 def _c2c_kernel(xp: ArrayModule, self: Array, inverse: bool) -> Array:
     return xp.fft.ifft(self, norm="forward") if inverse else xp.fft.fft(self)
@@ -82,7 +74,7 @@ c2c: OperatorFunction[Tensor] = array_op(
     dtypes=COMPLEX,
     derivative=Linear({"self": lambda g, inverse: c2c(g, inverse)}),
     batching=leading,
-    samples=lambda dtype: [*_samples(), *_samples(True)],
+    samples="samples.fft.c2c_samples",
     errors=lambda: [
         ErrorInput((TensorSample((3,), dtype=float32),), TypeError, "does not take float32"),
         ErrorInput((TensorSample((2, 0), dtype=complex64),), ValueError, "at least one point"),
@@ -123,7 +115,7 @@ r2c = array_op(
     dtypes=FLOATING,
     derivative=Linear({"self": lambda g, self_spec: real(c2c(resize_last_axis(g, self_spec.shape[-1])))}),
     batching=leading,
-    samples=lambda dtype: _samples(),
+    samples="samples.fft.point_samples",
     errors=lambda: [ErrorInput((TensorSample((2, 0)),), ValueError, "at least one point")],
     tolerance=CLOSE,
     method=False,

@@ -11,16 +11,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..operators.contraction.matmul import matmul
-from ..operators.declare.declaration import SampleInput, TensorSample
 from ..operators.declare.derivatives import Rule
 from ..operators.declare.kinds import composite
 from ..operators.elementwise.complex_parts import real
 from ..operators.shape.diagonals import diagonal
 from ..operators.shape.rearrange import expand_dims, matrix_transpose
-from ..registry.dtypes import DType, complex64, complex128, float64
+from ..registry.dtypes import complex64, complex128, float64
 from ..registry.values import TensorSpec
 from .factorizations import conjugate, divide_by_gaps, to_diagonal
-from .rules import DTYPES, TOLERANCE, call_lapack, check_matrices, matrix_op, square_errors, well_conditioned
+from .rules import DTYPES, TOLERANCE, call_lapack, check_matrices, matrix_op
 from .solving import solve
 
 if TYPE_CHECKING:
@@ -54,16 +53,6 @@ def _vjp(g: Tensor, self_spec: TensorSpec, out: Tensor) -> Tensor:
     return result if self_spec.dtype.kind == "c" else real(result)
 
 
-def _samples(dtype: DType) -> list[SampleInput]:
-    return [  # positive numbers: with two rows they have real eigenvalues, whose vectors have no phase
-        SampleInput((well_conditioned(2),)),
-        SampleInput((TensorSample((2, 2), values=(3.0, 1.0, 0.5, 2.0), layout="transposed"),)),
-        SampleInput((TensorSample((2, 2, 2), values=(3.0, 1.0, 0.5, 2.0, 1.0, 0.5, 0.75, -2.0)),)),
-        SampleInput((TensorSample((3, 3), values=(1.0, 0.5, 0.0, 0.25, 2.0, 0.5, 0.0, 0.25, 4.0)),)),
-        SampleInput((TensorSample((0, 0)),)),
-    ]
-
-
 eig = matrix_op(
     "linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)",
     _shape_rule,
@@ -86,7 +75,7 @@ eig = matrix_op(
     """,
     reference="references.linear_algebra.eig",
     derivative=Rule(vjp={"self": _vjp}),
-    samples=_samples,
+    samples="samples.linalg.eigen_samples",
 )
 
 
@@ -108,8 +97,8 @@ eig = matrix_op(
     [(3+0j), (3+0j)]
     """,
     reference="references.linear_algebra.eigvals",
-    samples=_samples,
-    errors=square_errors,
+    samples="samples.linalg.eigen_samples",
+    errors="samples.linalg.square_errors",
     dtypes=DTYPES,
     tolerance=TOLERANCE,
     method=False,

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from ..errors import NotDifferentiableError, ValueArgumentError
 from ..operators.contraction.matmul import matmul
 from ..operators.creation.creation import eye
-from ..operators.declare.declaration import ErrorInput, SampleInput, TensorSample
 from ..operators.declare.derivatives import Rule
 from ..operators.declare.kinds import composite
 from ..operators.declare.shape_rules import spec_of
@@ -29,7 +28,7 @@ from ..operators.shape.joining import concat
 from ..operators.shape.rearrange import expand_dims, matrix_transpose
 from ..operators.shape.splitting import slice_axis
 from ..operators.shape.triangles import tril
-from ..registry.dtypes import DType, bool_
+from ..registry.dtypes import bool_
 from ..registry.values import TensorSpec
 from .rules import (
     DTYPES,
@@ -39,12 +38,7 @@ from .rules import (
     check_matrices,
     matrix_op,
     real_dtype,
-    rectangular_errors,
-    rectangular_samples,
-    square_errors,
-    square_samples,
     symmetrize,
-    well_conditioned,
 )
 from .solving import inv, solve_stack
 
@@ -120,21 +114,9 @@ cholesky = matrix_op(
     """,
     reference="references.linear_algebra.cholesky",
     derivative=Rule(vjp={"self": _cholesky_vjp}),
-    samples=lambda dtype: _definite_samples(dtype),
-    errors=lambda: [
-        *square_errors(),
-        ErrorInput((TensorSample((2, 2), values=(1, 2, 2, 1)),), ValueError, "positive definite"),
-    ],
+    samples="samples.linalg.definite_samples",
+    errors="samples.linalg.cholesky_errors",
 )
-
-
-def _definite_samples(dtype: DType) -> list[SampleInput]:
-    return [
-        SampleInput((TensorSample((1, 1), 0.5, 2.0),)),
-        SampleInput((TensorSample((2, 1, 1), 0.5, 2.0),), {"upper": True}),
-        SampleInput((TensorSample((3, 1, 1), 0.5, 2.0),)),
-        SampleInput((TensorSample((0, 0)),)),
-    ]
 
 
 # -- eigenvalues of symmetric matrices ---------------------------------------------------------------------------------
@@ -197,8 +179,8 @@ eigh = matrix_op(
     [3.0, 3.0]
     """,
     reference="references.linear_algebra.eigvalsh",
-    samples=square_samples,
-    errors=square_errors,
+    samples="samples.linalg.square_samples",
+    errors="samples.linalg.square_errors",
     dtypes=DTYPES,
     tolerance=TOLERANCE,
     method=False,
@@ -279,12 +261,8 @@ svd = matrix_op(
     """,
     reference="references.linear_algebra.svd",
     derivative=Rule(vjp={"self": _svd_vjp}),
-    samples=lambda dtype: [
-        *(SampleInput(sample.args, {"full_matrices": False}) for sample in rectangular_samples(dtype)),
-        SampleInput((well_conditioned(3),)),
-        SampleInput((TensorSample((3, 2), values=(3.0, 1.0, -1.0, 2.0, 0.5, 0.0)),)),
-    ],
-    errors=rectangular_errors,
+    samples="samples.linalg.svd_samples",
+    errors="samples.linalg.rectangular_errors",
 )
 
 
@@ -306,8 +284,8 @@ svd = matrix_op(
     [3.0, 3.0]
     """,
     reference="references.linear_algebra.svdvals",
-    samples=rectangular_samples,
-    errors=rectangular_errors,
+    samples="samples.linalg.rectangular_samples",
+    errors="samples.linalg.rectangular_errors",
     dtypes=DTYPES,
     tolerance=TOLERANCE,
     method=False,
@@ -383,12 +361,6 @@ qr = matrix_op(
     """,
     reference="references.linear_algebra.qr",
     derivative=Rule(vjp={"self": _qr_vjp}),
-    samples=lambda dtype: [
-        *rectangular_samples(dtype),
-        SampleInput((TensorSample((3, 2), values=(3.0, 1.0, -1.0, 2.0, 0.5, 0.0)),), {"mode": "complete"}),
-    ],
-    errors=lambda: [
-        *rectangular_errors(),
-        ErrorInput((TensorSample((2, 2)),), ValueError, "mode", {"mode": "full"}),
-    ],
+    samples="samples.linalg.qr_samples",
+    errors="samples.linalg.qr_errors",
 )

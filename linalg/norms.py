@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import ShapeError, ValueArgumentError
 from ..operators.declare.declaration import ErrorInput, SampleInput, TensorSample
-from ..operators.declare.kinds import LAYOUTS, composite
+from ..operators.declare.kinds import composite
 from ..operators.declare.shape_rules import compute_dtype, normalize_axes, spec_of
 from ..operators.elementwise.arithmetic import abs
 from ..operators.elementwise.casting import astype
@@ -19,9 +19,9 @@ from ..operators.elementwise.exponential import sqrt
 from ..operators.reductions.folds import max, min, sum
 from ..operators.shape.rearrange import moveaxis
 from ..operators.shape.views import reshape
-from ..registry.dtypes import DType, int64
+from ..registry.dtypes import int64
 from .factorizations import svdvals
-from .rules import DTYPES, TOLERANCE, check_matrices, real_dtype, rectangular_errors, rectangular_samples
+from .rules import DTYPES, TOLERANCE, check_matrices, real_dtype
 
 if TYPE_CHECKING:
     from ..registry.types import Tensor
@@ -49,18 +49,6 @@ def _norm_of_order(x: Tensor, axes: Axes | None, keepdims: bool, ord: float) -> 
     return sum(sizes**ord, axes, keepdims=keepdims) ** (1 / ord)
 
 
-def _vector_samples(dtype: DType) -> list[SampleInput]:
-    return [
-        *(SampleInput((TensorSample((3, 4), layout=layout),), {"axis": 1}) for layout in LAYOUTS),
-        *(
-            SampleInput((TensorSample((5,), 0.1, 3.0),), {"ord": ord})
-            for ord in (1, 3, 0.5, -2, math.inf, -math.inf, 0)
-        ),
-        SampleInput((TensorSample((2, 3)),), {"keepdims": True}),
-        SampleInput((TensorSample((2, 3, 2)),), {"axis": (0, 2)}),
-    ]
-
-
 @composite(
     "linalg_vector_norm(Tensor self, *, int[]? axis=None, bool keepdims=False, float ord=2) -> Tensor",
     doc="""The norms of vectors.
@@ -83,7 +71,7 @@ def _vector_samples(dtype: DType) -> list[SampleInput]:
     5.0
     """,
     reference="references.linear_algebra.vector_norm",
-    samples=_vector_samples,
+    samples="samples.linalg.vector_samples",
     errors=lambda: [
         ErrorInput((TensorSample((3,)),), IndexError, "out of bounds", {"axis": 1}),
         ErrorInput((TensorSample((3,), dtype=int64),), TypeError, "does not take int64"),
@@ -145,18 +133,8 @@ def _restore_axes(norms: Tensor, axes: Axes, keepdims: bool) -> Tensor:
     5.0
     """,
     reference="references.linear_algebra.matrix_norm",
-    samples=lambda dtype: [
-        *(
-            SampleInput((TensorSample((3, 2), 0.1, 2.0),), {"ord": o})
-            for o in ("nuc", 1, -1, 2, -2, math.inf, -math.inf)
-        ),
-        *rectangular_samples(dtype),
-        SampleInput((TensorSample((2, 3, 2)),), {"keepdims": True}),
-    ],
-    errors=lambda: [
-        *rectangular_errors(),
-        ErrorInput((TensorSample((2, 2)),), ValueError, "ord", {"ord": 3}),
-    ],
+    samples="samples.linalg.matrix_norm_samples",
+    errors="samples.linalg.matrix_norm_errors",
     dtypes=DTYPES,
     tolerance=TOLERANCE,
     method=False,
@@ -243,8 +221,8 @@ def norm(self: Tensor, ord: str | float | None, axis: Axes | None, keepdims: boo
     1
     """,
     reference="references.linear_algebra.matrix_rank",
-    samples=rectangular_samples,
-    errors=rectangular_errors,
+    samples="samples.linalg.rectangular_samples",
+    errors="samples.linalg.rectangular_errors",
     dtypes=DTYPES,
     method=False,
 )

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import LinearAlgebraError, ShapeError
 from ..operators.declare import batching
-from ..operators.declare.declaration import ErrorInput, SampleInput, TensorSample
 from ..operators.declare.derivatives import Derivative
-from ..operators.declare.kinds import LAYOUTS, array_op
+from ..operators.declare.kinds import array_op
 from ..operators.declare.shape_rules import compute_dtype, spec_of
 from ..operators.elementwise.complex_parts import conj
 from ..operators.shape.rearrange import matrix_transpose
-from ..registry.dtypes import COMPLEX, DType, complex128, float32, float64, int64
+from ..registry.dtypes import COMPLEX, DType, complex128, float32, float64
 from ..registry.values import TensorSpec
 
 if TYPE_CHECKING:
+    from ..operators.declare.declaration import Errors, Samples
     from ..registry.function import OperatorFunction
     from ..registry.types import Function, ShapeRule, T, Tensor, TensorOrSpec
 
 DTYPES = (float32, float64, *COMPLEX)
 TOLERANCE = {"float32": 1e-3, "complex64": 1e-3, "float64": 1e-10, "complex128": 1e-10}
-
-Samples = Callable[[DType], Iterable[SampleInput]]
 
 
 # -- shapes and dtypes -------------------------------------------------------------------------------------------------
@@ -75,43 +73,6 @@ def call_lapack(name: str, compute: Callable[[], T]) -> T:
 
 
 # -- declarations ------------------------------------------------------------------------------------------------------
-def square_samples(dtype: DType) -> Iterable[SampleInput]:
-    """Square matrices, well conditioned, in each memory layout, stacked and empty."""
-    yield SampleInput((well_conditioned(3),))
-    for layout in LAYOUTS:
-        yield SampleInput((TensorSample((2, 2), values=(3.0, 1.0, -1.0, 2.0), layout=layout),))
-    yield SampleInput((TensorSample((2, 2, 2), values=(3.0, 1.0, -1.0, 2.0, 1.0, 0.5, 0.75, -2.0)),))
-    yield SampleInput((TensorSample((0, 0)),))
-
-
-def rectangular_samples(dtype: DType) -> Iterable[SampleInput]:
-    """Square, tall and wide matrices, stacked and empty."""
-    for layout in LAYOUTS:
-        yield SampleInput((TensorSample((2, 3), values=(3.0, 1.0, -1.0, 2.0, 0.5, -0.25), layout=layout),))
-    yield SampleInput((well_conditioned(3),))
-    yield SampleInput((well_conditioned(4, 2),))
-    yield SampleInput((well_conditioned(2, 3),))
-    yield SampleInput(
-        (TensorSample((2, 3, 2), values=(3.0, 1.0, -1.0, 2.0, 0.5, 0.0, 1.0, 0.5, 0.25, -2.0, 1.0, 0.0)),)
-    )
-
-
-def well_conditioned(size: int, columns: int | None = None) -> TensorSample:
-    """A matrix of numbers between 0.1 and 1; random ones of this size are regular."""
-    return TensorSample((size, columns or size), 0.1, 1.0)
-
-
-def square_errors() -> Iterable[ErrorInput]:
-    """A vector, a rectangular matrix, integers."""
-    yield ErrorInput((TensorSample((3,)),), ValueError, "two axes")
-    yield ErrorInput((TensorSample((2, 3)),), ValueError, "square")
-    yield ErrorInput((TensorSample((2, 2), dtype=int64),), TypeError, "does not take int64")
-
-
-def rectangular_errors() -> Iterable[ErrorInput]:
-    """A vector, integers."""
-    yield ErrorInput((TensorSample((3,)),), ValueError, "two axes")
-    yield ErrorInput((TensorSample((2, 2), dtype=int64),), TypeError, "does not take int64")
 
 
 def matrix_op(
@@ -122,8 +83,8 @@ def matrix_op(
     doc: str,
     reference: str | Function,
     derivative: Derivative,
-    samples: Samples = square_samples,
-    errors: Callable[[], Iterable[ErrorInput]] = square_errors,
+    samples: Samples = "samples.linalg.square_samples",
+    errors: Errors = "samples.linalg.square_errors",
     tolerance: Mapping[str, float] = TOLERANCE,
     rule: Callable[..., object] = batching.leading,
 ) -> OperatorFunction[Any]:

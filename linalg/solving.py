@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..errors import ShapeError
@@ -10,14 +9,13 @@ from ..operators.contraction.matmul import matmul
 from ..operators.creation.creation import eye
 from ..operators.creation.full import zeros
 from ..operators.declare.batching import Batched, BatchInfo, Dims, expand_rank, logical_shape
-from ..operators.declare.declaration import ErrorInput, SampleInput, TensorSample
+from ..operators.declare.declaration import ErrorInput, TensorSample
 from ..operators.declare.derivatives import Rule
 from ..operators.declare.kinds import composite
 from ..operators.declare.shape_rules import broadcast_shapes, common_device, compute_dtype, spec_of
 from ..operators.elementwise.complex_parts import conj, imag
 from ..operators.shape.rearrange import expand_dims, matrix_transpose, squeeze
 from ..operators.shape.views import broadcast_to, reshape, sum_to
-from ..registry.dtypes import DType
 from ..registry.values import TensorSpec
 from .rules import (
     DTYPES,
@@ -27,11 +25,6 @@ from .rules import (
     check_matrices,
     matrix_op,
     real_dtype,
-    rectangular_errors,
-    rectangular_samples,
-    square_errors,
-    square_samples,
-    well_conditioned,
 )
 
 if TYPE_CHECKING:
@@ -71,15 +64,6 @@ def _solve_batched(info: BatchInfo, in_dims: Dims, self: Tensor, other: Tensor) 
     return info.call(expand_rank(self, in_dims[0], rank), expand_rank(other, in_dims[1], rank)), 0
 
 
-def _solve_samples(dtype: DType) -> Iterable[SampleInput]:
-    yield SampleInput((well_conditioned(3), TensorSample((3, 2))))
-    yield SampleInput((TensorSample((2, 2), values=(3.0, 1.0, -1.0, 2.0)), TensorSample((4, 2, 1))))
-    yield SampleInput(
-        (TensorSample((2, 2, 2), values=(3.0, 1.0, -1.0, 2.0, 1.0, 0.5, 0.75, -2.0)), TensorSample((2, 3)))
-    )
-    yield SampleInput((TensorSample((0, 0)), TensorSample((0, 2))))
-
-
 solve_stack: OperatorFunction[Tensor] = matrix_op(
     "linalg_solve_stack(Tensor self, Tensor other) -> Tensor",
     _solve_shape_rule,
@@ -104,7 +88,7 @@ solve_stack: OperatorFunction[Tensor] = matrix_op(
             "other": lambda t, self: solve_stack(self, t),
         },
     ),
-    samples=_solve_samples,
+    samples="samples.linalg.solve_stack_samples",
     errors=lambda: [
         ErrorInput((TensorSample((2, 3)), TensorSample((2, 2))), ValueError, "square"),
         ErrorInput((TensorSample((2, 2)), TensorSample((3, 2))), ValueError, "do not fit"),
@@ -134,13 +118,7 @@ solve_stack: OperatorFunction[Tensor] = matrix_op(
     [1.0, 0.5]
     """,
     reference="references.linear_algebra.solve",
-    samples=lambda dtype: [
-        SampleInput((well_conditioned(3), TensorSample((3,)))),
-        SampleInput((well_conditioned(3), TensorSample((2, 3, 1)))),
-        SampleInput(
-            (TensorSample((2, 2, 2), values=(3.0, 1.0, -1.0, 2.0, 1.0, 0.5, 0.75, -2.0)), TensorSample((2,)))
-        ),
-    ],
+    samples="samples.linalg.solve_samples",
     errors=lambda: [
         ErrorInput((TensorSample((2, 3)), TensorSample((2,))), ValueError, "square"),
         ErrorInput((TensorSample((2, 2)), TensorSample((3,))), ValueError, "do not fit"),
@@ -175,11 +153,8 @@ def solve(self: Tensor, other: Tensor) -> Tensor:
     [[0.5, 0.0], [0.0, 0.5]]
     """,
     reference="numpy.linalg.inv",
-    samples=square_samples,
-    errors=lambda: [
-        *square_errors(),
-        ErrorInput((TensorSample((2, 2), values=(1, 2, 2, 4)),), ValueError, "Singular"),
-    ],
+    samples="samples.linalg.square_samples",
+    errors="samples.linalg.inv_errors",
     dtypes=DTYPES,
     tolerance=TOLERANCE,
     method=False,
@@ -304,8 +279,8 @@ pinv = matrix_op(
     """,
     reference="references.linear_algebra.pinv",
     derivative=Rule(vjp={"self": _pinv_vjp}),
-    samples=rectangular_samples,
-    errors=rectangular_errors,
+    samples="samples.linalg.rectangular_samples",
+    errors="samples.linalg.rectangular_errors",
 )
 
 
@@ -330,7 +305,7 @@ pinv = matrix_op(
     [[8.0, 0.0], [0.0, 8.0]]
     """,
     reference="numpy.linalg.matrix_power",
-    samples=lambda dtype: [SampleInput((well_conditioned(3), n)) for n in (0, 1, 2, 5, -1, -3)],
+    samples="samples.linalg.matrix_power_samples",
     errors=lambda: [ErrorInput((TensorSample((2, 3)), 2), ValueError, "square")],
     dtypes=DTYPES,
     tolerance=TOLERANCE,

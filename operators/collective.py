@@ -27,7 +27,7 @@ from .shape.views import broadcast_to
 
 if TYPE_CHECKING:
     from ..registry.function import OperatorFunction
-    from ..registry.types import DTypeLike, Tensor
+    from ..registry.types import Tensor
 
 
 def _make_batching_rule(work: Callable[[Any], Any]) -> Callable[..., Batched]:
@@ -45,17 +45,6 @@ def _gather_batching_rule(
     if info.axis_name != axis_name:
         return info.call(x, number, axis_name, axis_size), None if in_dims[0] is None else 1
     return (x if in_dims[0] == 0 else broadcast_to(x, (axis_size, *x.shape))), None
-
-
-def _samples(dtype: DTypeLike | None) -> list[SampleInput]:
-    return [SampleInput((TensorSample(shape), "i", 3)) for shape in ((3, 4), (), (0, 2))]
-
-
-def _errors() -> list[ErrorInput]:
-    return [
-        ErrorInput((None, "i", 3), TypeError, "Tensor"),
-        ErrorInput((TensorSample((2,)), "i", "n"), TypeError, "axis_size"),
-    ]
 
 
 axis_sum: OperatorFunction[Tensor] = array_op(
@@ -80,8 +69,8 @@ axis_sum: OperatorFunction[Tensor] = array_op(
     dtypes=NUMERIC,
     derivative=Linear({"self": lambda g, axis_name, axis_size: axis_sum(g, axis_name, axis_size)}),
     batching=_make_batching_rule(lambda x: sum(x, 0, dtype=x.dtype)),
-    samples=_samples,
-    errors=_errors,
+    samples="samples.collective.collective_samples",
+    errors="samples.collective.collective_errors",
     method=False,
 )
 

@@ -7,9 +7,9 @@ import numpy as np
 from ..registry.dtypes import ALL, COMPLEX, FLOATS
 from ..registry.values import TensorSpec
 from .declare import batching
-from .declare.declaration import ErrorInput, SampleInput, TensorSample
+from .declare.declaration import LAYOUTS, ErrorInput, SampleInput, TensorSample
 from .declare.derivatives import Linear, Partials
-from .declare.kinds import LAYOUTS, binary, view
+from .declare.kinds import binary, view
 from .declare.shape_rules import spec_of
 
 

@@ -12,7 +12,7 @@ from ..operators.declare.docstrings import make_docstring
 from ..operators.declare.kinds import array_op
 from ..operators.elementwise.exponential import exp, log, log1p
 from ..registry.values import TensorSpec
-from .rules import DTYPES, float_spec, interval_samples, scipy_kernel, scipy_op, scipy_reference
+from .rules import DTYPES, float_spec, scipy_kernel, scipy_op, scipy_reference
 
 if TYPE_CHECKING:
     from ..registry.function import OperatorFunction
@@ -136,9 +136,7 @@ gammainc = scipy_op(
     POSITIVE,
     arguments=("a", "x"),
     derivative={"x": _gamma_density},
-    samples=lambda dtype: [
-        SampleInput((a, *one.args)) for a in (0.5, 2.5) for one in interval_samples(POSITIVE)(dtype)
-    ],
+    samples="samples.special.gammainc_samples",
 )
 gammaincc = scipy_op(
     "gammaincc",
@@ -148,9 +146,7 @@ gammaincc = scipy_op(
     POSITIVE,
     arguments=("a", "x"),
     derivative={"x": lambda a, x: -_gamma_density(a, x)},
-    samples=lambda dtype: [
-        SampleInput((a, *one.args)) for a in (0.5, 2.5) for one in interval_samples(POSITIVE)(dtype)
-    ],
+    samples="samples.special.gammaincc_samples",
 )
 betainc = scipy_op(
     "betainc",
@@ -161,6 +157,6 @@ betainc = scipy_op(
     BETWEEN,
     arguments=("a", "b", "x"),
     derivative={"x": _beta_density},
-    samples=lambda dtype: [SampleInput((0.5, 2.5, *one.args)) for one in interval_samples(BETWEEN)(dtype)],
+    samples="samples.special.betainc_samples",
     errors=lambda: [ErrorInput((0.5, 2.5, "x"), TypeError, "must be a Tensor")],
 )

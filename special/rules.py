@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import lazy
 from ..operators.declare import batching
-from ..operators.declare.declaration import ErrorInput, SampleInput, TensorSample
 from ..operators.declare.derivatives import Partials
 from ..operators.declare.docstrings import elementwise_doc, make_docstring
 from ..operators.declare.kinds import array_op, elementwise_shape_rule
 from ..operators.declare.quiet import call_quietly
-from ..operators.declare.samples import elementwise_errors
 from ..operators.declare.shape_rules import compute_dtype, spec_of
-from ..registry.dtypes import REAL, DType, as_dtype, bool_
+from ..registry.dtypes import REAL, as_dtype, bool_
 from ..registry.schemas.parser import parse_schema
 from ..registry.values import TensorSpec
 
 if TYPE_CHECKING:
+    from ..operators.declare.declaration import Errors, Samples
     from ..registry.function import OperatorFunction
     from ..registry.types import Array, ArrayModule, Function, Number, Tensor
 
@@ -55,21 +54,6 @@ def scipy_kernel(name: str, own: str) -> Callable[..., Array]:
     return kernel
 
 
-def interval_samples(*spans: Span) -> Callable[[DType], Iterable[SampleInput]]:
-    """0-d, empty and small tensors with values in an interval for each argument."""
-
-    def samples(dtype: DType) -> Iterable[SampleInput]:
-        for shape in ((), (0,), (5,), (3, 4)):
-            yield SampleInput(tuple(TensorSample(shape, *span) for span in spans))
-        for layout in ("transposed", "reversed", "strided"):
-            yield SampleInput(tuple(TensorSample((3, 4), *span, layout=layout) for span in spans))
-        if len(spans) > 1:
-            shapes = ((3, 1), (4,), ())
-            yield SampleInput(tuple(TensorSample(shape, *span) for shape, span in zip(shapes, spans)))
-
-    return samples
-
-
 def scipy_op(
     name: str,
     doc: str,
@@ -77,8 +61,8 @@ def scipy_op(
     *spans: Span,
     arguments: tuple[str, ...] = ("self",),
     derivative: dict[str, Function | int],
-    samples: Callable[[DType], Iterable[SampleInput]] | None = None,
-    errors: Callable[[], Iterable[ErrorInput]] | None = None,
+    samples: Samples | None = None,
+    errors: Errors | None = None,
 ) -> OperatorFunction[Tensor]:
     """Declare an operator that is a function of ``scipy.special``.
 
@@ -106,8 +90,8 @@ def scipy_op(
         dtypes=DTYPES,
         derivative=Partials(derivative),
         batching=batching.elementwise,
-        samples=samples or interval_samples(*spans),
-        errors=errors or (lambda: elementwise_errors(len(arguments), DTYPES)),
+        samples=samples or ("samples.special.interval_samples", *spans),
+        errors=errors or ("samples.kinds.elementwise_errors", len(arguments), DTYPES),
         method=False,
     )
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from ...errors import ShapeError
 from ...registry.dtypes import ALL, NUMERIC
-from ..declare.declaration import ErrorInput, SampleInput, TensorSample
-from ..declare.kinds import LAYOUTS, composite
+from ..declare.declaration import LAYOUTS, ErrorInput, SampleInput, TensorSample
+from ..declare.kinds import composite
 from ..declare.shape_rules import normalize_axis, spec_of
 from ..elementwise.arithmetic import mul
 from ..shape.joining import stack

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ArgumentError, OutOfBoundsError, ShapeError
-from ...registry.dtypes import NUMERIC, REAL, DType, as_dtype, bool_, int64, is_half, promote, uint64
+from ...registry.dtypes import NUMERIC, REAL, as_dtype, is_half, promote
 from ...registry.values import TensorSpec
 from ..declare.batching import Batched, BatchInfo, Dims, expand_rank, logical_shape
 from ..declare.declaration import ErrorInput, SampleInput, TensorSample
 from ..declare.derivatives import Rule
-from ..declare.kinds import LAYOUTS, array_op, composite
+from ..declare.kinds import array_op, composite
 from ..declare.shape_rules import broadcast_shapes, common_device, compute_dtype, normalize_axis, spec_of
 from ..reductions.folds import sum
 from ..shape.rearrange import matrix_transpose
@@ -109,44 +109,6 @@ def _batched(info: BatchInfo, in_dims: Dims, self: Tensor, other: Tensor) -> Bat
 
 
 # -- matmul ------------------------------------------------------------------------------------------------------------
-_MATRICES = (
-    ((3, 4), (4, 5)),
-    ((4,), (4,)),
-    ((4,), (4, 5)),
-    ((3, 4), (4,)),
-    ((1, 1), (1, 1)),
-    ((33, 17), (17, 9)),
-)
-_STACKS = (((2, 3, 4), (4, 5)), ((2, 3, 4), (2, 4, 5)), ((3, 4), (2, 4, 5)), ((2, 1, 3, 4), (5, 4, 2)))
-_MIXED = (
-    ((2, 3, 4), (4,)),
-    ((4,), (2, 4, 3)),
-    ((0, 4), (4, 5)),
-    ((3, 0), (0, 5)),
-    ((0,), (0,)),
-    ((2, 0, 3), (3, 4)),
-)
-
-
-def _samples(dtype: DType) -> Iterable[SampleInput]:
-    pairs: Iterable[Any] = (*_MATRICES, *_STACKS, *_MIXED)
-    for one, two in pairs:
-        yield SampleInput((TensorSample(one), TensorSample(two)))
-    for layout in LAYOUTS:
-        yield SampleInput((TensorSample((3, 4), layout=layout), TensorSample((4, 5), layout=layout)))
-        yield SampleInput((TensorSample((3, 4), layout=layout), TensorSample((4,), layout=layout)))
-
-
-def _errors() -> Iterable[ErrorInput]:
-    yield ErrorInput((TensorSample((3, 4)), TensorSample((3, 4))), ValueError, "inner sizes are 4 and 3")
-    yield ErrorInput((TensorSample((2, 3, 4)), TensorSample((3, 4, 5))), ValueError, "broadcast")
-    yield ErrorInput((TensorSample(()), TensorSample((3,))), ValueError, "0-d")
-    yield ErrorInput((TensorSample((3,)), 2.0), ValueError, "0-d")
-    yield ErrorInput(
-        (TensorSample((3,), dtype=bool_), TensorSample((3,), dtype=bool_)), TypeError, "does not take bool"
-    )
-    yield ErrorInput((TensorSample((3,), dtype=int64), TensorSample((3,), dtype=uint64)), TypeError, "uint64")
-    yield ErrorInput((TensorSample((3,)), None), TypeError, "other")
 
 
 matmul: OperatorFunction[Tensor] = array_op(
@@ -177,8 +139,8 @@ matmul: OperatorFunction[Tensor] = array_op(
         jvp={"self": lambda t, other: matmul(t, other), "other": lambda t, self: matmul(self, t)},
     ),
     batching=_batched,
-    samples=_samples,
-    errors=_errors,
+    samples="samples.contraction.matmul_samples",
+    errors="samples.contraction.matmul_errors",
     tolerance=SUMS,
     autocast="lower",
 )

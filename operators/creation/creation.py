@@ -6,14 +6,14 @@ The default dtypes are the Array API's: float32 for floats, int64 for integers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...errors import AllocationError, DTypeError, ShapeError, ValueArgumentError
 from ...registry.dtypes import ALL, DEFAULT_COMPLEX, DEFAULT_FLOAT, NUMERIC, REAL, DType, promote_scalar
 from ...registry.values import SCALARS, TensorSpec
 from ..declare.batching import Batched, BatchInfo, Dims, expand_rank, get_operator
-from ..declare.declaration import ErrorInput, SampleInput
+from ..declare.declaration import SampleInput
 from ..declare.derivatives import Linear, NotDifferentiable
 from ..declare.kinds import array_op
 from ..declare.shape_rules import check_shape, is_tensor, promoted_dtype, spec_of
@@ -44,27 +44,6 @@ def allocate(name: str, shape: tuple[int, ...], make: Callable[[], T]) -> T:
         ) from None
 
 
-def common_errors(*args: object) -> list[ErrorInput]:
-    """The errors of every creation operator: unknown dtypes and devices, and an unavailable GPU."""
-    return [
-        ErrorInput(args, TypeError, "not a dtype", {"dtype": "float12"}),
-        ErrorInput(args, ValueError, "unknown device", {"device": "tpu"}),
-        ErrorInput(args, RuntimeError, "pip install", {"device": "cuda"}),
-    ]
-
-
-def shape_errors(*rest: object) -> list[ErrorInput]:
-    """The errors of operators that take a shape."""
-    return [
-        *common_errors((2,), *rest),
-        ErrorInput(((-1,), *rest), ValueError, "negative"),
-        ErrorInput(((float("nan"),), *rest), TypeError, "shape"),
-        ErrorInput(((2.0,), *rest), TypeError, "shape"),
-        ErrorInput(((2**40, 2**40), *rest), ValueError, "too many"),
-        ErrorInput(((2**55,), *rest), MemoryError, "no memory"),
-    ]
-
-
 # -- full --------------------------------------------------------------------------------------------------------------
 def _full_shape_rule(
     shape: Shape, fill_value: Any, *, dtype: DType | None = None, device: str | None = None
@@ -91,16 +70,6 @@ def _full_kernel(
     with xp.errstate(all="ignore"):
         value = xp.asarray(fill_value).astype(native)
     return allocate("full", shape, lambda: xp.full(shape, value, native))
-
-
-def _full_samples(dtype: DType) -> Iterable[SampleInput]:
-    for shape in ((), (3,), (2, 0), (2, 3)):
-        yield SampleInput((shape, 1), {"dtype": dtype})
-    yield SampleInput((4, 0), {"dtype": dtype})
-    yield SampleInput(((2,), True))
-    yield SampleInput(((2,), -0.0))
-    yield SampleInput(((2,), 3))
-    yield SampleInput(((2,), 3j))
 
 
 def _full_batched(
@@ -151,8 +120,8 @@ full: OperatorFunction[Tensor] = array_op(
     dtypes=ALL,
     derivative=Linear({"fill_value": lambda g: g.sum()}),
     batching=_full_batched,
-    samples=_full_samples,
-    errors=lambda: [*shape_errors(1.0), ErrorInput(((2,), 300), OverflowError, "fit", {"dtype": "int8"})],
+    samples="samples.creation.full_samples",
+    errors="samples.creation.full_errors",
     method=False,
 )
 
@@ -212,14 +181,6 @@ def _arange_kernel(
     )
 
 
-def _arange_samples(dtype: DType) -> Iterable[SampleInput]:
-    for args in ((5,), (0,), (2, 9), (1, 10, 3), (9, 1, -2), (5, 1)):
-        yield SampleInput(args, {"dtype": dtype})
-    yield SampleInput((5,))
-    yield SampleInput((0.5, 3))
-    yield SampleInput((0, 1, 0.1))
-
-
 arange = array_op(
     "creation",
     "arange(Scalar start, Scalar? stop=None, Scalar step=1, *, ScalarType? dtype=None, Device? device=None) -> Tensor",
@@ -248,18 +209,8 @@ arange = array_op(
     reference="references.basic.arange",
     dtypes=REAL,
     derivative=CONSTANT,
-    samples=_arange_samples,
-    errors=lambda: [
-        *common_errors(3),
-        ErrorInput((float("nan"),), ValueError, "finite"),
-        ErrorInput((0, 1, 0), ValueError, "step"),
-        ErrorInput((2**62,), ValueError, "too many"),
-        ErrorInput((2**50,), MemoryError, "no memory"),
-        ErrorInput((10**400,), OverflowError, "fit"),
-        ErrorInput((0, 1e308, 1e-300), ValueError, "too many"),
-        ErrorInput((3,), TypeError, "real", {"dtype": "bool"}),
-        ErrorInput(("a",), TypeError, "start"),
-    ],
+    samples="samples.creation.arange_samples",
+    errors="samples.creation.arange_errors",
     method=False,
 )
 
@@ -325,12 +276,7 @@ linspace = array_op(
         SampleInput((0.0, -1.0, 7)),
         SampleInput((0, 1j, 3)),
     ],
-    errors=lambda: [
-        *common_errors(0, 1, 3),
-        ErrorInput((0, 1, -1), ValueError, "negative"),
-        ErrorInput((0, 1, 2.5), TypeError, "num"),
-        ErrorInput((0, 1, 2**50), MemoryError, "no memory"),
-    ],
+    errors="samples.creation.linspace_errors",
     method=False,
 )
 
@@ -392,10 +338,6 @@ eye = array_op(
         SampleInput((2, 2), {"k": 9}),
         SampleInput((0, 3)),
     ],
-    errors=lambda: [
-        *common_errors(3),
-        ErrorInput((-1,), ValueError, "negative"),
-        ErrorInput((2**29, 2**29), MemoryError, "no memory"),
-    ],
+    errors="samples.creation.eye_errors",
     method=False,
 )

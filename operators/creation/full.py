@@ -2,41 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...registry.dtypes import ALL, DEFAULT_FLOAT, DType
-from ..declare.declaration import ErrorInput, SampleInput, TensorSample
 from ..declare.kinds import composite
 from ..declare.shape_rules import spec_of
-from .creation import full, shape_errors
+from .creation import full
 
 if TYPE_CHECKING:
     from ...registry.function import OperatorFunction
     from ...registry.types import Function, Number, Shape, Tensor
-
-
-def _shape_samples(dtype: DType) -> Iterable[SampleInput]:
-    for shape in ((), 3, (2, 0), (2, 3)):
-        yield SampleInput((shape,), {"dtype": dtype})
-    yield SampleInput((2,))
-
-
-def _like_samples(*rest: object) -> Callable[[DType], Iterable[SampleInput]]:
-    def samples(dtype: DType) -> Iterable[SampleInput]:
-        for shape in ((), (0,), (2, 3)):
-            yield SampleInput((TensorSample(shape), *rest))
-        yield SampleInput((TensorSample((2,)), *rest), {"dtype": dtype})
-
-    return samples
-
-
-def _like_errors(*rest: object) -> Callable[[], list[ErrorInput]]:
-    return lambda: [
-        ErrorInput((TensorSample((2,)), *rest), TypeError, "not a dtype", {"dtype": "float12"}),
-        ErrorInput((TensorSample((2,)), *rest), RuntimeError, "pip install", {"device": "cuda"}),
-        ErrorInput((None, *rest), TypeError, "Tensor"),
-    ]
 
 
 _SHAPE_DOC = """
@@ -72,8 +48,8 @@ def _shape_op(
         f"{name}(SymInt[] shape, *, ScalarType? dtype=None, Device? device=None) -> Tensor",
         doc=doc,
         reference=reference,
-        samples=_shape_samples,
-        errors=shape_errors,
+        samples="samples.creation.shape_samples",
+        errors="samples.creation.shape_errors",
         dtypes=ALL,
         method=False,
     )
@@ -86,8 +62,8 @@ def _like_op(
         f"{name}(Tensor self, *, ScalarType? dtype=None, Device? device=None) -> Tensor",
         doc=doc,
         reference=reference,
-        samples=_like_samples(),
-        errors=_like_errors(),
+        samples="samples.creation.like_samples",
+        errors="samples.creation.like_errors",
         dtypes=ALL,
         method=False,
     )
@@ -128,8 +104,8 @@ def empty(shape: Shape, *, dtype: DType | None, device: str | None) -> Tensor:
     + _LIKE_DOC.replace("        dtype:", "        fill_value: a number or a 0-d tensor.\n        dtype:")
     + "\n    >>> td.full_like(td.zeros(2), 3).tolist()\n    [3.0, 3.0]\n",
     reference="references.basic.full_like",
-    samples=_like_samples(1),
-    errors=_like_errors(1),
+    samples=("samples.creation.like_samples", 1),
+    errors=("samples.creation.like_errors", 1),
     dtypes=ALL,
     method=False,
 )

@@ -10,5 +10,4 @@ families.py: the operators that are declared lazily, by module, and the aliases
 ownership.py: copies composite results that alias an argument
 quiet.py: runs NumPy functions without floating-point warnings
 view_spec.py: views as one rule from sizes, strides and offset to the same
-samples.py: sample inputs and error inputs of the kinds
 """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...errors import UnsupportedError
@@ -21,8 +21,16 @@ from ...registry.operator import Operator, lock, operators
 from .derivatives import Derivative
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import TypeAlias
+
     from ..scalar_ir.fold import Fold
     from .view_spec import ViewRule
+
+    # The calls of a test: a function that returns them, or the dotted name of a generator in tests/harness/samples,
+    # alone or in a tuple with further arguments. Samples are generated for a dtype.
+    Samples: TypeAlias = str | tuple[Any, ...] | Callable[[DType], Iterable["SampleInput"]]
+    Errors: TypeAlias = str | tuple[Any, ...] | Callable[[], Iterable["ErrorInput"]]
 
 LIBRARY = Library("td", "DEF")
 
@@ -44,7 +52,7 @@ class TensorSample(NamedTuple):
         shape: the shape.
         low, high: interval of the values (clipped to the dtype's range).
         values: exact values instead, of length ``prod(shape)``, cast to the dtype.
-        layout: ``"contiguous"``, ``"transposed"``, ``"reversed"`` (negative strides) or ``"strided"`` (every second).
+        layout: one of ``LAYOUTS``; "reversed" has negative strides, "strided" is every second element.
         dtype: a dtype that overrides the one under test.
         distinct: whether all values differ (for derivatives of max, sort, ...).
     """
@@ -65,6 +73,9 @@ class ErrorInput(NamedTuple):
     error: type[Exception]
     match: str = ""
     kwargs: Mapping[str, Any] = {}
+
+
+LAYOUTS = ("contiguous", "transposed", "reversed", "strided")  # of a TensorSample
 
 
 class Declaration(NamedTuple):
@@ -95,7 +106,8 @@ class Declaration(NamedTuple):
         reference: dotted name of the function that tests compare with: NumPy's, SciPy's, or one of
             ``tests/harness/references``, which gets tandem's dtypes; or a function of NumPy arrays. It is never
             derived from the body.
-        samples, errors: the calls that the tests make.
+        samples, errors: the calls that the tests make: a function that returns them; or the dotted name of a generator
+            in ``tests/harness/samples``, alone or in a tuple with further arguments.
         tolerance: relative tolerance by dtype name, where the kind's default is too strict.
         inplace: whether an in-place variant (``add_``) exists.
         method: whether it is a method of Tensor.
@@ -124,8 +136,8 @@ class Declaration(NamedTuple):
     conditions: tuple[str, ...] = ()
     value_checked: bool = False
     reference: str | Callable[..., Any] = ""
-    samples: Callable[[DType], Iterable[SampleInput]] | None = None
-    errors: Callable[[], Iterable[ErrorInput]] | None = None
+    samples: Samples | None = None
+    errors: Errors | None = None
     tolerance: Mapping[str, float] = {}
     inplace: bool = False
     method: bool = True

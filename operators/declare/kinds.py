@@ -14,22 +14,10 @@ from ...registry.dtypes import DType
 from ...registry.schemas.parser import parse_schema
 from ...registry.values import TensorSpec
 from . import batching
-from .declaration import Declaration, ErrorInput, SampleInput, declare
+from .declaration import Declaration, declare
 from .derivatives import Derivative, NotDifferentiable
 from .docstrings import elementwise_doc, make_docstring, reduction_doc, scan_doc
 from .ownership import copy_shared_results
-from .samples import LAYOUTS as LAYOUTS
-from .samples import (
-    Rows,
-    binary_samples,
-    elementwise_errors,
-    fold_errors,
-    fold_samples,
-    reduction_errors,
-    reduction_samples,
-    scan_samples,
-    unary_samples,
-)
 from .shape_rules import (
     broadcast_shapes,
     check_rank,
@@ -47,6 +35,7 @@ if TYPE_CHECKING:
     from ...registry.function import OperatorFunction
     from ...registry.types import Function, Operand, ShapeRule, Tensor
     from ..scalar_ir.fold import Fold
+    from .declaration import Errors, Samples
     from .view_spec import ViewRule
 
 R = TypeVar("R")
@@ -97,7 +86,7 @@ def elementwise(
         fields.setdefault("derivative", NotDifferentiable(f"{parsed.name} returns bools"))
     fields.setdefault("shape_rule", elementwise_shape_rule(parsed.name, result, dtypes))
     fields.setdefault("batching", batching.elementwise)
-    fields.setdefault("errors", lambda: elementwise_errors(len(parsed.arguments), dtypes))
+    fields.setdefault("errors", ("samples.kinds.elementwise_errors", len(parsed.arguments), dtypes))
     words = make_docstring(doc, text or elementwise_doc(parsed, dtypes, result), example)
     return declare(
         Declaration(schema=schema, kind=kind, body=body, result=result, dtypes=dtypes, doc=words, **fields)
@@ -109,7 +98,7 @@ def unary(
     body: Function,
     *,
     domain: tuple[float, float] = (-3.0, 3.0),
-    special: Rows = (),
+    special: Iterable[tuple[Any, ...]] = (),
     **fields: Any,
 ) -> OperatorFunction[Tensor]:
     """Declare an elementwise operator of one tensor.
@@ -118,7 +107,7 @@ def unary(
         name: its name.
         body: the scalar body, ``body(x)``.
         domain: the interval of the tests' random values.
-        special: tuples of values to test in addition to random ones and :func:`.samples.extreme_values`.
+        special: tuples of values to test in addition to random ones and the edge values of the dtype.
         fields: of :func:`elementwise` and of :class:`.declaration.Declaration`: doc and example, reference, dtypes,
             result, derivative, inplace, ...; ``result`` is ``"same"``, ``"float"`` (integers become the default float),
             ``"bool"`` or ``"real"``.
@@ -126,7 +115,7 @@ def unary(
     Returns:
         The operator's function.
     """
-    fields.setdefault("samples", lambda dtype: unary_samples(dtype, domain, tuple(special)))
+    fields.setdefault("samples", ("samples.kinds.unary_samples", domain, tuple(special)))
     return elementwise("unary", f"{name}(Tensor self) -> Tensor", body, **fields)
 
 
@@ -135,12 +124,12 @@ def binary(
     body: Function,
     *,
     domain: tuple[float, float] = (-3.0, 3.0),
-    special: Rows = (),
+    special: Iterable[tuple[Any, ...]] = (),
     **fields: Any,
 ) -> OperatorFunction[Tensor]:
     """Declare an elementwise operator of two tensors; the arguments are those of :func:`unary`."""
     kind = "comparison" if fields.get("result") == "bool" else "binary"
-    fields.setdefault("samples", lambda dtype: binary_samples(dtype, domain, tuple(special)))
+    fields.setdefault("samples", ("samples.kinds.binary_samples", domain, tuple(special)))
     return elementwise(kind, f"{name}.Tensor(Tensor self, Tensor other) -> Tensor", body, **fields)
 
 
@@ -199,8 +188,8 @@ def reduction(
     words = make_docstring(doc, reduction_doc(parse_schema(schema), dtypes, fold.needs_elements), example)
     fields.setdefault("shape_rule", reduction_shape_rule(name, dtype_of, dtypes, fold.needs_elements))
     fields.setdefault("batching", batching.reduction if "int[]" in schema else batching.index_reduction)
-    fields.setdefault("samples", reduction_samples if fold.needs_elements else fold_samples)
-    fields.setdefault("errors", lambda: fold_errors(fold.needs_elements, "int[]" in schema))
+    fields.setdefault("samples", f"samples.kinds.{'reduction' if fold.needs_elements else 'fold'}_samples")
+    fields.setdefault("errors", ("samples.kinds.fold_errors", fold.needs_elements, "int[]" in schema))
     return declare(
         Declaration(schema=schema, kind="reduction", fold=fold, dtypes=dtypes, doc=words, **fields)
     )
@@ -236,8 +225,8 @@ def scan(
     schema = f"{name}(Tensor self, int? axis=None, *, ScalarType? dtype=None) -> Tensor"
     fields.setdefault("shape_rule", scan_shape_rule(name, dtype_of, dtypes))
     fields.setdefault("batching", batching.scan)
-    fields.setdefault("samples", scan_samples)
-    fields.setdefault("errors", reduction_errors)
+    fields.setdefault("samples", "samples.kinds.scan_samples")
+    fields.setdefault("errors", "samples.kinds.reduction_errors")
     words = make_docstring(doc, scan_doc(dtypes), example)
     return declare(Declaration(schema=schema, kind="scan", fold=fold, dtypes=dtypes, doc=words, **fields))
 
@@ -313,13 +302,13 @@ def composite(
     *,
     doc: str,
     reference: str | Function,
-    samples: Callable[[DType], Iterable[SampleInput]],
+    samples: Samples,
     dtypes: Sequence[DType],
     explicit: bool = False,
     derivative: Derivative | None = None,
     shape_rule: ShapeRule | None = None,
     tolerance: Mapping[str, float] | None = None,
-    errors: Callable[[], Iterable[ErrorInput]] | None = None,
+    errors: Errors | None = None,
     method: bool = True,
     autocast: str = "",
     owns: bool = True,

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...errors import ValueArgumentError
 from ...lazy import scipy_special
-from ...registry.dtypes import FLOATS, REAL, DType, bool_
-from ..declare.declaration import ErrorInput, SampleInput, TensorSample
+from ...registry.dtypes import FLOATS, REAL, bool_
+from ..declare.declaration import ErrorInput, TensorSample
 from ..declare.derivatives import Partials
 from ..declare.docstrings import make_docstring
 from ..declare.kinds import composite, unary
@@ -135,12 +134,6 @@ gelu_tanh = unary(
 )
 
 
-def _float_samples(dtype: DType) -> Iterable[SampleInput]:
-    for shape in ((), (0,), (33,)):
-        yield SampleInput((TensorSample(shape),))
-    yield SampleInput((TensorSample((3, 4), layout="transposed"),))
-
-
 @composite(
     'gelu(Tensor self, *, str approximate="none") -> Tensor',
     doc=make_docstring(
@@ -158,7 +151,7 @@ Raises:
     ),
     reference=_gelu_erf_reference,
     dtypes=FLOATS,
-    samples=_float_samples,
+    samples="samples.elementwise.float_samples",
     errors=lambda: [
         ErrorInput((TensorSample((2,)),), ValueError, "'none' or 'tanh'", {"approximate": "erf"})
     ],
@@ -183,7 +176,7 @@ Returns:
     ),
     reference=lambda x: np.where(x > 0, x, x * x.dtype.type(0.01)),
     dtypes=FLOATS,
-    samples=_float_samples,
+    samples="samples.elementwise.float_samples",
 )
 def leaky_relu(self: Tensor, negative_slope: float) -> Tensor:
     return where(gt(self, 0), self, self * negative_slope)
@@ -203,7 +196,7 @@ Returns:
     ),
     reference=lambda x: np.where(x > 0, x, np.expm1(x)),
     dtypes=FLOATS,
-    samples=_float_samples,
+    samples="samples.elementwise.float_samples",
 )
 def elu(self: Tensor, alpha: float) -> Tensor:
     return where(gt(self, 0), self, alpha * expm1(minimum(self, 0.0)))

@@ -14,10 +14,8 @@ import numpy as np
 from ...errors import ValueArgumentError
 from ...registry.dtypes import ALL, NUMERIC, REAL
 from ...registry.values import TensorSpec
-from ..declare.declaration import ErrorInput, TensorSample
 from ..declare.derivatives import Partials
 from ..declare.kinds import binary, elementwise_shape_rule, unary
-from ..declare.samples import elementwise_errors
 from ..scalar_ir import nodes as s
 from .comparison import eq, logical_and
 from .exponential import exp, log
@@ -156,10 +154,7 @@ pow = binary(
     domain=(0.25, 3.0),
     shape_rule=_pow_shape_rule,
     value_checked=True,
-    errors=lambda: [
-        *elementwise_errors(2, NUMERIC),
-        ErrorInput((TensorSample((2,), dtype=NUMERIC[3]), -1), ValueError, "negative power"),
-    ],
+    errors="samples.elementwise.pow_errors",
     derivative=Partials({"self": _pow_partial_self, "other": _pow_partial_other}),
     inplace=True,
     autocast="float32",

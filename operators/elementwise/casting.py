@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ...errors import DTypeError
-from ...registry.dtypes import ALL, DType, as_dtype, bfloat16
+from ...registry.dtypes import ALL, DType, bfloat16
 from ...registry.values import TensorSpec
 from ..declare import batching
-from ..declare.declaration import ErrorInput, SampleInput, TensorSample
+from ..declare.declaration import ErrorInput
 from ..declare.derivatives import Linear, Rule
-from ..declare.kinds import LAYOUTS, array_op, composite, view
+from ..declare.kinds import array_op, composite, view
 from ..declare.shape_rules import is_tensor, spec_of
 from ..scalar_ir import nodes as s
 from ..scalar_ir.numpy_evaluation import cast_array
@@ -36,24 +35,6 @@ def _cast_kernel(xp: ArrayModule, self: Array, dtype: DType) -> Array:
     with xp.errstate(all="ignore"):
         result: Array = cast_array(array, dtype)
         return result
-
-
-def _cast_samples(dtype: DType) -> Iterable[SampleInput]:
-    for target in ALL:
-        if not (dtype.kind == "c" and target.kind not in "bc"):
-            # values out of an integer type's range are tested with the scalar IR
-            low = 0.0 if target.kind == "u" else -3.0
-            yield SampleInput((TensorSample((3, 4), low, layout="transposed"), target))
-    for layout in LAYOUTS:
-        yield SampleInput((TensorSample((3, 4), layout=layout), dtype))
-    yield SampleInput((TensorSample(()), dtype))
-    yield SampleInput((TensorSample((0, 2)), dtype))
-
-
-_ERRORS = [
-    ErrorInput((TensorSample((2,)), "float12"), TypeError, "not a dtype"),
-    ErrorInput((TensorSample((2,), dtype=as_dtype("complex64")), "float32"), TypeError, "imaginary"),
-]
 
 
 def _cast_transpose(g: Tensor, self_spec: TensorSpec) -> Tensor:
@@ -90,8 +71,8 @@ cast = array_op(
     dtypes=ALL,
     derivative=Linear({"self": _cast_transpose}),
     batching=batching.pointwise,
-    samples=_cast_samples,
-    errors=lambda: _ERRORS,
+    samples="samples.elementwise.cast_samples",
+    errors="samples.elementwise.cast_errors",
     method=False,
 )
 
@@ -115,8 +96,8 @@ cast = array_op(
     [1, 2]
     """,
     reference="references.basic.cast",
-    samples=_cast_samples,
-    errors=lambda: _ERRORS,
+    samples="samples.elementwise.cast_samples",
+    errors="samples.elementwise.cast_errors",
     dtypes=ALL,
     owns=False,
 )
@@ -129,13 +110,6 @@ def astype(self: Tensor, dtype: DType, *, copy: bool) -> Tensor:
 # -- copies ------------------------------------------------------------------------------------------------------------
 def _same_shape_rule(self: TensorSpec) -> TensorSpec:
     return spec_of(self)
-
-
-def _layout_samples(dtype: DType) -> Iterable[SampleInput]:
-    for layout in LAYOUTS:
-        yield SampleInput((TensorSample((3, 4), layout=layout),))
-    yield SampleInput((TensorSample(()),))
-    yield SampleInput((TensorSample((2, 0)),))
 
 
 clone = array_op(
@@ -159,7 +133,7 @@ clone = array_op(
     dtypes=ALL,
     derivative=Linear({"self": lambda g: g}),
     batching=batching.pointwise,
-    samples=_layout_samples,
+    samples="samples.elementwise.layout_samples",
     errors=lambda: [ErrorInput((None,), TypeError, "Tensor")],
 )
 
@@ -183,7 +157,7 @@ contiguous = array_op(
     dtypes=ALL,
     derivative=Linear({"self": lambda g: g}),
     batching=batching.pointwise,
-    samples=_layout_samples,
+    samples="samples.elementwise.layout_samples",
     errors=lambda: [ErrorInput((None,), TypeError, "Tensor")],
 )
 
@@ -207,7 +181,7 @@ stop_gradient = view(
     dtypes=ALL,
     derivative=Rule(vjp={}),
     batching=batching.pointwise,
-    samples=_layout_samples,
+    samples="samples.elementwise.layout_samples",
     errors=lambda: [ErrorInput((None,), TypeError, "Tensor")],
     method=False,
 )

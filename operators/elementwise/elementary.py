@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ... import lazy
 from ...registry.dtypes import ALL, COMPLEX, DType
-from ..declare.declaration import SampleInput, TensorSample
 from ..declare.docstrings import make_docstring
 from ..declare.kinds import composite
-from ..declare.samples import unary_samples
 from ..declare.shape_rules import result_dtype, spec_of
 from .casting import astype
 from .comparison import eq, isnan, lt
@@ -41,7 +38,7 @@ Raises:
         "td.angle(td.asarray([1.0, -0.5 + 0j])).astype(td.float16) -> [0.0, 3.140625]",
     ),
     reference="references.arrays.angle",
-    samples=lambda dtype: unary_samples(dtype, (-3.0, 3.0), ()),
+    samples=("samples.kinds.unary_samples", (-3.0, 3.0), ()),
     dtypes=ALL,
 )
 def angle(self: Tensor) -> Tensor:
@@ -69,7 +66,7 @@ def _sinc_series(square: Tensor) -> Tensor:
         "td.sinc(td.asarray([0.0, 1.0])).astype(td.int8) -> [1, 0]",
     ),
     reference="numpy.sinc",
-    samples=lambda dtype: _sinc_samples(dtype),
+    samples="samples.elementwise.sinc_samples",
     dtypes=_FLOATING[:4],
     tolerance={"float32": 1e-5, "float64": 1e-13},
 )
@@ -79,13 +76,6 @@ def sinc(self: Tensor) -> Tensor:
     is_near = lt(square, 0.25)
     far = where(is_near, 1.0, y)
     return where(is_near, _sinc_series(where(is_near, square, 0.0)), sin(far) / far)
-
-
-def _sinc_samples(dtype: DType) -> Iterable[SampleInput]:
-    yield SampleInput((TensorSample((3, 4)),))
-    yield SampleInput((TensorSample((), -0.1, 0.1),))
-    yield SampleInput((TensorSample((5,), values=(0.0, 0.5, -0.25, 0.1, 1e-3)),))
-    yield SampleInput((TensorSample((0,)),))
 
 
 # -- nan_to_num --------------------------------------------------------------------------------------------------------
@@ -103,13 +93,7 @@ Returns:
         "td.nan_to_num(td.asarray([float('nan'), 1.0])) -> [0.0, 1.0]",
     ),
     reference="references.arrays.nan_to_num",
-    samples=lambda dtype: [
-        *unary_samples(dtype, (-3.0, 3.0), ()),
-        *(
-            SampleInput((sample.args[0],), {"nan": 2.0, "posinf": 3.0, "neginf": -1.0})
-            for sample in _nonfinite_samples(dtype)
-        ),
-    ],
+    samples="samples.elementwise.nan_to_num_samples",
     dtypes=ALL,
 )
 def nan_to_num(self: Tensor, *, nan: float, posinf: float | None, neginf: float | None) -> Tensor:
@@ -127,8 +111,3 @@ def nan_to_num(self: Tensor, *, nan: float, posinf: float | None, neginf: float 
 
 def _largest_finite(dtype: DType) -> float:
     return float(lazy.module("ml_dtypes").finfo(dtype.np).max)
-
-
-def _nonfinite_samples(dtype: DType) -> Iterable[SampleInput]:
-    if dtype.is_inexact:
-        yield SampleInput((TensorSample((4,), values=(math.nan, math.inf, -math.inf, 0.5)),))

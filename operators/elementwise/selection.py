@@ -6,17 +6,16 @@ to the tensor (the conventions of JAX and PyTorch).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ...errors import ArgumentError, DTypeError
-from ...registry.dtypes import ALL, REAL, DType, bool_, int64
+from ...registry.dtypes import ALL, REAL, bool_
 from ...registry.values import TensorSpec
-from ..declare.declaration import ErrorInput, SampleInput, TensorSample
+from ..declare.declaration import ErrorInput, TensorSample
 from ..declare.derivatives import Partials
 from ..declare.docstrings import make_docstring
 from ..declare.kinds import binary, composite, elementwise, elementwise_shape_rule
-from ..declare.samples import LAYOUTS
 from ..declare.shape_rules import spec_of
 from ..scalar_ir import nodes as s
 from .comparison import eq, ge, gt, le, lt
@@ -40,28 +39,6 @@ def _where_body(condition: s.Expr, self: s.Expr, other: s.Expr) -> s.Expr:
     return s.select(condition if condition.dtype is bool_ else s.ne(condition, 0), self, other)
 
 
-def _where_samples(dtype: DType) -> Iterable[SampleInput]:
-    for condition, self, other in (((), (), ()), ((5,), (5,), (5,)), ((3, 1), (4,), ()), ((0,), (1,), (0,))):
-        yield SampleInput((TensorSample(condition, dtype=bool_), TensorSample(self), TensorSample(other)))
-    for layout in LAYOUTS:
-        yield SampleInput(
-            (
-                TensorSample((3, 4), dtype=bool_, layout=layout),
-                TensorSample((3, 4)),
-                TensorSample((4,), layout=layout),
-            )
-        )
-    weak: Any = True if dtype.kind == "b" else 2
-    yield SampleInput((TensorSample((4,), dtype=bool_), TensorSample((4,)), weak))
-    yield SampleInput((TensorSample((4,), dtype=bool_), weak, TensorSample((4,))))
-
-
-def _where_errors() -> Iterable[ErrorInput]:
-    yield ErrorInput((TensorSample((2,), dtype=int64), 1, 0), TypeError, "condition is a bool")
-    yield ErrorInput((TensorSample((2,), dtype=bool_), TensorSample((3,)), 0), ValueError, "do not broadcast")
-    yield ErrorInput((TensorSample((2,), dtype=bool_), "x", 0), TypeError, "must be a Tensor")
-
-
 where: OperatorFunction[Tensor] = elementwise(
     "ternary",
     "where(Tensor condition, Tensor self, Tensor other) -> Tensor",
@@ -82,8 +59,8 @@ Raises:
     dtypes=ALL,
     conditions=("condition",),
     shape_rule=_where_shape_rule,
-    samples=_where_samples,
-    errors=_where_errors,
+    samples="samples.elementwise.where_samples",
+    errors="samples.elementwise.where_errors",
     derivative=Partials(
         {
             "self": lambda g, condition: where(condition, g, 0.0),
@@ -181,16 +158,6 @@ clip_max = binary(
 )
 
 
-def _clip_samples(dtype: DType) -> Iterable[SampleInput]:
-    low, high = TensorSample((4,), low=-2, high=0), TensorSample((3, 1), low=0, high=2)
-    yield SampleInput((TensorSample((3, 4)), low, high))
-    yield SampleInput((TensorSample((3, 4)),), {"min": low})
-    yield SampleInput((TensorSample((3, 4), layout="transposed"),), {"max": high})
-    weak = (False, True) if dtype.kind == "b" else (1, 2)
-    yield SampleInput((TensorSample((33,)), *weak))
-    yield SampleInput((TensorSample(()), *weak))
-
-
 @composite(
     "clip(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
     doc=make_docstring(
@@ -209,7 +176,7 @@ Raises:
     ),
     reference="numpy.clip",
     dtypes=_ORDERED,
-    samples=_clip_samples,
+    samples="samples.elementwise.clip_samples",
     errors=lambda: [ErrorInput((TensorSample((2,)),), TypeError, "at least one of min and max")],
 )
 def clip(self: Tensor, min: Tensor | None, max: Tensor | None) -> Tensor:

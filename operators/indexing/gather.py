@@ -5,20 +5,19 @@ Both take index tensors for consecutive axes; :mod:`.subscript` reduces NumPy's 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import ArgumentError, IndexArgumentError, OutOfBoundsError
-from ...registry.dtypes import ALL, DEFAULT_INT, DType, int32, int64, uint8
+from ...registry.dtypes import ALL, DEFAULT_INT
 from ...registry.values import TensorSpec
 from ..creation.creation import arange
 from ..creation.full import zeros
 from ..declare.batching import Batched, BatchInfo, Dims, ensure_batch_axis, expand_rank, logical_shape
-from ..declare.declaration import ErrorInput, SampleInput, TensorSample
 from ..declare.derivatives import Rule
-from ..declare.kinds import LAYOUTS, array_op
+from ..declare.kinds import array_op
 from ..declare.shape_rules import broadcast_shapes, check_rank, normalize_axis, spec_of
 from ..elementwise.comparison import eq
 from ..elementwise.selection import where
@@ -95,45 +94,6 @@ def _read_kernel(xp: ArrayModule, self: Array, indices: Indices, axis: int) -> A
         raise _out_of_bounds("index", self.shape, fault) from None
 
 
-def _index_cases() -> Iterable[tuple[tuple[int, ...], tuple[TensorSample, ...], int]]:
-    """Test cases: the shape of the tensor, index tensors, axis."""
-    one = TensorSample((4,), values=(2, 0, -1, 2), dtype=int64)
-    yield (3, 4), (one,), 0
-    yield (3, 4), (one,), 1
-    yield (3, 4), (one, TensorSample((), values=(1,), dtype=int32)), 0
-    yield (3, 4), (TensorSample((), values=(-1,), dtype=int64),), -2
-    yield (2, 3, 4), (TensorSample((2, 1), values=(2, 0), dtype=uint8), one), 1
-    yield (5,), (TensorSample((0,), dtype=int64),), 0
-    yield (3, 0), (one,), 0
-
-
-def _read_samples(dtype: DType) -> Iterable[SampleInput]:
-    for layout in LAYOUTS:
-        yield SampleInput(
-            (
-                TensorSample((3, 4), layout=layout),
-                (TensorSample((2, 2), values=(0, 2, -3, 1), dtype=int64, layout=layout),),
-            )
-        )
-    for shape, indices, axis in _index_cases():
-        yield SampleInput((TensorSample(shape), indices, axis))
-
-
-def _read_errors() -> Iterable[ErrorInput]:
-    one = TensorSample((2,), values=(0, 1), dtype=int64)
-    yield ErrorInput(
-        (TensorSample((3,)), (TensorSample((1,), values=(3,), dtype=int64),)), IndexError, "out of bounds"
-    )
-    yield ErrorInput(
-        (TensorSample((3,)), (TensorSample((1,), values=(-4,), dtype=int64),)), IndexError, "out of bounds"
-    )
-    yield ErrorInput((TensorSample((3,)), (TensorSample((2,)),)), IndexError, "integers, not float32")
-    yield ErrorInput((TensorSample((3,)), (one, one)), IndexError, "too many")
-    yield ErrorInput((TensorSample((3,)), (one,), 1), IndexError, "out of bounds")
-    yield ErrorInput((TensorSample((3,)), ()), TypeError, "at least one")
-    yield ErrorInput((TensorSample((3, 3)), (one, TensorSample((3,), dtype=int64))), ValueError, "broadcast")
-
-
 def _prepend_example_index(info: BatchInfo, x: Tensor, dims: Dims, indices: Indices) -> tuple[Tensor, ...]:
     """Index tensors with the example's number prepended, for the batch axis."""
     rank = max(len(logical_shape(one, dim)) for one, dim in zip(indices, dims))
@@ -201,8 +161,8 @@ index: OperatorFunction[Tensor] = array_op(
         jvp={"self": lambda t, indices, axis: index(t, indices, axis)},
     ),
     batching=_read_batched,
-    samples=_read_samples,
-    errors=_read_errors,
+    samples="samples.indexing.gather_read_samples",
+    errors="samples.indexing.gather_read_errors",
     method=False,
 )
 
@@ -259,36 +219,6 @@ def _write_kernel(
     out = xp.array(self)
     write_at_indices(xp, out, indices, value, axis, "add" if accumulate else "")
     return out
-
-
-def _write_samples(dtype: DType) -> Iterable[SampleInput]:
-    for accumulate in (False, True):
-        for shape, indices, axis in _index_cases():
-            selected = index_shape("index_put", shape, [TensorSpec(i.shape, int64) for i in indices], axis)
-            yield SampleInput(
-                (TensorSample(shape), indices, TensorSample(selected), axis), {"accumulate": accumulate}
-            )
-        yield SampleInput(
-            (TensorSample((3, 4)), (TensorSample((2,), values=(1, 1), dtype=int64),), TensorSample((4,))),
-            {"accumulate": accumulate},
-        )
-        pairs = TensorSample((3, 2), values=(0, 1, 1, 2, 1, 4), dtype=int64)
-        yield SampleInput((TensorSample((5,)), (pairs,), TensorSample((2,))), {"accumulate": accumulate})
-        yield SampleInput((TensorSample((5,)), (pairs,), TensorSample((3, 1))), {"accumulate": accumulate})
-        weak = True if dtype.kind == "b" else 1
-        yield SampleInput(
-            (TensorSample((3,)), (TensorSample((2,), values=(1, 1), dtype=int64),), weak),
-            {"accumulate": accumulate},
-        )
-
-
-def _write_errors() -> Iterable[ErrorInput]:
-    one = TensorSample((2,), values=(0, 1), dtype=int64)
-    yield ErrorInput((TensorSample((3,)), (one,), TensorSample((3,))), ValueError, "broadcast")
-    yield ErrorInput((TensorSample((3,), dtype=int64), (one,), 0.5), TypeError, "does not go into")
-    yield ErrorInput((TensorSample((3,), dtype=uint8), (one,), 300), OverflowError, "fit")
-    yield ErrorInput((TensorSample((1,)), (one,), 1), IndexError, "out of bounds")
-    yield ErrorInput((TensorSample((3,)), (TensorSample((2,)),), 1), IndexError, "integers")
 
 
 def _is_last_write(indices: Indices, axis: int, spec: TensorSpec) -> Tensor:
@@ -375,8 +305,8 @@ index_put: OperatorFunction[Tensor] = array_op(
         },
     ),
     batching=write_batched,
-    samples=_write_samples,
-    errors=_write_errors,
+    samples="samples.indexing.gather_write_samples",
+    errors="samples.indexing.gather_write_errors",
     method=False,
     autocast="promote",
 )

@@ -5,15 +5,14 @@ Source: ``scatter_mul``, ``scatter_min`` and ``scatter_max`` of ``jax.lax``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...errors import DTypeError, ValueArgumentError
-from ...registry.dtypes import ALL, DType, int64, uint8
+from ...registry.dtypes import ALL
 from ...registry.values import TensorSpec
 from ..creation.creation import arange
 from ..creation.full import ones_like, zeros
-from ..declare.declaration import ErrorInput, SampleInput, TensorSample
 from ..declare.derivatives import Rule
 from ..declare.kinds import array_op
 from ..declare.shape_rules import is_tensor, spec_of
@@ -166,54 +165,6 @@ def _kernel(xp: ArrayModule, self: Array, indices: Indices, value: Any, axis: in
     return out
 
 
-def _samples(dtype: DType) -> Iterable[SampleInput]:
-    twice = TensorSample((4,), values=(2, 0, -1, 2), dtype=int64)
-    pairs = TensorSample((3, 2), values=(0, 1, 1, 2, 1, -1), dtype=uint8)
-    for reduce in COMBINE if dtype.kind != "c" else ("multiply",):
-        options = {"reduce": reduce}
-        yield SampleInput((TensorSample((3, 4)), (twice,), TensorSample((4, 4))), options)
-        yield SampleInput((TensorSample((2, 3)), (twice,), TensorSample((1, 4)), 1), options)
-        yield SampleInput((TensorSample((3, 4)), (twice, twice), TensorSample((4,))), options)
-        yield SampleInput(
-            (TensorSample((5,)), (pairs._replace(values=(0, 1, 1, 2, 1, 4)),), TensorSample((2,))), options
-        )
-        yield SampleInput(
-            (
-                TensorSample((2, 3, 2)),
-                (TensorSample((2, 1), values=(1, 0), dtype=int64), twice),
-                TensorSample((2, 4, 2)),
-            ),
-            options,
-        )
-        yield SampleInput(
-            (
-                TensorSample((3,), layout="reversed"),
-                (TensorSample((), values=(-1,), dtype=int64),),
-                TensorSample(()),
-            ),
-            options,
-        )
-        yield SampleInput((TensorSample((3, 0)), (twice,), TensorSample((4, 0))), options)
-        yield SampleInput(
-            (TensorSample((3,)), (TensorSample((0,), dtype=int64),), TensorSample((0,))), options
-        )
-        yield SampleInput((TensorSample((3,)), (twice,), True if dtype.kind == "b" else 2), options)
-
-
-def _errors() -> Iterable[ErrorInput]:
-    one, options = TensorSample((2,), values=(0, 1), dtype=int64), {"reduce": "maximum"}
-    yield ErrorInput(
-        (TensorSample((3,)), (one,), TensorSample((2,))),
-        ValueError,
-        "'multiply', 'minimum', 'maximum'",
-        {"reduce": "mean"},
-    )
-    yield ErrorInput((TensorSample((3,)), (one,), TensorSample((3,))), ValueError, "broadcast", options)
-    yield ErrorInput((TensorSample((3,), dtype=int64), (one,), 0.5), TypeError, "does not go into", options)
-    yield ErrorInput((TensorSample((1,)), (one,), 1), IndexError, "out of bounds", options)
-    yield ErrorInput((TensorSample((3,)), (TensorSample((2,)),), 1), IndexError, "integers", options)
-
-
 index_reduce: OperatorFunction[Tensor] = array_op(
     "scatter",
     "index_reduce(Tensor self, Tensor[] indices, Tensor value, int axis=0, *, str reduce) -> Tensor",
@@ -247,8 +198,8 @@ index_reduce: OperatorFunction[Tensor] = array_op(
         vjp={"self": _self_vjp, "value": _value_vjp}, jvp={"self": _self_jvp, "value": _value_jvp}
     ),
     batching=write_batched,
-    samples=_samples,
-    errors=_errors,
+    samples="samples.indexing.index_reduce_samples",
+    errors="samples.indexing.index_reduce_errors",
     method=False,
     autocast="promote",
 )

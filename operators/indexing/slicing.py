@@ -7,18 +7,18 @@ shape only, and determines the shape of the result. :mod:`.subscript` makes plan
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeError
-from ...registry.dtypes import ALL, DType, check_range
+from ...registry.dtypes import ALL, check_range
 from ...registry.values import TensorSpec
 from ..creation.full import zeros
 from ..declare.batching import Batched, BatchInfo, Dims, ensure_batch_axis, expand_rank
-from ..declare.declaration import ErrorInput, SampleInput, TensorSample
+from ..declare.declaration import ErrorInput, TensorSample
 from ..declare.derivatives import Linear, Rule
-from ..declare.kinds import LAYOUTS, array_op, view
+from ..declare.kinds import array_op, view
 from ..declare.shape_rules import broadcast_shapes, spec_of
 from ..declare.view_spec import ViewLayout
 from ..shape.views import sum_to
@@ -101,29 +101,6 @@ def _read_shape_rule(self: TensorSpec, plan: Plan) -> TensorSpec:
     return TensorSpec(plan_shape(plan), spec.dtype, spec.device)
 
 
-def _plan_cases() -> Iterable[tuple[tuple[int, ...], Plan]]:
-    yield (3, 4), (1, (0, 4, 1))
-    yield (3, 4), ((2, 3, -1), (3, 2, -2))
-    yield (3, 4), ((1, 2, 1), None, 2)
-    yield (3, 4), (0, 0)
-    yield (3, 4), ((0, 0, 1), (1, 3, 1))
-    yield (), (None, None)
-
-
-def _read_samples(dtype: DType) -> Iterable[SampleInput]:
-    for layout in LAYOUTS:
-        yield SampleInput((TensorSample((3, 4), layout=layout), ((0, 2, 2), (1, 3, 1))))
-    for shape, plan in _plan_cases():
-        yield SampleInput((TensorSample(shape), plan))
-
-
-def _read_errors() -> Iterable[ErrorInput]:
-    yield ErrorInput((TensorSample((3, 4)), (3, 0)), IndexError, "out of bounds")
-    yield ErrorInput((TensorSample((3, 4)), ((0, 4, 1), 0)), IndexError, "out of bounds")
-    yield ErrorInput((TensorSample((3, 4)), (0,)), TypeError, "plan")
-    yield ErrorInput((TensorSample((3,)), (slice(1),)), TypeError, "neither")
-
-
 def _batch_plan(plan: Plan, size: int) -> Plan:
     """The plan that applies ``plan`` to each example of a batch."""
     return (0, size, 1), *plan
@@ -164,8 +141,8 @@ basic_index = view(
     dtypes=ALL,
     derivative=Linear({"self": lambda g, plan, self_spec: put_into_zeros(g, plan, self_spec)}),
     batching=_read_batched,
-    samples=_read_samples,
-    errors=_read_errors,
+    samples="samples.indexing.slicing_read_samples",
+    errors="samples.indexing.slicing_read_errors",
     method=False,
 )
 
@@ -205,16 +182,6 @@ def _write_kernel(xp: ArrayModule, self: Array, value: Any, plan: Plan, *, accum
     value = xp.asarray(value).astype(out.dtype)
     place[...] = place + value if accumulate else value
     return out
-
-
-def _write_samples(dtype: DType) -> Iterable[SampleInput]:
-    for keywords in ({}, {"accumulate": True}):
-        for shape, plan in _plan_cases():
-            yield SampleInput((TensorSample(shape), TensorSample(plan_shape(plan)), plan), keywords)
-        yield SampleInput(
-            (TensorSample((3, 4), layout="transposed"), TensorSample((4,)), ((0, 2, 2), (0, 4, 1))), keywords
-        )
-        yield SampleInput((TensorSample((5,)), dtype.kind == "b" or 1, ((0, 3, 2),)), keywords)
 
 
 def _write_batched(
@@ -262,7 +229,7 @@ basic_put: OperatorFunction[Tensor] = array_op(
         },
     ),
     batching=_write_batched,
-    samples=_write_samples,
+    samples="samples.indexing.slicing_write_samples",
     errors=lambda: [
         ErrorInput((TensorSample((3,)), TensorSample((2,)), ((0, 3, 1),)), ValueError, "broadcast"),
         ErrorInput((TensorSample((3,)), 1, (3,)), IndexError, "out of bounds"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ShapeError, UnsupportedError
@@ -10,9 +9,9 @@ from ...registry.dtypes import ALL, DEFAULT_INT, bool_, int64
 from ...registry.values import TensorSpec
 from ..creation.creation import arange, full
 from ..declare.batching import Batched, BatchInfo, Dims, flatten_examples
-from ..declare.declaration import ErrorInput, SampleInput, TensorSample
+from ..declare.declaration import LAYOUTS, ErrorInput, SampleInput, TensorSample
 from ..declare.derivatives import NotDifferentiable
-from ..declare.kinds import LAYOUTS, array_op, composite
+from ..declare.kinds import array_op, composite
 from ..declare.shape_rules import check_shape, normalize_axis, spec_of
 from ..elementwise.casting import cast
 from ..elementwise.comparison import eq, le, logical_and
@@ -72,20 +71,6 @@ def take(self: Tensor, indices: Tensor, axis: int | None) -> Tensor:
     return index(self, [indices], axis)
 
 
-def _along_errors() -> Iterable[ErrorInput]:
-    yield ErrorInput((TensorSample((3, 4)), TensorSample((3,), dtype=int64)), ValueError, "as many axes")
-    yield ErrorInput((TensorSample((3, 4)), TensorSample((2, 4), dtype=int64)), ValueError, "broadcast")
-    yield ErrorInput((TensorSample((3, 4)), TensorSample((3, 1))), IndexError, "integers")
-    yield ErrorInput(
-        (TensorSample((3, 4)), TensorSample((3, 1), values=(4, 0, 0), dtype=int64)),
-        IndexError,
-        "out of bounds",
-    )
-    yield ErrorInput(
-        (TensorSample((3, 4)), TensorSample((3, 1), dtype=int64), 2), IndexError, "out of bounds"
-    )
-
-
 @composite(
     "take_along_axis(Tensor self, Tensor indices, int axis=-1) -> Tensor",
     doc="""The elements at positions along one axis that ``indices`` has for each element, such as argsort's result.
@@ -113,7 +98,7 @@ def _along_errors() -> Iterable[ErrorInput]:
         SampleInput((TensorSample((3, 4)), TensorSample((1, 2), values=(3, 1), dtype=int64), 1)),
         SampleInput((TensorSample((5,)), TensorSample((0,), dtype=int64))),
     ],
-    errors=_along_errors,
+    errors="samples.indexing.along_errors",
     dtypes=ALL,
 )
 def take_along_axis(self: Tensor, indices: Tensor, axis: int) -> Tensor:

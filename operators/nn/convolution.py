@@ -13,13 +13,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ShapeError, ValueArgumentError
-from ...registry.dtypes import NUMERIC, DType, as_dtype, bool_, is_half, promote
+from ...registry.dtypes import NUMERIC, as_dtype, is_half, promote
 from ...registry.values import TensorSpec
 from ..contraction.matmul import SUMS
 from ..declare.batching import Batched, BatchInfo, Dims, ensure_batch_axis
-from ..declare.declaration import ErrorInput, SampleInput, TensorSample
 from ..declare.derivatives import Rule
-from ..declare.kinds import LAYOUTS, array_op
+from ..declare.kinds import array_op
 from ..declare.shape_rules import common_device, compute_dtype, spec_of
 from ..shape.rearrange import flip
 from ..shape.views import permute, reshape
@@ -191,64 +190,6 @@ def _batched(info: BatchInfo, in_dims: Dims, self: Tensor, weight: Tensor, *step
 
 
 # -- convolution -------------------------------------------------------------------------------------------------------
-_ONES_1D, _ONES_2D = (1,), (1, 1)
-
-
-def _samples(dtype: DType) -> Iterable[SampleInput]:
-    for layout in LAYOUTS:
-        yield SampleInput(
-            (
-                TensorSample((2, 3, 7), layout=layout),
-                TensorSample((4, 3, 3), layout=layout),
-                _ONES_1D,
-                (0, 0),
-                _ONES_1D,
-                _ONES_1D,
-            )
-        )
-    yield SampleInput((TensorSample((1, 2, 7)), TensorSample((2, 2, 2)), (2,), (1, 2), _ONES_1D, (2,)))
-    yield SampleInput((TensorSample((2, 2, 5)), TensorSample((3, 2, 3)), (3,), (1, -1), (2,), _ONES_1D))
-    yield SampleInput(
-        (TensorSample((1, 4, 5)), TensorSample((4, 2, 2)), _ONES_1D, (-1, 1), _ONES_1D, _ONES_1D, 2)
-    )
-    yield SampleInput((TensorSample((1, 8, 4)), TensorSample((1, 8, 3)), _ONES_1D, (2, 2), (2,), _ONES_1D))
-    yield SampleInput(
-        (TensorSample((2, 3, 5, 6)), TensorSample((2, 3, 2, 3)), (1, 2), (1, 0, 0, 2), _ONES_2D, (2, 1))
-    )
-    yield SampleInput(
-        (TensorSample((1, 4, 4, 3)), TensorSample((2, 2, 3, 2)), _ONES_2D, (2, 2, 1, 1), (2, 3), _ONES_2D, 2)
-    )
-    yield SampleInput(
-        (
-            TensorSample((1, 1, 3, 2, 4)),
-            TensorSample((2, 1, 2, 2, 1)),
-            (1, 1, 2),
-            (0, 1) * 3,
-            (1,) * 3,
-            (1,) * 3,
-        )
-    )
-    yield SampleInput(
-        (TensorSample((0, 2, 4)), TensorSample((3, 2, 2)), _ONES_1D, (0, 0), _ONES_1D, _ONES_1D)
-    )
-    yield SampleInput(
-        (TensorSample((2, 0, 4)), TensorSample((3, 0, 2)), _ONES_1D, (0, 0), _ONES_1D, _ONES_1D)
-    )
-
-
-def _errors() -> Iterable[ErrorInput]:
-    x, w = TensorSample((1, 2, 5)), TensorSample((3, 2, 2))
-    yield ErrorInput(
-        (TensorSample((2, 5)), w, _ONES_1D, (0, 0), _ONES_1D, _ONES_1D), ValueError, "needs an input"
-    )
-    yield ErrorInput((x, w, _ONES_2D, (0, 0), _ONES_1D, _ONES_1D), ValueError, "not for 1 axes")
-    yield ErrorInput((x, w, (0,), (0, 0), _ONES_1D, _ONES_1D), ValueError, "at least 1")
-    yield ErrorInput((x, w, _ONES_1D, (0, 0), _ONES_1D, _ONES_1D, 2), ValueError, "do not fit")
-    yield ErrorInput((x, w, _ONES_1D, (0, 0), _ONES_1D, (5,)), ValueError, "longer than")
-    yes = TensorSample((1, 2, 5), dtype=bool_), TensorSample((3, 2, 2), dtype=bool_)
-    yield ErrorInput((*yes, _ONES_1D, (0, 0), _ONES_1D, _ONES_1D), TypeError, "does not take bool")
-
-
 convolution: OperatorFunction[Tensor] = array_op(
     "convolution",
     "convolution(Tensor self, Tensor weight, int[] stride, int[] padding, int[] input_dilation, int[] dilation, "
@@ -292,8 +233,8 @@ convolution: OperatorFunction[Tensor] = array_op(
         },
     ),
     batching=_batched,
-    samples=_samples,
-    errors=_errors,
+    samples="samples.nn.convolution_samples",
+    errors="samples.nn.convolution_errors",
     tolerance=SUMS,
     method=False,
     autocast="lower",

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from ...errors import ShapeError, ValueArgumentError
 from ...registry.dtypes import NUMERIC
 from ..contraction.matmul import SUMS
-from ..declare.declaration import ErrorInput, SampleInput, TensorSample
 from ..declare.kinds import composite
 from ..declare.shape_rules import spec_of
 from ..shape.views import reshape
@@ -81,12 +80,6 @@ def ensure_example_axis(name: str, x: Tensor, rank: int) -> tuple[Tensor, bool]:
 
 
 # -- test inputs: few enough elements for numerical derivatives --------------------------------------------------------
-_SIZES: dict[int, tuple[Ints, Ints]] = {1: ((6,), (3,)), 2: ((3, 4), (2, 2)), 3: ((2, 3, 2), (1, 2, 2))}
-
-
-def _sample_tensors(rank: int) -> tuple[TensorSample, TensorSample, Ints, Ints]:
-    size, kernel = _SIZES[rank]
-    return TensorSample((2, 2, *size)), TensorSample((4, 2, *kernel)), size, kernel
 
 
 # -- convolutions ------------------------------------------------------------------------------------------------------
@@ -145,30 +138,6 @@ def _format_doc(text: str, rank: int) -> str:
     return text.format(title=title, rank=rank, twos=", 2" * rank, fours=", 4" * rank, eights=", 8" * rank)
 
 
-def _conv_samples(rank: int) -> list[SampleInput]:
-    x, w, size, kernel = _sample_tensors(rank)
-    return [
-        SampleInput((x, w)),
-        SampleInput((x, w, TensorSample((4,)), 2, "same", 1, 1)),
-        SampleInput((x, TensorSample((4, 2, *(1,) * rank)), None, (2,) * rank, "valid", 2)),
-        SampleInput((TensorSample((2, *size)), w), {"padding": 1, "bias": TensorSample((4,))}),
-        SampleInput((x, TensorSample((4, 1, *kernel))), {"padding": ((1, 0),) * rank, "groups": 2}),
-    ]
-
-
-def _errors(rank: int) -> list[ErrorInput]:
-    x, w, _, _ = _sample_tensors(rank)
-    return [
-        ErrorInput((TensorSample((4,)), w), ValueError, "axes"),
-        ErrorInput((x, TensorSample((6, 4))), ValueError, "weight"),
-        ErrorInput((x, w, TensorSample((3,))), ValueError, "bias"),
-        ErrorInput((x, w, None, 0), ValueError, "stride"),
-        ErrorInput((x, w, None, 1, -1), ValueError, "padding"),
-        ErrorInput((x, w, None, 1, "full"), ValueError, "padding"),
-        ErrorInput((x, TensorSample((4, 3, *(1,) * rank))), ValueError, "do not fit"),
-    ]
-
-
 def _check_inputs(
     name: str, rank: int, self: Tensor, weight: Tensor, bias: Tensor | None, out: int
 ) -> tuple[Tensor, bool]:
@@ -212,11 +181,8 @@ def _make_conv(rank: int) -> OperatorFunction[Tensor]:
         rank,
         _CONV,
         reference="references.convolution.conv",
-        samples=lambda dtype: _conv_samples(rank),
-        errors=lambda: [
-            *_errors(rank),
-            ErrorInput((*_sample_tensors(rank)[:2], None, 1, 0, 9), ValueError, "longer than"),
-        ],
+        samples=("samples.nn.conv_samples", rank),
+        errors=("samples.nn.conv_errors", rank),
     )
     def conv(
         self: Tensor,
@@ -238,15 +204,6 @@ def _make_conv(rank: int) -> OperatorFunction[Tensor]:
 
 
 # -- transposed --------------------------------------------------------------------------------------------------------
-def _transposed_samples(rank: int) -> list[SampleInput]:
-    size, kernel = _SIZES[rank]
-    x, w = TensorSample((1, 2, *size)), TensorSample((2, 3, *kernel))
-    return [
-        SampleInput((x, w)),
-        SampleInput((x, w, TensorSample((3,)), 2, 1, 1)),
-        SampleInput((TensorSample((2, *size)), w), {"dilation": 2}),
-        SampleInput((x, TensorSample((2, 2, *kernel)), TensorSample((4,))), {"groups": 2, "stride": 3}),
-    ]
 
 
 def _check_channels(name: str, x: Tensor, weight: Tensor, groups: int) -> None:
@@ -266,8 +223,8 @@ def _make_conv_transpose(rank: int) -> OperatorFunction[Tensor]:
         rank,
         _TRANSPOSED,
         reference="references.convolution.conv_transpose",
-        samples=lambda dtype: _transposed_samples(rank),
-        errors=lambda: _errors(rank),
+        samples=("samples.nn.conv_transpose_samples", rank),
+        errors=("samples.nn.channel_errors", rank),
     )
     def conv_transpose(
         self: Tensor,

@@ -10,12 +10,12 @@ from ...registry.dtypes import FLOATS, bool_
 from ...registry.values import describe
 from ..contraction.matmul import matmul
 from ..creation.creation import arange
-from ..declare.declaration import ErrorInput, SampleInput, TensorSample
-from ..declare.kinds import LAYOUTS, composite
+from ..declare.declaration import LAYOUTS, ErrorInput, SampleInput, TensorSample
+from ..declare.kinds import composite
 from ..declare.shape_rules import is_tensor, spec_of
 from ..elementwise.comparison import ge
 from ..elementwise.selection import where
-from ..random.key_bits import KEY, check_key
+from ..random.key_bits import check_key
 from ..random.uniform import bernoulli
 from ..shape.rearrange import matrix_transpose
 from ..shape.views import reshape
@@ -45,21 +45,8 @@ if TYPE_CHECKING:
     [1.0, 1.0, 1.0]
     """,
     reference="references.nn.dropout",
-    samples=lambda dtype: [
-        *(SampleInput((TensorSample((3, 4), layout=layout), KEY)) for layout in LAYOUTS),
-        *(SampleInput((TensorSample((7,)), KEY, p)) for p in (0.0, 0.1, 1.0)),
-        SampleInput((TensorSample(()), KEY)),
-        SampleInput((TensorSample((0,)), KEY)),
-    ],
-    errors=lambda: [
-        ErrorInput((TensorSample((2,)), KEY, 1.5), ValueError, "probability"),
-        ErrorInput((TensorSample((2,), dtype=bool_), KEY), TypeError, "floats"),
-        ErrorInput(
-            (TensorSample((2,)), 0.5),
-            TypeError,
-            "Pass the probability after it: td.dropout(x, td.random.key(0), p)",
-        ),
-    ],
+    samples="samples.nn.dropout_samples",
+    errors="samples.nn.dropout_errors",
     dtypes=FLOATS,
     method=False,
 )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ...errors import DTypeError, ShapeError, ValueArgumentError
 from ...registry.dtypes import DEFAULT_FLOAT, FLOATS, INTEGERS, DType, float32, int64
 from ..creation.creation import arange
-from ..declare.declaration import ErrorInput, SampleInput, TensorSample
-from ..declare.kinds import LAYOUTS, composite
+from ..declare.declaration import LAYOUTS, ErrorInput, SampleInput, TensorSample
+from ..declare.kinds import composite
 from ..declare.shape_rules import normalize_axis, spec_of
 from ..elementwise.casting import astype
 from ..elementwise.comparison import eq, ge, lt
@@ -100,28 +99,6 @@ def one_hot(self: Tensor, num_classes: int, *, axis: int, dtype: DType | None) -
 
 
 # -- cross_entropy -----------------------------------------------------------------------------------------------------
-def _cross_entropy_samples(dtype: DType) -> Iterable[SampleInput]:
-    classes = TensorSample((3,), values=(3, 0, 1), dtype=int64)
-    for reduction in REDUCTIONS:
-        yield SampleInput((TensorSample((3, 4)), classes), {"reduction": reduction})
-        yield SampleInput((TensorSample((3, 4)), TensorSample((3, 4), 0.0, 1.0)), {"reduction": reduction})
-    for layout in LAYOUTS:
-        yield SampleInput((TensorSample((3, 4), -50.0, 50.0, layout=layout), classes))
-    yield SampleInput((TensorSample((3, 4)), classes), {"label_smoothing": 0.1})
-    yield SampleInput((TensorSample((3, 4)), TensorSample((3, 4), 0.0, 1.0)), {"label_smoothing": 0.25})
-    yield SampleInput((TensorSample((2, 4, 3)), TensorSample((2, 3), 0, 3, dtype=int64)), {"axis": 1})
-    yield SampleInput((TensorSample((4,)), TensorSample((), values=(2,), dtype=int64)))
-
-
-def _cross_entropy_errors() -> Iterable[ErrorInput]:
-    logits, classes = TensorSample((3, 4)), TensorSample((3,), 0, 3, dtype=int64)
-    yield ErrorInput((logits, TensorSample((4,), 0, 3, dtype=int64)), ValueError, "classes of shape (3,)")
-    yield ErrorInput((logits, TensorSample((3,))), ValueError, "probabilities of shape (3, 4)")
-    yield ErrorInput((logits, classes), ValueError, "reduction", {"reduction": "max"})
-    yield ErrorInput((logits, classes), ValueError, "label_smoothing", {"label_smoothing": 1.5})
-    yield ErrorInput((logits, classes), IndexError, "out of bounds", {"axis": 2})
-    yield ErrorInput((TensorSample((3, 0)), classes), ValueError, "no classes")
-    yield ErrorInput((TensorSample((3, 4), dtype=int64), classes), TypeError, "logits")
 
 
 @composite(
@@ -149,8 +126,8 @@ def _cross_entropy_errors() -> Iterable[ErrorInput]:
     50.0
     """,
     reference="references.nn.cross_entropy",
-    samples=_cross_entropy_samples,
-    errors=_cross_entropy_errors,
+    samples="samples.nn.cross_entropy_samples",
+    errors="samples.nn.cross_entropy_errors",
     dtypes=FLOATS,
     tolerance={"float32": 1e-5, "float64": 1e-13},
     method=False,

@@ -6,13 +6,13 @@ float16 and bfloat16 are computed in float32 and rounded once; integers are cast
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...errors import DTypeError, ShapeError
 from ...registry.dtypes import DEFAULT_FLOAT, REAL, DType, bfloat16, bool_, float16, float32
-from ..declare.declaration import ErrorInput, SampleInput, TensorSample
-from ..declare.kinds import LAYOUTS, composite
+from ..declare.declaration import LAYOUTS, ErrorInput, SampleInput, TensorSample
+from ..declare.kinds import composite
 from ..declare.shape_rules import is_tensor, normalize_axes, promoted_dtype, spec_of
 from ..elementwise.casting import astype, stop_gradient
 from ..elementwise.comparison import isfinite
@@ -90,25 +90,6 @@ _AXIS_DOC = """
 INF = float("inf")
 
 
-def _softmax_samples(dtype: DType) -> Iterable[SampleInput]:
-    for layout in LAYOUTS:
-        yield SampleInput((TensorSample((3, 4), layout=layout),))
-    for axis in (0, 1, -1):
-        yield SampleInput((TensorSample((2, 3, 4)), axis))
-    yield SampleInput((TensorSample((33,), -100.0, 100.0),))
-    yield SampleInput((TensorSample((0, 3)),))
-    if dtype.is_floating:
-        yield SampleInput((TensorSample((2, 3), values=(-INF, 1.0, 2.0, -INF, -INF, -INF)),))
-        yield SampleInput((TensorSample((2, 2), values=(float("nan"), 1.0, 1000.0, 999.0)),))
-
-
-def _softmax_errors() -> Iterable[ErrorInput]:
-    yield ErrorInput((TensorSample((2, 3)), 2), IndexError, "out of bounds")
-    yield ErrorInput((TensorSample((2, 0)),), ValueError, "nothing")
-    yield ErrorInput((TensorSample((2,), dtype=bool_),), TypeError, "real numbers")
-    yield ErrorInput((TensorSample(()),), IndexError, "out of bounds")
-
-
 _TOLERANCE = {"float32": 4e-6, "float64": 4e-14}
 
 
@@ -118,8 +99,8 @@ _TOLERANCE = {"float32": 4e-6, "float64": 4e-14}
     + _AXIS_DOC
     + "\n    >>> td.softmax(td.zeros(2)).tolist()\n    [0.5, 0.5]\n",
     reference="references.nn.softmax",
-    samples=_softmax_samples,
-    errors=_softmax_errors,
+    samples="samples.nn.softmax_samples",
+    errors="samples.nn.softmax_errors",
     dtypes=REAL,
     tolerance=_TOLERANCE,
     autocast="float32",
@@ -137,8 +118,8 @@ def softmax(self: Tensor, axis: int) -> Tensor:
     + _AXIS_DOC
     + "\n    >>> td.log_softmax(td.asarray([0.0, -1000.0])).tolist()\n    [0.0, -1000.0]\n",
     reference="references.nn.log_softmax",
-    samples=_softmax_samples,
-    errors=_softmax_errors,
+    samples="samples.nn.softmax_samples",
+    errors="samples.nn.softmax_errors",
     dtypes=REAL,
     tolerance=_TOLERANCE,
     autocast="float32",

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import ShapeError, ValueArgumentError
-from ...registry.dtypes import FLOATS, REAL, bool_, float32, is_half
+from ...registry.dtypes import FLOATS, REAL, float32, is_half
 from ..creation.creation import full
-from ..declare.declaration import ErrorInput, SampleInput, TensorSample
-from ..declare.kinds import LAYOUTS, composite
+from ..declare.kinds import composite
 from ..declare.shape_rules import compute_dtype, spec_of
 from ..elementwise.arithmetic import add
 from ..elementwise.casting import astype
@@ -113,20 +112,6 @@ _DOC = """
     (1, 2{halves})
     """
 
-_SIZES: dict[int, Ints] = {1: (7,), 2: (3, 4), 3: (2, 2, 3)}
-
-
-def _errors(rank: int) -> list[ErrorInput]:
-    x = TensorSample((1, 2, *_SIZES[rank]))
-    return [
-        ErrorInput((TensorSample((3,)), 2), ValueError, "axes"),
-        ErrorInput((x, 0), ValueError, "kernel_size"),
-        ErrorInput((x, 2, -1), ValueError, "stride"),
-        ErrorInput((x, 2, None, 2), ValueError, "smaller"),
-        ErrorInput((x, 9), ValueError, "longer than"),
-        ErrorInput((TensorSample((1, 2, *_SIZES[rank]), dtype=bool_), 2), TypeError, "does not take bool"),
-    ]
-
 
 def _format_doc(rank: int, name: str, **words: str) -> str:
     return _DOC.format(rank=rank, name=name, sizes=", 4" * rank, halves=", 2" * rank, **words)
@@ -134,7 +119,6 @@ def _format_doc(rank: int, name: str, **words: str) -> str:
 
 def _make_max_pool(rank: int) -> Tensor:
     name = f"max_pool{rank}d"
-    size = _SIZES[rank]
 
     @composite(
         f"{name}(Tensor self, Any kernel_size, Any stride=None, Any padding=0, Any dilation=1) -> Tensor",
@@ -147,20 +131,8 @@ def _make_max_pool(rank: int) -> Tensor:
             dtypes="bool or complex",
         ),
         reference=f"references.convolution.max_pool{rank}d",
-        samples=lambda dtype: [
-            *(
-                SampleInput((TensorSample((2, 2, *size), layout=layout, distinct=True), 2))
-                for layout in LAYOUTS
-            ),
-            SampleInput((TensorSample((2, 2, *size), distinct=True), 3, 1, 1)),
-            SampleInput((TensorSample((3, *size), distinct=True), 2, 2, "same")),
-            SampleInput(
-                (TensorSample((1, 2, *size), distinct=True), (1, *(2,) * (rank - 1))),
-                {"stride": 1, "dilation": 1},
-            ),
-            SampleInput((TensorSample((0, 2, *size)), 2)),
-        ],
-        errors=lambda: _errors(rank),
+        samples=("samples.nn.max_pool_samples", rank),
+        errors=("samples.nn.pooling_errors", rank),
         dtypes=REAL,
         method=False,
     )
@@ -185,7 +157,6 @@ def _make_max_pool(rank: int) -> Tensor:
 
 def _make_avg_pool(rank: int) -> Tensor:
     name = f"avg_pool{rank}d"
-    size = _SIZES[rank]
 
     @composite(
         f"{name}(Tensor self, Any kernel_size, Any stride=None, Any padding=0, *, "
@@ -199,13 +170,8 @@ def _make_avg_pool(rank: int) -> Tensor:
             dtypes="not a real floating dtype",
         ),
         reference=f"references.convolution.avg_pool{rank}d",
-        samples=lambda dtype: [
-            *(SampleInput((TensorSample((2, 2, *size), layout=layout), 2)) for layout in LAYOUTS),
-            SampleInput((TensorSample((2, 2, *size)), 3, 1, 1)),
-            SampleInput((TensorSample((3, *size)), 2, 2, "same"), {"count_include_pad": False}),
-            SampleInput((TensorSample((0, 2, *size)), 2)),
-        ],
-        errors=lambda: _errors(rank),
+        samples=("samples.nn.avg_pool_samples", rank),
+        errors=("samples.nn.pooling_errors", rank),
         dtypes=FLOATS,
         tolerance={"float16": 2e-3, "bfloat16": 2e-2, "float32": 1e-5},
         method=False,

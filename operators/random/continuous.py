@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...registry.dtypes import FLOATS, DType, float32
-from ..declare.declaration import ErrorInput, SampleInput, TensorSample
 from ..declare.kinds import composite
 from ..elementwise.casting import astype
 from ..elementwise.exponential import erfc, exp, sqrt
 from ..elementwise.selection import maximum, minimum, where
-from .key_bits import KEY, KEYS, check_key, key_errors
+from .key_bits import check_key
 from .portable_math import cotangent, log_of, ndtri
 from .uniform import cast_parameter, float_dtype, normal, open_uniform, sample_shape, working_dtype
 
@@ -31,21 +30,6 @@ RAISES = """Raises:
         DTypeError: not a float dtype, or not a key.
         ShapeError: not a key, or a negative size."""
 TOLERANCE = {"float16": 2e-3, "bfloat16": 1.6e-2, "float32": 2e-5, "float64": 1e-12}
-
-
-def _plain_samples(dtype: DType) -> Iterable[SampleInput]:
-    for shape in ((), (0,), (3, 5)):
-        yield SampleInput((KEY, shape), {"dtype": dtype})
-    yield SampleInput((KEYS, 3), {"dtype": dtype})
-    yield SampleInput((KEY, 3))
-
-
-def _plain_errors() -> list[ErrorInput]:
-    return [
-        *key_errors(3),
-        ErrorInput((KEY, 3), TypeError, "floats", {"dtype": "int32"}),
-        ErrorInput((KEY, (-1,)), ValueError, "negative"),
-    ]
 
 
 def _parameter_free(
@@ -72,8 +56,8 @@ def _parameter_free(
     (3, 4)
     """,
         reference=reference,
-        samples=_plain_samples,
-        errors=_plain_errors,
+        samples="samples.distributions.plain_samples",
+        errors="samples.distributions.plain_errors",
         dtypes=FLOATS,
         tolerance=TOLERANCE,
         method=False,
@@ -113,35 +97,6 @@ cauchy = _parameter_free(
 
 
 # -- with parameters ---------------------------------------------------------------------------------------------------
-def make_samples(bounds: Bounds, own: DType | None = None) -> Callable[[DType], Iterable[SampleInput]]:
-    """Test samples of a distribution whose parameters are within bounds, of a given dtype or the dtype under test."""
-
-    def samples(dtype: DType) -> Iterable[SampleInput]:
-        middle = tuple((low + high) / 2 for low, high in bounds)
-        yield SampleInput((KEY, *middle), {"shape": (3, 4), "dtype": dtype})
-        yield SampleInput((KEY, *(TensorSample((4,), *one, dtype=own) for one in bounds)), {"dtype": dtype})
-        yield SampleInput((KEY, *(TensorSample((4,), *one, dtype=own) for one in bounds)), {"shape": (2, 4)})
-        yield SampleInput(
-            (KEYS, *(TensorSample((), *one, dtype=own) for one in bounds)), {"shape": (3,), "dtype": dtype}
-        )
-        yield SampleInput((KEY, *(TensorSample((0,), *one, dtype=own) for one in bounds)), {"dtype": dtype})
-
-    return samples
-
-
-def make_errors(count: int) -> Callable[[], list[ErrorInput]]:
-    """The errors of every distribution with parameters."""
-
-    def errors() -> list[ErrorInput]:
-        ones = (1.0,) * count
-        return [
-            *key_errors(*ones),
-            ErrorInput((KEY, *ones), TypeError, "floats", {"dtype": "int32"}),
-            ErrorInput((KEY, *ones), ValueError, "negative", {"shape": (-1,)}),
-            ErrorInput((KEY, TensorSample((3,), 1, 2), *ones[1:]), ValueError, "broadcast", {"shape": (2,)}),
-        ]
-
-    return errors
 
 
 def _make_doc(name: str, summary: str, words: str, example: str) -> str:
@@ -213,8 +168,8 @@ def parametric(
         f"random_{name}(Tensor key, {rest[:-1]}, SymInt[]? shape=None, ScalarType? dtype=None) -> Tensor",
         doc=_make_doc(name, summary, words, example),
         reference=reference,
-        samples=make_samples(bounds, float32 if implicit else None),
-        errors=make_errors(len(bounds)),
+        samples=("samples.distributions.distribution_samples", bounds, float32 if implicit else None),
+        errors=("samples.distributions.distribution_errors", len(bounds)),
         dtypes=FLOATS,
         tolerance=tolerance or TOLERANCE,
         method=False,
@@ -329,8 +284,8 @@ def truncated_normal(key: Tensor, shape: Shape, wide: DType, low: Tensor, high: 
     (3, 4)
     """,
     reference="references.samplers.maxwell",
-    samples=_plain_samples,
-    errors=_plain_errors,
+    samples="samples.distributions.plain_samples",
+    errors="samples.distributions.plain_errors",
     dtypes=FLOATS,
     tolerance=TOLERANCE,
     method=False,

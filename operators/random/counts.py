@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ... import lazy
 from ...errors import DTypeError, ValueArgumentError
-from ...registry.dtypes import DEFAULT_INT, FLOATS, DType, float32, float64, int32, int64
-from ..declare.declaration import ErrorInput, SampleInput, TensorSample
+from ...registry.dtypes import DEFAULT_INT, FLOATS, DType, float32, float64, int64
 from ..declare.derivatives import NotDifferentiable
 from ..declare.kinds import array_op, composite
 from ..elementwise.casting import astype
@@ -16,7 +14,6 @@ from ..elementwise.exponential import log1p
 from ..elementwise.rounding import floor
 from ..elementwise.selection import maximum
 from .gamma import drawing_batched, drawing_kernel, drawing_shape_rule, fill_parameter
-from .key_bits import KEY, KEYS, key_errors
 from .portable_math import log_of
 from .uniform import float_dtype, open_uniform, sample_shape, working_dtype
 
@@ -58,12 +55,8 @@ draw_poisson = array_op(
     dtypes=(float32, float64),
     derivative=COUNTS,
     batching=drawing_batched,
-    samples=lambda dtype: [
-        SampleInput((KEY, TensorSample((6,), 0.1, 30.0), (2, 6))),
-        SampleInput((KEYS, TensorSample((2, 1), 0.5, 60.0), (3,))),
-        SampleInput((KEY, TensorSample((0,), 1, 2), (0,))),
-    ],
-    errors=lambda: [*key_errors(TensorSample((3,), 1, 2, dtype=float32), (3,))],
+    samples="samples.distributions.draw_poisson_samples",
+    errors="samples.distributions.draw_poisson_errors",
     method=False,
 )
 draw_binomial = array_op(
@@ -92,14 +85,8 @@ draw_binomial = array_op(
     dtypes=(float32,),
     derivative=COUNTS,
     batching=drawing_batched,
-    samples=lambda dtype: [
-        SampleInput((KEY, TensorSample((3,), values=(5, 40, 1000)), TensorSample((3,), 0.1, 0.9), (2, 3))),
-        SampleInput((KEYS, TensorSample((), values=(30,)), TensorSample((2, 1), 0.2, 0.6), (3,))),
-        SampleInput((KEY, TensorSample((0,), 1, 2), TensorSample((), 0, 1), (0,))),
-    ],
-    errors=lambda: [
-        *key_errors(TensorSample((3,), 1, 2, dtype=float32), TensorSample((3,), 0, 1, dtype=float32), (3,))
-    ],
+    samples="samples.distributions.draw_binomial_samples",
+    errors="samples.distributions.draw_binomial_errors",
     method=False,
 )
 
@@ -108,13 +95,6 @@ def _count_dtype(name: str, dtype: DType | None) -> DType:
     if dtype is not None and not (dtype.is_integer or dtype.is_floating):
         raise DTypeError(f"{name}: returns integers, not {dtype}")
     return dtype or DEFAULT_INT
-
-
-def _rate_samples(dtype: DType) -> Iterable[SampleInput]:
-    yield SampleInput((KEY, 3.0), {"shape": (3, 4)})
-    yield SampleInput((KEY, TensorSample((4,), 0.5, 20.0)))
-    yield SampleInput((KEY, TensorSample((4,), 0.5, 20.0)), {"shape": (2, 4), "dtype": int32})
-    yield SampleInput((KEYS, TensorSample((), 0.5, 20.0)), {"shape": (3,)})
 
 
 @composite(
@@ -139,13 +119,8 @@ def _rate_samples(dtype: DType) -> Iterable[SampleInput]:
     (3, 4)
     """,
     reference="references.discrete.poisson",
-    samples=_rate_samples,
-    errors=lambda: [
-        *key_errors(1.0),
-        ErrorInput((KEY, -1.0), ValueError, "rate"),
-        ErrorInput((KEY, 1.0), TypeError, "integers", {"dtype": "bool"}),
-        ErrorInput((KEY, TensorSample((3,), 1, 2, dtype=float32), (2,)), ValueError, "broadcast"),
-    ],
+    samples="samples.distributions.rate_samples",
+    errors="samples.distributions.poisson_errors",
     dtypes=FLOATS,
     method=False,
 )
@@ -159,16 +134,6 @@ def poisson(key: Tensor, lam: Tensor | float, shape: Shape, dtype: DType | None)
         _count_dtype("random_poisson", dtype),
         copy=False,
     )
-
-
-def _trial_samples(dtype: DType) -> Iterable[SampleInput]:
-    yield SampleInput((KEY, 10, 0.3), {"shape": (3, 4), "dtype": dtype})
-    yield SampleInput((KEY, 100, TensorSample((4,), 0.1, 0.9, dtype=float32)))
-    yield SampleInput(
-        (KEY, TensorSample((2, 1), 5, 60, dtype=int64), TensorSample((4,), 0.1, 0.9, dtype=float32)),
-        {"shape": (2, 4)},
-    )
-    yield SampleInput((KEYS, 20, TensorSample((), 0.1, 0.9, dtype=float32)), {"shape": (3,)})
 
 
 @composite(
@@ -194,13 +159,8 @@ def _trial_samples(dtype: DType) -> Iterable[SampleInput]:
     [10.0, 10.0, 10.0]
     """,
     reference="references.discrete.binomial",
-    samples=_trial_samples,
-    errors=lambda: [
-        *key_errors(3, 0.5),
-        ErrorInput((KEY, 3, 1.5), ValueError, "probability"),
-        ErrorInput((KEY, 3, 0.5), TypeError, "floats", {"dtype": "int32"}),
-        ErrorInput((KEY, 3, TensorSample((3,), 0, 1, dtype=float32), (2,)), ValueError, "broadcast"),
-    ],
+    samples="samples.distributions.trial_samples",
+    errors="samples.distributions.binomial_errors",
     dtypes=FLOATS,
     method=False,
 )
@@ -240,16 +200,8 @@ def binomial(key: Tensor, n: int, p: Tensor | float, shape: Shape, dtype: DType 
     [1, 1, 1]
     """,
     reference="references.discrete.geometric",
-    samples=lambda dtype: [
-        SampleInput((KEY, 0.3), {"shape": (3, 4)}),
-        SampleInput((KEY, TensorSample((4,), 0.1, 0.9))),
-        SampleInput((KEYS, TensorSample((), 0.1, 0.9)), {"shape": (3,), "dtype": int32}),
-    ],
-    errors=lambda: [
-        *key_errors(0.5),
-        ErrorInput((KEY, 0.0), ValueError, "probability"),
-        ErrorInput((KEY, 0.5), TypeError, "integers", {"dtype": "bool"}),
-    ],
+    samples="samples.distributions.geometric_samples",
+    errors="samples.distributions.geometric_errors",
     dtypes=FLOATS[2:],
     method=False,
 )

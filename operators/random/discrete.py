@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ArgumentError, DTypeError, ShapeError, ValueArgumentError
@@ -23,7 +22,7 @@ from ..reductions.scans import cumsum
 from ..shape.rearrange import moveaxis
 from ..shape.views import reshape
 from .continuous import gumbel
-from .key_bits import KEY, KEYS, key_errors, random_bits
+from .key_bits import random_bits
 from .typed_keys import check_one_key
 from .uniform import cast_parameter, float_dtype, integers, open_uniform, order, working_dtype
 
@@ -59,11 +58,8 @@ def draw_signs(key: Tensor, shape: tuple[int, ...], dtype: DType) -> Tensor:
     True
     """,
     reference="references.discrete.rademacher",
-    samples=lambda dtype: [
-        *(SampleInput((KEY, shape)) for shape in ((), (0,), (3, 5))),
-        SampleInput((KEYS, 3), {"dtype": float32}),
-    ],
-    errors=lambda: [*key_errors(3), ErrorInput((KEY, 3), TypeError, "signed", {"dtype": "uint8"})],
+    samples="samples.distributions.rademacher_samples",
+    errors="samples.distributions.rademacher_errors",
     dtypes=(uint32,),
     method=False,
 )
@@ -204,15 +200,6 @@ def _class_shapes(logits: Any, axis: int, shape: Shape) -> tuple[tuple[int, ...]
     return wanted[:count], (*own[:place], spec.shape[axis], *own[place:]), axis
 
 
-def _class_samples(dtype: DType) -> Iterable[SampleInput]:
-    yield SampleInput((KEY, TensorSample((5,), distinct=True)))
-    yield SampleInput((KEY, TensorSample((2, 3), distinct=True)))
-    yield SampleInput((KEY, TensorSample((3, 2), distinct=True)), {"axis": 0, "shape": (4, 2)})
-    yield SampleInput((KEYS, TensorSample((3,), distinct=True)), {"shape": (4,)})
-    yield SampleInput((KEY, TensorSample((5,), distinct=True)), {"shape": (3,), "replace": False})
-    yield SampleInput((KEY, TensorSample((2, 4), distinct=True)), {"shape": (3, 2), "replace": False})
-
-
 @composite(
     "random_categorical(Tensor key, Tensor logits, int axis=-1, SymInt[]? shape=None, bool replace=True) -> Tensor",
     doc="""Samples of the categorical distribution.
@@ -237,17 +224,8 @@ def _class_samples(dtype: DType) -> Iterable[SampleInput]:
     [1, 1, 1, 1]
     """,
     reference="references.discrete.categorical",
-    samples=_class_samples,
-    errors=lambda: [
-        *key_errors(TensorSample((3,), dtype=float32)),
-        ErrorInput((KEY, TensorSample((3,), dtype=int64)), TypeError, "floats"),
-        ErrorInput((KEY, TensorSample((3,), dtype=float32)), IndexError, "out of bounds", {"axis": 1}),
-        ErrorInput((KEY, TensorSample((2, 3), dtype=float32)), ValueError, "end as", {"shape": (3,)}),
-        ErrorInput((KEY, TensorSample((0,), dtype=float32)), ValueError, "no class"),
-        ErrorInput(
-            (KEY, TensorSample((3,), dtype=float32)), ValueError, "cannot", {"shape": (4,), "replace": False}
-        ),
-    ],
+    samples="samples.distributions.class_samples",
+    errors="samples.distributions.categorical_errors",
     dtypes=FLOATS,
     method=False,
 )
@@ -308,16 +286,6 @@ def _choose_positions(key: Tensor, n: int, shape: tuple[int, ...], replace: bool
     return pick(bounds, open_uniform(key, shape, wide) * bounds[n - 1])
 
 
-def _choice_samples(dtype: DType) -> Iterable[SampleInput]:
-    p = TensorSample((4,), values=(0.1, 0.0, 0.6, 0.3), dtype=float32)
-    for replace in (True, False):
-        yield SampleInput((KEY, 6, (4,), replace))
-        yield SampleInput((KEY, TensorSample((5, 2), distinct=True), (2, 2), replace))
-        yield SampleInput((KEY, TensorSample((2, 4), distinct=True), 3, replace), {"p": p, "axis": 1})
-        yield SampleInput((KEY, 4, (), replace, p))
-        yield SampleInput((KEY, 4, (0,), replace))
-
-
 @composite(
     "random_choice(Tensor key, Tensor a, SymInt[] shape=[], bool replace=True, Tensor? p=None, int axis=0) -> Tensor",
     doc="""Random integers below ``a``, or random slices of a tensor.
@@ -343,17 +311,8 @@ def _choice_samples(dtype: DType) -> Iterable[SampleInput]:
     [0, 1, 2, 3]
     """,
     reference="references.discrete.choice",
-    samples=_choice_samples,
-    errors=lambda: [
-        *key_errors(3),
-        ErrorInput((KEYS, 3), ValueError, "one key"),
-        ErrorInput((KEY, -1), ValueError, "number of items"),
-        ErrorInput((KEY, 0, 2), ValueError, "nothing to choose"),
-        ErrorInput((KEY, 3, 4, False), ValueError, "cannot be chosen"),
-        ErrorInput((KEY, 2.5), TypeError, "an int"),
-        ErrorInput((KEY, 3, 2, True, TensorSample((2,), 0, 1, dtype=float32)), ValueError, "one probability"),
-        ErrorInput((KEY, TensorSample((3,)), 2), IndexError, "out of bounds", {"axis": 1}),
-    ],
+    samples="samples.distributions.choice_samples",
+    errors="samples.distributions.choice_errors",
     dtypes=(float32,),
     method=False,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ... import lazy
@@ -31,7 +31,7 @@ from ..nn.normalization import softmax
 from ..shape.views import broadcast_to, sum_to
 from .continuous import TOLERANCE, parametric
 from .discrete import draw_signs
-from .key_bits import KEY, KEYS, check_key, key_errors
+from .key_bits import check_key
 from .key_bits import split as split_words
 from .uniform import cast_parameter, float_dtype, normal, sample_shape, working_dtype
 
@@ -87,22 +87,6 @@ def drawing_batched(info: BatchInfo, in_dims: Dims, key: Tensor, *rest: Tensor) 
     rank = len(logical_shape(key, in_dims[0])) - 1 + len(shape)
     given = [expand_rank(one, dim, rank) for one, dim in zip(parameters, in_dims[1:])]
     return info.call(ensure_batch_axis(key, in_dims[0], info.batch_size), *given, shape), 0
-
-
-def _draw_samples(dtype: DType) -> Iterable[SampleInput]:
-    yield SampleInput((KEY, TensorSample((), 0.5, 3.0), (5,)))
-    yield SampleInput((KEY, TensorSample((6,), 0.1, 4.0), (2, 6)))
-    yield SampleInput((KEYS, TensorSample((2, 1), 0.5, 30.0), (3,)))
-    yield SampleInput((KEY, TensorSample((0,), 1, 2), (0,)))
-
-
-def _draw_errors() -> list[ErrorInput]:
-    x = TensorSample((3,), 1, 2, dtype=float32)
-    return [
-        *key_errors(x, (3,)),
-        ErrorInput((KEY, x, (2,)), ValueError, "broadcast"),
-        ErrorInput((KEY, x, (-1,)), ValueError, "negative"),
-    ]
 
 
 def _slope_shape_rule(a: TensorSpec, log_x: TensorSpec) -> TensorSpec:
@@ -196,8 +180,8 @@ draw_loggamma: OperatorFunction[Tensor] = array_op(
     derivative=Rule(vjp={"a": _a_vjp}, jvp={"a": lambda t, a, out: t * gamma_slope(a, out)}),
     batching=drawing_batched,
     tolerance={"float32": 1e-5, "float64": 1e-12},
-    samples=_draw_samples,
-    errors=_draw_errors,
+    samples="samples.distributions.draw_samples",
+    errors="samples.distributions.draw_errors",
     method=False,
 )
 
@@ -327,13 +311,6 @@ def generalized_normal(key: Tensor, shape: Shape, wide: DType, p: Tensor) -> Ten
     return draw_signs(two, shape, wide) * size
 
 
-def _dirichlet_samples(dtype: DType) -> Iterable[SampleInput]:
-    yield SampleInput((KEY, TensorSample((4,), 0.5, 3.0, dtype=float32)))
-    yield SampleInput((KEY, TensorSample((2, 3), 0.5, 3.0, dtype=float32)), {"shape": (3, 2), "dtype": dtype})
-    yield SampleInput((KEYS, TensorSample((3,), 0.5, 3.0, dtype=float32)), {"shape": (2,)})
-    yield SampleInput((KEY, TensorSample((0, 3), 0.5, 3.0, dtype=float32)))
-
-
 @composite(
     "random_dirichlet(Tensor key, Tensor alpha, SymInt[]? shape=None, ScalarType? dtype=None) -> Tensor",
     doc="""Samples of the Dirichlet distribution: vectors of positive numbers with sum 1.
@@ -356,14 +333,8 @@ def _dirichlet_samples(dtype: DType) -> Iterable[SampleInput]:
     (3, 5)
     """,
     reference="references.rejection.dirichlet",
-    samples=_dirichlet_samples,
-    errors=lambda: [
-        *key_errors(TensorSample((3,), 1, 2)),
-        ErrorInput((KEY, 1.0), ValueError, "one axis"),
-        ErrorInput((KEY, TensorSample((0,), 1, 2)), ValueError, "one axis"),
-        ErrorInput((KEY, TensorSample((2, 3), 1, 2)), ValueError, "broadcast", {"shape": (3,)}),
-        ErrorInput((KEY, TensorSample((3,), 1, 2)), TypeError, "floats", {"dtype": "int32"}),
-    ],
+    samples="samples.distributions.dirichlet_samples",
+    errors="samples.distributions.dirichlet_errors",
     dtypes=FLOATS,
     tolerance=CLOSE,
     method=False,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ...errors import DTypeError, ShapeError, ValueArgumentError
-from ...registry.dtypes import INTEGERS, DType, float32, int64, uint32, uint64
+from ...registry.dtypes import INTEGERS, uint32, uint64
 from ...registry.values import TensorSpec, describe
 from ..creation.creation import allocate
 from ..declare import batching
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from ...registry.types import Array, ArrayModule, Tensor, TensorOrSpec
 
 INTEGRAL = NotDifferentiable("random bits are integers, which do not depend on the key differentiably")
-KEY = TensorSample((4,), values=(20, 11, 3, 4000000000), dtype=uint32)
-KEYS = TensorSample((2, 4), values=(1, 2, 3, 4, 5, 6, 7, 8), dtype=uint32)
 
 
 def check_key(name: str, key: TensorOrSpec) -> TensorSpec:
@@ -42,16 +39,6 @@ def check_key(name: str, key: TensorOrSpec) -> TensorSpec:
     if spec.shape[-1:] != (4,):
         raise ShapeError(f"{name}: a key has 4 words along its last axis, unlike {spec}; see td.random.key")
     return spec
-
-
-def key_errors(*rest: object) -> list[ErrorInput]:
-    """The errors of every operator that takes a key."""
-    return [
-        ErrorInput((0, *rest), TypeError, "td.random.key"),
-        ErrorInput((TensorSample((4,), dtype=float32), *rest), TypeError, "td.random.key"),
-        ErrorInput((TensorSample((2,), dtype=uint32), *rest), ValueError, "4 words"),
-        ErrorInput((TensorSample((), dtype=uint32), *rest), ValueError, "4 words"),
-    ]
 
 
 # -- key ---------------------------------------------------------------------------------------------------------------
@@ -127,13 +114,6 @@ def _bits_kernel(xp: ArrayModule, key: Array, shape: tuple[int, ...], *, bits: i
     return words.reshape((*key.shape[:-1], *shape))
 
 
-def _bits_samples(dtype: DType) -> Iterable[SampleInput]:
-    for bits in (32, 64):
-        for shape in ((), (0,), (1,), (7,), (3, 5)):
-            yield SampleInput((KEY, shape), {"bits": bits})
-        yield SampleInput((KEYS, (3,)), {"bits": bits})
-
-
 random_bits = array_op(
     "random",
     "random_bits(Tensor key, SymInt[] shape=[], *, int bits=32) -> Tensor",
@@ -160,13 +140,8 @@ random_bits = array_op(
     dtypes=(uint32,),
     derivative=INTEGRAL,
     batching=batching.leading,
-    samples=_bits_samples,
-    errors=lambda: [
-        *key_errors(3),
-        ErrorInput((KEY, (-1,)), ValueError, "negative"),
-        ErrorInput((KEY, 3), ValueError, "32 or 64", {"bits": 7}),
-        ErrorInput((KEY, 2**50), MemoryError, "no memory"),
-    ],
+    samples="samples.random.bits_samples",
+    errors="samples.random.bits_errors",
     method=False,
 )
 
@@ -207,17 +182,8 @@ split = array_op(
     dtypes=(uint32,),
     derivative=INTEGRAL,
     batching=batching.leading,
-    samples=lambda dtype: [
-        SampleInput((KEY,)),
-        SampleInput((KEY, 5)),
-        SampleInput((KEY, 0)),
-        SampleInput((KEYS, 3)),
-    ],
-    errors=lambda: [
-        *key_errors(),
-        ErrorInput((KEY, -1), ValueError, "negative"),
-        ErrorInput((KEY, 0.5), TypeError, "n"),
-    ],
+    samples="samples.random.split_samples",
+    errors="samples.random.split_errors",
     method=False,
 )
 
@@ -266,12 +232,7 @@ fold_in = array_op(
     dtypes=(uint32,),
     derivative=INTEGRAL,
     batching=_fold_batched,
-    samples=lambda dtype: [
-        *(SampleInput((KEY, data)) for data in (0, 1, -1, 2**40)),
-        SampleInput((KEY, TensorSample((3,), 0, 9, dtype=int64))),
-        SampleInput((KEYS, 5)),
-        SampleInput((KEYS, TensorSample((2,), 0, 9, dtype=int64))),
-    ],
-    errors=lambda: [*key_errors(1), ErrorInput((KEY, 0.5), TypeError, "integer")],
+    samples="samples.random.fold_in_samples",
+    errors="samples.random.fold_in_errors",
     method=False,
 )

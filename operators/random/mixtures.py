@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ...errors import ShapeError
-from ...registry.dtypes import FLOATS, DType, float32, float64
-from ..declare.declaration import ErrorInput, SampleInput, TensorSample
+from ...registry.dtypes import FLOATS, DType, float64
 from ..declare.kinds import composite
 from ..declare.shape_rules import spec_of
 from ..elementwise.casting import astype
@@ -20,7 +18,6 @@ from .continuous import parametric, speeds
 from .counts import COUNTS, draw_binomial
 from .discrete import draw_signs
 from .gamma import fill_parameter, split_key
-from .key_bits import KEY, KEYS, key_errors
 from .uniform import float_dtype, normal, open_uniform, sample_shape
 
 if TYPE_CHECKING:
@@ -59,16 +56,6 @@ def double_sided_maxwell(key: Tensor, shape: Shape, wide: DType, loc: Tensor, sc
     return loc + scale * (draw_signs(two, shape, wide) * speeds(one, shape, wide))
 
 
-def _outcome_samples(dtype: DType) -> Iterable[SampleInput]:
-    yield SampleInput((KEY, 10, TensorSample((3,), 0.1, 0.9, dtype=float32)))
-    yield SampleInput((KEY, 50, TensorSample((2, 4), 0.1, 0.9, dtype=float32)), {"dtype": dtype})
-    yield SampleInput(
-        (KEY, TensorSample((2,), values=(5, 60)), TensorSample((3,), 0.1, 0.9, dtype=float32)),
-        {"shape": (4, 2, 3)},
-    )
-    yield SampleInput((KEYS, 20, TensorSample((3,), 0.1, 0.9, dtype=float32)))
-
-
 @composite(
     "random_multinomial(Tensor key, Tensor n, Tensor p, SymInt[]? shape=None, ScalarType? dtype=None) -> Tensor",
     doc="""Samples of the multinomial distribution: the number of times that each outcome occurs in ``n`` trials.
@@ -91,16 +78,8 @@ def _outcome_samples(dtype: DType) -> Iterable[SampleInput]:
     [0.0, 10.0, 0.0]
     """,
     reference="references.discrete.multinomial",
-    samples=_outcome_samples,
-    errors=lambda: [
-        *key_errors(3, TensorSample((3,), 0, 1, dtype=float32)),
-        ErrorInput((KEY, 3, 0.5), ValueError, "axis of outcomes"),
-        ErrorInput((KEY, 3, TensorSample((0,), dtype=float32)), ValueError, "axis of outcomes"),
-        ErrorInput((KEY, 3, TensorSample((3,), 0, 1, dtype=float32), (2,)), ValueError, "broadcast"),
-        ErrorInput(
-            (KEY, 3, TensorSample((3,), 0, 1, dtype=float32)), TypeError, "floats", {"dtype": "int32"}
-        ),
-    ],
+    samples="samples.distributions.outcome_samples",
+    errors="samples.distributions.multinomial_errors",
     dtypes=FLOATS,
     derivative=COUNTS,
     method=False,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +25,6 @@ from ..shape.rearrange import matrix_transpose
 from ..shape.triangles import tril
 from .continuous import RAISES, exponential
 from .gamma import CLOSE, generalized_normal, split_key
-from .key_bits import KEY, KEYS, key_errors
 from .uniform import cast_parameter, float_dtype, normal, sample_shape, working_dtype
 
 if TYPE_CHECKING:
@@ -85,17 +84,6 @@ FACTORS: dict[str, Any] = {
 }
 
 
-def _matrices(dtype: DType) -> Iterable[SampleInput]:
-    yield SampleInput((TensorSample((2, 2), values=(2.0, 0.5, 0.5, 1.0)),))
-    yield SampleInput((TensorSample((3, 3), values=(4.0, 1, 2, 1, 3, 0, 2, 0, 2), dtype=float64),))
-    yield SampleInput((TensorSample((2, 2, 2), values=(2.0, 0.5, 0.5, 1.0, 3.0, 0.0, 0.0, 1.0)),))
-    yield SampleInput((TensorSample((0, 0)),))
-
-
-def _matrix_errors() -> list[ErrorInput]:
-    return [ErrorInput((TensorSample((2, 3), dtype=float32),), ValueError, "square")]
-
-
 factor = array_op(
     "random",
     "random_factor(Tensor x) -> Tensor",
@@ -117,8 +105,8 @@ factor = array_op(
     """,
     reference="numpy.linalg.cholesky",
     derivative=Rule(vjp={"x": _factor_transpose}, jvp={"x": _factor_tangent}),
-    samples=_matrices,
-    errors=_matrix_errors,
+    samples="samples.distributions.matrices",
+    errors="samples.distributions.matrix_errors",
     **FACTORS,
 )
 
@@ -156,7 +144,7 @@ lower_inverse = array_op(
         SampleInput((TensorSample((3, 3), values=(2.0, 0, 0, 1, 3, 0, 2, 1, 2), dtype=float64),)),
         SampleInput((TensorSample((2, 2, 2), values=(2.0, 0.0, 0.5, 1.0, 3.0, 0.0, 0.0, 1.0)),)),
     ],
-    errors=_matrix_errors,
+    errors="samples.distributions.matrix_errors",
     **FACTORS,
 )
 
@@ -235,12 +223,6 @@ _ROOTS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 # -- distributions -----------------------------------------------------------------------------------------------------
-def _normal_samples(dtype: DType) -> Iterable[SampleInput]:
-    mean, cov = TensorSample((2,), -1, 1), TensorSample((2, 2), values=(2.0, 0.5, 0.5, 1.0), dtype=float32)
-    yield SampleInput((KEY, mean, cov), {"dtype": dtype})
-    yield SampleInput((KEY, mean, cov), {"shape": (3, 2)})
-    yield SampleInput((KEYS, mean, cov), {"shape": (3,)})
-    yield SampleInput((KEY, TensorSample((3, 2), -1, 1), cov), {"dtype": dtype})
 
 
 @composite(
@@ -269,17 +251,8 @@ def _normal_samples(dtype: DType) -> Iterable[SampleInput]:
     (3, 2)
     """,
     reference="references.vectors.multivariate_normal",
-    samples=_normal_samples,
-    errors=lambda: [
-        *key_errors(TensorSample((2,)), TensorSample((2, 2))),
-        ErrorInput((KEY, TensorSample((2,)), TensorSample((2, 3))), ValueError, "square"),
-        ErrorInput((KEY, TensorSample((3,)), TensorSample((2, 2))), ValueError, "mean"),
-        ErrorInput((KEY, TensorSample((2,)), TensorSample((2, 2))), TypeError, "floats", {"dtype": "int32"}),
-        ErrorInput(
-            (KEY, TensorSample((2, 3)), TensorSample((3, 3))), ValueError, "broadcast", {"shape": (3,)}
-        ),
-        ErrorInput((KEY, TensorSample((2,)), TensorSample((2, 2))), ValueError, "method", {"method": "lu"}),
-    ],
+    samples="samples.distributions.normal_samples",
+    errors="samples.distributions.multivariate_normal_errors",
     dtypes=FLOATS,
     tolerance=SUMS,
     autocast="float32",
@@ -325,16 +298,8 @@ def multivariate_normal(
     (3, 3)
     """,
     reference="references.vectors.orthogonal",
-    samples=lambda dtype: [
-        SampleInput((KEY, 3)),
-        SampleInput((KEY, 2, (2,)), {"dtype": dtype, "m": 4}),
-        SampleInput((KEYS, 3), {"m": 2}),
-    ],
-    errors=lambda: [
-        *key_errors(3),
-        ErrorInput((KEY, -1), ValueError, "negative"),
-        ErrorInput((KEY, 2), TypeError, "floats", {"dtype": "int32"}),
-    ],
+    samples="samples.distributions.orthogonal_samples",
+    errors="samples.distributions.orthogonal_errors",
     dtypes=FLOATS,
     tolerance=SUMS,
     method=False,
@@ -368,17 +333,8 @@ def orthogonal(key: Tensor, n: int, shape: Shape, dtype: DType | None, m: int | 
     (5, 3)
     """,
     reference="references.vectors.ball",
-    samples=lambda dtype: [
-        SampleInput((KEY, 3)),
-        SampleInput((KEY, 2, 1.0, (4,)), {"dtype": dtype}),
-        SampleInput((KEYS, 2), {"shape": (3,)}),
-    ],
-    errors=lambda: [
-        *key_errors(3),
-        ErrorInput((KEY, 0), ValueError, "dimension"),
-        ErrorInput((KEY, 2, -1.0), ValueError, "positive"),
-        ErrorInput((KEY, 2), TypeError, "floats", {"dtype": "int32"}),
-    ],
+    samples="samples.distributions.ball_samples",
+    errors="samples.distributions.ball_errors",
     dtypes=FLOATS,
     tolerance=CLOSE,
     method=False,

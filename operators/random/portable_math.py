@@ -8,12 +8,11 @@ eager mode, compiled and on every backend. They support only the ranges that ran
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...registry.dtypes import DType, float32, float64
+from ...registry.dtypes import float32, float64
 from ..declare.declaration import ErrorInput, SampleInput, TensorSample
 from ..declare.derivatives import NotDifferentiable, Partials
 from ..declare.kinds import elementwise
@@ -96,13 +95,6 @@ def cotangent_reference(x: Array) -> Array:
     return result
 
 
-def _polar_samples(dtype: DType) -> Iterable[SampleInput]:
-    for shape in ((), (7,), (3, 5), (0,)):
-        yield SampleInput((TensorSample(shape, 0.01, 0.99), TensorSample(shape, 0.02, 0.2)))
-    values = (2.0**-33, 1e-6, 0.1, 0.5, 0.7, 1.0), (0, 0.1, 0.4, 0.6, 0.9, 0)
-    yield SampleInput(tuple(TensorSample((6,), values=row) for row in values))
-
-
 TEXT = """Args:
     every argument: a float32 or float64 tensor; shapes broadcast.
 
@@ -125,7 +117,7 @@ polar = elementwise(
     derivative=CONSTANT,
     reference=polar_reference,
     tolerance={"float32": 1e-5, "float64": 1e-13},
-    samples=_polar_samples,
+    samples="samples.random.polar_samples",
     errors=lambda: [ErrorInput((TensorSample((2,)), "x"), TypeError, "Tensor")],
     method=False,
 )

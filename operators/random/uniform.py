@@ -28,7 +28,6 @@ from ...registry.dtypes import (
 )
 from ...registry.values import TensorSpec
 from ..declare.batching import leading
-from ..declare.declaration import ErrorInput, SampleInput, TensorSample
 from ..declare.kinds import array_op, composite
 from ..declare.shape_rules import (
     broadcast_shapes,
@@ -46,7 +45,7 @@ from ..indexing.slicing import basic_index
 from ..indexing.take import take, take_along_axis
 from ..shape.rearrange import full_plan, moveaxis
 from ..shape.views import reshape
-from .key_bits import INTEGRAL, KEY, KEYS, check_key, key_errors, random_bits, split
+from .key_bits import INTEGRAL, check_key, random_bits, split
 from .portable_math import polar
 
 if TYPE_CHECKING:
@@ -134,17 +133,8 @@ def _to_fraction(words: Tensor, dtype: DType) -> Tensor:
     (True, True)
     """,
     reference="references.random_bits.random_uniform",
-    samples=lambda dtype: [
-        *(SampleInput((KEY, shape), {"dtype": dtype}) for shape in ((), (0,), (3, 5))),
-        SampleInput((KEY, 7), {"dtype": dtype, "minval": -2, "maxval": 2.5}),
-        SampleInput((KEYS, 3), {"dtype": dtype}),
-        SampleInput((KEY, 3)),
-    ],
-    errors=lambda: [
-        *key_errors(3),
-        ErrorInput((KEY, 3), TypeError, "floats", {"dtype": "int32"}),
-        ErrorInput((KEY, (-1,)), ValueError, "negative"),
-    ],
+    samples="samples.random.uniform_samples",
+    errors="samples.random.uniform_errors",
     dtypes=FLOATS,
     method=False,
 )
@@ -182,12 +172,8 @@ def uniform(
     (3, 4)
     """,
     reference="references.random_bits.random_normal",
-    samples=lambda dtype: [
-        *(SampleInput((KEY, shape), {"dtype": dtype}) for shape in ((), (0,), (3, 5))),
-        SampleInput((KEYS, 3), {"dtype": dtype}),
-        SampleInput((KEY, 3)),
-    ],
-    errors=lambda: [*key_errors(3), ErrorInput((KEY, 3), TypeError, "floats", {"dtype": "int32"})],
+    samples="samples.random.standard_normal_samples",
+    errors="samples.random.normal_errors",
     dtypes=FLOATS + COMPLEX,
     tolerance={
         "float16": 1e-3,
@@ -262,30 +248,8 @@ def _check_bounds(low: Tensor | int, high: Tensor | int, dtype: DType) -> None:
     (1, 6)
     """,
     reference="references.random_bits.random_integers",
-    samples=lambda dtype: [
-        *(SampleInput((KEY, shape, 0, 10), {"dtype": dtype}) for shape in ((), (0,), (3, 5))),
-        *([SampleInput((KEY, 5, -100, 100), {"dtype": dtype})] if dtype.kind == "i" else []),
-        SampleInput((KEY, 5, -(2**63), 2**63)),
-        SampleInput((KEY, 5, -(2**62), 2**63 - 1)),
-        SampleInput((KEY, 5, 0, 2**64), {"dtype": uint64}),
-        SampleInput((KEY, 5, 2**63, 2**64 - 1), {"dtype": uint64}),
-        SampleInput(
-            (
-                KEY,
-                (2,),
-                TensorSample((2,), values=(-5, 5), dtype=int64),
-                TensorSample((2,), values=(0, 9), dtype=int64),
-            )
-        ),
-        SampleInput((KEYS, 3, 0, 7)),
-    ],
-    errors=lambda: [
-        *key_errors(3, 0, 5),
-        ErrorInput((KEY, 3, 5, 5), ValueError, "at least 5"),
-        ErrorInput((KEY, 3, 0, 1.5), TypeError, "integers"),
-        ErrorInput((KEY, 3, 0, 300), OverflowError, "fit", {"dtype": "int8"}),
-        ErrorInput((KEY, 3, 0, 5), TypeError, "float32", {"dtype": "float32"}),
-    ],
+    samples="samples.random.integers_samples",
+    errors="samples.random.integers_errors",
     dtypes=INTEGERS,
     method=False,
 )
@@ -346,8 +310,8 @@ order = array_op(
     dtypes=(uint32,),
     derivative=INTEGRAL,
     batching=leading,
-    samples=lambda dtype: [SampleInput((KEY, n)) for n in (0, 1, 2, 9)] + [SampleInput((KEYS, 5))],
-    errors=lambda: [*key_errors(3), ErrorInput((KEY, -1), ValueError, "negative")],
+    samples="samples.random.order_samples",
+    errors="samples.random.order_errors",
     method=False,
 )
 
@@ -373,20 +337,8 @@ order = array_op(
     [0, 1, 2, 3]
     """,
     reference="references.random_bits.random_permutation",
-    samples=lambda dtype: [
-        SampleInput((KEY, 6)),
-        SampleInput((KEY, TensorSample((5,), dtype=float32))),
-        SampleInput((KEY, TensorSample((2, 5), dtype=float32), 1)),
-        SampleInput((KEY, TensorSample((4, 3), dtype=float32), 0, True)),
-    ],
-    errors=lambda: [
-        *key_errors(3),
-        ErrorInput((KEY, -1), ValueError, "negative"),
-        ErrorInput((KEY, 2.5), TypeError, "an int"),
-        ErrorInput((KEY, TensorSample(())), TypeError, "an int"),
-        ErrorInput((KEYS, 3), ValueError, "one key"),
-        ErrorInput((KEY, TensorSample((3,)), 1), IndexError, "out of bounds"),
-    ],
+    samples="samples.random.permutation_samples",
+    errors="samples.random.permutation_errors",
     dtypes=(uint32,),
     method=False,
 )
@@ -429,17 +381,8 @@ def permutation(key: Tensor, x: Tensor | int, axis: int, independent: bool) -> T
     [True, True, True]
     """,
     reference="references.random_bits.random_bernoulli",
-    samples=lambda dtype: [
-        *(SampleInput((KEY, p, (3, 5))) for p in (0.0, 0.25, 1.0)),
-        SampleInput((KEY, TensorSample((4,), 0, 1, dtype=float32))),
-        SampleInput((KEY, 0.5)),
-        SampleInput((KEYS, 0.5, 3)),
-    ],
-    errors=lambda: [
-        *key_errors(0.5),
-        ErrorInput((KEY, 1.5), ValueError, "probability"),
-        ErrorInput((KEY, -0.1), ValueError, "probability"),
-    ],
+    samples="samples.random.bernoulli_samples",
+    errors="samples.random.bernoulli_errors",
     dtypes=(uint32,),
     method=False,
 )

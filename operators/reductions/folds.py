@@ -14,7 +14,6 @@ from ...registry.dtypes import ALL, DEFAULT_INT, REAL, DType, bool_, uint64
 from ..creation.creation import full
 from ..declare.derivatives import Linear, NotDifferentiable, Rule
 from ..declare.kinds import reduction, reduction_shape_rule
-from ..declare.samples import index_reduction_samples
 from ..declare.shape_rules import normalize_axes
 from ..elementwise.comparison import eq
 from ..elementwise.selection import where
@@ -188,7 +187,7 @@ argmax = reduction(
     reference="numpy.argmax",
     dtypes=_ORDERED,
     dtype_of=lambda dtype: DEFAULT_INT,
-    samples=index_reduction_samples,
+    samples="samples.kinds.index_reduction_samples",
     derivative=NotDifferentiable("argmax returns integers"),
 )
 argmin = reduction(
@@ -200,6 +199,6 @@ argmin = reduction(
     reference="numpy.argmin",
     dtypes=_ORDERED,
     dtype_of=lambda dtype: DEFAULT_INT,
-    samples=index_reduction_samples,
+    samples="samples.kinds.index_reduction_samples",
     derivative=NotDifferentiable("argmin returns integers"),
 )

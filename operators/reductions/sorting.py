@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ...registry.dtypes import DEFAULT_INT, REAL, DType, bool_, is_half
+from ...registry.dtypes import DEFAULT_INT, REAL, bool_, is_half
 from ...registry.values import TensorSpec
 from ..declare.batching import Batched, BatchInfo, Dims
-from ..declare.declaration import ErrorInput, SampleInput, TensorSample
 from ..declare.derivatives import NotDifferentiable
-from ..declare.kinds import LAYOUTS, array_op, composite
+from ..declare.kinds import array_op, composite
 from ..declare.shape_rules import compute_dtype, normalize_axis, spec_of
 from ..indexing.take import take_along_axis
 
@@ -58,24 +56,6 @@ def _batched(info: BatchInfo, in_dims: Dims, self: Tensor, *, axis: int, **optio
     return info.call(self, axis=normalize_axis(info.name, axis, len(self.shape) - 1) + 1, **options), 0
 
 
-def _samples(dtype: DType) -> Iterable[SampleInput]:
-    for layout in LAYOUTS:
-        yield SampleInput((TensorSample((3, 4), layout=layout, distinct=True),))
-    yield SampleInput((TensorSample((3, 4), distinct=True),), {"axis": 0, "descending": True})
-    yield SampleInput((TensorSample((0, 2)),))
-    yield SampleInput((TensorSample((9,), values=(1, 0, 1, 0, 1, 1, 0, 0, 1)),), {"descending": True})
-    yield SampleInput(
-        (TensorSample((5,), values=(2, float("nan"), 1, float("inf"), 0)),)
-        if dtype.is_inexact
-        else (TensorSample((1,)),)
-    )
-
-
-def _errors() -> Iterable[ErrorInput]:
-    yield ErrorInput((TensorSample(()),), IndexError, "out of bounds")
-    yield ErrorInput((TensorSample((3,)),), IndexError, "out of bounds", {"axis": 1})
-
-
 argsort = array_op(
     "gather",
     "argsort(Tensor self, *, int axis=-1, bool descending=False, bool stable=True) -> Tensor",
@@ -88,8 +68,8 @@ argsort = array_op(
     dtypes=_ORDERED,
     derivative=NotDifferentiable("argsort returns integers"),
     batching=_batched,
-    samples=_samples,
-    errors=_errors,
+    samples="samples.reductions.sorting_samples",
+    errors="samples.reductions.sorting_errors",
 )
 
 
@@ -99,8 +79,8 @@ argsort = array_op(
     + _TEXT.format(dtype=" and dtype")
     + "\n    >>> td.sort(td.asarray([3, 1, 2])).tolist()\n    [1, 2, 3]\n",
     reference="references.arrays.sort",
-    samples=_samples,
-    errors=_errors,
+    samples="samples.reductions.sorting_samples",
+    errors="samples.reductions.sorting_errors",
     dtypes=_ORDERED,
 )
 def sort(self: Tensor, *, axis: int, descending: bool, stable: bool) -> Tensor:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...registry.dtypes import ALL, REAL, DType, bfloat16, float16, float32
-from ..declare.declaration import SampleInput
+from ...registry.dtypes import ALL, REAL, bfloat16, float16, float32
 from ..declare.docstrings import make_docstring
 from ..declare.kinds import composite
-from ..declare.samples import reduction_errors, reduction_samples
 from ..declare.shape_rules import normalize_axes
 from ..elementwise.exponential import sqrt
 from .folds import sum
@@ -58,8 +56,8 @@ def _narrow(result: Tensor, self: Tensor) -> Tensor:
     ),
     reference="numpy.mean",
     dtypes=ALL[1:],
-    samples=reduction_samples,
-    errors=reduction_errors,
+    samples="samples.kinds.reduction_samples",
+    errors="samples.kinds.reduction_errors",
     autocast="float32",
 )
 def mean(self: Tensor, axis: tuple[int, ...] | None, *, keepdims: bool) -> Tensor:
@@ -81,19 +79,12 @@ def _variance(wide: Tensor, axis: tuple[int, ...] | None, correction: float, kee
     ),
     reference="numpy.var",
     dtypes=REAL,
-    samples=reduction_samples,
-    errors=reduction_errors,
+    samples="samples.kinds.reduction_samples",
+    errors="samples.kinds.reduction_errors",
     autocast="float32",
 )
 def var(self: Tensor, axis: tuple[int, ...] | None, *, correction: float, keepdims: bool) -> Tensor:
     return _narrow(_variance(_widen(self), axis, correction, keepdims), self)
-
-
-def _uneven_samples(dtype: DType) -> Iterable[SampleInput]:
-    """The samples of `var` whose elements differ: the square root has no derivative at 0."""
-    for sample in reduction_samples(dtype):
-        if sample.kwargs.get("axis") != () and sample.args[0].shape not in ((), (1,)):
-            yield sample
 
 
 @composite(
@@ -105,8 +96,8 @@ def _uneven_samples(dtype: DType) -> Iterable[SampleInput]:
     ),
     reference="numpy.std",
     dtypes=REAL,
-    samples=_uneven_samples,
-    errors=reduction_errors,
+    samples="samples.reductions.uneven_samples",
+    errors="samples.kinds.reduction_errors",
     autocast="float32",
 )
 def std(self: Tensor, axis: tuple[int, ...] | None, *, correction: float, keepdims: bool) -> Tensor:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from ...errors import ShapeError
 from ...registry.dtypes import ALL
 from ..creation.full import zeros
-from ..declare.declaration import ErrorInput, SampleInput, TensorSample
-from ..declare.kinds import LAYOUTS, composite
+from ..declare.declaration import LAYOUTS, ErrorInput, SampleInput, TensorSample
+from ..declare.kinds import composite
 from ..declare.shape_rules import normalize_axes, spec_of
 from ..elementwise.casting import clone
 from ..indexing.slicing import basic_index, basic_put
@@ -17,7 +17,7 @@ from .rearrange import moveaxis
 from .views import reshape
 
 if TYPE_CHECKING:
-    from ...registry.types import DTypeLike, Tensor
+    from ...registry.types import Tensor
 
 _AXES = """    offset: the diagonal: 0 is the main one, positive offsets are above it.
         axis1, axis2: the axes of the rows and of the columns.
@@ -27,23 +27,6 @@ _RAISES = """
         OutOfBoundsError: there is no such axis.
         ShapeError: the two axes are the same.
 """
-
-
-def _samples(dtype: DTypeLike | None) -> list[SampleInput]:
-    return [
-        *(SampleInput((TensorSample((3, 4), layout=layout),)) for layout in LAYOUTS),
-        *(SampleInput((TensorSample((4, 3)),), {"offset": k}) for k in (1, -2, 9)),
-        SampleInput((TensorSample((2, 3, 3)),), {"axis1": -2, "axis2": -1}),
-        SampleInput((TensorSample((2, 3, 3)), -1, 2, 0)),
-        SampleInput((TensorSample((0, 2)),)),
-    ]
-
-
-def _errors() -> list[ErrorInput]:
-    return [
-        ErrorInput((TensorSample((3,)),), IndexError, "out of bounds"),
-        ErrorInput((TensorSample((3, 3)), 0, 1, -1), ValueError, "twice"),
-    ]
 
 
 @composite(
@@ -60,8 +43,8 @@ def _errors() -> list[ErrorInput]:
     [1, 4]
     """,
     reference="numpy.diagonal",
-    samples=_samples,
-    errors=_errors,
+    samples="samples.shape.diagonals_samples",
+    errors="samples.shape.diagonals_errors",
     dtypes=ALL,
 )
 def diagonal(self: Tensor, offset: int, axis1: int, axis2: int) -> Tensor:
@@ -88,8 +71,8 @@ def diagonal(self: Tensor, offset: int, axis1: int, axis2: int) -> Tensor:
     5
     """,
     reference="numpy.trace",
-    samples=_samples,
-    errors=_errors,
+    samples="samples.shape.diagonals_samples",
+    errors="samples.shape.diagonals_errors",
     dtypes=ALL,
     tolerance={"float16": 5e-3, "bfloat16": 4e-2},
     autocast="float32",

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ShapeError, ValueArgumentError
-from ...registry.dtypes import ALL, DType, as_dtype
+from ...registry.dtypes import ALL, as_dtype
 from ...registry.values import SCALARS, TensorBase, TensorSpec
 from ..creation.creation import full
 from ..declare.batching import Batched, BatchInfo, Dims, ensure_batch_axis, flatten_examples
-from ..declare.declaration import ErrorInput, SampleInput, TensorSample
+from ..declare.declaration import LAYOUTS, ErrorInput, SampleInput, TensorSample
 from ..declare.derivatives import Linear
-from ..declare.kinds import LAYOUTS, array_op, composite
+from ..declare.kinds import array_op, composite
 from ..declare.shape_rules import common_device, is_tensor, normalize_axis, promoted_dtype, spec_of
 from ..indexing.slicing import basic_index
 from .rearrange import expand_dims, full_plan
@@ -55,26 +55,6 @@ def _concat_kernel(xp: ArrayModule, tensors: Sequence[Any], axis: int | None) ->
     specs = [x if type(x) in SCALARS else TensorSpec(x.shape, as_dtype(x.dtype)) for x in tensors]
     native = promoted_dtype("concat", specs)
     return xp.concatenate([xp.asarray(one).astype(native.np, copy=False) for one in tensors], axis)
-
-
-def _concat_samples(dtype: DType) -> Iterable[SampleInput]:
-    for layout in LAYOUTS:
-        yield SampleInput(((TensorSample((2, 3), layout=layout), TensorSample((4, 3), layout=layout)),))
-    yield SampleInput(((TensorSample((2, 3)), TensorSample((2, 1)), TensorSample((2, 0))), 1))
-    yield SampleInput(((TensorSample((2, 3)), TensorSample((2, 1))), -1))
-    yield SampleInput(((TensorSample((2, 3)), TensorSample((2,))), None))
-    yield SampleInput(((TensorSample((3,)),),))
-
-
-def _concat_errors() -> Iterable[ErrorInput]:
-    yield ErrorInput(((),), ValueError, "at least one")
-    yield ErrorInput(
-        ((TensorSample((2, 3)), TensorSample((2, 4))),), ValueError, "differ in an axis other than 0"
-    )
-    yield ErrorInput(((TensorSample((2, 3)), TensorSample((2,))),), ValueError, "differ")
-    yield ErrorInput(((TensorSample(()),),), ValueError, "0-d")
-    yield ErrorInput(((TensorSample((2,)),), 1), IndexError, "out of bounds")
-    yield ErrorInput((TensorSample((2,)),), TypeError, "sequence")
 
 
 def _split_cotangent(g: Tensor, tensors_spec: Sequence[TensorSpec], axis: int | None) -> tuple[Tensor, ...]:
@@ -127,8 +107,8 @@ concat: OperatorFunction[Tensor] = array_op(
     dtypes=ALL,
     derivative=Linear({"tensors": lambda g, tensors_spec, axis: _split_cotangent(g, tensors_spec, axis)}),
     batching=_concat_batched,
-    samples=_concat_samples,
-    errors=_concat_errors,
+    samples="samples.shape.concat_samples",
+    errors="samples.shape.concat_errors",
     method=False,
     autocast="promote",
 )

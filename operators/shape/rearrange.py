@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ...errors import ShapeError
-from ...registry.dtypes import ALL, DType
+from ...registry.dtypes import ALL
 from ..declare.declaration import ErrorInput, SampleInput, TensorSample
-from ..declare.kinds import LAYOUTS, composite
+from ..declare.kinds import composite
 from ..declare.shape_rules import normalize_axes, normalize_axis, spec_of
 from ..indexing.slicing import basic_index
 from .views import broadcast_to, permute, reshape
@@ -17,6 +17,7 @@ from .views import broadcast_to, permute, reshape
 if TYPE_CHECKING:
     from ...registry.function import OperatorFunction
     from ...registry.types import Function, T, Tensor
+    from ..declare.declaration import Errors, Samples
 
 
 def full_plan(shape: tuple[int, ...]) -> list[tuple[int, int, int]]:
@@ -24,24 +25,12 @@ def full_plan(shape: tuple[int, ...]) -> list[tuple[int, int, int]]:
     return [(0, size, 1) for size in shape]
 
 
-def _samples(shape: tuple[int, ...], *rests: tuple[Any, ...]) -> Callable[[DType], Iterable[SampleInput]]:
-    """Samples of each memory layout, then of each set of further arguments."""
-
-    def samples(dtype: DType) -> Iterable[SampleInput]:
-        for layout in LAYOUTS:
-            yield SampleInput((TensorSample(shape, layout=layout), *rests[0]))
-        for rest in rests[1:]:
-            yield SampleInput((TensorSample(shape), *rest))
-
-    return samples
-
-
 def _view(
     schema: str,
     doc: str,
     reference: str | Function,
-    samples: Callable[[DType], Iterable[SampleInput]],
-    errors: Callable[[], Iterable[ErrorInput]],
+    samples: Samples,
+    errors: Errors,
 ) -> Callable[[Callable[..., T]], OperatorFunction[T]]:
     return composite(schema, doc=doc, reference=reference, samples=samples, errors=errors, dtypes=ALL)
 
@@ -64,7 +53,7 @@ def _view(
     (3, 2, 4)
     """,
     "references.basic.transpose",
-    _samples((3, 4), (0, 1), (), (1, 1), (-1, 0)),
+    ("samples.shape.rearranged_samples", (3, 4), (0, 1), (), (1, 1), (-1, 0)),
     lambda: [
         ErrorInput((TensorSample((3,)),), IndexError, "out of bounds"),
         ErrorInput((TensorSample((3, 4)), 0, 2), IndexError, "out of bounds"),
@@ -125,7 +114,7 @@ def matrix_transpose(self: Tensor) -> Tensor:
     (3, 4, 2)
     """,
     "numpy.moveaxis",
-    _samples((2, 3, 4), (0, -1), ((0, 1), (2, 0)), (2, 0)),
+    ("samples.shape.rearranged_samples", (2, 3, 4), (0, -1), ((0, 1), (2, 0)), (2, 0)),
     lambda: [
         ErrorInput((TensorSample((2, 3)), 2, 0), IndexError, "out of bounds"),
         ErrorInput((TensorSample((2, 3)), (0, 0), (0, 1)), ValueError, "twice"),
@@ -162,7 +151,7 @@ def moveaxis(self: Tensor, source: tuple[int, ...], destination: tuple[int, ...]
     (2, 3)
     """,
     "references.basic.expand",
-    _samples((3, 1), ((-1, 4),), ((2, 3, 4),), ((2, -1, -1),)),
+    ("samples.shape.rearranged_samples", (3, 1), ((-1, 4),), ((2, 3, 4),), ((2, -1, -1),)),
     lambda: [
         ErrorInput((TensorSample((3,)), (-1, 3)), ValueError, "-1"),
         ErrorInput((TensorSample((3,)), (4,)), ValueError, "broadcast"),
@@ -197,7 +186,7 @@ def expand(self: Tensor, shape: tuple[int, ...]) -> Tensor:
     (3, 1)
     """,
     "numpy.squeeze",
-    _samples((1, 3, 1), (), (0,), (-1,), ((0, 2),), ((),)),
+    ("samples.shape.rearranged_samples", (1, 3, 1), (), (0,), (-1,), ((0, 2),), ((),)),
     lambda: [
         ErrorInput((TensorSample((1, 3)), 1), ValueError, "length 3"),
         ErrorInput((TensorSample((1, 3)), 2), IndexError, "out of bounds"),
@@ -233,7 +222,7 @@ def squeeze(self: Tensor, axis: tuple[int, ...] | None) -> Tensor:
     (2, 12)
     """,
     "references.basic.flatten",
-    _samples((2, 3, 4), (), (1,), (0, 1), (-1,)),
+    ("samples.shape.rearranged_samples", (2, 3, 4), (), (1,), (0, 1), (-1,)),
     lambda: [
         ErrorInput((TensorSample((2, 3)), 2), IndexError, "out of bounds"),
         ErrorInput((TensorSample((2, 3)), 1, 0), ValueError, "before"),
@@ -267,7 +256,7 @@ def flatten(self: Tensor, start_dim: int, end_dim: int) -> Tensor:
     (3, 1)
     """,
     "numpy.expand_dims",
-    _samples((3, 4), (0,), (1,), (-1,), ((0, 2),)),
+    ("samples.shape.rearranged_samples", (3, 4), (0,), (1,), (-1,), ((0, 2),)),
     lambda: [
         ErrorInput((TensorSample((3,)), 2), IndexError, "out of bounds"),
         ErrorInput((TensorSample((3,)), (0, 0)), ValueError, "twice"),
@@ -299,7 +288,7 @@ def expand_dims(self: Tensor, axis: tuple[int, ...]) -> Tensor:
     [2, 1, 0]
     """,
     "numpy.flip",
-    _samples((3, 4), (), (0,), (-1,), ((0, 1),)),
+    ("samples.shape.rearranged_samples", (3, 4), (), (0,), (-1,), ((0, 1),)),
     lambda: [ErrorInput((TensorSample((3,)), 1), IndexError, "out of bounds")],
 )
 def flip(self: Tensor, axis: tuple[int, ...] | None) -> Tensor:

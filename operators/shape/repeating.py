@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ...errors import ValueArgumentError
 from ...registry.dtypes import ALL
 from ..creation.creation import full
-from ..declare.declaration import ErrorInput, SampleInput, TensorSample
-from ..declare.kinds import LAYOUTS, composite
+from ..declare.declaration import LAYOUTS, ErrorInput, SampleInput, TensorSample
+from ..declare.kinds import composite
 from ..declare.shape_rules import normalize_axis, spec_of
 from ..indexing.slicing import basic_index, basic_put
 from .joining import concat

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from ...errors import ArgumentError, ValueArgumentError
 from ...registry.dtypes import ALL
-from ..declare.declaration import ErrorInput, SampleInput, TensorSample
-from ..declare.kinds import LAYOUTS, composite
+from ..declare.declaration import LAYOUTS, ErrorInput, SampleInput, TensorSample
+from ..declare.kinds import composite
 from ..declare.shape_rules import normalize_axis, spec_of
 from ..elementwise.comparison import logical_xor
 from ..indexing.slicing import basic_index

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...errors import ShapeError
-from ...registry.dtypes import ALL, DType
+from ...registry.dtypes import ALL
 from ..creation.creation import arange
-from ..declare.declaration import ErrorInput, SampleInput, TensorSample
-from ..declare.kinds import LAYOUTS, composite
+from ..declare.kinds import composite
 from ..declare.shape_rules import spec_of
 from ..elementwise.comparison import ge, le
 from ..elementwise.selection import where
@@ -32,19 +31,6 @@ _DOC = """
 """
 
 
-def _samples(dtype: DType) -> Iterable[SampleInput]:
-    for layout in LAYOUTS:
-        yield SampleInput((TensorSample((3, 4), layout=layout),))
-    for k in (1, -1, 9, -9):
-        yield SampleInput((TensorSample((2, 3, 3)),), {"k": k})
-    yield SampleInput((TensorSample((0, 2)),))
-
-
-def _errors() -> Iterable[ErrorInput]:
-    yield ErrorInput((TensorSample((3,)),), ValueError, "two axes")
-    yield ErrorInput((TensorSample((3, 3)),), TypeError, "'k' must be an int", {"k": 0.5})
-
-
 def _keep_triangle(name: str, self: Tensor, k: int, compare: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
     """The elements where ``compare(column - k, row)`` is true, zero elsewhere."""
     shape = spec_of(self).shape
@@ -61,8 +47,8 @@ def _keep_triangle(name: str, self: Tensor, k: int, compare: Callable[[Tensor, T
     + _DOC
     + "\n    >>> td.tril(td.ones((2, 2))).tolist()\n    [[1.0, 0.0], [1.0, 1.0]]\n",
     reference="numpy.tril",
-    samples=_samples,
-    errors=_errors,
+    samples="samples.shape.triangles_samples",
+    errors="samples.shape.triangles_errors",
     dtypes=ALL,
 )
 def tril(self: Tensor, *, k: int) -> Tensor:
@@ -75,8 +61,8 @@ def tril(self: Tensor, *, k: int) -> Tensor:
     + _DOC.replace("the last diagonal", "the first diagonal")
     + "\n    >>> td.triu(td.ones((2, 2))).tolist()\n    [[1.0, 1.0], [0.0, 1.0]]\n",
     reference="numpy.triu",
-    samples=_samples,
-    errors=_errors,
+    samples="samples.shape.triangles_samples",
+    errors="samples.shape.triangles_errors",
     dtypes=ALL,
 )
 def triu(self: Tensor, *, k: int) -> Tensor:

@@ -6,16 +6,16 @@ All other views are composed of these and of ``basic_index`` (:mod:`..indexing.s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...errors import ShapeError
-from ...registry.dtypes import ALL, DType
+from ...registry.dtypes import ALL
 from ...registry.values import TensorSpec
 from ..declare.batching import Batched, BatchInfo, Dims, expand_rank
-from ..declare.declaration import ErrorInput, SampleInput, TensorSample
+from ..declare.declaration import ErrorInput, TensorSample
 from ..declare.derivatives import Linear
-from ..declare.kinds import LAYOUTS, view
+from ..declare.kinds import view
 from ..declare.shape_rules import (
     broadcast_shapes,
     check_shape,
@@ -103,23 +103,6 @@ def _reshape_rule(x: ViewLayout, shape: Ints) -> ViewLayout | None:
     return None if strides is None else ViewLayout(sizes, strides, x.offset)
 
 
-def _reshape_samples(dtype: DType) -> Iterable[SampleInput]:
-    for layout in LAYOUTS:
-        yield SampleInput((TensorSample((3, 4), layout=layout), (2, 6)))
-    yield SampleInput((TensorSample((3, 4)), (-1,)))
-    yield SampleInput((TensorSample((3, 4)), (2, -1, 2)))
-    yield SampleInput((TensorSample(()), (1, 1)))
-    yield SampleInput((TensorSample((1,)), ()))
-    yield SampleInput((TensorSample((0, 3)), (3, 0)))
-
-
-def _reshape_errors() -> Iterable[ErrorInput]:
-    yield ErrorInput((TensorSample((3, 4)), (5, 2)), ValueError, "does not reshape")
-    yield ErrorInput((TensorSample((3, 4)), (-1, -1)), ValueError, "does not reshape")
-    yield ErrorInput((TensorSample((3, 4)), (-2, -6)), ValueError, "negative")
-    yield ErrorInput((TensorSample((3, 4)), (12.0,)), TypeError, "shape")
-
-
 def _reshape_batched(info: BatchInfo, in_dims: Dims, x: Tensor, shape: tuple[int, ...]) -> Batched:
     return info.call(x, (info.batch_size, *reshape_shape(x.shape[1:], shape))), 0
 
@@ -148,8 +131,8 @@ reshape: OperatorFunction[Tensor] = view(
     dtypes=ALL,
     derivative=Linear({"self": lambda g, self_spec: reshape(g, self_spec.shape)}),
     batching=_reshape_batched,
-    samples=_reshape_samples,
-    errors=_reshape_errors,
+    samples="samples.shape.reshape_samples",
+    errors="samples.shape.reshape_errors",
 )
 
 
@@ -183,20 +166,6 @@ def _permute_rule(x: ViewLayout, axes: Ints) -> ViewLayout:
     return ViewLayout(tuple(x.sizes[a] for a in axes), tuple(x.strides[a] for a in axes), x.offset)
 
 
-def _permute_samples(dtype: DType) -> Iterable[SampleInput]:
-    for layout in LAYOUTS:
-        yield SampleInput((TensorSample((3, 4), layout=layout), (1, 0)))
-    yield SampleInput((TensorSample((2, 3, 4)), (2, 0, 1)))
-    yield SampleInput((TensorSample((2, 0, 4)), (-1, 0, 1)))
-    yield SampleInput((TensorSample(()), ()))
-
-
-def _permute_errors() -> Iterable[ErrorInput]:
-    yield ErrorInput((TensorSample((3, 4)), (0,)), ValueError, "permutation")
-    yield ErrorInput((TensorSample((3, 4)), (0, 0)), ValueError, "permutation")
-    yield ErrorInput((TensorSample((3, 4)), (0, 2)), IndexError, "out of bounds")
-
-
 def _permute_batched(info: BatchInfo, in_dims: Dims, x: Tensor, axes: tuple[int, ...]) -> Batched:
     order = normalize_permutation("permute", axes, len(x.shape) - 1)
     return info.call(x, (0, *[axis + 1 for axis in order])), 0
@@ -227,8 +196,8 @@ permute: OperatorFunction[Tensor] = view(
     dtypes=ALL,
     derivative=Linear({"self": lambda g, axes: permute(g, inverse_permutation(axes))}),
     batching=_permute_batched,
-    samples=_permute_samples,
-    errors=_permute_errors,
+    samples="samples.shape.permute_samples",
+    errors="samples.shape.permute_errors",
 )
 
 
@@ -245,15 +214,6 @@ def _broadcast_rule(x: ViewLayout, shape: Ints) -> ViewLayout:
     lead = len(shape) - len(x.sizes)
     strides = [0 if old != new else step for old, new, step in zip(x.sizes, shape[lead:], x.strides)]
     return ViewLayout(tuple(shape), (0,) * lead + tuple(strides), x.offset)
-
-
-def _broadcast_samples(dtype: DType) -> Iterable[SampleInput]:
-    for layout in LAYOUTS:
-        yield SampleInput((TensorSample((3, 4), layout=layout), (2, 3, 4)))
-    yield SampleInput((TensorSample((3, 1)), (2, 3, 4)))
-    yield SampleInput((TensorSample(()), (2,)))
-    yield SampleInput((TensorSample((1, 0)), (2, 0)))
-    yield SampleInput((TensorSample((3, 1)), (3, 0)))
 
 
 def _broadcast_batched(info: BatchInfo, in_dims: Dims, x: Tensor, shape: tuple[int, ...]) -> Batched:
@@ -287,7 +247,7 @@ broadcast_to = view(
     dtypes=ALL,
     derivative=Linear({"self": lambda g, self_spec: sum_to(g, self_spec.shape)}),
     batching=_broadcast_batched,
-    samples=_broadcast_samples,
+    samples="samples.shape.broadcast_samples",
     errors=lambda: [
         ErrorInput((TensorSample((3,)), (2,)), ValueError, "broadcast"),
         ErrorInput((TensorSample((2, 3)), (3,)), ValueError, "broadcast"),

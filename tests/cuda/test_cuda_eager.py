@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tandem as td
 from cuda_host.rows import run_row, to_cuda
-from optable import generator, make, replace, rows, table
+from optable import errors_of, generator, make, replace, rows, table
 from tandem import errors
 from tandem.backends.cuda import load
 from tandem.registry.dispatch.keys import DispatchKey
@@ -329,7 +329,7 @@ def test_bad_calls_raise_what_they_say(name):
     """As on the CPU; positions out of bounds are noticed where the host waits."""
     op = OPS[name]
     default = td.float32 if td.float32 in op.decl.dtypes or not op.decl.dtypes else op.decl.dtypes[-1]
-    for bad in op.decl.errors():
+    for bad in errors_of(op):
         rng = generator(op, default)
         made = replace((bad.args, dict(bad.kwargs)), _draw_type(), lambda d, rng=rng: _drawn(d, default, rng))
         args, kwargs = to_cuda(made)

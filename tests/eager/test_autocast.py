@@ -69,7 +69,7 @@ def test_is_the_cast_by_hand(name):
     function = td.ops.td.__getattr__(op.schema.name).__getattr__(op.schema.overload or "default")
     for dtype in (float32, float16, bfloat16, float64, td.int32, td.bool_):
         rng = optable.generator(op, dtype)
-        for sample in op.decl.samples(dtype) if op.decl.samples and dtype in op.decl.dtypes else ():
+        for sample in optable.samples_of(op, dtype) if dtype in op.decl.dtypes else ():
             args, kwargs = optable.to_tensors(optable.arrays_of(sample, dtype, rng))
             for lower in HALVES:
                 wanted = (

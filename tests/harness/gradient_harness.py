@@ -2,7 +2,7 @@
 
 import numpy as np
 import tandem as td
-from optable import arrays_of, generator, table, to_tensors
+from optable import arrays_of, generator, samples_of, table, to_tensors
 from tandem.eager.tensor.tensor import wrap
 from tandem.operators.declare.declaration import TensorSample
 from tandem.operators.declare.derivatives import NotDifferentiable, Rule
@@ -36,7 +36,7 @@ def is_differentiable(op):
         return False  # a constant by its own word: stop_gradient
     if op.decl.kind == "collective":
         return False  # all examples of a vmap together; tested with it
-    drawn = (a for sample in op.decl.samples(float64) for a in flat(sample.args))
+    drawn = (a for sample in samples_of(op, float64) for a in flat(sample.args))
     return float64 in op.decl.dtypes and any(
         isinstance(a, TensorSample) and a.dtype in (None, float64) for a in drawn
     )
@@ -48,7 +48,7 @@ DIFFERENTIABLE = [name for name, op in OPS.items() if is_differentiable(op)]
 def smooth_samples(op):
     """The first samples without special values, not empty, with a float64 tensor, of different forms."""
     found = {}
-    for sample in op.decl.samples(float64):
+    for sample in samples_of(op, float64):
         args, kwargs = arrays_of(sample, float64, generator(op, float64))
         tensors = [a for a in flat(args) if isinstance(a, np.ndarray) and a.dtype == np.float64]
         special = any(

@@ -41,10 +41,26 @@ def table():
     return {op.name.partition("::")[2].removesuffix(".Tensor"): op for op in declared_operators()}
 
 
+def _generated(source, *first):
+    """The calls of a declaration's ``samples`` or ``errors``."""
+    name, *rest = source if isinstance(source, tuple) else (source,)
+    return [] if name is None else list(resolve(name)(*first, *rest))
+
+
+def samples_of(op, dtype):
+    """The sample inputs of an operator for a dtype."""
+    return _generated(op.decl.samples, dtype)
+
+
+def errors_of(op):
+    """The error inputs of an operator."""
+    return _generated(op.decl.errors)
+
+
 def rows(op):
     """(dtype, sample) of every row, in order."""
     for dtype in op.decl.dtypes:
-        for sample in op.decl.samples(dtype) if op.decl.samples else ():
+        for sample in samples_of(op, dtype):
             yield dtype, sample
 
 
@@ -126,7 +142,7 @@ def to_specs(tree):
 
 
 def resolve(reference):
-    """The function of a dotted name."""
+    """The function of a dotted name; a function as it is."""
     if callable(reference):
         return reference
     module, _, name = reference.rpartition(".")

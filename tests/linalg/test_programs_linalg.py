@@ -1,10 +1,19 @@
 """Derivatives of factorizations at sizes and structures beyond the op table's samples."""
 
+import zlib
+
 import numpy as np
 import pytest
 import tandem as td
 
-RNG = np.random.default_rng(12)
+RNG = np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True)
+def seed_by_name(request):
+    """Draw the same matrices in any order of tests: differences of an ill-conditioned one are too inexact."""
+    seed = zlib.crc32(request.node.name.encode())
+    RNG.bit_generator.state = np.random.default_rng(seed).bit_generator.state
 
 
 def f64(values):

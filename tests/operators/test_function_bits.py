@@ -9,7 +9,7 @@ import zlib
 import numpy as np
 import pytest
 import tandem as td
-from optable import arrays_of, generator, make, replace, table, to_tensors
+from optable import arrays_of, generator, make, replace, samples_of, table, to_tensors
 from tandem import config
 from tandem.backends.cpu import cache
 from tandem.backends.cpu import fastpath as native_layer
@@ -58,7 +58,7 @@ def sampled(rows, share):
 
 def calls(op, dtype):
     """Arguments of calls: the declared samples, then tensors of many shapes and layouts."""
-    rng, samples = generator(op, dtype), list(op.decl.samples(dtype))
+    rng, samples = generator(op, dtype), samples_of(op, dtype)
     yield from (arrays_of(sample, dtype, rng) for sample in samples)
     draws = [value for value in samples[0].args if isinstance(value, TensorSample)]
     if not op.decl.is_elementwise or len(draws) < len(samples[0].args):
@@ -127,7 +127,7 @@ def test_call_1000_has_the_bits_of_call_1(name, dtype):
     op = OPS[name]
     function = functions[op.name]
     rng = generator(op, dtype)
-    for number, sample in enumerate(itertools.islice(op.decl.samples(dtype), 3)):
+    for number, sample in enumerate(itertools.islice(samples_of(op, dtype), 3)):
         args, kwargs = to_tensors(arrays_of(sample, dtype, rng))
         try:
             first = bits(op(*args, **kwargs))
@@ -148,7 +148,7 @@ FUNCTIONS = [
 @pytest.mark.parametrize(("name", "dtype"), list(sampled(FUNCTIONS, SHARE // 2)))
 def test_bits_do_not_depend_on_the_place(name, dtype):
     """Element 3 of 1,000 is element 0 of a slice, and a 0-d tensor; mapped as alone."""
-    function, draw = functions[OPS[name].name], next(iter(OPS[name].decl.samples(dtype))).args[0]
+    function, draw = functions[OPS[name].name], next(iter(samples_of(OPS[name], dtype))).args[0]
     x = to_tensors(make(draw._replace(shape=(100,), values=None), dtype, generator(OPS[name], dtype)))
     whole = function(x)
     for start, stop in [(0, 7), (3, 4), (5, 22), (90, 100)]:

@@ -14,6 +14,7 @@ from optable import (
     as_function,
     check,
     depends_on_data,
+    errors_of,
     expected,
     generator,
     make,
@@ -66,7 +67,7 @@ def test_rule_gives_the_real_shape_and_dtype(name):
 def test_bad_calls_raise_what_they_say(name):
     op = OPS[name]
     default = float32 if float32 in op.decl.dtypes or not op.decl.dtypes else op.decl.dtypes[-1]
-    for bad in op.decl.errors():
+    for bad in errors_of(op):
         rng = generator(op, default)
         args, kwargs = replace(
             (bad.args, dict(bad.kwargs)), TensorSample, lambda d, rng=rng: wrap(d, default, rng)

@@ -12,7 +12,7 @@ import zlib
 import numpy as np
 import pytest
 import tandem as td
-from optable import arrays_of, generator, replace, table, to_tensors
+from optable import arrays_of, generator, replace, samples_of, table, to_tensors
 from tandem.errors import TandemError
 from tandem.operators.declare.declaration import TensorSample
 from tandem.registry.function import functions
@@ -87,7 +87,7 @@ def check_operator(name, dtypes, count):
     op, checked = OPS[name], 0
     rng = random.Random(zlib.crc32(f"{SEED} {name}".encode()))
     for dtype in dtypes:
-        for sample in op.decl.samples(dtype):
+        for sample in samples_of(op, dtype):
             for other in varied(sample, rng, count):
                 args, kwargs = to_tensors(arrays_of(other, dtype, generator(op, dtype)))
                 checked += check_memory(name, functions[op.name], args, kwargs, f"{dtype} {other}")
@@ -129,7 +129,7 @@ def check_jitted(name, count, native):
     op, rng = OPS[name], random.Random(zlib.crc32(f"{SEED} jit {name}".encode()))
     dtypes = op.decl.dtypes or (td.float32,)
     dtype = td.float32 if td.float32 in dtypes else dtypes[0]
-    samples = list(op.decl.samples(dtype))
+    samples = samples_of(op, dtype)
     for sample in rng.sample(samples, min(count, len(samples))):
         for other in varied(sample, rng, count):
             args, kwargs = to_tensors(arrays_of(other, dtype, generator(op, dtype)))

@@ -1,25 +1,14 @@
 """Sample inputs and error inputs that operators of a kind share."""
 
-from __future__ import annotations
-
 import itertools
 import math
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from ...registry.dtypes import ALL, DType, bool_, complex64, float32, int32
-from .declaration import ErrorInput, SampleInput, TensorSample
-
-if TYPE_CHECKING:
-    from ...registry.types import Number
-
-Rows = Iterable[tuple[Any, ...]]
-LAYOUTS = ("contiguous", "transposed", "reversed", "strided")
+from tandem.operators.declare.declaration import LAYOUTS, ErrorInput, SampleInput, TensorSample
+from tandem.registry.dtypes import ALL, bool_, complex64, float32, int32
 
 
-def extreme_values(dtype: DType) -> tuple[Number, ...]:
+def extreme_values(dtype):
     """The edge values of a dtype: its limits, zeros, infinities and NaN."""
     if dtype.kind == "b":
         return (False, True)
@@ -29,7 +18,7 @@ def extreme_values(dtype: DType) -> tuple[Number, ...]:
     return (0.0, -0.0, 1.0, -1.0, 0.5, math.inf, -math.inf, math.nan)
 
 
-def keep_representable(dtype: DType, rows: Rows) -> Rows:
+def keep_representable(dtype, rows):
     """The rows whose values the dtype can represent."""
     if dtype.is_inexact:
         return rows
@@ -37,9 +26,7 @@ def keep_representable(dtype: DType, rows: Rows) -> Rows:
     return [row for row in rows if all(type(value) is int and info.min <= value <= info.max for value in row)]
 
 
-def unary_samples(
-    dtype: DType, domain: tuple[float, float], special: tuple[Any, ...]
-) -> Iterable[SampleInput]:
+def unary_samples(dtype, domain, special):
     """0-d, empty and small tensors, every memory layout, the edge values and the special values."""
     low, high = domain
     for shape in ((), (0,), (5,), (2, 0, 3), (33,)):
@@ -50,13 +37,11 @@ def unary_samples(
     yield SampleInput((TensorSample((len(values),), values=values),))
 
 
-def binary_samples(
-    dtype: DType, domain: tuple[float, float], special: tuple[Any, ...]
-) -> Iterable[SampleInput]:
+def binary_samples(dtype, domain, special):
     """Equal shapes, broadcasting both ways, 0-d, empty, layouts, a Python scalar on either side."""
     low, high = domain
 
-    def draw(shape: tuple[int, ...], layout: str = "contiguous") -> TensorSample:
+    def draw(shape, layout="contiguous"):
         return TensorSample(shape, low, high, layout=layout)
 
     for shape in ((), (0,), (5,), (33,)):
@@ -66,7 +51,7 @@ def binary_samples(
     for layout in LAYOUTS:
         yield SampleInput((draw((3, 4), layout), draw((3, 4))))
         yield SampleInput((draw((4,)), draw((3, 4), layout)))
-    weak: Any = True if dtype.kind == "b" else 2
+    weak = True if dtype.kind == "b" else 2
     yield SampleInput((draw((4,)), weak))
     yield SampleInput((weak, draw((4,))))
     columns = tuple(
@@ -75,7 +60,7 @@ def binary_samples(
     yield SampleInput(tuple(TensorSample((len(column),), values=column) for column in columns))
 
 
-def elementwise_errors(arity: int, dtypes: Sequence[DType]) -> Iterable[ErrorInput]:
+def elementwise_errors(arity, dtypes):
     """A string, no arguments, unsupported dtypes, shapes that do not broadcast."""
     x = TensorSample((2,), dtype=next(dtype for dtype in reversed(ALL) if dtype in dtypes))
     yield ErrorInput(("x",) * arity, TypeError, "must be a Tensor")
@@ -87,8 +72,7 @@ def elementwise_errors(arity: int, dtypes: Sequence[DType]) -> Iterable[ErrorInp
         yield ErrorInput((TensorSample((3,), dtype=x.dtype), x), ValueError, "do not broadcast")
 
 
-# -- reductions and scans ----------------------------------------------------------------------------------------------
-def reduction_samples(dtype: DType) -> Iterable[SampleInput]:
+def reduction_samples(dtype):
     """Each form of ``axis``, keepdims, layouts, 0-d, and sizes around the vector widths."""
     for layout in LAYOUTS:
         x = TensorSample((3, 4, 5), layout=layout, distinct=True)
@@ -102,14 +86,14 @@ def reduction_samples(dtype: DType) -> Iterable[SampleInput]:
     yield SampleInput((TensorSample((3, 0)),), {"axis": 0})
 
 
-def fold_samples(dtype: DType) -> Iterable[SampleInput]:
+def fold_samples(dtype):
     """The samples of every reduction, and empty reductions, whose result is the identity element."""
     yield from reduction_samples(dtype)
     yield SampleInput((TensorSample((0,)),))
     yield SampleInput((TensorSample((2, 0)),), {"axis": 1, "keepdims": True})
 
 
-def index_reduction_samples(dtype: DType) -> Iterable[SampleInput]:
+def index_reduction_samples(dtype):
     """Along one axis or over all, with ties and NaN."""
     for layout in LAYOUTS:
         for axis in (None, 0, -1):
@@ -121,13 +105,13 @@ def index_reduction_samples(dtype: DType) -> Iterable[SampleInput]:
     yield SampleInput((TensorSample((len(values),), values=values),))
 
 
-def reduction_errors() -> Iterable[ErrorInput]:
+def reduction_errors():
     """An axis that is out of bounds, or not an integer."""
     yield ErrorInput((TensorSample((2, 3)),), IndexError, "out of bounds", {"axis": 2})
     yield ErrorInput((TensorSample((2, 3)),), TypeError, "axis", {"axis": 0.5})
 
 
-def fold_errors(needs_elements: bool, several: bool) -> Iterable[ErrorInput]:
+def fold_errors(needs_elements, several):
     """The errors of every reduction; an axis that occurs twice; no elements to reduce."""
     yield from reduction_errors()
     if several:
@@ -136,7 +120,7 @@ def fold_errors(needs_elements: bool, several: bool) -> Iterable[ErrorInput]:
         yield ErrorInput((TensorSample((0,)),), ValueError, "no elements")
 
 
-def scan_samples(dtype: DType) -> Iterable[SampleInput]:
+def scan_samples(dtype):
     """Every axis and layout, the flattened tensor, no element, one element, and a long axis."""
     for layout in LAYOUTS:
         for axis in (None, 0, 1, -1):

@@ -1,0 +1,153 @@
+"""Sample inputs and error inputs of the operators of linalg."""
+
+import math
+
+from tandem.operators.declare.declaration import LAYOUTS, ErrorInput, SampleInput, TensorSample
+from tandem.registry.dtypes import int64
+
+
+def eigen_samples(dtype):
+    return [  # positive numbers: with two rows they have real eigenvalues, whose vectors have no phase
+        SampleInput((well_conditioned(2),)),
+        SampleInput((TensorSample((2, 2), values=(3.0, 1.0, 0.5, 2.0), layout="transposed"),)),
+        SampleInput((TensorSample((2, 2, 2), values=(3.0, 1.0, 0.5, 2.0, 1.0, 0.5, 0.75, -2.0)),)),
+        SampleInput((TensorSample((3, 3), values=(1.0, 0.5, 0.0, 0.25, 2.0, 0.5, 0.0, 0.25, 4.0)),)),
+        SampleInput((TensorSample((0, 0)),)),
+    ]
+
+
+def cholesky_errors():
+    return [
+        *square_errors(),
+        ErrorInput((TensorSample((2, 2), values=(1, 2, 2, 1)),), ValueError, "positive definite"),
+    ]
+
+
+def definite_samples(dtype):
+    return [
+        SampleInput((TensorSample((1, 1), 0.5, 2.0),)),
+        SampleInput((TensorSample((2, 1, 1), 0.5, 2.0),), {"upper": True}),
+        SampleInput((TensorSample((3, 1, 1), 0.5, 2.0),)),
+        SampleInput((TensorSample((0, 0)),)),
+    ]
+
+
+def svd_samples(dtype):
+    return [
+        *(SampleInput(sample.args, {"full_matrices": False}) for sample in rectangular_samples(dtype)),
+        SampleInput((well_conditioned(3),)),
+        SampleInput((TensorSample((3, 2), values=(3.0, 1.0, -1.0, 2.0, 0.5, 0.0)),)),
+    ]
+
+
+def qr_samples(dtype):
+    return [
+        *rectangular_samples(dtype),
+        SampleInput((TensorSample((3, 2), values=(3.0, 1.0, -1.0, 2.0, 0.5, 0.0)),), {"mode": "complete"}),
+    ]
+
+
+def qr_errors():
+    return [
+        *rectangular_errors(),
+        ErrorInput((TensorSample((2, 2)),), ValueError, "mode", {"mode": "full"}),
+    ]
+
+
+def vector_samples(dtype):
+    return [
+        *(SampleInput((TensorSample((3, 4), layout=layout),), {"axis": 1}) for layout in LAYOUTS),
+        *(
+            SampleInput((TensorSample((5,), 0.1, 3.0),), {"ord": ord})
+            for ord in (1, 3, 0.5, -2, math.inf, -math.inf, 0)
+        ),
+        SampleInput((TensorSample((2, 3)),), {"keepdims": True}),
+        SampleInput((TensorSample((2, 3, 2)),), {"axis": (0, 2)}),
+    ]
+
+
+def matrix_norm_samples(dtype):
+    return [
+        *(
+            SampleInput((TensorSample((3, 2), 0.1, 2.0),), {"ord": o})
+            for o in ("nuc", 1, -1, 2, -2, math.inf, -math.inf)
+        ),
+        *rectangular_samples(dtype),
+        SampleInput((TensorSample((2, 3, 2)),), {"keepdims": True}),
+    ]
+
+
+def matrix_norm_errors():
+    return [
+        *rectangular_errors(),
+        ErrorInput((TensorSample((2, 2)),), ValueError, "ord", {"ord": 3}),
+    ]
+
+
+def square_samples(dtype):
+    """Square matrices, well conditioned, in each memory layout, stacked and empty."""
+    yield SampleInput((well_conditioned(3),))
+    for layout in LAYOUTS:
+        yield SampleInput((TensorSample((2, 2), values=(3.0, 1.0, -1.0, 2.0), layout=layout),))
+    yield SampleInput((TensorSample((2, 2, 2), values=(3.0, 1.0, -1.0, 2.0, 1.0, 0.5, 0.75, -2.0)),))
+    yield SampleInput((TensorSample((0, 0)),))
+
+
+def rectangular_samples(dtype):
+    """Square, tall and wide matrices, stacked and empty."""
+    for layout in LAYOUTS:
+        yield SampleInput((TensorSample((2, 3), values=(3.0, 1.0, -1.0, 2.0, 0.5, -0.25), layout=layout),))
+    yield SampleInput((well_conditioned(3),))
+    yield SampleInput((well_conditioned(4, 2),))
+    yield SampleInput((well_conditioned(2, 3),))
+    yield SampleInput(
+        (TensorSample((2, 3, 2), values=(3.0, 1.0, -1.0, 2.0, 0.5, 0.0, 1.0, 0.5, 0.25, -2.0, 1.0, 0.0)),)
+    )
+
+
+def well_conditioned(size, columns=None):
+    """A matrix of numbers between 0.1 and 1; random ones of this size are regular."""
+    return TensorSample((size, columns or size), 0.1, 1.0)
+
+
+def square_errors():
+    """A vector, a rectangular matrix, integers."""
+    yield ErrorInput((TensorSample((3,)),), ValueError, "two axes")
+    yield ErrorInput((TensorSample((2, 3)),), ValueError, "square")
+    yield ErrorInput((TensorSample((2, 2), dtype=int64),), TypeError, "does not take int64")
+
+
+def rectangular_errors():
+    """A vector, integers."""
+    yield ErrorInput((TensorSample((3,)),), ValueError, "two axes")
+    yield ErrorInput((TensorSample((2, 2), dtype=int64),), TypeError, "does not take int64")
+
+
+def solve_stack_samples(dtype):
+    yield SampleInput((well_conditioned(3), TensorSample((3, 2))))
+    yield SampleInput((TensorSample((2, 2), values=(3.0, 1.0, -1.0, 2.0)), TensorSample((4, 2, 1))))
+    yield SampleInput(
+        (TensorSample((2, 2, 2), values=(3.0, 1.0, -1.0, 2.0, 1.0, 0.5, 0.75, -2.0)), TensorSample((2, 3)))
+    )
+    yield SampleInput((TensorSample((0, 0)), TensorSample((0, 2))))
+
+
+def solve_samples(dtype):
+    return [
+        SampleInput((well_conditioned(3), TensorSample((3,)))),
+        SampleInput((well_conditioned(3), TensorSample((2, 3, 1)))),
+        SampleInput(
+            (TensorSample((2, 2, 2), values=(3.0, 1.0, -1.0, 2.0, 1.0, 0.5, 0.75, -2.0)), TensorSample((2,)))
+        ),
+    ]
+
+
+def inv_errors():
+    return [
+        *square_errors(),
+        ErrorInput((TensorSample((2, 2), values=(1, 2, 2, 4)),), ValueError, "Singular"),
+    ]
+
+
+def matrix_power_samples(dtype):
+    return [SampleInput((well_conditioned(3), n)) for n in (0, 1, 2, 5, -1, -3)]

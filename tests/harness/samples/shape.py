@@ -1,0 +1,101 @@
+"""Sample inputs and error inputs of the operators of shape."""
+
+from tandem.operators.declare.declaration import LAYOUTS, ErrorInput, SampleInput, TensorSample
+
+
+def diagonals_samples(dtype):
+    return [
+        *(SampleInput((TensorSample((3, 4), layout=layout),)) for layout in LAYOUTS),
+        *(SampleInput((TensorSample((4, 3)),), {"offset": k}) for k in (1, -2, 9)),
+        SampleInput((TensorSample((2, 3, 3)),), {"axis1": -2, "axis2": -1}),
+        SampleInput((TensorSample((2, 3, 3)), -1, 2, 0)),
+        SampleInput((TensorSample((0, 2)),)),
+    ]
+
+
+def diagonals_errors():
+    return [
+        ErrorInput((TensorSample((3,)),), IndexError, "out of bounds"),
+        ErrorInput((TensorSample((3, 3)), 0, 1, -1), ValueError, "twice"),
+    ]
+
+
+def concat_samples(dtype):
+    for layout in LAYOUTS:
+        yield SampleInput(((TensorSample((2, 3), layout=layout), TensorSample((4, 3), layout=layout)),))
+    yield SampleInput(((TensorSample((2, 3)), TensorSample((2, 1)), TensorSample((2, 0))), 1))
+    yield SampleInput(((TensorSample((2, 3)), TensorSample((2, 1))), -1))
+    yield SampleInput(((TensorSample((2, 3)), TensorSample((2,))), None))
+    yield SampleInput(((TensorSample((3,)),),))
+
+
+def concat_errors():
+    yield ErrorInput(((),), ValueError, "at least one")
+    yield ErrorInput(
+        ((TensorSample((2, 3)), TensorSample((2, 4))),), ValueError, "differ in an axis other than 0"
+    )
+    yield ErrorInput(((TensorSample((2, 3)), TensorSample((2,))),), ValueError, "differ")
+    yield ErrorInput(((TensorSample(()),),), ValueError, "0-d")
+    yield ErrorInput(((TensorSample((2,)),), 1), IndexError, "out of bounds")
+    yield ErrorInput((TensorSample((2,)),), TypeError, "sequence")
+
+
+def rearranged_samples(dtype, shape, *rests):
+    """Samples of each memory layout, then of each set of further arguments."""
+    for layout in LAYOUTS:
+        yield SampleInput((TensorSample(shape, layout=layout), *rests[0]))
+    for rest in rests[1:]:
+        yield SampleInput((TensorSample(shape), *rest))
+
+
+def triangles_samples(dtype):
+    for layout in LAYOUTS:
+        yield SampleInput((TensorSample((3, 4), layout=layout),))
+    for k in (1, -1, 9, -9):
+        yield SampleInput((TensorSample((2, 3, 3)),), {"k": k})
+    yield SampleInput((TensorSample((0, 2)),))
+
+
+def triangles_errors():
+    yield ErrorInput((TensorSample((3,)),), ValueError, "two axes")
+    yield ErrorInput((TensorSample((3, 3)),), TypeError, "'k' must be an int", {"k": 0.5})
+
+
+def reshape_samples(dtype):
+    for layout in LAYOUTS:
+        yield SampleInput((TensorSample((3, 4), layout=layout), (2, 6)))
+    yield SampleInput((TensorSample((3, 4)), (-1,)))
+    yield SampleInput((TensorSample((3, 4)), (2, -1, 2)))
+    yield SampleInput((TensorSample(()), (1, 1)))
+    yield SampleInput((TensorSample((1,)), ()))
+    yield SampleInput((TensorSample((0, 3)), (3, 0)))
+
+
+def reshape_errors():
+    yield ErrorInput((TensorSample((3, 4)), (5, 2)), ValueError, "does not reshape")
+    yield ErrorInput((TensorSample((3, 4)), (-1, -1)), ValueError, "does not reshape")
+    yield ErrorInput((TensorSample((3, 4)), (-2, -6)), ValueError, "negative")
+    yield ErrorInput((TensorSample((3, 4)), (12.0,)), TypeError, "shape")
+
+
+def permute_samples(dtype):
+    for layout in LAYOUTS:
+        yield SampleInput((TensorSample((3, 4), layout=layout), (1, 0)))
+    yield SampleInput((TensorSample((2, 3, 4)), (2, 0, 1)))
+    yield SampleInput((TensorSample((2, 0, 4)), (-1, 0, 1)))
+    yield SampleInput((TensorSample(()), ()))
+
+
+def permute_errors():
+    yield ErrorInput((TensorSample((3, 4)), (0,)), ValueError, "permutation")
+    yield ErrorInput((TensorSample((3, 4)), (0, 0)), ValueError, "permutation")
+    yield ErrorInput((TensorSample((3, 4)), (0, 2)), IndexError, "out of bounds")
+
+
+def broadcast_samples(dtype):
+    for layout in LAYOUTS:
+        yield SampleInput((TensorSample((3, 4), layout=layout), (2, 3, 4)))
+    yield SampleInput((TensorSample((3, 1)), (2, 3, 4)))
+    yield SampleInput((TensorSample(()), (2,)))
+    yield SampleInput((TensorSample((1, 0)), (2, 0)))
+    yield SampleInput((TensorSample((3, 1)), (3, 0)))
