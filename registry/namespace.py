@@ -129,9 +129,13 @@ class Namespace:
             raise AttributeError(name)
         materialize(f"{self._name}::{name}")
         with lock:
-            packet: OverloadPacket | None = self.__dict__.get(name)
+            current = ops.__dict__.get(
+                self._name, self
+            )  # another object if the namespace was empty for a while
+            packet: OverloadPacket | None = current.__dict__.get(name)
             if packet is None:  # another thread may have been first
-                packet = self.__dict__[name] = OverloadPacket(self._name, name)
+                packet = current.__dict__[name] = OverloadPacket(self._name, name)
+                ops.__dict__[self._name] = current
             return packet
 
     def __dir__(self) -> list[str]:
@@ -166,11 +170,15 @@ def _get_packet(namespace: str, name: str) -> Any:
 
 
 def _retire_packet(operator: Operator, defined: bool) -> None:
-    """Retire the packet of an operator that has gained or lost an overload."""
+    """Retire the packet of an operator that has gained or lost an overload; forget a namespace that is empty."""
     namespace = ops.__dict__.get(operator.schema.namespace)
-    packet = namespace.__dict__.pop(operator.schema.name, None) if namespace is not None else None
+    if namespace is None:
+        return
+    packet = namespace.__dict__.pop(operator.schema.name, None)
     if isinstance(packet, OverloadPacket):
         packet._retire()
+    if not defined and not dir(namespace):
+        del ops.__dict__[operator.schema.namespace]
 
 
 definition_listeners.append(_retire_packet)

@@ -332,3 +332,22 @@ def test_defining_and_calling_in_threads():
     for thread in threads:
         thread.join()
     assert not faults
+
+
+def test_empty_namespace_is_forgotten():
+    """Its object is not kept, and a reference to it finds operators that are defined later."""
+    with td.Library("forgotten", "DEF") as library:
+        library.define("g(Tensor x) -> Tensor")
+        library.impl("g", lambda x: x + 1, "CPU")
+        held = td.ops.forgotten
+        assert held.g(td.asarray(1.0)).item() == 2
+    assert "forgotten" not in vars(td.ops)
+    with pytest.raises(td.errors.UnknownOperatorError):
+        held.g  # noqa: B018
+    assert "forgotten" not in vars(td.ops)
+    for step in (10, 20):
+        with td.Library("forgotten", "DEF") as library:
+            library.define("g(Tensor x) -> Tensor")
+            library.impl("g", lambda x, step=step: x + step, "CPU")
+            assert held.g(td.asarray(1.0)).item() == td.ops.forgotten.g(td.asarray(1.0)).item() == 1 + step
+            assert held.g is td.ops.forgotten.g
