@@ -31,8 +31,8 @@ def module(name: str) -> ModuleType:
     return background.run(importlib.import_module, name)
 
 
-def _is_loading(found: ModuleType) -> bool:
-    return bool(getattr(vars(found).get("__spec__"), "_initializing", False))
+def _is_loading(module: ModuleType) -> bool:
+    return bool(getattr(vars(module).get("__spec__"), "_initializing", False))
 
 
 def _is_importing() -> bool:

@@ -68,12 +68,12 @@ def _describe_results(results: object) -> str:
 
 def _checked(schema: Schema, fn: Kernel) -> Kernel:
     """Make a kernel that raises if a written argument is read-only; a higher layer increments the versions."""
-    places = [(place, a.name) for place, a in enumerate(schema.positional) if a.is_write]
+    indices = [(index, a.name) for index, a in enumerate(schema.positional) if a.is_write]
     keywords = [a.name for a in schema.arguments if a.is_write and a.kwarg_only]
 
     def kernel(*args: object, **kwargs: object) -> object:
         targets = [
-            *_flatten_tensors([args[place] for place, _ in places]),
+            *_flatten_tensors([args[index] for index, _ in indices]),
             *_flatten_tensors([kwargs[n] for n in keywords]),
         ]
         for target in targets:

@@ -36,7 +36,7 @@ class ParameterBinder:
         if count == 1:
             self.results["out"] = 0
         self.results |= {result.name: k for k, result in enumerate(schema.returns) if result.name}
-        positions = {a.name: place for place, a in enumerate(schema.positional)}
+        positions = {a.name: index for index, a in enumerate(schema.positional)}
         self.arguments = {a.name: (a, positions.get(a.name, -1)) for a in schema.arguments}
         used = {param.name for param in signature.params if param.name}
         tensors = [a for a in schema.arguments if a.type.core == "Tensor" and a.name not in used]
@@ -52,9 +52,9 @@ class ParameterBinder:
         if not param.name:
             param = self._named(param)
         if param.name in self.arguments:
-            argument, place = self.arguments[param.name]
+            argument, index = self.arguments[param.name]
             self._check(param, argument)
-            return ParameterBinding(param, place, "" if place >= 0 else argument.name)
+            return ParameterBinding(param, index, "" if index >= 0 else argument.name)
         if param.name in self.results:
             if param.is_const:
                 raise self._fault(param, "a result is written, so its pointer is not const")

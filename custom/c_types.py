@@ -41,11 +41,11 @@ def check_own_types(typed: Any, signature: CSignature) -> None:
         raise SchemaError(
             f"C signature {signature.text!r}: {len(signature.params)} parameters, and the function takes {len(params)}"
         )
-    for place, (known, param) in enumerate(zip(params, signature.params)):
+    for index, (known, param) in enumerate(zip(params, signature.params)):
         given: KnownType = POINTER if param.is_pointer else param.dtype
         if known is not None and known != given:
             raise SchemaError(
-                f"C signature {signature.text!r}: parameter {place} is {_describe_type(given)}, and the function takes "
+                f"C signature {signature.text!r}: parameter {index} is {_describe_type(given)}, and the function takes "
                 f"{_describe_type(known)}"
             )
     if result is not None and result != signature.result:

@@ -124,9 +124,9 @@ def _check_results(subject: Subject, results: object) -> None:
 def _check_aliases(subject: Subject, leaves: list[Leaf], results: Args) -> None:
     arrays = [r.detach()._array if _is_plain(r) else None for r in results]
     returns = subject.op.schema.returns
-    for place, array in enumerate(arrays):
+    for index, array in enumerate(arrays):
         own = (
-            returns[0 if len(returns) == 1 else place] if place < len(returns) or len(returns) == 1 else None
+            returns[0 if len(returns) == 1 else index] if index < len(returns) or len(returns) == 1 else None
         )
         declared = own.type.aliases() if own is not None else ()
         names = {name for alias in declared for name in alias.before}
@@ -134,20 +134,20 @@ def _check_aliases(subject: Subject, leaves: list[Leaf], results: Args) -> None:
             mine = {name for alias in leaf.argument.type.aliases() for name in alias.before}
             if array is not None and _shares_memory(array, leaf.tensor._array) and not mine & names:
                 raise CheckFailure(
-                    f"its result{_result_number(place, arrays)} shares memory with the argument {leaf.name!r}, and the "
+                    f"its result{_result_number(index, arrays)} shares memory with the argument {leaf.name!r}, and the "
                     "schema does not say so; return a copy, out.clone()"
                     + (", for results of a custom op are new tensors" if subject.is_custom else "")
                     + f", or declare a view through td.Library: Tensor(a) {leaf.argument.name} ... -> Tensor(a)"
                 )
-        for other, earlier in enumerate(arrays[:place]):
+        for other, earlier in enumerate(arrays[:index]):
             if array is not None and earlier is not None and not names and _shares_memory(array, earlier):
                 raise CheckFailure(
-                    f"its results {other} and {place} share memory; return a copy of one: out.clone()"
+                    f"its results {other} and {index} share memory; return a copy of one: out.clone()"
                 )
 
 
-def _result_number(place: int, results: Sequence[object]) -> str:
-    return f" {place}" if len(results) > 1 else ""
+def _result_number(index: int, results: Sequence[object]) -> str:
+    return f" {index}" if len(results) > 1 else ""
 
 
 def _is_plain(value: object) -> TypeGuard[Tensor]:
@@ -161,10 +161,10 @@ def _shares_memory(one: Array, other: Array) -> bool:
 # -- fake --------------------------------------------------------------------------------------------------------------
 def check_fake(subject: Subject) -> None:
     """Check that the fake predicts the kernel's results."""
-    promised = infer_specs(subject, subject.args, subject.kwargs)
+    declared = infer_specs(subject, subject.args, subject.kwargs)
     results = subject.op(*(moved := subject.copied())[0], **moved[1])
     value = results if isinstance(results, tuple) else () if results is None else (results,)
-    check_specs(subject, promised, value)
+    check_specs(subject, declared, value)
 
 
 def infer_specs(subject: Subject, args: Args, kwargs: Kwargs) -> tuple[TensorSpec, ...]:
@@ -204,17 +204,17 @@ def _to_specs(value: object) -> object:
     return tuple(map(_to_specs, value)) if isinstance(value, tuple) else value
 
 
-def check_specs(subject: Subject, promised: tuple[TensorSpec, ...], results: Args) -> None:
+def check_specs(subject: Subject, declared: tuple[TensorSpec, ...], results: Args) -> None:
     """Compare results with the specs of the fake."""
     actual = [r.spec if isinstance(r, Tensor) else describe(r) for r in results]
-    if len(actual) != len(promised):
-        raise CheckFailure(f"its fake promises {len(promised)} results, and the kernel gives {len(actual)}")
-    for place, (spec, real) in enumerate(zip(promised, actual)):
+    if len(actual) != len(declared):
+        raise CheckFailure(f"its fake promises {len(declared)} results, and the kernel gives {len(actual)}")
+    for index, (spec, real) in enumerate(zip(declared, actual)):
         if spec == real:
             continue
         what = _first_difference(spec, real)
         raise CheckFailure(
-            f"its fake promises {spec} for result {place}, and the kernel gives {real}: the {what} is wrong; in "
+            f"its fake promises {spec} for result {index}, and the kernel gives {real}: the {what} is wrong; in "
             f"@{subject.stem}.register_fake return td.empty({getattr(real, 'shape', ())}, dtype=td."
             f"{getattr(getattr(real, 'dtype', None), 'name', '?')}) for these arguments, or correct the kernel"
         )
@@ -247,16 +247,16 @@ def check_determinism(subject: Subject) -> None:
 
 
 def _describe_difference(first: Args, second: Args) -> str:
-    for place, (one, other) in enumerate(zip(first, second)):
+    for index, (one, other) in enumerate(zip(first, second)):
         if isinstance(one, Tensor) and isinstance(other, Tensor):
             if one.spec != other.spec:
-                return f"result {place}: {other.spec} after {one.spec}"
+                return f"result {index}: {other.spec} after {one.spec}"
             if not np.array_equal(
                 one.detach().numpy(), other.detach().numpy(), equal_nan=one.dtype.is_inexact
             ):
-                return f"result {place}"
+                return f"result {index}"
         elif one != other:
-            return f"result {place}: {describe(other)} after {describe(one)}"
+            return f"result {index}: {describe(other)} after {describe(one)}"
     return ""
 
 
@@ -293,7 +293,7 @@ def check_empty(subject: Subject) -> None:
 
     args, kwargs = subject.changed(emptied)
     try:
-        promised = infer_specs(subject, args, kwargs)
+        declared = infer_specs(subject, args, kwargs)
     except (CheckFailure, CheckSkipped):
         raise CheckSkipped("its fake refuses, or does not know, arguments without elements") from None
     try:
@@ -306,7 +306,7 @@ def check_empty(subject: Subject) -> None:
             "elements, or raise td.errors.ShapeError"
         ) from None
     value = results if isinstance(results, tuple) else () if results is None else (results,)
-    check_specs(subject, promised, value)
+    check_specs(subject, declared, value)
 
 
 # -- dtypes ------------------------------------------------------------------------------------------------------------
@@ -336,11 +336,11 @@ def check_dtypes(subject: Subject) -> None:
         ran += 1
         value = results if isinstance(results, tuple) else () if results is None else (results,)
         try:
-            promised = infer_specs(subject, args, kwargs)
+            expected = infer_specs(subject, args, kwargs)
         except CheckSkipped:
             continue
         try:
-            check_specs(subject, promised, value)
+            check_specs(subject, expected, value)
         except CheckFailure as fault:
             raise CheckFailure(f"for {dtype.name}: {fault}") from None
     if not ran:

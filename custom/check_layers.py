@@ -174,11 +174,11 @@ def _has_dependency(subject: Subject, bound: Bound, cotangents: list[Array]) -> 
     rng = np.random.default_rng(1)
     leaves = subject.leaves(*bound)
     moves = [
-        (place, 1e-3 * rng.standard_normal(leaf.tensor.shape))
-        for place, leaf in enumerate(leaves)
+        (index, 1e-3 * rng.standard_normal(leaf.tensor.shape))
+        for index, leaf in enumerate(leaves)
         if leaf.tensor.dtype.kind == "f"
     ]
-    return any(_central_difference(subject, bound, place, move, cotangents) for place, move in moves)
+    return any(_central_difference(subject, bound, index, move, cotangents) for index, move in moves)
 
 
 def _check_gradient(
@@ -191,8 +191,8 @@ def _check_gradient(
 ) -> None:
     """Compare the gradient of one argument with central differences along random directions."""
     leaves = subject.leaves(*bound)
-    place = [one.name for one in leaves].index(leaf.name)
-    tensor = leaves[place].tensor
+    index = [one.name for one in leaves].index(leaf.name)
+    tensor = leaves[index].tensor
     if gradient is not None and (gradient.shape, gradient.dtype) != (tensor.shape, tensor.dtype):
         raise CheckFailure(
             f"the gradient for {leaf.name!r} is {gradient.spec}, and the argument {tensor.spec}"
@@ -201,7 +201,7 @@ def _check_gradient(
     slack = max(SLACK.get(tensor.dtype.name, 0.1), subject.rtol or 0.0)
     for _ in range(3):
         direction = rng.standard_normal(tensor.shape)
-        numeric = _central_difference(subject, bound, place, direction * step, cotangents) / (2 * step)
+        numeric = _central_difference(subject, bound, index, direction * step, cotangents) / (2 * step)
         exact = (
             0.0
             if gradient is None
@@ -218,13 +218,13 @@ def _check_gradient(
 
 
 def _central_difference(
-    subject: Subject, bound: Bound, place: int, move: Array, cotangents: list[Array]
+    subject: Subject, bound: Bound, index: int, move: Array, cotangents: list[Array]
 ) -> float:
     values = []
     for sign in (1, -1):
         tensors = [copy_tensor(leaf.tensor) for leaf in subject.leaves(*bound)]
-        array = tensors[place]._array
-        tensors[place] = wrap(np.asarray(array + sign * move).astype(array.dtype))
+        array = tensors[index]._array
+        tensors[index] = wrap(np.asarray(array + sign * move).astype(array.dtype))
         args, kwargs = subject.with_tensors(tensors)
         items = [r for r in subject.call(args, kwargs) if isinstance(r, Tensor) and r.dtype.kind == "f"]
         values.append(

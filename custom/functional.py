@@ -57,12 +57,12 @@ def infer_functional_specs(op: Operator, args: Args, kwargs: Kwargs) -> Args:
 
 
 def _make_kernel(op: Operator) -> Function:
-    places = [(place, a.is_write) for place, a in enumerate(op.schema.positional)]
+    indices = [(index, a.is_write) for index, a in enumerate(op.schema.positional)]
     keywords = [a.name for a in op.schema.arguments if a.is_write and a.kwarg_only]
 
     def functional(*args: object, **kwargs: object) -> Args:
         copy = by_name("clone")
-        args = tuple([copy(args[place]) if written else args[place] for place, written in places])
+        args = tuple([copy(args[index]) if written else args[index] for index, written in indices])
         kwargs = kwargs | {name: copy(kwargs[name]) for name in keywords}
         out = op(*args, **kwargs)
         results = out if isinstance(out, tuple) else () if out is None else (out,)

@@ -147,8 +147,8 @@ class Subject:
         """Describe the first difference between two tuples of results; return an empty string if they are equal."""
         if len(results) != len(wanted):
             return f"{len(results)} results instead of {len(wanted)}"
-        for place, (one, other) in enumerate(zip(results, wanted)):
-            where = f"result {place}: " if len(wanted) > 1 else ""
+        for index, (one, other) in enumerate(zip(results, wanted)):
+            where = f"result {index}: " if len(wanted) > 1 else ""
             if not isinstance(one, Tensor) or not isinstance(other, Tensor):
                 if one != other:
                     return f"{where}{describe(one)} instead of {describe(other)}"
@@ -176,8 +176,8 @@ class Subject:
                 same = np.isclose(left, right, rtol, atol, equal_nan=True)
         if np.all(same):
             return ""
-        place = tuple(int(i) for i in np.argwhere(~np.asarray(same))[0])
-        return f"at {list(place)}: {a[place]} instead of {b[place]}"
+        index = tuple(int(i) for i in np.argwhere(~np.asarray(same))[0])
+        return f"at {list(index)}: {a[index]} instead of {b[index]}"
 
 
 def _largest_magnitude(array: Array) -> float:
@@ -197,11 +197,11 @@ def make_strided_copies() -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
     def every_second(x: Tensor) -> Tensor:
         array = x.detach()._array
         wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1]) if array.ndim else (2,), array.dtype)
-        place = wide[..., ::2] if array.ndim else wide[0]
+        index = wide[..., ::2] if array.ndim else wide[0]
         if not array.ndim:
             return wrap(array.copy())
-        place[...] = array
-        return wrap(place)
+        index[...] = array
+        return wrap(index)
 
     def transposed(x: Tensor) -> Tensor:
         return wrap(np.array(x.detach()._array, order="F"))

@@ -29,7 +29,7 @@ WhileArgs = tuple[Graph, Graph, "tuple[Tensor, ...]", "tuple[Tensor, ...]"]
 class BodyCheck(NamedTuple):
     """A check in a body: its site, its condition, and the values of its message."""
 
-    place: CheckSite
+    site: CheckSite
     condition: Value
     values: tuple[Value, ...]
 
@@ -37,7 +37,7 @@ class BodyCheck(NamedTuple):
 class Finding(NamedTuple):
     """The outcome of a check after a loop or branch has run: whether it failed, the values, and the step."""
 
-    place: CheckSite
+    site: CheckSite
     failed: Tensor
     values: tuple[Tensor, ...]
     step: Tensor | None
@@ -82,7 +82,7 @@ def scan(op: Operator, args: tuple[Graph, *Args], kwargs: Kwargs) -> Outcome:
     for check, (conditions, columns) in zip(checks, stacked):
         failed = by_name("logical_not")(by_name("take")(conditions, step, 0))
         values = tuple([by_name("take")(column, step, 0) for column in columns])
-        findings.append(Finding(check.place, failed, values, step))
+        findings.append(Finding(check.site, failed, values, step))
     return out[:count], findings
 
 
@@ -129,7 +129,7 @@ def while_loop(op: Operator, args: WhileArgs, kwargs: Kwargs) -> Outcome:
     out = op(*graphs, (*carry, *state), consts, **kwargs)
     pairs = zip(checks, _group_by_check(checks, out[count : last - 1]))
     findings = [
-        Finding(check.place, failed, tuple(values), out[last - 1]) for check, (failed, values) in pairs
+        Finding(check.site, failed, tuple(values), out[last - 1]) for check, (failed, values) in pairs
     ]
     return out[:count], findings
 
@@ -149,7 +149,7 @@ def _move_condition_to_body(op: Operator, args: WhileArgs, kwargs: Kwargs) -> Ou
     plain = retrace("while_loop", like, step).graph
     out, later = while_loop(op, (stop, plain, (*carry, goes_on), consts), kwargs)
     first = [
-        Finding(check.place, by_name("logical_not")(fine), tuple(values), None)
+        Finding(check.site, by_name("logical_not")(fine), tuple(values), None)
         for check, (fine, values) in zip(checks, _group_by_check(checks, value))
     ]
     return out[:count], [*first, *later]
@@ -185,26 +185,26 @@ def switch(
     each = [find_checks(branch) for branch in branches]
     if not any(each):
         return op(*args, **kwargs), []
-    plain = [_make_branch(place, branch, each) for place, branch in enumerate(branches)]
+    plain = [_make_branch(site, branch, each) for site, branch in enumerate(branches)]
     out = op(tuple(plain), index, operands, **kwargs)
     count = len(branches[0].outputs)
     seen, findings = iter(out[count:]), []
     for check in (check for checks in each for check in checks):
         failed = by_name("logical_not")(next(seen))
-        findings.append(Finding(check.place, failed, tuple([next(seen) for _ in check.values]), None))
+        findings.append(Finding(check.site, failed, tuple([next(seen) for _ in check.values]), None))
     return out[:count], findings
 
 
-def _make_branch(place: int, branch: Graph, each: Sequence[Sequence[BodyCheck]]) -> Graph:
+def _make_branch(site: int, branch: Graph, each: Sequence[Sequence[BodyCheck]]) -> Graph:
     """Make a branch that also returns the operands of its own checks, and passing values for the others' checks."""
-    plain = _add_outputs(branch, _check_operands(each[place]))
+    plain = _add_outputs(branch, _check_operands(each[site]))
     count = len(branch.outputs)
 
     def run(*given: Tensor) -> list[Tensor]:
         result = run_graph(plain, given)
         own, extra = result[count:], []
         for other, checks in enumerate(each):
-            if other == place:
+            if other == site:
                 extra += own
             else:
                 extra += [x for check in checks for x in (_true(), *map(_zeros, check.values))]

@@ -107,26 +107,24 @@ class CheckSite:
 
 
 # -- the operator ------------------------------------------------------------------------------------------------------
-def _check_kernel(place: CheckSite, condition: Tensor, values: Args) -> None:
+def _check_kernel(site: CheckSite, condition: Tensor, values: Args) -> None:
     """Raise if the condition is false and the check is not a ``debug_check``; the kernel outside ``checkify``."""
-    if place.kind != "debug" and not np.all(to_host_array(condition)):
-        raise CheckError(place.text(tuple(map(to_host_array, values))))
+    if site.kind != "debug" and not np.all(to_host_array(condition)):
+        raise CheckError(site.text(tuple(map(to_host_array, values))))
 
 
-def _batch_check(
-    info: BatchInfo, in_dims: Dims, place: CheckSite, condition: Tensor, values: Args
-) -> Batched:
+def _batch_check(info: BatchInfo, in_dims: Dims, site: CheckSite, condition: Tensor, values: Args) -> Batched:
     dims = (in_dims[1], *in_dims[2])
     for example in split_examples(dims, (condition, *values), info.batch_size):
-        info.call(place, example[0], example[1:])
+        info.call(site, example[0], example[1:])
     return None, None
 
 
 run_check = define(
-    "check(Any place, Tensor condition, Tensor[] values) -> ()",
+    "check(Any site, Tensor condition, Tensor[] values) -> ()",
     _check_kernel,
     doc="Raises where a condition is false; inside checkify a failure is a value.",
-    shape_rule=lambda place, condition, values: None,
+    shape_rule=lambda site, condition, values: None,
     derivative=OPAQUE,
     batching=_batch_check,
     effects=frozenset({"callback"}),
@@ -143,11 +141,11 @@ def check(name: str, condition: TensorLike, message: str, args: Args, kwargs: Kw
         raise ArgumentError(f"{name} takes a boolean, such as x > 0, not {describe(condition)}")
     if isinstance(wanted, Tensor) and wanted.shape != ():
         raise ShapeError(f"{name} takes a boolean scalar, not {describe(condition)}; reduce it with .all()")
-    pairs = [*((str(place), value) for place, value in enumerate(args)), *kwargs.items()]
+    pairs = [*((str(site), value) for site, value in enumerate(args)), *kwargs.items()]
     fixed = tuple((name, None if is_value(value) else StaticValue(value)) for name, value in pairs)
     values = tuple(value for _, value in pairs if is_value(value))
-    place = CheckSite("user" if name == "check" else "debug", message, fixed, source_line())
-    run_check(place, wanted, values)
+    site = CheckSite("user" if name == "check" else "debug", message, fixed, source_line())
+    run_check(site, wanted, values)
 
 
 # -- the error ---------------------------------------------------------------------------------------------------------
@@ -157,16 +155,16 @@ class Error:
     An ``Error`` is a pytree, so ``jit``, ``vmap`` and ``grad`` accept and return it as any other result.
     """
 
-    def __init__(self, places: tuple[CheckSite, ...], failed: Args, values: tuple[Args, ...]):
-        self._places, self._failed, self._values = places, failed, values
+    def __init__(self, sites: tuple[CheckSite, ...], failed: Args, values: tuple[Args, ...]):
+        self._sites, self._failed, self._values = sites, failed, values
 
     def get(self) -> str | None:
         """Return the message of the first error in program order; None without an error."""
-        for place, failed, values in zip(self._places, self._failed, self._values):
+        for site, failed, values in zip(self._sites, self._failed, self._values):
             flags = to_host_array(asarray(failed))
             if flags.any():
                 example = tuple(int(i) for i in np.argwhere(flags)[0])
-                return place.text(tuple([_take_example(value, example) for value in values]), example)
+                return site.text(tuple([_take_example(value, example) for value in values]), example)
         return None
 
     def throw(self) -> None:
@@ -178,10 +176,10 @@ class Error:
         Raises:
             CheckError: there is an error; the message is that of :meth:`get`.
         """
-        for place, failed, values in zip(self._places, self._failed, self._values):
+        for site, failed, values in zip(self._sites, self._failed, self._values):
             failed, value = _take_first_failure(asarray(failed), values)
-            inner = place.inner + len(value) - len(values)
-            run_check(replace(place, inner=inner), by_name("logical_not")(failed), value)
+            inner = site.inner + len(value) - len(values)
+            run_check(replace(site, inner=inner), by_name("logical_not")(failed), value)
 
     def __repr__(self) -> str:
         traced = any(type(asarray(failed)) is not Tensor for failed in self._failed)
@@ -211,10 +209,10 @@ def _take_example(value: object, example: tuple[int, ...]) -> Any:
 
 
 def _flatten(error: Error) -> tuple[Args, tuple[CheckSite, ...]]:
-    return (error._failed, error._values), error._places
+    return (error._failed, error._values), error._sites
 
 
-register_pytree_node(Error, _flatten, lambda places, children: Error(places, *children))
+register_pytree_node(Error, _flatten, lambda sites, children: Error(sites, *children))
 
 
 # -- the mode ----------------------------------------------------------------------------------------------------------
@@ -229,13 +227,13 @@ class CheckMode(DispatchMode):
         super().__init__()
         self.kinds = kinds
         self.depth, self.trace = len(stack.levels), current_trace()
-        self.places: list[CheckSite] = []
+        self.sites: list[CheckSite] = []
         self.failed: list[Tensor] = []
         self.values: list[Args] = []
 
     def error(self) -> Error:
         """Return the collected errors."""
-        return Error(tuple(self.places), tuple(self.failed), tuple(self.values))
+        return Error(tuple(self.sites), tuple(self.failed), tuple(self.values))
 
     def __tandem_dispatch__(
         self, op: Operator, types: Sequence[type], args: tuple[Any, ...], kwargs: Kwargs
@@ -243,8 +241,8 @@ class CheckMode(DispatchMode):
         """Run an operator without raising, and collect its errors."""
         if op is run_check.operator:
             if "user" in self.kinds:
-                place, condition, values = args
-                self.collect(place, by_name("logical_not")(condition), values)
+                site, condition, values = args
+                self.collect(site, by_name("logical_not")(condition), values)
             return None
         if "index" in self.kinds and op.name in INDEXING:
             bounds: Bounds = INDEXING[op.name](op, args)
@@ -254,13 +252,15 @@ class CheckMode(DispatchMode):
             args = bounds.args
         if "division" in self.kinds and op.name in DIVISORS:
             bad = _is_zero(args[DIVISORS[op.name]])
-            self.collect(self._place("division", f"division by zero in {_describe_call(op, args)}"), bad, ())
+            self.collect(
+                self._make_site("division", f"division by zero in {_describe_call(op, args)}"), bad, ()
+            )
         out = self._run(op, args, kwargs)
         if "nan" in self.kinds and op.schema.namespace != "control":
             for item in flat(out):
                 if isinstance(item, Tensor) and item.dtype.is_inexact:
                     bad = by_name("any")(by_name("isnan")(item))
-                    self.collect(self._place("nan", f"nan given by {_describe_call(op, args)}"), bad, ())
+                    self.collect(self._make_site("nan", f"nan given by {_describe_call(op, args)}"), bad, ())
         return out
 
     def _run(self, op: Operator, args: Args, kwargs: Kwargs) -> object:
@@ -268,28 +268,28 @@ class CheckMode(DispatchMode):
         if op.schema.namespace != "control":
             return op(*args, **kwargs)
         out, findings = lazy.debug_machinery("checkify_bodies").CONTROL[op.name](op, args, kwargs)
-        for place, failed, values, step in findings:
+        for site, failed, values, step in findings:
             if step is None:
-                self.collect(place, failed, values)
+                self.collect(site, failed, values)
             else:
-                self.collect(place.in_step(), failed, place.with_step(values, step))
+                self.collect(site.in_step(), failed, site.with_step(values, step))
         return out
 
-    def _place(self, kind: str, message: str) -> CheckSite:
+    def _make_site(self, kind: str, message: str) -> CheckSite:
         return CheckSite(kind, message.replace("{", "{{").replace("}", "}}"), (), source_line())
 
-    def collect(self, place: CheckSite, failed: Tensor, values: Args) -> None:
+    def collect(self, site: CheckSite, failed: Tensor, values: Args) -> None:
         """Add a failure, unwrapped from inner levels, so that its value can leave the function."""
         count = len(values)
         failed, values = self._outside(failed, values)
-        place = replace(place, inner=place.inner + len(values) - count)
+        site = replace(site, inner=site.inner + len(values) - count)
         if current_trace() is not self.trace:  # the body of a loop: see checkify_bodies.py
-            run_check(place, by_name("logical_not")(failed), values)
+            run_check(site, by_name("logical_not")(failed), values)
             return
-        place = replace(place, kind="user") if place.kind == "debug" else place
-        if place.kind != "user" and type(failed) is Tensor and not to_host_array(failed).any():
+        site = replace(site, kind="user") if site.kind == "debug" else site
+        if site.kind != "user" and type(failed) is Tensor and not to_host_array(failed).any():
             return  # so many are looked at; those of the user's are few, and kept, so that all calls give one structure
-        self.places.append(place)
+        self.sites.append(site)
         self.failed.append(failed)
         self.values.append(values)
 

@@ -35,13 +35,13 @@ class HostCall:
         self.name = getattr(fn, "__qualname__", None) or repr(fn)
         self._fn, self._treedef = fn, treedef
         self._fixed = [None if is_value(leaf) else leaf for leaf in leaves]
-        self._places = [place for place, leaf in enumerate(leaves) if is_value(leaf)]
+        self._indices = [index for index, leaf in enumerate(leaves) if is_value(leaf)]
 
     def __call__(self, values: Sequence[object]) -> object:
         """Call the function, in the default state of the dispatcher."""
         leaves = list(self._fixed)
-        for place, value in zip(self._places, values):
-            leaves[place] = to_host_array(value)
+        for index, value in zip(self._indices, values):
+            leaves[index] = to_host_array(value)
         args, kwargs = self._treedef.unflatten(leaves)
         before = set_keys(0, 0)
         try:

@@ -60,13 +60,13 @@ class NanMode(DispatchMode):
 def _name_arguments(op: Operator, args: Args, kwargs: Kwargs) -> list[tuple[str, object]]:
     """Return the tensors of a call, and the numbers passed for tensors, with their names in the schema."""
     names = [argument.name for argument in op.schema.positional if argument.type.core == "Tensor"]
-    places = [place for place, a in enumerate(op.schema.positional) if a.type.core == "Tensor"]
-    pairs = [*zip(names, [args[place] for place in places]), *kwargs.items()]
+    indices = [index for index, a in enumerate(op.schema.positional) if a.type.core == "Tensor"]
+    pairs = [*zip(names, [args[index] for index in indices]), *kwargs.items()]
     result: list[tuple[str, object]] = []
     for name, value in pairs:
         if isinstance(value, tuple):
             result += [
-                (f"{name}[{place}]", item) for place, item in enumerate(value) if isinstance(item, Tensor)
+                (f"{name}[{index}]", item) for index, item in enumerate(value) if isinstance(item, Tensor)
             ]
         elif isinstance(value, Tensor) or (name in names and value is not None):
             result.append((name, value))

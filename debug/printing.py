@@ -26,7 +26,7 @@ class _FormatChecker(string.Formatter):
     def check_unused_args(
         self, used: Set[int | str], args: Sequence[object], kwargs: Mapping[str, object]
     ) -> None:
-        unused = [str(place) for place in range(len(args)) if place not in used]
+        unused = [str(index) for index in range(len(args)) if index not in used]
         unused += [repr(name) for name in kwargs if name not in used]
         if unused:
             raise ArgumentError(f"the format has no place for the value {', '.join(unused)}")

@@ -161,27 +161,29 @@ def batches(seed: int, size: int, epochs: int) -> Iterator[np.ndarray]:
         yield from np.split(order[: size - size % BATCH], size // BATCH)
 
 
-def start(way: Way, params: Arrays) -> State:
+def start(strategy: Way, params: Arrays) -> State:
     def zeros() -> Arrays:
-        return {k: way.array(np.zeros_like(p)) for k, p in params.items()}
+        return {k: strategy.array(np.zeros_like(p)) for k, p in params.items()}
 
-    return State({k: way.array(p) for k, p in params.items()}, zeros(), zeros(), way.array(np.float32(0)))
+    return State(
+        {k: strategy.array(p) for k, p in params.items()}, zeros(), zeros(), strategy.array(np.float32(0))
+    )
 
 
-def train(way: Way, seed: int, epochs: int, tick: Callable[[], None]) -> Run:
+def train(strategy: Way, seed: int, epochs: int, tick: Callable[[], None]) -> Run:
     """Train one way from the seed's initial values."""
     x_train, x_test, y_train, y_test = data(seed)
-    state = start(way, {k: np.asarray(v) for k, v in init(td.random.key(seed)).items()})
+    state = start(strategy, {k: np.asarray(v) for k, v in init(td.random.key(seed)).items()})
     losses, times = [], []
     for rows in batches(seed, len(x_train), epochs):
-        x, y = way.array(x_train[rows]), way.array(y_train[rows])
+        x, y = strategy.array(x_train[rows]), strategy.array(y_train[rows])
         began = time.perf_counter()
-        value, state = way.step(state, x, y)
+        value, state = strategy.step(state, x, y)
         losses.append(float(value))
         times.append(time.perf_counter() - began)
         tick()
-    guesses = np.asarray(way.predict(state.params, way.array(x_test))).argmax(axis=1)
-    return Run(way.name, losses, statistics.median(times) * 1e6, float((guesses == y_test).mean()))
+    guesses = np.asarray(strategy.predict(state.params, strategy.array(x_test))).argmax(axis=1)
+    return Run(strategy.name, losses, statistics.median(times) * 1e6, float((guesses == y_test).mean()))
 
 
 def disagreement(one: Run, other: Run) -> float:
@@ -238,10 +240,10 @@ def main(arguments: list[str] | None = None) -> list[list[Run]]:
     with Progress(*columns, console=console) as progress:
         for seed in range(options.first_seed, options.first_seed + options.seeds):
             runs = []
-            for way in WAYS:
+            for strategy in WAYS:
                 steps = len(data(seed)[0]) // BATCH * options.epochs
-                task = progress.add_task(f"seed {seed}, {way.name}", total=steps)
-                runs.append(train(way, seed, options.epochs, functools.partial(progress.advance, task)))
+                task = progress.add_task(f"seed {seed}, {strategy.name}", total=steps)
+                runs.append(train(strategy, seed, options.epochs, functools.partial(progress.advance, task)))
             results.append(runs)
     console.print(table(results))
     if options.plot:

@@ -67,9 +67,9 @@ def start(array: Callable[[Any], Any], trajectories: int) -> Point:
     return Point(array(1.0 + offsets), array(1.0 + offsets), array(20.0 + offsets))
 
 
-def integrate(way: str, steps: int, trajectories: int) -> tuple[Point, float]:
+def integrate(strategy: str, steps: int, trajectories: int) -> tuple[Point, float]:
     """The end point and the seconds that ``steps`` calls took; what the first call compiles is not counted."""
-    array, step = WAYS[way]
+    array, step = WAYS[strategy]
     point = start(array, trajectories)
     for _ in range(100):
         step(point)
@@ -83,9 +83,9 @@ def compare(steps: int, trajectories: int, rounds: int) -> dict[str, tuple[Point
     """Each way's end point and its best time of some interleaved rounds."""
     best: dict[str, tuple[Point, float]] = {}
     for _ in track(range(rounds), description="integrating"):
-        for way in WAYS:
-            point, seconds = integrate(way, steps, trajectories)
-            best[way] = (point, min(seconds, best.get(way, (point, seconds))[1]))
+        for strategy in WAYS:
+            point, seconds = integrate(strategy, steps, trajectories)
+            best[strategy] = (point, min(seconds, best.get(strategy, (point, seconds))[1]))
     return best
 
 
@@ -103,10 +103,12 @@ def main(arguments: list[str] | None = None) -> dict[str, tuple[Point, float]]:
     for heading in ("run", "time", "per step", "beside NumPy", "end point of the first trajectory"):
         table.add_column(heading, justify="left" if heading == "run" else "right")
     base = results["NumPy"][1]
-    for way, (point, seconds) in results.items():
+    for strategy, (point, seconds) in results.items():
         end = ", ".join(f"{float(np.asarray(c)[0]):.3f}" for c in (point.x, point.y, point.z))
         step_us = seconds / options.steps * 1e6
-        table.add_row(way, f"{seconds * 1e3:.0f} ms", f"{step_us:.2f} us", f"{seconds / base:.3f} x", end)
+        table.add_row(
+            strategy, f"{seconds * 1e3:.0f} ms", f"{step_us:.2f} us", f"{seconds / base:.3f} x", end
+        )
     Console().print(table)
     return results
 

@@ -112,7 +112,7 @@ class Arguments:
         """
         count = len(self._positional)
         items: list[tuple[str, int | str | None]] = [(name, None) for name in self._positional[:positional]]
-        items += [(self._rest, place) for place in range(positional - count)]
+        items += [(self._rest, index) for index in range(positional - count)]
         return items + [(name, None) if name in self._named else (self._keywords, name) for name in names]
 
     def values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -156,12 +156,12 @@ class Arguments:
 
     def call(self, fn: Callable[..., Any], dynamic: Sequence[Any], statics: Sequence[Any]) -> Any:
         """Call the function with dynamic and static values; parameters that were left to their defaults are omitted."""
-        moving, fixed = iter(dynamic), iter(statics)
+        leaves, fixed = iter(dynamic), iter(statics)
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
         by_name = False  # whether a parameter was omitted, so that later ones must be passed by name
         for parameter in self.parameters:
-            value = next(fixed) if parameter.name in self.static else next(moving)
+            value = next(fixed) if parameter.name in self.static else next(leaves)
             if type(value) is DefaultValue:
                 by_name = True
             elif by_name and parameter.kind is Kind.POSITIONAL_OR_KEYWORD:

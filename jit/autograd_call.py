@@ -41,7 +41,7 @@ class Derivative:
         needed: the indices of the parameters that the gradients depend on.
         fixed: numbers of the leaves that are no parameters.
         cut: indices in the flat result of views through which no gradient flows.
-        moving: numbers of the leaves that are parameters.
+        dynamic: numbers of the leaves that are parameters.
 
     Attributes:
         forward, backward: the compiled functions.
@@ -58,19 +58,19 @@ class Derivative:
         needed: set[int],
         fixed: tuple[int, ...],
         cut: frozenset[int],
-        moving: tuple[int, ...],
+        dynamic: tuple[int, ...],
     ):
         self.split, self.roots, self.targets, self.computed = split, tuple(roots), tuple(targets), computed
         self.positions, self.fixed, self.cut = tuple(roots.values()), fixed, cut
-        self.places: tuple[Any, ...] = tuple(moving.index(t) if type(t) is int else t for t in targets)
+        self.indices: tuple[Any, ...] = tuple(dynamic.index(t) if type(t) is int else t for t in targets)
         self.called = CallName(name)
         self.twin: Specialization | None = None
         self.counts, self.tensors, self.keys = (0, 0), list[int](), list[int]()
         self.parameters = len(split.forward.parameters)
         self.forward = GraphFunction(split.forward, name)
         self.active = ActiveRules(tuple(Rule(n, None, (), 0, False, False) for n in range(len(targets))), ())
-        places = {value: n for n, value in enumerate([*split.forward.parameters, *split.forward.outputs])}
-        self.reads = tuple(places[value] for value in split.reads[: len(split.reads) - len(roots)])
+        indices = {value: n for n, value in enumerate([*split.forward.parameters, *split.forward.outputs])}
+        self.reads = tuple(indices[value] for value in split.reads[: len(split.reads) - len(roots)])
         numbers = {n for n, value in enumerate(split.forward.parameters) if value.weak is not None}
         self.holds = tuple(sorted({*self.reads, *needed, *numbers}))
         self.shown = frozenset(self.parameters + root for root in roots)
@@ -82,36 +82,39 @@ class Derivative:
         """Whether captured tensors receive gradients."""
         return any(type(target) is not int for target in self.targets)
 
-    def make_native_twin(self, found: Specialization) -> Specialization:
+    def make_native_twin(self, specialization: Specialization) -> Specialization:
         """Make the specialization that the native entry runs.
 
         Its result is the specialization, the call's parameters without derived numbers, and the results of the forward
         pass.
         """
         if self.twin is None:
-            graph, results = found.graph, len(self.forward.graph.outputs)
+            graph, results = specialization.graph, len(self.forward.graph.outputs)
             first = len(graph.inputs) + len(graph.derived)
-            places = [*range(len(graph.inputs)), *range(first, first + len(graph.captured))]
-            leaves = [Output("constant", value=found), *(Output("parameter", place) for place in places)]
-            leaves += [Output("result", place) for place in range(results)]
+            indices = [*range(len(graph.inputs)), *range(first, first + len(graph.captured))]
+            leaves = [
+                Output("constant", value=specialization),
+                *(Output("parameter", index) for index in indices),
+            ]
+            leaves += [Output("result", index) for index in range(results)]
             output_tree = OutputTree(
                 tuple(leaves), make_tuple_treedef(len(leaves)), tuple(self.forward.graph.outputs)
             )
             self.counts = len(graph.inputs), len(graph.captured)
-            guards = [found.guards[place] for place in found.moving] + [
-                guard.leaf for guard in found.captured
+            guards = [specialization.guards[index] for index in specialization.dynamic] + [
+                guard.leaf for guard in specialization.captured
             ]
             self.tensors = [n + 1 for n, guard in enumerate(guards) if guard.kind == "tensor"]
             self.keys = [guard.keys for guard in guards if guard.kind == "tensor"]
-            outputs = output_tree if not found.outputs.writes else found.outputs
-            self.twin = replace(found, outputs=outputs, executable=self.forward.executable)
+            outputs = output_tree if not specialization.outputs.writes else specialization.outputs
+            self.twin = replace(specialization, outputs=outputs, executable=self.forward.executable)
         return self.twin
 
-    def static_leaves(self, found: Specialization) -> tuple[object, ...]:
+    def static_leaves(self, specialization: Specialization) -> tuple[object, ...]:
         """The leaves that are not parameters, with their values at tracing."""
         if not self.fixed:
             return ()
-        guards = [found.guards[place] for place in self.fixed]
+        guards = [specialization.guards[index] for index in self.fixed]
         return tuple(guard.value._ref() if guard.kind == "same" else guard.value for guard in guards)
 
     def gradients(self, values: dict[int, object], cotangents: Sequence[object]) -> list[Any]:
@@ -121,7 +124,7 @@ class Derivative:
             values: the stored values of the call, by index.
             cotangents: the cotangent of each root; None for zero.
         """
-        given = [values[place] for place in self.reads]
+        given = [values[index] for index in self.reads]
         missing = tuple([number for number, g in enumerate(cotangents) if g is None])
         if missing:
             return self._backward_without(missing)([*given, *(g for g in cotangents if g is not None)])
@@ -173,11 +176,11 @@ class CompiledNode(Node):
             shown: the indices of results that refer to this node; they are stored as aliases to avoid a cycle.
         """
         saved, versions = [], []
-        for place in which:
-            value = values[place]
+        for index in which:
+            value = values[index]
             if not isinstance(value, Tensor):
                 version: Any = None
-            elif place in shown:
+            elif index in shown:
                 version = Hold(storage_of(value))
                 value = wrap(value._array) if type(value) is Tensor else value._alias()
             else:
@@ -198,8 +201,8 @@ class CompiledNode(Node):
                 f"backward needs the values saved by the jitted function {self.op.name} a second time, but the first "
                 "backward has freed them; pass retain_graph=True to the first one"
             )
-        for place, value, version in zip(self.kept, self.residuals, self.versions):
-            if version is None or (needed is not None and place not in needed):
+        for index, value, version in zip(self.kept, self.residuals, self.versions):
+            if version is None or (needed is not None and index not in needed):
                 continue
             hold = type(version) is Hold
             now, was = (version.storage.version, version.version) if hold else (version_of(value), version)

@@ -20,25 +20,25 @@ class BatchedVariants(Variants):
 
         Results that differ between examples become values of that level.
         """
-        moving, form = split_leaves(bound)
-        own = [i for i in moving if _is_of_level(bound.leaves[i], level)]
+        dynamic, form = split_leaves(bound)
+        own = [i for i in dynamic if _is_of_level(bound.leaves[i], level)]
         key = form, tuple(own), level.axis_name, level.batch_size
-        made = self._get_variant(key, bound, moving, own, level)
-        given = [bound.leaves[i]._payload if i in own else bound.leaves[i] for i in moving]
+        made = self._get_variant(key, bound, dynamic, own, level)
+        given = [bound.leaves[i]._payload if i in own else bound.leaves[i] for i in dynamic]
         result, batched = made(*given)
         leaves, treedef = pytree.flatten(result)
         return treedef.unflatten([wrap_batched(level, x) if own else x for x, own in zip(leaves, batched)])
 
     def _make_function(
-        self, bound: BoundArguments, moving: tuple[int, ...], own: list[int], level: Level
+        self, bound: BoundArguments, dynamic: tuple[int, ...], own: list[int], level: Level
     ) -> object:
-        of_one = self._bind_static_leaves(bound, moving)
+        of_one = self._bind_static_leaves(bound, dynamic)
         name, size, axis_name = f"vmap({self._arguments.name})", level.batch_size, level.axis_name
         prepared: dict[Any, Any] = {}
 
         def of_batch(*leaves: Any) -> object:
             with open_batch(name, size, prepared, axis_name) as inner:
-                given = [wrap_batched(inner, x) if n in own else x for n, x in zip(moving, leaves)]
+                given = [wrap_batched(inner, x) if n in own else x for n, x in zip(dynamic, leaves)]
                 value, outdef = pytree.flatten(of_one(given))
             batched = [_is_of_level(leaf, inner) for leaf in value]
             return outdef.unflatten([x._payload if own else x for x, own in zip(value, batched)]), batched

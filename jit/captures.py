@@ -27,14 +27,14 @@ class CaptureVariants(Variants):
         if not held:
             return PASS
         reached = [item.values for item in held]
-        moving, form = split_leaves(bound)
-        made = self._get_variant((form, *(item.key for item in held)), bound, moving, held)
-        return made(reached, [bound.leaves[i] for i in moving])
+        dynamic, form = split_leaves(bound)
+        made = self._get_variant((form, *(item.key for item in held)), bound, dynamic, held)
+        return made(reached, [bound.leaves[i] for i in dynamic])
 
     def _make_function(
-        self, bound: BoundArguments, moving: tuple[int, ...], held: list[CapturedVariable]
+        self, bound: BoundArguments, dynamic: tuple[int, ...], held: list[CapturedVariable]
     ) -> object:
-        of_given = self._bind_static_leaves(bound, moving)
+        of_given = self._bind_static_leaves(bound, dynamic)
         for item in held:
             item.release()
 
@@ -42,7 +42,7 @@ class CaptureVariants(Variants):
             with substitute_values(held, reached):
                 return of_given(given)
 
-        taken = frozenset(item.place for item in held)
+        taken = frozenset(item.variable for item in held)
         return self._mark_variant(with_reached, self._arguments.name, taken=taken)
 
 
@@ -51,22 +51,22 @@ class CapturedVariable:
 
     Attributes:
         guard: the variable.
-        place: the identity of the variable.
+        variable: the identity of the variable.
         values: the values.
         key: the cache key: contents with equal keys can use the same function.
     """
 
     def __init__(self, guard: ExternalGuard):
-        self.guard, self.place = guard, (id(guard.place), guard.name)
+        self.guard, self.variable = guard, (id(guard.holder), guard.name)
         self._leaves, self._treedef = pytree.flatten(guard.value)
         self._own = [n for n, leaf in enumerate(self._leaves) if _is_open_level_value(leaf)]
         self.values = [self._leaves[n] for n in self._own]
         others = tuple(id(leaf) for leaf in self._leaves if not _is_open_level_value(leaf))
-        self.key = self.place, self._treedef, tuple(self._own), others
+        self.key = self.variable, self._treedef, tuple(self._own), others
 
     def release(self) -> None:
         """Drop the references to the values; the other leaves stay."""
-        self.guard = ExternalGuard(self.guard.kind, self.guard.name, self.guard.place, None)
+        self.guard = ExternalGuard(self.guard.kind, self.guard.name, self.guard.holder, None)
         for n in self._own:
             self._leaves[n] = None
         self.values = []

@@ -76,16 +76,16 @@ def _memory_id(item: Any) -> int:
     return id(storage_of(item).owner if isinstance(item, Tensor) else owner_of(item))
 
 
-def _to_owned_tensor(found: Any, owners: set[int]) -> Tensor:
+def _to_owned_tensor(result: Any, owners: set[int]) -> Tensor:
     """Convert a result to a tensor, copied if it shares memory with an argument or an earlier result.
 
     The passes may replace ``x * 1`` by ``x``; writing the result must not change ``x``. Read-only results, such as
     expanded views from the interpreter, are copied too.
     """
-    if isinstance(found, Tensor):
-        if _memory_id(found) in owners:
-            found = found.clone()
-    elif id(owner_of(found)) in owners or not found.flags.writeable:
-        found = found.copy()
-    owners.add(_memory_id(found))
-    return found if isinstance(found, Tensor) else wrap(found)
+    if isinstance(result, Tensor):
+        if _memory_id(result) in owners:
+            result = result.clone()
+    elif id(owner_of(result)) in owners or not result.flags.writeable:
+        result = result.copy()
+    owners.add(_memory_id(result))
+    return result if isinstance(result, Tensor) else wrap(result)

@@ -16,16 +16,16 @@ from .specialization import Specialization
 def explain(
     arguments: Arguments,
     known: Sequence[Specialization],
-    found: Specialization | None,
+    specialization: Specialization | None,
     bound: BoundArguments,
     keys: Sequence[tuple[object, ...]],
 ) -> str:
     """The text of :meth:`.function.JitFunction.explain`."""
-    if found is not None:
+    if specialization is not None:
         head = [
-            f"{arguments.name}: specialization {known.index(found) + 1} of {len(known)} would answer this call"
+            f"{arguments.name}: specialization {known.index(specialization) + 1} of {len(known)} would answer this call"
         ]
-        return "\n".join(head + _describe_context(found))
+        return "\n".join(head + _describe_context(specialization))
     if not known:
         return f"{arguments.name} has not been called yet: this call would be traced and compiled"
     faults = [(find_mismatches(arguments, item, bound, keys), number) for number, item in enumerate(known, 1)]
@@ -83,7 +83,7 @@ def _describe_context(item: Specialization) -> list[str]:
     """Describe the tensors and variables that a specialization captures, and how it runs."""
     tensors = [f"  {describe(tensor)}" for tensor in item.graph.constants]
     variables = [f"  {guard}" for guard in item.externals]
-    paths = [item.paths[item.moving[place]] for place in item.outputs.written]
+    paths = [item.paths[item.dynamic[index]] for index in item.outputs.written]
     written = [f"arguments written after the call: {', '.join(paths)}"] if paths else []
     written += _describe_execution("", item)
     if item.derivative is not None:

@@ -27,12 +27,12 @@ class Write(NamedTuple):
 
     Attributes:
         position: the number of nodes before the write.
-        place: the index of the parameter.
+        number: the index of the parameter.
         value: the new contents of its memory.
     """
 
     position: int
-    place: int
+    number: int
     value: Value
 
 
@@ -111,5 +111,5 @@ def only_checks(node: Node) -> bool:
 def _apply_writes(
     parameters: Sequence[object], history: Sequence[Write], position: int, env: Environment
 ) -> None:
-    values = {write.place: write.value for write in history if write.position <= position}
-    write_back(parameters, [(place, env[value].clone()) for place, value in values.items()])
+    values = {write.number: write.value for write in history if write.position <= position}
+    write_back(parameters, [(index, env[value].clone()) for index, value in values.items()])

@@ -16,19 +16,21 @@ class ForwardVariants(Variants):
 
     def call(self, level: Level, bound: BoundArguments) -> Any:
         """Call the forward-mode function if ``level``, of ``jvp``, is the innermost level among the arguments."""
-        moving, form = split_leaves(bound)
-        given = [unwrap(level, bound.leaves[i]) for i in moving]
-        tangents = [tangent_at(level, bound.leaves[i]) for i in moving]
+        dynamic, form = split_leaves(bound)
+        given = [unwrap(level, bound.leaves[i]) for i in dynamic]
+        tangents = [tangent_at(level, bound.leaves[i]) for i in dynamic]
         own = tuple(tangent is not None for tangent in tangents)
-        made = self._get_variant((form, own), bound, moving, own)
+        made = self._get_variant((form, own), bound, dynamic, own)
         values, value = made(given, [tangent for tangent in tangents if tangent is not None])
         leaves, treedef = pytree.flatten(values)
         return treedef.unflatten(
             [x if t is None else wrap_level(level, x, ForwardMeta(t)) for x, t in zip(leaves, value)]
         )
 
-    def _make_function(self, bound: BoundArguments, moving: tuple[int, ...], own: tuple[bool, ...]) -> object:
-        of_values, name = self._bind_static_leaves(bound, moving), f"jvp({self._arguments.name})"
+    def _make_function(
+        self, bound: BoundArguments, dynamic: tuple[int, ...], own: tuple[bool, ...]
+    ) -> object:
+        of_values, name = self._bind_static_leaves(bound, dynamic), f"jvp({self._arguments.name})"
 
         def of_both(given: list[Any], tangents: list[Any]) -> Any:
             rest = iter(tangents)

@@ -80,7 +80,7 @@ class GraphFunction(NativeCallable):  # type: ignore[misc]
     def _make_specialization(self) -> Specialization:
         graph = self.graph
         count, results = len(graph.inputs), len(graph.outputs)
-        leaves = tuple(Output("result", place) for place in range(results))
+        leaves = tuple(Output("result", index) for index in range(results))
         return Specialization(
             treedef=make_tuple_treedef(count),
             guards=tuple(map(_make_guard, graph.inputs)),
@@ -95,7 +95,7 @@ class GraphFunction(NativeCallable):  # type: ignore[misc]
             scalar_types=(),
             graph=graph,
             program=graph,
-            moving=tuple(range(count)),
+            dynamic=tuple(range(count)),
             outputs=OutputTree(leaves, make_tuple_treedef(results), tuple(graph.outputs)),
             ranges=(),
             executable=make_executable(graph),
@@ -118,7 +118,7 @@ def _make_positional_arguments(name: str, count: int) -> Arguments:
     def function() -> None: ...
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    parameters = [inspect.Parameter(f"x{place}", kind) for place in range(count)]
+    parameters = [inspect.Parameter(f"x{index}", kind) for index in range(count)]
     function.__name__, function.__signature__ = name, inspect.Signature(parameters)  # type: ignore[attr-defined]
     return Arguments(function, (), ())
 

@@ -110,14 +110,14 @@ def specialize_joint(
         trace, leaves = call.trace, call.leaves
         trace.writes_states = True
         with open_recording_level(arguments.name) as current:
-            inputs = {place: wrap_level(current.level, leaves[place], AutogradMeta()) for place in wanted}
-            given = [inputs.get(place, leaf) for place, leaf in enumerate(leaves)]
+            inputs = {index: wrap_level(current.level, leaves[index], AutogradMeta()) for index in wanted}
+            given = [inputs.get(index, leaf) for index, leaf in enumerate(leaves)]
             result = arguments.call(fn, unflatten_arguments(bound.treedef, given), bound.statics)
             tree, metas = unwrap_result(current.level, result)
         memories = find_written(trace, call.memories)
         output_tree = make_output_tree(trace.graph, tree, memories)
         output_tree, roots = _find_gradient_roots(output_tree, metas, trace.graph)
-        sources = [*((place, inputs[place]) for place in wanted), *current.captured.values()]
+        sources = [*((index, inputs[index]) for index in wanted), *current.captured.values()]
         count, steps = len(trace.graph.inputs), len(trace.graph.nodes)
         gradients = _trace_gradients(trace, output_tree, roots, [value for _, value in sources])
     graph = trace.graph
@@ -144,8 +144,8 @@ def specialize_joint(
         targets=[sources[number][0] for number in flowing],
         computed=len(output_tree.computed),
         needed=needed,
-        fixed=tuple(place for place, guard in enumerate(call.guards) if guard.kind not in DYNAMIC),
-        moving=made.moving,
+        fixed=tuple(index for index, guard in enumerate(call.guards) if guard.kind not in DYNAMIC),
+        dynamic=made.dynamic,
         cut=cut,
     )
     return made
@@ -205,14 +205,14 @@ def _find_gradient_roots(
     """
     leaves, computed = list(output_tree.leaves), list(output_tree.computed)
     roots: dict[int, AutogradMeta] = {}
-    for place, (leaf, meta) in enumerate(zip(output_tree.leaves, metas)):
+    for index, (leaf, meta) in enumerate(zip(output_tree.leaves, metas)):
         if meta is None or meta.node is None:
             continue
         if leaf.kind == "parameter":
             if _is_view_chain(meta, leaf.views):
                 continue
-            leaf = leaves[place] = Output("result", len(computed))
-            computed.append(graph.outputs[place])
+            leaf = leaves[index] = Output("result", len(computed))
+            computed.append(graph.outputs[index])
         roots[leaf.number] = meta
     return output_tree._replace(leaves=tuple(leaves), computed=tuple(computed)), roots
 

@@ -49,22 +49,24 @@ class NativeEntry:
         self._ready: bool | None = None
         _entries.add(self)
 
-    def link(self, found: Specialization, arguments: Arguments, form: object) -> None:
+    def link(self, specialization: Specialization, arguments: Arguments, form: object) -> None:
         """Link a specialization for calls of this form if native code can run it."""
         runtime, function = fastpath.runtime(), self._function()
-        if runtime is None or function is None or not self._worth_it(runtime, found):
+        if runtime is None or function is None or not self._worth_it(runtime, specialization):
             return
-        record = found.records.get(form)
+        record = specialization.records.get(form)
         if record is None:
-            record = found.records[form] = make_native_specialization(found, arguments, form)
+            record = specialization.records[form] = make_native_specialization(
+                specialization, arguments, form
+            )
         if isinstance(record, str) or self._is_linked(record):
             return
         # A change of the registry unlinks, so the check of versions and the link must be atomic. Calls do not wait:
         # while another thread holds the lock, linking is left to a later call.
-        lock.if_free(lambda: self._link(runtime, function, found, record))
+        lock.if_free(lambda: self._link(runtime, function, specialization, record))
 
-    def _link(self, runtime: Any, function: object, found: Specialization, record: Any) -> None:
-        if found.is_dropped or not found.is_current() or self._is_linked(record):
+    def _link(self, runtime: Any, function: object, specialization: Specialization, record: Any) -> None:
+        if specialization.is_dropped or not specialization.is_current() or self._is_linked(record):
             return  # another thread may have linked or dropped the specialization
         if self._record is None:
             entry = runtime.entry(self._kind)
@@ -72,14 +74,14 @@ class NativeEntry:
             native_type.set_entry(function, entry, self._record.address)
         self._record.link(record)
 
-    def _worth_it(self, runtime: Any, found: Specialization) -> bool:
+    def _worth_it(self, runtime: Any, specialization: Specialization) -> bool:
         """Whether the entry is compiled, or the function is called often enough to compile it.
 
         An executable that still tunes how it is called stays with Python.
         """
-        if not getattr(found.executable, "settled", True):
+        if not getattr(specialization.executable, "settled", True):
             return False
-        if self._record is not None or found.hits >= config.flags.hot_calls:
+        if self._record is not None or specialization.hits >= config.flags.hot_calls:
             return True
         if self._ready is None:
             self._ready = runtime.is_available(self._kind)
@@ -92,11 +94,11 @@ class NativeEntry:
         """Run the native entry while the dispatch trace is on; returns a 1-tuple, or None if guards fail."""
         return traced.answer_by_specialization(self._function(), self._record, args, kwargs)
 
-    def remove(self, found: Specialization) -> None:
+    def remove(self, specialization: Specialization) -> None:
         """Unlink one specialization, so that Python runs its calls."""
         with lock:
-            found.is_dropped = True
-            for record in found.records.values():
+            specialization.is_dropped = True
+            for record in specialization.records.values():
                 if self._record is not None and not isinstance(record, str):
                     self._record.remove(record)
 

@@ -47,32 +47,37 @@ _REST, _KEYWORDS = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWO
 class GuardBuilder:
     """Builds the native struct of one specialization."""
 
-    def __init__(self, found: Specialization, arguments: Arguments, convention: CallingConvention):
-        self.found, self.arguments, self.convention = found, arguments, convention
+    def __init__(self, specialization: Specialization, arguments: Arguments, convention: CallingConvention):
+        self.specialization, self.arguments, self.convention = specialization, arguments, convention
         self.guards, self.build = Program(), Program()
         self.held = 0
-        self.places: dict[int, int] = {}  # parameter of the graph: which held reference is the object given
-        self.parameter_of = {leaf: number for number, leaf in enumerate(found.moving)}
+        # For each parameter of the graph, which held reference is the object given.
+        self.reference_indices: dict[int, int] = {}
+        self.parameter_of = {leaf: number for number, leaf in enumerate(specialization.dynamic)}
         self.arrays = sum(p.weak is None for p in convention.parameters)
         self.externals = 0
-        self.device: Any = None if isinstance(found.executable, CpuExecutable) else found.executable.entry()
+        self.device: Any = (
+            None
+            if isinstance(specialization.executable, CpuExecutable)
+            else specialization.executable.entry()
+        )
 
     def record(self, positional: int, names: tuple[str, ...]) -> SpecializationStruct:
         """Build the struct for calls with ``positional`` positional arguments and the keywords ``names``."""
         self.add_argument_guards(positional, names)
         self.add_external_guards()
-        for item in self.found.graph.derived:
+        for item in self.specialization.graph.derived:
             self.add_derived_scalar(item.value, item.function, item.operands)
-        self.add_result(self.found.outputs.treedef, iter(self.found.outputs.leaves))
+        self.add_result(self.specialization.outputs.treedef, iter(self.specialization.outputs.leaves))
         made = SpecializationStruct()
-        made.kept.append(self.found.executable)
+        made.kept.append(self.specialization.executable)
         for offset, number in {
             at.Specialization.main: self.convention.address,
-            at.Specialization.flags: flags_of(self.found.include, self.found.exclude),
+            at.Specialization.flags: flags_of(self.specialization.include, self.specialization.exclude),
             at.Specialization.args: positional + len(names),
             at.Specialization.keywords: len(names),
             at.Specialization.externals: self.externals,
-            at.Specialization.derived: len(self.found.graph.derived),
+            at.Specialization.derived: len(self.specialization.graph.derived),
             at.Specialization.buffers: self.arrays + len(self.convention.storages) + 4,
             at.Specialization.scalars: len(self.convention.parameters) - self.arrays,
             at.Specialization.held: self.held
@@ -112,7 +117,7 @@ class GuardBuilder:
     def _index_leaves(self) -> dict[str, tuple[pytree.TreeDef, int]]:
         """For each dynamic parameter, its treedef and the index of its first leaf."""
         result, first = {}, 0
-        for name, child in zip(self.arguments.dynamic, self.found.treedef.children):
+        for name, child in zip(self.arguments.dynamic, self.specialization.treedef.children):
             result[name] = (child, first)
             first += child.leaf_count
         return result
@@ -120,7 +125,7 @@ class GuardBuilder:
     def _guard_parameter(self, name: str, leaves: dict[str, tuple[pytree.TreeDef, int]]) -> None:
         if name in self.arguments.static:
             order = [p.name for p in self.arguments.parameters if p.name in self.arguments.static]
-            self.add_constant(self.found.static_values[order.index(name)])
+            self.add_constant(self.specialization.static_values[order.index(name)])
             return
         treedef, first = leaves[name]
         self._guard_tree(treedef, iter(range(first, first + treedef.leaf_count)))
@@ -130,9 +135,9 @@ class GuardBuilder:
         if name in self.arguments.static:
             raise NotNative(f"{name}, which takes any number of arguments, is static")
         treedef, first = leaves[name]
-        place = label if type(label) is int else treedef.static.index(label)
-        first += sum(child.leaf_count for child in treedef.children[:place])
-        child = treedef.children[place]
+        index = label if type(label) is int else treedef.static.index(label)
+        first += sum(child.leaf_count for child in treedef.children[:index])
+        child = treedef.children[index]
         self._guard_tree(child, iter(range(first, first + child.leaf_count)))
 
     def _guard_default(self, parameter: Any, leaves: dict[str, tuple[pytree.TreeDef, int]]) -> None:
@@ -145,7 +150,7 @@ class GuardBuilder:
         kind = treedef.kind
         if kind is None:
             number = next(numbers)
-            self.found.guards[number].emit(self, self.parameter_of.get(number, -1))
+            self.specialization.guards[number].emit(self, self.parameter_of.get(number, -1))
             return
         if kind is type(None):
             self.guards.add(at.GuardCode.SAME)
@@ -167,9 +172,9 @@ class GuardBuilder:
             self.guards.add(at.GuardCode.ATTRIBUTES, kind, len(labels) + len(fixed))
         else:
             raise NotNative(f"a {kind.__name__} among the arguments")
-        for place, child in enumerate(treedef.children):
+        for index, child in enumerate(treedef.children):
             if labels:
-                self.guards.same(labels[place])
+                self.guards.same(labels[index])
             self._guard_tree(child, numbers)
         for name, value in zip(fixed, treedef.static if fixed else ()):
             self.guards.same(name)
@@ -195,7 +200,7 @@ class GuardBuilder:
         self._hold(parameter, 1)
 
     def _bounds(self, parameter: int) -> tuple[int, int]:
-        bounds = [(r.low, r.high) for r in self.found.ranges if r.parameter == parameter]
+        bounds = [(r.low, r.high) for r in self.specialization.ranges if r.parameter == parameter]
         return max([INT64[0], *(low for low, _ in bounds)]), min([INT64[1], *(high for _, high in bounds)])
 
     def add_array(self, guard: LeafGuard, parameter: int) -> None:
@@ -210,7 +215,7 @@ class GuardBuilder:
         kind = at.GuardCode.TENSOR if guard.type is Tensor else at.GuardCode.ARRAY
         self.guards.add(kind, make_array_guard(spec, self.convention.parameters[parameter].slot))
         if guard.type is Tensor:
-            self.places[parameter] = self.held
+            self.reference_indices[parameter] = self.held
         self.held += 2
 
     def _guard_device_tensor(self, guard: LeafGuard, parameter: int) -> None:
@@ -220,29 +225,33 @@ class GuardBuilder:
         self.guards.add(
             at.GuardCode.DEVICE, self.device.guard(spec, self.convention.parameters[parameter].slot)
         )
-        self.places[parameter] = self.held
+        self.reference_indices[parameter] = self.held
         self.held += 2
 
     def _hold(self, parameter: int, count: int) -> None:
-        self.places[parameter] = self.held
+        self.reference_indices[parameter] = self.held
         self.held += count
 
     def add_external_guards(self) -> None:
         """Add the guards of closure cells and globals, then of captured tensors."""
-        for guard in self.found.environment:
+        for guard in self.specialization.environment:
             guard.emit(self)
-        self.externals += len(self.found.environment)
+        self.externals += len(self.specialization.environment)
 
     def add_derived_scalar(self, value: Value, function: str, operands: tuple[object, ...]) -> None:
         """Add the computation of a derived scalar, if machine arithmetic equals Python's."""
-        number = self.found.graph.parameters.index(value)
+        number = self.specialization.graph.parameters.index(value)
         code = _ARITHMETIC.get(function)
         if function == "neg":
             code, operands = at.DerivedCode.MULTIPLY, (operands[0], -1)
         kinds = [o.weak if isinstance(o, Value) else type(o) for o in operands]
         whole = value.weak is int and kinds == [int, int] and code != at.DerivedCode.DIVIDE
         real = value.weak is float and float in kinds and set(kinds) <= {int, float}
-        if code is None or not (whole or real) or any(r.parameter == number for r in self.found.ranges):
+        if (
+            code is None
+            or not (whole or real)
+            or any(r.parameter == number for r in self.specialization.ranges)
+        ):
             raise NotNative(f"scalar arithmetic that Python computes ({function})")
         self.guards.add(code + at.DerivedCode.INTEGER * whole, self.convention.parameters[number].slot)
         for operand in operands:
@@ -250,8 +259,8 @@ class GuardBuilder:
 
     def _operand(self, operand: Any, whole: bool) -> None:
         if isinstance(operand, Value):
-            place = self.found.graph.parameters.index(operand)
-            self.guards.add(_SOURCES[operand.weak or float], self.convention.parameters[place].slot)
+            index = self.specialization.graph.parameters.index(operand)
+            self.guards.add(_SOURCES[operand.weak or float], self.convention.parameters[index].slot)
         elif whole:
             if abs(operand) >= at.SMALL_INTEGER:
                 raise NotNative("a long integer")
@@ -275,9 +284,9 @@ class GuardBuilder:
             self.build.add(at.BuildCode.LIST if kind is list else at.BuildCode.TUPLE, len(treedef.children))
         else:
             self.build.add(at.BuildCode.CALL, len(treedef.children), _make_constructor(treedef))
-        for place, child in enumerate(treedef.children):
+        for index, child in enumerate(treedef.children):
             if kind is dict:
-                self.build.same(treedef.static[place])
+                self.build.same(treedef.static[index])
             self.add_result(child, leaves)
 
     def _result_leaf(self, leaf: Any) -> None:
@@ -287,9 +296,9 @@ class GuardBuilder:
             self.build.add(at.BuildCode.SAME)
             self.build.same(leaf.value)
         elif leaf.kind == "parameter":
-            if leaf.views or leaf.number not in self.places:
+            if leaf.views or leaf.number not in self.reference_indices:
                 raise NotNative("a view of an argument among the results")
-            self.build.add(at.BuildCode.HELD, self.places[leaf.number])
+            self.build.add(at.BuildCode.HELD, self.reference_indices[leaf.number])
         else:
             storage = self._storage(leaf.number)
             if self.device is None:
@@ -300,7 +309,7 @@ class GuardBuilder:
     def _storage(self, index: int) -> int:
         output = self.convention.outputs[index]
         alone = [o.index for o in self.convention.outputs if o.kind == "storage"].count(output.index) == 1
-        twice = [o.number for o in self.found.outputs.leaves if o.kind == "result"].count(index) > 1
+        twice = [o.number for o in self.specialization.outputs.leaves if o.kind == "result"].count(index) > 1
         if output.kind != "storage" or not output.same or not alone or twice:
             raise NotNative("a result that is a view, a constant, or there twice")
         return output.index
@@ -316,7 +325,7 @@ def _intern(name: str) -> str:
 
 
 def make_native_specialization(
-    found: Specialization, arguments: Arguments, form: Any
+    specialization: Specialization, arguments: Arguments, form: Any
 ) -> SpecializationStruct | str:
     """Encode a specialization for the native entry, or return why Python must run its calls.
 
@@ -325,13 +334,15 @@ def make_native_specialization(
         arguments: how the function is called.
         form: the number of positional arguments and the names of the keyword arguments of a call.
     """
-    if not isinstance(found.executable, CpuExecutable) and not hasattr(found.executable, "entry"):
+    if not isinstance(specialization.executable, CpuExecutable) and not hasattr(
+        specialization.executable, "entry"
+    ):
         return "there is no machine code to call"
-    if found.outputs.writes:
+    if specialization.outputs.writes:
         return "it writes into an argument"
-    if flags_of(found.include, found.exclude) == ELSEWHERE:
+    if flags_of(specialization.include, specialization.exclude) == ELSEWHERE:
         return "it was traced in a dispatch state that is neither the default nor no_grad"
     try:
-        return GuardBuilder(found, arguments, found.executable.convention).record(*form)
+        return GuardBuilder(specialization, arguments, specialization.executable.convention).record(*form)
     except NotNative as why:
         return str(why)

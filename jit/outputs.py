@@ -69,7 +69,7 @@ class OutputTree(NamedTuple):
     @property
     def written(self) -> tuple[int, ...]:
         """The parameters that are written."""
-        return tuple(place for place, _ in self.writes)
+        return tuple(index for index, _ in self.writes)
 
     def build(self, parameters: Sequence[Any], results: Sequence[Any]) -> Any:
         """Build the result of a call.
@@ -82,7 +82,7 @@ class OutputTree(NamedTuple):
         """
         if self.writes:
             write_back(
-                parameters, [(place, _read_contents(out, parameters, results)) for place, out in self.writes]
+                parameters, [(index, _read_contents(out, parameters, results)) for index, out in self.writes]
             )
         items = []
         for leaf in self.leaves:
@@ -136,7 +136,7 @@ def make_output_tree(graph: Graph, tree: object, written: dict[Aliases, int]) ->
         else:
             leaf_outputs.append(_make_leaf_output(leaf, value, parameters, computed))
     writes = tuple(
-        (place, _make_output(value, parameters, computed)) for place, value in final_values(written)
+        (position, _make_output(value, parameters, computed)) for position, value in final_values(written)
     )
     return OutputTree(tuple(leaf_outputs), treedef, tuple(computed), writes)
 

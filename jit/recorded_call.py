@@ -62,7 +62,7 @@ class GradientCall(NamedTuple):
 
     Attributes:
         treedef, statics, static_keys: as in :class:`.arguments.BoundArguments`.
-        moving: indices of the dynamic leaves.
+        dynamic: indices of the dynamic leaves.
         fixed: the static leaves, in order.
         wanted: indices of the leaves to differentiate by.
         positions: indices in the flat result whose cotangents are given.
@@ -75,7 +75,7 @@ class GradientCall(NamedTuple):
     treedef: pytree.TreeDef
     statics: tuple[Any, ...]
     static_keys: tuple[object, ...]
-    moving: tuple[int, ...]
+    dynamic: tuple[int, ...]
     fixed: tuple[Any, ...]
     wanted: tuple[int, ...]
     positions: tuple[int, ...]
@@ -89,12 +89,12 @@ class GradientCall(NamedTuple):
         """The cache key of the gradient function."""
         fixed = tuple(leaf_key(leaf, identity=True) for leaf in self.fixed)
         reached = tuple(map(id, self.captured)), tuple(map(id, self.states)), self.unbatched, self.mixed
-        return self.treedef, self.static_keys, self.moving, fixed, self.wanted, self.positions, reached
+        return self.treedef, self.static_keys, self.dynamic, fixed, self.wanted, self.positions, reached
 
     def leaves(self, given: Sequence[Any]) -> list[Any]:
         """Merge the dynamic leaves with the static ones."""
-        moving, fixed, where = iter(given), iter(self.fixed), set(self.moving)
-        return [next(moving) if n in where else next(fixed) for n in range(self.treedef.leaf_count)]
+        dynamic, fixed, where = iter(given), iter(self.fixed), set(self.dynamic)
+        return [next(dynamic) if n in where else next(fixed) for n in range(self.treedef.leaf_count)]
 
 
 class GradientVariants(Variants):
@@ -108,7 +108,11 @@ class GradientVariants(Variants):
 
     # -- by the compiled forward pass ------------------------------------------------------------------------------
     def run(
-        self, found: Specialization, bound: BoundArguments, scalars: Sequence[object], level: Level | None
+        self,
+        specialization: Specialization,
+        bound: BoundArguments,
+        scalars: Sequence[object],
+        level: Level | None,
     ) -> Any:
         """Run the forward pass and add the call's autograd node.
 
@@ -118,25 +122,25 @@ class GradientVariants(Variants):
             scalars: its derived scalars.
             level: the level of ``grad`` that records the call; None for tensors that require gradients.
         """
-        derivative: Derivative = found.derivative
-        leaves = [bound.leaves[place] for place in found.moving]
+        derivative: Derivative = specialization.derivative
+        leaves = [bound.leaves[index] for index in specialization.dynamic]
         raw = leaves if level is None else [unwrap(level, leaf) for leaf in leaves]
         raw = [leaf if type(leaf) in SCALARS else to_tensor(leaf) for leaf in raw]
-        parameters = [*raw, *scalars, *found.graph.constants]
-        if found.outputs.writes:
-            writes.check_writes("a jitted function", parameters, found.outputs.written)
-        for limits in found.ranges:
+        parameters = [*raw, *scalars, *specialization.graph.constants]
+        if specialization.outputs.writes:
+            writes.check_writes("a jitted function", parameters, specialization.outputs.written)
+        for limits in specialization.ranges:
             limits.check(parameters)
-        results = found.run_with_recovery(
+        results = specialization.run_with_recovery(
             lambda: derivative.forward.run(*map(to_payload, parameters)), parameters
         )
-        fixed = tuple([bound.leaves[place] for place in derivative.fixed])
-        return self._add_node(found, leaves, fixed, parameters, results, level)
+        fixed = tuple([bound.leaves[index] for index in derivative.fixed])
+        return self._add_node(specialization, leaves, fixed, parameters, results, level)
 
-    def link(self, found: Specialization, form: object) -> None:
+    def link(self, specialization: Specialization, form: object) -> None:
         """Link the forward pass for calls of this form, if native code can run it."""
-        twin = found.derivative.make_native_twin(found)
-        twin.hits = found.hits
+        twin = specialization.derivative.make_native_twin(specialization)
+        twin.hits = specialization.hits
         self._native.link(twin, self._arguments, form)
 
     def replay(self, args: Args, kwargs: Kwargs) -> Any:
@@ -144,10 +148,10 @@ class GradientVariants(Variants):
         result = self._native.replay(args, kwargs)
         return PASS if result is None or result[0] is None else self.finish_native_call(result[0])
 
-    def remove(self, found: Specialization) -> None:
+    def remove(self, specialization: Specialization) -> None:
         """Unlink one specialization, so that Python runs its calls."""
-        if found.derivative is not None and found.derivative.twin is not None:
-            self._native.remove(found.derivative.twin)
+        if specialization.derivative is not None and specialization.derivative.twin is not None:
+            self._native.remove(specialization.derivative.twin)
 
     def unlink(self) -> None:
         """Unlink all specializations, so that Python runs every call until it links them again."""
@@ -163,7 +167,7 @@ class GradientVariants(Variants):
         derivative: Derivative = value.derivative
         count, captured = derivative.counts
         leaves, end = values[1 : 1 + count], 1 + count + captured
-        if [values[place]._keys for place in derivative.tensors] != derivative.keys:
+        if [values[index]._keys for index in derivative.tensors] != derivative.keys:
             return PASS
         numbers = compute_derived(value.graph, leaves) if value.scalar_types else ()
         parameters = [*leaves, *numbers, *values[1 + count : end]]
@@ -171,7 +175,7 @@ class GradientVariants(Variants):
 
     def _add_node(
         self,
-        found: Specialization,
+        specialization: Specialization,
         leaves: Sequence[Any],
         fixed: tuple[Any, ...],
         parameters: Sequence[Any],
@@ -188,52 +192,52 @@ class GradientVariants(Variants):
             results: its results.
             level: the level that records the call, or None.
         """
-        derivative: Derivative = found.derivative
+        derivative: Derivative = specialization.derivative
         if not derivative.roots:
-            return found.outputs.build([*leaves, *parameters[len(leaves) :]], results)
-        targets = [leaves[t] if type(t) is int else t for t in derivative.places]
+            return specialization.outputs.build([*leaves, *parameters[len(leaves) :]], results)
+        targets = [leaves[t] if type(t) is int else t for t in derivative.indices]
         edges = [edge_of(target, target._meta) for target in targets]
-        pull = partial(self._compute_gradients, found, fixed)
+        pull = partial(self._compute_gradients, specialization, fixed)
         node = CompiledNode(derivative, derivative.called, derivative.active, edges, pull)
         values = [*parameters, *results]
-        for place, _ in found.outputs.writes:
-            if place in derivative.holds and not values[place].dtype.is_inexact:
-                values[place] = values[place].clone()  # a generator's state, which is about to change
+        for index, _ in specialization.outputs.writes:
+            if index in derivative.holds and not values[index].dtype.is_inexact:
+                values[index] = values[index].clone()  # a generator's state, which is about to change
         node.store_residuals(values, derivative.holds, derivative.shown if level is None else NO_INDICES)
         outcome = list(results[: derivative.computed])
         for number in derivative.roots:
             meta, item = AutogradMeta(node, number), outcome[number]
             outcome[number] = require_grad(item, meta) if level is None else wrap_level(level, item, meta)
         given = parameters if level is None else [*leaves, *parameters[len(leaves) :]]
-        out = found.outputs.build(given, outcome)
+        out = specialization.outputs.build(given, outcome)
         return _detach_leaves(out, derivative.cut) if derivative.cut else out
 
     def _compute_gradients(
         self,
-        found: Specialization,
+        specialization: Specialization,
         fixed: tuple[object, ...],
         values: dict[int, object],
         cotangents: Sequence[Tensor],
     ) -> tuple[Any, ...]:
         """Compute the gradients of a call from its arguments, by a jitted function that can be transformed."""
-        derivative: Derivative = found.derivative
-        graph, count = found.graph, len(found.graph.inputs)
+        derivative: Derivative = specialization.derivative
+        graph, count = specialization.graph, len(specialization.graph.inputs)
         first = count + len(graph.derived)  # of the captured tensors; those written are states of generators
-        reached = [place for place in found.outputs.written if place >= first]
+        reached = [index for index in specialization.outputs.written if index >= first]
         given = [
             values[n] if n in values else _make_placeholder(graph.parameters[n])
             for n in (*range(count), *reached)
         ]
         form = GradientCall(
-            found.treedef,
-            found.static_values,
-            found.statics,
-            found.moving,
+            specialization.treedef,
+            specialization.static_values,
+            specialization.statics,
+            specialization.dynamic,
             fixed,
             tuple(t for t in derivative.targets if type(t) is int),
             derivative.positions,
             tuple(t for t in derivative.targets if type(t) is not int),
-            tuple(graph.constants[place - first] for place in reached),
+            tuple(graph.constants[index - first] for index in reached),
             unbatched=True,
         )
         gradients = self.get_gradient_function(form)(tuple(given), tuple(cotangents))
@@ -267,14 +271,14 @@ class GradientVariants(Variants):
             for n, item in enumerate(results)
             if isinstance(item, Tensor) and item.dtype.is_inexact and id(item) not in given
         )
-        moving = tuple(n for n, leaf in enumerate(raw) if is_data(leaf))
-        fixed = tuple(leaf for n, leaf in enumerate(raw) if n not in moving)
+        dynamic = tuple(n for n, leaf in enumerate(raw) if is_data(leaf))
+        fixed = tuple(leaf for n, leaf in enumerate(raw) if n not in dynamic)
         reached = [pair for n, pair in seen.items() if n not in map(id, raw) and not is_over(pair[0])]
         levels = tuple(stack.levels)
         states, unbatched = tuple(state for state, _ in reached), not any(map(_is_batched, raw))
         call = bound.treedef, bound.statics, bound.static_keys
         form = GradientCall(
-            *call, moving, fixed, wanted, positions, captured=(), states=states, unbatched=unbatched
+            *call, dynamic, fixed, wanted, positions, captured=(), states=states, unbatched=unbatched
         )
         active = ActiveRules(tuple(Rule(n, None, (), 0, False, False) for n in range(len(wanted))), ())
         edges = [edge_of(bound.leaves[n], metas[n]) for n in wanted]  # type: ignore[arg-type]
@@ -285,7 +289,7 @@ class GradientVariants(Variants):
             return tuple(gradients(tuple(values.values()), tuple(cotangents)))
 
         node = CompiledNode(None, self._called, active, edges, pull)
-        saved = [seen[id(raw[n])][1] if id(raw[n]) in seen else raw[n] for n in moving]
+        saved = [seen[id(raw[n])][1] if id(raw[n]) in seen else raw[n] for n in dynamic]
         saved += [before for _, before in reached]
         node.store_residuals(saved, tuple(range(len(saved))), frozenset())
         node.roots = positions
@@ -306,19 +310,19 @@ class GradientVariants(Variants):
         def gradients(given: tuple[Any, ...], cotangents: tuple[object, ...]) -> tuple[Any, ...]:
             # The function may write its arguments, as the first call did; copies cost nothing in a trace.
             given = tuple([x.clone() if isinstance(x, Tensor) else x for x in given])
-            count = len(form.moving)
+            count = len(form.dynamic)
             leaves = form.leaves(given[:count])
             again = replay_draws(form.states, given[count:], form.unbatched, form.mixed)
             with again, open_recording_level(name) as value:
-                for place in form.wanted:
-                    leaves[place] = wrap_level(value.level, to_tensor(leaves[place]), AutogradMeta())
+                for index in form.wanted:
+                    leaves[index] = wrap_level(value.level, to_tensor(leaves[index]), AutogradMeta())
                 out = self._arguments.call(self._fn, form.treedef.unflatten(leaves), form.statics)
                 _, metas = unwrap_result(value.level, out)
-            pairs = [(metas[place], g) for place, g in zip(form.positions, cotangents)]
+            pairs = [(metas[index], g) for index, g in zip(form.positions, cotangents)]
             flowing = compute_gradients(
                 [(m.node or m, m.index, g) for m, g in pairs if m is not None and g is not None]
             )
-            inputs = [leaves[place]._meta for place in form.wanted]
+            inputs = [leaves[index]._meta for index in form.wanted]
             inputs += [value.value(tensor)._meta for tensor in form.captured]
             return tuple([flowing.get(meta) for meta in inputs])
 
@@ -352,7 +356,7 @@ def _make_placeholder(value: Any) -> object:
     return by_name("full")(spec.shape, 0, dtype=spec.dtype, device=spec.device)
 
 
-def _detach_leaves(out: object, places: frozenset[int]) -> object:
+def _detach_leaves(out: object, indices: frozenset[int]) -> object:
     """Detach some leaves of a result: views that were made without recording."""
     leaves, treedef = pytree.flatten(out)
-    return treedef.unflatten([leaf.detach() if n in places else leaf for n, leaf in enumerate(leaves)])
+    return treedef.unflatten([leaf.detach() if n in indices else leaf for n, leaf in enumerate(leaves)])

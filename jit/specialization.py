@@ -41,7 +41,7 @@ class Specialization:
         scalar_types: types of the derived scalars.
         graph: the traced graph, with all results as outputs.
         program: the graph to lower: the same nodes, with the results to compute as outputs.
-        moving: leaf index of each of ``graph.inputs``.
+        dynamic: leaf index of each of ``graph.inputs``.
         outputs: the sources of the leaves of the result.
         ranges: bounds on integer scalars.
         history: the writes into arguments, in program order.
@@ -67,7 +67,7 @@ class Specialization:
     scalar_types: tuple[type, ...]
     graph: Graph
     program: Graph
-    moving: tuple[int, ...]
+    dynamic: tuple[int, ...]
     outputs: OutputTree
     ranges: tuple[Range, ...]
     history: tuple[Write, ...] = ()
@@ -124,14 +124,14 @@ class Specialization:
         """
         if not self.scalar_types:
             return []
-        result = compute_derived(self.graph, [leaves[index] for index in self.moving])
+        result = compute_derived(self.graph, [leaves[index] for index in self.dynamic])
         return result if tuple(map(type, result)) == self.scalar_types else None
 
     def overlaps(self, leaves: Sequence[object]) -> bool:
         """Whether a call writes into memory that several of its tensors share; the trace assumed that they do not."""
         if not self.outputs.writes:
             return False
-        given = [None if self.guards[i].kind in SCALAR_KINDS else to_tensor(leaves[i]) for i in self.moving]
+        given = [None if self.guards[i].kind in SCALAR_KINDS else to_tensor(leaves[i]) for i in self.dynamic]
         derived = [None] * len(self.graph.derived)
         return writes.overlaps([*given, *derived, *self.graph.constants], self.outputs.written)
 
@@ -143,7 +143,7 @@ class Specialization:
             scalars: the derived scalars.
         """
         given = [
-            leaf if type(leaf) in SCALARS else to_tensor(leaf) for leaf in (leaves[i] for i in self.moving)
+            leaf if type(leaf) in SCALARS else to_tensor(leaf) for leaf in (leaves[i] for i in self.dynamic)
         ]
         parameters = [*given, *scalars, *self.graph.constants]
         if self.outputs.writes:

@@ -115,8 +115,8 @@ def open_trace(
     with tracing(arguments.name) as trace:
         trace.names = [path for path, guard in zip(paths, guards) if guard.kind in DYNAMIC]
         leaves = [_make_tracer(trace, guard, leaf) for guard, leaf in zip(guards, bound.leaves)]
-        moving = [leaf for leaf, guard in zip(leaves, guards) if guard.kind in DYNAMIC]
-        memories = [getattr(leaf, "_aliases", None) for leaf in moving]
+        dynamic = [leaf for leaf, guard in zip(leaves, guards) if guard.kind in DYNAMIC]
+        memories = [getattr(leaf, "_aliases", None) for leaf in dynamic]
         yield TracedCall(trace, guards, paths, before, leaves, memories)
     if config.flags.verify:
         verify(trace.graph, after="tracing")
@@ -155,7 +155,7 @@ def make_specialization(
         scalar_types=tuple(item.value.weak for item in graph.derived),  # type: ignore[misc]
         graph=graph,
         program=program,
-        moving=tuple(index for index, guard in enumerate(guards) if guard.kind in DYNAMIC),
+        dynamic=tuple(index for index, guard in enumerate(guards) if guard.kind in DYNAMIC),
         outputs=output_tree,
         ranges=find_ranges(graph),
     )

@@ -45,17 +45,17 @@ class Variants:
         return made
 
     def _bind_static_leaves(
-        self, bound: BoundArguments, moving: tuple[int, ...]
+        self, bound: BoundArguments, dynamic: tuple[int, ...]
     ) -> Callable[[Sequence[object]], object]:
         """Make a function of the dynamic leaves; the static leaves are bound."""
         template, treedef, statics = list(bound.leaves), bound.treedef, bound.statics
-        for place in moving:
-            template[place] = None
+        for index in dynamic:
+            template[index] = None
 
         def call(given: Sequence[Any]) -> Any:
             filled = list(template)
-            for place, leaf in zip(moving, given, strict=True):
-                filled[place] = leaf
+            for index, leaf in zip(dynamic, given, strict=True):
+                filled[index] = leaf
             return self._arguments.call(self._fn, treedef.unflatten(filled), statics)
 
         return call
@@ -74,6 +74,6 @@ def is_data(leaf: object) -> bool:
 
 def split_leaves(bound: BoundArguments) -> tuple[tuple[int, ...], tuple[object, ...]]:
     """The indices of the dynamic leaves, and a key that is equal for calls that differ only in these."""
-    moving = tuple(n for n, leaf in enumerate(bound.leaves) if is_data(leaf))
+    dynamic = tuple(n for n, leaf in enumerate(bound.leaves) if is_data(leaf))
     fixed = tuple(leaf_key(leaf, identity=True) for leaf in bound.leaves if not is_data(leaf))
-    return moving, (bound.treedef, moving, fixed, bound.static_keys)
+    return dynamic, (bound.treedef, dynamic, fixed, bound.static_keys)

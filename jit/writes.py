@@ -38,12 +38,12 @@ def _find_written_arguments(graph: Graph, memories: Sequence[Aliases | None]) ->
 
 def _find_written_states(trace: Trace) -> dict[Aliases, int]:
     """Find the written generator states, and the parameter index of each."""
-    places = {value: index for index, value in enumerate(trace.graph.parameters)}
+    indices = {value: index for index, value in enumerate(trace.graph.parameters)}
     result = {}
     for key, tensor in trace.states.items():
         value, memory = trace.graph._captured_by_id[key], tensor._aliases
         if memory.root is not value:
-            result[memory] = places[value]
+            result[memory] = indices[value]
     return result
 
 
@@ -56,8 +56,8 @@ def overlaps(parameters: Sequence[Any], written: Sequence[int]) -> bool:
     """Whether the memory of a written parameter is also that of another parameter."""
     tensors = [(index, item) for index, item in enumerate(parameters) if isinstance(item, Tensor)]
     return any(
-        index != place and _may_share_memory(item, parameters[place])
-        for place in written
+        index != position and _may_share_memory(item, parameters[position])
+        for position in written
         for index, item in tensors
     )
 
@@ -76,20 +76,20 @@ def check_writes(name: str, parameters: Sequence[Any], written: Sequence[int]) -
     Raises:
         UnsupportedError: the memory is read-only or shared.
     """
-    for place in written:
-        check_writable(name, parameters[place])
+    for index in written:
+        check_writable(name, parameters[index])
     if overlaps(parameters, written):
         raise UnsupportedError(
             f"{name} writes into an argument whose memory another argument, or a tensor that it captures, shares; call "
             "the jitted function itself, which then runs its Python code"
         )
-    note_draws(*[parameters[place] for place in written])
+    note_draws(*[parameters[index] for index in written])
 
 
 def write_back(parameters: Sequence[Any], values: Sequence[tuple[int, Any]]) -> None:
     """Copy new values into the memory of parameters."""
-    for place, value in values:
-        target = parameters[place]
+    for index, value in values:
+        target = parameters[index]
         if type(target) is Tensor:
             np.copyto(target._array, value._array)
         else:

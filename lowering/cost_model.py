@@ -59,5 +59,5 @@ def count_instructions(node: Node) -> int | None:
             return None
     elif decl.kind not in ("cast", "copy") and (decl.kind != "creation" or node.op.schema.name != "full"):
         return None
-    given = [Expr("load", (), dtype, place) for place, dtype in enumerate(operand_types(node))]
+    given = [Expr("load", (), dtype, index) for index, dtype in enumerate(operand_types(node))]
     return cost(node_expr(node, given))

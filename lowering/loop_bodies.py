@@ -23,7 +23,7 @@ class Source(NamedTuple):
     """The source of a result of a body: ``"computed"``, ``"input"`` or ``"constant"``, and the index among those."""
 
     kind: str
-    place: int
+    number: int
 
 
 class Body(NamedTuple):
@@ -85,21 +85,21 @@ def make_loop_thunk(step: NodeThunk, lower: Lower) -> LoopThunk:
 
 def lower_body(graph: Graph, lower: Lower) -> Body:
     """Lower a body so that each result that it computes has its own buffer."""
-    inputs = {value: place for place, value in enumerate(graph.inputs)}
+    inputs = {value: index for index, value in enumerate(graph.inputs)}
     computed = list(dict.fromkeys(o for o in graph.outputs if o not in inputs))
     if not computed and not any(map(has_effects, graph.nodes)):
         return Body(graph, None, tuple(Source("input", inputs[o]) for o in graph.outputs))
     part = Graph()
     part.inputs, part.nodes, part.outputs = graph.inputs, list(graph.nodes), list(computed)
     lowered = lower(part)
-    shared = [place for place in range(len(computed)) if not _is_own(lowered, place)]
+    shared = [index for index in range(len(computed)) if not _is_own(lowered, index)]
     if shared:
-        for place in shared:
-            copy = new_node(find_operator("td::clone"), (computed[place],), {}, computed[place].spec, "")
+        for index in shared:
+            copy = new_node(find_operator("td::clone"), (computed[index],), {}, computed[index].spec, "")
             part.nodes.append(copy)
-            part.outputs[place] = copy.outputs[0]
+            part.outputs[index] = copy.outputs[0]
         lowered = lower(part)
-    mapping = {value: _source(lowered.outputs[place]) for place, value in enumerate(computed)}
+    mapping = {value: _source(lowered.outputs[index]) for index, value in enumerate(computed)}
     return Body(
         graph,
         lowered,
@@ -111,9 +111,9 @@ def _source(output: Output) -> Source:
     return Source("computed" if output.kind == "storage" else output.kind, output.index)
 
 
-def _is_own(lowered: Lowered, place: int) -> bool:
+def _is_own(lowered: Lowered, index: int) -> bool:
     """Whether a result fills a storage that no other result shares, or is an unchanged constant."""
-    output = lowered.outputs[place]
+    output = lowered.outputs[index]
     if output.kind == "constant":
         return bool(output.same)
     alone = sum(o.kind == output.kind and o.index == output.index for o in lowered.outputs) == 1

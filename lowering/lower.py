@@ -120,7 +120,7 @@ class Lowered:
     def kernels(self) -> KernelTable:
         """The kernel choice of each node, its reason and its fusion group, as a printable table."""
         rows = []
-        numbers = {group.index: place for place, group in enumerate(self.partition.groups)}
+        numbers = {group.index: index for index, group in enumerate(self.partition.groups)}
         for node in self.optimized.nodes:
             choice = self.resolution.choices[node]
             group = self.partition.of.get(node)

@@ -146,17 +146,17 @@ def _thunks_of_node(name: str, node: Node, around: ScheduleContext) -> list[Thun
         return [NodeThunk("callback", node, operands)]
     steps: list[Thunk] = []
     moved = _select_copies(kind, node, [layout for _, layout in operands], around)
-    for place, (root, layout) in enumerate(operands):
-        if root.weak is None and moved[place]:
+    for index, (root, layout) in enumerate(operands):
+        if root.weak is None and moved[index]:
             turns = kind == "blas" and _is_transposed(layout)
             source = transpose_layout(layout) if turns else layout
             known = around.copies.get((root, source))
             if known is None:
-                copy = copy_thunk(f"{name}_copy{place}", root, source)
+                copy = copy_thunk(f"{name}_copy{index}", root, source)
                 steps.append(copy)
                 known = around.copies[root, source] = copy.params[1]
             target = contiguous(source.shape)
-            operands[place] = (known, transpose_layout(target) if turns else target)
+            operands[index] = (known, transpose_layout(target) if turns else target)
     return [*steps, NodeThunk(kind, node, operands)]
 
 
@@ -181,10 +181,10 @@ def _select_copies(kind: str, node: Node, layouts: list[Layout], around: Schedul
 
 def _piece_thunks(name: str, node: Node, around: ScheduleContext) -> list[Thunk]:
     steps: list[Thunk] = []
-    for place, piece in enumerate(find_pieces(node) or ()):
+    for index, piece in enumerate(find_pieces(node) or ()):
         if piece.target.size:
             kernel, params = make_piece_kernel(
-                f"{name}_piece{place}", node.outputs[0], piece, around.resolution.root, around.slots
+                f"{name}_piece{index}", node.outputs[0], piece, around.resolution.root, around.slots
             )
             steps.append(KernelThunk(kernel, params, (), (node,)))
     return steps

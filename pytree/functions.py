@@ -87,12 +87,12 @@ def _zip_leaves(
     treedef: TreeDef, leaves: list[object], rest: Sequence[object]
 ) -> Iterable[tuple[object, ...]]:
     """For each leaf what all trees have at its place."""
-    columns = [flatten_up_to(treedef, other, _tree_name(place)) for place, other in enumerate(rest)]
+    columns = [flatten_up_to(treedef, other, _tree_name(index)) for index, other in enumerate(rest)]
     return zip(leaves, *columns)
 
 
-def _tree_name(place: int) -> str:
-    return f"tree_map: trees differ: the {('second', 'third')[place] if place < 2 else f'{place + 2}th'} tree"
+def _tree_name(index: int) -> str:
+    return f"tree_map: trees differ: the {('second', 'third')[index] if index < 2 else f'{index + 2}th'} tree"
 
 
 def tree_map_with_path(

@@ -69,10 +69,10 @@ def flatten_up_to(treedef: TreeDef, tree: object, what: str = "the tree") -> lis
 Trail = tuple[tuple[TreeDef, int], ...]  # the containers passed, and which of their children
 
 
-def _flatten_up_to(treedef: TreeDef, tree: object, found: list[object], what: str, trail: Trail) -> None:
+def _flatten_up_to(treedef: TreeDef, tree: object, leaves: list[object], what: str, trail: Trail) -> None:
     node = treedef._node
     if node is None:
-        found.append(tree)
+        leaves.append(tree)
         return
     if type(tree) is not treedef.kind:
         raise TreeError(f"{_location(what, trail)} is {_describe(tree)}, not a {_kind_name(treedef.kind)}")
@@ -81,14 +81,14 @@ def _flatten_up_to(treedef: TreeDef, tree: object, found: list[object], what: st
         given = list(keys or node.keys(static, len(children)))
         children = _reorder_children(treedef, children, given, static, _location(what, trail))
     if treedef._flat:
-        found.extend(children)
+        leaves.extend(children)
         return
-    for place, (child, item) in enumerate(zip(treedef.children, children)):
-        _flatten_up_to(child, item, found, what, (*trail, (treedef, place)))
+    for index, (child, item) in enumerate(zip(treedef.children, children)):
+        _flatten_up_to(child, item, leaves, what, (*trail, (treedef, index)))
 
 
 def _location(what: str, trail: Trail) -> str:
-    path = "".join(str(treedef.keys[place]) for treedef, place in trail)
+    path = "".join(str(treedef.keys[index]) for treedef, index in trail)
     return f"{what} at {path}" if path else what
 
 
@@ -156,12 +156,12 @@ def broadcast_prefix(
 
 
 def _broadcast(
-    prefix: object, tree: object, is_leaf: IsLeaf | None, found: list[object], what: str, path: str
+    prefix: object, tree: object, is_leaf: IsLeaf | None, leaves: list[object], what: str, path: str
 ) -> None:
     kind = type(prefix)
     node = None if is_leaf is not None and is_leaf(prefix) else node_of(kind)
     if node is None:
-        found += [prefix] * flatten(tree)[1].leaf_count
+        leaves += [prefix] * flatten(tree)[1].leaf_count
         return
     where = path or "the root"
     if kind is not type(tree):
@@ -171,8 +171,8 @@ def _broadcast(
         sides = [", ".join(map(str, keys)) or "nothing" for keys in (own, wanted)]
         raise TreeError(f"{where} has {sides[0]} in {what} and {sides[1]} in the value")
     given = dict(zip(own, values)) if own != wanted else None
-    for place, (child, key) in enumerate(zip(children, wanted)):
-        _broadcast(given[key] if given else values[place], child, is_leaf, found, what, path + str(key))
+    for index, (child, key) in enumerate(zip(children, wanted)):
+        _broadcast(given[key] if given else values[index], child, is_leaf, leaves, what, path + str(key))
 
 
 def _flatten_with_keys(node: Node, tree: object) -> tuple[Sequence[object], list[object]]:

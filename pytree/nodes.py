@@ -209,9 +209,9 @@ def make_node(
     )
 
 
-def _check_pair(found: object, tree: object) -> tuple[Iterable[Any], object]:
-    if isinstance(found, (tuple, list)) and len(found) == 2 and isinstance(found[0], Iterable):
-        return found[0], found[1]
+def _check_pair(result: object, tree: object) -> tuple[Iterable[Any], object]:
+    if isinstance(result, (tuple, list)) and len(result) == 2 and isinstance(result[0], Iterable):
+        return result[0], result[1]
     raise ArgumentError(
-        f"the function that takes a {type(tree).__qualname__} apart gives (children, static), not {found!r}"
+        f"the function that takes a {type(tree).__qualname__} apart gives (children, static), not {result!r}"
     )

@@ -7,11 +7,11 @@ from itertools import zip_longest
 from typing import Any
 
 from ..errors import RegistrationError
-from .registration import Place, Registration
+from .registration import Registration, RegistrationSite
 from .schemas.schema import Schema
 
 
-def check_single_definer(namespace: str, there: Place, new: Place) -> None:
+def check_single_definer(namespace: str, there: RegistrationSite, new: RegistrationSite) -> None:
     """Reject a second ``"DEF"`` library of a namespace, unless the module or cell of the first one is run again.
 
     Raises:
@@ -30,14 +30,14 @@ def check_definition(there: Any, new: Any) -> None:
     Raises:
         RegistrationError: other code has defined the operator.
     """
-    if new.place.run_again(there.place) or (new.place.origin == there.place.origin and not new.place.own):
+    if new.site.run_again(there.site) or (new.site.origin == there.site.origin and not new.site.own):
         return
     raise RegistrationError(
         f"{new.name} is already defined:\n"
         f"  first: {there.schema}\n"
-        f"         at {there.place.origin}\n"
+        f"         at {there.site.origin}\n"
         f"  new:   {new.schema}\n"
-        f"         at {new.place.origin}\n"
+        f"         at {new.site.origin}\n"
         f"  {describe_schema_difference(there.schema, new.schema)}"
     )
 
@@ -70,9 +70,9 @@ def find_replaced_kernel(
     Raises:
         RegistrationError: other code has registered a kernel for the same key and dtypes.
     """
-    if registration.place.own:
+    if registration.site.own:
         return None
-    rivals = [other for other in held if other.overlaps(registration) and not other.place.own]
+    rivals = [other for other in held if other.overlaps(registration) and not other.site.own]
     for other in reversed(rivals):
         if registration.is_rerun_of(other, allow_override):
             return other

@@ -43,63 +43,65 @@ class Contract:
         self.schema = schema
         plain = all(r.type.form == "base" and r.type.base == "Tensor" for r in schema.returns)
         self.tensors = len(schema.returns) if plain and not schema.varrets else -1
-        self._places = tuple((n, a.name) for n, a in enumerate(schema.positional) if a.type.core == "Tensor")
+        self._tensor_arguments = tuple(
+            (n, a.name) for n, a in enumerate(schema.positional) if a.type.core == "Tensor"
+        )
         self._keywords = tuple(a.name for a in schema.arguments if a.kwarg_only and a.type.core == "Tensor")
         self._normalize = tuple(_make_normalizer(result.type) for result in schema.returns)
 
     # -- arguments -------------------------------------------------------------------------------------------------
     def with_tensors(self, args: Args, kwargs: Kwargs) -> tuple[tuple[object, ...], dict[str, object]]:
         """The arguments of a bound call with each Python number passed for a tensor converted to a weak scalar."""
-        for place, _ in self._places:
-            value = args[place]
+        for index, _ in self._tensor_arguments:
+            value = args[index]
             if type(value) in weak_scalar_types or type(value) is tuple:
-                args = (*args[:place], _wrap_numbers(value), *args[place + 1 :])
+                args = (*args[:index], _wrap_numbers(value), *args[index + 1 :])
         for name in self._keywords:
             if type(kwargs[name]) in weak_scalar_types or type(kwargs[name]) is tuple:
                 kwargs = {**kwargs, name: _wrap_numbers(kwargs[name])}
         return args, kwargs
 
     # -- results ---------------------------------------------------------------------------------------------------
-    def checked(self, found: object, who: str, specs: bool = False) -> object:
+    def checked(self, result: object, who: str, specs: bool = False) -> object:
         """Check the results of a kernel and return them, lists as tuples.
 
         Native twin: backends/cpu/fastpath/entries/rt_kernels.py:check_result
 
         Args:
-            found: what the kernel returned.
+            result: what the kernel returned.
             who: the kernel, for the message.
             specs: whether a TensorSpec may take the place of a tensor, as in shape rules.
 
         Raises:
             KernelResultError: the results do not match the schema.
         """
-        if self.tensors == 1 and isinstance(found, TensorBase):
-            return found
+        if self.tensors == 1 and isinstance(result, TensorBase):
+            return result
         if self.schema.varrets:
-            return found
+            return result
         try:
-            return self._results(found, specs)
+            return self._results(result, specs)
         except ResultError as fault:
             raise KernelResultError(
-                f"{self.schema.full_name}: {who} returned {_describe_result(found)}, "
+                f"{self.schema.full_name}: {who} returned {_describe_result(result)}, "
                 f"but the schema returns {self._wanted()}{fault}\n"
                 f"  schema: {self.schema}"
             ) from None
 
-    def _results(self, found: Any, specs: bool) -> object:
+    def _results(self, result: Any, specs: bool) -> object:
         count = len(self._normalize)
         if count == 1:
-            return found if specs and isinstance(found, TensorSpec) else self._normalize[0](found)
+            return result if specs and isinstance(result, TensorSpec) else self._normalize[0](result)
         if count == 0:
-            if found is not None:
+            if result is not None:
                 raise ResultError(": no result")
             return None
-        if type(found) not in _SEVERAL or len(found) != count:
+        if type(result) not in _SEVERAL or len(result) != count:
             raise ResultError(f": a tuple of {count} results")
         return tuple(
             [
                 x if specs and isinstance(x, TensorSpec) else normalize(x)
-                for normalize, x in zip(self._normalize, found)
+                for normalize, x in zip(self._normalize, result)
             ]
         )
 
@@ -114,12 +116,12 @@ def _wrap_numbers(value: object) -> object:
     return value if make is None else make(value)
 
 
-def _describe_result(found: Any) -> str:
-    if isinstance(found, np.ndarray):
-        return f"an ndarray {found.dtype}{list(found.shape)}"
-    if type(found) in _SEVERAL:
-        return f"a {type(found).__name__} of {len(found)}: {describe(found)}"
-    return describe(found)
+def _describe_result(result: Any) -> str:
+    if isinstance(result, np.ndarray):
+        return f"an ndarray {result.dtype}{list(result.shape)}"
+    if type(result) in _SEVERAL:
+        return f"a {type(result).__name__} of {len(result)}: {describe(result)}"
+    return describe(result)
 
 
 # -- one normalizer per type -------------------------------------------------------------------------------------------

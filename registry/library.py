@@ -31,7 +31,7 @@ from .operator import (
     recompute_all,
 )
 from .registration import Handle as Handle
-from .registration import Place, Registration, find_caller, remove_all
+from .registration import Registration, RegistrationSite, find_caller, remove_all
 from .schemas.parser import parse_name, parse_namespace, parse_schema
 from .schemas.schema import Schema
 from .source import is_package_file
@@ -53,7 +53,7 @@ class Library:
 
     Attributes:
         namespace, kind: as passed.
-        place: the code that created it.
+        site: the code that created it.
         is_trusted: whether tandem itself created it, so that its kernels are not checked against their schemas.
 
     Raises:
@@ -77,14 +77,14 @@ class Library:
                 f"Library takes the name of a namespace, such as 'myns', not {short_repr(namespace)}"
             )
         parse_namespace(namespace)
-        self.namespace, self.kind, self.place = namespace, kind, find_caller(namespace)
+        self.namespace, self.kind, self.site = namespace, kind, find_caller(namespace)
         self.is_trusted = is_package_file(sys._getframe(1).f_code.co_filename)
         self._handles: dict[Handle, None] = {}
         if kind == "DEF":
             with lock:
                 former = _definition_libraries.get(namespace, _no_library)()
                 if former is not None:
-                    check_single_definer(namespace, former.place, self.place)
+                    check_single_definer(namespace, former.site, self.site)
                     former.close()
                 _definition_libraries[namespace] = weakref.ref(self)
         handles = self._handles
@@ -115,12 +115,12 @@ class Library:
             )
         parsed = schema if isinstance(schema, Schema) else parse_schema(schema)
         operator = Operator(self._qualified(parsed), decl, find_caller(self.namespace))
-        if not operator.place.own:
+        if not operator.site.own:
             materialize(operator.name)
         with lock:
             operator = _define(operator)
-        place = operator.place
-        return Handle(lambda: _undefine(operator, place), self._handles)
+        site = operator.site
+        return Handle(lambda: _undefine(operator, site), self._handles)
 
     def impl(
         self,
@@ -183,7 +183,7 @@ class Library:
         self, full_name: str, fn: Any, key: KeyName, allow_override: bool, **options: Any
     ) -> Handle:
         """Enter a registration; its options are those of :class:`.registration.Registration`."""
-        place, library = (
+        site, library = (
             find_caller(self.namespace if self.is_trusted else ""),
             f"{self.kind} {self.namespace}",
         )
@@ -195,8 +195,8 @@ class Library:
                 )
             if full_name in operators:
                 fn.bind(operators[full_name])  # refuses what does not fit before anything is entered
-        registration = Registration(full_name, fn, key, place, library, **options)
-        if not registration.place.own:  # tandem's own kernels may wait for their operator
+        registration = Registration(full_name, fn, key, site, library, **options)
+        if not registration.site.own:  # tandem's own kernels may wait for their operator
             materialize(full_name)
         with lock:
             _add_kernel(registration, allow_override)
@@ -255,7 +255,7 @@ class Library:
             trusted=self.is_trusted,
         )
         enforce_fallback_schema(registration)
-        if not registration.place.own:
+        if not registration.site.own:
             materialize_fallbacks()
         with lock:
             held = fallbacks.setdefault(parsed, [])
@@ -316,10 +316,10 @@ def _define(operator: Operator) -> Operator:
     if there is not None:
         check_definition(there, operator)
         if there.schema == operator.schema:
-            there.decl, there.place = operator.decl, operator.place
+            there.decl, there.site = operator.decl, operator.site
             there.recompute()
             return there
-        _undefine(there, there.place)
+        _undefine(there, there.site)
     for registration in implementations.get(operator.name, ()):
         operator.add(registration)
     operators[operator.name] = operator
@@ -327,10 +327,10 @@ def _define(operator: Operator) -> Operator:
     return operator
 
 
-def _undefine(operator: Operator, place: Place) -> None:
+def _undefine(operator: Operator, site: RegistrationSite) -> None:
     """Remove a definition, unless it has been replaced in the meantime."""
     with lock:
-        if operators.get(operator.name) is operator and operator.place is place:
+        if operators.get(operator.name) is operator and operator.site is site:
             del operators[operator.name]
             operator.retire()
             _notify_defined(operator, False)

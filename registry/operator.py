@@ -43,8 +43,8 @@ from .lazy_operators import materialize, materialize_fallbacks
 from .lock import lock as lock
 from .registration import Kernel as Kernel
 from .registration import KeyName as KeyName
-from .registration import Place
 from .registration import Registration as Registration
+from .registration import RegistrationSite
 from .registration import fallthrough as fallthrough
 from .schemas.binding import WEAK, Binder
 from .schemas.schema import Schema
@@ -91,7 +91,7 @@ class Operator:
         keys_only: whether the last change was one of ``extra_keys`` alone, which does not increment the version.
         changed: key set of the table entries that the last change replaced; 0 before the table is first used.
         kernels: its registrations by key, the newest last; replaced as a whole when they change.
-        place: the code that defined it.
+        site: the code that defined it.
     """
 
     __slots__ = (
@@ -110,15 +110,15 @@ class Operator:
         "keys_only",
         "layer_keys",
         "name",
-        "place",
         "schema",
+        "site",
         "version"
     )  # fmt: skip
 
-    def __init__(self, schema: Schema, decl: Any = None, place: Place | None = None):
+    def __init__(self, schema: Schema, decl: Any = None, site: RegistrationSite | None = None):
         self.schema = schema
         self.decl = decl
-        self.place = place or Place("")
+        self.site = site or RegistrationSite("")
         self.name = schema.full_name
         self._binder: Binder | None = None
         self._contract: Contract | None = None
@@ -321,13 +321,13 @@ class Operator:
         table, mask = self._published or self._publish()
         bits = keyset & mask
         try:
-            place = bits.bit_length() - 1
+            site = bits.bit_length() - 1
         except AttributeError:  # a DispatchKeySet, from a boxed kernel
             keyset = DispatchKeySet(keyset).bits
             return self.dispatch(keyset | self._weak_key(args, kwargs), args, kwargs)
-        if place < 0:
+        if site < 0:
             raise _missing_kernels.make_no_key_error(self, keyset, args, kwargs)
-        entry = table[place]
+        entry = table[site]
         if trace.active:
             return trace.run(self, bits, entry, args, kwargs)
         if entry.boxed:

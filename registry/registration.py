@@ -1,4 +1,4 @@
-"""Registrations: one kernel each, with the key that it serves and the place that it came from."""
+"""Registrations: one kernel each, with the key that it serves and the code that made it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def fallthrough(*args: object, **kwargs: object) -> object:
     raise NoKernelError("fallthrough can be registered as a kernel, but not called")
 
 
-class Place(NamedTuple):
+class RegistrationSite(NamedTuple):
     """The code that made a registration.
 
     Attributes:
@@ -60,8 +60,8 @@ class Place(NamedTuple):
     own: bool = False
     imported: bool = False
 
-    def run_again(self, other: Place) -> bool:
-        """Whether both places belong to one module or cell that was run again, possibly after an edit."""
+    def run_again(self, other: RegistrationSite) -> bool:
+        """Whether both sites are in one module or cell that was run again, possibly after an edit."""
         if self.module is None or other.module is None or self.module is other.module:
             return False
         if (self.typed and other.typed) or self.origin == other.origin:
@@ -69,7 +69,7 @@ class Place(NamedTuple):
         return self.imported and other.imported and self.module.co_filename == other.module.co_filename
 
 
-def find_caller(namespace: str) -> Place:
+def find_caller(namespace: str) -> RegistrationSite:
     """Find the code that called into this package to register in a namespace.
 
     For tandem's own operators this is the line in the package.
@@ -80,11 +80,11 @@ def find_caller(namespace: str) -> Place:
     nearest = frame
     while frame is not None and is_package_file(frame.f_code.co_filename):
         if namespace == OWN:
-            return Place(f"{frame.f_code.co_filename}:{frame.f_lineno}", own=True)
+            return RegistrationSite(f"{frame.f_code.co_filename}:{frame.f_lineno}", own=True)
         frame = frame.f_back
     frame = frame or nearest
     if frame is None:
-        return Place("an unknown place")
+        return RegistrationSite("an unknown location")
     filename, line = frame.f_code.co_filename, frame.f_lineno
     typed = frame.f_globals.get("__name__") == "__main__" and bool(re.search(_INTERACTIVE, filename))
     while frame is not None and frame.f_code.co_filename == filename:
@@ -92,9 +92,9 @@ def find_caller(namespace: str) -> Place:
             "<cell line"
         ):  # the latter by IPython
             imported = frame.f_globals.get("__file__") == filename
-            return Place(f"{filename}:{line}", frame.f_code, typed, imported=imported)
+            return RegistrationSite(f"{filename}:{line}", frame.f_code, typed, imported=imported)
         frame = frame.f_back
-    return Place(f"{filename}:{line}", None, typed)
+    return RegistrationSite(f"{filename}:{line}", None, typed)
 
 
 _REGISTRY = __file__.rpartition("registration.py")[0]
@@ -111,7 +111,7 @@ class Registration:
         boxed: whether the dispatcher calls it as ``fn(op, keyset, args, kwargs)``.
         with_keyset: whether the key set is its first argument.
         dtypes: the dtypes that it is specialized for; None: every dtype.
-        place: the code that registered it.
+        site: the code that registered it.
         library: kind and namespace of the library, such as ``"IMPL td"``.
         alive: False after its removal.
         is_trusted: whether it is tandem's own: arguments and results are not checked, and key sets are passed as int.
@@ -119,7 +119,7 @@ class Registration:
     """
 
     __slots__ = (
-        "alive", "boxed", "call", "dtypes", "fn", "is_trusted", "key", "library", "operator", "place",
+        "alive", "boxed", "call", "dtypes", "fn", "is_trusted", "key", "library", "operator", "site",
         "source", "with_keyset"
     )  # fmt: skip
 
@@ -128,7 +128,7 @@ class Registration:
         operator: str,
         fn: Kernel,
         key: KeyName,
-        place: Place,
+        site: RegistrationSite,
         library: str = "",
         *,
         boxed: bool = False,
@@ -137,9 +137,9 @@ class Registration:
         trusted: bool = False,
     ):
         self.source = fn
-        self.operator, self.fn, self.key, self.place, self.library = operator, fn, key, place, library
+        self.operator, self.fn, self.key, self.site, self.library = operator, fn, key, site, library
         self.boxed, self.with_keyset, self.dtypes = boxed, with_keyset, dtypes
-        self.alive, self.is_trusted = True, trusted or place.own
+        self.alive, self.is_trusted = True, trusted or site.own
         self.call: tuple[Kernel, bool] = (_pass_keyset(fn), True) if with_keyset else (fn, boxed)
 
     @property
@@ -162,7 +162,7 @@ class Registration:
     @property
     def origin(self) -> str:
         """``file:line`` of the registration."""
-        return self.place.origin
+        return self.site.origin
 
     def overlaps(self, other: Registration) -> bool:
         """Whether both have the same key and at least one dtype in common."""
@@ -174,7 +174,7 @@ class Registration:
         """Whether this registration repeats the other one because its module, cell or function was run again."""
         if self.name != other.name or self.dtypes != other.dtypes:
             return False
-        if self.place.run_again(other.place):
+        if self.site.run_again(other.site):
             return True
         # One line may register several kernels, if it is in a function that is called with each.
         same = getattr(self.fn, "__code__", None) is getattr(other.fn, "__code__", None)

@@ -82,8 +82,8 @@ _ROOT_UPDATES: dict[str, Callable[[Call, Value, Value, Step], Value]] = {
 
 def _inverse_permutation(axes: tuple[int, ...]) -> tuple[int, ...]:
     rank = len(axes)
-    places = [axis % rank for axis in axes]
-    return tuple(places.index(axis) for axis in range(rank))
+    indices = [axis % rank for axis in axes]
+    return tuple(indices.index(axis) for axis in range(rank))
 
 
 def can_write(tensor: TracerTensor) -> bool:

@@ -52,8 +52,8 @@ def infer(op: Operator, args: Args, kwargs: Kwargs) -> Any:
     there = next((spec for spec in specs if spec.device.startswith("cuda")), None)
     if there is None or op.decl is None or op.decl.kind in ("transfer", "control"):
         return _infer_by_rule(op, args, kwargs)
-    place = _make_mover(op, there)
-    result = _infer_by_rule(op, place(args), {name: place(value) for name, value in kwargs.items()})
+    move = _make_mover(op, there)
+    result = _infer_by_rule(op, move(args), {name: move(value) for name, value in kwargs.items()})
     return result if op.binder.device_argument else _set_device(there.device, result)
 
 
@@ -65,9 +65,9 @@ def _make_mover(op: Operator, there: TensorSpec) -> Callable[[Any], Any]:
     decl, name = op.decl, op.schema.name
     constants = decl.is_elementwise or name in ("basic_put", "index_put")
 
-    def place(value: Any) -> Any:
+    def move(value: Any) -> Any:
         if type(value) is tuple:
-            return tuple(map(place, value))
+            return tuple(map(move, value))
         if not isinstance(value, TensorSpec) or value.device == there.device:
             return value
         host = value.device == "cpu"
@@ -76,7 +76,7 @@ def _make_mover(op: Operator, there: TensorSpec) -> Callable[[Any], Any]:
             return value._replace(device=there.device)
         raise device_mismatch_error(name, value, there)
 
-    return place
+    return move
 
 
 def _set_device(device: str, result: Any) -> object:
@@ -135,15 +135,15 @@ def _to_meta_tensors(tree: object) -> Any:
     return tuple(map(_to_meta_tensors, tree)) if type(tree) is tuple else tree
 
 
-def _to_specs(op: Operator, found: object, device: str) -> object:
-    if found is None:
+def _to_specs(op: Operator, result: object, device: str) -> object:
+    if result is None:
         return None
-    if isinstance(found, (TensorBase, TensorSpec)):
-        return TensorSpec(tuple(found.shape), found.dtype, device)  # type: ignore[union-attr]
-    if isinstance(found, (tuple, list)) and all(isinstance(one, (TensorBase, TensorSpec)) for one in found):
-        return tuple(_to_specs(op, one, device) for one in found)
+    if isinstance(result, (TensorBase, TensorSpec)):
+        return TensorSpec(tuple(result.shape), result.dtype, device)  # type: ignore[union-attr]
+    if isinstance(result, (tuple, list)) and all(isinstance(one, (TensorBase, TensorSpec)) for one in result):
+        return tuple(_to_specs(op, one, device) for one in result)
     raise UnsupportedError(
-        f"the fake kernel of {op.name} (its Meta kernel) gave {describe(found)}; it gives a tensor for each result, "
+        f"the fake kernel of {op.name} (its Meta kernel) gave {describe(result)}; it gives a tensor for each result, "
         "such as td.empty_like(x), or a tuple of them"
     )
 

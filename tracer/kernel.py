@@ -31,7 +31,7 @@ class SchemaTraits(NamedTuple):
 
     is_mutable: bool
     is_view: bool
-    numbers: tuple[int, ...]  # places of the arguments that are no tensors
+    numbers: tuple[int, ...]  # indices of the arguments that are not tensors
     number_keywords: tuple[str, ...]
 
 
@@ -63,7 +63,7 @@ def trace_call(op: Operator, keyset: int, args: tuple[object, ...], kwargs: Kwar
         return record_write(trace, op, args, kwargs)
     lifted = tuple([lift(trace, arg) for arg in args])
     named = {name: lift(trace, value) for name, value in kwargs.items()}
-    for number in [args[place] for place in traits.numbers] + [
+    for number in [args[index] for index in traits.numbers] + [
         kwargs[name] for name in traits.number_keywords
     ]:
         if type(number) is TracerScalar and depends_on(op, lifted, named, number._value):

@@ -66,7 +66,7 @@ def add_node(
             f"{op.schema.name} would give a tensor on the device 'meta' inside a jitted function, and compiled code "
             "has nothing to compute there; call the function with meta arguments, and it runs on them as it is"
         )
-    place = op.binder.device_argument
-    if place and specs and assumed_device(None):
-        kwargs = {**kwargs, place: specs[0].device}
+    argument = op.binder.device_argument
+    if argument and specs and assumed_device(None):
+        kwargs = {**kwargs, argument: specs[0].device}
     return trace.graph.add_node(op, args, kwargs, specs, source_line()), result

@@ -79,9 +79,9 @@ def _check_defined_before_use(graph: Graph) -> Iterator[Fault]:
 
 def _check_outputs(graph: Graph) -> Iterator[Fault]:
     known = {*graph.parameters, *(value for node in graph.nodes for value in node.outputs)}
-    for place, output in enumerate(graph.outputs):
+    for index, output in enumerate(graph.outputs):
         if isinstance(output, Value) and output not in known:
-            yield Fault(f"result {place} is a value {output.spec} that no line defines")
+            yield Fault(f"result {index} is a value {output.spec} that no line defines")
 
 
 def _check_duplicates(graph: Graph) -> Iterator[Fault]:
@@ -102,9 +102,9 @@ def _check_duplicates(graph: Graph) -> Iterator[Fault]:
 
 def _check_back_references(graph: Graph) -> Iterator[Fault]:
     for node in graph.nodes:
-        for place, value in enumerate(node.outputs):
-            if value.node is not node or value.index != place:
-                yield Fault(f"result {place} does not know that this node makes it", node)
+        for index, value in enumerate(node.outputs):
+            if value.node is not node or value.index != index:
+                yield Fault(f"result {index} does not know that this node makes it", node)
 
 
 def _check_registered(graph: Graph) -> Iterator[Fault]:
@@ -198,8 +198,8 @@ def _find_argument(node: Node, name: str) -> object:
     if name in node.kwargs:
         return node.kwargs[name]
     names = [argument.name for argument in node.op.schema.positional]
-    place = names.index(name) if name in names else len(node.args)
-    return node.args[place] if place < len(node.args) else _MISSING
+    index = names.index(name) if name in names else len(node.args)
+    return node.args[index] if index < len(node.args) else _MISSING
 
 
 def _has_type(kind: Type, value: object) -> bool:
@@ -248,9 +248,9 @@ def _print_surroundings(graph: Graph, fault: Fault) -> str:
     printer = Printer(graph)
     lines = printer.lines("traced")
     first = 1 + len(printer.prologue())
-    place = first + graph.nodes.index(fault.node) if fault.node is not None else None
-    if place is None:
-        place = len(lines) - 2 if "result" in fault.message else 0
-    low, high = max(0, place - SURROUNDING), min(len(lines), place + SURROUNDING + 1)
-    marked = [(">>> " if i == place else "    ") + lines[i] for i in range(low, high)]
+    index = first + graph.nodes.index(fault.node) if fault.node is not None else None
+    if index is None:
+        index = len(lines) - 2 if "result" in fault.message else 0
+    low, high = max(0, index - SURROUNDING), min(len(lines), index + SURROUNDING + 1)
+    marked = [(">>> " if i == index else "    ") + lines[i] for i in range(low, high)]
     return "\n".join([f"    {INDENT}..."] * (low > 0) + marked + [f"    {INDENT}..."] * (high < len(lines)))

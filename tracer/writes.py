@@ -31,7 +31,7 @@ functional_forms: WeakKeyDictionary[Operator, Operator] = WeakKeyDictionary()
 
 def list_written(op: Operator, args: Args, kwargs: Kwargs) -> list[Any]:
     """The arguments of a bound call that the operator writes, in the order of the schema."""
-    positions = {argument.name: place for place, argument in enumerate(op.schema.positional)}
+    positions = {argument.name: index for index, argument in enumerate(op.schema.positional)}
     return [
         kwargs[a.name] if a.kwarg_only else args[positions[a.name]] for a in op.schema.arguments if a.is_write
     ]

@@ -111,8 +111,8 @@ def call(rule: Rule, leaves: Leaves) -> Leaves:
         return rule.run(leaves)
     try:
         return _differentiate(rule, level, leaves)
-    except _InnerBatch as found:
-        return _call_batched(rule, found.level, leaves)
+    except _InnerBatch as batch:
+        return _call_batched(rule, batch.level, leaves)
 
 
 def _differentiate(rule: Rule, level: Level | None, leaves: Leaves) -> Leaves:

@@ -165,9 +165,9 @@ class MainWriter:
             lines = [f"  {table} = getelementptr i8, ptr %table, i64 0"]
         else:
             lines = self.allocate_scratch(table, 8 * len(values))
-        for place, pointer in enumerate([self.pointer(value) for value in values]):
-            lines.append(f"  {table}_{place} = getelementptr i8, ptr {table}, i64 {8 * place}")
-            lines.append(f"  store ptr {pointer}, ptr {table}_{place}")
+        for index, pointer in enumerate([self.pointer(value) for value in values]):
+            lines.append(f"  {table}_{index} = getelementptr i8, ptr {table}, i64 {8 * index}")
+            lines.append(f"  store ptr {pointer}, ptr {table}_{index}")
         return table, lines
 
     def table_index(self, item: NodeThunk | Body) -> int:
@@ -204,13 +204,13 @@ class MainWriter:
         self.module.declare(product.symbol, "void", *["ptr"] * 4, pure=False)
         self.products[product.symbol] = product.dtype
         self.extra.append(product.table)
-        places = []
+        indices = []
         for key, (root, layout) in zip("ab", step.operands, strict=True):
             offset = layout.offset * product.dtype.itemsize
             self.lines.append(f"  %g{number}{key} = getelementptr i8, ptr {self.pointer(root)}, i64 {offset}")
-            places.append(f"ptr %g{number}{key}")
-        places += [f"ptr {self.pointer(step.node.outputs[0])}", f"ptr @{product.name}"]
-        self.lines.append(f"  call void @{product.symbol}({', '.join(places)})")
+            indices.append(f"ptr %g{number}{key}")
+        indices += [f"ptr {self.pointer(step.node.outputs[0])}", f"ptr @{product.name}"]
+        self.lines.append(f"  call void @{product.symbol}({', '.join(indices)})")
 
     def _native(self, step: NodeThunk, number: int) -> None:
         if explain_random_bits(step.node):
@@ -246,10 +246,10 @@ class MainWriter:
         ]
 
 
-def load_from_table(register: str, table: str, place: int) -> list[str]:
+def load_from_table(register: str, table: str, index: int) -> list[str]:
     """Return instructions that load an entry of a table of pointers."""
     return [
-        f"  {register}a = getelementptr i8, ptr {table}, i64 {8 * place}",
+        f"  {register}a = getelementptr i8, ptr {table}, i64 {8 * index}",
         f"  {register} = load ptr, ptr {register}a",
     ]
 

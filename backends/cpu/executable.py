@@ -117,7 +117,7 @@ class CpuExecutable:
         if failed:  # PYFUNCTYPE has raised what was set
             raise SystemError("compiled code failed without setting an exception")
         self._spare.append(scratch)
-        return [self._make_result(place, arrays, fresh) for place in range(len(convention.outputs))]
+        return [self._make_result(index, arrays, fresh) for index in range(len(convention.outputs))]
 
     def run_profiled(self, arrays: list[Any], note: Note) -> list[Any]:
         """Run the graph and report each kernel to ``note``."""
@@ -137,8 +137,8 @@ class CpuExecutable:
             check_range(dtype, given)
         return given
 
-    def _make_result(self, place: int, arrays: list[Any], fresh: list[Any]) -> Any:
-        output = self.convention.outputs[place]
+    def _make_result(self, index: int, arrays: list[Any], fresh: list[Any]) -> Any:
+        output = self.convention.outputs[index]
         if output.kind == "object":
             return self.lowered.optimized.outputs[output.index]
         sources = {"parameter": arrays, "storage": fresh, "constant": self.convention.constants}[output.kind]
@@ -148,7 +148,7 @@ class CpuExecutable:
         if output.same or output.layout is None:
             return source
         if output.kind == "parameter" and not source.flags.c_contiguous:
-            return rebuild_view(self.lowered.optimized.outputs[place], source)
+            return rebuild_view(self.lowered.optimized.outputs[index], source)
         return view(source, output.layout)
 
 

@@ -76,7 +76,7 @@ class ForeignCall:
         self.symbol, self.address = function.symbol, function.address
         self.lines: list[str] = []
         self.operands = dict(zip(step.node.inputs, step.operands, strict=True))
-        passed = [self._argument(one, place) for place, one in enumerate(function.passed)]
+        passed = [self._argument(one, index) for index, one in enumerate(function.passed)]
         kinds = [self._type(one.param) for one in function.passed]
         self.declaration = f"declare void @{self.symbol}({', '.join(kinds)})"
         given = ", ".join(f"{kind} {value}" for kind, value in zip(kinds, passed, strict=True))
@@ -89,31 +89,31 @@ class ForeignCall:
         widened = " signext" if small and param.dtype.kind == "i" else " zeroext" if small else ""
         return REGISTER[param.dtype] + widened
 
-    def _argument(self, one: ParameterBinding, place: int) -> str:
+    def _argument(self, one: ParameterBinding, index: int) -> str:
         node = self.step.node
         value = one.of(node.args, node.kwargs, node.outputs)
         if one.param.is_pointer:
-            return self._pointer(value, place)
+            return self._pointer(value, index)
         if one.param.what:
             return literal(measure(one, tuple(value.shape)), one.param.dtype)
         if isinstance(value, Value):
-            return self._scalar(value, one.param.dtype, place)
+            return self._scalar(value, one.param.dtype, index)
         return literal(value, one.param.dtype)
 
-    def _pointer(self, value: Value | None, place: int) -> str:
+    def _pointer(self, value: Value | None, index: int) -> str:
         if value is None:
             return "null"
         if value not in self.operands:
             return str(self.writer.pointer(value))
         root, layout = self.operands[value]
-        register = f"%u{self.number}_{place}"
+        register = f"%u{self.number}_{index}"
         offset = layout.offset * value.spec.dtype.itemsize
         self.lines.append(f"  {register} = getelementptr i8, ptr {self.writer.pointer(root)}, i64 {offset}")
         return register
 
-    def _scalar(self, value: Value, dtype: DType, place: int) -> str:
+    def _scalar(self, value: Value, dtype: DType, index: int) -> str:
         """Return the register of a number passed at run time, loaded from its eight bytes."""
-        register, source = f"%u{self.number}_{place}", _WEAK[value.weak or float]
+        register, source = f"%u{self.number}_{index}", _WEAK[value.weak or float]
         memory = "i8" if source is dt.bool_ else REGISTER[source]
         pointer = self.writer.pointer(value)
         self.lines.append(f"  {register}m = load {memory}, ptr {pointer}")

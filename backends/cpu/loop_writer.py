@@ -71,8 +71,8 @@ class BodyCall:
         loop, name = self.loop, self.name
         if self.body.lowered is None:
             return
-        place = loop.writer.table_index(self.body)
-        loop.emit(f"%{name}_oa = getelementptr i8, ptr %tables, i64 {8 * place}")
+        index = loop.writer.table_index(self.body)
+        loop.emit(f"%{name}_oa = getelementptr i8, ptr %tables, i64 {8 * index}")
         loop.emit(f"%{name}_o = load ptr, ptr %{name}_oa")
         loop.emit(f"%{name}_f = load ptr, ptr %{name}_o")
         loop.emit(f"%{name}_ca = getelementptr i8, ptr %{name}_o, i64 8")
@@ -80,13 +80,13 @@ class BodyCall:
         words = len(self.arrays) + len(self.storages) + 3
         loop.allocate_scratch(f"%{name}_t", 8 * words)
         loop.allocate_scratch(f"%{name}_n", 8 * len(self.numbers) + 8)
-        for slot, place in enumerate(self.numbers):
-            loop.emit(f"%{name}_v{slot} = load i64, ptr {fixed[place]}")
+        for slot, index in enumerate(self.numbers):
+            loop.emit(f"%{name}_v{slot} = load i64, ptr {fixed[index]}")
             target = loop.offset_pointer(f"%{name}_n", 8 * slot)
             loop.emit(f"store i64 %{name}_v{slot}, ptr {target}")
-        for slot, place in enumerate(self.arrays):
-            if place in fixed:
-                self._set(slot, fixed[place])
+        for slot, index in enumerate(self.arrays):
+            if index in fixed:
+                self._set(slot, fixed[index])
         if loop.step.workspace is not None:
             self._set(words - 3, loop.writer.pointer(loop.step.workspace))
         self._set(words - 2, f"%{name}_c")
@@ -97,28 +97,28 @@ class BodyCall:
         """Store a pointer in a slot of the body's table of buffers."""
         self.loop.emit(f"store ptr {pointer}, ptr {self.loop.offset_pointer(f'%{self.name}_t', 8 * slot)}")
 
-    def call(self, moving: dict[int, str], targets: Sequence[str]) -> None:
+    def call(self, dynamic: dict[int, str], targets: Sequence[str]) -> None:
         """Call the body.
 
         Args:
-            moving: pointers to the inputs that change from call to call, by index.
+            dynamic: pointers to the inputs that change from call to call, by index.
             targets: the pointer to each storage of the body.
         """
         if self.body.lowered is None:
             return
         loop, name = self.loop, self.name
-        for slot, place in enumerate(self.arrays):
-            if place in moving:
-                self._set(slot, moving[place])
+        for slot, index in enumerate(self.arrays):
+            if index in dynamic:
+                self._set(slot, dynamic[index])
         for slot, pointer in enumerate(targets):
             self._set(len(self.arrays) + slot, pointer)
         failed = loop.new_register()
         loop.emit(f"{failed} = call i32 %{name}_f(ptr %{name}_t, ptr %{name}_n)")
         loop.return_if_failed(failed)
 
-    def source(self, place: int, inputs: dict[int, str], targets: Sequence[str]) -> str:
-        """Return the pointer to result ``place`` after a call."""
-        kind, index = self.body.sources[place]
+    def source(self, position: int, inputs: dict[int, str], targets: Sequence[str]) -> str:
+        """Return the pointer to result ``index`` after a call."""
+        kind, index = self.body.sources[position]
         if kind == "input":
             return inputs[index]
         if kind == "computed":
@@ -227,9 +227,9 @@ class LoopWriter:
     def _operand(self, value: Value, root: Value) -> str:
         return str(self.writer.pointer(root))
 
-    def _spare_buffer(self, place: int, current: str) -> str:
+    def _spare_buffer(self, index: int, current: str) -> str:
         """Return the one of a carry's two buffers that does not hold the current value."""
-        one, two = (self.writer.pointer(value) for value in self.step.doubles[place])
+        one, two = (self.writer.pointer(value) for value in self.step.doubles[index])
         is_one, result = self.new_register(), self.new_register()
         self.emit(f"{is_one} = icmp eq ptr {current}, {one}")
         self.emit(f"{result} = select i1 {is_one}, ptr {two}, ptr {one}")
@@ -378,16 +378,16 @@ class LoopWriter:
         call.prepare(fixed)
         state = self._begin_loop(carried)
         inputs = {**dict(enumerate(state)), **fixed}
-        moving = dict(enumerate(state))
+        dynamic = dict(enumerate(state))
         flag = [self.writer.pointer(self.step.flag)]
-        asks.call(moving, flag)
+        asks.call(dynamic, flag)
         byte, holds = self.new_register(), self.new_register()
         self.emit(f"{byte} = load i8, ptr {asks.source(0, inputs, flag)}")
         self.emit(f"{holds} = icmp ne i8 {byte}, 0")
         self.emit(f"br i1 {holds}, label %{self.name}_body, label %{self.name}_done")
         self.label("body")
         targets = self._storage_pointers(body, carried, state, [])
-        call.call(moving, targets)
+        call.call(dynamic, targets)
         self._end_loop(state, self._next_carries(call, carried, state, inputs, targets))
 
     def _switch(self) -> None:
@@ -402,13 +402,13 @@ class LoopWriter:
         for i, call in enumerate(calls):
             self.label(f"case{i}")
             mapping: dict[int, str] = {}
-            for out, (kind, place) in zip(self.node.outputs, call.body.sources):
+            for out, (kind, position) in zip(self.node.outputs, call.body.sources):
                 if kind == "computed":
-                    mapping.setdefault(place, self.writer.pointer(out))
-            targets = [mapping[place] for place in range(len(mapping))]
+                    mapping.setdefault(position, self.writer.pointer(out))
+            targets = [mapping[position] for position in range(len(mapping))]
             call.call({}, targets)
-            for place, out in enumerate(self.node.outputs):
-                self.copy(self.writer.pointer(out), call.source(place, fixed, targets), nbytes(out))
+            for position, out in enumerate(self.node.outputs):
+                self.copy(self.writer.pointer(out), call.source(position, fixed, targets), nbytes(out))
             self.jump("done")
         self.label("done")
 

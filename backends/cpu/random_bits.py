@@ -65,9 +65,9 @@ def _round(n: int, words: tuple[str, str, str, str]) -> tuple[list[str], tuple[s
     """Return one round's instructions, and the names of the four registers after it."""
     one, two, three, four = words
     lines = [*_multiply_wide(f"m{n}", one, FACTORS[0]), *_multiply_wide(f"o{n}", three, FACTORS[1])]
-    for place in (0, 1):
-        lines.append(f"  %r{n}k{place} = add i32 %k{place}, {n * WEYL[place] % 2**32}")
-        lines += _broadcast(f"v{n}k{place}", f"%r{n}k{place}")
+    for pointer in (0, 1):
+        lines.append(f"  %r{n}k{pointer} = add i32 %k{pointer}, {n * WEYL[pointer] % 2**32}")
+        lines += _broadcast(f"v{n}k{pointer}", f"%r{n}k{pointer}")
     lines += [
         f"  %x{n}a = xor {_NARROW} %o{n}h, %{two}",
         f"  %a{n} = xor {_NARROW} %x{n}a, %v{n}k0",
@@ -131,12 +131,12 @@ loop:
   %block = phi i64 [ 0, %start ], [ %block1, %next ]
 BLOCKS
   %first = shl i64 %block, 2
-  %place = getelementptr i32, ptr %to, i64 %first
+  %first_word = getelementptr i32, ptr %to, i64 %first
   %left = sub i64 %count, %first
   %whole = icmp sge i64 %left, SIZE
   br i1 %whole, label %full, label %part
 full:
-  store <SIZE x i32> %words, ptr %place, align 4
+  store <SIZE x i32> %words, ptr %first_word, align 4
   br label %next
 part:
   store <SIZE x i32> %words, ptr %rest
@@ -145,7 +145,7 @@ copy:
   %i = phi i64 [ 0, %part ], [ %i1, %copy ]
   %from = getelementptr i32, ptr %rest, i64 %i
   %word = load i32, ptr %from, align 4
-  %into = getelementptr i32, ptr %place, i64 %i
+  %into = getelementptr i32, ptr %first_word, i64 %i
   store i32 %word, ptr %into, align 4
   %i1 = add i64 %i, 1
   %rests = icmp slt i64 %i1, %left
@@ -194,10 +194,10 @@ done:
 def _fill_template(text: str) -> str:
     """Replace the placeholders of a template."""
     loads = []
-    for place in range(4):
+    for pointer in range(4):
         loads += [
-            f"  %kp{place} = getelementptr i32, ptr %key, i64 {place}",
-            f"  %k{place} = load i32, ptr %kp{place}, align 4",
+            f"  %kp{pointer} = getelementptr i32, ptr %key, i64 {pointer}",
+            f"  %k{pointer} = load i32, ptr %kp{pointer}, align 4",
         ]
     text = text.replace("SIZE", str(4 * LANES)).replace("LANES", str(LANES))
     return text.replace("LOADS", "\n".join(loads)).replace("BLOCKS", "\n".join(_blocks()))
@@ -233,30 +233,32 @@ class RandomBitsCall:
 
     def __init__(self, writer: Any, step: NodeThunk, number: int):
         node, out, self.lines = step.node, step.node.outputs[0], []
-        places = [self._place(writer, operand, f"%w{number}o{i}") for i, operand in enumerate(step.operands)]
+        pointers = [
+            self._write_pointer(writer, operand, f"%w{number}o{i}") for i, operand in enumerate(step.operands)
+        ]
         if node.op.name == FOLDS:
-            self._fold(writer, node, places, number)
+            self._fold(writer, node, pointers, number)
             return
         keys = math.prod(node.args[0].shape[:-1])
         count = out.spec.size * out.spec.dtype.itemsize // 4 // max(keys, 1)
         self.function = bits_function_ir()
         self.lines.append(
-            f"  call void @philox_words(ptr {places[0]}, i64 {keys}, i64 {count}, i32 {USES[node.op.name] << 30}, "
+            f"  call void @philox_words(ptr {pointers[0]}, i64 {keys}, i64 {count}, i32 {USES[node.op.name] << 30}, "
             f"ptr {writer.pointer(out)})"
         )
 
-    def _place(self, writer: Any, operand: tuple[Value, Layout], register: str) -> str:
+    def _write_pointer(self, writer: Any, operand: tuple[Value, Layout], register: str) -> str:
         root, layout = operand
         offset = layout.offset * root.spec.dtype.itemsize
         self.lines.append(f"  {register} = getelementptr i8, ptr {writer.pointer(root)}, i64 {offset}")
         return register
 
-    def _fold(self, writer: Any, node: Node, places: list[str], number: int) -> None:
+    def _fold(self, writer: Any, node: Node, pointers: list[str], number: int) -> None:
         data, out = node.args[1], node.outputs[0]
         known = not isinstance(data, Value)
         if known:
             register = f"%w{number}n"
-            places = [*places, register]
+            pointers = [*pointers, register]
             self.lines += [
                 *writer.allocate_scratch(register, 8),
                 f"  store i64 {data % 2**64}, ptr {register}",
@@ -264,7 +266,7 @@ class RandomBitsCall:
         dtype = int64 if known else data.spec.dtype
         name, steps = f"philox_fold_{dtype.name}", _find_strides(node) or (0, 0)
         self.function = _fold_function_ir(name, dtype)
-        given = ", ".join(f"ptr {place}, i64 {step}" for place, step in zip(places, steps))
+        given = ", ".join(f"ptr {pointer}, i64 {step}" for pointer, step in zip(pointers, steps))
         self.lines.append(
             f"  call void @{name}({given}, i64 {out.spec.size // 4}, ptr {writer.pointer(out)})"
         )

@@ -29,7 +29,7 @@ class RowRead:
         x, index = step.node.args[0], step.node.args[1][0]
         size = math.prod(x.shape[1:]) * x.spec.dtype.itemsize
         kind, name = f"i{8 * index.spec.dtype.itemsize}", f"rows{number}"
-        start, places = (
+        start, offsets = (
             (writer.pointer(root), layout.offset * value.spec.dtype.itemsize)
             for value, (root, layout) in zip((x, index), step.operands, strict=True)
         )
@@ -39,7 +39,7 @@ class RowRead:
         wide = f"{extend} {kind} %{name}raw to i64" if kind != "i64" else f"add i64 %{name}raw, 0"
         self.lines = [
             f"  %{name}x = getelementptr i8, ptr {start[0]}, i64 {start[1]}",
-            f"  %{name}p = getelementptr i8, ptr {places[0]}, i64 {places[1]}",
+            f"  %{name}p = getelementptr i8, ptr {offsets[0]}, i64 {offsets[1]}",
             f"  br label %{name}pre",
             f"{name}pre:",
             f"  br label %{name}head",

@@ -40,6 +40,6 @@ def rows() -> Iterator[Row]:
                     yield Row(operator.name, decl.kind, dtype.name, layout, served)
 
 
-def share(found: Sequence[Row]) -> float:
+def share(rows: Sequence[Row]) -> float:
     """The share of rows that run native."""
-    return sum(row.native for row in found) / len(found) if found else 0.0
+    return sum(row.native for row in rows) / len(rows) if rows else 0.0

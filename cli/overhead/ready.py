@@ -30,7 +30,7 @@ def code(g: ptr, x: ptr, flags: i64, where: ptr) -> i64:
 
 
 @native
-def variant(desc: ptr, key: i64) -> ptr:
+def variant(entry: ptr, key: i64) -> ptr:
     """The variant is known."""
     result: ptr = READY_VARIANT
     return result
@@ -83,7 +83,7 @@ def ready_saved(g: ptr, rules: ptr, values: ptr, tensor: ptr, array: ptr, where:
 
 
 @native
-def unrecorded(desc: ptr, values: ptr, count: i64, tensor: ptr) -> ptr:
+def unrecorded(entry: ptr, values: ptr, count: i64, tensor: ptr) -> ptr:
     """The result is not recorded."""
     return tensor
 

@@ -137,7 +137,7 @@ def _version(x: Tensor) -> int:
 def _has_user_kernels() -> bool:
     """Whether an addition would run user kernels, or a mode that intercepts addition."""
     return any(
-        op.extra_keys or not all(one.place.own for held in op.kernels.values() for one in held)
+        op.extra_keys or not all(one.site.own for held in op.kernels.values() for one in held)
         for op in map(find_operator, ADDITIONS)
     )
 

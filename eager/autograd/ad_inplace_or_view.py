@@ -32,9 +32,9 @@ def ad_inplace_or_view(op: Operator, keyset: int, args: Args, kwargs: Kwargs) ->
     out = op.dispatch(keyset & BELOW, args, kwargs)
     if keyset & TRACED:
         return out  # the trace tracks writes and views itself
-    for place, argument in enumerate(op.schema.positional):
+    for index, argument in enumerate(op.schema.positional):
         if argument.is_write:
-            _count_write(args[place])
+            _count_write(args[index])
     for argument in op.schema.arguments:
         if argument.kwarg_only and argument.is_write:
             _count_write(kwargs[argument.name])

@@ -143,8 +143,8 @@ def _element_offsets(array: Array, whole: Array) -> Array | None:
     steps = (offset, *array.strides)
     if any(step % array.itemsize for step in steps):
         return None
-    places = np.asarray(offset // array.itemsize, dtype=np.int64)
+    indices = np.asarray(offset // array.itemsize, dtype=np.int64)
     for axis, (size, step) in enumerate(zip(array.shape, array.strides)):
         shape = (-1,) + (1,) * (array.ndim - 1 - axis)
-        places = places + np.arange(size).reshape(shape) * (step // array.itemsize)
-    return np.broadcast_to(places, array.shape).copy()
+        indices = indices + np.arange(size).reshape(shape) * (step // array.itemsize)
+    return np.broadcast_to(indices, array.shape).copy()

@@ -17,7 +17,7 @@ TRACING = 1 << DispatchKey.Tracer
 
 
 class AutogradMeta:
-    """Autograd's data of a tensor; of a leaf, also the place where its gradient is accumulated.
+    """Autograd's data of a tensor; of a leaf, also the object in which its gradient is accumulated.
 
     Attributes:
         requires_grad: whether operations on the tensor are recorded.

@@ -102,12 +102,12 @@ class ContextNode(Node):
         context: the context that forward has filled.
         backward: the derivative.
         inputs: the inputs of the call; ``backward`` returns one gradient for each.
-        places: for each edge the index of its input.
+        indices: for each edge the index of its input.
         outputs: specs of the results, in the structure of the results.
         constant: indices of the results that no gradient flows through.
     """
 
-    __slots__ = ("backward", "constant", "context", "inputs", "outputs", "places")
+    __slots__ = ("backward", "constant", "context", "indices", "inputs", "outputs")
 
     def __init__(
         self,
@@ -115,12 +115,12 @@ class ContextNode(Node):
         edges: list[Any],
         backward: Function,
         inputs: list[Input],
-        places: list[int],
+        indices: list[int],
     ):
-        rules = (Rule(bit, None, (), 0, False, inputs[place].is_list) for bit, place in enumerate(places))
+        rules = (Rule(bit, None, (), 0, False, inputs[index].is_list) for bit, index in enumerate(indices))
         super().__init__(op, ActiveRules(tuple(rules), ()), edges)
         self.backward: Any = backward
-        self.inputs, self.places = inputs, places
+        self.inputs, self.indices = inputs, indices
         self.context: Any = None
         self.outputs: Any = None
         self.constant: frozenset[int] = frozenset()
@@ -155,8 +155,8 @@ class ContextNode(Node):
     def state(self) -> Any:
         return self.residuals, self.versions, self.context, self.backward
 
-    def refill(self, found: Any) -> None:
-        self.residuals, self.versions, self.context, self.backward = found
+    def refill(self, gradient: Any) -> None:
+        self.residuals, self.versions, self.context, self.backward = gradient
         if self.context is not None:
             self.context._node = ref(self)
 
@@ -168,11 +168,11 @@ class ContextNode(Node):
                 "them; give the first one retain_graph=True"
             )
         return tuple(
-            value if version is None else self._check_version(place, value, version)
-            for place, (value, version) in enumerate(zip(self.residuals, self.versions))
+            value if version is None else self._check_version(index, value, version)
+            for index, (value, version) in enumerate(zip(self.residuals, self.versions))
         )
 
-    def _check_version(self, place: int, value: Any, version: Any) -> Any:
+    def _check_version(self, index: int, value: Any, version: Any) -> Any:
         result = None
         if type(version) is tuple:
             hold, result = version
@@ -181,7 +181,7 @@ class ContextNode(Node):
             now = version_of(value)
         if now != version:
             raise VersionError(
-                f"backward of {self.op.name} needs saved_tensors[{place}], {spec_of(value)}, which was written in "
+                f"backward of {self.op.name} needs saved_tensors[{index}], {spec_of(value)}, which was written in "
                 f"place after it had been saved (version {now}, saved at {version}); save a copy (x.clone()) or use "
                 "the functional operator"
             )
@@ -203,8 +203,8 @@ class ContextNode(Node):
         gradients = self._split_gradients(result)
         self._check_constants(gradients)
         return [
-            self._check_input_gradient(self.inputs[place], gradients[place], edge)
-            for place, edge in zip(self.places, self.edges)
+            self._check_input_gradient(self.inputs[index], gradients[index], edge)
+            for index, edge in zip(self.indices, self.edges)
         ]
 
     def _cotangents(self, given: dict[int, Tensor]) -> list[object]:
@@ -226,11 +226,11 @@ class ContextNode(Node):
         returns: Any = getattr(getattr(self.op, "schema", None), "returns", ())
         return len(returns) == 1 and bool(returns[0].type.is_list)
 
-    def _split_gradients(self, found: Any) -> list[object]:
+    def _split_gradients(self, gradient: Any) -> list[object]:
         """The result of ``backward`` as a list with one gradient for each input."""
         count = len(self.inputs)
-        several = isinstance(found, tuple) or (isinstance(found, list) and count != 1)
-        gradients = list(found) if several else [found]
+        several = isinstance(gradient, tuple) or (isinstance(gradient, list) and count != 1)
+        gradients = list(gradient) if several else [gradient]
         while len(gradients) > count and gradients[-1] is None:
             gradients.pop()
         if len(gradients) != count:

@@ -33,7 +33,7 @@ class Rule(NamedTuple):
     Attributes:
         bit: the index of its argument in ``OperatorDerivative.arguments``.
         fn: the function; None for a constant.
-        places: for each parameter, the index of its value among the residuals, or ``GRADIENT``.
+        indices: for each parameter, the index of its value among the residuals, or ``GRADIENT``.
         constant: the constant partial derivative.
         is_partial: whether the result is still to be multiplied with ``g``.
         is_list: whether the argument is a list, so that the result is one gradient per item.
@@ -41,7 +41,7 @@ class Rule(NamedTuple):
 
     bit: int
     fn: Function | None
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
     constant: complex | None
     is_partial: bool
     is_list: bool
@@ -133,9 +133,9 @@ class OperatorDerivative:
             if mask >> bit & 1:
                 rule = self.rules[argument.name]
                 names = parameter_names(rule)
-                places = tuple(GRADIENT if n == "g" else needed.setdefault(n, len(needed)) for n in names)
+                indices = tuple(GRADIENT if n == "g" else needed.setdefault(n, len(needed)) for n in names)
                 fn, constant = (rule, None) if callable(rule) else (None, rule)
-                rules.append(Rule(bit, fn, places, constant, partial and "g" not in names, argument.is_list))
+                rules.append(Rule(bit, fn, indices, constant, partial and "g" not in names, argument.is_list))
         return ActiveRules(tuple(rules), tuple(self.saver(name) for name in needed))
 
     def saver(self, name: str) -> tuple[int, Any, str]:

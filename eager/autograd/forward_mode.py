@@ -219,11 +219,11 @@ def _activate(derivative: OperatorDerivative, mask: int) -> ActiveRules | None:
             rule = formula.jvp.get(argument.name)
             if rule is None:
                 return None
-            places = tuple(
+            indices = tuple(
                 GRADIENT if name == "t" else needed.setdefault(name, len(needed))
                 for name in parameter_names(rule)
             )
-            rules.append(Rule(bit, rule, places, None, False, argument.is_list))
+            rules.append(Rule(bit, rule, indices, None, False, argument.is_list))
     return ActiveRules(tuple(rules), tuple(derivative.saver(name) for name in needed))
 
 

@@ -106,8 +106,8 @@ class Function:
             UnsupportedError: transforms are nested, and there is no ``setup_context``.
         """
         given = _bind(cls, args, kwargs) if kwargs else args
-        for place, value in enumerate(given):
-            _check_no_hidden(cls, place, value)
+        for index, value in enumerate(given):
+            _check_no_hidden(cls, index, value)
         return _apply(cls, given)
 
 
@@ -121,13 +121,13 @@ def _bind(cls: type[Function], args: Args, kwargs: Kwargs) -> Args:
     return tuple(bound.args[len(first) :])
 
 
-def _check_no_hidden(cls: type[Function], place: int, value: object) -> None:
+def _check_no_hidden(cls: type[Function], index: int, value: object) -> None:
     items = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
     for item in items:
-        _check_no_hidden(cls, place, item)
+        _check_no_hidden(cls, index, item)
         if isinstance(item, Tensor) and item.requires_grad and not state.exclude & AUTOGRAD:
             raise ArgumentError(
-                f"{cls.__name__}.apply: argument {place} is a container with a tensor that requires a gradient, which "
+                f"{cls.__name__}.apply: argument {index} is a container with a tensor that requires a gradient, which "
                 "would be lost; pass each tensor as an argument of its own"
             )
 
@@ -251,9 +251,9 @@ def _node(
     cls: type[Function], context: Context, args: Args, edges: list[Any], out: object, fresh: object
 ) -> ContextNode:
     """The node of a call; ``fresh`` are the objects that will refer to it, None if none of them is a result."""
-    inputs = [Input(f"argument {place}", isinstance(value, Tensor)) for place, value in enumerate(args)]
-    places = [place for place, need in enumerate(context.needs_input_grad) if need]
-    node = ContextNode(_Name(cls.__name__), edges, cls.backward, inputs, places)
+    inputs = [Input(f"argument {index}", isinstance(value, Tensor)) for index, value in enumerate(args)]
+    indices = [index for index, need in enumerate(context.needs_input_grad) if need]
+    node = ContextNode(_Name(cls.__name__), edges, cls.backward, inputs, indices)
     node.keep(context, out, fresh is not None, fresh)
     return node
 
@@ -269,7 +269,7 @@ def _apply_at(cls: type[Function], level: Level, args: tuple[Any, ...]) -> objec
     out = _apply_below(cls, context, raw)
     dirty = {id(item) for item in _check_dirty(cls, context, out)}
     node = _node(cls, context, args, edges, out, None)
-    given = {id(value): args[place] for place, value in enumerate(raw) if isinstance(value, Tensor)}
+    given = {id(value): args[index] for index, value in enumerate(raw) if isinstance(value, Tensor)}
 
     def lift(item: Tensor, number: int) -> object:
         if id(item) in dirty:

@@ -221,7 +221,7 @@ class Node:
         values = self.values()
         values.append(
             given[0] if self.results is None else self._fill_zeros(given)
-        )  # so its place is GRADIENT, -1
+        )  # so its index is GRADIENT, -1
         rules = self.active.rules
         return (
             [apply_rule(rules[0], values)]
@@ -252,13 +252,13 @@ def apply_rule(rule: Rule, values: list[Any]) -> Any:
 
     Native twin: backends/cpu/fastpath/runtime/rt_backward.py:apply_rule
     """
-    _, fn, places, constant, is_partial, _ = rule
+    _, fn, indices, constant, is_partial, _ = rule
     if fn is None:
         g = values[GRADIENT]
         if constant == 0:
             return by_name("zeros_like")(g)  # a gradient that is zero is not one that is missing
         return g if constant == 1 else -g if constant == -1 else g * constant
-    result = fn(*map(values.__getitem__, places))
+    result = fn(*map(values.__getitem__, indices))
     return values[GRADIENT] * result if is_partial else result
 
 

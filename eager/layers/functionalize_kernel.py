@@ -240,9 +240,9 @@ def functional_of(op: Operator) -> Operator | None:
 
 
 def _write(run: Run, op: Operator, args: Args, kwargs: Kwargs) -> object:
-    positions = [place for place, argument in enumerate(op.schema.positional) if argument.is_write]
+    positions = [index for index, argument in enumerate(op.schema.positional) if argument.is_write]
     inner = functional_of(op) if positions == [0] else None
-    targets = {place: _target(run, op, args[place]) for place in positions}
+    targets = {index: _target(run, op, args[index]) for index in positions}
     names = [argument.name for argument in op.schema.arguments if argument.kwarg_only and argument.is_write]
     targets_by_name = {name: _target(run, op, kwargs[name]) for name in names}
     for target in flat((*targets.values(), *targets_by_name.values())):
@@ -254,12 +254,12 @@ def _write(run: Run, op: Operator, args: Args, kwargs: Kwargs) -> object:
         write(targets[0], result)
         return args[0]
     # no functional form: it writes into copies, which become the new values
-    for place, target in targets.items():
-        raw[place] = _copy_targets(target)
+    for index, target in targets.items():
+        raw[index] = _copy_targets(target)
     for name, target in targets_by_name.items():
         raw_kwargs[name] = _copy_targets(target)
     out = run.call(op, tuple(raw), raw_kwargs)
-    copies = [raw[place] for place in targets] + [raw_kwargs[name] for name in names]
+    copies = [raw[index] for index in targets] + [raw_kwargs[name] for name in names]
     originals = [*targets.values(), *targets_by_name.values()]
     for target, new in zip(flat(originals), flat(copies)):
         if target is not None:

@@ -294,8 +294,8 @@ def _invert_index(call: Call, whole: Tensor, new: Tensor, step: Step) -> Tensor:
 
 def _invert_permute(call: Call, whole: Tensor, new: Tensor, step: Step) -> Tensor:
     rank = len(whole.shape)
-    places = [axis % rank for axis in step.args[0]]
-    return call(step.op, (new, tuple(places.index(axis) for axis in range(rank))), {})
+    indices = [axis % rank for axis in step.args[0]]
+    return call(step.op, (new, tuple(indices.index(axis) for axis in range(rank))), {})
 
 
 def _invert_reshape(call: Call, whole: Tensor, new: Tensor, step: Step) -> Tensor:

@@ -29,7 +29,7 @@ class Level:
     """One transform in progress.
 
     Attributes:
-        depth: place in the stack, from 1.
+        depth: position in the stack, from 1.
         name: the transform that opened it, for messages: ``grad(loss)``.
         origin: ``file:line`` of the call that opened it.
         is_open: whether the transform is still running.

@@ -51,7 +51,7 @@ def _values(name: str, values: object, dtype: DTypeLike | None, indices: object)
 def _check_count(name: str, values: Tensor, count: int) -> None:
     if values.shape != (count,):
         raise ShapeError(
-            f"{name}: {count} places take {count} values, a 1-d tensor, not shape {values.shape}"
+            f"{name}: {count} positions take {count} values, a 1-d tensor, not shape {values.shape}"
         )
 
 
@@ -77,7 +77,7 @@ def _check_coo(space: IndexSpace, name: str, coordinates: Array, shape: Sequence
     sizes = check_shape(name, shape)
     if len(sizes) != len(coordinates) or not sizes:
         raise ShapeError(
-            f"{name}: indices with {len(coordinates)} rows are places in as many axes, not in shape {sizes}"
+            f"{name}: indices with {len(coordinates)} rows are positions in as many axes, not in shape {sizes}"
         )
     for axis, (row, size) in enumerate(zip(coordinates, sizes)):
         if row.size and not (row.min() >= 0 and row.max() < size):
@@ -218,7 +218,7 @@ def to_sparse(x: Tensor, layout: str) -> Any:
             "sparse outside of the transform: its values may be transformed inside"
         )
     if not x.shape:
-        raise ShapeError("to_sparse: a 0-d tensor has no places")
+        raise ShapeError("to_sparse: a 0-d tensor has no positions")
     space, flat = index_space_of(x.device), by_name("reshape")(x, (-1,))
     with space.on():
         (positions,) = by_name("nonzero")(flat.detach())

@@ -236,8 +236,8 @@ def _export_renamed(imports: list[str]) -> tuple[list[str], str]:
 
 def _import_line(lazy_name: tuple[str, str]) -> str:
     """The import of a name that ``__init__.py`` loads at its first use."""
-    name, place = lazy_name
-    module, _, attribute = place.rpartition(".")
+    name, path = lazy_name
+    module, _, attribute = path.rpartition(".")
     return f"from .{module} import {attribute} as {name}"
 
 

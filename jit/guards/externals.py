@@ -34,30 +34,30 @@ class ExternalGuard(NamedTuple):
     Attributes:
         kind: ``"cell"`` or ``"global"``.
         name: the variable.
-        place: the cell, or the dict of globals.
+        holder: the cell, or the dict of globals.
         value: the object that it held; :data:`ABSENT` if the cell was empty.
     """
 
     kind: str
     name: str
-    place: Any
+    holder: Any
     value: Any
 
     def get_value(self) -> object:
         """The current value of the variable; :data:`ABSENT` if it is not set."""
         if self.kind == "global":
-            return self.place.get(self.name, ABSENT)
+            return self.holder.get(self.name, ABSENT)
         try:
-            return self.place.cell_contents
+            return self.holder.cell_contents
         except ValueError:
             return ABSENT
 
     def assign(self, value: Any) -> None:
         """Assign to the variable."""
         if self.kind == "global":
-            self.place[self.name] = value
+            self.holder[self.name] = value
         else:
-            self.place.cell_contents = value
+            self.holder.cell_contents = value
 
     def check(self) -> bool:
         """Whether the variable holds the same object."""
@@ -79,9 +79,9 @@ class ExternalGuard(NamedTuple):
         if self.value is ABSENT:
             raise NotNative(f"the closure variable {self.name} was not set")
         if self.kind == "cell":
-            builder.guards.add(GuardCode.CELL, self.place)
+            builder.guards.add(GuardCode.CELL, self.holder)
         else:
-            builder.guards.add(GuardCode.ITEM, self.place)
+            builder.guards.add(GuardCode.ITEM, self.holder)
             builder.guards.same(intern(self.name))
         builder.guards.add(GuardCode.SAME)
         builder.guards.same(self.value)
@@ -120,7 +120,7 @@ def find_externals(fn: Function) -> tuple[ExternalGuard, ...]:
             continue
         seen.add(function)
         for guard in _make_guards(function):
-            key = (id(guard.place), guard.name)
+            key = (id(guard.holder), guard.name)
             if key not in guards and key not in taken:
                 guards[key] = guard
                 waiting.append(_find_helper(guard.value, function))

@@ -40,10 +40,10 @@ def _concat_pieces(node: Node) -> list[Piece] | None:
     whole = contiguous(node.outputs[0].shape)
     if axis is None or not all(isinstance(t, Value) for t in tensors):
         return None
-    axis, place, result = axis % len(whole.shape), 0, []
+    axis, offset, result = axis % len(whole.shape), 0, []
     for tensor in tensors:
-        result.append(Piece(Layout(tensor.shape, whole.strides, place * whole.strides[axis]), tensor))
-        place += tensor.shape[axis]
+        result.append(Piece(Layout(tensor.shape, whole.strides, offset * whole.strides[axis]), tensor))
+        offset += tensor.shape[axis]
     return result
 
 

@@ -124,9 +124,9 @@ class Partition:
 
     def _find_group(self, node: Node, kind: str) -> Group | None:
         for group in [*self._producers(node), *self._siblings(node)]:
-            place = self._find_placement(group, node, kind)
-            if place is not None and not self._creates_cycle(group, node):
-                self._apply_placement(group, node, place)
+            placement = self._find_placement(group, node, kind)
+            if placement is not None and not self._creates_cycle(group, node):
+                self._apply_placement(group, node, placement)
                 return group
         return None
 
@@ -178,10 +178,10 @@ class Partition:
             dims = self.axes_of_value(group, value)
             if dims is None and inside:
                 return None
-            for axis, place in enumerate(dims or (), len(shape) - len(value.shape)):
-                if place is not None and current[axis] is None:
-                    current[axis] = place
-                elif place is not None and current[axis] != place and inside:
+            for axis, dim in enumerate(dims or (), len(shape) - len(value.shape)):
+                if dim is not None and current[axis] is None:
+                    current[axis] = dim
+                elif dim is not None and current[axis] != dim and inside:
                     return None
         return _complete_axes(current, shape, group.space)
 
@@ -192,16 +192,16 @@ class Partition:
         axes = [i for i, size in enumerate(shape) if size != 1]
         group.space = [shape[i] for i in axes]
         dims = tuple(axes.index(i) if size != 1 else None for i, size in enumerate(shape))
-        place = self._make_placement(group, node, kind, dims)
-        if place is not None:
-            self._apply_placement(group, node, place)
+        placement = self._make_placement(group, node, kind, dims)
+        if placement is not None:
+            self._apply_placement(group, node, placement)
 
-    def _apply_placement(self, group: Group, node: Node, place: Placement) -> None:
-        group.reduced, group.placed[node] = place.reduced, place.dims
+    def _apply_placement(self, group: Group, node: Node, placement: Placement) -> None:
+        group.reduced, group.placed[node] = placement.reduced, placement.dims
         for value in node.inputs:
-            group.dims.setdefault(value, _broadcast_dims(value, place.dims))
-        if place.out is not None:
-            group.dims[node.outputs[0]] = place.out
+            group.dims.setdefault(value, _broadcast_dims(value, placement.dims))
+        if placement.out is not None:
+            group.dims[node.outputs[0]] = placement.out
 
     def _add_node(self, group: Group, node: Node) -> None:
         group.nodes.append(node)
@@ -261,18 +261,18 @@ class Partition:
 
     def _reads_match(self, source: Group, target: Group, axes: list[int]) -> bool:
         """Whether the target reads each value of the source at the point that computes it (not, say, reversed)."""
-        for node, place in target.placed.items():
+        for node, placed in target.placed.items():
             for value in node.inputs:
                 if self.resolution.root(value)[0] in source.made:
                     dims = self.axes_of_value(source, value)
-                    if dims is None or _broadcast_dims(value, place) != tuple(
+                    if dims is None or _broadcast_dims(value, placed) != tuple(
                         None if axis is None else axes[axis] for axis in dims
                     ):
                         return False
         return True
 
     def _move_nodes(self, source: Group, target: Group) -> None:
-        order = {node: place for place, node in enumerate(self.of)}
+        order = {node: index for index, node in enumerate(self.of)}
         target.nodes = sorted([*source.nodes, *target.nodes], key=order.__getitem__)
         target.made |= source.made
         for node in source.nodes:
@@ -304,10 +304,10 @@ class Partition:
         return _complete_axis_map(mapping, source.space, target.space)
 
 
-def _broadcast_dims(value: Value, place: Dims) -> Dims:
-    """The axes of a value that is broadcast to a node's iteration axes ``place``."""
-    shift = len(place) - len(value.shape)
-    return tuple(None if size == 1 else place[axis + shift] for axis, size in enumerate(value.shape))
+def _broadcast_dims(value: Value, dims: Dims) -> Dims:
+    """The axes of a value that is broadcast to a node's iteration axes ``dims``."""
+    shift = len(dims) - len(value.shape)
+    return tuple(None if size == 1 else dims[axis + shift] for axis, size in enumerate(value.shape))
 
 
 def _keeps_index_order(node: Node, dims: Dims) -> bool:

@@ -117,8 +117,8 @@ class Scheduler:
         if result is None:
             if value not in self.params:
                 self.params.append(value)
-            place, name = self.params.index(value), f"b{len(self.buffers)}"
-            result = Buffer(name, value.spec.dtype, strides, place, offset)
+            param, name = self.params.index(value), f"b{len(self.buffers)}"
+            result = Buffer(name, value.spec.dtype, strides, param, offset)
             self.buffers[value, strides, offset] = result
         return result
 

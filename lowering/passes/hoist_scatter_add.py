@@ -25,7 +25,7 @@ class Scatter(NamedTuple):
     """A carry into which rows are added: its index, the row indices, and the rows."""
 
     carry: int
-    places: Value
+    indices: Value
     rows: Value
 
 
@@ -57,12 +57,12 @@ def _hoist_from_scan(node: Node) -> Rewritten | None:
     if not scatters:
         return None
     extra = StackedValues(scan)
-    sources = [(extra.stack(scatter.places), extra.stack(scatter.rows)) for scatter in scatters]
+    sources = [(extra.stack(scatter.indices), extra.stack(scatter.rows)) for scatter in scatters]
     value, stacked, replaced = remove_carries(node, {s.carry for s in scatters}, extra)
     write = Writer([value], node.source)
     for scatter, pair in zip(scatters, sources):
         total, init = node.outputs[scatter.carry], scan.carry[scatter.carry]
-        places, rows = (x if isinstance(x, Value) else stacked[x] for x in pair)
-        args = (init, (places,), rows, 0)
+        indices, rows = (x if isinstance(x, Value) else stacked[x] for x in pair)
+        args = (init, (indices,), rows, 0)
         replaced[total] = write.call("td::index_put", args, total.shape, total, accumulate=True)
     return write.nodes, replaced

@@ -48,14 +48,14 @@ def inline_producers(
     Returns:
         The remaining steps, in order.
     """
-    result, place = list(steps), 0
-    while place < len(result):
-        step = result[place]
+    result, index = list(steps), 0
+    while index < len(result):
+        step = result[index]
         readers = _merge_into_readers(_find_producer(step, placed, results), result)
         if readers:
             result = [readers.get(id(s)) or s for s in result if s is not step]
         else:
-            place += 1
+            index += 1
     return result
 
 
@@ -124,15 +124,15 @@ def merge_producer(step: Thunk, producer: Producer) -> KernelThunk | None:
     if not isinstance(step, KernelThunk) or producer.value not in step.params or producer.step is step:
         return None
     kernel, params = step.kernel, [v for v in step.params if v is not producer.value]
-    place = step.params.index(producer.value)
+    index = step.params.index(producer.value)
     buffers = [
-        b._replace(param=b.param - 1) if b.param is not None and b.param > place else b
+        b._replace(param=b.param - 1) if b.param is not None and b.param > index else b
         for b in kernel.buffers
-        if b.param != place
+        if b.param != index
     ]
     exprs: dict[str, Expr] = {}
     for b in kernel.buffers:
-        if b.param == place:
+        if b.param == index:
             mapped = _map_dimensions(kernel, b, producer)
             counted = None if mapped is None else _map_indices(kernel, mapped, producer)
             if mapped is None or counted is None:

@@ -44,7 +44,7 @@ def _extract_body(graph: Graph, inputs: Sequence[int], outputs: Sequence[int]) -
 def _needed_inputs(graph: Graph, outputs: Sequence[int]) -> set[int]:
     """The indices of the inputs that some results, or nodes with effects, depend on."""
     wanted = needed_inputs(graph, [graph.outputs[i] for i in outputs])
-    return {place for place, value in enumerate(graph.inputs) if value in wanted}
+    return {index for index, value in enumerate(graph.inputs) if value in wanted}
 
 
 def _invariant_carries(body: Graph, carry: Sequence[Any]) -> set[int]:
@@ -81,11 +81,11 @@ def _prune_scan(node: Node, live: set[Value]) -> Pruned:
         consts=tuple(given[i] for i in rest),
     )
     result = scan_node(made, node.source)
-    places = {old: new for new, old in enumerate((*carried, *single))}
+    indices = {old: new for new, old in enumerate((*carried, *single))}
     for i in carried:
-        replaced[node.outputs[i]] = result.outputs[places[i]]
+        replaced[node.outputs[i]] = result.outputs[indices[i]]
     for k in stacked:
-        replaced[node.outputs[k]] = result.outputs[places[first[body.outputs[k]]]]
+        replaced[node.outputs[k]] = result.outputs[indices[first[body.outputs[k]]]]
     return result, replaced
 
 
@@ -129,7 +129,7 @@ def _prune_switch(node: Node, live: set[Value]) -> Pruned:
 def _keep_results(node: Node, args: tuple[Any, ...], kept: Sequence[int]) -> Node:
     """Copy a node with other arguments and a subset of its results."""
     result = Node(node.op, args, node.kwargs, node.source)
-    result.outputs = tuple(Value(node.outputs[k].spec, result, place) for place, k in enumerate(kept))
+    result.outputs = tuple(Value(node.outputs[k].spec, result, index) for index, k in enumerate(kept))
     return result
 
 

@@ -336,8 +336,8 @@ class StackedValues:
         """The stack of a value: one of ``xs``, or the index of a stacked result."""
         scan, first = self.scan, len(self.scan.carry)
         xs: Sequence[Value] = scan.xs
-        for place, x in enumerate(xs):
-            if scan.body.inputs[first + place] is value:
+        for index, x in enumerate(xs):
+            if scan.body.inputs[first + index] is value:
                 return x
         if value not in self.stacked:
             self.stacked.append(value)

@@ -145,13 +145,13 @@ def copy_aliased_outputs(graph: Graph, original: Graph) -> Graph:
     """Copy outputs that share memory only because of the passes: a caller must not see ``x * 1`` alias ``x``."""
     out = rewrite(graph, lambda node: None)
     shown: dict[Value, Value] = {}
-    for place, (now, before) in enumerate(zip(graph.outputs, original.outputs, strict=True)):
+    for index, (now, before) in enumerate(zip(graph.outputs, original.outputs, strict=True)):
         if isinstance(now, Value) and now.weak is None:
             own, owner = _view_base(before), _view_base(now)
             if (owner if owner.node is None else shown.setdefault(owner, own)) is not own:
                 copy = new_node(find_operator("td::clone"), (now,), {}, now.spec, "")
                 out.nodes.append(copy)
-                out.outputs[place] = copy.outputs[0]
+                out.outputs[index] = copy.outputs[0]
     return out
 
 

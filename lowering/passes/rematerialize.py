@@ -26,28 +26,28 @@ def rematerialize(steps: Iterable[Thunk], results: Collection[Value]) -> list[Th
     Returns:
         The remaining steps, in order.
     """
-    result, place = list(steps), 0
+    result, index = list(steps), 0
     left = {value for step in result for value in reads_and_writes(step)[0]}.difference(results)
-    while place < len(result):
-        changed = _remove_one_store(result, place, left)
+    while index < len(result):
+        changed = _remove_one_store(result, index, left)
         if changed is None:
-            place += 1
+            index += 1
         else:
             result = changed
     return result
 
 
-def _remove_one_store(steps: list[Thunk], place: int, left: Collection[Value]) -> list[Thunk] | None:
+def _remove_one_store(steps: list[Thunk], index: int, left: Collection[Value]) -> list[Thunk] | None:
     """Remove one store of the step at index ``place`` to a value in ``left``, which only steps read.
 
     Returns None if all are worth storing.
     """
-    step = steps[place]
+    step = steps[index]
     if not isinstance(step, KernelThunk):
         return None
     for producer in _candidates(step, left):
         readers = [s for s in steps if producer.value in reads_and_writes(s)[0]]
-        if not _moves_fewer_bytes(step, producer, readers) or _is_overwritten(producer, steps, place):
+        if not _moves_fewer_bytes(step, producer, readers) or _is_overwritten(producer, steps, index):
             continue
         merged = {id(s): merge_producer(s, producer) for s in readers}
         if readers and all(merged.values()):
@@ -144,12 +144,12 @@ def _param(step: KernelThunk, b: Buffer) -> Value:
     return step.params[b.param or 0]
 
 
-def _is_overwritten(producer: Producer, steps: list[Thunk], place: int) -> bool:
+def _is_overwritten(producer: Producer, steps: list[Thunk], index: int) -> bool:
     """Whether other steps also write the value, or later steps overwrite its sources (concatenation in place)."""
-    others = [s for s in steps if s is not steps[place]]
+    others = [s for s in steps if s is not steps[index]]
     sources = {v for v in producer.step.params if v is not producer.value}
     return any(producer.value in reads_and_writes(s)[1] for s in others) or any(
-        sources.intersection(reads_and_writes(s)[1]) for s in steps[place + 1 :]
+        sources.intersection(reads_and_writes(s)[1]) for s in steps[index + 1 :]
     )
 
 
@@ -182,8 +182,8 @@ def _remove_store(step: KernelThunk, name: str) -> KernelThunk | None:
 def _keep_buffers(step: KernelThunk, names: Collection[str]) -> KernelThunk:
     """Restrict a kernel to some of its buffers, and renumber the parameters."""
     kept = [b for b in step.kernel.buffers if b.name in names]
-    places = sorted({b.param for b in kept if b.param is not None})
-    buffers = [b if b.param is None else b._replace(param=places.index(b.param)) for b in kept]
-    params = tuple(step.params[p] for p in places)
+    indices = sorted({b.param for b in kept if b.param is not None})
+    buffers = [b if b.param is None else b._replace(param=indices.index(b.param)) for b in kept]
+    params = tuple(step.params[p] for p in indices)
     temporaries = tuple(v for v in step.temporaries if v in params)
     return KernelThunk(step.kernel._replace(buffers=tuple(buffers)), params, temporaries, step.nodes)

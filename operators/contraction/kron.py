@@ -46,8 +46,8 @@ def kron(self: Tensor, other: Tensor) -> Tensor:
     one, two = spec_of(self).shape, spec_of(other).shape
     rank = max(len(one), len(two))
     one, two = (1,) * (rank - len(one)) + one, (1,) * (rank - len(two)) + two
-    apart = reshape(self, tuple(chain(*((size, 1) for size in one))))
-    result = mul(apart, reshape(other, tuple(chain(*((1, size) for size in two)))))
+    spread = reshape(self, tuple(chain(*((size, 1) for size in one))))
+    result = mul(spread, reshape(other, tuple(chain(*((1, size) for size in two)))))
     return reshape(result, tuple(a * b for a, b in zip(one, two)))
 
 
@@ -91,6 +91,6 @@ def cross(self: Tensor, other: Tensor, *, axis: int) -> Tensor:
         if shape[along] != 3:
             raise ShapeError(f"cross: needs size 3 along axis {axis}, not shape {shape}")
         last = moveaxis(x, along, -1)
-        parts.append([last[..., place] for place in range(3)])
+        parts.append([last[..., index] for index in range(3)])
     (a, b, c), (d, e, f) = parts
     return moveaxis(stack([b * f - c * e, c * d - a * f, a * e - b * d], -1), -1, axis)

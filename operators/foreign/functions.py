@@ -39,13 +39,13 @@ class ParameterBinding(NamedTuple):
 
     Attributes:
         param: the parameter.
-        place: the argument's position, or -1.
+        number: the argument's position, or -1.
         keyword: the keyword-only argument's name, or empty.
         result: the result's number, or -1.
     """
 
     param: Param
-    place: int = -1
+    number: int = -1
     keyword: str = ""
     result: int = -1
 
@@ -53,7 +53,7 @@ class ParameterBinding(NamedTuple):
         """The bound argument or result."""
         if self.result >= 0:
             return results[self.result]
-        return kwargs[self.keyword] if self.keyword else args[self.place]
+        return kwargs[self.keyword] if self.keyword else args[self.number]
 
 
 class BufferFunction(NamedTuple):
@@ -99,12 +99,12 @@ def explain_mismatch(function: ScalarFunction, given: Any, out: TensorSpec) -> s
         given: for each operand its spec, or a number.
         out: the spec of the result.
     """
-    for place, (one, wanted) in enumerate(zip(given, function.params)):
+    for index, (one, wanted) in enumerate(zip(given, function.params)):
         if not isinstance(one, TensorSpec):
             if not accepts_number(wanted, one):
-                return f"it takes {wanted.name} as argument {place}, not {one!r}"
+                return f"it takes {wanted.name} as argument {index}, not {one!r}"
         elif one.dtype is not wanted:
-            return f"it takes {wanted.name} as argument {place}, not {one.dtype.name}"
+            return f"it takes {wanted.name} as argument {index}, not {one.dtype.name}"
     if out.dtype is not function.result:
         return f"it returns {function.result.name}, but the fake returns {out.dtype.name}"
     if broadcast_shapes("", *(one.shape for one in given if isinstance(one, TensorSpec))) != out.shape:

@@ -57,9 +57,9 @@ def _bound_key(
     missing = len(shape) - sum(map(count_axes, items))
     if missing < 0:
         raise OutOfBoundsError(f"index: {len(shape) - missing} indices are too many for shape {shape}")
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         if _is_position(item):
-            value[place] = _bound_positions(item, shape[axis], mode == "clip", wraps)
+            value[index] = _bound_positions(item, shape[axis], mode == "clip", wraps)
             axes.append(axis)
         axis += missing if item is Ellipsis else count_axes(item)
     return tuple(value), axes if mode in ("fill", "drop") else []

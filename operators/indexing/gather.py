@@ -65,12 +65,12 @@ def _numpy_key(xp: ModuleType, self: Array, indices: Indices, axis: int) -> tupl
     return before + tuple(xp.asarray(one).astype(xp.int64, copy=False) for one in indices)
 
 
-def _selected_shape(shape: tuple[int, ...], place: tuple[Any, ...]) -> tuple[int, ...]:
+def _selected_shape(shape: tuple[int, ...], key: tuple[Any, ...]) -> tuple[int, ...]:
     """The shape that a key from :func:`_numpy_key` selects."""
-    positions = [one for one in place if not isinstance(one, slice)]
-    start = len(place) - len(positions)
+    positions = [one for one in key if not isinstance(one, slice)]
+    start = len(key) - len(positions)
     result = broadcast_shapes("index", *(one.shape for one in positions))
-    return shape[:start] + result + shape[len(place) :]
+    return shape[:start] + result + shape[len(key) :]
 
 
 def _out_of_bounds(name: str, shape: tuple[int, ...], fault: IndexError) -> OutOfBoundsError:
@@ -85,11 +85,11 @@ def _read_shape_rule(self: TensorSpec, indices: Indices, axis: int = 0) -> Tenso
 
 def _read_kernel(xp: ArrayModule, self: Array, indices: Indices, axis: int) -> Array:
     """Native twin: backends/cpu/fastpath/entries/rt_gathers.py:gather"""
-    place = _numpy_key(xp, self, indices, axis)
+    key = _numpy_key(xp, self, indices, axis)
     try:
         if len(indices) == 1:
-            return xp.take(self, place[-1], axis % self.ndim)
-        return xp.array(self[place])  # a copy: for 0-d indices NumPy returns a view
+            return xp.take(self, key[-1], axis % self.ndim)
+        return xp.array(self[key])  # a copy: for 0-d indices NumPy returns a view
     except IndexError as fault:
         raise _out_of_bounds("index", self.shape, fault) from None
 
@@ -118,10 +118,10 @@ def _read_batched(info: BatchInfo, in_dims: Dims, x: Tensor, indices: Indices, a
         return info.call(
             x, tuple(expand_rank(i, dim, rank) for i, dim in zip(indices, in_dims[1])), start
         ), start
-    places = _prepend_example_index(info, x, in_dims[1], indices)
+    positions = _prepend_example_index(info, x, in_dims[1], indices)
     order = _front_permutation(start, len(indices), len(x.shape))
-    result = info.call(permute(x, order) if start else x, places, 0)
-    back = _front_permutation(start, len(places[0].shape) - 1, len(result.shape))
+    result = info.call(permute(x, order) if start else x, positions, 0)
+    back = _front_permutation(start, len(positions[0].shape) - 1, len(result.shape))
     return (permute(result, inverse_permutation(back)) if start else result), 0
 
 
@@ -200,15 +200,15 @@ def write_at_indices(
         OutOfBoundsError: a position is out of bounds; nothing is written.
     """
     # In row-major order: NumPy writes in the order in which the index arrays lie in memory.
-    place = _numpy_key(xp, out, [xp.asarray(one, order="C") for one in indices], axis)
+    key = _numpy_key(xp, out, [xp.asarray(one, order="C") for one in indices], axis)
     value = xp.asarray(value).astype(out.dtype, order="C")
     try:
         if combine:
             # NumPy's ``ufunc.at`` reads out of bounds if the value is smaller than the selection.
             with np.errstate(all="ignore"):
-                getattr(xp, combine).at(out, place, xp.broadcast_to(value, _selected_shape(out.shape, place)))
+                getattr(xp, combine).at(out, key, xp.broadcast_to(value, _selected_shape(out.shape, key)))
         else:
-            out[place] = value
+            out[key] = value
     except IndexError as fault:
         raise _out_of_bounds(name, out.shape, fault) from None
 
@@ -249,14 +249,14 @@ def write_batched(
     value = expand_rank(value, in_dims[2], len(selected))
     if all(dim is None for dim in in_dims[1]):
         return info.call(x, indices, value, start + 1, **options), 0
-    places = _prepend_example_index(info, x, in_dims[1], indices)
+    positions = _prepend_example_index(info, x, in_dims[1], indices)
     if not start:
-        return info.call(x, places, value, 0, **options), 0
+        return info.call(x, positions, value, 0, **options), 0
     order = _front_permutation(start, len(indices), len(x.shape))
     if spec_of(value).shape:
         value = expand_rank(ensure_batch_axis(value, in_dims[2], info.batch_size), 0, len(selected))
-        value = permute(value, _front_permutation(start, len(places[0].shape) - 1, len(value.shape)))
-    result = info.call(permute(x, order), places, value, 0, **options)
+        value = permute(value, _front_permutation(start, len(positions[0].shape) - 1, len(value.shape)))
+    result = info.call(permute(x, order), positions, value, 0, **options)
     return permute(result, inverse_permutation(order)), 0
 
 

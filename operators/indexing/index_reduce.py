@@ -34,24 +34,24 @@ COMBINE: dict[str, Callable[[Any, Any], Any]] = {"multiply": mul, "minimum": min
 
 
 # -- runs of equal positions -------------------------------------------------------------------------------------------
-def _is_same_run(places: Any, width: int) -> Tensor:
+def _is_same_run(indices: Any, width: int) -> Tensor:
     """Whether the entry ``width`` before each entry of sorted positions has the same position."""
-    numbers = arange(places.shape[0], device=places.device)
-    return logical_and(eq(places, places.roll(width, 0)), ge(numbers, width))
+    numbers = arange(indices.shape[0], device=indices.device)
+    return logical_and(eq(indices, indices.roll(width, 0)), ge(numbers, width))
 
 
-def _combine_runs(places: Any, values: Tensor, combine: Callable[[Any, Any], Any]) -> Tensor:
+def _combine_runs(indices: Any, values: Tensor, combine: Callable[[Any, Any], Any]) -> Tensor:
     """An inclusive scan of the values over runs of equal positions, by doubling the covered width in each step."""
     width = 1
-    while width < places.shape[0]:
-        values = where(_is_same_run(places, width), combine(values.roll(width, 0), values), values)
+    while width < indices.shape[0]:
+        values = where(_is_same_run(indices, width), combine(values.roll(width, 0), values), values)
         width *= 2
     return values
 
 
-def _products_before(places: Any, values: Tensor) -> Tensor:
+def _products_before(indices: Any, values: Tensor) -> Tensor:
     """An exclusive scan of products over runs of equal positions."""
-    return where(_is_same_run(places, 1), _combine_runs(places, values, mul).roll(1, 0), ones_like(values))
+    return where(_is_same_run(indices, 1), _combine_runs(indices, values, mul).roll(1, 0), ones_like(values))
 
 
 def sort_by_position(
@@ -63,11 +63,11 @@ def sort_by_position(
         The sorted positions; their values; the permutation that sorted them; the shape of the selection.
     """
     numbers = reshape(arange(spec.size, device=spec.device), spec.shape)
-    places = index(numbers, indices, axis)
-    flat = reshape(places, (-1,))
+    positions = index(numbers, indices, axis)
+    flat = reshape(positions, (-1,))
     order = argsort(flat)
-    values = reshape(broadcast_to(_as_tensor(value, spec), places.shape), (-1,))
-    return index(flat, (order,), 0), index(values, (order,), 0), order, places.shape
+    values = reshape(broadcast_to(_as_tensor(value, spec), positions.shape), (-1,))
+    return index(flat, (order,), 0), index(values, (order,), 0), order, positions.shape
 
 
 def _as_tensor(value: Any, spec: TensorSpec) -> Tensor:
@@ -80,19 +80,19 @@ def _as_tensor(value: Any, spec: TensorSpec) -> Tensor:
 
 def _product_of_others(self: Tensor, indices: Indices, value: Any, axis: int) -> Tensor:
     """For each value the product of the others for its position, without a division, so zeros are allowed."""
-    places, values, order, shape = sort_by_position(spec_of(self), indices, value, axis)
-    behind = flip(_products_before(flip(places, 0), flip(values, 0)), 0)
-    others = mul(_products_before(places, values), behind)
+    positions, values, order, shape = sort_by_position(spec_of(self), indices, value, axis)
+    behind = flip(_products_before(flip(positions, 0), flip(values, 0)), 0)
+    others = mul(_products_before(positions, values), behind)
     return reshape(index(others, (argsort(order),), 0), shape)
 
 
 def reduce_by_sorting(self: Tensor, indices: Indices, value: Any, axis: int, reduce: str) -> Tensor:
     """``index_reduce`` composed of other operators: store the scans over runs; the last one stored is the result."""
     combine = COMBINE[reduce]
-    places, values, _, _ = sort_by_position(spec_of(self), indices, value, axis)
+    positions, values, _, _ = sort_by_position(spec_of(self), indices, value, axis)
     flat = reshape(self, (-1,))
-    result = combine(index(flat, (places,), 0), _combine_runs(places, values, combine))
-    return reshape(index_put(flat, (places,), result, 0), spec_of(self).shape)
+    result = combine(index(flat, (positions,), 0), _combine_runs(positions, values, combine))
+    return reshape(index_put(flat, (positions,), result, 0), spec_of(self).shape)
 
 
 # -- derivatives -------------------------------------------------------------------------------------------------------

@@ -178,9 +178,9 @@ def _write_shape_rule(self: TensorSpec, value: Any, plan: Plan, *, accumulate: b
 def _write_kernel(xp: ArrayModule, self: Array, value: Any, plan: Plan, *, accumulate: bool) -> Array:
     """Native twin: backends/cpu/fastpath/entries/rt_assign.py:put"""
     out = xp.array(self)
-    place = out[to_numpy_index(plan)]  # a plan selects no element twice, so plain addition is right
+    selected = out[to_numpy_index(plan)]  # a plan selects no element twice, so plain addition is right
     value = xp.asarray(value).astype(out.dtype)
-    place[...] = place + value if accumulate else value
+    selected[...] = selected + value if accumulate else value
     return out
 
 

@@ -146,8 +146,8 @@ def _nonzero_kernel(xp: ArrayModule, self: Array, *, size: int | None, fill_valu
     if size is None:
         return tuple(result)
     padded = xp.full((len(result), size), fill_value, xp.int64)
-    for row, places in zip(padded, result):
-        row[: len(places)] = places[:size]
+    for row, indices in zip(padded, result):
+        row[: len(indices)] = indices[:size]
     return tuple(padded)
 
 
@@ -167,9 +167,9 @@ def _nonzero_batched(
     count, length = mask.shape
     order = cumsum(mask, 1)
     slot = where(logical_and(mask, le(order, size)), order - 1, size)
-    examples, places = (arange(n, device=self.device) for n in (count, length))
+    examples, indices = (arange(n, device=self.device) for n in (count, length))
     empty = full((count, size + 1), length, dtype=DEFAULT_INT, device=self.device)
-    filled = index_put(empty, (reshape(examples, (count, 1)), slot), places)
+    filled = index_put(empty, (reshape(examples, (count, 1)), slot), indices)
     flat = basic_index(filled, ((0, count, 1), (0, size, 1)))
     value, step = [], length
     for n in shape:

@@ -46,10 +46,10 @@ def convolve(
     sizes, kernel = x.shape[2:], w.shape[2:]
     ends = zip(sizes, kernel, stride, padding[::2], padding[1::2], input_dilation, dilation)
     out = tuple(
-        ((n - 1) * apart + 1 + before + after - (k - 1) * d - 1) // step + 1
+        ((n - 1) * lhs + 1 + before + after - (k - 1) * d - 1) // step + 1
         if n
         else (before + after - (k - 1) * d - 1) // step + 1
-        for n, k, step, before, after, apart, d in ends
+        for n, k, step, before, after, lhs, d in ends
     )
     gathered, scattered = w.shape[1] * groups * math.prod(out), 2 * w.shape[0] * math.prod(sizes)
     if max(stride) == 1 and scattered < gathered:
@@ -58,12 +58,12 @@ def convolve(
     return _convolve_by_gather(xp, x, w, stride, out, dilation, groups)
 
 
-def _pad(xp: ArrayModule, x: Array, padding: Ints, apart: Ints) -> Array:
+def _pad(xp: ArrayModule, x: Array, padding: Ints, input_dilation: Ints) -> Array:
     """Insert zeros between and around the elements; negative padding removes elements."""
-    if not any(padding) and max(apart) == 1:
+    if not any(padding) and max(input_dilation) == 1:
         return x
     shape, inner, cut = list(x.shape[:2]), [slice(None)] * 2, [slice(None)] * 2
-    for size, before, after, step in zip(x.shape[2:], padding[::2], padding[1::2], apart):
+    for size, before, after, step in zip(x.shape[2:], padding[::2], padding[1::2], input_dilation):
         length = (size - 1) * step + 1 if size else 0
         first, last = max(before, 0), max(after, 0)
         shape.append(first + length + last)
@@ -77,7 +77,7 @@ def _pad(xp: ArrayModule, x: Array, padding: Ints, apart: Ints) -> Array:
 def _convolve_by_gather(
     xp: ArrayModule, x: Array, w: Array, stride: Ints, out: Ints, dilation: Ints, groups: int
 ) -> Array:
-    count, rank, places = x.shape[0], len(out), math.prod(out)
+    count, rank, indices = x.shape[0], len(out), math.prod(out)
     of_group, within, kernel = w.shape[0] // groups, w.shape[1], w.shape[2:]
     taps = within * math.prod(kernel)
     windows = xp.lib.stride_tricks.as_strided(
@@ -92,25 +92,32 @@ def _convolve_by_gather(
         ),
     )
     weights = w.reshape(groups, of_group, taps)
-    result = xp.empty((count, groups, of_group, places), x.dtype)
-    step = max(1, _block_size(xp) // max(1, groups * taps * places))
-    if math.prod(kernel) <= places:
+    result = xp.empty((count, groups, of_group, indices), x.dtype)
+    step = max(1, _block_size(xp) // max(1, groups * taps * indices))
+    if math.prod(kernel) <= indices:
         for at in range(0, count, step):
             block = windows[at : at + step]
-            columns = block.reshape(len(block), groups, taps, places)
+            columns = block.reshape(len(block), groups, taps, indices)
             result[at : at + step] = xp.matmul(weights, columns)
     else:  # copy along the kernel; the few windows of many examples make one product
         order = 1, 0, *range(3 + rank, 3 + 2 * rank), *range(2, 3 + rank)
         for at in range(0, count, step):
             block = windows[at : at + step]
-            rows = block.transpose(order).reshape(groups, len(block) * places, taps)
-            part = xp.matmul(rows, weights.swapaxes(-1, -2)).reshape(groups, len(block), places, of_group)
+            rows = block.transpose(order).reshape(groups, len(block) * indices, taps)
+            part = xp.matmul(rows, weights.swapaxes(-1, -2)).reshape(groups, len(block), indices, of_group)
             result[at : at + step] = part.transpose(1, 0, 3, 2)
     return result.reshape(count, w.shape[0], *out)
 
 
 def _convolve_by_scatter(
-    xp: ArrayModule, x: Array, w: Array, before: Ints, out: Ints, apart: Ints, dilation: Ints, groups: int
+    xp: ArrayModule,
+    x: Array,
+    w: Array,
+    before: Ints,
+    out: Ints,
+    input_dilation: Ints,
+    dilation: Ints,
+    groups: int,
 ) -> Array:
     count, sizes, kernel = x.shape[0], x.shape[2:], w.shape[2:]
     of_group, within, taps = w.shape[0] // groups, w.shape[1], math.prod(kernel)
@@ -121,7 +128,7 @@ def _convolve_by_scatter(
     margin = tuple(max(0, -low) for low in lowest)
     length = tuple(
         max(size, first + (n - 1) * step + 1) + extra
-        for size, first, n, step, extra in zip(out, before, sizes, apart, margin)
+        for size, first, n, step, extra in zip(out, before, sizes, input_dilation, margin)
     )
     result = xp.zeros((count, groups, of_group, *length), x.dtype)
     step = max(1, _block_size(xp) // max(1, w.shape[0] * taps * math.prod(sizes)))
@@ -132,7 +139,7 @@ def _convolve_by_scatter(
         for tap, offsets in enumerate(itertools.product(*map(range, kernel))):
             starts = [first - k * d + extra for first, k, d, extra in zip(before, offsets, dilation, margin)]
             target: tuple[Any, ...] = tuple(
-                slice(s, s + (n - 1) * a + 1, a) for s, n, a in zip(starts, sizes, apart)
+                slice(s, s + (n - 1) * a + 1, a) for s, n, a in zip(starts, sizes, input_dilation)
             )
             result[(slice(at, at + step), ..., *target)] += parts[:, :, tap]
     cut: tuple[Any, ...] = tuple(slice(extra, extra + size) for extra, size in zip(margin, out))

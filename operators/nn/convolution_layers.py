@@ -195,9 +195,9 @@ def _make_conv(rank: int) -> OperatorFunction[Tensor]:
     ) -> Tensor:
         x, is_single = _check_inputs(name, rank, self, weight, bias, (spec_of(weight).shape or (0,))[0])
         steps = expand_per_axis(name, "stride", stride, rank, 1)
-        apart = expand_per_axis(name, "dilation", dilation, rank, 1)
-        around = normalize_padding(name, padding, x.shape[2:], weight.shape[2:], steps, apart)
-        result = convolution(x, weight, steps, flatten_pairs(around), (1,) * rank, apart, groups)
+        dilations = expand_per_axis(name, "dilation", dilation, rank, 1)
+        around = normalize_padding(name, padding, x.shape[2:], weight.shape[2:], steps, dilations)
+        result = convolution(x, weight, steps, flatten_pairs(around), (1,) * rank, dilations, groups)
         return _add_bias(result, bias, rank, is_single)
 
     return conv
@@ -239,13 +239,15 @@ def _make_conv_transpose(rank: int) -> OperatorFunction[Tensor]:
         out = groups * (*spec_of(weight).shape, 0, 0)[1]
         x, is_single = _check_inputs(name, rank, self, weight, bias, out)
         steps = expand_per_axis(name, "stride", stride, rank, 1)
-        apart = expand_per_axis(name, "dilation", dilation, rank, 1)
+        dilations = expand_per_axis(name, "dilation", dilation, rank, 1)
         less = expand_per_axis(name, "padding", padding, rank, 0)
         more = expand_per_axis(name, "output_padding", output_padding, rank, 0)
         _check_channels(name, x, weight, groups)
-        ends = [dilated_size(k, d) - 1 - p for k, d, p in zip(weight.shape[2:], apart, less)]
+        ends = [dilated_size(k, d) - 1 - p for k, d, p in zip(weight.shape[2:], dilations, less)]
         around = flatten_pairs((end, end + extra) for end, extra in zip(ends, more))
-        result = convolution(x, transpose_weight(weight, groups), (1,) * rank, around, steps, apart, groups)
+        result = convolution(
+            x, transpose_weight(weight, groups), (1,) * rank, around, steps, dilations, groups
+        )
         return _add_bias(result, bias, rank, is_single)
 
     return conv_transpose

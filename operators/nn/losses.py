@@ -94,8 +94,8 @@ def one_hot(self: Tensor, num_classes: int, *, axis: int, dtype: DType | None) -
         raise DTypeError(f"one_hot: classes are integers, not {spec}")
     if num_classes < 0:
         raise ValueArgumentError(f"one_hot: num_classes must be non-negative, not {num_classes}")
-    place = normalize_axis("one_hot", axis, len(spec.shape) + 1)
-    return astype(is_class(self, num_classes, place), dtype or DEFAULT_FLOAT)
+    index = normalize_axis("one_hot", axis, len(spec.shape) + 1)
+    return astype(is_class(self, num_classes, index), dtype or DEFAULT_FLOAT)
 
 
 # -- cross_entropy -----------------------------------------------------------------------------------------------------

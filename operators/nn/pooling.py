@@ -80,14 +80,14 @@ def _normalize_windows(
 ) -> tuple[Ints, Ints, Pairs, Ints]:
     kernel = expand_per_axis(name, "kernel_size", kernel_size, rank, 1)
     steps = kernel if stride is None else expand_per_axis(name, "stride", stride, rank, 1)
-    apart = expand_per_axis(name, "dilation", dilation, rank, 1)
-    pairs = normalize_padding(name, padding, x.shape[2:], kernel, steps, apart)
-    if any(max(pair) >= dilated_size(k, d) for pair, k, d in zip(pairs, kernel, apart)):
+    dilations = expand_per_axis(name, "dilation", dilation, rank, 1)
+    pairs = normalize_padding(name, padding, x.shape[2:], kernel, steps, dilations)
+    if any(max(pair) >= dilated_size(k, d) for pair, k, d in zip(pairs, kernel, dilations)):
         raise ValueArgumentError(
             f"{name}: with padding {padding!r} some windows of size {kernel} have no element; the padding must be "
             "smaller than the window"
         )
-    return kernel, steps, pairs, apart
+    return kernel, steps, pairs, dilations
 
 
 _DOC = """
@@ -145,11 +145,11 @@ def _make_max_pool(rank: int) -> Tensor:
     ) -> Tensor:
         x, is_single = ensure_example_axis(name, self, rank)
         dtype = compute_dtype(name, "same", REAL, (self,))
-        kernel, steps, pairs, apart = _normalize_windows(
+        kernel, steps, pairs, dilations = _normalize_windows(
             name, x, rank, kernel_size, stride, padding, dilation
         )
         lowest = -math.inf if dtype.is_floating else int(np.iinfo(dtype.np).min)
-        result = _fold_windows(name, _pad_spatial(x, pairs, lowest), _nan_maximum, kernel, steps, apart)
+        result = _fold_windows(name, _pad_spatial(x, pairs, lowest), _nan_maximum, kernel, steps, dilations)
         return reshape(result, result.shape[1:]) if is_single else result
 
     return max_pool
@@ -187,13 +187,15 @@ def _make_avg_pool(rank: int) -> Tensor:
         x, is_single = ensure_example_axis(name, self, rank)
         dtype = compute_dtype(name, "same", FLOATS, (self,))
         x = astype(x, float32, copy=False) if is_half(dtype) else x
-        kernel, steps, pairs, apart = _normalize_windows(name, x, rank, kernel_size, stride, padding, 1)
-        result = _fold_windows(name, _pad_spatial(x, pairs, 0.0), add, kernel, steps, apart)
+        kernel, steps, pairs, dilations = _normalize_windows(name, x, rank, kernel_size, stride, padding, 1)
+        result = _fold_windows(name, _pad_spatial(x, pairs, 0.0), add, kernel, steps, dilations)
         if count_include_pad or not any(map(any, pairs)):
             result = result / math.prod(kernel)
         else:
             inside = full(x.shape[2:], 1.0, dtype=x.dtype, device=x.device)
-            result = result / _fold_windows(name, _pad_spatial(inside, pairs, 0.0), add, kernel, steps, apart)
+            result = result / _fold_windows(
+                name, _pad_spatial(inside, pairs, 0.0), add, kernel, steps, dilations
+            )
         return astype(reshape(result, result.shape[1:]) if is_single else result, dtype, copy=False)
 
     return avg_pool

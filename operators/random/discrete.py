@@ -70,7 +70,7 @@ def rademacher(key: Tensor, shape: Shape, dtype: DType | None) -> Tensor:
     return draw_signs(key, shape, dtype)
 
 
-# -- places ------------------------------------------------------------------------------------------------------------
+# -- positions ---------------------------------------------------------------------------------------------------------
 def _top_shape_rule(x: TensorSpec, k: int) -> TensorSpec:
     spec = spec_of(x)
     if not spec.shape or not 0 <= k <= spec.shape[-1]:
@@ -127,8 +127,8 @@ def _pick_kernel(xp: ArrayModule, bounds: Any, x: Array) -> Array:
     size = bounds.shape[-1]
     rows, numbers = bounds.reshape(-1, size), x.reshape(math.prod(bounds.shape[:-1]), -1)
     out = xp.empty(numbers.shape, xp.int64)
-    for row, given, place in zip(rows, numbers, out):
-        place[...] = xp.minimum(xp.searchsorted(row, given, side="right"), max(size - 1, 0))
+    for row, given, index in zip(rows, numbers, out):
+        index[...] = xp.minimum(xp.searchsorted(row, given, side="right"), max(size - 1, 0))
     return out.reshape(x.shape)
 
 
@@ -196,8 +196,8 @@ def _class_shapes(logits: Any, axis: int, shape: Shape) -> tuple[tuple[int, ...]
         )
     if not spec.shape[axis]:
         raise ValueArgumentError(f"random_categorical: there is no class to draw in {spec}")
-    place = len(own) + 1 + axis
-    return wanted[:count], (*own[:place], spec.shape[axis], *own[place:]), axis
+    index = len(own) + 1 + axis
+    return wanted[:count], (*own[:index], spec.shape[axis], *own[index:]), axis
 
 
 @composite(
@@ -320,9 +320,9 @@ def choice(key: Tensor, a: Tensor | int, shape: Shape, replace: bool, p: Tensor,
     check_one_key("random_choice", key)
     shape = check_shape("random_choice", shape)
     n, axis = _count_choices(a, axis)
-    places = _choose_positions(key, n, shape, replace, p)
+    indices = _choose_positions(key, n, shape, replace, p)
     if type(a) is int:
-        return places
+        return indices
     sizes = spec_of(a).shape
-    result = take(a, reshape(places, (math.prod(shape),)), axis)
+    result = take(a, reshape(indices, (math.prod(shape),)), axis)
     return reshape(result, (*sizes[:axis], *shape, *sizes[axis + 1 :]))

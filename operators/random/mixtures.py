@@ -98,8 +98,8 @@ def multinomial(key: Tensor, n: int, p: Tensor, shape: Shape, dtype: DType | Non
     shares = where(rest > 0.0, p / where(rest > 0.0, rest, 1.0), 0.0)
     left = fill_parameter(key, n, (*spec_of(key).shape[:-1], *lead), float64)
     counts = []
-    for place, one in enumerate(split_key(key, count)[:-1]):
-        share = fill_parameter(key, shares[..., place], lead, float64)
+    for index, one in enumerate(split_key(key, count)[:-1]):
+        share = fill_parameter(key, shares[..., index], lead, float64)
         counts.append(astype(draw_binomial(one, left, share, lead), float64, copy=False))
         left = left - counts[-1]
     return astype(stack([*counts, left], -1), dtype, copy=False)

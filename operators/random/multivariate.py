@@ -45,9 +45,9 @@ def _check_square(name: str, x: Tensor) -> TensorSpec:
 def _apply_each(xp: ArrayModule, function: Function, x: Array) -> Array:
     """Apply a function to each matrix of a stack; NaN for matrices for which it raises LinAlgError."""
     out = xp.full(x.shape, xp.nan, x.dtype)
-    for place in np.ndindex(*x.shape[:-2]):
+    for index in np.ndindex(*x.shape[:-2]):
         try:
-            out[place] = function(x[place])
+            out[index] = function(x[index])
         except np.linalg.LinAlgError:
             continue
     return out

@@ -21,18 +21,18 @@ SPACING = 40  # bits of the number of a block that tell the element
 UNIFORMS = 4  # per attempt
 
 
-def uniforms(xp: ArrayModule, keys: Array, places: Array, attempt: int) -> tuple[Array, ...]:
+def uniforms(xp: ArrayModule, keys: Array, indices: Array, attempt: int) -> tuple[Array, ...]:
     """Four uniform numbers between 0 and 1, both excluded, for each element.
 
     Args:
         xp: numpy or cupy.
         keys: uint32 array of shape ``(n, 4)``.
-        places: uint64 array of n places.
+        indices: uint64 array of n positions.
         attempt: the number of the attempt.
     """
     items = []
     for part in (2 * attempt, 2 * attempt + 1):
-        words = blocks(xp, keys, places + xp.uint64(part << SPACING), DRAW).astype(xp.uint64)
+        words = blocks(xp, keys, indices + xp.uint64(part << SPACING), DRAW).astype(xp.uint64)
         for low in (0, 2):
             whole = words[:, low] | words[:, low + 1] << xp.uint64(32)
             items.append((whole >> xp.uint64(12)).astype(xp.float64) * 2.0**-52 + 2.0**-53)
@@ -67,8 +67,8 @@ def draw_until_accepted(
     pending = xp.nonzero(valid.reshape(-1))[0]
     number = 0
     while pending.size:
-        places = (pending % max(count, 1)).astype(xp.uint64)
-        drawn = uniforms(xp, rows[pending // max(count, 1)], places, number)
+        indices = (pending % max(count, 1)).astype(xp.uint64)
+        drawn = uniforms(xp, rows[pending // max(count, 1)], indices, number)
         values, accepted = attempt(tuple(one[pending] for one in flat), drawn)
         out[pending[accepted]] = values[accepted]
         pending, number = pending[~accepted], number + 1
@@ -113,8 +113,8 @@ def log_gamma(xp: ArrayModule, keys: Array, shape: tuple[int, ...], a: Array) ->
 def _boost(xp: ArrayModule, keys: Array, shape: tuple[int, ...]) -> Array:
     """The logarithm of a uniform number that no attempt uses: the last of the first attempt."""
     count, rows = math.prod(shape), keys.reshape(-1, 4)
-    places = xp.tile(xp.arange(count, dtype=xp.uint64), rows.shape[0])
-    last = uniforms(xp, xp.repeat(rows, count, 0), places, 0)[-1]
+    indices = xp.tile(xp.arange(count, dtype=xp.uint64), rows.shape[0])
+    last = uniforms(xp, xp.repeat(rows, count, 0), indices, 0)[-1]
     return xp.log(last).reshape((*keys.shape[:-1], *shape))
 
 

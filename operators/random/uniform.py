@@ -323,7 +323,7 @@ order = array_op(
     Args:
         key: a key.
         x: an int, or a tensor.
-        axis: the axis of the tensor along which slices change places.
+        axis: the axis of the tensor along which slices are permuted.
         independent: whether the elements of each row along the axis get an order of their own.
 
     Returns:

@@ -128,8 +128,8 @@ def moveaxis(self: Tensor, source: tuple[int, ...], destination: tuple[int, ...]
         raise ShapeError(f"moveaxis: {source} to {destination}: needs as many destinations as axes")
     normalize_axes("moveaxis", source, rank), normalize_axes("moveaxis", destination, rank)
     axes = [axis for axis in range(rank) if axis not in {s % rank for s in source}]
-    for place, axis in sorted((d % rank, s % rank) for s, d in zip(source, destination)):
-        axes.insert(place, axis)
+    for index, axis in sorted((d % rank, s % rank) for s, d in zip(source, destination)):
+        axes.insert(index, axis)
     return permute(self, axes)
 
 

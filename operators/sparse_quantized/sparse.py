@@ -181,18 +181,18 @@ def _spmm_batched(
     transpose: bool,
 ) -> Batched:
     count, rows = info.batch_size, spec_of(crow).shape[-1] - 1
-    starts, places = _block_diagonal("spmm", in_dims, crow, col, columns, count)
+    starts, indices = _block_diagonal("spmm", in_dims, crow, col, columns, count)
     stacked = _stack_examples(values, in_dims[2], count), _stack_examples(other, in_dims[3], count)
-    result = info.call(starts, places, *stacked, columns * count, transpose=transpose)
+    result = info.call(starts, indices, *stacked, columns * count, transpose=transpose)
     return get_operator("reshape")(result, (count, columns if transpose else rows, *result.shape[1:])), 0
 
 
 def _sddmm_batched(info: BatchInfo, in_dims: Dims, crow: Any, col: Any, one: Tensor, two: Tensor) -> Batched:
     count = info.batch_size
     columns = logical_shape(two, in_dims[3])[0]
-    starts, places = _block_diagonal("sddmm", in_dims, crow, col, columns, count)
+    starts, indices = _block_diagonal("sddmm", in_dims, crow, col, columns, count)
     result = info.call(
-        starts, places, _stack_examples(one, in_dims[2], count), _stack_examples(two, in_dims[3], count)
+        starts, indices, _stack_examples(one, in_dims[2], count), _stack_examples(two, in_dims[3], count)
     )
     return get_operator("reshape")(result, (count, spec_of(col).shape[0])), 0
 

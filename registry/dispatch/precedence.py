@@ -111,11 +111,11 @@ def compute_table(held: RegistrationsByKey, row: list[Entry]) -> tuple[Table, in
         special = {
             d: _fill_table(_newest_for_dtype(held, d), row) for d in sorted(dtypes, key=lambda d: d.name)
         }
-        table = [_split_by_dtype(place, entry, special) for place, entry in enumerate(table)]
+        table = [_split_by_dtype(index, entry, special) for index, entry in enumerate(table)]
     mask = 0
-    for place, entry in enumerate(table):
+    for index, entry in enumerate(table):
         if entry.kind != "fallthrough":
-            mask |= 1 << place
+            mask |= 1 << index
     return tuple(table), mask
 
 
@@ -139,8 +139,8 @@ def _fill_table(newest: Mapping[KeyName, Registration], row: list[Entry]) -> lis
     def lay(kind: str, name: str, bits: int) -> None:
         if name in newest:
             entry = make_entry(kind, newest[name])
-            for place in slots_of(bits):
-                table[place] = entry
+            for index in slots_of(bits):
+                table[index] = entry
 
     lay("kernel", "Autocast", AUTOCAST)
     lay("kernel", "Autograd", AUTOGRAD)
@@ -223,16 +223,16 @@ def choose_entry(entry: Entry, op: Operator, args: Args, kwargs: Kwargs) -> Entr
 
 def find_external_kernel(op: Operator, key: DispatchKey) -> Registration | None:
     """The kernel of another package that serves one of tandem's own operators at a key, for every dtype or for one."""
-    if not op.place.own:
+    if not op.site.own:
         return None
     entry: Entry = op.table[key]
     items = [each.registration for each in (entry, *entry.dtypes.values()) if each.registration is not None]
-    return next((registration for registration in items if not registration.place.own), None)
+    return next((registration for registration in items if not registration.site.own), None)
 
 
-def _split_by_dtype(place: int, base: Entry, special: Mapping[DType, list[Entry]]) -> Entry:
+def _split_by_dtype(index: int, base: Entry, special: Mapping[DType, list[Entry]]) -> Entry:
     differing: dict[DType | None, Entry] = {
-        dtype: table[place] for dtype, table in special.items() if table[place] != base
+        dtype: table[index] for dtype, table in special.items() if table[index] != base
     }
     if not differing:
         return base

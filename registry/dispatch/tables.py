@@ -52,8 +52,8 @@ class DispatchTable(Mapping[str, Entry]):
     def __repr__(self) -> str:
         operator = self.operator
         lines = [str(operator.schema)]
-        if operator.place.origin:
-            lines.append(f"defined at {operator.place.origin}")
+        if operator.site.origin:
+            lines.append(f"defined at {operator.site.origin}")
         for name, entry in reversed(self._entries.items()):
             lines.append(_line(name, entry))
             lines += [_line(f"  {dtype}", special) for dtype, special in entry.dtypes.items()]

@@ -294,7 +294,7 @@ class Binder:
         )
         self._as_it_is = () if _make_special_converters(schema) else SCALARS
         self._convert_positional = tuple(self.converters[argument.name] for argument in self.positional)
-        self._places = {argument.name: index for index, argument in enumerate(self.positional)}
+        self._indices = {argument.name: index for index, argument in enumerate(self.positional)}
         self._defaults = tuple(map(self._default, self.positional))
         self._required = sum(argument.default is MISSING for argument in self.positional)
         self._keyword_defaults = {argument.name: self._default(argument) for argument in self.keyword}
@@ -337,7 +337,7 @@ class Binder:
         """Whether the number of positional arguments and the keywords of a call fit, regardless of their values."""
         if given > len(self.positional) or not kwargs <= self.names:
             return False
-        if any(self._places.get(name, given) < given for name in kwargs):
+        if any(self._indices.get(name, given) < given for name in kwargs):
             return False
         return all(
             argument.default is not MISSING or argument.name in kwargs
@@ -347,16 +347,16 @@ class Binder:
     def _bind_keyword(
         self, name: str, value: object, given: int, bound: list[object], keywords: Kwargs
     ) -> None:
-        place = self._places.get(name)
+        index = self._indices.get(name)
         if name not in self.names:
             raise self._refuse(f"has no argument {name!r}")
-        if place is not None and place < given:
+        if index is not None and index < given:
             raise self._refuse(f"got argument {name!r} twice, by position and by keyword")
         converted = self._convert(name, value)
-        if place is None:
+        if index is None:
             keywords[name] = converted
         else:
-            bound[place] = converted
+            bound[index] = converted
 
     def _check_complete(self, bound: list[object], keywords: Kwargs) -> None:
         for argument, value in zip((*self.positional, *self.keyword), (*bound, *keywords.values())):

@@ -30,13 +30,13 @@ REDUCTIONS = {"Mean": 1}  # the only name of an int that PyTorch's schemas use
 
 
 def read_number(text: str, at: int) -> tuple[object, int] | None:
-    """The number that starts at a place of a text, and the place after it; None if there is none."""
+    """The number that starts at a position of a text, and the position after it; None if there is none."""
     match = re.compile(_NUMBER, re.ASCII).match(text, at)
     return None if match is None else (_parse_number(match.group().replace(" ", "")), match.end())
 
 
 def read_string(text: str, at: int) -> tuple[object, int] | None:
-    """The quoted string that starts at a place of a text, and the place after it; None if it has no end."""
+    """The quoted string that starts at a position of a text, and the position after it; None if it has no end."""
     match = re.compile(_STRING).match(text, at)
     if match is None:
         return None

@@ -205,7 +205,7 @@ class _Parser:
                 return tuple(items), False
             self.expect(",")
 
-    def add_argument(self, found: list[Argument], starred: bool) -> None:
+    def add_argument(self, arguments: list[Argument], starred: bool) -> None:
         simple = _SIMPLE_ARGUMENT.match(self.text, self.at)
         if simple is not None and simple[1] in _types and simple[2] not in _RESERVED:
             kind, name, start = _types[simple[1]], simple[2], simple.start(2)
@@ -215,12 +215,12 @@ class _Parser:
             self.space()
             start = self.at
             name = self.name("an argument name")
-        if any(argument.name == name for argument in found):
+        if any(argument.name == name for argument in arguments):
             raise self.fail(f"an argument name other than {name!r}, which is taken", start)
         default, text = self.default(kind) if self.take("=") else (MISSING, "")
-        if default is MISSING and not starred and found and found[-1].default is not MISSING:
+        if default is MISSING and not starred and arguments and arguments[-1].default is not MISSING:
             raise self.fail("a default: the argument follows one that has a default", start)
-        found.append(Argument(name, kind, default, text, starred))
+        arguments.append(Argument(name, kind, default, text, starred))
 
     def returns(self, sets: dict[str, bool]) -> tuple[tuple[Return, ...], bool, bool]:
         if self.take("..."):

@@ -227,10 +227,10 @@ class Schema(NamedTuple):
         return {name for alias in of.type.aliases() for name in (*alias.before, *(alias.after or ()))}
 
     def _named(self, name: str) -> Argument | Return:
-        places: tuple[Argument | Return, ...] = (*self.arguments, *self.returns)
-        for place in places:
-            if place.name == name:
-                return place
+        items: tuple[Argument | Return, ...] = (*self.arguments, *self.returns)
+        for item in items:
+            if item.name == name:
+                return item
         raise SchemaError(f"{self.full_name} has no argument and no result {name!r}\n  schema: {self}")
 
     def is_backward_compatible_with(self, old: Schema) -> bool:

@@ -127,7 +127,7 @@ class Histories(RuleBasedStateMachine):
         entry = entry.dtypes.get(dtype, entry if not entry.dtypes else entry.fn.base)
         registration = entry.registration
         if wanted is None:
-            assert registration is None or registration.place.own
+            assert registration is None or registration.site.own
             assert entry.kind == "ambiguous" if kind == "ambiguous" else entry.kind != "kernel"
             return
         assert registration.fn is self.fns[wanted[0]]

@@ -97,7 +97,7 @@ class Tandem:
     def _row(self, key, entry):
         registration = entry.registration
         if (
-            registration is None or registration.place.own
+            registration is None or registration.site.own
         ):  # what tandem has of its own is not what is compared
             both = key.startswith(("Autograd", "Autocast")) or key in (
                 "ADInplaceOrView",
@@ -205,6 +205,6 @@ def test_tables_against_the_python_dispatcher(keys):
         table = td.dispatch_table("tandemdiff::model")
         for key in ("CPU", "CUDA", "AutogradCPU", "AutogradCUDA"):
             registration = table[key].registration
-            mine = "" if registration is None or registration.place.own else registration.key_name
+            mine = "" if registration is None or registration.site.own else registration.key_name
             theirs = rows.get(MODEL.get(key, key), "missing")
             assert theirs.startswith(f"fn_{MODEL.get(mine, mine)} ") if mine else "fn_" not in theirs, key

@@ -71,8 +71,10 @@ class _AdjacentRows:
         with f.loop(first, "%count", str(self.lanes), carried) as element:
             x = f.address("%x", f.op(f"mul i64 {element.index}, %step"))
             for k, column in enumerate(columns):
-                place = f.address(x, f.op(f"mul i64 {column}, {size}"))
-                value = f.load_masked(self.source, place, mask) if mask else f.load_vector(self.source, place)
+                address = f.address(x, f.op(f"mul i64 {column}, {size}"))
+                value = (
+                    f.load_masked(self.source, address, mask) if mask else f.load_vector(self.source, address)
+                )
                 value = self.row.operand(f, value)
                 element.next[k] = self.item.step(f, [element.carried[k], ""], value, "")[0]
         for index, value in zip(indices, element.carried, strict=True):
@@ -130,17 +132,17 @@ class _AdjacentRows:
         half = self.lanes // 2
         while half:
             with f.when(f.op(f"icmp sgt i64 %lanes, {half}")):
-                apart = f.op(f"mul i64 {self.pitch}, {half}")
-                with f.loop("0", apart, str(f.lanes)) as at:
-                    other = self._load(0, f.op(f"add i64 {at.index}, {apart}"))
+                distance = f.op(f"mul i64 {self.pitch}, {half}")
+                with f.loop("0", distance, str(f.lanes)) as at:
+                    other = self._load(0, f.op(f"add i64 {at.index}, {distance}"))
                     self._store(0, at.index, self.item.combine(f, self._load(0, at.index), other))
             half //= 2
         dense = f.op(f"icmp eq i64 %to, {self.out.itemsize}")
         vectors = f.op(f"select i1 {dense}, i64 {f.op(f'and i64 %width, {-f.lanes}')}, i64 0")
         for start, stop, lanes in (("0", vectors, f.lanes), (vectors, "%width", 1)):
             with f.width(lanes), f.loop(start, stop, str(lanes)) as at:
-                place = f.address("%out", f.op(f"mul i64 {at.index}, %to"))
-                f.store_vector(self.out, self.row.result(f, self._load(0, at.index)), place)
+                address = f.address("%out", f.op(f"mul i64 {at.index}, %to"))
+                f.store_vector(self.out, self.row.result(f, self._load(0, at.index)), address)
         f.do("ret void")
         name = f"{self.name}_result"
         self.module.helper(
@@ -175,8 +177,8 @@ class _AdjacentRows:
                 x = f.address(start, f.op(f"mul i64 {line.index}, {across}"))
                 given = f"ptr {x}, i64 {folded}, i64 {step}, i64 {width}, ptr {memory}"
                 f.do(f"call void @{self.name}_line({given})")
-            place = f.address("%out", f.op(f"mul i64 {tile.index}, {to}"))
-            given = f"ptr {place}, i64 {to}, i64 {width}, i64 {lanes}, ptr {memory}"
+            address = f.address("%out", f.op(f"mul i64 {tile.index}, {to}"))
+            given = f"ptr {address}, i64 {to}, i64 {width}, i64 {lanes}, ptr {memory}"
             f.do(f"call void @{self.name}_result({given})")
         f.do("ret void")
         header = f"internal void @{self.name}(ptr %source, ptr %out, ptr %sizes, ptr %strides) #1"

@@ -80,10 +80,10 @@ class ColumnPrinter:
                 first = x.initial(f)
                 if x.picks:
                     first[x.picks] = "zeroinitializer"
-                for (d, place), value in zip(
+                for (d, address), value in zip(
                     self._state_addresses(memory, loop.index, x), first, strict=True
                 ):
-                    f.store_vector(d, value, place)
+                    f.store_vector(d, value, address)
             for x in self.block_sums:
                 f.store_vector(x.dtype, f.splat(0.0, x.dtype), self._block_sum_address(x, loop.index))
 
@@ -97,13 +97,13 @@ class ColumnPrinter:
             for x, memory in zip(self.items, self.memory, strict=True):
                 if x not in self.block_sums:
                     continue
-                place = self._block_sum_address(x, loop.index)
-                block = [f.load_vector(x.dtype, place), f.splat(0.0, x.dtype)]
-                places = self._state_addresses(memory, loop.index, x)
-                after = x.end_block(f, [f.load_vector(d, p) for d, p in places], block)
-                for (d, p), value in zip(places, after, strict=True):
+                address = self._block_sum_address(x, loop.index)
+                block = [f.load_vector(x.dtype, address), f.splat(0.0, x.dtype)]
+                addresses = self._state_addresses(memory, loop.index, x)
+                after = x.end_block(f, [f.load_vector(d, p) for d, p in addresses], block)
+                for (d, p), value in zip(addresses, after, strict=True):
                     f.store_vector(d, value, p)
-                f.store_vector(x.dtype, f.splat(0.0, x.dtype), place)
+                f.store_vector(x.dtype, f.splat(0.0, x.dtype), address)
 
     def _write_row_loops(
         self, dims: Sequence[int], uses: dict[str, Use], offset: str, count: str, position: str
@@ -120,17 +120,17 @@ class ColumnPrinter:
 
         def reduce(loop: VectorLoop, values: list[str], known: dict[Expr, str]) -> list[str]:
             for r, x, memory in zip(stage.reduces, self.items, self.memory, strict=True):
-                places = self._state_addresses(memory, loop.index, x)
+                addresses = self._state_addresses(memory, loop.index, x)
                 value = known[r.value]
                 if x in self.block_sums:
-                    place = self._block_sum_address(x, loop.index)
+                    address = self._block_sum_address(x, loop.index)
                     f.store_vector(
-                        x.dtype, x.step(f, [f.load_vector(x.dtype, place), ""], value, "")[0], place
+                        x.dtype, x.step(f, [f.load_vector(x.dtype, address), ""], value, "")[0], address
                     )
                     continue
-                state = [f.load_vector(d, p) for d, p in places]
-                for (d, place), v in zip(places, x.step(f, state, value, where), strict=True):
-                    f.store_vector(d, v, place)
+                state = [f.load_vector(d, p) for d, p in addresses]
+                for (d, address), v in zip(addresses, x.step(f, state, value, where), strict=True):
+                    f.store_vector(d, v, address)
             return []
 
         stage.write_vector_loop(uses, offset, count, [], reduce)

@@ -76,10 +76,10 @@ class _FoldLoop:
 
     def _store(self, value: str, index: str) -> None:
         f = self.f
-        place = f.address("%out", f.op(f"mul i64 {index}, {self.to}"))
+        address = f.address("%out", f.op(f"mul i64 {index}, {self.to}"))
         with f.width(1):
             vector = self.row.result(f, f.broadcast(value, REGISTER[self.dtype]))
-            f.store_vector(self.out, vector, place)
+            f.store_vector(self.out, vector, address)
 
     def write_rows(self, name: str) -> None:
         """Write the row order: short rows in few lanes, long ones in blocks, which are copied if not contiguous."""
@@ -115,8 +115,8 @@ class _FoldLoop:
         f, item = self.f, block_reducer(self.row.fold, self.dtype)
         mask = lanes_below(f, self.folded)
         with f.loop("0", self.kept, "1") as row:
-            place = f.address("%source", f.op(f"mul i64 {row.index}, {self.over}"))
-            value = self.row.operand(f, f.load_masked(self.source, place, mask))
+            address = f.address("%source", f.op(f"mul i64 {row.index}, {self.over}"))
+            value = self.row.operand(f, f.load_masked(self.source, address, mask))
             state = item.step(f, item.initial(f), item.mask(f, mask, value), "")
             self._store(item.collapse(f, state), row.index)
 
@@ -163,8 +163,8 @@ class _FoldLoop:
         memory = f.allocate(COPIED_ROWS * bytes_)
 
         def state_of(index: str) -> RowState:
-            place = f.address(memory, f.op(f"mul i64 {index}, {bytes_}"))
-            return RowState(f, self.row, place)
+            address = f.address(memory, f.op(f"mul i64 {index}, {bytes_}"))
+            return RowState(f, self.row, address)
 
         with f.loop("0", self.kept, str(COPIED_ROWS)) as tile:
             rows = self._minimum(f.op(f"sub i64 {self.kept}, {tile.index}"), COPIED_ROWS)
@@ -207,8 +207,8 @@ class _FoldLoop:
             start = f.address("%source", f.op(f"mul i64 {tile.index}, {self.over}"))
             with f.loop("0", width, str(f.lanes)) as at:
                 first = self.row.make_reducer().initial(f)
-                for place, value in zip(self._state_addresses(sums, at.index), first, strict=True):
-                    f.store_vector(self.dtype, value, place)
+                for address, value in zip(self._state_addresses(sums, at.index), first, strict=True):
+                    f.store_vector(self.dtype, value, address)
             if dense:
                 self._blocks_of_rows(sums, start, self.folded, deep, width, self.step)
             else:
@@ -240,23 +240,25 @@ class _FoldLoop:
         last_mask = lanes_below(f, f.op(f"sub i64 {width}, {whole}"))
         for first, last, mask in (("0", whole, ""), (whole, width, last_mask)):
             with f.loop(first, last, str(f.lanes)) as at:
-                places = self._state_addresses(sums, at.index)
-                state = [f.load_vector(self.dtype, place) for place in places]
+                addresses = self._state_addresses(sums, at.index)
+                state = [f.load_vector(self.dtype, address) for address in addresses]
                 column = f.address(rows, f.op(f"mul i64 {at.index}, {size}"))
                 begun = item.begin_block(f, state)
                 with f.loop("0", count, "1", item.carried(f, begun)) as row:
-                    place = f.address(column, f.op(f"mul i64 {row.index}, {step}"))
+                    address = f.address(column, f.op(f"mul i64 {row.index}, {step}"))
                     value = (
-                        f.load_masked(self.source, place, mask) if mask else f.load_vector(self.source, place)
+                        f.load_masked(self.source, address, mask)
+                        if mask
+                        else f.load_vector(self.source, address)
                     )
                     row.next = item.step(f, row.carried, self.row.operand(f, value), "")
-                for value, place in zip(item.end_block(f, state, row.carried), places, strict=True):
-                    f.store_vector(self.dtype, value, place)
+                for value, address in zip(item.end_block(f, state, row.carried), addresses, strict=True):
+                    f.store_vector(self.dtype, value, address)
 
     def _finish(self, sums: Sequence[str], first: str, width: str) -> None:
         f, item = self.f, self.row.make_reducer()
         with f.loop("0", width, "1") as at, f.width(1):
-            state = [f.load_vector(self.dtype, place) for place in self._state_addresses(sums, at.index)]
+            state = [f.load_vector(self.dtype, address) for address in self._state_addresses(sums, at.index)]
             value = self.row.result(f, item.final(f, state))
             index = f.op(f"add i64 {first}, {at.index}")
             f.store_vector(self.out, value, f.address("%out", f.op(f"mul i64 {index}, {self.to}")))

@@ -29,8 +29,8 @@ def write_scan_loop(module: Module, name: str, row: RowFold) -> None:
             x = f.address(source, f.op(f"mul i64 {element.index}, {steps[1]}"))
             value = row.operand(f, f.load_vector(row.source, x))
             total = reducer.combine(f, element.carried[0], value)
-            place = f.address(target, f.op(f"mul i64 {element.index}, {steps[3]}"))
-            f.store_vector(out, row.result(f, total), place)
+            address = f.address(target, f.op(f"mul i64 {element.index}, {steps[3]}"))
+            f.store_vector(out, row.result(f, total), address)
             element.next = [total]
     f.do("ret void")
     module.helper(name, f.text(f"void @{name}(ptr %pointers, ptr %sizes, ptr %strides) #0"))

@@ -195,7 +195,7 @@ def _row(f: Function, body: Expr, inputs: list[Operand], output: Operand, count:
     position, following = "%" + f.fresh("p"), "%" + f.fresh("q")
     f.jump(head)
     f.label(head)
-    place = len(f.lines)
+    index = len(f.lines)
     f.branch(f.op(f"icmp slt i64 {position}, {count}"), run, end)
     f.label(run)
     size, whole = block_size(f, position, count, limit)
@@ -205,7 +205,7 @@ def _row(f: Function, body: Expr, inputs: list[Operand], output: Operand, count:
     _vectors(f, body, inputs, output, size)
     output.end_block(size)
     f.do(f"{following} = add i64 {position}, {size}")
-    f.lines.insert(place, f"  {position} = phi i64 [ 0, %{before} ], [ {following}, %{f.block} ]")
+    f.lines.insert(index, f"  {position} = phi i64 [ 0, %{before} ], [ {following}, %{f.block} ]")
     f.jump(head)
     f.label(end)
 

@@ -137,14 +137,14 @@ def _state_addresses(f: Function, item: Reducer, memory: str) -> list[str]:
 
 def load_state(f: Function, item: Reducer, memory: str = "%state") -> State:
     """Load the partial results of a row, which are consecutive vectors."""
-    places = _state_addresses(f, item, memory)
-    return [f.load_vector(d, place) for d, place in zip(item.state, places, strict=True)]
+    addresses = _state_addresses(f, item, memory)
+    return [f.load_vector(d, address) for d, address in zip(item.state, addresses, strict=True)]
 
 
 def store_state(f: Function, item: Reducer, state: State, memory: str = "%state") -> None:
     """Store the partial results of a row."""
-    for d, value, place in zip(item.state, state, _state_addresses(f, item, memory), strict=True):
-        f.store_vector(d, value, place)
+    for d, value, address in zip(item.state, state, _state_addresses(f, item, memory), strict=True):
+        f.store_vector(d, value, address)
 
 
 class BufferedRow(Reducer):

@@ -158,13 +158,16 @@ class _Runs:
     def _begin(self) -> Function:
         f = Function(self.module, self.lanes)
         f.module.declare("llvm.smin.i64", "i64", "i64", "i64")
-        self.block, self.place = f.address("%memory", str(self.state)), f.address("%memory", str(self.filled))
+        self.block, self.count_address = (
+            f.address("%memory", str(self.state)),
+            f.address("%memory", str(self.filled)),
+        )
         return f
 
     def _begin_block(self, f: Function, state: State) -> None:
         store_state(f, self.item, state, "%memory")
         f.store_vector(self.dtype, self.item.begin_block(f, state)[0], self.block)
-        f.do(f"store i64 0, ptr {self.place}")
+        f.do(f"store i64 0, ptr {self.count_address}")
 
     def _after_block(self, f: Function) -> State:
         """Return the state after the block; its errors are zero, and products have none."""
@@ -185,7 +188,7 @@ class _Runs:
     def _write_run(self) -> None:
         """Write ``name(x, count, memory)``: fold a run, in pieces that end at block boundaries."""
         f, size = self._begin(), self.source.itemsize
-        left = f.op(f"sub i64 {self.length}, {f.load('i64', self.place)}")
+        left = f.op(f"sub i64 {self.length}, {f.load('i64', self.count_address)}")
         head = f.op(f"call i64 @llvm.smin.i64(i64 {left}, i64 %count)")
         f.do(f"call void @{self.name}_piece(ptr %x, i64 {head}, ptr %memory)")
         with f.loop(head, "%count", str(self.length)) as at:
@@ -200,7 +203,7 @@ class _Runs:
     def _write_piece(self) -> None:
         """Write ``name_piece(x, count, memory)``: fold at most as many elements as the block has room for."""
         f, size = self._begin(), self.source.itemsize
-        filled = f.load("i64", self.place)
+        filled = f.load("i64", self.count_address)
         after = f.op(f"add i64 {filled}, %count")
         lane = f.op(f"and i64 {filled}, {self.lanes - 1}")
         # The first vector begins at lane 0; elements before the run are not read.
@@ -229,7 +232,7 @@ class _Runs:
             mask = lanes_below(f, f.op(f"sub i64 {stop}, {whole}"))
             value = self._masked(f, f.address(x, f.op(f"mul i64 {whole}, {size}")), mask, at.carried[0])
             f.store_vector(self.dtype, value, self.block)
-        f.do(f"store i64 {after}, ptr {self.place}")
+        f.do(f"store i64 {after}, ptr {self.count_address}")
         with f.when(f.op(f"icmp eq i64 {after}, {self.length}")):
             self._begin_block(f, self._after_block(f))
         f.do("ret void")

@@ -109,8 +109,8 @@ def _tile(f: Function, dtype: DType, row: str, height: int, vectors: int, mask: 
     vec, short = f.vec(element), vectors - 1
     a_rows = [f.address("%a", f.op(f"mul i64 {f.op(f'add i64 {row}, {r}')}, %a_row")) for r in range(height)]
     c_rows = [f.address("%c", f.op(f"mul i64 {f.op(f'add i64 {row}, {r}')}, %c_row")) for r in range(height)]
-    places = [(f.address(c, str(v * f.lanes * size)), v) for c in c_rows for v in range(vectors)]
-    start = [f.load_masked(dtype, p, mask) if v == short else f.load_vector(dtype, p) for p, v in places]
+    addresses = [(f.address(c, str(v * f.lanes * size)), v) for c in c_rows for v in range(vectors)]
+    start = [f.load_masked(dtype, p, mask) if v == short else f.load_vector(dtype, p) for p, v in addresses]
     with f.loop("0", "%k", "1", [(vec, value) for value in start]) as step:
         b = f.address("%b", f.op(f"mul i64 {step.index}, %b_row"))
         places_b = [f.address(b, str(v * f.lanes * size)) for v in range(vectors)]
@@ -124,11 +124,11 @@ def _tile(f: Function, dtype: DType, row: str, height: int, vectors: int, mask: 
             for v, vector in enumerate(loaded):
                 at = r * vectors + v
                 step.next[at] = multiply_add(f, element, factor, vector, step.carried[at])
-    for (place, v), value in zip(places, step.carried, strict=True):
+    for (address, v), value in zip(addresses, step.carried, strict=True):
         if v == short:
-            f.store_masked(dtype, value, place, mask)
+            f.store_masked(dtype, value, address, mask)
         else:
-            f.store_vector(dtype, value, place)
+            f.store_vector(dtype, value, address)
 
 
 def multiply_add(f: Function, element: str, a: str, b: str, c: str) -> str:

@@ -153,10 +153,10 @@ class Function:
 
     def allocate_scratch(self, size: int) -> str:
         """Return ``size`` bytes of scratch memory, valid until the caller resets ``above``."""
-        place = self.address(self.scratch, str(self.above))
+        start = self.address(self.scratch, str(self.above))
         self.above += align_up(size)
         self.most = max(self.most, self.above)
-        return place
+        return start
 
     def label(self, name: str) -> None:
         """Begin a block; values computed before may not dominate it, so sharing starts again."""
@@ -203,7 +203,7 @@ class Function:
         names = ["%" + self.fresh("c") for _ in carried]
         self.jump(head)
         self.label(head)
-        place = len(self.lines)
+        position = len(self.lines)
         self.branch(self.op(f"icmp slt i64 {index}, {stop}"), body, end)
         self.label(body)
         state = Loop(index, names)
@@ -213,7 +213,7 @@ class Function:
         for name, (type_, first), following in zip(names, carried, state.next, strict=True):
             phis.append(f"  {name} = phi {type_} [ {first}, %{before} ], [ {following}, %{self.block} ]")
         self.jump(head)
-        self.lines[place:place] = phis
+        self.lines[position:position] = phis
         self.label(end)
 
     @contextmanager

@@ -101,8 +101,8 @@ def transpose_helper(module: Module, size: int) -> str:
         target = f.address("%to", f.op(f"mul i64 {column.index}, {size}"))
         with f.loop("0", "%height", "1") as row:
             value = f.load(element, f.address(source, f.op(f"mul i64 {row.index}, {size}")))
-            place = f.address(target, f.op(f"mul i64 {row.index}, {COLUMNS * size}"))
-            f.do(f"store {element} {value}, ptr {place}, align 1")
+            address = f.address(target, f.op(f"mul i64 {row.index}, {COLUMNS * size}"))
+            f.do(f"store {element} {value}, ptr {address}, align 1")
     f.do("ret void")
     module.helper(
         name, f.text(f"internal void @{name}(ptr %to, ptr %from, i64 %step, i64 %height, i64 %width) #1")

@@ -78,9 +78,9 @@ def _emit_rows(f: Function, dtype: DType, row: str, height: int, whole: str, mas
         x = f.load_masked(dtype, f.address(start, along), mask)
         more = multiply_add(f, element, x, factor, step.carried[r])
         kept = f.op(f"select {f.vec('i1')} {mask}, {vec} {more}, {vec} {step.carried[r]}")
-        place = f.address("%c", f.op(f"mul i64 {f.op(f'add i64 {row}, {r}')}, {size}"))
-        total = f.op(f"fadd {element} {f.load(element, place)}, {_sum_lanes(f, element, kept, f.lanes)}")
-        f.do(f"store {element} {total}, ptr {place}, align 1")
+        address = f.address("%c", f.op(f"mul i64 {f.op(f'add i64 {row}, {r}')}, {size}"))
+        total = f.op(f"fadd {element} {f.load(element, address)}, {_sum_lanes(f, element, kept, f.lanes)}")
+        f.do(f"store {element} {total}, ptr {address}, align 1")
 
 
 def _sum_lanes(f: Function, element: str, vector: str, lanes: int) -> str:
@@ -118,17 +118,17 @@ def _write_columns(module: Module, name: str, dtype: DType, lanes: int) -> None:
             lane_at = f.op(f"mul i64 {f.op(f'and i64 {row.index}, {lanes - 1}')}, {TILE * size}")
             _add_rows(f, dtype, x, [row.index], f.address(buffer, lane_at), count)
         for offset, mask in _vectors(f, dtype, count):
-            places = [f.address(f.address(buffer, str(at * TILE * size)), offset) for at in range(lanes)]
-            parts = [f.load_vector(dtype, place) for place in places]
+            addresses = [f.address(f.address(buffer, str(at * TILE * size)), offset) for at in range(lanes)]
+            parts = [f.load_vector(dtype, address) for address in addresses]
             while len(parts) > 1:
                 pairs = zip(parts[: len(parts) // 2], parts[len(parts) // 2 :], strict=True)
                 parts = [f.op(f"fadd {f.vec(REGISTER[dtype])} {one}, {two}") for one, two in pairs]
-            place = f.address(c, offset)
-            total = f.op(f"fadd {f.vec(REGISTER[dtype])} {_load(f, dtype, place, mask)}, {parts[0]}")
+            address = f.address(c, offset)
+            total = f.op(f"fadd {f.vec(REGISTER[dtype])} {_load(f, dtype, address, mask)}, {parts[0]}")
             if mask:
-                f.store_masked(dtype, total, place, mask)
+                f.store_masked(dtype, total, address, mask)
             else:
-                f.store_vector(dtype, total, place)
+                f.store_vector(dtype, total, address)
     f.do("ret void")
     module.helper(name, f.text(f"internal void @{name}({SIGNATURE}) #1"))
 
@@ -143,17 +143,17 @@ def _vectors(f: Function, dtype: DType, count: str) -> Iterator[tuple[str, str]]
         yield f.op(f"mul i64 {whole}, {dtype.itemsize}"), lanes_below(f, left)
 
 
-def _load(f: Function, dtype: DType, place: str, mask: str) -> str:
-    return f.load_masked(dtype, place, mask) if mask else f.load_vector(dtype, place)
+def _load(f: Function, dtype: DType, index: str, mask: str) -> str:
+    return f.load_masked(dtype, index, mask) if mask else f.load_vector(dtype, index)
 
 
 def _add_rows(f: Function, dtype: DType, x: str, rows: list[str], sums: str, count: str) -> None:
     """Add products with some rows, in order, to partial sums, which are padded to whole vectors."""
-    places = [f.address(x, f.op(f"mul i64 {row}, %column")) for row in rows]
+    addresses = [f.address(x, f.op(f"mul i64 {row}, %column")) for row in rows]
     factors = [f.load_splat(dtype, f.address("%v", f.op(f"mul i64 {row}, %step"))) for row in rows]
     for offset, mask in _vectors(f, dtype, count):
         total = f.load_vector(dtype, f.address(sums, offset))
-        for place, factor in zip(places, factors, strict=True):
-            part = _load(f, dtype, f.address(place, offset), mask)
+        for address, factor in zip(addresses, factors, strict=True):
+            part = _load(f, dtype, f.address(address, offset), mask)
             total = multiply_add(f, REGISTER[dtype], part, factor, total)
         f.store_vector(dtype, total, f.address(sums, offset))

@@ -67,9 +67,9 @@ def _run_in_chunks(function: Callable[..., Any], out: np.dtype[Any]) -> Callable
         if np.size(first) < 2 * CHUNK_ELEMENTS or not all(_has_same_layout(one, first) for one in arrays):
             return function(*arrays)
         result, flat = np.empty(first.shape, out), [one.reshape(-1) for one in arrays]
-        place = result.reshape(-1)
+        index = result.reshape(-1)
         for start in range(0, first.size, CHUNK_ELEMENTS):
-            place[start : start + CHUNK_ELEMENTS] = function(
+            index[start : start + CHUNK_ELEMENTS] = function(
                 *[one[start : start + CHUNK_ELEMENTS] for one in flat]
             )
         return result

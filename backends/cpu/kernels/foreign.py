@@ -29,11 +29,11 @@ C_TYPES: dict[str, Any] = {
 
 def make_call_expr(function: ScalarFunction) -> Expr:
     """Return a scalar function as an expression of its arguments."""
-    operands = tuple(arg(place, dtype) for place, dtype in enumerate(function.params))
+    operands = tuple(arg(index, dtype) for index, dtype in enumerate(function.params))
     return Expr("call", operands, function.result, function)
 
 
-def operand_array(op: Operator, place: int, value: Any, dtype: DType) -> Any:
+def operand_array(op: Operator, index: int, value: Any, dtype: DType) -> Any:
     """Return the array of an argument, which must have a given dtype; a number becomes an array.
 
     Raises:
@@ -42,7 +42,7 @@ def operand_array(op: Operator, place: int, value: Any, dtype: DType) -> Any:
     """
     if isinstance(value, Tensor):
         if value.dtype is not dtype:
-            name = op.schema.arguments[place].name
+            name = op.schema.arguments[index].name
             raise DTypeError(
                 f"{op.name}: its kernel takes {dtype.name} for {name!r}, not {describe(value)}; cast it with "
                 f"{name}.astype(td.{dtype.name}), or register a kernel for {value.dtype.name}"
@@ -141,8 +141,8 @@ class BufferKernel:
         self._call = ctypes.CFUNCTYPE(None, *kinds)(function.address)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        promised = infer(self.op, _to_specs(args), {name: _to_specs(v) for name, v in kwargs.items()})
-        results = [np.empty(spec.shape, spec.dtype.np) for spec in specs_of(promised)]
+        declared = infer(self.op, _to_specs(args), {name: _to_specs(v) for name, v in kwargs.items()})
+        results = [np.empty(spec.shape, spec.dtype.np) for spec in specs_of(declared)]
         kept: list[Any] = []
         changed: list[tuple[Any, Any]] = []
         given = [
@@ -151,9 +151,9 @@ class BufferKernel:
         self._call(*given)
         for target, copy in changed:
             np.copyto(target, copy)
-        if promised is None:
+        if declared is None:
             return None
-        return wrap(results[0]) if isinstance(promised, TensorSpec) else tuple(map(wrap, results))
+        return wrap(results[0]) if isinstance(declared, TensorSpec) else tuple(map(wrap, results))
 
     def _convert_argument(
         self,
@@ -192,7 +192,7 @@ class BufferKernel:
 
     def _argument_index(self, one: ParameterBinding) -> int:
         names = [argument.name for argument in self.op.schema.arguments]
-        return names.index(one.keyword or self.op.schema.positional[one.place].name)
+        return names.index(one.keyword or self.op.schema.positional[one.number].name)
 
 
 def _number_of(one: ParameterBinding, value: Any) -> Any:

@@ -160,7 +160,7 @@ def _split_batch(shape: Ints, strides: Sequence[Ints]) -> list[tuple[int, list[t
     return [
         (
             sizes[longest],
-            [(sum(i * step for i, step in zip(place, own)), own[longest]) for own in steps],
+            [(sum(i * step for i, step in zip(index, own)), own[longest]) for own in steps],
         )
-        for place in itertools.product(*outer)
+        for index in itertools.product(*outer)
     ]

@@ -29,13 +29,13 @@ def write_blas_loads() -> list[str]:
     return [line for name, at in names.items() for line in load_from_table(name, "%blas", at // 8)]
 
 
-def write_product(plan: GemmCalls, dtype: DType, places: tuple[str, str, str], prefix: str) -> list[str]:
+def write_product(plan: GemmCalls, dtype: DType, pointers: tuple[str, str, str], prefix: str) -> list[str]:
     """Instructions that call cuBLAS.
 
     Args:
         plan: what is called.
         dtype: of all matrices.
-        places: the registers with the addresses of both operands' buffers and of the result.
+        pointers: the registers with the addresses of both operands' buffers and of the result.
         prefix: of the registers and labels.
     """
     kind = gemm_type(dtype)
@@ -47,9 +47,9 @@ def write_product(plan: GemmCalls, dtype: DType, places: tuple[str, str, str], p
     ]
     for number, call in enumerate(plan.calls):
         own = f"{prefix}{number}"
-        for name, place, side in zip("bac", places, (call.b, call.a, call.c), strict=True):
+        for name, pointer, side in zip("bac", pointers, (call.b, call.a, call.c), strict=True):
             first = side.first * dtype.itemsize
-            lines.append(f"  {own}{name} = getelementptr i8, ptr {place}, i64 {first}")
+            lines.append(f"  {own}{name} = getelementptr i8, ptr {pointer}, i64 {first}")
         lines += [
             f"  {own}s = {_write_call(call, own, prefix, kind.kind, kind.compute)}",
             *_write_status_check(f"{own}s"),

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ....lowering.layout import Layout as Place
+from ....lowering.layout import Layout as OperandLayout
 from ....operators.declare.shape_rules import broadcast_shapes
 from ....registry.dtypes import COMPLEX, FLOATS
 from ....registry.operator import Operator
@@ -54,7 +54,7 @@ class Product:
     def __init__(self, one: Layout, two: Layout):
         self.at = device_at(one.index)
         self.layout = contiguous_layout(product_shape(one.shape, two.shape), one.dtype, one.index)
-        first, second = Place(one.shape, one.strides), Place(two.shape, two.strides)
+        first, second = OperandLayout(one.shape, one.strides), OperandLayout(two.shape, two.strides)
         plan = choose_calls(first, second, one.dtype.itemsize)
         self.copies: tuple[bool, bool] = (False, False)
         self.calls: list[Any] = []
@@ -148,9 +148,9 @@ def _fits_cublas(*shapes: Ints) -> bool:
     return all(max((math.prod(shape[:-2]), *shape[-2:])) <= LARGEST for shape in shapes)
 
 
-def product_operands_to_copy(node: Node, places: Sequence[Place]) -> Sequence[bool]:
+def product_operands_to_copy(node: Node, indices: Sequence[OperandLayout]) -> Sequence[bool]:
     """For each operand of a product in a graph, whether it is copied first; see :func:`.gemm_plan.choose_calls`."""
-    one, two = places
+    one, two = indices
     plan = choose_calls(one, two, node.outputs[0].spec.dtype.itemsize)
     return (False, False) if plan is None else plan.copies
 

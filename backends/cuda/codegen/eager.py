@@ -37,7 +37,7 @@ def write_elementwise(
         variant: ``"contiguous"``: parameters ``(operands..., out, long long count)``, all contiguous and aligned to 16
             bytes; ``"unaligned"``: the same without alignment; ``"strided"``: ``(operands..., out, Layout layout)``,
             where ``layout`` (see ``pack_layout``) has strides for each operand that is a pointer, then for ``out``.
-        by_value: the operands that are passed by value, in their place: 16-bit floats as their bits, complex128 as
+        by_value: the operands that are passed by value, at their index: 16-bit floats as their bits, complex128 as
             the real part; the imaginary parts come after ``out``.
 
     Returns:
@@ -106,12 +106,12 @@ class _Eager:
         with text.block(f"for (long long i = {first}; i < count; {step})"):
             text.line(f"out[i] = {self._value({k: f'p{k}[i]' for k in self.pointers})};")
 
-    def _value(self, places: dict[int, str]) -> str:
+    def _value(self, elements: dict[int, str]) -> str:
         """The text of the body over elements."""
 
         def leaf(e: Expr) -> str:
             dtype = self.in_dtypes[e.payload]
-            where = places.get(e.payload, f"x{e.payload}")
+            where = elements.get(e.payload, f"x{e.payload}")
             if e.payload in self.by_value and dtype in _PASSED:
                 more = f", y{e.payload}" if dtype is dt.complex128 else ""
                 where = f"{CTYPE[dtype]}{{x{e.payload}{more}}}"
@@ -141,5 +141,5 @@ class _Eager:
         with text.block(f"for ({index} i = {first}; i < layout.count; i += ({index})gridDim.x * {THREADS})"):
             text.line(f"long long at[{count}];")
             text.line("locate(layout, i, at);")
-            places = {k: f"p{k}[at[{place}]]" for place, k in enumerate(self.pointers)}
-            text.line(f"out[at[{count - 1}]] = {self._value(places)};")
+            elements = {k: f"p{k}[at[{number}]]" for number, k in enumerate(self.pointers)}
+            text.line(f"out[at[{count - 1}]] = {self._value(elements)};")

@@ -174,10 +174,10 @@ class _Fold:
             text.line(f"parts[threadIdx.y * {COLUMNS} + threadIdx.x] = state;")
             text.line("__syncthreads();")
             text.line(f"state = collect_column<{count}, {COLUMNS}>(parts);")
-            place, value = "out[o * inner + column]", self._result(text)
+            element, value = "out[o * inner + column]", self._result(text)
             if not last:
-                place, value = "states[(o * gridDim.z + blockIdx.z) * inner + column]", "state"
-            text.line(f"if (threadIdx.y == 0 && column < inner) {place} = {value};")
+                element, value = "states[(o * gridDim.z + blockIdx.z) * inner + column]", "state"
+            text.line(f"if (threadIdx.y == 0 && column < inner) {element} = {value};")
             text.line("__syncthreads();")
         current = self.x if first else f"const {state}* __restrict__ states"
         made = self.out if last else f"{state}* __restrict__ states"
@@ -191,8 +191,8 @@ class _Fold:
         text.line(f"__shared__ {state} parts[{THREADS // 32}];")
         text.line(f"{state} state = {self.reducer.start};")
         text.line(f"const {CTYPE[self.dtype]}* const from = x + blockIdx.y * reduced;")
-        text.line(f"const long long place = (long long)blockIdx.x * {THREADS} + threadIdx.x;")
-        self._loop(text, "from", "place", f"(long long)gridDim.x * {THREADS}")
+        text.line(f"const long long position = (long long)blockIdx.x * {THREADS} + threadIdx.x;")
+        self._loop(text, "from", "position", f"(long long)gridDim.x * {THREADS}")
         self._join_block(text, THREADS)
         text.line("if (threadIdx.x == 0) states[blockIdx.y * gridDim.x + blockIdx.x] = state;")
         parameters = [self.x, f"{state}* __restrict__ states", "long long reduced"]

@@ -80,9 +80,9 @@ class _Scan:
     def _written(self, value: str) -> str:
         return write_expr(self.text, self.written, value)
 
-    def _limits(self, place: str) -> None:
+    def _limits(self, position: str) -> None:
         """Declare the start and the end of a part of a line."""
-        self.text.line(f"const long long start = {place} * part;")
+        self.text.line(f"const long long start = {position} * part;")
         self.text.line("const long long end = start + part < length ? start + part : length;")
 
     def _kernel(self, name: str, folds: bool) -> CudaKernel:
@@ -118,7 +118,7 @@ class _Columns(_Scan):
         """The kernel that reduces each part."""
         text = self.text
         with text.block(self._each()):
-            self._places()
+            self._write_indices()
             text.unroll(4)
             with text.block("for (long long j = start; j < end; ++j)"):
                 self._value("total", "total", self._read("x[base + j * inner]"))
@@ -129,10 +129,10 @@ class _Columns(_Scan):
         """The kernel that scans each part, starting from the reduction of the parts before it."""
         text = self.text
         with text.block(self._each()):
-            self._places()
+            self._write_indices()
             if self.split:
                 text.unroll(4)
-                with text.block("for (long long k = 0; k < place; ++k)"):
+                with text.block("for (long long k = 0; k < piece; ++k)"):
                     self._value("total", "total", "folds[(line * parts + k) * inner + column]")
             text.unroll(4)
             with text.block("for (long long j = start; j < end; ++j)"):
@@ -148,13 +148,13 @@ class _Columns(_Scan):
         step = f"i += (long long)gridDim.x * {THREADS}"
         return f"for (long long i = {first}; i < outer * parts * inner; {step})"
 
-    def _places(self) -> None:
+    def _write_indices(self) -> None:
         text = self.text
-        text.line("const long long column = i % inner, place = i / inner % parts, line = i / inner / parts;")
+        text.line("const long long column = i % inner, piece = i / inner % parts, line = i / inner / parts;")
         if self.split:
-            self._limits("place")
+            self._limits("piece")
         else:
-            text.line("const long long start = place, end = length;")
+            text.line("const long long start = piece, end = length;")
         text.line("const long long base = line * length * inner + column;")
         text.line(f"{self.ctype} total = {self.start};")
 

@@ -43,7 +43,7 @@ class Elementwise:
     def __init__(self, kernel: FusedKernel, space: Space, unaligned: frozenset[int]):
         self.kernel, self.space, self.text = kernel, space, Text()
         self.sizes = space.kept
-        self.steps = {name: place.kept for name, place in space.places.items()}
+        self.steps = {name: addresses.kept for name, addresses in space.strides.items()}
         self.exprs = [e for stage in kernel.stages for e in stage.exprs()]
         self.same = unify([s.value for stage in kernel.stages for s in stage.body])
         self.lanes, self.vectors = vector_lanes(kernel.buffers, self.steps, self.sizes, unaligned)
@@ -75,7 +75,7 @@ class Elementwise:
             tuple(text.helpers),
             (blocks, 1, 1),
             (THREADS, 1, 1),
-            params=tuple(parameters.places),
+            params=tuple(parameters.indices),
             scalars=parameters.scalars,
         )
 
@@ -135,27 +135,27 @@ class Elementwise:
             self._offset(name, indices, offsets, lanes)
         loaded = [e.payload for e in stage.exprs() if e.op == "load"]
         stored = [s.buffer for s in stores(stage)]
-        place = {n: self._address(n, offsets[self.steps[n]]) for n in names}
+        addresses = {n: self._address(n, offsets[self.steps[n]]) for n in names}
         whole = {n for n in names if lanes > 1 and n in self.vectors}
         for name in dict.fromkeys(loaded):
             b = self._buffer(name)
             if name in whole:
-                text.line(f"const auto {name} = load<{lanes}>({place[name]});")
+                text.line(f"const auto {name} = load<{lanes}>({addresses[name]});")
             elif lanes == 1 or not self.steps[name][-1]:
-                text.line(f"const {CTYPE[b.dtype]} {name} = {at(place[name], '0')};")
+                text.line(f"const {CTYPE[b.dtype]} {name} = {at(addresses[name], '0')};")
         for name in stored:
             if name in whole:
                 text.line(f"Vec<{CTYPE[self._buffer(name).dtype]}, {lanes}> {name}_out;")
         if lanes > 1:
             text.unroll()
         with text.block(f"for (int v = 0; v < {lanes}; ++v)" if lanes > 1 else ""):
-            self._values(stage, indices, place, whole, lanes)
+            self._values(stage, indices, addresses, whole, lanes)
         for name in stored:
             if name in whole:
-                text.line(f"store({place[name]}, {name}_out);")
+                text.line(f"store({addresses[name]}, {name}_out);")
 
     def _values(
-        self, stage: Stage, indices: list[str], place: dict[str, str], whole: set[str], lanes: int
+        self, stage: Stage, indices: list[str], addresses: dict[str, str], whole: set[str], lanes: int
     ) -> None:
         def leaf(e: Expr) -> str:
             if e.op == "scalar":
@@ -170,7 +170,7 @@ class Elementwise:
             if name in whole:
                 return f"{name}.at[v]"
             step = self.steps[name][-1] if self.steps[name] else 0
-            return name if lanes == 1 or not step else at(place[name], times("v", step))
+            return name if lanes == 1 or not step else at(addresses[name], times("v", step))
 
         scope = Scope(self.text, leaf)
         statements = stores(stage)
@@ -180,7 +180,9 @@ class Elementwise:
                 self.text.line(f"{s.buffer}_out.at[v] = {value};")
             else:
                 step = self.steps[s.buffer][-1] if self.steps[s.buffer] else 0
-                self.text.line(f"{at(place[s.buffer], times('v', step) if lanes > 1 else '0')} = {value};")
+                self.text.line(
+                    f"{at(addresses[s.buffer], times('v', step) if lanes > 1 else '0')} = {value};"
+                )
 
     def _buffer(self, name: str) -> Buffer:
         return next(b for b in self.kernel.buffers if b.name == name)

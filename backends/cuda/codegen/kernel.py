@@ -26,7 +26,7 @@ class CudaKernel(NamedTuple):
         grid: blocks; ``(0, 1, 1)`` where it follows from the sizes at launch (see ``blocks``).
         block: threads of a block.
         shared: bytes of dynamic shared memory; above 48 KiB the function's attribute has to be raised first.
-        params: for each pointer parameter, in order, its place in the table of data pointers, or ``WORKSPACE``.
+        params: for each pointer parameter, in order, its index in the table of data pointers, or ``WORKSPACE``.
         scalars: (slot, C type) of the scalars passed by value after the pointers: ``double``, ``long long`` or
             ``unsigned char``.
         temporaries: bytes of the workspace; the same for all kernels of one list. It needs no clearing.

@@ -20,7 +20,7 @@ class Parameters:
     """The parameters of a kernel: data pointers, perhaps the workspace, run-time scalars.
 
     Attributes:
-        places: the indices of the pointers in the table of data pointers, or ``WORKSPACE``.
+        indices: the indices of the pointers in the table of data pointers, or ``WORKSPACE``.
         scalars: (slot, C type).
     """
 
@@ -29,17 +29,17 @@ class Parameters:
         used = [b for b in kernel.buffers if b.name in names and b.param is not None]
         dtypes = {b.param: b.dtype for b in used if b.param is not None}
         outputs = {b.param for b in used if b.name in written_buffers(kernel)}
-        self.places = sorted(dtypes)
+        self.indices = sorted(dtypes)
         self._pointers = [
-            f"{'' if p in outputs else 'const '}{CTYPE[dtypes[p]]}* __restrict__ p{p}" for p in self.places
+            f"{'' if p in outputs else 'const '}{CTYPE[dtypes[p]]}* __restrict__ p{p}" for p in self.indices
         ]
         slots = {e.payload: SCALARS[e.dtype] for e in exprs if e.op == "scalar"}
         self.scalars = tuple(sorted(slots.items()))
 
     def add_workspace(self) -> None:
         """Add the workspace pointer."""
-        if WORKSPACE not in self.places:
-            self.places.append(WORKSPACE)
+        if WORKSPACE not in self.indices:
+            self.indices.append(WORKSPACE)
             self._pointers.append("char* __restrict__ workspace")
 
     def text(self) -> list[str]:

@@ -138,7 +138,7 @@ class StageLoop:
 
     def _offset(self, name: str) -> str:
         """The offset of the step's first element of a buffer from the kept point's first."""
-        steps = self.space.places[name].reduced
+        steps = self.space.strides[name].reduced
         result = self.offsets.get(steps)
         if result is None:
             result = linear(self.indices, steps)
@@ -171,7 +171,7 @@ class StageLoop:
         elif lanes == 1:
             self.text.line(f"{target} = {at(address, '0')};")
         elif cached:
-            step = self.space.places[name].reduced[-1]
+            step = self.space.strides[name].reduced[-1]
             self.text.unroll()
             self.text.line(
                 f"for (int v = 0; v < {lanes}; ++v) {target}.at[v] = {at(address, times('v', step))};"
@@ -187,7 +187,7 @@ class StageLoop:
             value = f"{name}_kept[k]" if cached else f"{name}_out"
             self.text.line(f"{guard}store({self._address(name)}, {value});")
         elif cached and self.schedule.lanes > 1:
-            to = at(self._address(name), times("v", self.space.places[name].reduced[-1]))
+            to = at(self._address(name), times("v", self.space.strides[name].reduced[-1]))
             self.text.unroll()
             self.text.line(
                 f"for (int v = 0; v < {self.schedule.lanes}; ++v) {guard}{to} = {name}_kept[k].at[v];"
@@ -223,7 +223,7 @@ class StageLoop:
             return str(name)
         if self._in_vector(name):
             return f"{name}.at[v]"
-        return at(self._address(name), times("v", self.space.places[name].reduced[-1]))
+        return at(self._address(name), times("v", self.space.strides[name].reduced[-1]))
 
     def _assign(self, name: str, value: str) -> None:
         lanes = self.schedule.lanes
@@ -233,7 +233,7 @@ class StageLoop:
             self.text.line(f"{name}_out.at[v] = {value};")
         else:
             guard = "if (active) " if self.part.guarded else ""
-            step = self.space.places[name].reduced[-1] if lanes > 1 else 0
+            step = self.space.strides[name].reduced[-1] if lanes > 1 else 0
             self.text.line(f"{guard}{at(self._address(name), times('v', step))} = {value};")
 
     def _take(self, r: Reduce, value: str) -> None:

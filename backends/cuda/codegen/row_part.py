@@ -88,10 +88,10 @@ class RowPart:
         if merged or leaves_partials:
             parameters.add_workspace()
         self._merge(merged)
-        places = self._partial_offsets() if leaves_partials else {}
+        offsets = self._partial_offsets() if leaves_partials else {}
         for stage in stages:
             if is_among(stage, self.full):
-                self._full_stage(stage, places)
+                self._full_stage(stage, offsets)
             else:
                 self._row_stage(stage)
         block = (COLUMNS, schedule.group, 1) if schedule.columns else (schedule.threads, 1, 1)
@@ -102,17 +102,17 @@ class RowPart:
             tuple(text.helpers),
             (-(-space.rows // schedule.per_block), self.splits, 1),
             block,
-            params=tuple(parameters.places),
+            params=tuple(parameters.indices),
             scalars=parameters.scalars,
         )
 
     def _partial_offsets(self) -> dict[str, int]:
         """The offsets of the partial results of each reduction, as in ``rows._parts``."""
-        result, place = {}, 0
+        result, offset = {}, 0
         for stage in self.full:
             for r in reductions(stage):
-                result[r.into] = place
-                place += (
+                result[r.into] = offset
+                offset += (
                     -(-self.schedule.splits * self.space.rows * self.reducers[r.into].nbytes // 256) * 256
                 )
         return result
@@ -133,9 +133,9 @@ class RowPart:
         if schedule.group > 1 or schedule.columns:
             text.line(f"const int lane = {lane};")
         if self.guarded:
-            text.line(f"const {ctype} place = {first};")
-            text.line(f"const bool active = place < {rows};")
-            text.line(f"const {ctype} row = active ? place : {rows - 1};")
+            text.line(f"const {ctype} own_row = {first};")
+            text.line(f"const bool active = own_row < {rows};")
+            text.line(f"const {ctype} row = active ? own_row : {rows - 1};")
         elif rows > 1:
             text.line(f"const {ctype} row = {first};")
         self.row_indices = decompose(text, ctype, "row" if rows > 1 else "0", self.space.kept, "row")
@@ -156,7 +156,7 @@ class RowPart:
         """The pointer to the first element of a buffer at this kept point."""
         b = self.buffer(name)
         pointer = shift_pointer(f"p{b.param}", b.offset)
-        return shift_pointer(pointer, linear(self.row_indices, self.space.places[name].kept))
+        return shift_pointer(pointer, linear(self.row_indices, self.space.strides[name].kept))
 
     def pointer(self, name: str) -> str:
         """The name of the pointer to the first element of a buffer at this kept point."""
@@ -260,8 +260,8 @@ class RowPart:
             text.line("__syncthreads();")
             self.shared_used = 0
         for r in items:
-            ctype, place = self.reducers[r.into].ctype, shift_pointer("shared_bytes", self.shared_used)
-            text.line(f"{ctype}* const {r.into}_shared = reinterpret_cast<{ctype}*>({place});")
+            ctype, offset = self.reducers[r.into].ctype, shift_pointer("shared_bytes", self.shared_used)
+            text.line(f"{ctype}* const {r.into}_shared = reinterpret_cast<{ctype}*>({offset});")
             self.shared_used += self._shared_bytes(r)
 
     def _exchange(self, items: list[Reduce]) -> None:
@@ -296,7 +296,7 @@ class RowPart:
             self.text.line(f"{prefix}{at(self._base(r.into), '0')} = {r.into};")
 
     # -- stages over reduced dimensions ----------------------------------------------------------------------------
-    def _full_stage(self, stage: Stage, places: dict[str, int]) -> None:
+    def _full_stage(self, stage: Stage, offsets: dict[str, int]) -> None:
         """Write the loop of a stage, then combine its reductions, or store partial results for a later launch."""
         text, value = self.text, reductions(stage)
         text.gap()
@@ -307,11 +307,11 @@ class RowPart:
         StageLoop(self, stage, known).write()
         self._join(value)
         for r in value:
-            if places:
+            if offsets:
                 x = self.reducers[r.into]
                 condition = self._leader()
                 index = f"blockIdx.y * {self.space.rows} + row" if self.space.rows > 1 else "blockIdx.y"
-                work = f"reinterpret_cast<{x.ctype}*>({shift_pointer('workspace', places[r.into])})"
+                work = f"reinterpret_cast<{x.ctype}*>({shift_pointer('workspace', offsets[r.into])})"
                 text.line(f"{f'if ({condition}) ' if condition else ''}{work}[{index}] = {r.into}_state;")
             else:
                 self._finish(r, True)
@@ -321,7 +321,7 @@ class RowPart:
         if name in self.produced:
             return False
         b = self.buffer(name)
-        return any(self.space.places[name].reduced) or (b.param is None and name not in self.reducers)
+        return any(self.space.strides[name].reduced) or (b.param is None and name not in self.reducers)
 
     def _hoist(self, stage: Stage) -> dict[Expr, str]:
         """Loop-invariant code motion: compute invariant expressions before the loop."""
@@ -370,5 +370,5 @@ class RowPart:
 def extent_of(space: Space, b: Buffer) -> int:
     """The extent of a buffer along the reduced dimensions, in elements."""
     return sum(
-        (n - 1) * abs(s) for n, s in zip(space.reduced, space.places[b.name].reduced, strict=True) if n
+        (n - 1) * abs(s) for n, s in zip(space.reduced, space.strides[b.name].reduced, strict=True) if n
     )

@@ -81,7 +81,7 @@ def make_schedule(kernel: FusedKernel, space: Space, unaligned: frozenset[int]) 
     names = {n for stage in full for n in stage.buffers()}
     kept = {s.buffer for stage in full for s in stores(stage)}
     private = [b for b in kernel.buffers if b.param is None and b.name in kept]
-    varying = [b for b in kernel.buffers if b.name in names and any(space.places[b.name].reduced)]
+    varying = [b for b in kernel.buffers if b.name in names and any(space.strides[b.name].reduced)]
     buffers = [*varying, *(b for b in private if b not in varying)]
     columns = _along_kept(space, [b for b in buffers if b.param is not None])
     lanes, vectors = 1, frozenset[str]()
@@ -120,8 +120,8 @@ def _along_kept(space: Space, buffers: list[Buffer]) -> bool:
     """Whether more bytes are contiguous along the kept points than along the reduced ones."""
     if space.rows < COLUMNS // 2 or not space.reduced:
         return False
-    kept = sum(b.dtype.itemsize for b in buffers if space.places[b.name].kept[-1:] == (1,))
-    reduced = sum(b.dtype.itemsize for b in buffers if space.places[b.name].reduced[-1:] == (1,))
+    kept = sum(b.dtype.itemsize for b in buffers if space.strides[b.name].kept[-1:] == (1,))
+    reduced = sum(b.dtype.itemsize for b in buffers if space.strides[b.name].reduced[-1:] == (1,))
     return kept > reduced
 
 
@@ -130,7 +130,7 @@ def _row_vectors(
 ) -> tuple[int, frozenset[str]]:
     if not space.reduced:
         return 1, frozenset()
-    steps = {b.name: (*space.places[b.name].kept, *space.places[b.name].reduced) for b in buffers}
+    steps = {b.name: (*space.strides[b.name].kept, *space.strides[b.name].reduced) for b in buffers}
     # a private buffer has no layout of its own
     dense = [b for b in buffers if b.param is not None]
     lanes, vectors = vector_lanes(dense, steps, (*space.kept, *space.reduced), unaligned)

@@ -16,7 +16,7 @@ from .types import CTYPE
 INT_MAX = 2**31 - 1
 
 
-class Place(NamedTuple):
+class Strides(NamedTuple):
     """The strides of a buffer along the dimensions of a space: kept, then reduced."""
 
     kept: tuple[int, ...]
@@ -28,7 +28,7 @@ class Space:
 
     Attributes:
         kept, reduced: the sizes of the dimensions.
-        places: the strides of each buffer.
+        strides: the strides of each buffer.
         indices: dimension of the kernel within a row -> ("kept" or "reduced", number of the dimension).
     """
 
@@ -47,7 +47,9 @@ class Space:
         if not uses_index(kernel):
             kept, inner = collapse(*kept), collapse(*inner)
         self.kept, self.reduced = kept[0], inner[0]
-        self.places = {b.name: Place(k, r) for b, k, r in zip(kernel.buffers, kept[1], inner[1], strict=True)}
+        self.strides = {
+            b.name: Strides(k, r) for b, k, r in zip(kernel.buffers, kept[1], inner[1], strict=True)
+        }
 
     @property
     def rows(self) -> int:

@@ -90,18 +90,18 @@ def _drop_unused_constants(lines: list[str]) -> list[str]:
         named = [_CONSTANT.match(line) for line in lines]
         kept = [
             line
-            for place, (line, value) in enumerate(zip(lines, named, strict=True))
-            if not value or any(value[1] in words[k] for k in _rest_of_block(lines, place))
+            for index, (line, value) in enumerate(zip(lines, named, strict=True))
+            if not value or any(value[1] in words[k] for k in _rest_of_block(lines, index))
         ]
         if len(kept) == len(lines):
             return lines
         lines = kept
 
 
-def _rest_of_block(lines: list[str], place: int) -> Iterator[int]:
+def _rest_of_block(lines: list[str], index: int) -> Iterator[int]:
     """The numbers of the lines after one, in its block."""
-    depth = len(lines[place]) - len(lines[place].lstrip())
-    for k in range(place + 1, len(lines)):
+    depth = len(lines[index]) - len(lines[index].lstrip())
+    for k in range(index + 1, len(lines)):
         indented = lines[k].startswith(" ")
         if indented and len(lines[k]) - len(lines[k].lstrip()) < depth:
             return

@@ -28,7 +28,7 @@ def tiled_dims(kernel: FusedKernel, space: Space) -> tuple[int, int] | None:
     """(contiguous dimension of the results, contiguous dimension of a transposed operand); None if there is none."""
     if len(kernel.stages) != 1 or uses_index(kernel) or len(space.kept) < 2:
         return None
-    steps = {name: place.kept for name, place in space.places.items()}
+    steps = {name: coordinate.kept for name, coordinate in space.strides.items()}
     written = [s.buffer for s in stores(kernel.stages[0])]
     read = [e.payload for e in kernel.stages[0].exprs() if e.op == "load"]
     along = next((d for d, s in enumerate(steps[written[0]]) if s == 1), None)
@@ -74,7 +74,7 @@ class _Tiled:
         self.kernel, self.space, self.text = kernel, space, Text()
         self.stage: Stage = kernel.stages[0]
         self.along, self.across = dims
-        self.steps = {name: place.kept for name, place in space.places.items()}
+        self.steps = {name: coordinate.kept for name, coordinate in space.strides.items()}
         self.rest = [d for d in range(len(space.kept)) if d not in dims]
         self.same = unify([s.value for s in self.stage.body])
         self.read = list(dict.fromkeys(e.payload for e in self.stage.exprs() if e.op == "load"))
@@ -134,10 +134,13 @@ class _Tiled:
             *(-(-sizes[d] // self.tile) for d in (self.across, self.along)),
         ]
         text.line(f"const {self.index} tile = blockIdx.x;")
-        places = decompose(text, self.index, "tile", tiles, "tile")
-        self.indices = dict(zip(self.rest, places, strict=False))
-        for d, place, stem in ((self.across, places[-2], "across"), (self.along, places[-1], "along")):
-            text.line(f"const {self.index} {stem} = {place} * {self.tile};")
+        coordinates = decompose(text, self.index, "tile", tiles, "tile")
+        self.indices = dict(zip(self.rest, coordinates, strict=False))
+        for d, coordinate, stem in (
+            (self.across, coordinates[-2], "across"),
+            (self.along, coordinates[-1], "along"),
+        ):
+            text.line(f"const {self.index} {stem} = {coordinate} * {self.tile};")
             self.indices[d] = stem
         text.line(f"const int x = {times('threadIdx.x', self.lanes)};")
         for name in self.turned:
@@ -154,7 +157,7 @@ class _Tiled:
             tuple(text.helpers),
             (math.prod(tiles), 1, 1),
             (THREADS_X, THREADS_Y, 1),
-            params=tuple(parameters.places),
+            params=tuple(parameters.indices),
             scalars=parameters.scalars,
         )
 
@@ -216,8 +219,8 @@ class _Tiled:
                 [self.same[s.value] for s in current], names=len(current) > 1
             )
             for s, value in zip(current, values, strict=True):
-                place = at(self._address(s.buffer, "y", "x"), "0")
-                text.line(f"{place if lanes == 1 else f'{s.buffer}_out.at[v]'} = {value};")
+                coordinate = at(self._address(s.buffer, "y", "x"), "0")
+                text.line(f"{coordinate if lanes == 1 else f'{s.buffer}_out.at[v]'} = {value};")
         for s in current:
             if lanes > 1:
                 text.line(f"store({self._address(s.buffer, 'y', 'x')}, {s.buffer}_out);")

@@ -77,8 +77,8 @@ def bare(text: str) -> str:
     if not (text.startswith("(") and text.endswith(")")):
         return text
     depth = 0
-    for place, letter in enumerate(text):
+    for index, letter in enumerate(text):
         depth += {"(": 1, ")": -1}.get(letter, 0)
-        if depth == 0 and place < len(text) - 1:
+        if depth == 0 and index < len(text) - 1:
             return text
     return text[1:-1]

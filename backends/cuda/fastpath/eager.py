@@ -216,11 +216,11 @@ def _insert(table: StructMemory, key: tuple[int, ...], call: Any) -> None:
     code, mask = 0, table.get(0)
     for word in key:
         code = ((code ^ word ^ word >> 4) * 31) & eager_entries.CODE_MASK
-    place = (code ^ code >> 7) & mask
-    while table.get(8 * place + 8):
-        place = (place + 1) & mask
+    slot = (code ^ code >> 7) & mask
+    while table.get(8 * slot + 8):
+        slot = (slot + 1) & mask
     table.kept.append(call)
-    table.set(8 * place + 8, call.record.address)
+    table.set(8 * slot + 8, call.record.address)
 
 
 def entries_of(op: Operator) -> OperatorEntries | None:

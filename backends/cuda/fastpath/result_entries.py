@@ -183,13 +183,13 @@ def take_free_block(device: Device, stream: ptr, spec: ResultSpec) -> ptr:
 
 
 @native
-def fill_buffer(buffer: ptr, found: ptr, blocks: ptr, pool: ptr, spec: ResultSpec) -> None:
+def fill_buffer(buffer: ptr, buffer_struct: ptr, blocks: ptr, pool: ptr, spec: ResultSpec) -> None:
     """Fill the slots of a new buffer, which takes over the references to its block, its free list and the pool."""
-    store(ptr, buffer, B_PTR, capi.new_ref(load(ptr, found, capi.PyTuple.items)))
+    store(ptr, buffer, B_PTR, capi.new_ref(load(ptr, buffer_struct, capi.PyTuple.items)))
     store(ptr, buffer, B_NBYTES, capi.new_ref(spec.nbytes))
     store(ptr, buffer, B_SIZE, capi.new_ref(spec.key))
     store(ptr, buffer, B_POOL, pool)
-    store(ptr, buffer, B_BLOCK, found)
+    store(ptr, buffer, B_BLOCK, buffer_struct)
     store(ptr, buffer, B_FREE_LIST, blocks)
     store(ptr, buffer, B_USERS, capi.new_ref(capi.Py_None))
 

@@ -63,12 +63,12 @@ def _row(array: DeviceArray, i: int) -> DeviceArray:
 
 def _make_launch(target: Layout, source: Layout, aligned: bool) -> Launch | None:
     """The launch of a copy; None if there are too many axes for one kernel."""
-    way = choose_copy_kernel(
+    strategy = choose_copy_kernel(
         source.dtype, target.dtype, target.shape, source.strides, target.strides, aligned
     )
-    if way is None:
+    if strategy is None:
         return None
-    kernel, rest = way
+    kernel, rest = strategy
     staying = ctypes.c_int64(rest) if isinstance(rest, int) else rest
     return Launch(kernel, target.index, kernel.grid, 2, [staying])
 

@@ -116,12 +116,12 @@ class FoldPlan:
         if not self.launches:
             return result
         given = array if self.order is None else contiguous(permute(array, self.order))
-        places = [given, result]
+        buffers = [given, result]
         if len(self.launches) == 2:
             buffer = allocate(self.temporaries, self.out.index)
             scratch = DeviceArray(buffer.ptr, result.layout, buffer)
-            places = [given, scratch, result]
-        for launch, source, target in zip(self.launches, places, places[1:]):
+            buffers = [given, scratch, result]
+        for launch, source, target in zip(self.launches, buffers, buffers[1:]):
             launch.run((source.ptr, target.ptr), (source, target))
         return result
 

@@ -38,8 +38,8 @@ def user_kernel(
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
         index = device_index(op.schema.name, flatten((*args, *kwargs.values())))
-        promised = infer(op, _specs(args), {key: _specs(value) for key, value in kwargs.items()})
-        results = [empty(contiguous_layout(s.shape, s.dtype, index)) for s in specs_of(promised)]
+        declared = infer(op, _specs(args), {key: _specs(value) for key, value in kwargs.items()})
+        results = [empty(contiguous_layout(s.shape, s.dtype, index)) for s in specs_of(declared)]
         kept: list[DeviceArray] = []
         changed: list[tuple[DeviceArray, DeviceArray]] = []
         cells = [_to_parameter(op, one, one.of(args, kwargs, results), kept, changed) for one in passed]
@@ -52,7 +52,7 @@ def user_kernel(
             if target is not copy:
                 convert_into(target, copy)
         tensors = tuple(map(cuda_tensor, results))
-        return None if promised is None else tensors[0] if isinstance(promised, TensorSpec) else tensors
+        return None if declared is None else tensors[0] if isinstance(declared, TensorSpec) else tensors
 
     return kernel
 

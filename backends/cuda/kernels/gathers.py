@@ -56,7 +56,7 @@ def _run(launches: Sequence[Launch], operands: Sequence[DeviceArray]) -> None:
 
     def word(one: Any) -> int:
         if isinstance(one, Address):
-            return operands[one.place].ptr
+            return operands[one.number].ptr
         if isinstance(one, Scratch) and scratch is not None:
             return scratch.ptr + one.offset
         return int(one.make(index))

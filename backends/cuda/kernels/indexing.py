@@ -57,9 +57,9 @@ def add_arrays(one: DeviceArray, other: DeviceArray) -> DeviceArray:
 # -- basic indexing ----------------------------------------------------------------------------------------------------
 def put(target: DeviceArray, value: Any, plan: Any, accumulate: bool) -> None:
     """Write a value to the elements that a basic index selects, or add it to them."""
-    place = basic_index(target, plan_shape(plan), plan)
+    view = basic_index(target, plan_shape(plan), plan)
     given = value_array(value, target)
-    convert_into(place, add_arrays(place, broadcast(given, place.shape)) if accumulate else given)
+    convert_into(view, add_arrays(view, broadcast(given, view.shape)) if accumulate else given)
 
 
 def basic_put_kernel(op: Operator) -> Callable[..., CudaTensor]:
@@ -111,13 +111,13 @@ def store(
     selected = index_shape(name, target.shape, indices, axis)
     shape = selected[start : len(selected) - (len(target.shape) - start - len(indices))]
     given = broadcast(value_array(value, target), selected)
-    places = positions(indices, target.layout.index)
+    slots = positions(indices, target.layout.index)
     if not accumulate:
-        scatter(name, target, places, given, shape, start)
+        scatter(name, target, slots, given, shape, start)
         return target
     wide = accumulator(target.dtype)
     into = target if wide is target.dtype else copy_array(target, wide)
-    scatter_add(name, into, places, given if wide is given.dtype else copy_array(given, wide), shape, start)
+    scatter_add(name, into, slots, given if wide is given.dtype else copy_array(given, wide), shape, start)
     return into
 
 
@@ -140,9 +140,9 @@ def index_reduce_kernel(op: Operator) -> Callable[..., CudaTensor]:
         self, indices, value = _all("index_reduce", self, indices, value)
         op.decl.shape_rule(self, indices, spec_beside(value, self), axis, reduce=reduce)
         data = self._data
-        places = tuple([cuda_tensor(one) for one in positions(indices, data.layout.index)])
+        slots = tuple([cuda_tensor(one) for one in positions(indices, data.layout.index)])
         return reduce_by_sorting(
-            cuda_tensor(data), places, cuda_tensor(value_array(value, data)), axis, reduce
+            cuda_tensor(data), slots, cuda_tensor(value_array(value, data)), axis, reduce
         )
 
     return kernel

@@ -95,9 +95,9 @@ def library_kernel(op: Operator) -> Callable[..., Any]:
         args = check_devices(name, args, decl.kind == "quantized", by_position)
         index = device_index(name, flatten(args))
         spec = decl.shape_rule(*(spec_here(value, index) for value in args), **options)
-        promised = specs_of(spec)
-        if not any(math.prod(one.shape) for one in promised):  # cuFFT and others do not support empty arrays
-            results = tuple(cuda_tensor(empty(contiguous_layout(s.shape, s.dtype, index))) for s in promised)
+        declared = specs_of(spec)
+        if not any(math.prod(one.shape) for one in declared):  # cuFFT and others do not support empty arrays
+            results = tuple(cuda_tensor(empty(contiguous_layout(s.shape, s.dtype, index))) for s in declared)
             return results[0] if isinstance(spec, TensorSpec) else results
         arrays = library()
 

@@ -76,12 +76,12 @@ def check_devices(
     """
     index = device_index(name, flatten(args))
     first = next(value for value in flatten(args) if type(value) is CudaTensor)
-    return tuple([_place(name, value, index, first, constants, indices) for value in args])
+    return tuple([_move_operand(name, value, index, first, constants, indices) for value in args])
 
 
-def _place(name: str, value: Any, index: int, first: Any, constants: bool, indices: bool) -> Any:
+def _move_operand(name: str, value: Any, index: int, first: Any, constants: bool, indices: bool) -> Any:
     if type(value) is tuple:
-        return tuple([_place(name, one, index, first, constants, indices) for one in value])
+        return tuple([_move_operand(name, one, index, first, constants, indices) for one in value])
     if not isinstance(value, Tensor) or type(value) is CudaTensor:
         return value
     if constants and is_constant(value):

@@ -14,7 +14,7 @@ struct Segment {
 };
 
 // a division of 32 bits takes a fifth of the time of one of 64; one dimension takes none
-template <class Index> __device__ inline long long place_in(const Segment& s, Index i) {
+template <class Index> __device__ inline long long offset_in(const Segment& s, Index i) {
     long long at = 0;
     for (int d = (int)s.rank - 1; d > 0; --d) {
         const Index size = (Index)s.sizes[d], rest = i / size;
@@ -34,13 +34,13 @@ struct Indices {
     const long long* at[8];
 };
 
-constexpr long long NOWHERE = -9223372036854775807LL - 1;  // places are negative along negative strides
+constexpr long long NOWHERE = -9223372036854775807LL - 1;  // targets are negative along negative strides
 
 // where the b-th of the indexed elements lies; NOWHERE and a note for the host if an index is out of bounds
 template <class Index> __device__ inline long long indexed(const Indices& s, Index b, long long* fault) {
     long long at = 0;
     for (int j = 0; j < (int)s.many; ++j) {
-        long long i = s.at[j][place_in(s.layouts[j], b)];
+        long long i = s.at[j][offset_in(s.layouts[j], b)];
         if (i < -s.limits[j] || i >= s.limits[j]) {
             if (atomicCAS((unsigned long long*)fault, 0ULL, (unsigned long long)s.call) == 0ULL) {
                 fault[1] = i;
@@ -86,19 +86,19 @@ template <class Index, class T>
 __device__ inline void gather_rows(T* __restrict__ out, const T* __restrict__ from, long long* fault, const Rows& rows,
                                    const Segment& before, const Indices& indices, const Segment& after) {
     each_row<Index>(rows, [&](Index row, Index b, Index outer, Index first, Index stop, Index lanes) {
-        const long long place = indexed(indices, b, fault);
+        const long long offset = indexed(indices, b, fault);
         T* const to = out + (long long)row * rows.width;
-        if (place == NOWHERE) {
+        if (offset == NOWHERE) {
             for (Index j = first; j < stop; j += lanes) to[j] = T{};
             return;
         }
-        const T* const start = from + place + place_in(before, outer);
+        const T* const start = from + offset + offset_in(before, outer);
         if (after.rank <= 1) {
             const long long stride = after.strides[0];
 #pragma unroll 4
             for (Index j = first; j < stop; j += lanes) to[j] = start[(long long)j * stride];
         } else {
-            for (Index j = first; j < stop; j += lanes) to[j] = start[place_in(after, j)];
+            for (Index j = first; j < stop; j += lanes) to[j] = start[offset_in(after, j)];
         }
     });
 }
@@ -114,39 +114,39 @@ extern "C" __global__ void gather_{size}({type}* __restrict__ out, const {type}*
 """
 
 WINNERS = """\
-// of several values for one place the last stays: `last` has one more than its number
+// of several values for one position the last stays: `last` has one more than its number
 extern "C" __global__ void winners(unsigned long long* last, long long* fault, const Indices indices,
                                    long long picked) {
     EACH(b, picked) {
         const bool few = picked <= 0x7fffffff;
-        const long long place = few ? indexed(indices, (unsigned)b, fault) : indexed(indices, b, fault);
-        if (place != NOWHERE) atomicMax(last + place, (unsigned long long)(b + 1));
+        const long long offset = few ? indexed(indices, (unsigned)b, fault) : indexed(indices, b, fault);
+        if (offset != NOWHERE) atomicMax(last + offset, (unsigned long long)(b + 1));
     }
 }
 """
 
 PUT_ROWS = """\
-#define GIVEN(last, places) \\
-    out, values, last, fault, rows, before, places, indices, after, value_rows, value_after, put
+#define GIVEN(last, targets) \\
+    out, values, last, fault, rows, before, targets, indices, after, value_rows, value_after, put
 
 template <class Index, class T, class Put>
 __device__ inline void put_rows(T* out, const T* __restrict__ values, const unsigned long long* __restrict__ last,
-                                long long* fault, const Rows& rows, const Segment& before, const Indices& places,
+                                long long* fault, const Rows& rows, const Segment& before, const Indices& targets,
                                 const Indices& indices, const Segment& after, const Segment& value_rows,
                                 const Segment& value_after, const Put& put) {
     each_row<Index>(rows, [&](Index row, Index b, Index outer, Index first, Index stop, Index lanes) {
-        const long long place = indexed(indices, b, fault);
-        if (place == NOWHERE) return;
-        if (last && last[indexed(places, b, fault)] != (unsigned long long)b + 1) return;
-        T* const start = out + place + place_in(before, outer);
-        const T* const given = values + place_in(value_rows, row);
+        const long long offset = indexed(indices, b, fault);
+        if (offset == NOWHERE) return;
+        if (last && last[indexed(targets, b, fault)] != (unsigned long long)b + 1) return;
+        T* const start = out + offset + offset_in(before, outer);
+        const T* const given = values + offset_in(value_rows, row);
         if (after.rank <= 1 && value_after.rank <= 1) {
             const long long stride = after.strides[0], step = value_after.strides[0];
 #pragma unroll 4
             for (Index j = first; j < stop; j += lanes) put(start + (long long)j * stride, given[(long long)j * step]);
         } else {
             for (Index j = first; j < stop; j += lanes)
-                put(start + place_in(after, j), given[place_in(value_after, j)]);
+                put(start + offset_in(after, j), given[offset_in(value_after, j)]);
         }
     });
 }
@@ -155,12 +155,12 @@ __device__ inline void put_rows(T* out, const T* __restrict__ values, const unsi
 SCATTER = """\
 extern "C" __global__ void scatter_{size}({type}* out, const {type}* __restrict__ values,
                                           const unsigned long long* __restrict__ last, long long* fault,
-                                          const Rows rows, const Segment before, const Indices places,
+                                          const Rows rows, const Segment before, const Indices targets,
                                           const Indices indices, const Segment after, const Segment value_rows,
                                           const Segment value_after) {{
     const auto put = []({type}* to, const {type}& value) {{ *to = value; }};
-    if (fits(rows)) put_rows<unsigned>(GIVEN(last, places));
-    else put_rows<unsigned long long>(GIVEN(last, places));
+    if (fits(rows)) put_rows<unsigned>(GIVEN(last, targets));
+    else put_rows<unsigned long long>(GIVEN(last, targets));
 }}
 """
 
@@ -180,7 +180,7 @@ extern "C" __global__ void scatter_add_{name}({type}* out, const {type}* __restr
 ORDER = """\
 // ---- the order in which values are added: a stable radix sort of words, four bits at a time ----
 struct Order {
-    long long count, bits, limit, tiles;  // of positions, how many bits a position has, its places, tiles of all words
+    long long count, bits, limit, tiles;  // of positions, how many bits a position has, its targets, tiles of all words
 };
 
 // counts[digit * threads + thread]: how many words of the tile come before the thread's first one of that digit
@@ -211,24 +211,24 @@ __device__ inline void rank_tile(const unsigned long long* words, long long firs
     __syncthreads();
 }
 
-__device__ inline unsigned long long order_word(const Order& order, const Indices& places, long long b,
+__device__ inline unsigned long long order_word(const Order& order, const Indices& targets, long long b,
                                                 long long* fault) {
     const bool few = order.count <= 0x7fffffff;
-    const long long place = few ? indexed(places, (unsigned)b, fault) : indexed(places, b, fault);
-    return (unsigned long long)(place == NOWHERE ? order.limit : place) << order.bits | (unsigned long long)b;
+    const long long offset = few ? indexed(targets, (unsigned)b, fault) : indexed(targets, b, fault);
+    return (unsigned long long)(offset == NOWHERE ? order.limit : offset) << order.bits | (unsigned long long)b;
 }
 """
 
 ORDER_TILE = """\
 // all words of one tile; the sorted ones are in `words`
 extern "C" __global__ void __launch_bounds__(1024) order_tile(
-    unsigned long long* words, unsigned long long* other, long long* fault, const Order order, const Indices places,
+    unsigned long long* words, unsigned long long* other, long long* fault, const Order order, const Indices targets,
     long long passes) {
     __shared__ unsigned short counts[16 * 1024];
     __shared__ unsigned sums[1024];
     const int t = threadIdx.x, threads = blockDim.x;
     unsigned long long *from = passes % 2 ? other : words, *to = passes % 2 ? words : other;
-    for (long long b = t; b < order.count; b += threads) from[b] = order_word(order, places, b, fault);
+    for (long long b = t; b < order.count; b += threads) from[b] = order_word(order, targets, b, fault);
     __syncthreads();
     for (int pass = 0; pass < (int)passes; ++pass) {
         const int shift = (int)order.bits + 4 * pass;
@@ -247,8 +247,8 @@ extern "C" __global__ void __launch_bounds__(1024) order_tile(
 
 ORDER_WORDS = """\
 extern "C" __global__ void order_words(unsigned long long* __restrict__ words, long long* fault, const Order order,
-                                       const Indices places) {
-    EACH(b, order.count) words[b] = order_word(order, places, b, fault);
+                                       const Indices targets) {
+    EACH(b, order.count) words[b] = order_word(order, targets, b, fault);
 }
 """
 
@@ -317,11 +317,11 @@ extern "C" __global__ void __launch_bounds__(1024) order_move(
 """
 
 RUNS = """\
-// Values for one place follow each other in `words`. `length` of them at a time are added in their order: a run within
+// Values for one position are adjacent in `words`. `length` of them at a time are added in their order: a run within
 // them goes into the array; one that began before leaves a head, and one that goes on a tail, which are joined. Nothing
 // depends on which thread is ahead, so that every run of the program gives the same bits.
 struct Runs {
-    long long length, chunks, places;
+    long long length, chunks, targets;
 };
 
 template <class Index, class T>
@@ -334,14 +334,14 @@ __device__ inline void add_runs(T* out, const T* __restrict__ values, const unsi
         const long long first = (long long)chunk * runs.length, end = first + runs.length;
         const long long last = end < order.count ? end : order.count;
         for (Index j = from; j < stop; j += lanes) {
-            T* const column = out + place_in(before, outer) + place_in(after, j);
-            const T* const given = values + place_in(value_after, j);
+            T* const column = out + offset_in(before, outer) + offset_in(after, j);
+            const T* const given = values + offset_in(value_after, j);
             unsigned long long key = words[first] >> order.bits;
             bool began = first > 0 && words[first - 1] >> order.bits == key;
             T sum = {};
             for (long long s = first; s < last; ++s) {
                 const Index b = (Index)(words[s] & mask);
-                sum = sum + given[place_in(value_rows, (Index)(outer * (Index)order.count + b))];
+                sum = sum + given[offset_in(value_rows, (Index)(outer * (Index)order.count + b))];
                 const bool ends = s + 1 == order.count || words[s + 1] >> order.bits != key;
                 if (!ends && s + 1 < last) continue;
                 if (key != (unsigned long long)order.limit) {
@@ -373,7 +373,7 @@ __device__ inline void join_runs(T* out, const unsigned long long* __restrict__ 
         const bool goes_on = words[end] >> order.bits == key;
         const bool began = first > 0 && words[first - 1] >> order.bits == key;
         if (!goes_on || began || key == (unsigned long long)order.limit) return;
-        const long long place = indexed(indices, (Index)(words[end - 1] & mask), fault) + place_in(before, outer);
+        const long long offset = indexed(indices, (Index)(words[end - 1] & mask), fault) + offset_in(before, outer);
         for (Index j = from; j < stop; j += lanes) {
             T sum = tails[(long long)row * rows.width + j];
             for (long long c = (long long)chunk + 1; c < runs.chunks; ++c) {
@@ -381,7 +381,7 @@ __device__ inline void join_runs(T* out, const unsigned long long* __restrict__ 
                 const long long next = (c + 1) * runs.length;
                 if (next >= order.count || words[next] >> order.bits != key) break;
             }
-            T* const to = out + place + place_in(after, j);
+            T* const to = out + offset + offset_in(after, j);
             *to = *to + sum;
         }
     });
@@ -394,7 +394,7 @@ extern "C" __global__ void add_runs_{name}({type}* out, const {type}* __restrict
                                            long long* fault, const Rows rows, const Order order, const Runs runs,
                                            const Segment before, const Indices indices, const Segment after,
                                            const Segment value_rows, const Segment value_after) {{
-    if (fits(rows) && runs.places <= 0x7fffffff)
+    if (fits(rows) && runs.targets <= 0x7fffffff)
         add_runs<unsigned>(out, values, words, heads, tails, fault, rows, order, runs, before, indices, after,
                            value_rows, value_after);
     else

@@ -36,7 +36,7 @@ class Selection(NamedTuple):
         base: the layout of the array.
         axis: the first of the indexed axes.
         shape: the common shape of the index tensors.
-        places: the layouts of the index tensors.
+        positions: the layouts of the index tensors.
         first: the number of the first index tensor among the operands.
         call: the number of the call that kernels report if an index is out of bounds, or a
             :class:`..launches.prewritten_text.DeviceNumber`.
@@ -46,14 +46,14 @@ class Selection(NamedTuple):
     base: Layout
     axis: int
     shape: Ints
-    places: Sequence[Layout]
+    positions: Sequence[Layout]
     first: int
     call: Any
 
     @property
     def stop(self) -> int:
         """The axis after the indexed ones."""
-        return self.axis + len(self.places)
+        return self.axis + len(self.positions)
 
     @property
     def limits(self) -> Ints:
@@ -77,14 +77,19 @@ class Selection(NamedTuple):
 
     def indices(self, steps: Ints) -> Struct:
         """The ``Indices`` of the kernels, for an array with the given strides."""
-        if len(self.places) > MOST:
+        if len(self.positions) > MOST:
             raise UnsupportedError(
-                f"{self.name}: on CUDA at most {MOST} index tensors, not {len(self.places)}"
+                f"{self.name}: on CUDA at most {MOST} index tensors, not {len(self.positions)}"
             )
-        pad = [0] * (MOST - len(self.places))
-        layouts = [segment(self.name, broadcast(one, self.shape)) for one in self.places]
-        at = [Address(self.first + number) for number in range(len(self.places))]
-        words = [len(self.places), self.call, *(word for one in layouts for word in one.words), *(pad * 18)]
+        pad = [0] * (MOST - len(self.positions))
+        layouts = [segment(self.name, broadcast(one, self.shape)) for one in self.positions]
+        at = [Address(self.first + number) for number in range(len(self.positions))]
+        words = [
+            len(self.positions),
+            self.call,
+            *(word for one in layouts for word in one.words),
+            *(pad * 18),
+        ]
         return Struct((*words, *self.limits, *pad, *steps, *pad, *at, *pad))
 
 
@@ -175,7 +180,7 @@ def gather(one: Selection, size: int, alignment: int, source: Address, out: Addr
         out: the result, contiguous.
     """
     before, rest = _split(one.base, one.axis)
-    _, after = _split(rest, len(one.places))
+    _, after = _split(rest, len(one.positions))
     width, steps = after.size, one.steps
     if _is_dense(after):
         unit = _access_bytes(size, width, (*before.strides, *steps), alignment)
@@ -203,7 +208,7 @@ def put(
     if not value.size:
         return []
     before, rest = _split(one.base, one.axis)
-    _, after = _split(rest, len(one.places))
+    _, after = _split(rest, len(one.positions))
     value_rows, value_after = _split(value, one.axis + len(one.shape))
     width, steps = after.size, one.steps
     if _is_dense(after) and _is_dense(value_after):
@@ -213,15 +218,15 @@ def put(
         value_rows, size = _in_units(value_rows, times), unit
         after = value_after = Layout((width,), (1,))
     count, launches = math.prod(one.limits), []
-    places = one.indices(contiguous(one.limits).strides)
+    indices = one.indices(contiguous(one.limits).strides)
     nbytes, last = (8 * count, Scratch(0)) if one.picked > 1 else (0, 0)
     if nbytes:
         launches = [
             make_source_launch("fill_8", count, last, count, 0, scratch=nbytes),
-            make_source_launch("winners", one.picked, last, FAULT, places, one.picked, scratch=nbytes),
+            make_source_launch("winners", one.picked, last, FAULT, indices, one.picked, scratch=nbytes),
         ]
     rows = _make_rows(before.size * one.picked, one.picked, width)
-    head = out, source, last, FAULT, rows.words, segment(one.name, before), places, one.indices(steps)
+    head = out, source, last, FAULT, rows.words, segment(one.name, before), indices, one.indices(steps)
     tail = segment(one.name, after), segment(one.name, value_rows), segment(one.name, value_after)
     return [*launches, _launch(f"scatter_{size}", rows, *head, *tail, scratch=nbytes)]
 
@@ -246,7 +251,7 @@ def add(one: Selection, dtype: DType, value: Layout, source: Address, out: Addre
         base, value, bits = _parts(base), _parts(value), bits // 2
         one = one._replace(base=base)
     before, rest = _split(base, one.axis)
-    _, after = _split(rest, len(one.places))
+    _, after = _split(rest, len(one.positions))
     value_rows, value_after = _split(value, one.axis + len(one.shape))
     tail = tuple(segment(one.name, part) for part in (after, value_rows, value_after))
     given = segment(one.name, before), one.indices(one.steps), *tail
@@ -297,22 +302,22 @@ def _sort_positions(one: Selection) -> tuple[Struct, Scratch, int, list[Launch]]
     bits = (count - 1).bit_length()
     if bits + limit.bit_length() > 64:
         raise UnsupportedError(
-            f"{one.name}: on CUDA {count} positions among {limit} places are too many to sort"
+            f"{one.name}: on CUDA {count} positions among {limit} elements are too many to sort"
         )
     passes = -(-limit.bit_length() // 4)
     threads = min(TILE_THREADS, max(LANES, 1 << (-(-count // ITEMS) - 1).bit_length()))
     tiles = -(-count // (threads * ITEMS))
     order = Struct((count, bits, limit, tiles))
-    places = one.indices(contiguous(one.limits).strides)
+    indices = one.indices(contiguous(one.limits).strides)
     size = -(-8 * count // WIDEST) * WIDEST
     words, other, starts = Scratch(0), Scratch(size), Scratch(2 * size)
     nbytes = 2 * size + (-(-64 * tiles // WIDEST) * WIDEST if tiles > 1 else 0)
     if tiles == 1:
-        sort = [_block_launch("order_tile", 1, threads, words, other, FAULT, order, places, passes)]
+        sort = [_block_launch("order_tile", 1, threads, words, other, FAULT, order, indices, passes)]
         return order, words, nbytes, sort
     if passes % 2:  # so that the last pass writes to the first buffer
         words, other = other, words
-    sort = [make_source_launch("order_words", count, words, FAULT, order, places)]
+    sort = [make_source_launch("order_words", count, words, FAULT, order, indices)]
     for number in range(passes):
         shift = bits + 4 * number
         sort.append(_block_launch("order_count", tiles, threads, words, starts, order, shift))

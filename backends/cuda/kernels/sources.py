@@ -51,7 +51,7 @@ extern "C" __global__ void nonzero_places(long long* __restrict__ out, const lon
 """
 
 _PICK = """\
-// the number of bounds that are not above x, at most the last place
+// the number of bounds that are not above x, at most the last index
 extern "C" __global__ void pick_{name}(long long* __restrict__ out, const {type}* __restrict__ bounds,
                                        const {type}* __restrict__ x, long long count, long long size,
                                        long long per_row) {{

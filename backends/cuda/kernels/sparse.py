@@ -32,7 +32,7 @@ from .tensor import CudaTensor, cuda_tensor
 
 
 class CudaPlaces:
-    """The places of sparse tensors on a device; see :class:`tandem.eager.sparse.indices.IndexSpace`."""
+    """The positions of sparse tensors on a device; see :class:`tandem.eager.sparse.indices.IndexSpace`."""
 
     keys = 1 << DispatchKey.SparseCUDA
 

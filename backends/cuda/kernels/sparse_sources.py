@@ -53,7 +53,7 @@ __device__ inline long long column(long long i, long long columns, long long* fa
 _SPMM = """\
 // a thread for each element of the result
 extern "C" __global__ void spmm_{name}({type}* __restrict__ out, const long long* __restrict__ starts,
-                                       const long long* __restrict__ places, const {type}* __restrict__ values,
+                                       const long long* __restrict__ positions, const {type}* __restrict__ values,
                                        const {type}* __restrict__ other, long long* fault, long long call,
                                        long long rows, long long columns, long long width, long long stored) {{
     EACH(i, rows * width) {{
@@ -62,7 +62,7 @@ extern "C" __global__ void spmm_{name}({type}* __restrict__ out, const long long
         const long long end = starts[row + 1] < stored ? starts[row + 1] : stored;
         {wide} sum = {{}};
         for (long long k = first; k < end; ++k) {{
-            const long long at = column(places[k], columns, fault, call);
+            const long long at = column(positions[k], columns, fault, call);
             if (at >= 0) sum = sum + ({wide})values[k] * ({wide})other[at * width + j];
         }}
         out[i] = ({type})sum;
@@ -73,7 +73,7 @@ extern "C" __global__ void spmm_{name}({type}* __restrict__ out, const long long
 _SPMV = """\
 // a warp for each row
 extern "C" __global__ void spmv_{name}({type}* __restrict__ out, const long long* __restrict__ starts,
-                                       const long long* __restrict__ places, const {type}* __restrict__ values,
+                                       const long long* __restrict__ positions, const {type}* __restrict__ values,
                                        const {type}* __restrict__ other, long long* fault, long long call,
                                        long long rows, long long columns, long long width, long long stored) {{
     const int lane = threadIdx.x % 32;
@@ -82,7 +82,7 @@ extern "C" __global__ void spmv_{name}({type}* __restrict__ out, const long long
         const long long end = starts[row + 1] < stored ? starts[row + 1] : stored;
         {wide} sum = {{}};
         for (long long k = first + lane; k < end; k += 32) {{
-            const long long at = column(places[k], columns, fault, call);
+            const long long at = column(positions[k], columns, fault, call);
             if (at >= 0) sum = sum + ({wide})values[k] * ({wide})other[at];
         }}
         sum = joined(sum);
@@ -92,9 +92,9 @@ extern "C" __global__ void spmv_{name}({type}* __restrict__ out, const long long
 """
 
 _SDDMM = """\
-// a warp for each place
+// a warp for each position
 extern "C" __global__ void sddmm_{name}({type}* __restrict__ out, const long long* __restrict__ starts,
-                                        const long long* __restrict__ places, const {type}* __restrict__ one,
+                                        const long long* __restrict__ positions, const {type}* __restrict__ one,
                                         const {type}* __restrict__ two, long long* fault, long long call,
                                         long long rows, long long columns, long long width, long long stored) {{
     const int lane = threadIdx.x % 32;
@@ -105,7 +105,7 @@ extern "C" __global__ void sddmm_{name}({type}* __restrict__ out, const long lon
             if (starts[middle] <= k) row = middle;
             else beyond = middle;
         }}
-        const long long at = column(places[k], columns, fault, call);
+        const long long at = column(positions[k], columns, fault, call);
         {wide} sum = {{}};
         if (at >= 0)
             for (long long j = lane; j < width; j += 32)

@@ -174,8 +174,8 @@ class CudaTensor(Tensor):
             self
         ):  # another library's memory is not copied whole
             return rebuild, (np.array(to_host(data)), data.layout.index, self.requires_grad)
-        place = data.ptr - data.buffer.ptr, data.shape, data.strides, data.dtype
-        return rebuild_shared, (storage, *place, *autograd_flags(self))
+        view = data.ptr - data.buffer.ptr, data.shape, data.strides, data.dtype
+        return rebuild_shared, (storage, *view, *autograd_flags(self))
 
     def __copy__(self) -> Any:
         return copying.deepcopy(self)

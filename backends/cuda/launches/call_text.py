@@ -83,13 +83,13 @@ class DeviceMainWriter(MainWriter):
             *load_from_table("%stream", "%buffers", behind + STREAM),
             *load_from_table("%driver", "%launches", SET if self.replays else QUEUE),
             f"  %values = alloca [{self.most} x i64]",
-            f"  %places = alloca [{self.most} x ptr]",
+            f"  %parameters = alloca [{self.most} x ptr]",
         ]
-        for place in range(self.most):
+        for index in range(self.most):
             head += [
-                f"  %value{place} = getelementptr i8, ptr %values, i64 {8 * place}",
-                f"  %place{place} = getelementptr i8, ptr %places, i64 {8 * place}",
-                f"  store ptr %value{place}, ptr %place{place}",
+                f"  %value{index} = getelementptr i8, ptr %values, i64 {8 * index}",
+                f"  %parameter{index} = getelementptr i8, ptr %parameters, i64 {8 * index}",
+                f"  store ptr %value{index}, ptr %parameter{index}",
             ]
         head += self._replay_head() if self.replays else []
         main = [
@@ -114,8 +114,8 @@ class DeviceMainWriter(MainWriter):
             *load_from_table("%go", "%launches", LAUNCH_GRAPH),
             "  %node = alloca [9 x i64]",
             "  store [9 x i64] zeroinitializer, ptr %node",
-            "  %node_places = getelementptr i8, ptr %node, i64 40",
-            "  store ptr %places, ptr %node_places",
+            "  %node_parameters = getelementptr i8, ptr %node, i64 40",
+            "  store ptr %parameters, ptr %node_parameters",
             *load_from_table("%captures", "%launches", CAPTURES),
             "  %capture = alloca i32",
             "  store i32 0, ptr %capture",
@@ -153,14 +153,14 @@ class DeviceMainWriter(MainWriter):
         self.launched.append(kernel)
         self.most = max(self.most, len(kernel.params) + len(kernel.scalars))
         self._reserve(kernel)
-        for place, param in enumerate(kernel.params):
+        for index, param in enumerate(kernel.params):
             pointer = self._own_workspace() if param == WORKSPACE else self.pointer(params[param])
-            self.lines.append(f"  store ptr {pointer}, ptr %value{place}")
-        for place, (slot, _) in enumerate(kernel.scalars, len(kernel.params)):
+            self.lines.append(f"  store ptr {pointer}, ptr %value{index}")
+        for index, (slot, _) in enumerate(kernel.scalars, len(kernel.params)):
             self.lines += [
-                f"  %s{number}_{place}a = getelementptr i8, ptr %scalars, i64 {8 * slot}",
-                f"  %s{number}_{place} = load i64, ptr %s{number}_{place}a",
-                f"  store i64 %s{number}_{place}, ptr %value{place}",
+                f"  %s{number}_{index}a = getelementptr i8, ptr %scalars, i64 {8 * slot}",
+                f"  %s{number}_{index} = load i64, ptr %s{number}_{index}a",
+                f"  store i64 %s{number}_{index}, ptr %value{index}",
             ]
         self._start(kernel, number)
 
@@ -177,7 +177,7 @@ class DeviceMainWriter(MainWriter):
             if isinstance(word, Scratch):
                 base, offset = self._own_workspace(), word.offset
             else:
-                root, layout = values[word.place]
+                root, layout = values[word.number]
                 base, offset = self.pointer(root), layout.offset * root.spec.dtype.itemsize
             register = f"{writer.prefix}p{len(writer.lines)}"
             writer.lines.append(f"  {register} = getelementptr i8, ptr {base}, i64 {offset}")
@@ -214,7 +214,7 @@ class DeviceMainWriter(MainWriter):
         sizes = ", ".join(f"i32 {size}" for size in (*kernel.grid, *kernel.block, kernel.shared))
         return [
             *load_from_table(f"%h{number}", "%launches", HANDLES + number),
-            f"  %c{number} = call i32 %driver(ptr %h{number}, {sizes}, ptr %stream, ptr %places, ptr null)",
+            f"  %c{number} = call i32 %driver(ptr %h{number}, {sizes}, ptr %stream, ptr %parameters, ptr null)",
         ]
 
     def _set(self, kernel: CudaKernel, number: int) -> list[str]:
@@ -224,10 +224,10 @@ class DeviceMainWriter(MainWriter):
             *load_from_table(f"%h{number}", "%launches", PAIRS + 2 * number + 1),
             f"  store ptr %h{number}, ptr %node",
         ]
-        for place, size in enumerate((*kernel.grid, *kernel.block, kernel.shared)):
+        for index, size in enumerate((*kernel.grid, *kernel.block, kernel.shared)):
             lines += [
-                f"  %z{number}_{place} = getelementptr i8, ptr %node, i64 {8 + 4 * place}",
-                f"  store i32 {size}, ptr %z{number}_{place}",
+                f"  %z{number}_{index} = getelementptr i8, ptr %node, i64 {8 + 4 * index}",
+                f"  store i32 {size}, ptr %z{number}_{index}",
             ]
         return [*lines, f"  %c{number} = call i32 %driver(ptr %graph, ptr %n{number}, ptr %node)"]
 

@@ -69,7 +69,7 @@ def make_callback(step: NodeThunk, index: int) -> Callable[[int], None]:
         index: the device's number.
     """
     node, layouts = step.node, [layout for _, layout in step.operands]
-    copies = not node.op.place.own
+    copies = not node.op.site.own
 
     def operand(address: int, layout: Layout, dtype: DType) -> CudaTensor:
         output = array_at(address, layout, dtype, index)

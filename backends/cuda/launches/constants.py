@@ -92,7 +92,7 @@ class _ConstantFolder:
         self.numbers[filled.outputs[0]] = number
         return filled
 
-    def _constant(self, node: Node, place: Value) -> bool:
+    def _constant(self, node: Node, index: Value) -> bool:
         """Whether the node was replaced by a constant; the elements of a view of a constant are recorded too."""
         out, kind = node.outputs[0], getattr(node.op.decl, "kind", None)
         stays = out in self.numbers or out.spec.size > MAX_ELEMENTS or out.spec.dtype.kind not in "biu"
@@ -107,7 +107,7 @@ class _ConstantFolder:
             self.known[out] = result
             return False
         constant = Value(out.spec)
-        self.env[place] = constant
+        self.env[index] = constant
         self.known[constant] = result
         self.constants.append(constant)
         return True

@@ -83,7 +83,7 @@ class CudaExecutable:
         for array in (*arrays, *plan.constants):
             if array.buffer.pool is None or array.buffer.pool.stream is not stream:
                 array.buffer.used_by(stream)
-        return [self._result(place, given, fresh) for place in range(len(plan.outputs))]
+        return [self._result(index, given, fresh) for index in range(len(plan.outputs))]
 
     @property
     def launching(self) -> str:
@@ -111,8 +111,8 @@ class CudaExecutable:
             check_range(dtype, given)
         WEAK_CTYPES[parameter.weak or float].from_buffer(scalars, 8 * parameter.slot).value = given
 
-    def _result(self, place: int, given: list[Any], fresh: list[DeviceArray]) -> Any:
-        output, wanted = self.convention.outputs[place], self.lowered.optimized.outputs[place]
+    def _result(self, index: int, given: list[Any], fresh: list[DeviceArray]) -> Any:
+        output, wanted = self.convention.outputs[index], self.lowered.optimized.outputs[index]
         if output.kind == "object":
             return wanted
         if output.kind == "parameter":

@@ -95,7 +95,7 @@ def _match(array: Any, indices: Any, axis: int, known: dict[Value, Tensor]) -> T
     rank = len(array.shape)
     if axis not in (0, -rank) or len(indices) != rank or not all(_is_integer_tensor(one) for one in indices):
         return None
-    others = [place for place, one in enumerate(indices) if one not in known]
+    others = [index for index, one in enumerate(indices) if one not in known]
     if len(others) != 1:
         return None
     (along,) = others
@@ -123,13 +123,13 @@ def _is_computed(array: Value) -> bool:
     return array.node is not None and bool(getattr(array.node.op.decl, "is_elementwise", False))
 
 
-def _write_mask(write: Writer, found: TakeAlongAxis, array: Value) -> Value:
+def _write_mask(write: Writer, match: TakeAlongAxis, array: Value) -> Value:
     """Write the mask of the elements that the labels select."""
-    size, shape = array.shape[found.axis], found.labels.shape
+    size, shape = array.shape[match.axis], match.labels.shape
     like_ = Value(TensorSpec((), int64, array.spec.device))
-    labels = write.call(CHECKED, (found.labels, size, found.axis), shape, like_)
+    labels = write.call(CHECKED, (match.labels, size, match.axis), shape, like_)
     counted = write.call("td::arange", (0, size, 1), (size,), like_, device=array.spec.device)
-    turned = tuple(size if d == found.axis else 1 for d in range(len(array.shape)))
-    places = write.call("td::reshape", (counted, turned), turned, like_)
+    turned = tuple(size if d == match.axis else 1 for d in range(len(array.shape)))
+    indices = write.call("td::reshape", (counted, turned), turned, like_)
     flag = Value(TensorSpec((), bool_, array.spec.device))
-    return write.call("td::eq.Tensor", (places, labels), array.shape, flag)
+    return write.call("td::eq.Tensor", (indices, labels), array.shape, flag)

@@ -90,7 +90,7 @@ class Replay(Submission):
         nodes: list[int] = []
         self._graph = at.driver.get("cuGraphCreate", ctypes.c_void_p, 0)
 
-        def add(graph: int, place: int, params: int) -> int:
+        def add(graph: int, slot: int, params: int) -> int:
             node, last = ctypes.c_void_p(), ctypes.c_void_p(nodes[-1] if nodes else None)
             there = (ctypes.addressof(last), 1) if nodes else (None, 0)
             function = at.driver.function("cuGraphAddKernelNode_v2")
@@ -105,8 +105,8 @@ class Replay(Submission):
             _LAUNCH(lambda graph, stream: 0),
             _LAUNCH(lambda stream, status: 0),
         )
-        places = [ctypes.cast(one, ctypes.c_void_p).value or 0 for one in calls]
-        self._fill_table(places, [0] * len(handles), handles)
+        addresses = [ctypes.cast(one, ctypes.c_void_p).value or 0 for one in calls]
+        self._fill_table(addresses, [0] * len(handles), handles)
         status = self.queue(buffers, zeros)
         if status:
             raise at.driver.fault("cuGraphAddKernelNode_v2", status)

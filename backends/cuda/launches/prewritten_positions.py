@@ -71,8 +71,8 @@ def check_positions(step: NodeThunk) -> list[Launch]:
 
 def gather(step: NodeThunk) -> list[Launch]:
     """The launch of a gather."""
-    (array, base), *places = step.operands
-    one = _selection("index", base, step.node.args[1:], [layout for _, layout in places], 1)
+    (array, base), *indices = step.operands
+    one = _selection("index", base, step.node.args[1:], [layout for _, layout in indices], 1)
     size = array.spec.dtype.itemsize
     return positions.gather(one, size, _alignment(size, base), Address(0), Address(len(step.operands)))
 
@@ -80,22 +80,22 @@ def gather(step: NodeThunk) -> list[Launch]:
 def add_rows(step: NodeThunk) -> list[Launch]:
     """The launches that fill the result with zeros and add the rows."""
     (indices, _, shape, axis), out = step.node.args, step.node.outputs[0]
-    *places, given = [layout for _, layout in step.operands]
+    *slots, given = [layout for _, layout in step.operands]
     width = out.spec.dtype.itemsize
     zero = Struct((0, 0)) if width == 16 else 0
     end = Address(len(step.operands))
     fill = make_source_launch(f"fill_{width}", out.spec.size, end, out.spec.size, zero)
-    one = _selection("index_put", contiguous(shape), (indices, axis), places, 0)
+    one = _selection("index_put", contiguous(shape), (indices, axis), slots, 0)
     value = broadcast(given, one.selected)
-    return _share_scratch([fill, *positions.add(one, out.spec.dtype, value, Address(len(places)), end)])
+    return _share_scratch([fill, *positions.add(one, out.spec.dtype, value, Address(len(slots)), end)])
 
 
 def put(step: NodeThunk) -> list[Launch]:
     """The launches that copy an array, and write or add values into the copy."""
     (_, indices, _, axis), out = step.node.args, step.node.outputs[0]
-    base, *places, given = [layout for _, layout in step.operands]
+    base, *slots, given = [layout for _, layout in step.operands]
     end, source, dtype = Address(len(step.operands)), Address(len(step.operands) - 1), out.spec.dtype
-    one = _selection("index_put", contiguous(out.shape), (indices, axis), places, 1)
+    one = _selection("index_put", contiguous(out.shape), (indices, axis), slots, 1)
     value = broadcast(given, one.selected)
     if step.node.kwargs["accumulate"]:
         launches = positions.add(one, dtype, value, source, end)
@@ -118,33 +118,33 @@ def _alignment(size: int, layout: Layout) -> int:
 def _copy_base(base: Layout, dtype: DType, to: Address) -> Launch:
     """The launch that copies the first operand."""
     strides = contiguous(base.shape).strides
-    way = choose_copy_kernel(
+    strategy = choose_copy_kernel(
         dtype, dtype, base.shape, base.strides, strides, base.offset * dtype.itemsize % 16 == 0
     )
-    if way is None:
+    if strategy is None:
         raise UnsupportedError(
             f"an array of {len(base.shape)} axes that do not merge is not copied by a kernel"
         )
-    kernel, rest = way
+    kernel, rest = strategy
     last = rest if isinstance(rest, int) else Struct(struct.unpack(f"<{len(rest) // 8}q", rest))
     return Launch(kernel, (Address(0), to, last))
 
 
 # -- positions ---------------------------------------------------------------------------------------------------------
-def _selection(name: str, base: Layout, which: Any, places: Sequence[Layout], first: int) -> Selection:
+def _selection(name: str, base: Layout, which: Any, indices: Sequence[Layout], first: int) -> Selection:
     """The elements of an array that index tensors select.
 
     Args:
         name: of the operator, for messages.
         base: the layout of the array.
         which: the index tensors, and the first of the axes that they index.
-        places: the layouts of the index tensors.
+        indices: the layouts of the index tensors.
         first: the number of the first index tensor among the step's operands.
     """
     specs: list[TensorSpec] = [one.spec for one in which[0]]
     axis = normalize_axis(name, which[1], len(base.shape))
     selected = index_shape(name, base.shape, specs, axis)
-    stop = axis + len(places)
+    stop = axis + len(indices)
     shape = selected[axis : len(selected) - (len(base.shape) - stop)]
     call = fault_number(name, axis, base.shape[axis:stop])
-    return Selection(name, base, axis, shape, places, first, call)
+    return Selection(name, base, axis, shape, indices, first, call)

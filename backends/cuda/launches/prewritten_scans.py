@@ -29,11 +29,11 @@ def scan(step: NodeThunk) -> list[Launch]:
     """The launches of a scan: one, or two if several blocks share a line."""
     node, given, out = step.node, step.node.args[0].spec, step.node.outputs[0].spec
     result = scan_launches(node.op.decl.fold, given.dtype, out.dtype, scan_sizes(node))
-    places = {0: Address(0), OUT_INDEX: Address(OUT_INDEX), WORKSPACE: Scratch(0)}
+    pointers = {0: Address(0), OUT_INDEX: Address(OUT_INDEX), WORKSPACE: Scratch(0)}
     return [
         Launch(
             kernel._replace(grid=grid, temporaries=result.workspace),
-            (*(places[param] for param in kernel.params), *result.counts),
+            (*(pointers[param] for param in kernel.params), *result.counts),
         )
         for kernel, grid in result.kernels
     ]

@@ -15,7 +15,7 @@ from ..runtime import faults
 class Address(NamedTuple):
     """The address of an operand or a result of the node, by number; results follow operands."""
 
-    place: int
+    number: int
 
 
 class Scratch(NamedTuple):
@@ -79,19 +79,19 @@ class ParameterWriter:
 
     def write(self, params: Sequence[Any]) -> None:
         """Store all parameters."""
-        for place, param in enumerate(params):
+        for index, param in enumerate(params):
             if not isinstance(param, Struct):
-                self._store(param, f"%value{place}")
+                self._store(param, f"%value{index}")
                 continue
-            block = f"{self.prefix}{place}"
+            block = f"{self.prefix}{index}"
             size = f"[{len(param.words)} x i64]"
             self.lines += [f"  {block} = alloca {size}", f"  store {size} zeroinitializer, ptr {block}"]
             for number, word in enumerate(param.words):
                 if word != 0:
                     self.lines.append(f"  {block}_{number} = getelementptr i8, ptr {block}, i64 {8 * number}")
                     self._store(word, f"{block}_{number}")
-            self.lines.append(f"  store ptr {block}, ptr %place{place}")
-            self.after.append(f"  store ptr %value{place}, ptr %place{place}")
+            self.lines.append(f"  store ptr {block}, ptr %parameter{index}")
+            self.after.append(f"  store ptr %value{index}, ptr %parameter{index}")
 
     def _store(self, word: Any, to: str) -> None:
         if isinstance(word, int):

@@ -125,11 +125,11 @@ def _unwrap_all(
     """The payloads of the arguments, and the batch axis of each (None if it has none)."""
     raw: list[object] = []
     dims: list[Any] = []
-    for place, value in enumerate(args):
+    for index, value in enumerate(args):
         if isinstance(value, BatchedTensor) and value._level is level:
             raw.append(value._payload)
             dims.append(0)
-        elif place in strategy.lists and value is not None:
+        elif index in strategy.lists and value is not None:
             items = [_unwrap(level, item) for item in value]
             raw.append(tuple([item for item, _ in items]))
             dims.append(tuple([dim for _, dim in items]))

@@ -122,8 +122,8 @@ def _to_batched_leaf(
     try:
         tensor = asarray(leaf)
     except TandemError as fault:
-        place = _describe_leaf(index, treedef)
-        raise type(fault)(f"{name}: {place}: {fault}; in_axes=None passes it unchanged") from None
+        path = _describe_leaf(index, treedef)
+        raise type(fault)(f"{name}: {path}: {fault}; in_axes=None passes it unchanged") from None
     rank = len(tensor.shape)
     if not -rank <= axis < rank:
         seen = f"a {type(leaf).__name__}" if type(leaf) in SCALARS else describe(tensor)
@@ -151,8 +151,8 @@ def _describe_sizes(
     for index, size in sizes.items():
         groups.setdefault(size, []).append(f"{_describe_leaf(index, treedef)} along axis {axes[index]}")
     parts = [
-        f"{size} in {places[0]}{f' and {len(places) - 1} more' if len(places) > 1 else ''}"
-        for size, places in groups.items()
+        f"{size} in {indices[0]}{f' and {len(indices) - 1} more' if len(indices) > 1 else ''}"
+        for size, indices in groups.items()
     ]
     said = [] if axis_size is None else [f"{axis_size} by axis_size"]
     return f"the numbers of examples differ: {', '.join(parts + said)}"
@@ -192,8 +192,8 @@ def _tensor(name: str, leaf: object, treedef: pytree.TreeDef, index: int) -> Ten
     try:
         return asarray(leaf)
     except TandemError as fault:
-        place = f"the result{_describe_path(treedef, index)}"
-        raise type(fault)(f"{name}: {place}: {fault}; out_axes=None returns it unchanged") from None
+        path = f"the result{_describe_path(treedef, index)}"
+        raise type(fault)(f"{name}: {path}: {fault}; out_axes=None returns it unchanged") from None
 
 
 def _repeat(level: Level, x: Tensor) -> Tensor:

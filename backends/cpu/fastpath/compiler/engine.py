@@ -135,11 +135,11 @@ def fingerprint(*parts: str | bytes) -> str:
 
 
 @functools.cache
-def source_digest(*places: str) -> str:
+def source_digest(*paths: str) -> str:
     """Return a digest of some source files, of those in some folders, and of the compiler and the native functions."""
     digest = hashlib.sha256()
-    for place in (os.path.dirname(os.path.dirname(__file__)), *places):
-        for path in _source_files(place) if os.path.isdir(place) else [place]:
+    for index in (os.path.dirname(os.path.dirname(__file__)), *paths):
+        for path in _source_files(index) if os.path.isdir(index) else [index]:
             with open(path, "rb") as file:
                 digest.update(file.read())
     return digest.hexdigest()

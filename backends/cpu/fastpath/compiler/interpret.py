@@ -111,17 +111,17 @@ class Interpreter:
             self.functions[fn] = names[definition.name]
         return self.functions[fn]
 
-    def value(self, name: str, found: Any) -> Any:
+    def value(self, name: str, result: Any) -> Any:
         """Return what a global name means in interpreted code."""
-        if isinstance(found, Template):
-            return self.names.get(name, found.default)
-        if isinstance(found, Intrinsic):
-            return getattr(self, f"run_{found.name}")(found)
-        if isinstance(found, Extern):
-            return self.address(found.name) if found.args is None else self.extern(found)
-        if getattr(found, "__native__", False):
-            return self.function(found)
-        return _Module(self, found) if inspect.ismodule(found) else found
+        if isinstance(result, Template):
+            return self.names.get(name, result.default)
+        if isinstance(result, Intrinsic):
+            return getattr(self, f"run_{result.name}")(result)
+        if isinstance(result, Extern):
+            return self.address(result.name) if result.args is None else self.extern(result)
+        if getattr(result, "__native__", False):
+            return self.function(result)
+        return _Module(self, result) if inspect.ismodule(result) else result
 
     # C functions --------------------------------------------------------------------------------------------
     def address(self, name: str) -> int:
@@ -133,11 +133,13 @@ class Interpreter:
         except ValueError:
             raise LangError(f"{name} is not exported by this process: pass its address in symbols") from None
 
-    def extern(self, found: Extern) -> Callable[..., Any]:
+    def extern(self, result: Extern) -> Callable[..., Any]:
         """Return a C function; an exception that it sets becomes the pending one."""
-        if found.name in self.replaced:
-            return self.replaced[found.name]
-        return self.foreign(self.address(found.name), TYPES[found.ret], [TYPES[a] for a in found.args or ()])
+        if result.name in self.replaced:
+            return self.replaced[result.name]
+        return self.foreign(
+            self.address(result.name), TYPES[result.ret], [TYPES[a] for a in result.args or ()]
+        )
 
     def foreign(self, address: int, ret: Ty, types: list[Ty]) -> Callable[..., Any]:
         """Return the C function at an address."""
@@ -155,45 +157,45 @@ class Interpreter:
         return call
 
     # intrinsics ---------------------------------------------------------------------------------------------
-    def run_load_type(self, found: Intrinsic) -> Any:
+    def run_load_type(self, result: Intrinsic) -> Any:
         return lambda kind, base, offset=0: structs.read(kind.ty.name, int(base) + int(offset))
 
-    def run_store_type(self, found: Intrinsic) -> Any:
+    def run_store_type(self, result: Intrinsic) -> Any:
         return lambda kind, base, offset, value: structs.write(kind.ty.name, int(base) + int(offset), value)
 
-    def run_likely(self, found: Intrinsic) -> Any:
+    def run_likely(self, result: Intrinsic) -> Any:
         return bool
 
     run_unlikely = run_likely
 
-    def run_stack(self, found: Intrinsic) -> Any:
+    def run_stack(self, result: Intrinsic) -> Any:
         return lambda size: self._keep(ctypes.create_string_buffer(size))
 
-    def run_cstr(self, found: Intrinsic) -> Any:
+    def run_cstr(self, result: Intrinsic) -> Any:
         return lambda text: self._keep(ctypes.create_string_buffer(text.encode()))
 
     def _keep(self, buffer: Any) -> int:
         self.memory.append(buffer)
         return ctypes.addressof(buffer)
 
-    def run_call(self, found: Intrinsic) -> Any:
+    def run_call(self, result: Intrinsic) -> Any:
         def call(callee: Any, *args: Any) -> Any:
             if callable(callee):
                 return callee(*args)
             types = [TYPES["f64" if isinstance(a, float) else "i64"] for a in args]
-            return self.foreign(callee, TYPES[found.ty], types)(*args)
+            return self.foreign(callee, TYPES[result.ty], types)(*args)
 
         return call
 
-    def run_reassoc(self, found: Intrinsic) -> Any:
-        return (lambda a, b: a + b) if found.ty == "fadd" else (lambda a, b: a * b)
+    def run_reassoc(self, result: Intrinsic) -> Any:
+        return (lambda a, b: a + b) if result.ty == "fadd" else (lambda a, b: a * b)
 
-    def run_fextreme(self, found: Intrinsic) -> Any:
-        pick = max if found.ty == "maximum" else min
+    def run_fextreme(self, result: Intrinsic) -> Any:
+        pick = max if result.ty == "maximum" else min
         return lambda a, b: a if a != a else b if b != b else pick(a, b)
 
-    def run_quick(self, found: Intrinsic) -> Any:
-        return max if found.ty == "ogt" else min
+    def run_quick(self, result: Intrinsic) -> Any:
+        return max if result.ty == "ogt" else min
 
 
 class _Names(dict[str, Any]):

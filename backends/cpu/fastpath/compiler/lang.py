@@ -229,13 +229,13 @@ class Module:
         self.bodies: list[str] = []
         self.prefix = ""
 
-    def extern(self, found: Extern) -> str:
-        if found.args is None:
-            self.externs[found.name] = f"@{found.name} = external global i8\n"
+    def extern(self, result: Extern) -> str:
+        if result.args is None:
+            self.externs[result.name] = f"@{result.name} = external global i8\n"
         else:
-            args = ", ".join(TYPES[a].llvm for a in found.args)
-            self.externs[found.name] = f"declare {TYPES[found.ret].llvm} @{found.name}({args})\n"
-        return "@" + found.name
+            args = ", ".join(TYPES[a].llvm for a in result.args)
+            self.externs[result.name] = f"declare {TYPES[result.ret].llvm} @{result.name}({args})\n"
+        return "@" + result.name
 
     def string(self, text: str) -> str:
         return "@" + self.strings.setdefault(text, f"str.{len(self.strings)}")

@@ -128,13 +128,13 @@ class Expressions(Names):
         where, ty, is_array = field
         return Val(PTR, where.text) if is_array else self.load(ty, where)
 
-    def constant(self, found: Any, node: ast.expr) -> Val:
-        if isinstance(found, Extern):
-            return Val(PTR, self.module.extern(found))
-        if getattr(found, "__native__", False):
-            return Val(PTR, "@" + self.module.function(found).symbol)
-        if isinstance(found, (bool, int, float)):
-            return const(found)
+    def constant(self, result: Any, node: ast.expr) -> Val:
+        if isinstance(result, Extern):
+            return Val(PTR, self.module.extern(result))
+        if getattr(result, "__native__", False):
+            return Val(PTR, "@" + self.module.function(result).symbol)
+        if isinstance(result, (bool, int, float)):
+            return const(result)
         raise self.fail(node, "not a machine constant")
 
     # operators ----------------------------------------------------------------------------------------------
@@ -313,14 +313,14 @@ class Expressions(Names):
         step = self.expr(offset) if offset is not None else const(0)
         return pointer if step.const == 0 else self.binary("Add", pointer, step, base)
 
-    def intrinsic_load_type(self, found: Intrinsic, node: ast.Call) -> Val:
+    def intrinsic_load_type(self, result: Intrinsic, node: ast.Call) -> Val:
         kind, base, *offset = node.args
         return self.load(self.type_of(kind), self.address(base, offset[0] if offset else None))
 
     def load(self, ty: Ty, where: Val) -> Val:
         return self.ins(ty, f"load {ty.llvm}, ptr {where.text}, align {max(ty.bits // 8, 1)}")
 
-    def intrinsic_store_type(self, found: Intrinsic, node: ast.Call) -> Val:
+    def intrinsic_store_type(self, result: Intrinsic, node: ast.Call) -> Val:
         kind, base, offset, value = node.args
         ty = self.type_of(kind)
         self.store(ty, self.address(base, offset), self.expr(value, ty))
@@ -329,38 +329,38 @@ class Expressions(Names):
     def store(self, ty: Ty, where: Val, value: Val) -> None:
         self.lines.append(f"  store {ty.llvm} {value.text}, ptr {where.text}, align {max(ty.bits // 8, 1)}")
 
-    def intrinsic_likely(self, found: Intrinsic, node: ast.Call) -> Val:
+    def intrinsic_likely(self, result: Intrinsic, node: ast.Call) -> Val:
         return self.truth(self.expr(node.args[0]), node)
 
     intrinsic_unlikely = intrinsic_likely  # `If` and `While` attach the weights to the branch
 
-    def intrinsic_stack(self, found: Intrinsic, node: ast.Call) -> Val:
+    def intrinsic_stack(self, result: Intrinsic, node: ast.Call) -> Val:
         size = self.expr(node.args[0]).const
         if size is None:
             raise self.fail(node, "the size must be a constant")
         return Val(PTR, self.alloca(f"[{int(size)} x i8], align 16"))
 
-    def intrinsic_cstr(self, found: Intrinsic, node: ast.Call) -> Val:
+    def intrinsic_cstr(self, result: Intrinsic, node: ast.Call) -> Val:
         return Val(PTR, self.module.string(ast.literal_eval(node.args[0])))
 
-    def intrinsic_call(self, found: Intrinsic, node: ast.Call) -> Val:
+    def intrinsic_call(self, result: Intrinsic, node: ast.Call) -> Val:
         callee = self.expr(node.args[0], PTR)
-        return self.call_values(callee.text, TYPES[found.ty], [self.expr(a) for a in node.args[1:]])
+        return self.call_values(callee.text, TYPES[result.ty], [self.expr(a) for a in node.args[1:]])
 
-    def intrinsic_reassoc(self, found: Intrinsic, node: ast.Call) -> Val:
+    def intrinsic_reassoc(self, result: Intrinsic, node: ast.Call) -> Val:
         left, right = self.unify(self.expr(node.args[0]), self.expr(node.args[1]), node)
-        code = found.ty + " reassoc" if left.ty.kind == "f" else found.ty[1:]
+        code = result.ty + " reassoc" if left.ty.kind == "f" else result.ty[1:]
         return self.ins(left.ty, f"{code} {left.ty.llvm} {left.text}, {right.text}")
 
-    def intrinsic_fextreme(self, found: Intrinsic, node: ast.Call) -> Val:
+    def intrinsic_fextreme(self, result: Intrinsic, node: ast.Call) -> Val:
         left, right = self.unify(self.expr(node.args[0]), self.expr(node.args[1]), node)
         llvm = left.ty.llvm
-        name = f"@llvm.{found.ty}.f{left.ty.bits}"
+        name = f"@llvm.{result.ty}.f{left.ty.bits}"
         self.module.externs[name] = f"declare {llvm} {name}({llvm}, {llvm})\n"
         return self.call_values(name, left.ty, [left, right])
 
-    def intrinsic_quick(self, found: Intrinsic, node: ast.Call) -> Val:
+    def intrinsic_quick(self, result: Intrinsic, node: ast.Call) -> Val:
         left, right = self.unify(self.expr(node.args[0]), self.expr(node.args[1]), node)
         llvm = left.ty.llvm
-        test = self.ins(BOOL, f"fcmp nnan nsz {found.ty} {llvm} {left.text}, {right.text}")
+        test = self.ins(BOOL, f"fcmp nnan nsz {result.ty} {llvm} {left.text}, {right.text}")
         return self.ins(left.ty, f"select nnan nsz i1 {test.text}, {llvm} {left.text}, {llvm} {right.text}")

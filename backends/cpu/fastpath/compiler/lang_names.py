@@ -19,9 +19,9 @@ class _ConstantFolder(ast.NodeTransformer):
         self.names, self.is_constant = names, True
 
     def number(self, node: ast.expr) -> ast.expr:
-        found = self.names.global_of(node)
-        if isinstance(found, (bool, int, float)):
-            return ast.copy_location(ast.Constant(found), node)
+        result = self.names.global_of(node)
+        if isinstance(result, (bool, int, float)):
+            return ast.copy_location(ast.Constant(result), node)
         self.is_constant = False
         return node
 
@@ -63,22 +63,22 @@ class Names:
             raise self.fail(node, "unknown name")
         raise self.fail(node, "a name was expected")
 
-    def parameter(self, name: str, found: Any) -> Any:
-        """Return the value of a template parameter, or the replacement of a native function; otherwise `found`."""
-        if isinstance(found, Template):
-            return self.module.constants.get(name, found.default)
+    def parameter(self, name: str, value: Any) -> Any:
+        """Return the value of a template parameter, or the replacement of a native function; otherwise `value`."""
+        if isinstance(value, Template):
+            return self.module.constants.get(name, value.default)
         if name not in self.module.constants:
-            return found
-        if isinstance(found, (bool, int, float)):
+            return value
+        if isinstance(value, (bool, int, float)):
             raise LangError(f"{self.where}: {name} is given a value, but is not declared by `template`")
-        return self.module.constants[name] if getattr(found, "__native__", False) else found
+        return self.module.constants[name] if getattr(value, "__native__", False) else value
 
     def global_of(self, node: ast.AST) -> Any:
         """Return what a name, or a module's attribute, refers to; None for anything else."""
         if isinstance(node, ast.Attribute):
             owner = self.global_of(node.value)
-            found = getattr(owner, node.attr, None) if isinstance(owner, ModuleType) else None
-            return self.parameter(node.attr, found)
+            result = getattr(owner, node.attr, None) if isinstance(owner, ModuleType) else None
+            return self.parameter(node.attr, result)
         if not isinstance(node, ast.Name) or node.id in self.slots:
             return None
         return self.parameter(node.id, self.names.get(node.id))
@@ -88,10 +88,10 @@ class Names:
             return VOID
         result = self.machine_type(node)
         if result is None:
-            found = self.global_of(node)
-            if not isinstance(found, StructMeta):
+            value = self.global_of(node)
+            if not isinstance(value, StructMeta):
                 raise self.fail(node, "not a machine type")
-            result = pointer_to(found)
+            result = pointer_to(value)
         return result
 
     def machine_type(self, node: ast.expr) -> Ty | None:

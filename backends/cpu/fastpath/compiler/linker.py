@@ -144,11 +144,11 @@ class Object:
     @cached_property
     def relocations(self) -> list[_Relocation]:
         """Return the relocations of the sections that are loaded."""
-        places = {*self.loaded(False), *self.loaded(True)}
+        symbols = {*self.loaded(False), *self.loaded(True)}
         return [
             _Relocation(section.info, offset, info & 0xFFFFFFFF, info >> 32, addend)
             for section in self.sections
-            if section.kind == _RELOCATIONS and section.info in places
+            if section.kind == _RELOCATIONS and section.info in symbols
             for offset, info, addend in struct.iter_unpack("<QQq", self.content(section))
         ]
 
@@ -237,8 +237,8 @@ def _relocate(layout: _Layout, base: int, outside: Mapping[str, int]) -> bytearr
         struct.pack_into("<Q", content, slot, address(symbol))
         jump = layout.jumps[symbol]
         struct.pack_into("<2si", content, jump, _JUMP, slot - (jump + 6))
-    for place, offset, kind, symbol, addend in parts.relocations:
-        at = layout.sections[place] + offset
+    for index, offset, kind, symbol, addend in parts.relocations:
+        at = layout.sections[index] + offset
         near = layout.defined(symbol)
         if kind in _FROM_TABLE:
             struct.pack_into("<i", content, at, layout.slots[symbol] + addend - at)

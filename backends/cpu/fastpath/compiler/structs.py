@@ -26,7 +26,7 @@ Field = tuple[int, str, int, bool]  # offset, name of the type, number of elemen
 
 
 class At:
-    """The declared place of a field: an offset (-1: after the field before), and a number of elements."""
+    """The declared position of a field: an offset (-1: after the field before), and a number of elements."""
 
     def __init__(self, offset: int, length: int, is_array: bool) -> None:
         self.offset, self.length, self.is_array = offset, length, is_array

@@ -10,16 +10,16 @@ from . import rt_reduce
 
 @native
 def axis_argument(
-    desc: base.OperatorEntry, args: ptr, count: i64, kwnames: capi.PyVarObject, place: i64, default: ptr
+    entry: base.OperatorEntry, args: ptr, count: i64, kwnames: capi.PyVarObject, index: i64, default: ptr
 ) -> ptr:
     """Return the argument `axis`, given by position or by name, or its default; NULL if there are other arguments."""
     if likely(kwnames == NULL):
-        if count == place:
+        if count == index:
             return default
-        return load(ptr, args, place * 8) if count == place + 1 else ptr(0)
-    name = load(ptr, desc.names, capi.PyTuple.items + rt_reduce.AXIS * 8)
-    if count == place and kwnames.size == 1 and load(ptr, kwnames, capi.PyTuple.items) == name:
-        return load(ptr, args, place * 8)
+        return load(ptr, args, index * 8) if count == index + 1 else ptr(0)
+    name = load(ptr, entry.names, capi.PyTuple.items + rt_reduce.AXIS * 8)
+    if count == index and kwnames.size == 1 and load(ptr, kwnames, capi.PyTuple.items) == name:
+        return load(ptr, args, index * 8)
     return NULL
 
 

@@ -19,29 +19,29 @@ def assign(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: eager/tensor/methods.py:setitem
     """
-    desc: base.OperatorEntry = base.entry_data(self)
-    g = desc.globals_
+    entry: base.OperatorEntry = base.entry_data(self)
+    g = entry.globals_
     flags = base.thread_flags(g)
     if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != 3 or flags == base.ELSEWHERE):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     where, scalar, at = stack(16), stack(16), stack(sizeof(rt_subscript.KeyState))
     to = rt_operands.operand_code(g, load(ptr, args, 0), flags, where)
     code = rt_operands.operand_code(g, load(ptr, args, 16), flags, where + 8)
     array, value = load(ptr, where, 0), load(ptr, where, 8)
     if unlikely(to < 0 or code < 0 or array == NULL):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     dims, steps = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8)
     writable = (capi.Ndarray(array).flags & capi.WRITEABLE) != 0
     if unlikely(not writable or not rt_subscript.read_key(array, args + 8, dims, steps, at)):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     fits = prepare_value(load(ptr, args, 16), value, code, to, scalar, dims, at)
     if unlikely(not fits or (value != NULL and not rt_inplace.are_disjoint(value, array))):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     hold_operands(array, value)  # allocating a storage may run Python code
     written = rt_inplace.bump_version(g, load(ptr, args, 0), array)
     if likely(written):
         write(array, value, scalar, dims, steps, at)
-        desc.calls += 1
+        entry.calls += 1
     release_operands(array, value)
     if unlikely(not written):
         return NULL
@@ -54,30 +54,30 @@ def put(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: operators/indexing/slicing.py:_write_kernel
     """
-    desc: base.OperatorEntry = base.entry_data(self)
-    g = desc.globals_
+    entry: base.OperatorEntry = base.entry_data(self)
+    g = entry.globals_
     flags = base.thread_flags(g)
     if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != 3 or flags == base.ELSEWHERE):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     where, scalar, at = stack(16), stack(16), stack(sizeof(rt_subscript.KeyState))
     to = rt_operands.operand_code(g, load(ptr, args, 0), flags, where)
     code = rt_operands.operand_code(g, load(ptr, args, 8), flags, where + 8)
     array, value = load(ptr, where, 0), load(ptr, where, 8)
     if unlikely(to < 0 or code < 0 or array == NULL or capi.Ndarray(array).ndim > base.MAX_RANK):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     dims, steps = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8)
     if unlikely(
         not rt_subscript.read_plan(array, load(ptr, args, 16), dims, steps, at)
         or not prepare_value(load(ptr, args, 8), value, code, to, scalar, dims, at)
     ):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     hold_operands(array, value)  # allocating an array may run Python code
     made = rt_copies.copy_contiguous(g, array, i64(capi.Ndarray(array).ndim), capi.Ndarray(array).dims)
     tensor: ptr = NULL
     if likely(made != NULL):
         rt_subscript.read_plan(made, load(ptr, args, 16), dims, steps, at)  # the copy's strides may differ
         write(made, value, scalar, dims, steps, at)
-        desc.calls += 1
+        entry.calls += 1
         tensor = base.make_tensor(g, made)
     release_operands(array, value)
     return tensor

@@ -39,30 +39,30 @@ SLOT_SIZE = sizeof(CachedLayout)
 @native
 def cached_view(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     """The entry: one tensor, then integers, booleans, None and sequences of them, by position or by name."""
-    desc: base.OperatorEntry = base.entry_data(self)
-    g = desc.globals_
+    entry: base.OperatorEntry = base.entry_data(self)
+    g = entry.globals_
     flags, count = base.thread_flags(g), nargsf & base.ARGS_MASK
     if unlikely(count < 1 or count > MOST_ARGUMENTS or flags == base.ELSEWHERE):
-        return base.fall_back(desc, args, nargsf, kwnames)
-    flags = base.allowed_flags(desc, flags)
+        return base.fall_back(entry, args, nargsf, kwnames)
+    flags = base.allowed_flags(entry, flags)
     source = load(ptr, args, 0)
     source_array: capi.Ndarray = rt_operands.plain_array(g, source, flags)
     if unlikely(source_array == NULL):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     key = stack(KEY_LENGTH * 8)
-    length = write_key(desc, source_array, args, count, kwnames, key)
+    length = write_key(entry, source_array, args, count, kwnames, key)
     if unlikely(length == REFUSED or (kwnames != NULL and base.has_history(g, source, flags))):
-        return base.fall_back(desc, args, nargsf, kwnames)
-    slot: CachedLayout = find_slot(desc.variants, key, length)
+        return base.fall_back(entry, args, nargsf, kwnames)
+    slot: CachedLayout = find_slot(entry.variants, key, length)
     if unlikely(slot.length != length or not equal_keys(slot + CachedLayout.key, key, length)):
-        return call_and_remember(desc, args, nargsf, kwnames, key, length)
-    desc.calls += 1
+        return call_and_remember(entry, args, nargsf, kwnames, key, length)
+    entry.calls += 1
     result = view_by_layout(g, source, source_array, slot)
     if unlikely(base.has_history(g, source, flags)):
         values = stack(MOST_ARGUMENTS * 8 + 8)
         for k in range(count):
             store(ptr, values, k * 8, load(ptr, args, k * 8))
-        return rt_record.record_call(desc, values, count, result)
+        return rt_record.record_call(entry, values, count, result)
     return result
 
 
@@ -81,7 +81,7 @@ def view_by_layout(g: ptr, source: ptr, source_array: capi.Ndarray, slot: Cached
 
 # Keys ---------------------------------------------------------------------------------------------------------------
 @native
-def write_key(desc: ptr, source_array: capi.Ndarray, args: ptr, count: i64, kwnames: ptr, key: ptr) -> i64:
+def write_key(entry: ptr, source_array: capi.Ndarray, args: ptr, count: i64, kwnames: ptr, key: ptr) -> i64:
     """Write all that the layout of the result depends on; return the length of the key, or REFUSED."""
     rank = i64(source_array.ndim)
     if unlikely(rank > MOST_AXES):
@@ -97,16 +97,16 @@ def write_key(desc: ptr, source_array: capi.Ndarray, args: ptr, count: i64, kwna
         if unlikely(length == REFUSED):
             return REFUSED
     if kwnames != NULL:
-        return write_keywords(desc, args + count * 8, kwnames, key, length)
+        return write_keywords(entry, args + count * 8, kwnames, key, length)
     return length
 
 
 @noinline
 def write_keywords(
-    desc: base.OperatorEntry, values: ptr, kwnames: capi.PyVarObject, key: ptr, length: i64
+    entry: base.OperatorEntry, values: ptr, kwnames: capi.PyVarObject, key: ptr, length: i64
 ) -> i64:
     """Write arguments that are given by name; return the new length of the key, or REFUSED."""
-    names: capi.PyVarObject = desc.names
+    names: capi.PyVarObject = entry.names
     for k in range(kwnames.size):
         name, index = load(ptr, kwnames, capi.PyTuple.items + k * 8), i64(0)
         while index < names.size and load(ptr, names, capi.PyTuple.items + index * 8) != name:
@@ -167,7 +167,7 @@ def write_scalar(x: ptr, key: ptr, length: i64) -> i64:
 
 @native
 def find_slot(table: ptr, key: ptr, length: i64) -> ptr:
-    """Return the one place of a key."""
+    """Return the one slot of a key."""
     mixed: i64 = length
     for k in range(length):
         mixed = (mixed ^ load(i64, key, k * 8)) * 1099511628211
@@ -186,16 +186,16 @@ def equal_keys(one: ptr, other: ptr, length: i64) -> bool:
 # A call without a cached layout --------------------------------------------------------------------------------------
 @noinline
 def call_and_remember(
-    desc: base.OperatorEntry, args: ptr, nargsf: i64, kwnames: ptr, key: ptr, length: i64
+    entry: base.OperatorEntry, args: ptr, nargsf: i64, kwnames: ptr, key: ptr, length: i64
 ) -> ptr:
     """Let Python run the call, and remember the layout of its result."""
     source: base.TensorObject = load(ptr, args, 0)
     source_array = source.array
     capi.incref(source_array)  # Python code may replace the tensor's array
-    result = base.call_miss(desc, args, nargsf, kwnames)
-    if likely(result != NULL) and source.array == source_array and is_view_of(desc.globals_, result, source):
+    result = base.call_miss(entry, args, nargsf, kwnames)
+    if likely(result != NULL) and source.array == source_array and is_view_of(entry.globals_, result, source):
         remember(
-            find_slot(desc.variants, key, length), base.TensorObject(result).array, source_array, key, length
+            find_slot(entry.variants, key, length), base.TensorObject(result).array, source_array, key, length
         )
     capi.decref(source_array)
     return result

@@ -11,11 +11,11 @@ HAS_COPY: i64 = template(0)  # 1: `astype`, which takes `copy`
 
 
 @native
-def read_copy_flag(desc: base.OperatorEntry, args: ptr, kwnames: capi.PyVarObject) -> i64:
+def read_copy_flag(entry: base.OperatorEntry, args: ptr, kwnames: capi.PyVarObject) -> i64:
     """Return 1 if `copy=False` is given, 0 if not, BAD for other keywords."""
     if likely(kwnames == NULL):
         return 0
-    name = load(ptr, desc.names, capi.PyTuple.items + rt_reduce.COPY_NAME * 8)
+    name = load(ptr, entry.names, capi.PyTuple.items + rt_reduce.COPY_NAME * 8)
     if HAS_COPY and kwnames.size == 1 and load(ptr, kwnames, capi.PyTuple.items) == name:
         given = load(ptr, args, 16)
         return 1 if given == capi.Py_False else 0 if given == capi.Py_True else rt_reduce.BAD
@@ -28,39 +28,39 @@ def cast(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: operators/elementwise/casting.py:_cast_kernel
     """
-    desc: base.OperatorEntry = base.entry_data(self)
-    g = desc.globals_
+    entry: base.OperatorEntry = base.entry_data(self)
+    g = entry.globals_
     flags = base.thread_flags(g)
-    keep = read_copy_flag(desc, args, kwnames)
+    keep = read_copy_flag(entry, args, kwnames)
     if unlikely(keep == rt_reduce.BAD or (nargsf & base.ARGS_MASK) != 2 or flags == base.ELSEWHERE):
-        return base.fall_back(desc, args, nargsf, kwnames)
-    flags = base.allowed_flags(desc, flags)
+        return base.fall_back(entry, args, nargsf, kwnames)
+    flags = base.allowed_flags(entry, flags)
     arrays, pointers = stack(8), stack(16)
     source, dtype = load(ptr, args, 0), load(ptr, args, 8)
     code, to = rt_operands.operand_code(g, source, flags, arrays), rt_arguments.dtype_code(g, dtype)
     array: capi.Ndarray = load(ptr, arrays, 0)
     if unlikely(code < 0 or to < 0 or array == NULL):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     if keep == 1 and code == to:
-        desc.calls += 1
+        entry.calls += 1
         capi.incref(source)
         return source
-    variant: base.Variant = base.find_variant(desc, code | to << base.CODE_BITS)
+    variant: base.Variant = base.find_variant(entry, code | to << base.CODE_BITS)
     if unlikely(variant == NULL):
-        return base.call_miss(desc, args, nargsf, kwnames)
+        return base.call_miss(entry, args, nargsf, kwnames)
     if unlikely(variant.loop == NULL):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     store(ptr, pointers, 0, array.data)
     result = rt_elementwise.compute(variant, arrays, pointers, g)
     if unlikely(result == NULL):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     if unlikely(i64(result) == -1):
-        return base.retry_in_python(desc, args, nargsf, kwnames)
-    desc.calls += 1
+        return base.retry_in_python(entry, args, nargsf, kwnames)
+    entry.calls += 1
     tensor = base.make_tensor(g, result)
     if unlikely(base.has_history(g, source, flags)):
         values = stack(24)
         store(ptr, values, 0, source)
         store(ptr, values, 8, dtype)
-        return rt_record.record_call(desc, values, 2, tensor)
+        return rt_record.record_call(entry, values, 2, tensor)
     return tensor

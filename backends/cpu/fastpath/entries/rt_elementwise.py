@@ -30,38 +30,40 @@ def elementwise(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: backends/cpu/kernels/elementwise.py:elementwise_kernel
     """
-    desc: base.OperatorEntry = base.entry_data(self)
-    g = desc.globals_
+    entry: base.OperatorEntry = base.entry_data(self)
+    g = entry.globals_
     flags = base.thread_flags(g)
     if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != base.NIN or flags == base.ELSEWHERE):
-        return base.fall_back(desc, args, nargsf, kwnames)
-    flags = base.allowed_flags(desc, flags)
+        return base.fall_back(entry, args, nargsf, kwnames)
+    flags = base.allowed_flags(entry, flags)
     arrays = stack(base.NIN * 8)
     key: i64 = 0
     for i in range(base.NIN):
         code = rt_operands.operand_or_number_code(g, load(ptr, args, i * 8), flags, arrays + i * 8)
         if unlikely(code < 0):
-            return base.fall_back(desc, args, nargsf, kwnames)
+            return base.fall_back(entry, args, nargsf, kwnames)
         key |= code << (i * base.CODE_BITS)
-    variant: base.Variant = base.find_variant(desc, key)
+    variant: base.Variant = base.find_variant(entry, key)
     if unlikely(variant == NULL):
-        return base.call_miss(desc, args, nargsf, kwnames)
+        return base.call_miss(entry, args, nargsf, kwnames)
     pointers = stack(base.NARGS * 8)
     scalars = stack(base.NIN * 16)
     if unlikely(variant.loop == NULL or not load_operands(g, variant, args, arrays, key, pointers, scalars)):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     if unlikely(variant.number != 0):
-        desc.calls += 1
+        entry.calls += 1
         return compute_number(variant, pointers, g)
     result = compute(variant, arrays, pointers, g)
     if unlikely(result == NULL):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     if unlikely(i64(result) == -1):
-        return base.retry_in_python(desc, args, nargsf, kwnames)
-    desc.calls += 1
+        return base.retry_in_python(entry, args, nargsf, kwnames)
+    entry.calls += 1
     tensor = base.make_tensor(g, result)
     return (
-        record_elementwise(desc, g, args, tensor) if unlikely(is_recorded(g, args, arrays, flags)) else tensor
+        record_elementwise(entry, g, args, tensor)
+        if unlikely(is_recorded(g, args, arrays, flags))
+        else tensor
     )
 
 
@@ -76,12 +78,12 @@ def is_recorded(g: ptr, args: ptr, arrays: ptr, flags: i64) -> bool:
 
 
 @noinline
-def record_elementwise(desc: ptr, g: ptr, args: ptr, tensor: ptr) -> ptr:
+def record_elementwise(entry: ptr, g: ptr, args: ptr, tensor: ptr) -> ptr:
     """Record a call for autograd and return its result."""
     values = stack(base.NARGS * 8)
     for i in range(base.NIN):
         store(ptr, values, i * 8, rt_operands.unwrap_number(g, load(ptr, args, i * 8)))
-    return rt_record.record_call(desc, values, base.NIN, tensor)
+    return rt_record.record_call(entry, values, base.NIN, tensor)
 
 
 @native
@@ -263,13 +265,13 @@ def sort_axes(shape: ptr, strides: ptr, axes: ptr, rank: i64) -> bool:
     moved = False
     for k in range(1, rank):
         at = rank - 1 - k
-        place, inner, verdict = at, at + 1, i64(0)
+        index, inner, verdict = at, at + 1, i64(0)
         while inner < rank and verdict >= 0:
             verdict = compare_steps(strides, at, inner)
             if verdict > 0:
-                place = inner
+                index = inner
             inner += 1
-        while at < place:
+        while at < index:
             moved = True
             swap(shape, at, at + 1)
             swap(axes, at, at + 1)

@@ -18,48 +18,48 @@ MOST: i64 = 65536  # maximum bytes of the result
 @native
 def fill(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     """The entry of `full`, `zeros` and `ones`."""
-    desc: base.OperatorEntry = base.entry_data(self)
-    g: base.Globals = desc.globals_
+    entry: base.OperatorEntry = base.entry_data(self)
+    g: base.Globals = entry.globals_
     count: i64 = 2 if VALUE < 0 else 1
     if unlikely((nargsf & base.ARGS_MASK) != count or base.thread_flags(g) == base.ELSEWHERE):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     number, dims = stack(16), stack(base.MAX_RANK * 8)
-    code = find_result_code(desc, g, args, kwnames, count)
+    code = find_result_code(entry, g, args, kwnames, count)
     rank = rt_views.read_integers(load(ptr, args, 0), dims)
     if unlikely(
         code == base.FOREIGN or rank == rt_reshape.REFUSED or not write_number(g, args, code, number)
     ):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     descr: capi.Descr = load(ptr, g.descrs, code * 8)
     if unlikely(descr == NULL):  # of a package that is not loaded
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     size = descr.itemsize
     total: i64 = 1
     for d in range(rank):
         extent = load(i64, dims, d * 8)
         if unlikely(extent < 0 or extent > MOST):
-            return base.fall_back(desc, args, nargsf, kwnames)
+            return base.fall_back(entry, args, nargsf, kwnames)
         total *= extent
         if unlikely(total > MOST):
-            return base.fall_back(desc, args, nargsf, kwnames)
+            return base.fall_back(entry, args, nargsf, kwnames)
     if unlikely(total * size > MOST):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     made: capi.Ndarray = rt_memory.new_array(g, descr, rank, dims, total * size)
     if unlikely(made == NULL):
         return NULL
     fill_elements(number, made.data, total, size)
-    desc.calls += 1
+    entry.calls += 1
     return base.make_tensor(g, made)
 
 
 @native
 def find_result_code(
-    desc: base.OperatorEntry, g: ptr, args: ptr, kwnames: capi.PyVarObject, count: i64
+    entry: base.OperatorEntry, g: ptr, args: ptr, kwnames: capi.PyVarObject, count: i64
 ) -> i64:
     """Return the code of the given dtype, or of the number's; FOREIGN: Python must run the call."""
     chosen: ptr = capi.Py_None
     if kwnames != NULL:
-        name = load(ptr, desc.names, capi.PyTuple.items + rt_reduce.DTYPE_NAME * 8)
+        name = load(ptr, entry.names, capi.PyTuple.items + rt_reduce.DTYPE_NAME * 8)
         if kwnames.size != 1 or load(ptr, kwnames, capi.PyTuple.items) != name:
             return base.FOREIGN
         chosen = load(ptr, args, count * 8)

@@ -21,34 +21,34 @@ def gather(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: operators/indexing/gather.py:_read_kernel
     """
-    desc: base.OperatorEntry = base.entry_data(self)
-    g: base.Globals = desc.globals_
+    entry: base.OperatorEntry = base.entry_data(self)
+    g: base.Globals = entry.globals_
     flags = base.thread_flags(g)
     count = nargsf & base.ARGS_MASK
-    axis = rt_arguments.axis_argument(desc, args, count, kwnames, 2, capi.Py_None if TAKE else g.zero)
+    axis = rt_arguments.axis_argument(entry, args, count, kwnames, 2, capi.Py_None if TAKE else g.zero)
     if unlikely(count < 2 or flags == base.ELSEWHERE or axis == NULL):
-        return base.fall_back(desc, args, nargsf, kwnames)
-    flags = base.allowed_flags(desc, flags)
+        return base.fall_back(entry, args, nargsf, kwnames)
+    flags = base.allowed_flags(entry, flags)
     source, chosen = load(ptr, args, 0), index_tensor(load(ptr, args, 8))
     array = rt_operands.plain_array(g, source, flags)
     if unlikely(array == NULL or chosen == NULL):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     along = find_gather_axis(axis, array)
     if unlikely(along == rt_reduce.BAD):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     result = gather_elements(g, array, chosen, along, flags)
     if unlikely(result == NULL):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     if unlikely(i64(result) == -1):
-        return base.retry_in_python(desc, args, nargsf, kwnames)
-    desc.calls += 1
+        return base.retry_in_python(entry, args, nargsf, kwnames)
+    entry.calls += 1
     tensor = base.make_tensor(g, result)
     if unlikely(base.has_history(g, source, flags)):
         values = stack(32)
         store(ptr, values, 0, source)
         store(ptr, values, 8, load(ptr, args, 8))
         store(ptr, values, 16, axis)
-        return rt_record.record_call(desc, values, 3, tensor)
+        return rt_record.record_call(entry, values, 3, tensor)
     return tensor
 
 
@@ -76,16 +76,16 @@ def gather_elements(g: ptr, array: capi.Ndarray, chosen: ptr, along: i64, flags:
     """Return the result's array. NULL: Python must run the call; -1: an exception is set."""
     where, shape = stack(8), stack(2 * base.MAX_RANK * 8)
     code = rt_operands.operand_code(g, chosen, flags, where)
-    places: capi.Ndarray = load(ptr, where, 0)
-    if places == NULL or code < base.INT8 or code > base.UINT64:
+    indices: capi.Ndarray = load(ptr, where, 0)
+    if indices == NULL or code < base.INT8 or code > base.UINT64:
         return NULL
-    own, extra = i64(array.ndim), i64(places.ndim)
+    own, extra = i64(array.ndim), i64(indices.ndim)
     if own + extra - 1 > base.MAX_RANK or (array.flags & capi.ALIGNED) == 0:
         return NULL
     count, step = i64(1), rt_copies.item_size(array)
     for d in range(extra):
-        count *= load(i64, places.dims, d * 8)
-        store(i64, shape, (along + d) * 8, load(i64, places.dims, d * 8))
+        count *= load(i64, indices.dims, d * 8)
+        store(i64, shape, (along + d) * 8, load(i64, indices.dims, d * 8))
     for d in range(own):
         if d != along:
             at = d if d < along else d + extra - 1
@@ -94,43 +94,43 @@ def gather_elements(g: ptr, array: capi.Ndarray, chosen: ptr, along: i64, flags:
         step *= load(i64, shape, d * 8)
     size = load(i64, array.dims, along * 8)
     capi.incref(array)
-    capi.incref(places)
+    capi.incref(indices)
     result: ptr = NULL
-    if likely(are_all_inside(places, code, count, extra, size)):
+    if likely(are_all_inside(indices, code, count, extra, size)):
         result = rt_memory.new_array(g, array.descr, own + extra - 1, shape, step)
         if unlikely(result == NULL):
             result = ptr(-1)
         elif likely(step != 0):
             saved = rt_gil.release_gil(step >= rt_gil.RELEASE_BYTES or count >= MANY)
-            copy_positions(result, array, along, places, code, count)
+            copy_positions(result, array, along, indices, code, count)
             rt_gil.acquire_gil(saved)
-    capi.decref(places)
+    capi.decref(indices)
     capi.decref(array)
     return result
 
 
 @native
-def are_all_inside(places: ptr, code: i64, count: i64, rank: i64, size: i64) -> bool:
+def are_all_inside(indices: ptr, code: i64, count: i64, rank: i64, size: i64) -> bool:
     saved = rt_gil.release_gil(count >= MANY)
     i: i64 = 0
-    while i < count and position_at(places, code, i, rank, size) != OUTSIDE:
+    while i < count and position_at(indices, code, i, rank, size) != OUTSIDE:
         i += 1
     rt_gil.acquire_gil(saved)
     return i == count
 
 
 @native
-def position_at(places: capi.Ndarray, code: i64, i: i64, rank: i64, size: i64) -> i64:
+def position_at(indices: capi.Ndarray, code: i64, i: i64, rank: i64, size: i64) -> i64:
     """Return the i-th position, not negative, or OUTSIDE."""
-    at = places.data
-    if (places.flags & capi.C_CONTIGUOUS) != 0:
-        at += i * rt_copies.item_size(places)
+    at = indices.data
+    if (indices.flags & capi.C_CONTIGUOUS) != 0:
+        at += i * rt_copies.item_size(indices)
     else:
         rest = i
         for k in range(rank):
             d = rank - 1 - k
-            extent = load(i64, places.dims, d * 8)
-            at += rest % extent * load(i64, places.strides, d * 8)
+            extent = load(i64, indices.dims, d * 8)
+            at += rest % extent * load(i64, indices.strides, d * 8)
             rest = rest // extent
     result = integer_at(at, code)
     if result < 0 and code != base.UINT64:
@@ -155,12 +155,12 @@ def integer_at(at: ptr, code: i64) -> i64:
 
 @native
 def copy_positions(
-    made: capi.Ndarray, array: capi.Ndarray, along: i64, places: capi.Ndarray, code: i64, count: i64
+    made: capi.Ndarray, array: capi.Ndarray, along: i64, indices: capi.Ndarray, code: i64, count: i64
 ) -> None:
     """Copy the elements at each position: a loop nest over the other axes, or one element."""
     shape, strides, pointers = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 16), stack(16)
     dims, steps = array.dims, array.strides
-    own, extra = i64(array.ndim), i64(places.ndim)
+    own, extra = i64(array.ndim), i64(indices.ndim)
     step, used, block = rt_copies.item_size(array), own - 1, rt_copies.item_size(array)
     for k in range(own):
         d = own - 1 - k
@@ -177,7 +177,7 @@ def copy_positions(
     source, target = array.data, made.data
     size, over = load(i64, dims, along * 8), load(i64, steps, along * 8)
     for i in range(count):
-        position = position_at(places, code, i, extra, size)
+        position = position_at(indices, code, i, extra, size)
         if unlikely(
             position == OUTSIDE
         ):  # another thread may have written the positions since they were checked

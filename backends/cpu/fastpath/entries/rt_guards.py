@@ -319,8 +319,8 @@ def integer_operand(frame: jit_layout.CallFrame) -> i64:
 @native
 def derive(frame: jit_layout.CallFrame) -> bool:
     """Run Python's arithmetic on scalars; return false where Python would raise, or where a result exceeds 64 bits."""
-    operation, place = next_word(frame), next_word(frame)
-    where = frame.scalars + place * 8
+    operation, index = next_word(frame), next_word(frame)
+    where = frame.scalars + index * 8
     if operation >= jit_layout.DerivedCode.INTEGER:
         m, n = integer_operand(frame), integer_operand(frame)
         if (

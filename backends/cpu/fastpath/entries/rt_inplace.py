@@ -18,32 +18,32 @@ def inplace(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: eager/tensor/inplace.py:_make_kernel
     """
-    desc: base.OperatorEntry = base.entry_data(self)
-    g = desc.globals_
+    entry: base.OperatorEntry = base.entry_data(self)
+    g = entry.globals_
     flags = base.thread_flags(g)
     if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != base.NIN or flags == base.ELSEWHERE):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     arrays, pointers, scalars = stack(base.NIN * 8), stack(base.NARGS * 8), stack(base.NIN * 16)
     key: i64 = 0
     for i in range(base.NIN):
         code = rt_operands.operand_or_number_code(g, load(ptr, args, i * 8), flags, arrays + i * 8)
         if unlikely(code < 0):
-            return base.fall_back(desc, args, nargsf, kwnames)
+            return base.fall_back(entry, args, nargsf, kwnames)
         key |= code << (i * base.CODE_BITS)
-    variant: base.Variant = base.find_variant(desc, key)
+    variant: base.Variant = base.find_variant(entry, key)
     if unlikely(variant == NULL):
-        return base.call_miss(desc, args, nargsf, kwnames)
+        return base.call_miss(entry, args, nargsf, kwnames)
     target: capi.Ndarray = load(ptr, arrays, 0)
     if unlikely(target == NULL or variant.loop == NULL or not can_write(variant, target, arrays)):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     if unlikely(not rt_elementwise.load_operands(g, variant, args, arrays, key, pointers, scalars)):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     rt_gil.hold_arrays(arrays, base.NIN)  # allocating a storage may run Python code
     written = bump_version(g, load(ptr, args, 0), target)
     if likely(written):
         store(ptr, pointers, base.NIN * 8, target.data)
         compute_into(variant, arrays, target, pointers)
-        desc.calls += 1
+        entry.calls += 1
     rt_gil.drop_arrays(arrays, base.NIN)
     if unlikely(not written):
         return NULL

@@ -27,33 +27,33 @@ def jitted_call(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: jit/function.py:JitFunction.__call__
     """
-    desc: jit_layout.JitEntry = base.entry_data(self)
-    flags = base.thread_flags(desc.globals_)
+    entry: jit_layout.JitEntry = base.entry_data(self)
+    flags = base.thread_flags(entry.globals_)
     if likely(flags <= base.NO_GRAD):
-        result = run_first_match(desc, flags, args, nargsf & base.ARGS_MASK, kwnames)
+        result = run_first_match(entry, flags, args, nargsf & base.ARGS_MASK, kwnames)
         if likely(result != ptr(-1)):
             return result
-    return base.fall_back(desc, args, nargsf, kwnames)
+    return base.fall_back(entry, args, nargsf, kwnames)
 
 
 @native
 def recorded_call(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     """Run the forward pass of a call that Python records; Python checks whether its tensors require gradients."""
-    desc: jit_layout.JitEntry = base.entry_data(self)
-    if likely(base.thread_flags(desc.globals_) == base.PLAIN):
-        result = run_first_match(desc, base.NO_GRAD, args, nargsf & base.ARGS_MASK, kwnames)
+    entry: jit_layout.JitEntry = base.entry_data(self)
+    if likely(base.thread_flags(entry.globals_) == base.PLAIN):
+        result = run_first_match(entry, base.NO_GRAD, args, nargsf & base.ARGS_MASK, kwnames)
         if likely(result != ptr(-1)):
             return result
-    return base.fall_back(desc, args, nargsf, kwnames)
+    return base.fall_back(entry, args, nargsf, kwnames)
 
 
 @native
-def run_first_match(desc: jit_layout.JitEntry, flags: i64, args: ptr, positional: i64, kwnames: ptr) -> ptr:
+def run_first_match(entry: jit_layout.JitEntry, flags: i64, args: ptr, positional: i64, kwnames: ptr) -> ptr:
     """Return the result of the first specialization whose guards hold; -1 if there is none."""
-    spec: jit_layout.Specialization = desc.head
+    spec: jit_layout.Specialization = entry.head
     while spec != NULL:
         spec.inside += 1  # keeps the struct alive, see JitStruct.unlink
-        result = attempt(desc.globals_, spec, flags, args, positional, kwnames)
+        result = attempt(entry.globals_, spec, flags, args, positional, kwnames)
         following = spec.next
         spec.inside -= 1
         if likely(result != ptr(-1)):
@@ -157,11 +157,11 @@ def run_on_device(frame: jit_layout.CallFrame, spec: jit_layout.Specialization) 
     buffers = frame.buffers
     if unlikely(not make_device_results(frame, spec, device, stream)):
         return NULL
-    way = jit_layout.DeviceCalls(device).launches
+    strategy = jit_layout.DeviceCalls(device).launches
     store(ptr, buffers, at * 8 + 8, spec.tables)
-    store(ptr, buffers, at * 8 + 16, way)
+    store(ptr, buffers, at * 8 + 16, strategy)
     store(ptr, buffers, at * 8 + 24, load(ptr, stream, jit_layout.STREAM_HANDLE))
-    if unlikely(call_i32(load(ptr, way, 0), buffers, frame.scalars) != 0):
+    if unlikely(call_i32(load(ptr, strategy, 0), buffers, frame.scalars) != 0):
         if capi.PyErr_Occurred() != NULL:
             return NULL
         return count_miss(spec)  # Python retries, and raises the driver's error

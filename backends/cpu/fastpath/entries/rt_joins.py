@@ -17,14 +17,14 @@ def join(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: operators/shape/joining.py:_concat_kernel
     """
-    desc: base.OperatorEntry = base.entry_data(self)
-    g: base.Globals = desc.globals_
+    entry: base.OperatorEntry = base.entry_data(self)
+    g: base.Globals = entry.globals_
     flags = base.thread_flags(g)
     count = nargsf & base.ARGS_MASK
-    axis = rt_arguments.axis_argument(desc, args, count, kwnames, 1, g.zero)
+    axis = rt_arguments.axis_argument(entry, args, count, kwnames, 1, g.zero)
     if unlikely(count < 1 or flags == base.ELSEWHERE or axis == NULL):
-        return base.fall_back(desc, args, nargsf, kwnames)
-    flags = base.allowed_flags(desc, flags)
+        return base.fall_back(entry, args, nargsf, kwnames)
+    flags = base.allowed_flags(entry, flags)
     tensors: capi.PyList = load(ptr, args, 0)
     items: ptr = NULL
     if capi.type_of(tensors) == capi.PyTuple_Type:
@@ -32,7 +32,7 @@ def join(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     elif capi.type_of(tensors) == capi.PyList_Type:
         items = tensors.items
     if unlikely(items == NULL or tensors.size < 1):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     count = tensors.size
     history = False
     for k in range(count):
@@ -40,16 +40,16 @@ def join(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
             history = True
     result = join_arrays(g, items, count, axis, flags)
     if unlikely(result == NULL):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     if unlikely(i64(result) == -1):
-        return base.retry_in_python(desc, args, nargsf, kwnames)
-    desc.calls += 1
+        return base.retry_in_python(entry, args, nargsf, kwnames)
+    entry.calls += 1
     tensor = base.make_tensor(g, result)
     if unlikely(history):
         values = stack(24)
         store(ptr, values, 0, tensors)
         store(ptr, values, 8, axis)
-        return rt_record.record_call(desc, values, 2, tensor)
+        return rt_record.record_call(entry, values, 2, tensor)
     return tensor
 
 

@@ -40,35 +40,37 @@ def kernel_call(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: registry/operator.py:Operator.__call__
     """
-    desc: KernelEntry = base.entry_data(self)
-    g: base.Globals = desc.globals_
+    entry: KernelEntry = base.entry_data(self)
+    g: base.Globals = entry.globals_
     flags = base.thread_flags(g)
     count = nargsf & base.ARGS_MASK
-    kernel = desc.kernel
+    kernel = entry.kernel
     if unlikely(kwnames != NULL or flags == base.ELSEWHERE or kernel == NULL):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     if unlikely(
-        count < desc.least or count > desc.most or not are_plain_arguments(g, desc.kinds, args, count, flags)
+        count < entry.least
+        or count > entry.most
+        or not are_plain_arguments(g, entry.kinds, args, count, flags)
     ):
-        return base.fall_back(desc, args, nargsf, kwnames)
-    desc.calls += 1
+        return base.fall_back(entry, args, nargsf, kwnames)
+    entry.calls += 1
     capi.incref(kernel)
     result: ptr = NULL
-    if likely(count == desc.count):
+    if likely(count == entry.count):
         result = capi.PyObject_Vectorcall(kernel, args, count, NULL)
     else:
-        result = call_with_defaults(desc, kernel, args, count)
+        result = call_with_defaults(entry, kernel, args, count)
     capi.decref(kernel)
     if unlikely(result == NULL):
-        return translate_error(desc, args, count)
-    wanted = desc.results
+        return translate_error(entry, args, count)
+    wanted = entry.results
     if likely(wanted == ANY_RESULT or (wanted == 1 and capi.type_of(result) == g.tensor)):
         return result
-    return check_result(desc, g, result, wanted)
+    return check_result(entry, g, result, wanted)
 
 
 @noinline
-def check_result(desc: KernelEntry, g: base.Globals, result: capi.PyVarObject, wanted: i64) -> ptr:
+def check_result(entry: KernelEntry, g: base.Globals, result: capi.PyVarObject, wanted: i64) -> ptr:
     """Check a result against the schema; returns NULL with an exception set if it does not match.
 
     Python twin: registry/contract.py:Contract.checked
@@ -84,7 +86,7 @@ def check_result(desc: KernelEntry, g: base.Globals, result: capi.PyVarObject, w
             return result
     given = stack(8)
     store(ptr, given, 0, result)
-    results = capi.PyObject_Vectorcall(desc.check, given, 1, NULL)
+    results = capi.PyObject_Vectorcall(entry.check, given, 1, NULL)
     capi.decref(result)
     return results
 
@@ -121,17 +123,17 @@ def kind_of(x: ptr) -> i64:
 
 
 @noinline
-def call_with_defaults(desc: KernelEntry, kernel: ptr, args: ptr, count: i64) -> ptr:
+def call_with_defaults(entry: KernelEntry, kernel: ptr, args: ptr, count: i64) -> ptr:
     """Call the kernel with defaults for missing arguments."""
     values = stack(MOST_ARGUMENTS * 8)
-    for i in range(desc.count):
-        value = load(ptr, args, i * 8) if i < count else load(ptr, desc.defaults, i * 8)
+    for i in range(entry.count):
+        value = load(ptr, args, i * 8) if i < count else load(ptr, entry.defaults, i * 8)
         store(ptr, values, i * 8, value)
-    return capi.PyObject_Vectorcall(kernel, values, desc.most, desc.keywords)
+    return capi.PyObject_Vectorcall(kernel, values, entry.most, entry.keywords)
 
 
 @noinline
-def translate_error(desc: KernelEntry, args: ptr, count: i64) -> ptr:
+def translate_error(entry: KernelEntry, args: ptr, count: i64) -> ptr:
     """Replace a MemoryError or OverflowError by the exception that the dispatcher raises."""
     if (
         capi.PyErr_ExceptionMatches(load(ptr, capi.PyExc_MemoryError, 0)) == 0
@@ -147,7 +149,7 @@ def translate_error(desc: KernelEntry, args: ptr, count: i64) -> ptr:
     store(ptr, values, 0, value)
     for i in range(count):
         store(ptr, values, 8 + i * 8, load(ptr, args, i * 8))
-    result = capi.PyObject_Vectorcall(desc.failed, values, count + 1, NULL)
+    result = capi.PyObject_Vectorcall(entry.failed, values, count + 1, NULL)
     capi.decref(load(ptr, fault, 0))
     capi.decref(value)
     if traceback != NULL:

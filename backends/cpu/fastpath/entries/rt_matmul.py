@@ -19,29 +19,29 @@ def matmul(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: backends/cpu/kernels/matmul.py:product_kernel
     """
-    desc: base.OperatorEntry = base.entry_data(self)
-    g = desc.globals_
+    entry: base.OperatorEntry = base.entry_data(self)
+    g = entry.globals_
     flags = base.thread_flags(g)
     if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != 2 or flags == base.ELSEWHERE):
-        return base.fall_back(desc, args, nargsf, kwnames)
-    flags = base.allowed_flags(desc, flags)
+        return base.fall_back(entry, args, nargsf, kwnames)
+    flags = base.allowed_flags(entry, flags)
     arrays = stack(16)
     left = rt_operands.operand_code(g, load(ptr, args, 0), flags, arrays)
     right = rt_operands.operand_code(g, load(ptr, args, 8), flags, arrays + 8)
     one, two = load(ptr, arrays, 0), load(ptr, arrays, 8)
     if unlikely(left < 0 or right < 0 or one == NULL or two == NULL):
-        return base.fall_back(desc, args, nargsf, kwnames)
-    variant: base.Variant = base.find_variant(desc, left | right << base.CODE_BITS)
+        return base.fall_back(entry, args, nargsf, kwnames)
+    variant: base.Variant = base.find_variant(entry, left | right << base.CODE_BITS)
     if unlikely(variant == NULL):
-        return base.call_miss(desc, args, nargsf, kwnames)
+        return base.call_miss(entry, args, nargsf, kwnames)
     if unlikely(variant.loop == NULL):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     result = multiply_aligned(variant, one, two, g)
     if unlikely(result == NULL):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     if unlikely(i64(result) == -1):
-        return base.retry_in_python(desc, args, nargsf, kwnames)
-    desc.calls += 1
+        return base.retry_in_python(entry, args, nargsf, kwnames)
+    entry.calls += 1
     tensor = base.make_tensor(g, result)
     if unlikely(
         base.has_history(g, load(ptr, args, 0), flags) or base.has_history(g, load(ptr, args, 8), flags)
@@ -49,7 +49,7 @@ def matmul(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
         values = stack(24)
         store(ptr, values, 0, load(ptr, args, 0))
         store(ptr, values, 8, load(ptr, args, 8))
-        return rt_record.record_call(desc, values, 2, tensor)
+        return rt_record.record_call(entry, values, 2, tensor)
     return tensor
 
 

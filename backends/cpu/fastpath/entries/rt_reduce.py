@@ -33,8 +33,8 @@ def reduction(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: backends/cpu/kernels/folds.py:reduction_kernel
     """
-    desc: base.OperatorEntry = base.entry_data(self)
-    g = desc.globals_
+    entry: base.OperatorEntry = base.entry_data(self)
+    g = entry.globals_
     flags = base.thread_flags(g)
     count = nargsf & base.ARGS_MASK
     given = stack(16)
@@ -42,51 +42,51 @@ def reduction(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
         count < 1
         or count > 2
         or flags == base.ELSEWHERE
-        or not read_arguments(desc, args, count, kwnames, given)
+        or not read_arguments(entry, args, count, kwnames, given)
     ):
-        return base.fall_back(desc, args, nargsf, kwnames)
-    flags = base.allowed_flags(desc, flags)
+        return base.fall_back(entry, args, nargsf, kwnames)
+    flags = base.allowed_flags(entry, flags)
     where = stack(8)
     code = rt_operands.operand_code(g, load(ptr, args, 0), flags, where)
     array: capi.Ndarray = load(ptr, where, 0)
     if unlikely(code < 0 or array == NULL):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     rank = i64(array.ndim)
     folded = folded_axes(load(ptr, given, AXIS * 8), rank)
-    variant: FoldVariant = base.find_variant(desc, code)
+    variant: FoldVariant = base.find_variant(entry, code)
     if unlikely(variant == NULL):
-        return base.call_miss(desc, args, nargsf, kwnames)
+        return base.call_miss(entry, args, nargsf, kwnames)
     keep = load(ptr, given, KEEPDIMS * 8)
     if unlikely(variant.index != 0 and capi.type_of(load(ptr, given, AXIS * 8)) == capi.PyTuple_Type):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     if unlikely(folded == BAD or (keep != capi.Py_False and keep != capi.Py_True) or variant.loop == NULL):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     result = reduce(variant, array, rank, folded, keep == capi.Py_True, g)
     if unlikely(result == NULL):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     if unlikely(i64(result) == -1):
-        return base.retry_in_python(desc, args, nargsf, kwnames)
-    desc.calls += 1
+        return base.retry_in_python(entry, args, nargsf, kwnames)
+    entry.calls += 1
     tensor = base.make_tensor(g, result)
     if unlikely(base.has_history(g, load(ptr, args, 0), flags)):
         values = stack(32)
         store(ptr, values, 0, load(ptr, args, 0))
         store(ptr, values, 8, load(ptr, given, AXIS * 8))
         store(ptr, values, 16, keep)
-        return rt_record.record_call(desc, values, 3, tensor)
+        return rt_record.record_call(entry, values, 3, tensor)
     return tensor
 
 
 @native
 def read_arguments(
-    desc: base.OperatorEntry, args: ptr, count: i64, kwnames: capi.PyVarObject, given: ptr
+    entry: base.OperatorEntry, args: ptr, count: i64, kwnames: capi.PyVarObject, given: ptr
 ) -> bool:
     """Read axis and keepdims, by position, by name, or their defaults; return false for any other argument."""
     store(ptr, given, AXIS * 8, load(ptr, args, 8) if count == 2 else capi.Py_None)
     store(ptr, given, KEEPDIMS * 8, capi.Py_False)
     if likely(kwnames == NULL):
         return True
-    names = desc.names
+    names = entry.names
     for k in range(kwnames.size):
         name = load(ptr, kwnames, capi.PyTuple.items + k * 8)
         value = load(ptr, args, (count + k) * 8)

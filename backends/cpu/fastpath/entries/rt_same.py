@@ -22,20 +22,20 @@ def is_view(array: capi.Ndarray) -> bool:
 @native
 def copy_or_view(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     """The entry of `clone`, `contiguous` and `stop_gradient`."""
-    desc: base.OperatorEntry = base.entry_data(self)
-    g = desc.globals_
+    entry: base.OperatorEntry = base.entry_data(self)
+    g = entry.globals_
     flags = base.thread_flags(g)
     if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != 1 or flags == base.ELSEWHERE):
-        return base.fall_back(desc, args, nargsf, kwnames)
-    flags = base.allowed_flags(desc, flags)
+        return base.fall_back(entry, args, nargsf, kwnames)
+    flags = base.allowed_flags(entry, flags)
     source = load(ptr, args, 0)
     array: capi.Ndarray = rt_operands.plain_array(g, source, flags)
     if unlikely(array == NULL):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     rank, dims = i64(array.ndim), array.dims
     if unlikely(rank > base.MAX_RANK or (array.flags & capi.ALIGNED) == 0):
-        return base.fall_back(desc, args, nargsf, kwnames)
-    desc.calls += 1
+        return base.fall_back(entry, args, nargsf, kwnames)
+    entry.calls += 1
     tensor: ptr = NULL
     if is_view(array):
         tensor = rt_views.make_view(g, source, array, rank, dims, array.strides)
@@ -47,5 +47,5 @@ def copy_or_view(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     if unlikely(base.has_history(g, source, flags)):
         values = stack(16)
         store(ptr, values, 0, source)
-        return rt_record.record_call(desc, values, 1, tensor)
+        return rt_record.record_call(entry, values, 1, tensor)
     return tensor

@@ -18,36 +18,36 @@ def scan(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: backends/cpu/kernels/folds.py:scan_kernel
     """
-    desc: base.OperatorEntry = base.entry_data(self)
-    g = desc.globals_
+    entry: base.OperatorEntry = base.entry_data(self)
+    g = entry.globals_
     flags = base.thread_flags(g)
     count = nargsf & base.ARGS_MASK
-    axis = rt_arguments.axis_argument(desc, args, count, kwnames, 1, capi.Py_None)
+    axis = rt_arguments.axis_argument(entry, args, count, kwnames, 1, capi.Py_None)
     if unlikely(count < 1 or flags == base.ELSEWHERE or axis == NULL):
-        return base.fall_back(desc, args, nargsf, kwnames)
-    flags = base.allowed_flags(desc, flags)
+        return base.fall_back(entry, args, nargsf, kwnames)
+    flags = base.allowed_flags(entry, flags)
     where = stack(8)
     code = rt_operands.operand_code(g, load(ptr, args, 0), flags, where)
     array = load(ptr, where, 0)
     if unlikely(code < 0 or array == NULL):
-        return base.fall_back(desc, args, nargsf, kwnames)
-    variant = base.find_variant(desc, code)
+        return base.fall_back(entry, args, nargsf, kwnames)
+    variant = base.find_variant(entry, code)
     if unlikely(variant == NULL):
-        return base.call_miss(desc, args, nargsf, kwnames)
+        return base.call_miss(entry, args, nargsf, kwnames)
     capi.incref(array)  # copies and loops may run without the GIL
     result = compute_scan(variant, array, axis, g)
     capi.decref(array)
     if unlikely(result == NULL):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     if unlikely(i64(result) == -1):
-        return base.retry_in_python(desc, args, nargsf, kwnames)
-    desc.calls += 1
+        return base.retry_in_python(entry, args, nargsf, kwnames)
+    entry.calls += 1
     tensor = base.make_tensor(g, result)
     if unlikely(base.has_history(g, load(ptr, args, 0), flags)):
         values = stack(24)
         store(ptr, values, 0, load(ptr, args, 0))
         store(ptr, values, 8, axis)
-        return rt_record.record_call(desc, values, 2, tensor)
+        return rt_record.record_call(entry, values, 2, tensor)
     return tensor
 
 

@@ -13,7 +13,7 @@ from . import rt_gathers, rt_views
 
 
 # The state of reading a key: rank of the result, axes of the source used up, bytes to move the data pointer; and what
-# `basic_index` calls a plan: the number of its entries, and of each start (or place), length (or what it is), step
+# `basic_index` calls a plan: the number of its entries, and of each start (or position), length (or what it is), step
 class KeyState(Struct):
     """The state of reading a key, and what `basic_index` calls a plan."""
 
@@ -21,7 +21,7 @@ class KeyState(Struct):
     axis: i64  # axes of the source used up
     moved: i64  # bytes to move the data pointer
     count: i64  # number of entries
-    entries: ptr = array(96)  # each start (or place), length (or kind), step
+    entries: ptr = array(96)  # each start (or position), length (or kind), step
 
 
 PLACE, NEW_AXIS = -1, -2
@@ -33,29 +33,29 @@ def subscript(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: eager/tensor/methods.py:getitem
     """
-    desc: base.OperatorEntry = base.entry_data(self)
-    g: base.Globals = desc.globals_
+    entry: base.OperatorEntry = base.entry_data(self)
+    g: base.Globals = entry.globals_
     flags = base.thread_flags(g)
     if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != 2 or flags == base.ELSEWHERE):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     source = load(ptr, args, 0)
     if unlikely(capi.type_of(load(ptr, args, 8)) == g.tensor):
-        return gather_rows(desc, g, rt_operands.plain_array(g, source, flags), args, flags)
-    flags = base.allowed_flags(desc, flags)
+        return gather_rows(entry, g, rt_operands.plain_array(g, source, flags), args, flags)
+    flags = base.allowed_flags(entry, flags)
     array: capi.Ndarray = rt_operands.plain_array(g, source, flags)
     dims, strides, at = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8), stack(sizeof(KeyState))
     if unlikely(array == NULL or not read_key(array, args + 8, dims, strides, at)):
-        return base.fall_back(desc, args, nargsf, kwnames)
-    desc.calls += 1
+        return base.fall_back(entry, args, nargsf, kwnames)
+    entry.calls += 1
     data = array.data + KeyState(at).moved
     made = rt_views.make_view_at(g, source, array, KeyState(at).rank, dims, strides, data)
     if unlikely(base.has_history(g, source, flags)):
-        return record_view(desc, source, at, made)
+        return record_view(entry, source, at, made)
     return made
 
 
 @noinline
-def record_view(desc: ptr, source: ptr, at: ptr, made: ptr) -> ptr:
+def record_view(entry: ptr, source: ptr, at: ptr, made: ptr) -> ptr:
     """Record the view that a key has selected (NULL: a failure), as a call of `basic_index`."""
     if unlikely(made == NULL):
         return NULL
@@ -66,7 +66,7 @@ def record_view(desc: ptr, source: ptr, at: ptr, made: ptr) -> ptr:
     values = stack(24)
     store(ptr, values, 0, source)
     store(ptr, values, 8, plan)
-    result = rt_record.record_call(desc, values, 2, made)
+    result = rt_record.record_call(entry, values, 2, made)
     capi.decref(plan)
     return result
 
@@ -103,16 +103,16 @@ def make_index_entry(words: ptr) -> ptr:
 
 
 @noinline
-def gather_rows(desc: base.OperatorEntry, g: ptr, array: capi.Ndarray, args: ptr, flags: i64) -> ptr:
+def gather_rows(entry: base.OperatorEntry, g: ptr, array: capi.Ndarray, args: ptr, flags: i64) -> ptr:
     """Compute `x[i]` for one tensor of integers: the rows at these positions."""
     value: ptr = NULL
     if array != NULL and array.ndim > 0:
         value = rt_gathers.gather_elements(g, array, load(ptr, args, 8), 0, flags)
     if unlikely(value == NULL):
-        return base.fall_back(desc, args, 2, NULL)
+        return base.fall_back(entry, args, 2, NULL)
     if unlikely(i64(value) == -1):
         return NULL
-    desc.calls += 1
+    entry.calls += 1
     return base.make_tensor(g, value)
 
 
@@ -203,10 +203,10 @@ def read_item(array: capi.Ndarray, item: ptr, dims: ptr, strides: ptr, at: KeySt
     )
     at.axis = axis + 1
     if capi.type_of(item) == capi.PyLong_Type:
-        place = resolve_position(item, size)
-        at.moved += place * stride
-        append_entry(at, place, PLACE, 0)
-        return place >= 0
+        position = resolve_position(item, size)
+        at.moved += position * stride
+        append_entry(at, position, PLACE, 0)
+        return position >= 0
     return capi.type_of(item) == capi.PySlice_Type and read_slice(item, size, stride, dims, strides, at)
 
 
@@ -214,13 +214,13 @@ def read_item(array: capi.Ndarray, item: ptr, dims: ptr, strides: ptr, at: KeySt
 def resolve_position(item: ptr, size: i64) -> i64:
     """Return a non-negative position, or -1."""
     overflow = stack(4)
-    place = capi.PyLong_AsLongLongAndOverflow(item, overflow)
-    if place < 0:
-        if unlikely(place == -1) and capi.PyErr_Occurred() != NULL:
+    position = capi.PyLong_AsLongLongAndOverflow(item, overflow)
+    if position < 0:
+        if unlikely(position == -1) and capi.PyErr_Occurred() != NULL:
             capi.PyErr_Clear()
             return -1
-        place += size
-    return place if place >= 0 and place < size and load(i32, overflow, 0) == 0 else -1
+        position += size
+    return position if position >= 0 and position < size and load(i32, overflow, 0) == 0 else -1
 
 
 @native
@@ -256,25 +256,25 @@ def basic_index(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: operators/indexing/slicing.py:to_numpy_index
     """
-    desc: base.OperatorEntry = base.entry_data(self)
-    g = desc.globals_
+    entry: base.OperatorEntry = base.entry_data(self)
+    g = entry.globals_
     flags = base.thread_flags(g)
     if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != 2 or flags == base.ELSEWHERE):
-        return base.fall_back(desc, args, nargsf, kwnames)
-    flags = base.allowed_flags(desc, flags)
+        return base.fall_back(entry, args, nargsf, kwnames)
+    flags = base.allowed_flags(entry, flags)
     source, plan = load(ptr, args, 0), load(ptr, args, 8)
     array: capi.Ndarray = rt_operands.plain_array(g, source, flags)
     dims, strides, at = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8), stack(sizeof(KeyState))
     if unlikely(array == NULL or not read_plan(array, plan, dims, strides, at)):
-        return base.fall_back(desc, args, nargsf, kwnames)
-    desc.calls += 1
+        return base.fall_back(entry, args, nargsf, kwnames)
+    entry.calls += 1
     data = array.data + KeyState(at).moved
     made = rt_views.make_view_at(g, source, array, KeyState(at).rank, dims, strides, data)
     if unlikely(base.has_history(g, source, flags)):
         values = stack(24)
         store(ptr, values, 0, source)
         store(ptr, values, 8, plan)
-        return rt_record.record_call(desc, values, 2, made)
+        return rt_record.record_call(entry, values, 2, made)
     return made
 
 

@@ -18,22 +18,22 @@ RESHAPE, PERMUTE, BROADCAST = 0, 1, 2
 @native
 def view(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     """The entry of views."""
-    desc: base.OperatorEntry = base.entry_data(self)
-    g = desc.globals_
+    entry: base.OperatorEntry = base.entry_data(self)
+    g = entry.globals_
     flags = base.thread_flags(g)
     if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != 2 or flags == base.ELSEWHERE):
-        return base.fall_back(desc, args, nargsf, kwnames)
-    flags = base.allowed_flags(desc, flags)
+        return base.fall_back(entry, args, nargsf, kwnames)
+    flags = base.allowed_flags(entry, flags)
     source = load(ptr, args, 0)
     array: capi.Ndarray = rt_operands.plain_array(g, source, flags)
     wanted, dims, strides = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8)
     rank = read_integers(load(ptr, args, 8), wanted)
     if unlikely(array == NULL or rank == rt_reshape.REFUSED or array.ndim > base.MAX_RANK):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     result = compute_view(array, wanted, rank, dims, strides)
     if unlikely(result == rt_reshape.REFUSED):
-        return base.fall_back(desc, args, nargsf, kwnames)
-    desc.calls += 1
+        return base.fall_back(entry, args, nargsf, kwnames)
+    entry.calls += 1
     made: ptr = NULL
     if unlikely(result == rt_reshape.MOVED):
         made = copy_with_shape(g, array, rank, dims)
@@ -43,7 +43,7 @@ def view(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
         values = stack(24)
         store(ptr, values, 0, source)
         store(ptr, values, 8, load(ptr, args, 8))
-        return rt_record.record_call(desc, values, 2, made)
+        return rt_record.record_call(entry, values, 2, made)
     return made
 
 

@@ -91,7 +91,7 @@ class ArrayGuard(Struct):
 
 # A guarded tensor of a device: its class, its key sets without and with history, and its layout, all by identity; where
 # the slots lie that lead from the tensor to its array, from there to address, layout and buffer, from the buffer to its
-# pool and to the set of other streams that work on it, and from a pool to its stream; and its place.
+# pool and to the set of other streams that work on it, and from a pool to its stream; and its index.
 class DeviceGuard(Struct):
     """A guarded tensor of a device: compared by identity; `*_at` are offsets of slots."""
 

@@ -20,8 +20,8 @@ _libc.free.argtypes = (ctypes.c_void_p,)
 def make_int64_array(words: Sequence[int]) -> StructMemory:
     """Return an array of 64-bit integers."""
     result = StructMemory(8 * max(len(words), 1))
-    for place, number in enumerate(words):
-        result.set(8 * place, number)
+    for index, number in enumerate(words):
+        result.set(8 * index, number)
     return result
 
 
@@ -71,19 +71,19 @@ class Program:
         """Return the program in memory."""
         result = make_int64_array(self.words)
         result.kept += self.kept
-        for place, value in self.mortal:
-            result.kept.append(weakref.ref(value, _Clear(result.memory, place)))
+        for index, value in self.mortal:
+            result.kept.append(weakref.ref(value, _Clear(result.memory, index)))
         return result
 
 
 class _Clear:
     """A weak reference's callback that clears one word."""
 
-    def __init__(self, memory: Any, place: int):
-        self.memory, self.place = memory, place
+    def __init__(self, memory: Any, index: int):
+        self.memory, self.index = memory, index
 
     def __call__(self, gone: Any) -> None:
-        ctypes.c_int64.from_buffer(self.memory, 8 * self.place).value = 0
+        ctypes.c_int64.from_buffer(self.memory, 8 * self.index).value = 0
 
 
 def make_array_guard(spec: TensorSpec, slot: int) -> StructMemory:
@@ -161,16 +161,16 @@ class JitStruct(StructMemory):
         """Remove one specialization from the chain, if it is there."""
         if record not in self.chain:
             return
-        place = self.chain.index(record)
+        index = self.chain.index(record)
         following = record.get(at.Specialization.next)
-        if place:
-            self.chain[place - 1].set(at.Specialization.next, following)
+        if index:
+            self.chain[index - 1].set(at.Specialization.next, following)
         else:
             self.set(at.JitEntry.head, following)
         record.set(
             at.Specialization.next, 0
         )  # a call running in it continues in Python, not in a struct that may be freed
-        del self.chain[place]
+        del self.chain[index]
         self.retired = [old for old in (*self.retired, record) if old.busy]
 
     def unlink(self) -> None:

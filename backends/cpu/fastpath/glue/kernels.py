@@ -82,10 +82,10 @@ class KernelStruct(StructMemory):
         self.set(at.KernelEntry.most, len(positional))
         self.set(at.KernelEntry.count, len(arguments))
         kinds, values = StructMemory(8 * len(arguments) + 8), StructMemory(8 * len(arguments) + 8)
-        for place, (argument, default) in enumerate(zip(arguments, defaults, strict=True)):
-            kinds.set(8 * place, kind_bits(argument.type))
+        for index, (argument, default) in enumerate(zip(arguments, defaults, strict=True)):
+            kinds.set(8 * index, kind_bits(argument.type))
             if default is not MISSING:
-                values.refer(8 * place, default)
+                values.refer(8 * index, default)
         self.point(at.KernelEntry.kinds, kinds)
         self.point(at.KernelEntry.defaults, values)
         if keyword:
@@ -113,10 +113,10 @@ def explain_kernel_error(op: Operator, fault: BaseException, args: tuple[Any, ..
 def make_result_checker(op: Operator) -> Callable[[Any], Any]:
     """Return a function that converts a kernel's result to what the schema declares, or raises."""
 
-    def check(found: Any) -> Any:
+    def check(result: Any) -> Any:
         registration = op.table[DispatchKey.CPU].registration
         who = "its kernel" if registration is None else describe_kernel(registration)
-        return op.contract.checked(found, who)
+        return op.contract.checked(result, who)
 
     return check
 

@@ -84,48 +84,48 @@ def _promoted_operands(op: Operator, operands: list[Any]) -> list[Any]:
 _loops: dict[tuple[Operator, OperandDtypes], engine.Code] = {}
 
 
-def make_expression(op: Operator, found: OperandDtypes) -> Expr:
+def make_expression(op: Operator, dtypes: OperandDtypes) -> Expr:
     """Return the expression that a loop computes for one element."""
     if op.decl.kind == "cast":
-        return cast(arg(0, found.inputs[0]), found.out)
-    body = nodes.instantiate(op.decl.body_with(found.ends_in_number), found.bodies, found.out)
-    pairs = zip(found.inputs, found.bodies, strict=True)
+        return cast(arg(0, dtypes.inputs[0]), dtypes.out)
+    body = nodes.instantiate(op.decl.body_with(dtypes.ends_in_number), dtypes.bodies, dtypes.out)
+    pairs = zip(dtypes.inputs, dtypes.bodies, strict=True)
     return substitute(body, [cast(arg(i, have), want) for i, (have, want) in enumerate(pairs)])
 
 
-def loop_ir(op: Operator, found: OperandDtypes) -> str:
+def loop_ir(op: Operator, dtypes: OperandDtypes) -> str:
     """Return LLVM IR of a loop.
 
     Raises:
         UnsupportedError: the emitter has no code for one of the dtypes.
     """
-    return emit_loop("loop", make_expression(op, found), found.inputs, found.out)
+    return emit_loop("loop", make_expression(op, dtypes), dtypes.inputs, dtypes.out)
 
 
-def is_complex(found: OperandDtypes) -> bool:
+def is_complex(dtypes: OperandDtypes) -> bool:
     """Return whether NumPy's inner loops compute a combination, since the emitter has no complex dtypes."""
-    return any(dtype.kind == "c" for dtype in (*found.inputs, *found.bodies, found.out))
+    return any(dtype.kind == "c" for dtype in (*dtypes.inputs, *dtypes.bodies, dtypes.out))
 
 
-def has_loop(op: Operator, found: OperandDtypes) -> bool:
+def has_loop(op: Operator, dtypes: OperandDtypes) -> bool:
     """Return whether there is native code for a combination."""
     try:
-        if is_complex(found):
-            return make_program(make_expression(op, found), len(found.inputs)) is not None
-        return bool(loop_ir(op, found))
+        if is_complex(dtypes):
+            return make_program(make_expression(op, dtypes), len(dtypes.inputs)) is not None
+        return bool(loop_ir(op, dtypes))
     except TandemError:
         return False
 
 
-def compile_loop(op: Operator, found: OperandDtypes) -> engine.Code:
+def compile_loop(op: Operator, dtypes: OperandDtypes) -> engine.Code:
     """Return a compiled loop; combinations with the same dtypes share one.
 
     Raises:
         UnsupportedError: the emitter has no code for one of the dtypes.
     """
-    if (op, found) not in _loops:
-        _loops[op, found] = engine.compile_ir(loop_ir(op, found), ["loop"])
-    return _loops[op, found]
+    if (op, dtypes) not in _loops:
+        _loops[op, dtypes] = engine.compile_ir(loop_ir(op, dtypes), ["loop"])
+    return _loops[op, dtypes]
 
 
 def make_elementwise_variant(op: Operator, key: int) -> StructMemory:
@@ -143,32 +143,32 @@ def make_cast_variant(op: Operator, key: int) -> StructMemory:
     return make_variant_for(op, key, None if dropped else OperandDtypes((source,), (source,), target))
 
 
-def make_variant_for(op: Operator, key: int, found: OperandDtypes | None) -> StructMemory:
+def make_variant_for(op: Operator, key: int, dtypes: OperandDtypes | None) -> StructMemory:
     """Return the variant of resolved dtypes; without native code, one that falls back to Python."""
     try:
-        if found is not None:
-            made = _make_loop_variant(op, key, found)
-            if found.number:
-                made.set(Variant.number, found.number)
-                made.refer(Variant.descr, NARROW.get(found.out, found.out).np)
+        if dtypes is not None:
+            made = _make_loop_variant(op, key, dtypes)
+            if dtypes.number:
+                made.set(Variant.number, dtypes.number)
+                made.refer(Variant.descr, NARROW.get(dtypes.out, dtypes.out).np)
             return made
     except TandemError:
         pass
     return structs.make_variant(key, 0, None, ())
 
 
-def _make_loop_variant(op: Operator, key: int, found: OperandDtypes) -> StructMemory:
-    body = make_expression(op, found)
-    if not is_complex(found):
-        code = compile_loop(op, found)
-        made = structs.make_variant(key, code["loop"], found.out, found.inputs, code)
+def _make_loop_variant(op: Operator, key: int, dtypes: OperandDtypes) -> StructMemory:
+    body = make_expression(op, dtypes)
+    if not is_complex(dtypes):
+        code = compile_loop(op, dtypes)
+        made = structs.make_variant(key, code["loop"], dtypes.out, dtypes.inputs, code)
         made.set(Variant.release, elements_per_time(RELEASE_NS, estimate_element(body)))
         return made
-    program = make_program(body, len(found.inputs))
+    program = make_program(body, len(dtypes.inputs))
     if program is None:
         return structs.make_variant(key, 0, None, ())
     code = compile_interpreter()
-    made = structs.make_variant(key, code["loop"], found.out, found.inputs, code)
+    made = structs.make_variant(key, code["loop"], dtypes.out, dtypes.inputs, code)
     made.point(Variant.program, program)
     made.set(Variant.release, elements_per_time(RELEASE_NS, estimate_element(body)))
     return made

@@ -34,10 +34,10 @@ class Loop(NamedTuple):
 
 
 class Value(NamedTuple):
-    """A value of a program: kind, place and size, as in `rt_programs`."""
+    """A value of a program: kind, location and size, as in `rt_programs`."""
 
     kind: int
-    place: int
+    location: int
     size: int
 
 

@@ -113,9 +113,9 @@ def find_recorder(op: Operator, kind: str) -> Recorder | None:
 # -- for machine code --------------------------------------------------------------------------------------------------
 def make_recording_struct(derivative: OperatorDerivative, kind: str) -> StructMemory | None:
     """Return the struct by which machine code records an operator's calls; None if only Python can."""
-    places = [argument.position for argument in derivative.arguments]
+    indices = [argument.position for argument in derivative.arguments]
     listed = any(argument.is_list for argument in derivative.arguments)
-    if listed or None in places or len(places) > rt.MOST or (derivative.is_view and kind != "bound"):
+    if listed or None in indices or len(indices) > rt.MOST or (derivative.is_view and kind != "bound"):
         return None
     if (
         derivative.uncovered and derivative.op.schema.namespace != "td"
@@ -123,12 +123,12 @@ def make_recording_struct(derivative: OperatorDerivative, kind: str) -> StructMe
         return None
     result = StructMemory(sizeof(rt.Recording))
     result.refer(rt.Recording.op, derivative.op)
-    result.set(rt.Recording.count, len(places))
-    for number, place in enumerate(places):
-        result.set(rt.Recording.places + 8 * number, place or 0)
+    result.set(rt.Recording.count, len(indices))
+    for number, index in enumerate(indices):
+        result.set(rt.Recording.indices + 8 * number, index or 0)
     if derivative.is_view:
         result.refer(rt.Recording.follow, make_view_listener(derivative))
-    for tracked in range(1, 1 << len(places)) if derivative.reason is None else ():
+    for tracked in range(1, 1 << len(indices)) if derivative.reason is None else ():
         rules = make_rules_struct(derivative, tracked, _KEYWORDS.get(kind, {}))
         if rules is not None:
             result.point(rt.Recording.rules + 8 * tracked, rules)
@@ -162,7 +162,7 @@ def make_rules_struct(
     result.refer(saved.RuleSet.active, active)
     result.set(saved.RuleSet.count, len(active.rules))
     for number, rule in enumerate(active.rules):
-        result.set(saved.RuleSet.places + 8 * number, derivative.arguments[rule.bit].position or 0)
+        result.set(saved.RuleSet.indices + 8 * number, derivative.arguments[rule.bit].position or 0)
     result.set(saved.RuleSet.savers, len(kept))
     for number, word in enumerate(_residual_fields(kept)):
         result.set(saved.RuleSet.saver + 8 * number, word)

@@ -84,8 +84,8 @@ def make_pointer_table(values: Iterable[Any]) -> StructMemory:
     """Return the addresses of objects, one after the other."""
     values = list(values)
     result = StructMemory(8 * len(values))
-    for place, value in enumerate(values):
-        result.refer(8 * place, value)
+    for index, value in enumerate(values):
+        result.refer(8 * index, value)
     return result
 
 
@@ -198,10 +198,10 @@ class OperatorStruct(StructMemory):
         table = StructMemory(8 * size + 8)
         table.set(0, size - 1)
         for key, variant in self.variants.items():
-            place = (key ^ key >> 5) & (size - 1)
-            while table.get(8 * place + 8):
-                place = (place + 1) & (size - 1)
-            table.point(8 * place + 8, variant)
+            index = (key ^ key >> 5) & (size - 1)
+            while table.get(8 * index + 8):
+                index = (index + 1) & (size - 1)
+            table.point(8 * index + 8, variant)
         self.point(rt.OperatorEntry.variants, table)
 
 

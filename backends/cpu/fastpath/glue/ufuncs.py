@@ -33,8 +33,8 @@ def find_fault(ufunc: np.ufunc) -> str:
 def find_inner_loop(ufunc: np.ufunc, dtypes: Sequence[DType]) -> tuple[int, int] | None:
     """Return the addresses of a ufunc's loop for operands and result of these dtypes and of its data, or None."""
     wanted = [dtype.np for dtype in dtypes]
-    for place, text in enumerate(ufunc.types):
+    for index, text in enumerate(ufunc.types):
         if [np.dtype(letter) for letter in text.replace("->", "")] == wanted and not find_fault(ufunc):
-            loop = read_i64(read_i64(id(ufunc) + FUNCTIONS) + 8 * place)
-            return (loop, read_i64(read_i64(id(ufunc) + DATA) + 8 * place)) if loop else None
+            loop = read_i64(read_i64(id(ufunc) + FUNCTIONS) + 8 * index)
+            return (loop, read_i64(read_i64(id(ufunc) + DATA) + 8 * index)) if loop else None
     return None

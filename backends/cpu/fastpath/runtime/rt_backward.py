@@ -43,7 +43,7 @@ class RuleObject(capi.PyTuple):
     """The items of a `Rule`."""
 
     fn: ptr
-    places: ptr
+    indices: ptr
     constant: ptr
     is_partial: ptr
     is_list: ptr
@@ -68,16 +68,16 @@ def backward(self: ptr, args: PassArguments, nargsf: i64, kwnames: ptr) -> ptr:
 
     Python twin: eager/autograd/engine.py:next_node
     """
-    desc: BackwardEntry = base.entry_data(self)
+    entry: BackwardEntry = base.entry_data(self)
     if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != 6 or not are_pass_arguments(args)):
-        return base.fall_back(desc, args, nargsf, kwnames)
+        return base.fall_back(entry, args, nargsf, kwnames)
     steps: i64 = 0
     while steps < MOST_STEPS and capi.PyVarObject(args.heap).size != 0:
-        item = capi.PyObject_Vectorcall(desc.pop, args + PassArguments.heap, 1, NULL)
+        item = capi.PyObject_Vectorcall(entry.pop, args + PassArguments.heap, 1, NULL)
         if unlikely(item == NULL):
             return NULL
         node = load(ptr, item, capi.PyTuple.items + 8)
-        done = step(desc, args, node)
+        done = step(entry, args, node)
         if unlikely(done != rt_saved.DONE):
             capi.incref(node)
             capi.decref(item)
@@ -100,23 +100,23 @@ def are_pass_arguments(args: PassArguments) -> bool:
 
 
 @native
-def step(desc: BackwardEntry, args: PassArguments, node: rt_record.NodeObject) -> i64:
+def step(entry: BackwardEntry, args: PassArguments, node: rt_record.NodeObject) -> i64:
     """Return DONE, FAILED (an exception is set), or TO_PYTHON: nothing has happened.
 
     Python twin: eager/autograd/engine.py:Pass._step
     """
-    g: base.Globals = desc.globals_
+    g: base.Globals = entry.globals_
     if unlikely(capi.type_of(node) != g.node or node.results != capi.Py_None):
         return rt_saved.TO_PYTHON
     active, edges = node.active, node.edges
     saved, versions = node.residuals, node.versions
-    if unlikely(active == NULL or capi.type_of(active) != desc.active):
+    if unlikely(active == NULL or capi.type_of(active) != entry.active):
         return rt_saved.TO_PYTHON
     rules = load(ptr, active, capi.PyTuple.items)
     if unlikely(not is_tuple(saved) or not is_tuple(versions) or not is_tuple(edges) or not is_tuple(rules)):
         return rt_saved.TO_PYTHON
     if unlikely(
-        not are_known(desc, rules, edges, capi.PyVarObject(saved).size)
+        not are_known(entry, rules, edges, capi.PyVarObject(saved).size)
         or not are_unwritten(g, args, saved, versions)
     ):
         return rt_saved.TO_PYTHON
@@ -126,7 +126,7 @@ def step(desc: BackwardEntry, args: PassArguments, node: rt_record.NodeObject) -
     capi.incref(active)
     capi.incref(edges)
     capi.incref(saved)
-    done = send_gradients(desc, args, rules, edges, saved, gradient)
+    done = send_gradients(entry, args, rules, edges, saved, gradient)
     if likely(done == rt_saved.DONE and args.keep == capi.Py_False):
         release_saved(g, node)
     capi.decref(saved)
@@ -143,7 +143,7 @@ def is_tuple(x: ptr) -> bool:
 
 # -- conditions --------------------------------------------------------------------------------------------------------
 @native
-def are_known(desc: BackwardEntry, rules: capi.PyVarObject, edges: capi.PyVarObject, count: i64) -> bool:
+def are_known(entry: BackwardEntry, rules: capi.PyVarObject, edges: capi.PyVarObject, count: i64) -> bool:
     """Return whether all rules are of single tensors, and use only residuals (`count` of them) and the gradient."""
     if rules.size != edges.size:
         return False
@@ -152,31 +152,31 @@ def are_known(desc: BackwardEntry, rules: capi.PyVarObject, edges: capi.PyVarObj
             load(ptr, rules, capi.PyTuple.items + k * 8),
             load(ptr, edges, capi.PyTuple.items + k * 8),
         )
-        if capi.type_of(rule) != desc.rule or RuleObject(rule).is_list != capi.Py_False:
+        if capi.type_of(rule) != entry.rule or RuleObject(rule).is_list != capi.Py_False:
             return False
         if not is_tuple(edge) or capi.PyVarObject(edge).size != 4 or not is_tuple(EdgeObject(edge).shape):
             return False
-        if RuleObject(rule).fn == capi.Py_None and not is_sign(desc, RuleObject(rule).constant):
+        if RuleObject(rule).fn == capi.Py_None and not is_sign(entry, RuleObject(rule).constant):
             return False
-        if not are_places(RuleObject(rule).places, count):
+        if not are_indices(RuleObject(rule).indices, count):
             return False
     return True
 
 
 @native
-def is_sign(desc: BackwardEntry, constant: ptr) -> bool:
-    return bool(constant == desc.globals_.one or constant == desc.minus)
+def is_sign(entry: BackwardEntry, constant: ptr) -> bool:
+    return bool(constant == entry.globals_.one or constant == entry.minus)
 
 
 @native
-def are_places(places: capi.PyVarObject, count: i64) -> bool:
-    if not is_tuple(places) or places.size > MOST_PLACES:
+def are_indices(indices: capi.PyVarObject, count: i64) -> bool:
+    if not is_tuple(indices) or indices.size > MOST_PLACES:
         return False
-    for k in range(places.size):
-        place = load(ptr, places, capi.PyTuple.items + k * 8)
-        if capi.type_of(place) != capi.PyLong_Type:
+    for k in range(indices.size):
+        index = load(ptr, indices, capi.PyTuple.items + k * 8)
+        if capi.type_of(index) != capi.PyLong_Type:
             return False
-        if capi.PyLong_AsLongLong(place) < -1 or capi.PyLong_AsLongLong(place) >= count:
+        if capi.PyLong_AsLongLong(index) < -1 or capi.PyLong_AsLongLong(index) >= count:
             return False
     return True
 
@@ -255,7 +255,7 @@ def release_saved(g: base.Globals, node: rt_record.NodeObject) -> None:
 # -- rules -------------------------------------------------------------------------------------------------------------
 @native
 def send_gradients(
-    desc: ptr, args: ptr, rules: capi.PyVarObject, edges: ptr, saved: ptr, gradient: ptr
+    entry: ptr, args: ptr, rules: capi.PyVarObject, edges: ptr, saved: ptr, gradient: ptr
 ) -> i64:
     """Compute the gradients of all arguments and deliver each.
 
@@ -267,8 +267,8 @@ def send_gradients(
         if unlikely(result == NULL):
             return rt_saved.FAILED
         if likely(result != capi.Py_None):
-            result = fit_gradient(desc, edge, result)
-            if unlikely(result == NULL or deliver(desc, args, edge, result) == rt_saved.FAILED):
+            result = fit_gradient(entry, edge, result)
+            if unlikely(result == NULL or deliver(entry, args, edge, result) == rt_saved.FAILED):
                 return rt_saved.FAILED
         capi.decref(result)
     return rt_saved.DONE
@@ -280,17 +280,17 @@ def apply_rule(rule: RuleObject, saved: ptr, gradient: ptr) -> ptr:
 
     Python twin: eager/autograd/node.py:apply_rule
     """
-    fn, places = rule.fn, rule.places
+    fn, indices = rule.fn, rule.indices
     if fn == capi.Py_None:
         if capi.PyLong_AsLongLong(rule.constant) == -1:
             return capi.PyNumber_Negative(gradient)
         capi.incref(gradient)
         return gradient
     values = stack(MOST_PLACES * 8)
-    for k in range(capi.PyVarObject(places).size):
-        place = capi.PyLong_AsLongLong(load(ptr, places, capi.PyTuple.items + k * 8))
-        store(ptr, values, k * 8, gradient if place < 0 else load(ptr, saved, capi.PyTuple.items + place * 8))
-    result = capi.PyObject_Vectorcall(fn, values, capi.PyVarObject(places).size, NULL)
+    for k in range(capi.PyVarObject(indices).size):
+        index = capi.PyLong_AsLongLong(load(ptr, indices, capi.PyTuple.items + k * 8))
+        store(ptr, values, k * 8, gradient if index < 0 else load(ptr, saved, capi.PyTuple.items + index * 8))
+    result = capi.PyObject_Vectorcall(fn, values, capi.PyVarObject(indices).size, NULL)
     if result != NULL and rule.is_partial == capi.Py_True:
         product = capi.PyNumber_Multiply(gradient, result)
         capi.decref(result)
@@ -299,26 +299,26 @@ def apply_rule(rule: RuleObject, saved: ptr, gradient: ptr) -> ptr:
 
 
 @native
-def fit_gradient(desc: BackwardEntry, edge: EdgeObject, found: ptr) -> ptr:
-    """Return a gradient with shape and dtype of the argument; steals `found`. NULL with an exception set.
+def fit_gradient(entry: BackwardEntry, edge: EdgeObject, gradient: ptr) -> ptr:
+    """Return a gradient with shape and dtype of the argument; steals `gradient`. NULL with an exception set.
 
     Python twin: eager/autograd/node.py:fit
     """
-    if likely(has_right_type(desc.globals_, edge, found)):
-        return found
+    if likely(has_right_type(entry.globals_, edge, gradient)):
+        return gradient
     values = stack(24)
-    store(ptr, values, 0, found)
+    store(ptr, values, 0, gradient)
     store(ptr, values, 8, edge.shape)
     store(ptr, values, 16, edge.dtype)
-    fit = capi.PyObject_Vectorcall(desc.fit, values, 3, NULL)
-    capi.decref(found)
+    fit = capi.PyObject_Vectorcall(entry.fit, values, 3, NULL)
+    capi.decref(gradient)
     return fit
 
 
 @native
-def has_right_type(g: base.Globals, edge: EdgeObject, found: base.TensorObject) -> bool:
-    array, shape = found.array, edge.shape
-    if capi.type_of(found) != g.tensor or i64(capi.Ndarray(array).ndim) != capi.PyVarObject(shape).size:
+def has_right_type(g: base.Globals, edge: EdgeObject, gradient: base.TensorObject) -> bool:
+    array, shape = gradient.array, edge.shape
+    if capi.type_of(gradient) != g.tensor or i64(capi.Ndarray(array).ndim) != capi.PyVarObject(shape).size:
         return False
     code = rt_saved.array_code(g, array)
     if code == base.FOREIGN or load(ptr, g.types, code * 8) != edge.dtype:
@@ -334,28 +334,28 @@ def has_right_type(g: base.Globals, edge: EdgeObject, found: base.TensorObject) 
 
 # -- where gradients go ------------------------------------------------------------------------------------------------
 @native
-def deliver(desc: BackwardEntry, args: PassArguments, edge: EdgeObject, found: ptr) -> i64:
+def deliver(entry: BackwardEntry, args: PassArguments, edge: EdgeObject, gradient: ptr) -> i64:
     """Deliver a gradient to its leaf or node; steals its reference on failure.
 
     Python twin: eager/autograd/engine.py:Pass._deliver
     """
-    g, target, done = desc.globals_, edge.target, i64(rt_saved.DONE)
+    g, target, done = entry.globals_, edge.target, i64(rt_saved.DONE)
     if capi.type_of(target) == base.Globals(g).meta:
-        done = accumulate(args.leaves, target, found)
+        done = accumulate(args.leaves, target, gradient)
     elif capi.type_of(target) == base.Globals(g).node and edge.index == base.Globals(g).zero:
         given = capi.PyDict_GetItemWithError(args.pending, target)
         if given == NULL:
-            done = announce(desc, args, target, found)
+            done = announce(entry, args, target, gradient)
         else:
-            done = accumulate(given, base.Globals(g).zero, found)
+            done = accumulate(given, base.Globals(g).zero, gradient)
     else:
         values = stack(24)
         store(ptr, values, 0, target)
         store(ptr, values, 8, edge.index)
-        store(ptr, values, 16, found)
+        store(ptr, values, 16, gradient)
         done = is_done(capi.PyObject_Vectorcall(args.deliver, values, 3, NULL))
     if unlikely(done == rt_saved.FAILED):
-        capi.decref(found)
+        capi.decref(gradient)
     return done
 
 
@@ -369,13 +369,13 @@ def is_done(result: ptr) -> i64:
 
 
 @native
-def accumulate(table: ptr, key: ptr, found: ptr) -> i64:
+def accumulate(table: ptr, key: ptr, gradient: ptr) -> i64:
     """Set an item of a dict, or add to it."""
     there = capi.PyDict_GetItemWithError(table, key)
     if there == NULL:
-        return rt_saved.DONE if likely(capi.PyDict_SetItem(table, key, found) == 0) else rt_saved.FAILED
+        return rt_saved.DONE if likely(capi.PyDict_SetItem(table, key, gradient) == 0) else rt_saved.FAILED
     capi.incref(there)
-    total = capi.PyNumber_Add(there, found)
+    total = capi.PyNumber_Add(there, gradient)
     capi.decref(there)
     if unlikely(total == NULL):
         return rt_saved.FAILED
@@ -385,20 +385,20 @@ def accumulate(table: ptr, key: ptr, found: ptr) -> i64:
 
 
 @native
-def announce(desc: BackwardEntry, args: PassArguments, target: ptr, found: ptr) -> i64:
+def announce(entry: BackwardEntry, args: PassArguments, target: ptr, gradient: ptr) -> i64:
     """Store the first gradient for a result of a node, and put the node into the heap."""
     given = capi.PyDict_New()
     if unlikely(given == NULL):
         return rt_saved.FAILED
-    failed = capi.PyDict_SetItem(given, desc.globals_.zero, found)
+    failed = capi.PyDict_SetItem(given, entry.globals_.zero, gradient)
     if likely(failed == 0):
         failed = capi.PyDict_SetItem(args.pending, target, given)
     capi.decref(given)
-    return push(desc, args.heap, target) if likely(failed == 0) else rt_saved.FAILED
+    return push(entry, args.heap, target) if likely(failed == 0) else rt_saved.FAILED
 
 
 @native
-def push(desc: BackwardEntry, heap: ptr, node: rt_record.NodeObject) -> i64:
+def push(entry: BackwardEntry, heap: ptr, node: rt_record.NodeObject) -> i64:
     """Push a node onto the heap, whose items are `(-sequence, node)`."""
     item = capi.PyTuple_New(2)
     if unlikely(item == NULL):
@@ -412,6 +412,6 @@ def push(desc: BackwardEntry, heap: ptr, node: rt_record.NodeObject) -> i64:
     values = stack(16)
     store(ptr, values, 0, heap)
     store(ptr, values, 8, item)
-    done = is_done(capi.PyObject_Vectorcall(desc.push, values, 2, NULL))
+    done = is_done(capi.PyObject_Vectorcall(entry.push, values, 2, NULL))
     capi.decref(item)
     return done

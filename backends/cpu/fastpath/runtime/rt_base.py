@@ -173,18 +173,18 @@ def flags_of_state(g: Globals) -> i64:
 
 
 @native
-def fall_back(desc: OperatorEntry, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+def fall_back(entry: OperatorEntry, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     """Let Python run this call."""
-    return capi.PyObject_Vectorcall(desc.fall_back, args, nargsf & ARGS_MASK, kwnames)
+    return capi.PyObject_Vectorcall(entry.fall_back, args, nargsf & ARGS_MASK, kwnames)
 
 
 @noinline
-def retry_in_python(desc: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+def retry_in_python(entry: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     """On MemoryError, clear the error and retry in Python, which raises the proper exception; nothing was written."""
     if capi.PyErr_ExceptionMatches(load(ptr, capi.PyExc_MemoryError, 0)) == 0:
         return NULL
     capi.PyErr_Clear()
-    return fall_back(desc, args, nargsf, kwnames)
+    return fall_back(entry, args, nargsf, kwnames)
 
 
 @native
@@ -238,15 +238,15 @@ def entry_data(self: ptr) -> ptr:
 
 
 @native
-def call_miss(desc: OperatorEntry, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+def call_miss(entry: OperatorEntry, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     """Operand types without a variant: Python runs the call, and may add a variant."""
-    return capi.PyObject_Vectorcall(desc.miss, args, nargsf & ARGS_MASK, kwnames)
+    return capi.PyObject_Vectorcall(entry.miss, args, nargsf & ARGS_MASK, kwnames)
 
 
 @native
-def allowed_flags(desc: OperatorEntry, flags: i64) -> i64:
+def allowed_flags(entry: OperatorEntry, flags: i64) -> i64:
     """Return which tensors an entry accepts: also those that require gradients, if it can record or need not."""
-    return RECORD if flags == PLAIN and desc.records != 0 else flags
+    return RECORD if flags == PLAIN and entry.records != 0 else flags
 
 
 @native
@@ -256,9 +256,9 @@ def has_history(g: Globals, x: TensorObject, flags: i64) -> bool:
 
 
 @native
-def find_variant(desc: OperatorEntry, key: i64) -> ptr:
+def find_variant(entry: OperatorEntry, key: i64) -> ptr:
     """Return the variant of a combination of operand codes, or NULL."""
-    table = desc.variants
+    table = entry.variants
     mask = load(i64, table, 0)
     i = (key ^ (key >> 5)) & mask
     result: Variant = load(ptr, table, i * 8 + 8)

@@ -79,11 +79,11 @@ def copy_rows_dense(a: ptr, call: rt_gemm.ProductCall, count: i64) -> ptr:
     lead, block = call.lead, call.m * call.k * rt_gemm.ESIZE
     for d in range(lead):
         store(i64, index, d * 8, 0)
-    place, out, more = a, to, True
+    pointer, out, more = a, to, True
     while more:
         rows, columns = call.m, call.k
         rt_gemm.copy_elements(
-            place,
+            pointer,
             out,
             rows,
             columns,
@@ -97,7 +97,7 @@ def copy_rows_dense(a: ptr, call: rt_gemm.ProductCall, count: i64) -> ptr:
             axis = call + rt_gemm.ProductCall.axes + d * rt_gemm.AXIS_BYTES
             at = load(i64, index, d * 8) + 1
             more = at < load(i64, axis, 0)
-            place += load(i64, axis, 8) if more else (1 - at) * load(i64, axis, 8)
+            pointer += load(i64, axis, 8) if more else (1 - at) * load(i64, axis, 8)
             store(i64, index, d * 8, at if more else 0)
             d -= 1
     return to

@@ -26,14 +26,14 @@ class LoopProgram(Struct):
     first: ptr = array(1)  # the steps
 
 
-# A step: loop, its data, number of values (the result is the last); per value its address or place, and stride
+# A step: loop, its data, number of values (the result is the last); per value its address or location, and stride
 class LoopStep(Struct):
     """A step of a program."""
 
     loop: ptr
     data: ptr
     values: i64  # number of values; the result is the last
-    value: ptr = array(1)  # per value: address or place, and stride
+    value: ptr = array(1)  # per value: address or location, and stride
 
 
 VALUES = 4
@@ -45,7 +45,7 @@ class StepValue(Struct):
     """An argument of a step."""
 
     kind: i64  # OPERAND, SCRATCH or CONSTANT
-    place: i64  # operand's number, offset into the scratch memory, or address
+    location: i64  # operand's number, offset into the scratch memory, or address
     size: i64  # bytes of an element
 
 
@@ -84,17 +84,17 @@ def run_step(
     where, steps, count = stack(VALUES * 8), stack(VALUES * 8), stack(8)
     for j in range(step.values):
         value: StepValue = step + (LoopStep.value + j * 24)
-        kind, place = value.kind, value.place
+        kind, index = value.kind, value.location
         if kind == OPERAND:
-            inner = load(i64, strides, place * 16 + 8)
-            at = load(ptr, pointers, place * 8) + (row * load(i64, strides, place * 16) + start * inner)
+            inner = load(i64, strides, index * 16 + 8)
+            at = load(ptr, pointers, index * 8) + (row * load(i64, strides, index * 16) + start * inner)
             store(ptr, where, j * 8, at)
             store(i64, steps, j * 8, inner)
         elif kind == SCRATCH:
-            store(ptr, where, j * 8, scratch + place)
+            store(ptr, where, j * 8, scratch + index)
             store(i64, steps, j * 8, value.size)
         else:
-            store(i64, where, j * 8, place)
+            store(i64, where, j * 8, index)
             store(i64, steps, j * 8, 0)
     store(i64, count, 0, size)
     call_void(step.loop, where, count, steps, step.data)

@@ -46,26 +46,26 @@ class MetaObject(capi.PyObject):
 MOST = 3  # tensors that have rules
 
 
-# How an operator's calls are recorded: the operator, the places of the tensors that have rules, and for each set of
+# How an operator's calls are recorded: the operator, the indices of the tensors that have rules, and for each set of
 # them (as bits) its rules, NULL for a set that is left to Python; the listener for results that are views, or NULL
 class Recording(Struct):
     """The recording of an operator's calls."""
 
     op: ptr
     count: i64
-    places: ptr = array(3)  # of the tensors that have rules
+    indices: ptr = array(3)  # of the tensors that have rules
     rules: ptr = array(8)  # RuleSet for each set of them (as bits); NULL leaves it to Python
     follow: ptr  # the listener for results that are views, or NULL
 
 
 @noinline
-def record_call(desc: base.OperatorEntry, values: ptr, count: i64, tensor: base.TensorObject) -> ptr:
+def record_call(entry: base.OperatorEntry, values: ptr, count: i64, tensor: base.TensorObject) -> ptr:
     """Record a call by its arguments and its result and return the result; steals its reference. NULL: a failure."""
     if unlikely(tensor == NULL):
         return NULL
-    recording: Recording = desc.recording
+    recording: Recording = entry.recording
     if likely(recording != NULL):
-        g: base.Globals = desc.globals_
+        g: base.Globals = entry.globals_
         done = record_natively(g, recording, values, count, tensor)
         if likely(done == rt_saved.DONE):
             if recording.follow != NULL and tensor.keys == g.grad_keys:
@@ -75,7 +75,7 @@ def record_call(desc: base.OperatorEntry, values: ptr, count: i64, tensor: base.
             capi.decref(tensor)
             return NULL
     store(ptr, values, count * 8, tensor)
-    result = capi.PyObject_Vectorcall(desc.record, values, count + 1, NULL)
+    result = capi.PyObject_Vectorcall(entry.record, values, count + 1, NULL)
     capi.decref(tensor)
     return result
 
@@ -129,10 +129,10 @@ def tracked_set(g: base.Globals, recording: Recording, values: ptr, count: i64, 
     """Return the tensors that have rules and require gradients, as bits; -1 if only Python can tell."""
     result: i64 = 0
     for k in range(recording.count):
-        place = load(i64, recording, Recording.places + k * 8)
-        if unlikely(place >= count):
+        index = load(i64, recording, Recording.indices + k * 8)
+        if unlikely(index >= count):
             return -1
-        x: base.TensorObject = load(ptr, values, place * 8)
+        x: base.TensorObject = load(ptr, values, index * 8)
         if unlikely(x == tensor):
             return -1
         if capi.type_of(x) == g.tensor and x.keys == g.grad_keys:
@@ -170,7 +170,7 @@ def make_edges(g: ptr, rules: rt_saved.RuleSet, values: ptr, where: ptr) -> i64:
     made: i64 = 0
     while made < count and done == rt_saved.DONE:
         done = make_edge(
-            g, load(ptr, values, load(i64, rules, rt_saved.RuleSet.places + made * 8) * 8), edges + made * 8
+            g, load(ptr, values, load(i64, rules, rt_saved.RuleSet.indices + made * 8) * 8), edges + made * 8
         )
         if likely(done == rt_saved.DONE):
             made += 1

@@ -21,15 +21,15 @@ class HoldObject(capi.PyObject):
 MOST_SAVED = 8
 
 
-# The rules of one set of tensors: the `Active`, the places of the tensors, and what is saved: kinds and places
+# The rules of one set of tensors: the `Active`, the indices of the tensors, and what is saved: kinds and indices
 class RuleSet(Struct):
     """The rules of one set of tensors that need gradients, and what they save."""
 
     active: ptr  # the `ActiveRules`
     count: i64
-    places: ptr = array(3)  # of the tensors
+    indices: ptr = array(3)  # of the tensors
     savers: i64
-    saver: ptr = array(16)  # kind and place of each value that is saved
+    saver: ptr = array(16)  # kind and index of each value that is saved
 
 
 # What is saved: an argument, one that is normalised to a tuple of ints, the result; or the spec of one of them; a tuple
@@ -124,7 +124,7 @@ def make_saved(g: base.Globals, rules: RuleSet, values: ptr, tensor: ptr, array:
 
 @native
 def save_value(
-    g: base.Globals, kind: i64, values: ptr, place: i64, tensor: ptr, array: ptr, where: ptr
+    g: base.Globals, kind: i64, values: ptr, index: i64, tensor: ptr, array: ptr, where: ptr
 ) -> i64:
     """Write one residual and its version, as new references."""
     none: ptr = capi.Py_None
@@ -132,7 +132,7 @@ def save_value(
         return save_result(g, tensor, array, where)
     if kind == SAVE_RESULT_SPEC:
         return save_spec(g, array, where)
-    x = load(ptr, values, place * 8)
+    x = load(ptr, values, index * 8)
     if kind == SAVE_SPEC:
         source = rt_operands.plain_array(g, x, base.RECORD)
         return save_spec(g, source, where) if likely(source != NULL) else TO_PYTHON
