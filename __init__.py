@@ -39,8 +39,8 @@ from .operators.creation.creation import nan as nan
 from .operators.creation.creation import newaxis as newaxis
 from .operators.creation.creation import pi as pi
 from .operators.declare.declaration import on_declaration as _on_declaration
-from .operators.declare.families import ALIASES as _ALIASES
-from .operators.declare.families import FAMILIES as _FAMILIES
+from .operators.declare.lazy_modules import ALIASES as _ALIASES
+from .operators.declare.lazy_modules import LAZY_OPERATORS as _LAZY_OPERATORS
 from .operators.scalar_ir import nodes as scalar
 from .registry.dispatch.guards import dispatch_state as dispatch_state
 from .registry.dispatch.guards import exclude_keys as exclude_keys
@@ -203,7 +203,7 @@ __version__ = "0.1.0"
 _cpu_kernels.register()
 for _module in ("eager.layers.fallbacks", "transforms.vmap"):
     _register_lazy_fallbacks(_partial(_lazy.module, f"{__name__}.{_module}"))
-for _module, _names in _FAMILIES.items():
+for _module, _names in _LAZY_OPERATORS.items():
     _register_lazy("td", _names.replace(".", "").split(), _partial(_lazy.module, f"{__name__}.{_module}"))
     _methods.attach_lazy_methods(_name[1:] for _name in _names.split() if _name.startswith("."))
 _on_declaration(lambda op: _public.publish(op, globals(), {*_MODULES, *_ATTRIBUTES}))

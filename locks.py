@@ -31,27 +31,27 @@ after_fork: list[Callable[[], object]] = []
 _RETRY_SECONDS = 0.001
 
 
-def make_lock(name: str, kind: Callable[[], object] = _thread.RLock) -> Any:
-    """The process-wide lock of a name in ``ORDER``, made at the first call.
+def make_lock(name: str, factory: Callable[[], object] = _thread.RLock) -> Any:
+    """Return the process-wide lock of a name in ``ORDER``; it is created at the first call.
 
     Args:
-        name: which lock.
-        kind: makes it. It is reentrant, since the garbage collector runs code at any point of any thread.
+        name: the name of the lock.
+        factory: creates the lock, which is reentrant, since the garbage collector runs code at any point of any thread.
     """
-    return make_locks(name, 1, kind)[0]
+    return make_locks(name, 1, factory)[0]
 
 
-def make_locks(name: str, count: int, kind: Callable[[], object] = _thread.RLock) -> list[Any]:
-    """The locks of a name, of which a thread takes one at a time."""
+def make_locks(name: str, count: int, factory: Callable[[], object] = _thread.RLock) -> list[Any]:
+    """Return the locks of a name, of which a thread takes one at a time."""
     if name not in ORDER:
         raise ValueError(
             f"there is no lock {name!r}: add it to locks.ORDER, before those that its holders take"
         )
-    return _locks.setdefault(name, [kind() for _ in range(count)])
+    return _locks.setdefault(name, [factory() for _ in range(count)])
 
 
 def all_locks() -> list[Any]:
-    """All locks in the order in which they are taken; the last is that of llvmlite, which others use too."""
+    """Return all locks in the order in which they are taken; the last is that of llvmlite, which others use too."""
     ffi: object = sys.modules.get("llvmlite.binding.ffi")
     foreign = getattr(getattr(getattr(ffi, "lib", None), "_lock", None), "_lock", None)
     known = [lock for name in ORDER for lock in _locks.get(name, ())]
@@ -80,11 +80,13 @@ def _release_all() -> None:
         _held.pop().release()
 
 
-def _start_child() -> None:
+def _after_fork_in_child() -> None:
     _release_all()
     for work in after_fork:
         work()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_acquire_all, after_in_parent=_release_all, after_in_child=_start_child)
+    os.register_at_fork(
+        before=_acquire_all, after_in_parent=_release_all, after_in_child=_after_fork_in_child
+    )

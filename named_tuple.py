@@ -17,18 +17,18 @@ else:
     class _NamedTupleMeta(type):
         """Creates a subclass of tuple from the annotated names of a class body, with its methods and docstring."""
 
-        def __new__(meta, name: str, bases: tuple[type, ...], space: dict[str, Any]) -> type:
+        def __new__(meta, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> type:
             if not bases:
-                return super().__new__(meta, name, bases, space)
-            fields = space["__annotations__"]
-            defaults = [space[field] for field in fields if field in space]
-            required = [field for field in fields if field not in space]
+                return super().__new__(meta, name, bases, namespace)
+            fields = namespace["__annotations__"]
+            defaults = [namespace[field] for field in fields if field in namespace]
+            required = [field for field in fields if field not in namespace]
             if required != list(fields)[: len(required)]:
                 raise TypeError(f"{name}: a field without a default follows one with a default")
-            result = collections.namedtuple(name, fields, defaults=defaults, module=space["__module__"])
+            result = collections.namedtuple(name, fields, defaults=defaults, module=namespace["__module__"])
             result.__annotations__ = result.__new__.__annotations__ = dict(fields)
-            result.__qualname__ = space["__qualname__"]
-            for key, value in space.items():
+            result.__qualname__ = namespace["__qualname__"]
+            for key, value in namespace.items():
                 if key not in _INHERITED and key not in fields:
                     setattr(result, key, value)
             return result

@@ -224,7 +224,7 @@ def main() -> int:
     parser.add_argument("--into", type=Path, default=ROOT / "benchmarks" / "results")
     options = parser.parse_args()
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # or JAX takes most of the memory
-    missing = toolkit.missing()
+    missing = toolkit.missing_requirements()
     if missing:
         print(f"the GPU suite needs CUDA, and {'; '.join(missing)}")
         return 2

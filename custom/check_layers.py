@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .tested_call import Bound
 
 STEP = {"float64": 1e-6, "float32": 1e-2}
-SLACK = {"float64": 1e-5, "float32": 2e-2}
+TOLERANCE = {"float64": 1e-5, "float32": 2e-2}
 
 
 # -- autograd ----------------------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ def _check_declared_absence(subject: Subject, bound: Bound, reason: str) -> None
     if out is None or not out.requires_grad:
         if any(t.requires_grad for t in tensors) and subject.op.schema.namespace != "td":
             raise CheckFailure(
-                "its results require no gradient though its arguments do: a gradient would be lost without a word; "
+                "its results require no gradient though its arguments do: the gradient would be lost silently; "
                 f"register one, {subject.stem}.register_autograd(backward, setup_context)"
             )
         return
@@ -132,7 +132,7 @@ def _gradients(subject: Subject, bound: Bound, cotangents: list[Array]) -> list[
         return []
     if total is None:
         raise CheckFailure(
-            "its results require no gradient though its arguments do: a gradient would be lost without a word; "
+            "its results require no gradient though its arguments do: the gradient would be lost silently; "
             f"register one, {subject.stem}.register_autograd(backward, setup_context), but no kernel of an Autograd key"
         )
     try:
@@ -157,8 +157,8 @@ def _check_cotangents_unwritten(subject: Subject, bound: Bound, cotangents: list
         result.backward(cotangent, retain_graph=True)
         if cotangent._array.tobytes() != before:
             raise CheckFailure(
-                "its backward writes into the gradient that it is given, which other operators get too; use operators "
-                "that give a new tensor there, or g.clone()"
+                "its backward writes into its cotangent, which other operators receive too; write into "
+                "g.clone(), or use operators that return new tensors"
             )
 
 
@@ -198,7 +198,7 @@ def _check_gradient(
             f"the gradient for {leaf.name!r} is {gradient.spec}, and the argument {tensor.spec}"
         )
     step = STEP.get(tensor.dtype.name, 0.05)
-    slack = max(SLACK.get(tensor.dtype.name, 0.1), subject.rtol or 0.0)
+    tolerance = max(TOLERANCE.get(tensor.dtype.name, 0.1), subject.rtol or 0.0)
     for _ in range(3):
         direction = rng.standard_normal(tensor.shape)
         numeric = _central_difference(subject, bound, index, direction * step, cotangents) / (2 * step)
@@ -208,7 +208,7 @@ def _check_gradient(
             else float(np.sum(gradient.detach().numpy().astype(np.float64) * direction))
         )
         size = max(abs(numeric), abs(exact), 1.0)
-        if np.isfinite(numeric) and abs(numeric - exact) > slack * size:
+        if np.isfinite(numeric) and abs(numeric - exact) > tolerance * size:
             missing = "there is none" if gradient is None else f"along a random direction it is {exact:.6g}"
             raise CheckFailure(
                 f"its gradient for {leaf.name!r} is wrong: {missing}, and differences of the function give "
@@ -302,7 +302,7 @@ def _check_batch(subject: Subject, leaves: list[Leaf], pattern: tuple[bool, ...]
     differs = subject.differ(result if isinstance(result, tuple) else (result,), wanted)
     if differs:
         raise CheckFailure(
-            f"a batch of {named} gives something else than a loop over its examples ({differs}); correct the rule of "
+            f"a batch of {named} differs from a loop over its examples ({differs}); correct the rule of "
             f"@{subject.stem}.register_vmap (the batch axis of an argument is the one in in_dims, None: it has none)"
         )
 
@@ -335,6 +335,6 @@ def check_jit(subject: Subject) -> None:
         differs = subject.differ(result, wanted)
         if differs:
             raise CheckFailure(
-                f"compiled it gives something else than eagerly ({differs}): a kernel called from compiled code "
-                "computes something else than the eager one, or the kernel depends on more than its arguments"
+                f"the compiled result differs from the eager one ({differs}): a kernel called from compiled code "
+                "differs from the eager kernel, or a kernel depends on more than its arguments"
             )

@@ -259,7 +259,7 @@ class CudaKernel:
         run: list[Function] = []
 
         def kernel(*args: object, **kwargs: object) -> object:
-            missing = lazy.cuda_backend().tools.missing()
+            missing = lazy.cuda_backend().tools.missing_requirements()
             if missing:
                 raise BackendUnavailableError(
                     f"{full}: its CUDA kernel {self.name!r} needs a CUDA backend, and {'; '.join(missing)}; on the CPU "

@@ -42,8 +42,8 @@ class CaptureVariants(Variants):
             with substitute_values(held, reached):
                 return of_given(given)
 
-        taken = frozenset(item.variable for item in held)
-        return self._mark_variant(with_reached, self._arguments.name, taken=taken)
+        assigned = frozenset(item.variable for item in held)
+        return self._mark_variant(with_reached, self._arguments.name, assigned=assigned)
 
 
 class CapturedVariable:

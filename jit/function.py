@@ -27,7 +27,7 @@ from .captures import CaptureVariants
 from .execute import make_executable
 from .explain import explain
 from .forward_mode import ForwardVariants
-from .guards.externals import reaches_gradient
+from .guards.externals import captures_gradient
 from .guards.leaves import is_plain, key_for_device, leaf_key, without_data
 from .interceptors import BOUND_INTERCEPTORS, CALL_INTERCEPTORS
 from .joint_trace import specialize_joint
@@ -249,7 +249,7 @@ class JitFunction(NativeCallable):  # type: ignore[misc]
         """Trace a call, together with its gradient if an argument or a captured tensor requires one."""
         recording = AUTOGRAD & ~state.exclude
         wanted = [n for n, key in enumerate(keys) if key[0] is Tensor and key[-1] & recording]
-        if not wanted and not (recording and reaches_gradient(self._fn)):
+        if not wanted and not (recording and captures_gradient(self._fn)):
             made = specialize(self._fn, self._arguments, bound, keys)
             if not any(tensor._keys & recording for tensor in made.graph.constants):
                 return made

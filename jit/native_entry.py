@@ -37,14 +37,14 @@ class NativeEntry:
 
     Args:
         function: the jitted function, a ``NativeCallable``.
-        slow: the Python fallback for calls whose guards fail.
+        fall_back: the Python fallback for calls whose guards fail.
         kind: ``"jitted"``, or ``"recorded"`` for the forward passes of calls that Python differentiates.
     """
 
-    def __init__(self, function: object, slow: Function, kind: str = "jitted"):
+    def __init__(self, function: object, fall_back: Function, kind: str = "jitted"):
         self._kind = kind
         self._function = weakref.ref(function)
-        self._slow = slow
+        self._slow = fall_back
         self._record: JitStruct | None = None
         self._ready: bool | None = None
         _entries.add(self)

@@ -63,7 +63,7 @@ class Variants:
     def _mark_variant(self, function: Any, name: str, **marks: object) -> object:
         """Set the name and the tracing attributes of a variant's function."""
         function.__name__ = function.__qualname__ = name
-        vars(function).update(marks, stands_for=self._fn)
+        vars(function).update(marks, replaces=self._fn)
         return function
 
 

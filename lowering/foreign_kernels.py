@@ -9,8 +9,8 @@ from ..registry.dispatch.precedence import choose_entry
 from ..tracer.graph import Node, Value, map_values
 
 
-def user_function(node: Node) -> ScalarFunction | BufferFunction | None:
-    """The foreign function that a node's kernel calls; None if the kernel is a Python function."""
+def find_foreign_function(node: Node) -> ScalarFunction | BufferFunction | None:
+    """Return the foreign function that a node's kernel calls; None if the kernel is a Python function."""
     if node.op.decl is None or node.op.decl.kind != "custom" or not node.outputs:
         return None
     entry = node.op.table[BACKEND_OF_DEVICE[node.outputs[0].spec.device.partition(":")[0]]]

@@ -18,7 +18,7 @@ from ..registry.dispatch.precedence import find_external_kernel
 from ..registry.dtypes import DType, int64
 from ..tracer.graph import Graph, Node, Value
 from ..tracer.infer import to_example
-from .foreign_kernels import user_function
+from .foreign_kernels import find_foreign_function
 from .layout import Layout, contiguous, is_view, view_layout
 from .passes.iota import match_range
 
@@ -156,7 +156,7 @@ class KernelSelection:
         native = self.target.native(node)
         if native is not None:
             return Choice("native", native)
-        function = user_function(node)
+        function = find_foreign_function(node)
         if function is None:
             return Choice("callback", "its kernel is a Python function")
         if not isinstance(function, ScalarFunction):

@@ -7,13 +7,13 @@ foreign: kernels in C and LLVM IR
 collective.py: psum and all_gather along a named axis of vmap
 remat.py: markers for ``checkpoint``
 
-Importing this package declares the core operators; ``declare/families.py`` lists those that are declared lazily.
+Importing this package declares the core operators; ``declare/lazy_modules.py`` lists those that are declared lazily.
 """
 
 from .contraction import matmul as matmul
 from .creation import creation as creation
 from .creation import full as full
-from .declare.families import ALIASES as ALIASES
+from .declare.lazy_modules import ALIASES as ALIASES
 from .elementwise import arithmetic as arithmetic
 from .elementwise import bitwise as bitwise
 from .elementwise import casting as casting

@@ -1,4 +1,4 @@
-"""Functions on trees: flatten, map, reduce, transpose and broadcast, also with key paths.
+"""Functions on pytrees: flatten, map, reduce, transpose and broadcast, also with key paths.
 
 The names are those of ``jax.tree_util``; :mod:`tandem.tree` has their short forms.
 """
@@ -19,7 +19,7 @@ _MISSING = object()
 
 
 def tree_flatten(tree: object, is_leaf: IsLeaf | None = None) -> tuple[list[Any], TreeDef]:
-    """The leaves of a tree, left to right, and its containers; see :func:`flatten`.
+    """Flatten a pytree into a list of leaves, left to right, and a TreeDef; see :func:`flatten`.
 
     >>> import tandem as td
     >>> td.tree.flatten([1, (2, 3)], is_leaf=lambda node: type(node) is tuple)[0]
@@ -29,21 +29,21 @@ def tree_flatten(tree: object, is_leaf: IsLeaf | None = None) -> tuple[list[Any]
 
 
 def tree_unflatten(treedef: TreeDef, leaves: Iterable[object]) -> Any:
-    """The tree of ``treedef`` with these leaves.
+    """Reconstruct a pytree from a TreeDef and its leaves.
 
     Raises:
-        ValueArgumentError: their number is not the tree's.
+        ValueArgumentError: the number of leaves is not that of the TreeDef.
     """
     return treedef.unflatten(tuple(leaves))
 
 
 def tree_leaves(tree: object, is_leaf: IsLeaf | None = None) -> list[Any]:
-    """The leaves of a tree, left to right."""
+    """Return the leaves of a pytree, left to right."""
     return flatten(tree, is_leaf)[0]
 
 
 def tree_structure(tree: object, is_leaf: IsLeaf | None = None) -> TreeDef:
-    """The containers of a tree.
+    """Return the TreeDef of a pytree.
 
     >>> import tandem as td
     >>> td.tree.structure({"w": [1, 2], "b": None})
@@ -59,19 +59,19 @@ def all_leaves(items: Iterable[object], is_leaf: IsLeaf | None = None) -> bool:
 
 # -- map ---------------------------------------------------------------------------------------------------------------
 def tree_map(fn: Callable[..., object], tree: object, *rest: object, is_leaf: IsLeaf | None = None) -> Any:
-    """The tree with each leaf replaced by ``fn(leaf, *what the other trees have there)``.
+    """Apply a function to each leaf of a pytree, and to the corresponding subtrees of further pytrees.
 
     Args:
-        fn: called with a leaf of ``tree`` and what each of ``rest`` has in its place.
-        tree: the tree that gives the containers.
-        rest: more trees, which begin with the same containers. Dicts may hold their keys in another order.
-        is_leaf: called with everything in ``tree``; what it says yes to is a leaf.
+        fn: called with a leaf of ``tree`` and the corresponding subtree of each pytree in ``rest``.
+        tree: a pytree; its structure is that of the result.
+        rest: pytrees whose structure has that of ``tree`` as a prefix. The keys of dicts may be in another order.
+        is_leaf: a predicate that is called with each node of ``tree``; a node for which it is true is a leaf.
 
     Returns:
-        A tree of the containers of ``tree``.
+        A pytree with the structure of ``tree``.
 
     Raises:
-        TreeError: the containers differ; the message names the first key path where they do.
+        TreeError: the structures differ; the message names the first key path where they do.
 
     >>> import tandem as td
     >>> td.tree.map(lambda x, y: x + y, {"a": 1, "b": (2, 3)}, {"a": 10, "b": (20, 30)})
@@ -86,7 +86,7 @@ def tree_map(fn: Callable[..., object], tree: object, *rest: object, is_leaf: Is
 def _zip_leaves(
     treedef: TreeDef, leaves: list[object], rest: Sequence[object]
 ) -> Iterable[tuple[object, ...]]:
-    """For each leaf what all trees have at its place."""
+    """Yield each leaf of the first pytree with the corresponding subtrees of the others."""
     columns = [flatten_up_to(treedef, other, _tree_name(index)) for index, other in enumerate(rest)]
     return zip(leaves, *columns)
 
@@ -102,13 +102,13 @@ def tree_map_with_path(
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> Any:
-    """As :func:`tree_map`, with ``fn(path, leaf, ...)``; :func:`.keys.keystr` makes text of a path.
+    """Apply ``fn(path, leaf, ...)`` as :func:`tree_map` does; :func:`.keys.keystr` formats a path.
 
     Args:
-        fn: called with the key path of a leaf, and then as by :func:`tree_map`.
-        tree: the tree that gives the containers.
-        rest: more trees, which begin with the same containers.
-        is_leaf: called with everything in ``tree``; what it says yes to is a leaf.
+        fn: called with the key path of a leaf, then the arguments that :func:`tree_map` passes.
+        tree: a pytree; its structure is that of the result.
+        rest: pytrees whose structure has that of ``tree`` as a prefix.
+        is_leaf: a predicate that is called with each node of ``tree``; a node for which it is true is a leaf.
         is_leaf_takes_path: whether ``is_leaf`` is called with the key path first.
 
     >>> import tandem as td
@@ -129,11 +129,11 @@ def _flatten_tree(
 def tree_flatten_with_path(
     tree: object, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[KeyPath, Any]], TreeDef]:
-    """Pairs of key path and leaf, left to right, and the containers.
+    """Flatten a pytree into pairs of key path and leaf, left to right, and a TreeDef.
 
     Args:
-        tree: the tree.
-        is_leaf: called with everything in the tree; what it says yes to is a leaf.
+        tree: a pytree.
+        is_leaf: a predicate that is called with each node; a node for which it is true is a leaf.
         is_leaf_takes_path: whether ``is_leaf`` is called with the key path first.
 
     >>> import tandem as td
@@ -147,7 +147,7 @@ def tree_flatten_with_path(
 def tree_leaves_with_path(
     tree: object, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath, Any]]:
-    """Pairs of key path and leaf, left to right; the arguments are those of :func:`tree_flatten_with_path`."""
+    """Return pairs of key path and leaf, left to right; the arguments are those of :func:`tree_flatten_with_path`."""
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
@@ -158,16 +158,16 @@ def tree_reduce(
     initializer: object = _MISSING,
     is_leaf: IsLeaf | None = None,
 ) -> Any:
-    """The leaves of a tree put together two by two, from left to right.
+    """Reduce the leaves of a pytree with a function of two arguments, from left to right.
 
     Args:
-        fn: a function of what there is so far and a leaf.
-        tree: the tree.
-        initializer: what to begin with; without it the first leaf.
-        is_leaf: what else is a leaf.
+        fn: a function of the accumulated value and a leaf.
+        tree: a pytree.
+        initializer: the first accumulated value; without it, the first leaf.
+        is_leaf: a predicate that is called with each node; a node for which it is true is a leaf.
 
     Raises:
-        ArgumentError: there is neither a leaf nor something to begin with.
+        ArgumentError: the pytree has no leaves, and there is no initializer.
 
     >>> import tandem as td
     >>> td.tree.reduce(lambda total, x: total + x, {"w": [1, 2], "b": 3})
@@ -177,7 +177,7 @@ def tree_reduce(
     if initializer is not _MISSING:
         return functools.reduce(fn, leaves, initializer)
     if not leaves:
-        raise ArgumentError("tree_reduce: the tree has no leaves; say with initializer= what it gives then")
+        raise ArgumentError("tree_reduce: the pytree has no leaves; pass initializer=")
     return functools.reduce(fn, leaves)
 
 
@@ -188,7 +188,7 @@ def tree_reduce_associative(
     identity: object = _MISSING,
     is_leaf: IsLeaf | None = None,
 ) -> Any:
-    """As :func:`tree_reduce` for an associative function: neighbours first, in as few rounds as possible.
+    """Reduce the leaves with an associative function, in a balanced tree of calls.
 
     >>> import tandem as td
     >>> td.tree.reduce_associative(lambda x, y: f"({x}{y})", ["a", "b", "c", "d"])
@@ -197,9 +197,7 @@ def tree_reduce_associative(
     leaves = flatten(tree, is_leaf)[0]
     if not leaves:
         if identity is _MISSING:
-            raise ArgumentError(
-                "tree_reduce_associative: the tree has no leaves; say with identity= what it gives then"
-            )
+            raise ArgumentError("tree_reduce_associative: the pytree has no leaves; pass identity=")
         return identity
     while len(leaves) > 1:
         pairs = [fn(*leaves[at : at + 2]) for at in range(0, len(leaves) - 1, 2)]
@@ -214,18 +212,18 @@ def tree_all(tree: object, is_leaf: IsLeaf | None = None) -> bool:
 
 # -- change of containers ----------------------------------------------------------------------------------------------
 def tree_transpose(outer_treedef: TreeDef, inner_treedef: TreeDef | None, tree: object) -> Any:
-    """A tree of trees turned inside out.
+    """Transpose a pytree of pytrees: exchange the outer and the inner structure.
 
     Args:
-        outer_treedef: the containers of ``tree`` down to the inner trees.
-        inner_treedef: the containers of those; None: as the first one has them.
-        tree: a tree of ``outer_treedef`` with a tree of ``inner_treedef`` in the place of each leaf.
+        outer_treedef: the outer structure of ``tree``.
+        inner_treedef: the structure of the inner pytrees; None: that of the first one.
+        tree: a pytree of structure ``outer_treedef`` whose leaves are pytrees of structure ``inner_treedef``.
 
     Returns:
-        A tree of ``inner_treedef`` with a tree of ``outer_treedef`` in the place of each leaf.
+        A pytree of structure ``inner_treedef`` whose leaves are pytrees of structure ``outer_treedef``.
 
     Raises:
-        TreeError: ``tree`` is none; the message names the key path where it differs.
+        TreeError: ``tree`` does not have this structure; the message names the key path where it differs.
 
     >>> import tandem as td
     >>> rows = [{"loss": 1, "step": 2}, {"loss": 3, "step": 4}]
@@ -235,7 +233,7 @@ def tree_transpose(outer_treedef: TreeDef, inner_treedef: TreeDef | None, tree: 
     for name, given in (("outer_treedef", outer_treedef), ("inner_treedef", inner_treedef or LEAF)):
         if not isinstance(given, TreeDef):
             raise ArgumentError(
-                f"tree_transpose: {name} is a TreeDef, as td.tree.structure gives it, not {given!r}"
+                f"tree_transpose: {name} is a TreeDef, as td.tree.structure returns it, not {given!r}"
             )
     subtrees = flatten_up_to(outer_treedef, tree, "tree_transpose: the tree")
     inner = inner_treedef or (flatten(subtrees[0])[1] if subtrees else LEAF)
@@ -248,15 +246,15 @@ def tree_transpose(outer_treedef: TreeDef, inner_treedef: TreeDef | None, tree: 
 
 
 def tree_broadcast(prefix: object, tree: object, is_leaf: IsLeaf | None = None) -> Any:
-    """A tree of the containers of ``tree`` whose leaves come from a tree that begins as it does.
+    """Broadcast a tree prefix to the structure of a pytree.
 
     Args:
-        prefix: a tree of the same containers down to some depth; each leaf is the value of all leaves below it.
-        tree: the tree that gives the containers.
-        is_leaf: what else is a leaf of the prefix.
+        prefix: a pytree whose structure is a prefix of that of ``tree``; each leaf is the value of all leaves below it.
+        tree: a pytree; its structure is that of the result.
+        is_leaf: a predicate that is called with each node of the prefix; a node for which it is true is a leaf.
 
     Raises:
-        TreeError: the containers differ; the message names the key path.
+        TreeError: ``prefix`` is not a prefix of ``tree``; the message names the key path.
 
     >>> import tandem as td
     >>> td.tree.broadcast({"w": 0.1, "b": 0.2}, {"w": [1, 2], "b": 3})
@@ -268,17 +266,17 @@ def tree_broadcast(prefix: object, tree: object, is_leaf: IsLeaf | None = None) 
 
 # -- TreeDefs ----------------------------------------------------------------------------------------------------------
 def treedef_children(treedef: TreeDef) -> list[TreeDef]:
-    """The TreeDefs directly below one."""
+    """Return the TreeDefs of the children of a TreeDef."""
     return list(treedef.children)
 
 
 def treedef_is_leaf(treedef: TreeDef) -> bool:
-    """Whether it is that of a leaf."""
+    """Whether a TreeDef is that of a leaf."""
     return treedef._node is None
 
 
 def treedef_tuple(treedefs: Iterable[TreeDef]) -> TreeDef:
-    """The TreeDef of a tuple of trees."""
+    """Return the TreeDef of a tuple of pytrees, from their TreeDefs."""
     children = tuple(treedefs)
     return TreeDef(tuple, len(children), children, node_of(tuple))
 
@@ -287,7 +285,7 @@ def check_same(what: str, one: TreeDef, two: TreeDef) -> None:
     """Raise if two TreeDefs differ.
 
     Raises:
-        TreeError: they do; the message names the first key path where.
+        TreeError: they differ; the message names the first key path where they do.
     """
     if one != two:
         raise TreeError(f"{what}{difference(one, two)}")

@@ -28,7 +28,7 @@ def cuda():
     library = host_library()
     library.host_faults()
     library.host_lazy(1)
-    with toolkit.use(host_toolkit(library)), td.config.override(cuda_caching=CACHING):
+    with toolkit.install(host_toolkit(library)), td.config.override(cuda_caching=CACHING):
         yield library
         library.host_break(0)
         load.unload()

@@ -1,7 +1,7 @@
-"""The graph verifier: a table of rules, and errors that print the graph around a fault.
+"""The graph verifier: a table of rules, and errors that print the graph around a violation.
 
-Source: tinygrad's ``uop/spec.py`` (legality as a table) and the checker in JAX's ``core.py`` (printing the fault's
-surroundings).
+Source: tinygrad's ``uop/spec.py`` (legality as a table) and the checker in JAX's ``core.py`` (printing the context
+of an error).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from .infer import specs_of
 from .lifting import infer_node
 from .printer import INDENT, Printer, spec_text
 
-SURROUNDING = 4  # lines printed before and after a fault
+SURROUNDING = 4  # lines printed before and after a violation
 
 
-class Fault(NamedTuple):
+class Violation(NamedTuple):
     """A violation of a rule, and its node (None: the graph's parameters or outputs)."""
 
     message: str
@@ -33,126 +33,130 @@ class Fault(NamedTuple):
 class Rule(NamedTuple):
     """One rule: its description, and a function that yields the violations of it."""
 
-    demand: str
-    faults: Callable[[Graph], Iterator[Fault]]
+    statement: str
+    violations: Callable[[Graph], Iterator[Violation]]
 
 
-def _check_parameters(graph: Graph) -> Iterator[Fault]:
+def _check_parameters(graph: Graph) -> Iterator[Violation]:
     for value in graph.parameters:
         if value.node is not None:
-            yield Fault("a parameter is said to be made by a node")
+            yield Violation("a parameter is the result of a node")
         if value.weak is not None and (
             value.weak not in SCALAR_DTYPES or value.spec != scalar_spec(value.weak)
         ):
-            yield Fault(
-                f"a weak parameter has type {value.weak} and spec {value.spec}, which do not go together"
+            yield Violation(
+                f"a weak parameter has type {value.weak} and spec {value.spec}, which do not match"
             )
     if len(graph.captured) != len(graph.constants):
-        yield Fault(f"there are {len(graph.captured)} captured values for {len(graph.constants)} tensors")
+        yield Violation(f"there are {len(graph.captured)} captured values for {len(graph.constants)} tensors")
 
 
-def _check_captured(graph: Graph) -> Iterator[Fault]:
+def _check_captured(graph: Graph) -> Iterator[Violation]:
     for value, tensor in zip(graph.captured, graph.constants):
         spec = getattr(tensor, "spec", None)
         if isinstance(tensor, TensorBase) and spec != value.spec:
-            yield Fault(f"a captured tensor is {spec}, its value in the graph is {value.spec}")
+            yield Violation(f"a captured tensor is {spec}, its value in the graph is {value.spec}")
 
 
-def _check_derived(graph: Graph) -> Iterator[Fault]:
+def _check_derived(graph: Graph) -> Iterator[Violation]:
     known = set(graph.inputs)
     for value, function, operands in graph.derived:
         if not hasattr(operator, function):
-            yield Fault(f"no function operator.{function} exists to derive a scalar with")
+            yield Violation(f"no function operator.{function} exists to derive a scalar with")
         if any(v not in known or v.weak is None for v in values_in(operands)):
-            yield Fault(f"the derived scalar {function} reads something else than earlier scalars")
+            yield Violation(f"the derived scalar {function} reads a value that is not an earlier scalar")
         known.add(value)
 
 
-def _check_defined_before_use(graph: Graph) -> Iterator[Fault]:
+def _check_defined_before_use(graph: Graph) -> Iterator[Violation]:
     known = set(graph.parameters)
     for node in graph.nodes:
         for value in node.inputs:
             if value not in known:
-                yield Fault(f"it reads a value {value.spec} that no line before it defines", node)
+                yield Violation(f"it reads a value {value.spec} that no line before it defines", node)
         known.update(node.outputs)
 
 
-def _check_outputs(graph: Graph) -> Iterator[Fault]:
+def _check_outputs(graph: Graph) -> Iterator[Violation]:
     known = {*graph.parameters, *(value for node in graph.nodes for value in node.outputs)}
     for index, output in enumerate(graph.outputs):
         if isinstance(output, Value) and output not in known:
-            yield Fault(f"result {index} is a value {output.spec} that no line defines")
+            yield Violation(f"result {index} is a value {output.spec} that no line defines")
 
 
-def _check_duplicates(graph: Graph) -> Iterator[Fault]:
+def _check_duplicates(graph: Graph) -> Iterator[Violation]:
     known: set[Value] = set()
     for value in graph.parameters:
         if value in known:
-            yield Fault(f"a parameter {value.spec} is there twice")
+            yield Violation(f"a parameter {value.spec} occurs twice")
         known.add(value)
     seen: set[Node] = set()
     for node in graph.nodes:
         if node in seen:
-            yield Fault("the node is there twice", node)
+            yield Violation("the node occurs twice", node)
         seen.add(node)
         if known.intersection(node.outputs):
-            yield Fault("it defines a value that is defined already", node)
+            yield Violation("it defines a value that is defined already", node)
         known.update(node.outputs)
 
 
-def _check_back_references(graph: Graph) -> Iterator[Fault]:
+def _check_back_references(graph: Graph) -> Iterator[Violation]:
     for node in graph.nodes:
         for index, value in enumerate(node.outputs):
             if value.node is not node or value.index != index:
-                yield Fault(f"result {index} does not know that this node makes it", node)
+                yield Violation(f"result {index} does not refer back to this node", node)
 
 
-def _check_registered(graph: Graph) -> Iterator[Fault]:
+def _check_registered(graph: Graph) -> Iterator[Violation]:
     for node in graph.nodes:
         if operators.get(node.op.name) is not node.op:
-            yield Fault(f"operator {node.op.name} is not registered (any more)", node)
+            yield Violation(f"operator {node.op.name} is not registered (any more)", node)
 
 
-def _check_functional(graph: Graph) -> Iterator[Fault]:
+def _check_functional(graph: Graph) -> Iterator[Violation]:
     for node in graph.nodes:
         if node.op.schema.is_mutable:
-            yield Fault(f"{node.op.name} writes into its argument; a graph is functional", node)
+            yield Violation(f"{node.op.name} writes into its argument; a graph is functional", node)
 
 
-def _check_arity(graph: Graph) -> Iterator[Fault]:
+def _check_arity(graph: Graph) -> Iterator[Violation]:
     for node in graph.nodes:
         positional = node.op.schema.positional
         if len(node.args) != len(positional):
-            yield Fault(f"{node.op.schema} takes {len(positional)} arguments, it has {len(node.args)}", node)
+            yield Violation(
+                f"{node.op.schema} takes {len(positional)} arguments, it has {len(node.args)}", node
+            )
         keywords = {a.name for a in node.op.schema.arguments if a.kwarg_only}
         if set(node.kwargs) != keywords:
-            yield Fault(
+            yield Violation(
                 f"its keyword arguments are {sorted(node.kwargs)}, the schema's {sorted(keywords)}", node
             )
 
 
-def _check_types(graph: Graph) -> Iterator[Fault]:
+def _check_types(graph: Graph) -> Iterator[Violation]:
     for node in graph.nodes:
         for argument in node.op.schema.arguments:
             value = _find_argument(node, argument.name)
             if value is not _MISSING and not _has_type(argument.type, value):
-                yield Fault(f"argument {argument.name!r} is {value!r}, the schema says {argument.type}", node)
+                yield Violation(
+                    f"argument {argument.name!r} is {value!r}, the schema says {argument.type}", node
+                )
 
 
-def _check_specs(graph: Graph) -> Iterator[Fault]:
+def _check_specs(graph: Graph) -> Iterator[Violation]:
     for node in graph.nodes:
         try:
             wanted = specs_of(infer_node(node.op, node.args, node.kwargs))
         except (TandemError, TypeError) as fault:
-            yield Fault(f"its shape rule refuses the arguments: {fault}", node)
+            yield Violation(f"its shape rule refuses the arguments: {fault}", node)
             continue
         result = tuple(value.spec for value in node.outputs)
         if wanted != result:
             texts = [", ".join(map(spec_text, specs)) for specs in (wanted, result)]
-            yield Fault(f"its shape rule gives {texts[0]}; the graph says {texts[1]}", node)
+            yield Violation(f"its shape rule gives {texts[0]}; the graph says {texts[1]}", node)
 
 
-def _check_bodies(graph: Graph) -> Iterator[Fault]:
+def _check_bodies(graph: Graph) -> Iterator[Violation]:
     for node in graph.nodes:
         for arg in node.args:
             for body in arg if type(arg) is tuple else (arg,):
@@ -160,11 +164,11 @@ def _check_bodies(graph: Graph) -> Iterator[Fault]:
                     try:
                         verify(body)
                     except GraphError as fault:
-                        yield Fault(f"in its body: {fault}", node)
+                        yield Violation(f"in its body: {fault}", node)
 
 
 RULES: tuple[Rule, ...] = (
-    Rule("parameters are made by no node and scalars have the spec of their type", _check_parameters),
+    Rule("parameters are not results of nodes, and scalars have the spec of their type", _check_parameters),
     Rule("a captured tensor is what the graph says", _check_captured),
     Rule("derived scalars follow from earlier scalars by functions of the module operator", _check_derived),
     Rule("a value is defined once", _check_duplicates),
@@ -222,7 +226,7 @@ def verify(graph: Graph, after: str = "") -> Graph:
         The graph.
 
     Raises:
-        GraphError: a rule does not hold; the message says which, and prints the graph around the fault.
+        GraphError: a rule does not hold; the message says which, and prints the graph around the violation.
 
     >>> import tandem as td
     >>> from tandem.tracer.verify import verify
@@ -235,22 +239,23 @@ def verify(graph: Graph, after: str = "") -> Graph:
     ...
     """
     for rule in RULES:
-        for fault in rule.faults(graph):
+        for violation in rule.violations(graph):
             where = f" after {after}" if after else ""
             raise GraphError(
-                f"the graph{where} breaks a rule: {rule.demand}\n{fault.message}\n{_print_surroundings(graph, fault)}"
+                f"the graph{where} breaks a rule: {rule.statement}\n{violation.message}\n"
+                f"{_print_surroundings(graph, violation)}"
             )
     return graph
 
 
-def _print_surroundings(graph: Graph, fault: Fault) -> str:
-    """The printed graph around a fault, with a mark at it."""
+def _print_surroundings(graph: Graph, violation: Violation) -> str:
+    """The printed graph around a violation, which is marked."""
     printer = Printer(graph)
     lines = printer.lines("traced")
     first = 1 + len(printer.prologue())
-    index = first + graph.nodes.index(fault.node) if fault.node is not None else None
+    index = first + graph.nodes.index(violation.node) if violation.node is not None else None
     if index is None:
-        index = len(lines) - 2 if "result" in fault.message else 0
+        index = len(lines) - 2 if "result" in violation.message else 0
     low, high = max(0, index - SURROUNDING), min(len(lines), index + SURROUNDING + 1)
     marked = [(">>> " if i == index else "    ") + lines[i] for i in range(low, high)]
     return "\n".join([f"    {INDENT}..."] * (low > 0) + marked + [f"    {INDENT}..."] * (high < len(lines)))

@@ -27,20 +27,20 @@ AxisNames = Hashable | list[Hashable]  # the name of an axis, or a tuple or list
 LeafFunction = Callable[[object, AxisNames, int], object]
 
 
-def _level(what: str, axis_name: object) -> Level:
-    """The innermost level of ``vmap`` whose axis has this name."""
+def _find_level(what: str, axis_name: object) -> Level:
+    """Return the innermost level of ``vmap`` whose axis has this name."""
     for level in reversed(stack.levels):
         if level.run is not None and level.axis_name is not None and level.axis_name == axis_name:
             return level
     known = [level.axis_name for level in stack.levels if level.axis_name is not None]
-    there = f"those in force are {known}" if known else "none is in force"
+    available = f"the named axes are {known}" if known else "there is no named axis"
     raise AxisNameError(
-        f"{what}: no vmap around this call has an axis named {axis_name!r}, {there}; name it with "
+        f"{what}: no vmap around this call has an axis named {axis_name!r}; {available}; name it with "
         f"td.vmap(f, axis_name={axis_name!r})"
     )
 
 
-def _names(axis_name: AxisNames) -> Sequence[Hashable]:
+def _as_names(axis_name: AxisNames) -> Sequence[Hashable]:
     return axis_name if isinstance(axis_name, (tuple, list)) else (axis_name,)
 
 
@@ -63,8 +63,8 @@ def axis_size(axis_name: AxisNames) -> int:
     [1.0, 2.0]
     """
     size = 1
-    for name in _names(axis_name):
-        size *= _level("axis_size", name).batch_size
+    for name in _as_names(axis_name):
+        size *= _find_level("axis_size", name).batch_size
     return size
 
 
@@ -87,8 +87,8 @@ def axis_index(axis_name: AxisNames) -> Any:
     [0, 5, 10]
     """
     result: Any = 0
-    for name in _names(axis_name):
-        level = _level("axis_index", name)
+    for name in _as_names(axis_name):
+        level = _find_level("axis_index", name)
         # not traced: the level may be outside the body of a loop that is being traced
         index = wrap_batched(level, wrap(np.arange(level.batch_size)))
         result = index if type(result) is int else result * level.batch_size + index
@@ -97,7 +97,7 @@ def axis_index(axis_name: AxisNames) -> Any:
 
 def _map_each_axis(what: str, tree: Pytree, axis_name: AxisNames, function: LeafFunction) -> Pytree:
     """Apply ``function(leaf, name, size)`` to each leaf, once for each axis."""
-    sizes = [(name, _level(what, name).batch_size) for name in _names(axis_name)]
+    sizes = [(name, _find_level(what, name).batch_size) for name in _as_names(axis_name)]
 
     def apply_along_axes(leaf: object) -> object:
         for name, size in sizes:
@@ -109,8 +109,8 @@ def _map_each_axis(what: str, tree: Pytree, axis_name: AxisNames, function: Leaf
 
 def _map_joint_axis(what: str, tree: Pytree, axis_name: AxisNames, function: LeafFunction) -> Pytree:
     """Apply ``function(leaf, names, size)`` to each leaf, with several axes treated as one."""
-    for name in _names(axis_name):
-        _level(what, name)
+    for name in _as_names(axis_name):
+        _find_level(what, name)
     return pytree.map_tree(lambda leaf: function(leaf, axis_name, axis_size(axis_name)), tree)
 
 
@@ -279,7 +279,7 @@ def ppermute(tree: Pytree, axis_name: Hashable, perm: Sequence[tuple[int, int]])
     >>> td.vmap(lambda x: td.ppermute(x, "i", turn), axis_name="i")(td.asarray([1.0, 2.0, 3.0])).tolist()
     [3.0, 1.0, 2.0]
     """
-    size = _level("ppermute", axis_name).batch_size
+    size = _find_level("ppermute", axis_name).batch_size
     pairs = [(int(source), int(destination)) for source, destination in perm]
     for indices in zip(*pairs):
         if len(set(indices)) != len(indices) or not all(0 <= index < size for index in indices):
@@ -317,7 +317,7 @@ def pbroadcast(tree: Pytree, axis_name: Hashable, source: int) -> Any:
     >>> td.vmap(lambda x: td.pbroadcast(x, "i", 1), axis_name="i")(td.asarray([1.0, 2.0, 3.0])).tolist()
     [2.0, 2.0, 2.0]
     """
-    size = _level("pbroadcast", axis_name).batch_size
+    size = _find_level("pbroadcast", axis_name).batch_size
     if not 0 <= source < size:
         raise ArgumentError(
             f"pbroadcast: source is the number of an example, from 0 to {size - 1}, not {source}"

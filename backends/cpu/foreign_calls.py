@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...lowering.foreign_kernels import user_function
+from ...lowering.foreign_kernels import find_foreign_function
 from ...lowering.thunks import NodeThunk
 from ...operators.foreign.functions import BufferFunction, ParameterBinding
 from ...registry import dtypes as dt
@@ -18,7 +18,7 @@ _WEAK = {bool: dt.bool_, int: dt.int64, float: dt.float64}
 
 def explain_foreign_call(node: Node) -> str | None:
     """Return why a user's C function serves a node, or None if it does not."""
-    function = user_function(node)
+    function = find_foreign_function(node)
     if not isinstance(function, BufferFunction) or _find_mismatch(node, function):
         return None
     return f"the C function {function.signature}"
@@ -71,7 +71,7 @@ class ForeignCall:
     """
 
     def __init__(self, writer: Any, step: NodeThunk, number: int):
-        function: Any = user_function(step.node)
+        function: Any = find_foreign_function(step.node)
         self.writer, self.step, self.number = writer, step, number
         self.symbol, self.address = function.symbol, function.address
         self.lines: list[str] = []

@@ -161,7 +161,7 @@ def resolve_device(device: str | None, what: str) -> str:
         BackendUnavailableError: CUDA cannot be used here; the message names what is missing.
         DeviceError: there is no such device.
     """
-    if tools.missing():
+    if tools.missing_requirements():
         raise devices.make_unavailable_error(what, device or "cuda")
     load()
     return devices.device_of(device).name

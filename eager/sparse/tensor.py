@@ -184,7 +184,7 @@ class SparseTensor(Tensor):
         if value is not None:
             if not isinstance(value, SparseTensor) or not self._pattern.has_same_indices(value._pattern):
                 raise ArgumentError(
-                    "the gradient of a sparse tensor is None or a sparse tensor of the same layout, shape and places"
+                    "the gradient of a sparse tensor is None or a sparse tensor of the same layout, shape and positions"
                 )
             value = value._values
         self._values.grad = value
@@ -205,7 +205,7 @@ class SparseTensor(Tensor):
             if not isinstance(gradient, SparseTensor) or not self._pattern.has_same_indices(
                 gradient._pattern
             ):
-                raise ArgumentError("backward: gradient must be a sparse tensor of the same places")
+                raise ArgumentError("backward: gradient must be a sparse tensor of the same positions")
             gradient = gradient._values
         self._values.backward(gradient, retain_graph, create_graph)
 
@@ -318,8 +318,8 @@ def _with_leaf(pattern: Pattern, children: tuple[Tensor]) -> SparseTensor:
     (values,) = children
     if isinstance(values, Tensor) and len(values.shape) != 1:
         raise UnsupportedError(
-            f"a sparse tensor has a 1-d tensor of values, not {values.spec}; td.vmap cannot map over its places: give "
-            "it in_axes=None"
+            f"a sparse tensor has a 1-d tensor of values, not {values.spec}; td.vmap cannot map over its positions: "
+            "give it in_axes=None"
         )
     return sparse_tensor(pattern, values)
 

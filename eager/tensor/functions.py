@@ -6,7 +6,7 @@ from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from ...operators.declare.declaration import declared_operators
-from ...operators.declare.families import SECOND_NAMES
+from ...operators.declare.lazy_modules import ALIASES_OF
 from ...registry.function import functions
 from ...registry.operator import Operator
 
@@ -41,4 +41,4 @@ def public_names(name: str) -> tuple[str, ...]:
     """The public names of an operator; none for internal operators."""
     if name in INTERNAL or name.startswith(NAMESPACED) or name.endswith("_"):
         return ()
-    return (name, *SECOND_NAMES.get(name, ()))
+    return (name, *ALIASES_OF.get(name, ()))

@@ -11,7 +11,7 @@ import numpy as np
 from ... import lazy
 from ...errors import ArgumentError, ConcretizationError, DTypeError, ShapeAttributeError
 from ...operators.declare.declaration import declared_operators, on_declaration
-from ...operators.declare.families import ALIASES, SECOND_NAMES
+from ...operators.declare.lazy_modules import ALIASES, ALIASES_OF
 from ...operators.indexing import subscript as indexing
 from ...operators.shape.rearrange import full_plan
 from ...operators.shape.views import permute
@@ -342,7 +342,7 @@ def methods_of(op: Operator) -> Iterator[tuple[str, OperatorFunction[Tensor]]]:
     """The methods made from an operator: itself, its in-place variant, and second names."""
     arguments = op.schema.arguments
     if op.decl.method and arguments and arguments[0].type.core == "Tensor" and not arguments[0].type.is_list:
-        for name in (op.schema.name, *SECOND_NAMES.get(op.schema.name, ())):
+        for name in (op.schema.name, *ALIASES_OF.get(op.schema.name, ())):
             yield name, functions[op.name]
         stem, dot, overload = op.name.partition(".")
         written = functions.get(f"{stem}_{dot}{overload}")
@@ -364,7 +364,7 @@ class LazyMethod:
 def attach_lazy_methods(names: Iterable[str]) -> None:
     """Attach descriptors for the methods of operators that are declared at first use."""
     for name in names:
-        for known in (name, *SECOND_NAMES.get(name, ())):
+        for known in (name, *ALIASES_OF.get(name, ())):
             if not hasattr(Tensor, known):
                 declare = partial(materialize, f"td::{ALIASES.get(known, known)}")
                 setattr(Tensor, known, LazyMethod(known, declare))

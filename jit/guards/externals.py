@@ -104,30 +104,30 @@ def find_externals(fn: Function) -> tuple[ExternalGuard, ...]:
     """Make guards for the variables that a function reads, and for those of functions of its module that it calls.
 
     Modules, builtins and attributes of guarded objects are not guarded. A variant names the function that it replaces
-    in its attribute ``stands_for``, and the variables of that function that it assigns itself in ``taken``.
+    in its attribute ``replaces``, and the variables of that function that it assigns in ``assigned``.
     """
     guards: dict[tuple[int, str], ExternalGuard] = {}
-    taken: set[object] = set()
-    waiting, seen = [], set[Any]()
+    assigned: set[object] = set()
+    stack, seen = [], set[Any]()
     inner: Any = fn
     while inner is not None:
-        waiting.append(plain_function(inner))
-        taken.update(getattr(inner, "taken", ()))
-        inner = getattr(inner, "stands_for", None)
-    while waiting:
-        function = waiting.pop()
+        stack.append(unwrap_function(inner))
+        assigned.update(getattr(inner, "assigned", ()))
+        inner = getattr(inner, "replaces", None)
+    while stack:
+        function = stack.pop()
         if function is None or function in seen:
             continue
         seen.add(function)
         for guard in _make_guards(function):
             key = (id(guard.holder), guard.name)
-            if key not in guards and key not in taken:
+            if key not in guards and key not in assigned:
                 guards[key] = guard
-                waiting.append(_find_helper(guard.value, function))
+                stack.append(_find_helper(guard.value, function))
     return tuple(guards.values())
 
 
-def reaches_gradient(fn: Function) -> bool:
+def captures_gradient(fn: Function) -> bool:
     """Whether a variable that a function reads holds a tensor that requires gradients, itself or in a container."""
     return any(eager_meta(leaf) is not None for leaf in _external_leaves(fn))
 
@@ -136,7 +136,7 @@ def _external_leaves(fn: Function) -> Iterator[object]:
     return (leaf for guard in find_externals(fn) for leaf in pytree.leaves(guard.value))
 
 
-def plain_function(fn: object) -> FunctionType | None:
+def unwrap_function(fn: object) -> FunctionType | None:
     """The Python function inside a callable: of a wrapper, a method, a partial, or an object with ``__call__``."""
     for _ in range(32):
         if isinstance(fn, FunctionType) or fn is None:
@@ -157,13 +157,13 @@ def _make_guards(function: FunctionType) -> Iterator[ExternalGuard]:
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         guard = ExternalGuard("cell", name, cell, None)
         yield ExternalGuard("cell", name, cell, guard.get_value())
-    space = function.__globals__
+    globals_ = function.__globals__
     for name in sorted(_code_names(function.__code__)):
-        value = space.get(name, ABSENT)
+        value = globals_.get(name, ABSENT)
         if value is ABSENT and not hasattr(builtins, name):
             continue  # an attribute's name, most likely
         if value is not ABSENT and not isinstance(value, ModuleType):
-            yield ExternalGuard("global", name, space, value)
+            yield ExternalGuard("global", name, globals_, value)
 
 
 def _code_names(code: CodeType) -> set[str]:

@@ -12,7 +12,7 @@ from ...operators.scalar_ir.nodes import instantiate
 from ...registry import dtypes as dt
 from ...registry.dtypes import DType
 from ...tracer.graph import Node, Value
-from ..foreign_kernels import user_function
+from ..foreign_kernels import find_foreign_function
 from ..kernel_selection import body_dtype
 
 
@@ -54,7 +54,7 @@ def _argument_dtype(argument: object) -> DType:
 
 def _function(node: Node) -> ScalarFunction:
     """The foreign scalar function of a fused custom node."""
-    return user_function(node)  # type: ignore[return-value]
+    return find_foreign_function(node)  # type: ignore[return-value]
 
 
 def _has_scalar_second_operand(node: Node) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def unwrap_levels(value: Any) -> Any:
-    """The innermost tensor of a value that is wrapped by levels (vmap, grad, ...)."""
+    """Return the innermost tensor of a value that is wrapped by levels (vmap, grad, ...)."""
     while hasattr(value, "_payload"):
         value = value._payload
     return value

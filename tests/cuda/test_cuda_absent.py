@@ -9,7 +9,7 @@ from tandem import errors
 from tandem.backends.cuda.runtime import toolkit
 from tandem.cli import doctor
 
-PRESENT = not toolkit.missing()
+PRESENT = not toolkit.missing_requirements()
 absent = pytest.mark.skipif(PRESENT, reason="this machine has a GPU that tandem can use")
 
 HIDE_CUPY = """

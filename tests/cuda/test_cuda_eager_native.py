@@ -505,7 +505,7 @@ def test_many_layouts(hot):
 def test_state_is_rebuilt_for_another_toolkit(hot):
     x = td.ones(3, device="cuda")
     heat(lambda: (x + x, x[1], x.sum()))
-    handle = td.backends.cuda.runtime.toolkit.use(
+    handle = td.backends.cuda.runtime.toolkit.install(
         td.backends.cuda.runtime.toolkit.toolkit()._replace(name="another")
     )
     y = td.ones(3, device="cuda")

@@ -14,7 +14,7 @@ from sparse_programs import drawn, everything, same
 from tandem import errors
 from tandem.backends.cuda.runtime import toolkit
 
-WHY = "; ".join(toolkit.missing())
+WHY = "; ".join(toolkit.missing_requirements())
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(WHY), reason=f"no GPU that tandem can use: {WHY}")]
 OPS = table()
 CHECKED = [name for name, op in OPS.items() if op.decl.reference and op.decl.samples]

@@ -446,7 +446,7 @@ def test_kernels_of_users_are_compiled_as_nvcc_does(cuda):
         seen[text] = options
         return now.compile(text, arch, options)
 
-    with toolkit.use(now._replace(compile=compile)):
+    with toolkit.install(now._replace(compile=compile)):
         x = td.ones(5, device="cuda")
         assert td.jit(lambda x: op(x) + x)(x).tolist() == [5.0] * 5
     assert not any("fmad" in option for option in seen.pop(source))
@@ -464,7 +464,7 @@ def test_compiler_options_change_the_cache_entry():
 def test_state_is_rebuilt_for_another_toolkit(cuda):
     x = td.ones(3, device="cuda")
     streams.default_stream()
-    handle = toolkit.use(toolkit.toolkit()._replace(name="another"))
+    handle = toolkit.install(toolkit.toolkit()._replace(name="another"))
     assert td.ones(3, device="cuda").tolist() == [1.0] * 3
     handle.remove()
     assert x.tolist() == [1.0] * 3
@@ -545,10 +545,10 @@ from tandem.backends.cuda import load
 from tandem.backends.cuda.runtime import toolkit
 
 library = host_library()
-with toolkit.use(host_toolkit(library)), td.config.override(cuda_caching=False):
+with toolkit.install(host_toolkit(library)), td.config.override(cuda_caching=False):
     left = [td.ones(3, device="cuda")]  # made before there is machine code
     load.unload()
-with toolkit.use(host_toolkit(library)), td.config.override(cuda_caching=True):
+with toolkit.install(host_toolkit(library)), td.config.override(cuda_caching=True):
     x = td.ones(3, device="cuda")
     for _ in range(40):
         y = x + x

@@ -319,7 +319,7 @@ def test_one_device_in_many_threads(cuda):
     """Where there is one device its context stays current; each thread sets it, whatever it calls first."""
     cuda.host_devices(1)
     try:
-        with toolkit.use(toolkit.toolkit()):
+        with toolkit.install(toolkit.toolkit()):
             x, w = ones(16), td.ones((4, 4), device="cuda")
             want, got = use(x, w), []
             for _ in range(20):

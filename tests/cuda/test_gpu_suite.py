@@ -141,7 +141,7 @@ def test_exit_status_tells_nothing_passed_and_time_up(suite, monkeypatch, tmp_pa
     assert run_main(suite, monkeypatch, tmp_path, "--part", "smoke", "--seconds", "0.2") == 3
     assert "time was up in smoke" in capsys.readouterr().out
     assert run_main(suite, monkeypatch, tmp_path, "--part", "smoke", "--seconds", "60") == 0
-    monkeypatch.setattr(suite["gpu"].toolkit, "missing", lambda: ["there is no GPU"])
+    monkeypatch.setattr(suite["gpu"].toolkit, "missing_requirements", lambda: ["there is no GPU"])
     assert run_main(suite, monkeypatch, tmp_path) == 2
 
 

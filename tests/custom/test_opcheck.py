@@ -300,7 +300,7 @@ def test_a_compiled_kernel_that_is_another_function():
     eager.register_fake(lambda x: td.empty_like(x))
     assert td.opcheck(eager, (X,))["jit"] == "SUCCESS"
     eager.library.impl("twofold", lambda x: x + 2, "Tracer")
-    fails(eager, "jit", "compiled it gives something else")
+    fails(eager, "jit", "compiled result differs")
     eager.remove()
 
 

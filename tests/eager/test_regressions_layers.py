@@ -219,7 +219,7 @@ def test_opcheck_names_an_argument_that_is_never_written():
 
 
 def test_opcheck_detects_backward_writing_its_gradient():
-    with pytest.raises(td.errors.OpCheckError, match=r"autograd: .*writes into the gradient"):
+    with pytest.raises(td.errors.OpCheckError, match=r"autograd: .*writes into its cotangent"):
         checked("treble", lambda x: x * 3.0, (td.ones((2, 3)),), backward=lambda ctx, g: g.mul_(3.0))
 
 

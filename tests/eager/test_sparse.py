@@ -111,7 +111,11 @@ def test_parts_shapes_and_more_axes():
         (lambda: td.sparse_coo_tensor([[-1], [0]], [1.0], (2, 3)), OutOfBoundsError, "axis 0"),
         (lambda: td.sparse_coo_tensor([[0.5], [0.0]], [1.0], (2, 3)), DTypeError, "integers"),
         (lambda: td.sparse_coo_tensor([0], [1.0], (2,)), ShapeError, "2 axes"),
-        (lambda: td.sparse_coo_tensor([[0], [0]], [1.0, 2.0], (2, 2)), ShapeError, "1 places take 1 values"),
+        (
+            lambda: td.sparse_coo_tensor([[0], [0]], [1.0, 2.0], (2, 2)),
+            ShapeError,
+            "1 positions take 1 values",
+        ),
         (lambda: td.sparse_coo_tensor([[0], [0]], [1.0], (2,)), ShapeError, "2 rows"),
         (lambda: td.sparse_coo_tensor([[], []], []), ShapeError, "shape must be given"),
         (lambda: td.sparse_coo_tensor([[0]], [1.0], (-1,)), ShapeError, "negative"),

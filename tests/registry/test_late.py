@@ -7,7 +7,7 @@ import pytest
 import tandem as td
 from tandem.backends.cpu import fastpath
 from tandem.operators.declare.declaration import declared_operators
-from tandem.operators.declare.families import FAMILIES
+from tandem.operators.declare.lazy_modules import LAZY_OPERATORS
 from tandem.registry import lazy_operators
 from tandem.registry.operator import operators
 
@@ -58,7 +58,7 @@ def fresh(code):
 
 
 def names(family):
-    return {name.removeprefix(".") for name in FAMILIES[family].split()}
+    return {name.removeprefix(".") for name in LAZY_OPERATORS[family].split()}
 
 
 def test_families_hold_what_their_modules_declare():
@@ -66,23 +66,23 @@ def test_families_hold_what_their_modules_declare():
 import importlib, tandem
 from tandem.registry.operator import operators
 known = set(operators)
-for family in {list(FAMILIES)}:
+for family in {list(LAZY_OPERATORS)}:
     importlib.import_module("tandem." + family)
     print(*sorted(full.partition("::")[2].partition(".")[0] for full in set(operators) - known))
     known = set(operators)
 """)
-    every = set().union(*map(names, FAMILIES))
-    assert sum(len(names(family)) for family in FAMILIES) == len(every)
+    every = set().union(*map(names, LAZY_OPERATORS))
+    assert sum(len(names(family)) for family in LAZY_OPERATORS) == len(every)
     assert set(" ".join(found).split()) == every
     left = set(every)
-    for family, declared_by_it in zip(FAMILIES, found, strict=True):
+    for family, declared_by_it in zip(LAZY_OPERATORS, found, strict=True):
         left -= {*declared_by_it.split()}  # and those of the families that it imports
         assert not names(family) & left, family
 
 
 def test_methods_are_those_of_the_families():
-    promised = {name for text in FAMILIES.values() for name in text.split() if name.startswith(".")}
-    every = {name for text in FAMILIES.values() for name in text.split()}
+    promised = {name for text in LAZY_OPERATORS.values() for name in text.split() if name.startswith(".")}
+    every = {name for text in LAZY_OPERATORS.values() for name in text.split()}
     declared_operators()
     assert promised == {name for name in every if hasattr(td.Tensor, name.removeprefix("."))}
 
@@ -128,6 +128,6 @@ def test_lazy_operator_never_defined_is_unknown():
 def test_nothing_waits_after_a_look_at_all():
     declared_operators()
     assert not lazy_operators.lazy_namespaces()
-    assert {f"td::{name}" for family in FAMILIES for name in names(family)} <= {
+    assert {f"td::{name}" for family in LAZY_OPERATORS for name in names(family)} <= {
         full.partition(".")[0] for full in operators
     }

@@ -277,7 +277,7 @@ FAULTS = {
     in_place: "in place",
     unregistered: "registered",
     bad_derived: "derived scalar",
-    made_parameter: "made by no node|made by a node",
+    made_parameter: "not results of nodes|result of a node",
     refused: "refuses",
 }
 
@@ -298,8 +298,8 @@ def test_every_rule_has_a_fault_that_breaks_it():
     for spoil in FAULTS:
         graph = good()
         spoil(graph)
-        broken.add(next(rule.demand for rule in RULES if any(rule.faults(graph))))
-    assert broken == {rule.demand for rule in RULES}
+        broken.add(next(rule.statement for rule in RULES if any(rule.violations(graph))))
+    assert broken == {rule.statement for rule in RULES}
 
 
 def test_mark_is_at_the_fault():

@@ -404,10 +404,10 @@ def test_axes_have_names():
     assert_close(rows(MANY), np.full((2, 3), float(MANY.sum())))
     assert td.vmap(lambda x: td.psum(1, "i") * x, axis_name="i")(X).tolist() == (3 * X).tolist()
     with pytest.raises(
-        NameError, match=r"no vmap around this call has an axis named 'j', those in force are \['i'\]"
+        NameError, match=r"no vmap around this call has an axis named 'j'; the named axes are \['i'\]"
     ):
         td.vmap(lambda x: td.psum(x, "j"), axis_name="i")(X)
-    with pytest.raises(errors.AxisNameError, match="none is in force"):
+    with pytest.raises(errors.AxisNameError, match="there is no named axis"):
         td.axis_index("i")
     with pytest.raises(TypeError, match="once"):
         td.vmap(lambda x: td.ppermute(x, "i", [(0, 1), (0, 2)]), axis_name="i")(X)

@@ -17,8 +17,8 @@ _SIGNATURE: Any = ctypes.CFUNCTYPE(
 
 
 @engine.KeepFirst
-def _compiled() -> tuple[Any, Any]:
-    """Return the code and a function that calls it; None for both if machine code is off in this process."""
+def _compile() -> tuple[Any, Any]:
+    """Return the compiled code and a function that calls it; None for both if machine code is off in this process."""
     if lazy.native_layer().why_off():
         return None, None
     code = engine.compile_ir(bits_function_ir(""), ["philox_words"], {}, level=1)
@@ -36,7 +36,7 @@ def fill(out: Any, keys: Any, use: int) -> bool:
     Returns:
         False if machine code is off; `out` is then unchanged.
     """
-    _, call = _compiled()
+    _, call = _compile()
     if call is None:
         return False
     words = np.ascontiguousarray(keys)

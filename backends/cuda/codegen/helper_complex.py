@@ -6,7 +6,7 @@ using exception handling" (1997), sqrt and tanh those of Kahan, "Branch cuts for
 
 from __future__ import annotations
 
-from .helper_scalars import Texts
+from .helper_scalars import Sources
 
 _COMPLEX = """\
 // ---- complex numbers ----
@@ -320,7 +320,7 @@ def _typed(text: str, name: str) -> str:
     return text
 
 
-TEXTS: Texts = {
+SOURCES: Sources = {
     "complex": ((), _COMPLEX),
     "complex_lanes": (("complex", "shuffle"), _LANES),
     "complex_below": (("complex", "scans"), _LANES_BELOW),

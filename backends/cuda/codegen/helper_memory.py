@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .helper_scalars import Texts
+from .helper_scalars import Sources
 
 _VECTORS = """\
 // ---- several elements in one access ----
@@ -137,7 +137,7 @@ __device__ inline void locate(const Layout<OPERANDS>& layout, Index i, long long
 }
 """
 
-TEXTS: Texts = {
+SOURCES: Sources = {
     "vectors": ((), _VECTORS),
     "shuffle": ((), _SHUFFLE),
     "scans": ((), _SCANS),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-Texts = dict[str, tuple[tuple[str, ...], str]]
+Sources = dict[str, tuple[tuple[str, ...], str]]
 
 _HALF = """\
 // ---- 16-bit floats: kept as their bits, computed with as float ----
@@ -225,7 +225,7 @@ def _typed(text: str, ctype: str, suffix: str) -> str:
     return text.replace("TYPE", ctype).replace("SUFFIX", suffix)
 
 
-TEXTS: Texts = {
+SOURCES: Sources = {
     "half": ((), _HALF),
     "wrapping": ((), _UNSIGNED),
     "division": (("wrapping",), _DIVISION),

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from . import helper_complex, helper_memory, helper_scalars
 
-TEXTS = helper_scalars.TEXTS | helper_memory.TEXTS | helper_complex.TEXTS
+SOURCES = helper_scalars.SOURCES | helper_memory.SOURCES | helper_complex.SOURCES
 
 
 def define_helper(name: str, needs: Iterable[str], text: str) -> None:
@@ -20,17 +20,17 @@ def define_helper(name: str, needs: Iterable[str], text: str) -> None:
     Raises:
         ValueError: another text has this name.
     """
-    if TEXTS.setdefault(name, (tuple(needs), text))[1] != text:
+    if SOURCES.setdefault(name, (tuple(needs), text))[1] != text:
         raise ValueError(f"two folds with different bodies are called {name}")
 
 
-def helpers_text(names: Iterable[str]) -> str:
+def helper_sources(names: Iterable[str]) -> str:
     """The text of helpers, each once, after the helpers that it needs."""
     texts: dict[str, str] = {}
 
     def add(name: str) -> None:
         if name not in texts:
-            needs, text = TEXTS[name]
+            needs, text = SOURCES[name]
             for other in needs:
                 add(other)
             texts[name] = text

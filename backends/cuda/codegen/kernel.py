@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterable, Sequence
 
 from ....named_tuple import NamedTuple
-from .helpers import helpers_text
+from .helpers import helper_sources
 
 WORKSPACE = -1
 """In ``CudaKernel.params``: the pointer to the workspace that the kernels of one list share."""
@@ -53,7 +53,7 @@ def module_source(kernels: Iterable[CudaKernel]) -> str:
     """The text of a module: the helpers, each once, then the kernels, without duplicates."""
     kernels = list(kernels)
     names = [name for kernel in kernels for name in kernel.headers]
-    return "\n".join([helpers_text(names), *dict.fromkeys(kernel.source for kernel in kernels)])
+    return "\n".join([helper_sources(names), *dict.fromkeys(kernel.source for kernel in kernels)])
 
 
 def pack_layout(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> bytes:

@@ -153,8 +153,8 @@ class OperatorEntries:
             return
         known = len(self.entries)
         for entry in self.operator_entries():
-            if not isinstance(entry.slow, EagerEntry):
-                self.entries.append(EagerEntry(entry.slow, self.table))
+            if not isinstance(entry.fall_back, EagerEntry):
+                self.entries.append(EagerEntry(entry.fall_back, self.table))
                 self.prepare(self.entries[-1])
                 entry.set_fallback(self.entries[-1])
         if len(self.entries) > known:

@@ -159,14 +159,14 @@ tools.change_listeners.append(_forget)
 def make_unavailable_error(what: str, device: str) -> BackendUnavailableError:
     """The exception that names the missing requirements of CUDA."""
     return BackendUnavailableError(
-        f"{what}: device {device!r} needs CUDA, and {'; '.join(tools.missing())}; on a machine with an NVIDIA GPU: "
-        f"{INSTALL}; without one use device='cpu'"
+        f"{what}: device {device!r} needs CUDA, and {'; '.join(tools.missing_requirements())}; on a machine with an "
+        f"NVIDIA GPU: {INSTALL}; without one use device='cpu'"
     )
 
 
 def device_count() -> int:
     """The number of CUDA devices; 0 where CUDA cannot be used."""
-    if tools.missing():
+    if tools.missing_requirements():
         return 0
     if _Known.count is None:
         _Known.count = int(runtime().getDeviceCount())
@@ -182,7 +182,7 @@ def device_at(index: int) -> Device:
     """
     result = _Known.devices.get(index)
     if result is None:
-        if tools.missing():
+        if tools.missing_requirements():
             raise make_unavailable_error("cuda", f"cuda:{index}")
         if not 0 <= index < device_count():
             known = ", ".join(f"'cuda:{i}'" for i in range(device_count()))

@@ -23,7 +23,7 @@ def is_available() -> bool:
 
 def why_unavailable() -> str:
     """The missing requirements of CUDA, of cupy, the driver and a GPU; empty if CUDA can be used."""
-    return "; ".join(tools.missing())
+    return "; ".join(tools.missing_requirements())
 
 
 def _to_device(which: Any) -> Device:

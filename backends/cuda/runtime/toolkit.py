@@ -1,6 +1,6 @@
 """The libraries that the CUDA backend needs: a driver, a compiler of CUDA C and an array library.
 
-A process uses NVIDIA's driver, NVRTC and cupy. :func:`use` replaces them, for example by a test double or a simulator;
+A process uses NVIDIA's driver, NVRTC and cupy. :func:`install` replaces them, for example by a test double;
 nothing selects another toolkit automatically.
 """
 
@@ -44,12 +44,12 @@ class _State:
     missing: list[str] | None = None  # the missing requirements; None before the first look-up
 
 
-# Called when another toolkit is installed, before anything uses it: they clear their caches.
+# Functions that clear caches, called when another toolkit has been installed, before it is used.
 change_listeners: list[Callable[[], None]] = []
 
 
-def missing() -> list[str]:
-    """The requirements that are missing, of cupy, the driver and a GPU; empty if CUDA can be used."""
+def missing_requirements() -> list[str]:
+    """Return what is missing of cupy, the driver and a GPU; empty if CUDA can be used."""
     if _State.toolkit is not None:
         return []
     with lock:
@@ -59,13 +59,13 @@ def missing() -> list[str]:
 
 
 def toolkit() -> Toolkit:
-    """The current toolkit; call it only where :func:`missing` returns an empty list."""
+    """Return the current toolkit; call it only where :func:`missing_requirements` returns an empty list."""
     if _State.toolkit is None:
-        raise RuntimeError(f"no CUDA toolkit: {'; '.join(missing())}")
+        raise RuntimeError(f"no CUDA toolkit: {'; '.join(missing_requirements())}")
     return _State.toolkit
 
 
-def use(other: Toolkit) -> Handle:
+def install(other: Toolkit) -> Handle:
     """Replace the current toolkit.
 
     Returns:
@@ -73,14 +73,14 @@ def use(other: Toolkit) -> Handle:
     """
     before = _State.toolkit
 
-    def install(toolkit: Toolkit | None) -> None:
+    def set_toolkit(toolkit: Toolkit | None) -> None:
         with lock:
             _State.toolkit = toolkit
             for listener in change_listeners:
                 listener()
 
-    install(other)
-    return Handle(lambda: install(before))
+    set_toolkit(other)
+    return Handle(lambda: set_toolkit(before))
 
 
 def _find_requirements() -> list[str]:

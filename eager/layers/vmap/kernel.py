@@ -18,7 +18,7 @@ from ....registry.values import TensorBase, TensorSpec, describe
 from ...tensor.inplace import check_fits
 from ..levels import Level, highest_level, push_level, stack
 from .adopt import check_written
-from .loop import loop
+from .loop import run_per_example
 from .strategies import Strategy, find_strategy
 from .tensor import BatchedTensor, wrap_batched
 
@@ -63,7 +63,7 @@ def _run(
     if strategy.decompose is not None:
         return strategy.decompose(*args, **kwargs)
     if strategy.rule is None or (kwargs and _any_batched(level, kwargs.values())):
-        return loop(op, level, args, kwargs)
+        return run_per_example(op, level, args, kwargs)
     if strategy.writes:
         _check_target(op, level, strategy, args)
     try:

@@ -1,4 +1,4 @@
-"""The fallback for operators without a batching rule: run on each example and stack the results."""
+"""The fallback of vmap for operators without a batching rule: run on each example and stack the results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _warned: set[str] = set()
 
 
-def loop(op: Operator, level: Level, args: Args, kwargs: Kwargs) -> object:
+def run_per_example(op: Operator, level: Level, args: Args, kwargs: Kwargs) -> object:
     """Run an operator on each example of a batch.
 
     Raises:
@@ -32,9 +32,11 @@ def loop(op: Operator, level: Level, args: Args, kwargs: Kwargs) -> object:
     function = functions.get(op.name, op)
     results = []
     for example in range(level.batch_size):
-        picked = [_select_example(level, arg, example) for arg in args]
+        example_args = [_select_example(level, arg, example) for arg in args]
         results.append(
-            function(*picked, **{name: _select_example(level, arg, example) for name, arg in kwargs.items()})
+            function(
+                *example_args, **{name: _select_example(level, arg, example) for name, arg in kwargs.items()}
+            )
         )
     return _stack_results(op, level, args, results or [_infer_results(op, args, kwargs)], bool(results))
 

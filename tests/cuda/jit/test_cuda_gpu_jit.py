@@ -11,7 +11,7 @@ from optable import rows
 from tandem import lazy
 from tandem.backends.cuda.runtime import toolkit
 
-WHY = "; ".join(toolkit.missing())
+WHY = "; ".join(toolkit.missing_requirements())
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(WHY), reason=f"no GPU that tandem can use: {WHY}")]
 
 

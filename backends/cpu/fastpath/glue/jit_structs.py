@@ -140,13 +140,13 @@ class JitStruct(StructMemory):
 
     Args:
         process: the process struct.
-        slow: called if no specialization matches.
+        fall_back: called if no specialization matches.
     """
 
-    def __init__(self, process: StructMemory, slow: Any):
+    def __init__(self, process: StructMemory, fall_back: Any):
         super().__init__(sizeof(at.JitEntry))
         self.point(0, process)
-        self.refer(8, slow)
+        self.refer(8, fall_back)
         self.chain: list[SpecializationStruct] = []
         self.retired: list[SpecializationStruct] = []
 

@@ -154,15 +154,15 @@ class OperatorStruct(StructMemory):
 
     Args:
         process: the process struct.
-        slow: called on a failed guard.
+        fall_back: called on a failed guard.
         miss: called on operand types without a variant.
         names: the keywords that the entry knows, in the order that it expects.
     """
 
-    def __init__(self, process: StructMemory, slow: Any, miss: Any, names: tuple[str, ...] = ()) -> None:
+    def __init__(self, process: StructMemory, fall_back: Any, miss: Any, names: tuple[str, ...] = ()) -> None:
         super().__init__(sizeof(rt.OperatorEntry))
         self.point(rt.OperatorEntry.globals_, process)
-        self.refer(rt.OperatorEntry.fall_back, slow)
+        self.refer(rt.OperatorEntry.fall_back, fall_back)
         self.refer(rt.OperatorEntry.miss, miss)
         self.refer(rt.OperatorEntry.names, tuple(map(sys.intern, names)))
         self.variants: dict[int, StructMemory] = {}

@@ -42,28 +42,28 @@ class PatchPoint:
     Attributes:
         callable: the callable.
         kind: the kind of entry.
-        slow: called on a failed guard.
+        fall_back: called on a failed guard.
         miss: called for operand types without a variant.
         record: the struct that the entry reads; created when the entry is first installed.
     """
 
-    def __init__(self, target: Any, kind: str, slow: Any, miss: Any) -> None:
-        self.callable, self.kind, self.slow, self.miss = target, kind, slow, miss
+    def __init__(self, target: Any, kind: str, fall_back: Any, miss: Any) -> None:
+        self.callable, self.kind, self.fall_back, self.miss = target, kind, fall_back, miss
         self.record: OperatorStruct | None = None
 
     def open(
         self, runtime: Runtime, recorder: Any, make_struct: Callable[[Any, Any], OperatorStruct]
     ) -> None:
-        """Install the entry; ``make_struct(slow, miss)`` makes the struct that it reads."""
+        """Install the entry; ``make_struct(fall_back, miss)`` makes the struct that it reads."""
         entry = runtime.entry(self.kind)
         if self.record is None:
-            self.record = make_struct(self.slow, self.miss)
+            self.record = make_struct(self.fall_back, self.miss)
         self.record.set_recorder(recorder)
         native_type.set_entry(self.callable, entry, self.record.address)
 
     def set_fallback(self, other: Any) -> None:
         """Set the callable that receives the calls which the entry does not take."""
-        self.slow = other
+        self.fall_back = other
         if self.record is not None:
             self.record.refer(rt.OperatorEntry.fall_back, other)
 
@@ -140,21 +140,21 @@ class Stub:
         """Calls run by the entry."""
         return sum(point.record.calls for point in self.patch_points if point.record is not None)
 
-    def make_struct(self, slow: Any, miss: Any) -> OperatorStruct:
+    def make_struct(self, fall_back: Any, miss: Any) -> OperatorStruct:
         """Return the struct of an entry, with the callables that serve calls without it."""
-        return OperatorStruct(self.runtime.process, slow, miss, NAMES)
+        return OperatorStruct(self.runtime.process, fall_back, miss, NAMES)
 
     def add_method(self, method: Any, swapped: bool) -> None:
         """Install the entry in a special method too; on a failed guard the method's own Python code runs."""
-        slow = MethodType(type(method).__call__, method)
+        fall_back = MethodType(type(method).__call__, method)
         kind = self.patch_points[0].kind
         if swapped and not kind.startswith("elementwise"):
             return
         if swapped:  # the entry swaps the arguments, and passes them on swapped
-            reverse = _reverse_arguments(slow)
+            reverse = _reverse_arguments(fall_back)
             self.patch_points.append(PatchPoint(method, kind + "_swapped", reverse, reverse))
         else:
-            self.patch_points.append(PatchPoint(method, kind, slow, slow))
+            self.patch_points.append(PatchPoint(method, kind, fall_back, fall_back))
 
     def call_cold(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run a call before the entry is installed. Calls that are being traced do not count."""
@@ -251,10 +251,10 @@ class ViewStub(Stub):
         """Whether neither this operator nor one that it may call is changed."""
         return self.is_unchanged and all(stub.is_unchanged for stub in self.views)
 
-    def make_struct(self, slow: Any, miss: Any) -> OperatorStruct:
+    def make_struct(self, fall_back: Any, miss: Any) -> OperatorStruct:
         """Return the struct of an entry, with memory for the layouts."""
         names = tuple(argument.name for argument in self.operator.schema.arguments)
-        result = OperatorStruct(self.runtime.process, slow, miss, names)
+        result = OperatorStruct(self.runtime.process, fall_back, miss, names)
         result.point(
             rt.OperatorEntry.variants, StructMemory(rt_cached_views.SLOTS * rt_cached_views.SLOT_SIZE)
         )

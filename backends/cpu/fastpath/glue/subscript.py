@@ -33,7 +33,7 @@ class SubscriptMethod(native_type.NativeCallable):  # type: ignore[misc]
         self.kernels = self._kernels()
         self.record = OperatorStruct(runtime.process, function, function)
         self.cold_calls = 0
-        self.slow: Any = function
+        self.fall_back: Any = function
         name = METHODS[entry][0]
         self.__name__, self.__qualname__ = name, f"Tensor.{name}"
         self.__doc__, self.__wrapped__ = function.__doc__, function
@@ -54,7 +54,7 @@ class SubscriptMethod(native_type.NativeCallable):  # type: ignore[misc]
 
     def set_fallback(self, other: Any) -> None:
         """Set the callable that receives the calls which the entry does not take."""
-        self.slow = other
+        self.fall_back = other
         self.record.refer(rt_base.OperatorEntry.fall_back, other)
 
     @property

@@ -5,7 +5,7 @@ Names that start with a dot are methods of Tensor too.
 
 from __future__ import annotations
 
-FAMILIES: dict[str, str] = {
+LAZY_OPERATORS: dict[str, str] = {
     "fft": (
         "fft_fftshift fft_ifftshift fft_c2c fft_r2c fft_c2r fft_fft fft_ifft fft_rfft fft_ihfft fft_irfft fft_hfft "
         "fft_fftn fft_ifftn fft_rfftn fft_irfftn fft_fft2 fft_ifft2 fft_rfft2 fft_irfft2"
@@ -96,7 +96,7 @@ ALIASES: dict[str, str] = {
     "unsqueeze": "expand_dims",
 }
 """alias: registered name."""
-SECOND_NAMES: dict[str, list[str]] = {}
+ALIASES_OF: dict[str, list[str]] = {}
 """registered name: its aliases."""
 for _alias, _name in ALIASES.items():
-    SECOND_NAMES.setdefault(_name, []).append(_alias)
+    ALIASES_OF.setdefault(_name, []).append(_alias)
