@@ -1,7 +1,8 @@
 """``td.linalg``: linear algebra, the extension of the array API standard and NumPy's ``norm``; loaded at first use.
 
 rules.py: declares operators on stacks of matrices; checks, samples, the adjoint
-factorizations.py: Cholesky, QR, SVD and symmetric eigenvalues
+cholesky.py: Cholesky factors
+factorizations.py: QR, SVD and symmetric eigenvalues
 eigen.py: eigenvalues of general matrices
 solving.py: solve, inv, determinants, pinv, matrix_power
 norms.py: vector and matrix norms, matrix_rank
@@ -14,9 +15,10 @@ from ..operators.contraction.matmul import outer as outer
 from ..operators.contraction.matmul import tensordot as tensordot
 from ..operators.contraction.matmul import vecdot as vecdot
 from ..operators.shape.rearrange import matrix_transpose as matrix_transpose
+from .cholesky import cholesky as cholesky
+from .cholesky import cholesky_ex as cholesky_ex
 from .eigen import eig as eig
 from .eigen import eigvals as eigvals
-from .factorizations import cholesky as cholesky
 from .factorizations import eigh as eigh
 from .factorizations import eigvalsh as eigvalsh
 from .factorizations import qr as qr

@@ -1,4 +1,4 @@
-"""Factorizations of matrices: Cholesky, QR, eigenvalues of symmetric matrices, singular values.
+"""Factorizations of matrices: QR, eigenvalues of symmetric matrices, singular values.
 
 Derivatives require full rank and distinct eigenvalues or singular values. Where some are equal, the derivatives of the
 values are right, and those of their vectors are NaN. Eigenvectors and singular vectors of complex matrices are
@@ -40,13 +40,14 @@ from .rules import (
     real_dtype,
     symmetrize,
 )
-from .solving import inv, solve_stack
+from .solving import solve_stack
 
 if TYPE_CHECKING:
     from ..registry.types import Array, ArrayModule, Tensor
 
 
 def conjugate(x: Tensor) -> Tensor:
+    """The complex conjugate; a real tensor is returned as it is."""
     return conj(x) if spec_of(x).dtype.kind == "c" else x
 
 
@@ -56,7 +57,8 @@ def to_diagonal(x: Tensor) -> Tensor:
     return expand_dims(x, -1) * eye(spec.shape[-1], dtype=real_dtype(spec.dtype), device=spec.device)
 
 
-def _real_diagonal(x: Tensor) -> Tensor:
+def real_diagonal(x: Tensor) -> Tensor:
+    """The diagonals of a stack of matrices, without their imaginary part."""
     result = diagonal(x, 0, -2, -1)
     return real(result) if spec_of(x).dtype.kind == "c" else result
 
@@ -70,53 +72,6 @@ def divide_by_gaps(x: Tensor, values: Tensor, of_vectors: Tensor) -> Tensor:
     is_same = eq(gap, 0)
     is_unknown = logical_and(ne(of_vectors, 0), ~eye(spec_of(values).shape[-1], dtype=bool_, device=x.device))
     return where(is_same, where(is_unknown, math.nan, 0.0), x / where(is_same, 1.0, gap))
-
-
-# -- Cholesky ----------------------------------------------------------------------------------------------------------
-def _cholesky_shape_rule(self: TensorSpec, *, upper: bool = False) -> TensorSpec:
-    return check_matrices("cholesky", self, is_square=True)
-
-
-def _cholesky_kernel(xp: ArrayModule, self: Array, *, upper: bool) -> Array:
-    whole = (self + xp.conj(xp.swapaxes(self, -1, -2))) / 2
-    lower = call_lapack("cholesky", lambda: xp.linalg.cholesky(whole))
-    return xp.conj(xp.swapaxes(lower, -1, -2)) if upper else lower
-
-
-def _cholesky_vjp(g: Tensor, out: Tensor, upper: bool) -> Tensor:
-    lower, g = (adjoint(out), adjoint(g)) if upper else (out, g)
-    inverse = inv(lower)
-    inner = tril(matmul(matrix_transpose(lower), g))
-    inner = inner - to_diagonal(diagonal(inner, 0, -2, -1)) + to_diagonal(_real_diagonal(inner)) / 2
-    return symmetrize(matmul(matrix_transpose(inverse), matmul(inner, conjugate(inverse))))
-
-
-cholesky = matrix_op(
-    "linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor",
-    _cholesky_shape_rule,
-    _cholesky_kernel,
-    doc="""The Cholesky factors of a stack of positive definite matrices.
-
-    Args:
-        self: a tensor of shape ``(..., M, M)``; if not symmetric (Hermitian), its symmetric part is factorized.
-        upper: whether to return the upper factor.
-
-    Returns:
-        A tensor ``L`` of the same shape and dtype, lower triangular, with ``L @ L.mT.conj() = self``; or its adjoint.
-
-    Raises:
-        LinearAlgebraError: a matrix is not positive definite.
-        ShapeError: the matrices are not square.
-        DTypeError: neither float32, float64 nor complex.
-
-    >>> td.linalg.cholesky(td.eye(2) * 4).tolist()
-    [[2.0, 0.0], [0.0, 2.0]]
-    """,
-    reference="references.linear_algebra.cholesky",
-    derivative=Rule(vjp={"self": _cholesky_vjp}),
-    samples="samples.linalg.definite_samples",
-    errors="samples.linalg.cholesky_errors",
-)
 
 
 # -- eigenvalues of symmetric matrices ---------------------------------------------------------------------------------
@@ -334,7 +289,7 @@ def _square_qr_vjp(q: Tensor, r: Tensor, gq: Tensor, gr: Tensor) -> Tensor:
     """The vjp of QR for a square R."""
     inner = matmul(r, adjoint(gr)) - matmul(adjoint(gq), q)
     below = tril(inner, k=-1)
-    whole = below + adjoint(below) + to_diagonal(_real_diagonal(inner))
+    whole = below + adjoint(below) + to_diagonal(real_diagonal(inner))
     return adjoint(solve_stack(r, adjoint(gq + matmul(q, whole))))
 
 

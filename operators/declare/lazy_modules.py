@@ -12,8 +12,8 @@ LAZY_OPERATORS: dict[str, str] = {
     ),
     "linalg": (
         "linalg_solve_stack linalg_solve linalg_inv linalg_det linalg_slogdet linalg_pinv linalg_matrix_power "
-        "linalg_cholesky linalg_eig linalg_eigvals linalg_eigh linalg_eigvalsh linalg_svd linalg_svdvals linalg_qr "
-        "linalg_vector_norm linalg_matrix_norm linalg_norm linalg_matrix_rank"
+        "linalg_cholesky linalg_cholesky_ex linalg_eig linalg_eigvals linalg_eigh linalg_eigvalsh linalg_svd "
+        "linalg_svdvals linalg_qr linalg_vector_norm linalg_matrix_norm linalg_norm linalg_matrix_rank"
     ),
     "operators.elementwise.activation": (
         "gelu_erf gelu_tanh .relu .sigmoid .silu .softplus .gelu .leaky_relu .elu .relu_ .sigmoid_ .silu_ "
@@ -45,8 +45,8 @@ LAZY_OPERATORS: dict[str, str] = {
         "random_rademacher random_top random_pick random_categorical random_choice random_gamma_slope "
         "random_draw_loggamma random_loggamma random_gamma random_beta random_chisquare random_t random_f "
         "random_generalized_normal random_dirichlet random_draw_poisson random_draw_binomial random_poisson "
-        "random_binomial random_geometric random_wald random_double_sided_maxwell random_multinomial random_factor "
-        "random_lower_inverse random_orthonormal random_multivariate_normal random_orthogonal random_ball"
+        "random_binomial random_geometric random_wald random_double_sided_maxwell random_multinomial "
+        "random_multivariate_normal random_orthogonal random_ball"
     ),
     "operators.remat": "checkpoint_name recompute_barrier",
     "operators.shape.repeating": ".roll .repeat .tile .pad",

@@ -8,28 +8,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import ShapeError, ValueArgumentError
-from ...registry.dtypes import FLOATS, DType, float32, float64
+from ...registry.dtypes import FLOATS, DType
 from ...registry.function import functions
 from ...registry.lazy_operators import materialize
 from ...registry.values import TensorSpec
 from ..contraction.matmul import matmul
-from ..declare.batching import leading
-from ..declare.declaration import ErrorInput, SampleInput, TensorSample
-from ..declare.derivatives import NotDifferentiable, Rule
-from ..declare.kinds import array_op, composite
+from ..declare.kinds import composite
 from ..declare.shape_rules import check_shape, spec_of
 from ..elementwise.casting import astype
 from ..elementwise.exponential import sqrt
 from ..elementwise.selection import maximum, where
-from ..shape.rearrange import matrix_transpose
-from ..shape.triangles import tril
+from ..shape.diagonals import diagonal
+from ..shape.rearrange import expand_dims, matrix_transpose
 from .continuous import RAISES, exponential
 from .gamma import CLOSE, generalized_normal, split_key
 from .uniform import cast_parameter, float_dtype, normal, sample_shape, working_dtype
 
 if TYPE_CHECKING:
     from ...registry.function import OperatorFunction
-    from ...registry.types import Array, ArrayModule, Function, Shape, Tensor
+    from ...registry.types import Shape, Tensor
 
 SUMS = {"float16": 1e-2, "bfloat16": 5e-2, "float32": 1e-4, "float64": 1e-10}
 
@@ -41,164 +38,15 @@ def _check_square(name: str, x: Tensor) -> TensorSpec:
     return spec
 
 
-# -- factors -----------------------------------------------------------------------------------------------------------
-def _apply_each(xp: ArrayModule, function: Function, x: Array) -> Array:
-    """Apply a function to each matrix of a stack; NaN for matrices for which it raises LinAlgError."""
-    out = xp.full(x.shape, xp.nan, x.dtype)
-    for index in np.ndindex(*x.shape[:-2]):
-        try:
-            out[index] = function(x[index])
-        except np.linalg.LinAlgError:
-            continue
-    return out
-
-
-def _factor_kernel(xp: ArrayModule, x: Array) -> Array:
-    return _apply_each(xp, xp.linalg.cholesky, 0.5 * (x + xp.swapaxes(x, -1, -2)))
-
-
-def _half_diagonal(x: Tensor) -> Tensor:
-    """The lower triangle with half of the diagonal."""
-    return 0.5 * (tril(x) + tril(x, k=-1))
-
-
-def _factor_transpose(g: Tensor, out: Tensor) -> Tensor:
-    """Source: Murray, "Differentiation of the Cholesky decomposition", 2016."""
-    inverse = lower_inverse(out)
-    middle = _half_diagonal(matmul(matrix_transpose(out), g))
-    whole = matmul(matmul(matrix_transpose(inverse), middle), inverse)
-    return 0.5 * (whole + matrix_transpose(whole))
-
-
-def _factor_tangent(t: Tensor, out: Tensor) -> Tensor:
-    inverse = lower_inverse(out)
-    even = 0.5 * (t + matrix_transpose(t))
-    return matmul(out, _half_diagonal(matmul(matmul(inverse, even), matrix_transpose(inverse))))
-
-
-FACTORS: dict[str, Any] = {
-    "dtypes": (float32, float64),
-    "batching": leading,
-    "tolerance": SUMS,
-    "method": False,
-}
-
-
-factor = array_op(
-    "random",
-    "random_factor(Tensor x) -> Tensor",
-    lambda x: _check_square("random_factor", x),
-    _factor_kernel,
-    doc="""The Cholesky factor of a matrix: the lower triangular L with ``L @ L.T`` equal to the matrix.
-
-    Args:
-        x: a float32 or float64 tensor of symmetric matrices, along the last two axes.
-
-    Returns:
-        A tensor of the same shape and dtype; NaN for a matrix that is not positive definite.
-
-    Raises:
-        ShapeError: the matrices are not square.
-
-    >>> td.ops.td.random_factor(td.asarray([[4.0, 2.0], [2.0, 2.0]])).tolist()
-    [[2.0, 0.0], [1.0, 1.0]]
-    """,
-    reference="numpy.linalg.cholesky",
-    derivative=Rule(vjp={"x": _factor_transpose}, jvp={"x": _factor_tangent}),
-    samples="samples.distributions.matrices",
-    errors="samples.distributions.matrix_errors",
-    **FACTORS,
-)
-
-
-def _inverse_kernel(xp: ArrayModule, x: Array) -> Array:
-    return xp.tril(_apply_each(xp, xp.linalg.inv, xp.tril(x)))
-
-
-lower_inverse = array_op(
-    "random",
-    "random_lower_inverse(Tensor x) -> Tensor",
-    lambda x: _check_square("random_lower_inverse", x),
-    _inverse_kernel,
-    doc="""The inverse of a lower triangular matrix.
-
-    Args:
-        x: a float32 or float64 tensor of lower triangular matrices, along the last two axes.
-
-    Returns:
-        A tensor of the same shape and dtype.
-
-    Raises:
-        ShapeError: the matrices are not square.
-
-    >>> td.ops.td.random_lower_inverse(td.asarray([[2.0, 0.0], [1.0, 1.0]])).tolist()
-    [[0.5, 0.0], [-0.5, 1.0]]
-    """,
-    reference="numpy.linalg.inv",
-    derivative=Rule(
-        vjp={"x": lambda g, out: -tril(matmul(matmul(matrix_transpose(out), g), matrix_transpose(out)))},
-        jvp={"x": lambda t, out: -matmul(matmul(out, tril(t)), out)},
-    ),
-    samples=lambda dtype: [
-        SampleInput((TensorSample((2, 2), values=(2.0, 0.0, 0.5, 1.0)),)),
-        SampleInput((TensorSample((3, 3), values=(2.0, 0, 0, 1, 3, 0, 2, 1, 2), dtype=float64),)),
-        SampleInput((TensorSample((2, 2, 2), values=(2.0, 0.0, 0.5, 1.0, 3.0, 0.0, 0.0, 1.0)),)),
-    ],
-    errors="samples.distributions.matrix_errors",
-    **FACTORS,
-)
-
-
-def _orthogonal_kernel(xp: ArrayModule, x: Array) -> Array:
-    q, r = xp.linalg.qr(x)
-    diagonal = xp.diagonal(r, axis1=-2, axis2=-1)
-    result: Array = q * xp.where(diagonal < 0, -1, 1).astype(x.dtype)[..., None, :]
-    return result
-
-
-def _check_tall(x: Tensor) -> TensorSpec:
-    spec = spec_of(x)
-    if len(spec.shape) < 2 or spec.shape[-2] < spec.shape[-1]:
-        raise ShapeError(
-            f"random_orthonormal: takes matrices with at least as many rows as columns, not {spec}"
-        )
-    return spec
-
-
-orthonormal = array_op(
-    "random",
-    "random_orthonormal(Tensor x) -> Tensor",
-    _check_tall,
-    _orthogonal_kernel,
-    doc="""The orthonormalized columns of a matrix: Q of its QR decomposition with a positive diagonal of R.
-
-    Args:
-        x: a float32 or float64 tensor of matrices with at least as many rows as columns, along the last two axes.
-
-    Returns:
-        A tensor of the same shape and dtype.
-
-    Raises:
-        ShapeError: there are more columns.
-
-    >>> td.ops.td.random_orthonormal(td.asarray([[3.0], [4.0]])).shape
-    (2, 1)
-    """,
-    reference="references.vectors.orthonormal",
-    derivative=NotDifferentiable("it is for random matrices only"),
-    samples=lambda dtype: [
-        SampleInput((TensorSample((3, 2), distinct=True),)),
-        SampleInput((TensorSample((2, 2, 2), distinct=True),)),
-        SampleInput((TensorSample((2, 0)),)),
-    ],
-    errors=lambda: [ErrorInput((TensorSample((2, 3), dtype=float32),), ValueError, "rows")],
-    **FACTORS,
-)
-
-
-def _linalg_operator(name: str) -> OperatorFunction[Tensor]:
+# -- roots of matrices -------------------------------------------------------------------------------------------------
+def _linalg_operator(name: str) -> OperatorFunction[Any]:
     materialize(f"td::linalg_{name}")
     return functions[f"td::linalg_{name}"]
+
+
+def _root_by_cholesky(x: Tensor) -> Tensor:
+    root: Tensor = _linalg_operator("cholesky_ex")(x)[0]
+    return root
 
 
 def _root_by_eigh(x: Tensor) -> Tensor:
@@ -216,7 +64,7 @@ def _root_by_svd(x: Tensor) -> Tensor:
 
 
 _ROOTS: dict[str, Callable[[Tensor], Tensor]] = {
-    "cholesky": factor,
+    "cholesky": _root_by_cholesky,
     "eigh": _root_by_eigh,
     "svd": _root_by_svd,
 }
@@ -308,7 +156,13 @@ def orthogonal(key: Tensor, n: int, shape: Shape, dtype: DType | None, m: int | 
     dtype = float_dtype("random_orthogonal", dtype)
     m = n if m is None else m
     check_shape("random_orthogonal", (n, m))
-    result = orthonormal(normal(key, (*shape, max(n, m), min(n, m)), working_dtype(dtype)))
+    columns, triangle = _linalg_operator("qr")(
+        normal(key, (*shape, max(n, m), min(n, m)), working_dtype(dtype))
+    )
+    signs = where(
+        diagonal(triangle, 0, -2, -1) < 0, -1.0, 1.0
+    )  # unique factors are those with a positive diagonal
+    result = columns * expand_dims(signs, -2)
     return astype(result if n >= m else matrix_transpose(result), dtype, copy=False)
 
 

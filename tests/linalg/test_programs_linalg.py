@@ -226,3 +226,24 @@ def test_a_holomorphic_derivative_of_a_transform():
     x = drawn_complex(3)
     found = td.jacrev(lambda x: td.fft.fft(x), holomorphic=True)(x)
     np.testing.assert_allclose(found.numpy(), np.fft.fft(np.eye(3)), atol=1e-12)
+
+
+def test_cholesky_ex_reports_failures():
+    """The order of the first leading minor that is not positive definite, and NaN in that matrix alone."""
+    good = [[4.0, 2.0, 0.0], [2.0, 5.0, 1.0], [0.0, 1.0, 3.0]]
+    stack = f64([good, np.diag([1.0, 1.0, -1.0]), np.diag([0.0, 1.0, 1.0]), -np.eye(3)])
+    factors, info = td.linalg.cholesky_ex(stack)
+    assert info.tolist() == [0, 3, 1, 1] and info.dtype is td.int32
+    assert np.isnan(factors[1:].numpy()).all()
+    np.testing.assert_array_equal(factors[0], td.linalg.cholesky(f64(good)))
+    for upper in (False, True):
+        one = td.jit(lambda x, upper=upper: td.linalg.cholesky_ex(x, upper=upper))(stack)
+        np.testing.assert_array_equal(one[0][0], td.linalg.cholesky(f64(good), upper=upper))
+        assert one[1].tolist() == info.tolist()
+
+
+def test_cholesky_ex_gradient_equals_that_of_cholesky():
+    everywhere(lambda x: td.linalg.cholesky_ex(definite(x))[0], draw(3, 3))
+    x = draw(2, 3, 3)
+    with_info = td.grad(lambda x: td.linalg.cholesky_ex(definite(x))[0].sum())(x)
+    np.testing.assert_array_equal(with_info, td.grad(lambda x: td.linalg.cholesky(definite(x)).sum())(x))

@@ -313,7 +313,7 @@ def test_batch_of_keys_equals_loop_over_keys(name, monkeypatch):
 
     draw, keys = (EXACT | NEAR)[name], R.split(R.key(4), 5)
     want = np.stack([host(draw(key)) for key in keys])
-    monkeypatch.setattr(batched_kernel, "loop", no_loop)
+    monkeypatch.setattr(batched_kernel, "run_per_example", no_loop)
     close(host(td.vmap(draw)(keys)), want, name)
     close(host(td.jit(td.vmap(draw))(keys)), want, name)
     shared = host(td.vmap(lambda key, x: (draw(key), x), (None, 0))(keys[0], td.zeros(2))[0])

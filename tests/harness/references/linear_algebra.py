@@ -33,6 +33,11 @@ def cholesky(x: Array, *, upper: bool = False) -> Array:
     return np.linalg.cholesky(_hermitian(x), upper=upper)
 
 
+def cholesky_ex(x: Array, *, upper: bool = False) -> tuple[Array, Array]:
+    """NumPy's cholesky, and no failures."""
+    return cholesky(x, upper=upper), np.zeros(x.shape[:-2], np.int32)
+
+
 def eigh(x: Array) -> tuple[Array, ...]:
     """NumPy's eigh of the Hermitian part."""
     return tuple(np.linalg.eigh(_hermitian(x)))

@@ -2,7 +2,7 @@
 
 from samples.random import KEY, KEYS, key_errors
 from tandem.operators.declare.declaration import ErrorInput, SampleInput, TensorSample
-from tandem.registry.dtypes import float32, float64, int32, int64
+from tandem.registry.dtypes import float32, int32, int64
 
 
 def plain_samples(dtype):
@@ -229,17 +229,6 @@ def multinomial_errors():
             (KEY, 3, TensorSample((3,), 0, 1, dtype=float32)), TypeError, "floats", {"dtype": "int32"}
         ),
     ]
-
-
-def matrices(dtype):
-    yield SampleInput((TensorSample((2, 2), values=(2.0, 0.5, 0.5, 1.0)),))
-    yield SampleInput((TensorSample((3, 3), values=(4.0, 1, 2, 1, 3, 0, 2, 0, 2), dtype=float64),))
-    yield SampleInput((TensorSample((2, 2, 2), values=(2.0, 0.5, 0.5, 1.0, 3.0, 0.0, 0.0, 1.0)),))
-    yield SampleInput((TensorSample((0, 0)),))
-
-
-def matrix_errors():
-    return [ErrorInput((TensorSample((2, 3), dtype=float32),), ValueError, "square")]
 
 
 def normal_samples(dtype):
