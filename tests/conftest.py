@@ -3,6 +3,7 @@
 import gc
 import os
 import re
+import signal
 import sys
 import warnings
 
@@ -10,6 +11,10 @@ import pytest
 import tandem as td
 from _pytest.assertion.rewrite import AssertionRewritingHook
 from tandem.errors import FallbackWarning
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts background jobs with SIGINT ignored, and Python keeps that: tests of Ctrl-C would never end.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Without the cache each block comes from the driver and freed memory is poisoned; with it memory is reused.
 CACHING = os.environ.get("TANDEM_HOST_CACHING") == "1"
