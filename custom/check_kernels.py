@@ -267,7 +267,7 @@ def check_strided(subject: Subject) -> None:
     wanted = subject.fresh()
     for layout, change in make_strided_copies():
         try:
-            result = subject.call(*subject.changed(change))
+            result = subject.call(*subject.replace_tensors(change))
         except Exception as fault:
             raise CheckFailure(
                 f"it fails on arguments in {layout}: {type(fault).__name__}: {fault}; in the kernel take "
@@ -291,7 +291,7 @@ def check_empty(subject: Subject) -> None:
         array = x.detach()._array
         return wrap(array[:0].copy() if array.ndim and array.shape[0] == first else array.copy())
 
-    args, kwargs = subject.changed(emptied)
+    args, kwargs = subject.replace_tensors(emptied)
     try:
         declared = infer_specs(subject, args, kwargs)
     except (CheckFailure, CheckSkipped):
@@ -322,7 +322,7 @@ def check_dtypes(subject: Subject) -> None:
         raise CheckSkipped(f"its dtypes are not about {leaves[0].name}")
     ran = 0
     for dtype in tried:
-        args, kwargs = subject.changed(lambda x, dtype=dtype: _cast(x, own, dtype))  # type: ignore[misc]
+        args, kwargs = subject.replace_tensors(lambda x, dtype=dtype: _cast(x, own, dtype))  # type: ignore[misc]
         try:
             results = subject.op(*args, **kwargs)
         except Exception as fault:

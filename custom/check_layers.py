@@ -66,7 +66,7 @@ def _to_float64(subject: Subject) -> Bound:
     def wide(x: Tensor) -> Tensor:
         return wrap(x.detach()._array.astype(float64.np)) if x.dtype.kind == "f" else copy_tensor(x)
 
-    bound = subject.changed(wide)
+    bound = subject.replace_tensors(wide)
     try:
         subject.call(*_copy_arguments(bound))
     except (TandemError, TypeError, ValueError, DTypeError):

@@ -106,7 +106,7 @@ class Subject:
                 result += [Leaf(argument, name, item) for name, item in names if isinstance(item, Tensor)]
         return result
 
-    def changed(self, change: Callable[[Tensor], Tensor]) -> Bound:
+    def replace_tensors(self, change: Callable[[Tensor], Tensor]) -> Bound:
         """Return the arguments with each tensor replaced; a tensor that occurs twice is replaced by one tensor."""
         made: dict[int, Tensor] = {}
 
@@ -119,7 +119,7 @@ class Subject:
 
     def copied(self) -> Bound:
         """Return the arguments with copies of the tensors."""
-        return self.changed(copy_tensor)
+        return self.replace_tensors(copy_tensor)
 
     def with_tensors(self, tensors: Iterable[Tensor]) -> Bound:
         """Return the arguments with other tensors, which are in the order of :meth:`leaves`."""

@@ -96,7 +96,10 @@ class Pass:
         return observer.span(f"backward of {node.op.name}", "backward", lambda: self._step(node))  # type: ignore[no-any-return]
 
     def _step(self, node: Node) -> None:
-        """Native twin: backends/cpu/fastpath/runtime/rt_backward.py:step"""
+        """Compute the gradients of a node from those of its results, and deliver them.
+
+        Native twin: backends/cpu/fastpath/runtime/rt_backward.py:step
+        """
         given = self._pending.pop(node)
         if hooks.used[0]:
             given = {index: hooks.run(node, index, gradient) for index, gradient in given.items()}
@@ -128,14 +131,20 @@ class Pass:
                 self._wanted[node, index] = gradient
 
     def _deliver_list(self, edges: tuple[Edge | None, ...], gradients: Iterable[Tensor | None]) -> None:
-        """Native twin: backends/cpu/fastpath/runtime/rt_backward.py:send_gradients"""
+        """Deliver the gradients of a list of tensors.
+
+        Native twin: backends/cpu/fastpath/runtime/rt_backward.py:send_gradients
+        """
         for edge, gradient in zip(edges, gradients):
             if edge is not None and gradient is not None:
                 target, index, shape, dtype = edge
                 self._deliver(target, index, fit(gradient, shape, dtype))
 
     def _deliver(self, target: Any, index: int, gradient: Tensor) -> None:
-        """Native twin: backends/cpu/fastpath/runtime/rt_backward.py:deliver"""
+        """Add a gradient to that of a leaf, or of a result of a pending node.
+
+        Native twin: backends/cpu/fastpath/runtime/rt_backward.py:deliver
+        """
         if target.__class__ is AutogradMeta:
             there = self.leaves.get(target)
             self.leaves[target] = gradient if there is None else there + gradient

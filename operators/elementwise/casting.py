@@ -28,7 +28,10 @@ def _cast_shape_rule(self: TensorSpec, dtype: DType) -> TensorSpec:
 
 
 def _cast_kernel(xp: ArrayModule, self: Array, dtype: DType) -> Array:
-    """Native twin: backends/cpu/fastpath/entries/rt_casts.py:cast"""
+    """Cast an array.
+
+    Native twin: backends/cpu/fastpath/entries/rt_casts.py:cast
+    """
     array = xp.asarray(self)
     if array.dtype == bfloat16.np and dtype.is_integer:
         array = array.astype(xp.float32)  # its conversions to integers are defined

@@ -84,7 +84,10 @@ def _read_shape_rule(self: TensorSpec, indices: Indices, axis: int = 0) -> Tenso
 
 
 def _read_kernel(xp: ArrayModule, self: Array, indices: Indices, axis: int) -> Array:
-    """Native twin: backends/cpu/fastpath/entries/rt_gathers.py:gather"""
+    """Gather elements at integer positions, in new memory.
+
+    Native twin: backends/cpu/fastpath/entries/rt_gathers.py:gather
+    """
     key = _numpy_key(xp, self, indices, axis)
     try:
         if len(indices) == 1:

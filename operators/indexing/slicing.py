@@ -176,7 +176,10 @@ def _write_shape_rule(self: TensorSpec, value: Any, plan: Plan, *, accumulate: b
 
 
 def _write_kernel(xp: ArrayModule, self: Array, value: Any, plan: Plan, *, accumulate: bool) -> Array:
-    """Native twin: backends/cpu/fastpath/entries/rt_assign.py:put"""
+    """Copy an array and store a value in the elements that a plan selects.
+
+    Native twin: backends/cpu/fastpath/entries/rt_assign.py:put
+    """
     out = xp.array(self)
     selected = out[to_numpy_index(plan)]  # a plan selects no element twice, so plain addition is right
     value = xp.asarray(value).astype(out.dtype)

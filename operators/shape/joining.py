@@ -51,7 +51,10 @@ def _concat_shape_rule(tensors: Sequence[Any], axis: int | None = 0) -> TensorSp
 
 
 def _concat_kernel(xp: ArrayModule, tensors: Sequence[Any], axis: int | None) -> Array:
-    """Native twin: backends/cpu/fastpath/entries/rt_joins.py:join"""
+    """Concatenate arrays, cast to their promoted dtype.
+
+    Native twin: backends/cpu/fastpath/entries/rt_joins.py:join
+    """
     specs = [x if type(x) in SCALARS else TensorSpec(x.shape, as_dtype(x.dtype)) for x in tensors]
     native = promoted_dtype("concat", specs)
     return xp.concatenate([xp.asarray(one).astype(native.np, copy=False) for one in tensors], axis)

@@ -81,7 +81,7 @@ class Reducer:
         if f.lanes > 1:
             half = f.lanes // 2
             parts = [
-                [f.part(v, REGISTER[d], at, half) for v, d in zip(state, self.state, strict=True)]
+                [f.extract_lanes(v, REGISTER[d], at, half) for v, d in zip(state, self.state, strict=True)]
                 for at in (0, half)
             ]
             with f.width(half):

@@ -242,8 +242,8 @@ class Function:
         """Return the constant <0, 1, 2, ...> of i64."""
         return "<" + ", ".join(f"i64 {i}" for i in range(self.lanes)) + ">"
 
-    def part(self, value: str, element: str, start: int, lanes: int) -> str:
-        """Return lanes ``start`` to ``start + lanes`` of a vector (past its end: undefined)."""
+    def extract_lanes(self, value: str, element: str, start: int, lanes: int) -> str:
+        """Extract lanes ``start`` to ``start + lanes`` of a vector; lanes past its end are poison."""
         picks = ", ".join(f"i32 {i}" if i < self.lanes else "i32 poison" for i in range(start, start + lanes))
         vec = self.vec(element)
         return self.op(f"shufflevector {vec} {value}, {vec} poison, <{lanes} x i32> <{picks}>")

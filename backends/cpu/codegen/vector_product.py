@@ -87,7 +87,7 @@ def _sum_lanes(f: Function, element: str, vector: str, lanes: int) -> str:
     """Return the sum of a vector's lanes: add its halves until one lane is left."""
     while lanes > 1:
         with f.width(lanes):
-            halves = [f.part(vector, element, at, lanes // 2) for at in (0, lanes // 2)]
+            halves = [f.extract_lanes(vector, element, at, lanes // 2) for at in (0, lanes // 2)]
         lanes //= 2
         vector = f.op(f"fadd <{lanes} x {element}> {halves[0]}, {halves[1]}")
     return f.op(f"extractelement <1 x {element}> {vector}, i64 0")
@@ -117,7 +117,7 @@ def _write_columns(module: Module, name: str, dtype: DType, lanes: int) -> None:
         with f.loop(whole, "%k", "1") as row:
             lane_at = f.op(f"mul i64 {f.op(f'and i64 {row.index}, {lanes - 1}')}, {TILE * size}")
             _add_rows(f, dtype, x, [row.index], f.address(buffer, lane_at), count)
-        for offset, mask in _vectors(f, dtype, count):
+        for offset, mask in _loop_over_vectors(f, dtype, count):
             addresses = [f.address(f.address(buffer, str(at * TILE * size)), offset) for at in range(lanes)]
             parts = [f.load_vector(dtype, address) for address in addresses]
             while len(parts) > 1:
@@ -133,8 +133,8 @@ def _write_columns(module: Module, name: str, dtype: DType, lanes: int) -> None:
     module.helper(name, f.text(f"internal void @{name}({SIGNATURE}) #1"))
 
 
-def _vectors(f: Function, dtype: DType, count: str) -> Iterator[tuple[str, str]]:
-    """Loop over a tile: yields each vector's offset in bytes, and its mask if it is the last, partial one."""
+def _loop_over_vectors(f: Function, dtype: DType, count: str) -> Iterator[tuple[str, str]]:
+    """Loop over the vectors of a tile: yield the offset in bytes, and the mask of the last, partial vector."""
     whole = f.op(f"and i64 {count}, {-f.lanes}")
     with f.loop("0", whole, str(f.lanes)) as at:
         yield f.op(f"mul i64 {at.index}, {dtype.itemsize}"), ""
@@ -151,7 +151,7 @@ def _add_rows(f: Function, dtype: DType, x: str, rows: list[str], sums: str, cou
     """Add products with some rows, in order, to partial sums, which are padded to whole vectors."""
     addresses = [f.address(x, f.op(f"mul i64 {row}, %column")) for row in rows]
     factors = [f.load_splat(dtype, f.address("%v", f.op(f"mul i64 {row}, %step"))) for row in rows]
-    for offset, mask in _vectors(f, dtype, count):
+    for offset, mask in _loop_over_vectors(f, dtype, count):
         total = f.load_vector(dtype, f.address(sums, offset))
         for address, factor in zip(addresses, factors, strict=True):
             part = _load(f, dtype, f.address(address, offset), mask)

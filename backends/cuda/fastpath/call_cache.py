@@ -209,7 +209,10 @@ class SubscriptCache(CallCache):
         return [method] if hasattr(method, "set_fallback") else []
 
     def encode_arguments(self, rest: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[int | None]:
-        """Native twin: backends/cuda/fastpath/call_cache_entries.py:encode_subscript"""
+        """Yield the cache key of a subscript; None for what a cached call cannot take.
+
+        Native twin: backends/cuda/fastpath/call_cache_entries.py:encode_subscript
+        """
         items, integers = _items(rest), 0
         if type(rest[0]) is tuple:
             yield rt.TUPLE | len(items) << 8

@@ -48,7 +48,7 @@ def write_result(cached: eager_entries.CacheEntry, g: ptr, backend: ptr, args: p
             cached, args, arrays, load(ptr, stream, result_entries.S_POOL), values
         )
         store(i64, values, eager_entries.NIN * 8, load(i64, values, 0))
-        if likely(bits >= 0 and are_disjoint(arrays, values)):
+        if likely(bits >= 0 and have_no_overlap(arrays, values)):
             done = launch_and_count(
                 eager_entries.select_launcher(cached, bits),
                 load(ptr, stream, result_entries.S_HANDLE),
@@ -78,7 +78,7 @@ def launch_and_count(launcher: ptr, stream: ptr, values: ptr, storage: base.Stor
 
 
 @native
-def are_disjoint(arrays: ptr, values: ptr) -> bool:
+def have_no_overlap(arrays: ptr, values: ptr) -> bool:
     """Whether no operand shares the target's buffer, except as the same array."""
     target = load(ptr, arrays, 0)
     for i in range(1, eager_entries.NIN):

@@ -70,7 +70,10 @@ class Buffer:
             self.users = {*users, stream}
 
     def __del__(self) -> None:
-        """Native twin: backends/cuda/fastpath/result_entries.py:finalize"""
+        """Return the memory to its pool.
+
+        Native twin: backends/cuda/fastpath/result_entries.py:finalize
+        """
         if self.pool is not None:
             self.pool.recycle(self)
 

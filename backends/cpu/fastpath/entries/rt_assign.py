@@ -35,7 +35,7 @@ def assign(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     if unlikely(not writable or not rt_subscript.read_key(array, args + 8, dims, steps, at)):
         return base.fall_back(entry, args, nargsf, kwnames)
     fits = prepare_value(load(ptr, args, 16), value, code, to, scalar, dims, at)
-    if unlikely(not fits or (value != NULL and not rt_inplace.are_disjoint(value, array))):
+    if unlikely(not fits or (value != NULL and not rt_inplace.have_no_overlap(value, array))):
         return base.fall_back(entry, args, nargsf, kwnames)
     hold_operands(array, value)  # allocating a storage may run Python code
     written = rt_inplace.bump_version(g, load(ptr, args, 0), array)

@@ -71,7 +71,7 @@ def can_write(variant: base.Variant, target: capi.Ndarray, arrays: ptr) -> bool:
 def can_read(array: ptr, target: ptr, rank: i64) -> bool:
     """Return whether an operand broadcasts to the target and does not overlap it, except element by element."""
     return can_broadcast_to(array, target, rank) and (
-        are_disjoint(array, target) or are_same_elements(array, target, rank)
+        have_no_overlap(array, target) or are_same_elements(array, target, rank)
     )
 
 
@@ -107,7 +107,7 @@ def end_address(array: capi.Ndarray) -> i64:
 
 
 @native
-def are_disjoint(array: ptr, target: ptr) -> bool:
+def have_no_overlap(array: ptr, target: ptr) -> bool:
     """Return whether two arrays share no byte, judged by their bounds."""
     return end_address(array) <= lowest_address(target) or end_address(target) <= lowest_address(array)
 
