@@ -143,8 +143,8 @@ def _loop_over_vectors(f: Function, dtype: DType, count: str) -> Iterator[tuple[
         yield f.op(f"mul i64 {whole}, {dtype.itemsize}"), lanes_below(f, left)
 
 
-def _load(f: Function, dtype: DType, index: str, mask: str) -> str:
-    return f.load_masked(dtype, index, mask) if mask else f.load_vector(dtype, index)
+def _load(f: Function, dtype: DType, address: str, mask: str) -> str:
+    return f.load_masked(dtype, address, mask) if mask else f.load_vector(dtype, address)
 
 
 def _add_rows(f: Function, dtype: DType, x: str, rows: list[str], sums: str, count: str) -> None:
