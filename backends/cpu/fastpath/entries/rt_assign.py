@@ -8,35 +8,34 @@ from __future__ import annotations
 
 from ..compiler.dsl import NULL, i64, likely, load, native, ptr, stack, store, unlikely
 from ..compiler.structs import sizeof
-from ..runtime import capi, rt_gil, rt_operands
+from ..runtime import capi, rt_entry, rt_gil, rt_operands
 from ..runtime import rt_base as base
+from ..runtime.rt_entry import Outcome
 from . import rt_copies, rt_elementwise, rt_inplace, rt_subscript
 
 
-@native
-def assign(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+@rt_entry.entry(records=False)
+def assign(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of `x[key] = value`.
 
     Python twin: eager/tensor/methods.py:setitem
     """
-    entry: base.OperatorEntry = base.entry_data(self)
     g = entry.globals_
-    flags = base.thread_flags(g)
-    if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != 3 or flags == base.ELSEWHERE):
-        return base.fall_back(entry, args, nargsf, kwnames)
+    if unlikely(kwnames != NULL or count != 3):
+        return Outcome.FALL_BACK
     where, scalar, at = stack(16), stack(16), stack(sizeof(rt_subscript.KeyState))
     to = rt_operands.operand_code(g, load(ptr, args, 0), flags, where)
     code = rt_operands.operand_code(g, load(ptr, args, 16), flags, where + 8)
     array, value = load(ptr, where, 0), load(ptr, where, 8)
     if unlikely(to < 0 or code < 0 or array == NULL):
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     dims, steps = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8)
     writable = (capi.Ndarray(array).flags & capi.WRITEABLE) != 0
     if unlikely(not writable or not rt_subscript.read_key(array, args + 8, dims, steps, at)):
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     fits = prepare_value(load(ptr, args, 16), value, code, to, scalar, dims, at)
     if unlikely(not fits or (value != NULL and not rt_inplace.have_no_overlap(value, array))):
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     hold_operands(array, value)  # allocating a storage may run Python code
     written = rt_inplace.bump_version(g, load(ptr, args, 0), array)
     if likely(written):
@@ -48,29 +47,27 @@ def assign(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     return capi.new_ref(capi.Py_None)
 
 
-@native
-def put(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+@rt_entry.entry(records=False)
+def put(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of `basic_put`, which writes into a copy.
 
     Python twin: operators/indexing/slicing.py:_write_kernel
     """
-    entry: base.OperatorEntry = base.entry_data(self)
     g = entry.globals_
-    flags = base.thread_flags(g)
-    if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != 3 or flags == base.ELSEWHERE):
-        return base.fall_back(entry, args, nargsf, kwnames)
+    if unlikely(kwnames != NULL or count != 3):
+        return Outcome.FALL_BACK
     where, scalar, at = stack(16), stack(16), stack(sizeof(rt_subscript.KeyState))
     to = rt_operands.operand_code(g, load(ptr, args, 0), flags, where)
     code = rt_operands.operand_code(g, load(ptr, args, 8), flags, where + 8)
     array, value = load(ptr, where, 0), load(ptr, where, 8)
     if unlikely(to < 0 or code < 0 or array == NULL or capi.Ndarray(array).ndim > base.MAX_RANK):
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     dims, steps = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8)
     if unlikely(
         not rt_subscript.read_plan(array, load(ptr, args, 16), dims, steps, at)
         or not prepare_value(load(ptr, args, 8), value, code, to, scalar, dims, at)
     ):
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     hold_operands(array, value)  # allocating an array may run Python code
     made = rt_copies.copy_contiguous(g, array, i64(capi.Ndarray(array).ndim), capi.Ndarray(array).dims)
     tensor: ptr = NULL

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from ..compiler.dsl import NULL, i32, i64, likely, load, native, noinline, ptr, stack, store, unlikely
 from ..compiler.structs import Struct, array, sizeof
-from ..runtime import capi, rt_operands, rt_record
+from ..runtime import capi, rt_entry, rt_operands, rt_record
 from ..runtime import rt_base as base
+from ..runtime.rt_entry import Outcome
 from . import rt_views
 
 SLOTS = 64  # layouts that an operator remembers; a power of two
@@ -36,26 +37,23 @@ class CachedLayout(Struct):
 SLOT_SIZE = sizeof(CachedLayout)
 
 
-@native
-def cached_view(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+@rt_entry.entry
+def cached_view(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry: one tensor, then integers, booleans, None and sequences of them, by position or by name."""
-    entry: base.OperatorEntry = base.entry_data(self)
     g = entry.globals_
-    flags, count = base.thread_flags(g), nargsf & base.ARGS_MASK
-    if unlikely(count < 1 or count > MOST_ARGUMENTS or flags == base.ELSEWHERE):
-        return base.fall_back(entry, args, nargsf, kwnames)
-    flags = base.allowed_flags(entry, flags)
+    if unlikely(count < 1 or count > MOST_ARGUMENTS):
+        return Outcome.FALL_BACK
     source = load(ptr, args, 0)
     source_array: capi.Ndarray = rt_operands.plain_array(g, source, flags)
     if unlikely(source_array == NULL):
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     key = stack(KEY_LENGTH * 8)
     length = write_key(entry, source_array, args, count, kwnames, key)
     if unlikely(length == REFUSED or (kwnames != NULL and base.has_history(g, source, flags))):
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     slot: CachedLayout = find_slot(entry.variants, key, length)
     if unlikely(slot.length != length or not equal_keys(slot + CachedLayout.key, key, length)):
-        return call_and_remember(entry, args, nargsf, kwnames, key, length)
+        return call_and_remember(entry, args, count, kwnames, key, length)
     entry.calls += 1
     result = view_by_layout(g, source, source_array, slot)
     if unlikely(base.has_history(g, source, flags)):
@@ -186,13 +184,13 @@ def equal_keys(one: ptr, other: ptr, length: i64) -> bool:
 # A call without a cached layout --------------------------------------------------------------------------------------
 @noinline
 def call_and_remember(
-    entry: base.OperatorEntry, args: ptr, nargsf: i64, kwnames: ptr, key: ptr, length: i64
+    entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, key: ptr, length: i64
 ) -> ptr:
     """Let Python run the call, and remember the layout of its result."""
     source: base.TensorObject = load(ptr, args, 0)
     source_array = source.array
     capi.incref(source_array)  # Python code may replace the tensor's array
-    result = base.call_miss(entry, args, nargsf, kwnames)
+    result = base.call_miss(entry, args, count, kwnames)
     if likely(result != NULL) and source.array == source_array and is_view_of(entry.globals_, result, source):
         remember(
             find_slot(entry.variants, key, length), base.TensorObject(result).array, source_array, key, length

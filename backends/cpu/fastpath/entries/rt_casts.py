@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..compiler.dsl import NULL, i64, likely, load, native, ptr, stack, store, template, unlikely
-from ..runtime import capi, rt_operands, rt_record
+from ..runtime import capi, rt_entry, rt_operands, rt_record
 from ..runtime import rt_base as base
+from ..runtime.rt_entry import Outcome
 from . import rt_arguments, rt_elementwise, rt_reduce
 
 HAS_COPY: i64 = template(0)  # 1: `astype`, which takes `copy`
@@ -22,42 +23,33 @@ def read_copy_flag(entry: base.OperatorEntry, args: ptr, kwnames: capi.PyVarObje
     return rt_reduce.BAD
 
 
-@native
-def cast(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+@rt_entry.entry
+def cast(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of `cast` and `astype`.
 
     Python twin: operators/elementwise/casting.py:_cast_kernel
     """
-    entry: base.OperatorEntry = base.entry_data(self)
     g = entry.globals_
-    flags = base.thread_flags(g)
     keep = read_copy_flag(entry, args, kwnames)
-    if unlikely(keep == rt_reduce.BAD or (nargsf & base.ARGS_MASK) != 2 or flags == base.ELSEWHERE):
-        return base.fall_back(entry, args, nargsf, kwnames)
-    flags = base.allowed_flags(entry, flags)
+    if unlikely(keep == rt_reduce.BAD or count != 2):
+        return Outcome.FALL_BACK
     arrays, pointers = stack(8), stack(16)
     source, dtype = load(ptr, args, 0), load(ptr, args, 8)
     code, to = rt_operands.operand_code(g, source, flags, arrays), rt_arguments.dtype_code(g, dtype)
     array: capi.Ndarray = load(ptr, arrays, 0)
     if unlikely(code < 0 or to < 0 or array == NULL):
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     if keep == 1 and code == to:
         entry.calls += 1
         capi.incref(source)
         return source
     variant: base.Variant = base.find_variant(entry, code | to << base.CODE_BITS)
     if unlikely(variant == NULL):
-        return base.call_miss(entry, args, nargsf, kwnames)
+        return Outcome.MISS
     if unlikely(variant.loop == NULL):
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     store(ptr, pointers, 0, array.data)
-    result = rt_elementwise.compute(variant, arrays, pointers, g)
-    if unlikely(result == NULL):
-        return base.fall_back(entry, args, nargsf, kwnames)
-    if unlikely(i64(result) == -1):
-        return base.retry_in_python(entry, args, nargsf, kwnames)
-    entry.calls += 1
-    tensor = base.make_tensor(g, result)
+    tensor = rt_entry.finish(entry, rt_elementwise.compute(variant, arrays, pointers, g))
     if unlikely(base.has_history(g, source, flags)):
         values = stack(24)
         store(ptr, values, 0, source)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from ..compiler import dsl
 from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, store, unlikely
-from ..runtime import capi, rt_gil, rt_memory, rt_numbers, rt_operands, rt_record
+from ..runtime import capi, rt_entry, rt_gil, rt_memory, rt_numbers, rt_operands, rt_record
 from ..runtime import rt_base as base
+from ..runtime.rt_entry import Outcome
 
 
 @native
@@ -24,42 +25,33 @@ def elementwise_swapped(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     return elementwise(self, turned, 2, NULL)
 
 
-@native
-def elementwise(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+@rt_entry.entry
+def elementwise(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of elementwise operators.
 
     Python twin: backends/cpu/kernels/elementwise.py:elementwise_kernel
     """
-    entry: base.OperatorEntry = base.entry_data(self)
     g = entry.globals_
-    flags = base.thread_flags(g)
-    if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != base.NIN or flags == base.ELSEWHERE):
-        return base.fall_back(entry, args, nargsf, kwnames)
-    flags = base.allowed_flags(entry, flags)
+    if unlikely(kwnames != NULL or count != base.NIN):
+        return Outcome.FALL_BACK
     arrays = stack(base.NIN * 8)
     key: i64 = 0
     for i in range(base.NIN):
         code = rt_operands.operand_or_number_code(g, load(ptr, args, i * 8), flags, arrays + i * 8)
         if unlikely(code < 0):
-            return base.fall_back(entry, args, nargsf, kwnames)
+            return Outcome.FALL_BACK
         key |= code << (i * base.CODE_BITS)
     variant: base.Variant = base.find_variant(entry, key)
     if unlikely(variant == NULL):
-        return base.call_miss(entry, args, nargsf, kwnames)
+        return Outcome.MISS
     pointers = stack(base.NARGS * 8)
     scalars = stack(base.NIN * 16)
     if unlikely(variant.loop == NULL or not load_operands(g, variant, args, arrays, key, pointers, scalars)):
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     if unlikely(variant.number != 0):
         entry.calls += 1
         return compute_number(variant, pointers, g)
-    result = compute(variant, arrays, pointers, g)
-    if unlikely(result == NULL):
-        return base.fall_back(entry, args, nargsf, kwnames)
-    if unlikely(i64(result) == -1):
-        return base.retry_in_python(entry, args, nargsf, kwnames)
-    entry.calls += 1
-    tensor = base.make_tensor(g, result)
+    tensor = rt_entry.finish(entry, compute(variant, arrays, pointers, g))
     return (
         record_elementwise(entry, g, args, tensor)
         if unlikely(is_recorded(g, args, arrays, flags))
@@ -123,7 +115,7 @@ def compute_number(variant: base.Variant, pointers: ptr, g: ptr) -> ptr:
 
 @native
 def compute(variant: ptr, arrays: ptr, pointers: ptr, g: ptr) -> ptr:
-    """Return the result's array. NULL: the shapes do not broadcast (Python raises); -1: an exception is set."""
+    """Return the result's array, or an `Outcome`: FALL_BACK where the shapes do not broadcast."""
     widest: ptr = NULL
     rank: i64 = -1
     for i in range(base.NIN):
@@ -132,7 +124,7 @@ def compute(variant: ptr, arrays: ptr, pointers: ptr, g: ptr) -> ptr:
             rank = i64(array.ndim)
             widest = array
     if unlikely(widest == NULL or rank > base.MAX_RANK):
-        return NULL
+        return Outcome.FALL_BACK
     strides = stack(base.NARGS * 16)
     if likely(is_flat(variant, arrays, widest, rank, strides)):
         return compute_flat(variant, arrays, widest, rank, pointers, strides, g)
@@ -182,7 +174,7 @@ def compute_flat(
         count *= load(i64, dims, d * 8)
     result: capi.Ndarray = rt_memory.new_array(g, variant.descr, rank, dims, count * variant.itemsize)
     if unlikely(result == NULL):
-        return ptr(-1)
+        return Outcome.RETRY
     store(ptr, pointers, base.NIN * 8, result.data)
     store(i64, sizes, 0, 1)
     store(i64, sizes, 8, count)
@@ -319,7 +311,7 @@ def compute_general(variant: base.Variant, arrays: ptr, rank: i64, pointers: ptr
     shape = stack(base.MAX_RANK * 8)
     strides = stack(base.MAX_RANK * base.NARGS * 8)
     if not broadcast(arrays, rank, shape):
-        return NULL
+        return Outcome.FALL_BACK
     for i in range(base.NIN):
         operand_strides(load(ptr, arrays, i * 8), rank, strides + i * 8)
     dims, axes, steps = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8)
@@ -337,7 +329,7 @@ def compute_general(variant: base.Variant, arrays: ptr, rank: i64, pointers: ptr
         g, variant.descr, rank, dims, steps if permuted and step != 0 else NULL, step
     )
     if unlikely(result == NULL):
-        return ptr(-1)
+        return Outcome.RETRY
     store(ptr, pointers, base.NIN * 8, result.data)
     if likely(step != 0):
         rank = coalesce(shape, strides, rank)

@@ -7,43 +7,42 @@ input, the number: NIN is 1 and NARGS is 2.
 from __future__ import annotations
 
 from ..compiler.dsl import NULL, f64, i64, likely, load, native, ptr, stack, store, template, unlikely
-from ..runtime import capi, rt_memory, rt_operands
+from ..runtime import capi, rt_entry, rt_memory, rt_operands
 from ..runtime import rt_base as base
+from ..runtime.rt_entry import Outcome
 from . import rt_arguments, rt_copies, rt_elementwise, rt_reduce, rt_reshape, rt_views
 
 VALUE: i64 = template(-1)  # the number; -1: it is the second argument
 MOST: i64 = 65536  # maximum bytes of the result
 
 
-@native
-def fill(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+@rt_entry.entry(records=False)
+def fill(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of `full`, `zeros` and `ones`."""
-    entry: base.OperatorEntry = base.entry_data(self)
     g: base.Globals = entry.globals_
-    count: i64 = 2 if VALUE < 0 else 1
-    if unlikely((nargsf & base.ARGS_MASK) != count or base.thread_flags(g) == base.ELSEWHERE):
-        return base.fall_back(entry, args, nargsf, kwnames)
+    if unlikely(count != (2 if VALUE < 0 else 1)):
+        return Outcome.FALL_BACK
     number, dims = stack(16), stack(base.MAX_RANK * 8)
     code = find_result_code(entry, g, args, kwnames, count)
     rank = rt_views.read_integers(load(ptr, args, 0), dims)
     if unlikely(
         code == base.FOREIGN or rank == rt_reshape.REFUSED or not write_number(g, args, code, number)
     ):
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     descr: capi.Descr = load(ptr, g.descrs, code * 8)
     if unlikely(descr == NULL):  # of a package that is not loaded
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     size = descr.itemsize
     total: i64 = 1
     for d in range(rank):
         extent = load(i64, dims, d * 8)
         if unlikely(extent < 0 or extent > MOST):
-            return base.fall_back(entry, args, nargsf, kwnames)
+            return Outcome.FALL_BACK
         total *= extent
         if unlikely(total > MOST):
-            return base.fall_back(entry, args, nargsf, kwnames)
+            return Outcome.FALL_BACK
     if unlikely(total * size > MOST):
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     made: capi.Ndarray = rt_memory.new_array(g, descr, rank, dims, total * size)
     if unlikely(made == NULL):
         return NULL

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ..compiler import dsl
 from ..compiler.dsl import NULL, i32, i64, likely, load, native, ptr, stack, store, template, u8, unlikely
-from ..runtime import capi, rt_gil, rt_memory, rt_operands, rt_record
+from ..runtime import capi, rt_entry, rt_gil, rt_memory, rt_operands, rt_record
 from ..runtime import rt_base as base
+from ..runtime.rt_entry import Outcome
 from . import rt_arguments, rt_copies, rt_elementwise, rt_reduce
 
 TAKE: i64 = template(
@@ -15,34 +16,24 @@ OUTSIDE: i64 = -1
 MANY: i64 = 16384  # positions that are checked and copied without the GIL
 
 
-@native
-def gather(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+@rt_entry.entry
+def gather(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of `index` and `take`.
 
     Python twin: operators/indexing/gather.py:_read_kernel
     """
-    entry: base.OperatorEntry = base.entry_data(self)
     g: base.Globals = entry.globals_
-    flags = base.thread_flags(g)
-    count = nargsf & base.ARGS_MASK
     axis = rt_arguments.axis_argument(entry, args, count, kwnames, 2, capi.Py_None if TAKE else g.zero)
-    if unlikely(count < 2 or flags == base.ELSEWHERE or axis == NULL):
-        return base.fall_back(entry, args, nargsf, kwnames)
-    flags = base.allowed_flags(entry, flags)
+    if unlikely(count < 2 or axis == NULL):
+        return Outcome.FALL_BACK
     source, chosen = load(ptr, args, 0), index_tensor(load(ptr, args, 8))
     array = rt_operands.plain_array(g, source, flags)
     if unlikely(array == NULL or chosen == NULL):
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     along = find_gather_axis(axis, array)
     if unlikely(along == rt_reduce.BAD):
-        return base.fall_back(entry, args, nargsf, kwnames)
-    result = gather_elements(g, array, chosen, along, flags)
-    if unlikely(result == NULL):
-        return base.fall_back(entry, args, nargsf, kwnames)
-    if unlikely(i64(result) == -1):
-        return base.retry_in_python(entry, args, nargsf, kwnames)
-    entry.calls += 1
-    tensor = base.make_tensor(g, result)
+        return Outcome.FALL_BACK
+    tensor = rt_entry.finish(entry, gather_elements(g, array, chosen, along, flags))
     if unlikely(base.has_history(g, source, flags)):
         values = stack(32)
         store(ptr, values, 0, source)
@@ -73,15 +64,15 @@ def find_gather_axis(axis: ptr, array: capi.Ndarray) -> i64:
 
 @dsl.noinline
 def gather_elements(g: ptr, array: capi.Ndarray, chosen: ptr, along: i64, flags: i64) -> ptr:
-    """Return the result's array. NULL: Python must run the call; -1: an exception is set."""
+    """Return the result's array, or an `Outcome`."""
     where, shape = stack(8), stack(2 * base.MAX_RANK * 8)
     code = rt_operands.operand_code(g, chosen, flags, where)
     indices: capi.Ndarray = load(ptr, where, 0)
     if indices == NULL or code < base.INT8 or code > base.UINT64:
-        return NULL
+        return Outcome.FALL_BACK
     own, extra = i64(array.ndim), i64(indices.ndim)
     if own + extra - 1 > base.MAX_RANK or (array.flags & capi.ALIGNED) == 0:
-        return NULL
+        return Outcome.FALL_BACK
     count, step = i64(1), rt_copies.item_size(array)
     for d in range(extra):
         count *= load(i64, indices.dims, d * 8)
@@ -95,11 +86,11 @@ def gather_elements(g: ptr, array: capi.Ndarray, chosen: ptr, along: i64, flags:
     size = load(i64, array.dims, along * 8)
     capi.incref(array)
     capi.incref(indices)
-    result: ptr = NULL
+    result: ptr = Outcome.FALL_BACK
     if likely(are_all_inside(indices, code, count, extra, size)):
         result = rt_memory.new_array(g, array.descr, own + extra - 1, shape, step)
         if unlikely(result == NULL):
-            result = ptr(-1)
+            result = Outcome.RETRY
         elif likely(step != 0):
             saved = rt_gil.release_gil(step >= rt_gil.RELEASE_BYTES or count >= MANY)
             copy_positions(result, array, along, indices, code, count)

@@ -7,37 +7,36 @@ result's shape and dtype; if another operand overlaps that memory in another ord
 from __future__ import annotations
 
 from ..compiler.dsl import NULL, call_void, i64, likely, load, native, ptr, stack, store, unlikely
-from ..runtime import capi, rt_gil, rt_operands
+from ..runtime import capi, rt_entry, rt_gil, rt_operands
 from ..runtime import rt_base as base
+from ..runtime.rt_entry import Outcome
 from . import rt_elementwise
 
 
-@native
-def inplace(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+@rt_entry.entry(records=False)
+def inplace(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of in-place elementwise operators.
 
     Python twin: eager/tensor/inplace.py:_make_kernel
     """
-    entry: base.OperatorEntry = base.entry_data(self)
     g = entry.globals_
-    flags = base.thread_flags(g)
-    if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != base.NIN or flags == base.ELSEWHERE):
-        return base.fall_back(entry, args, nargsf, kwnames)
+    if unlikely(kwnames != NULL or count != base.NIN):
+        return Outcome.FALL_BACK
     arrays, pointers, scalars = stack(base.NIN * 8), stack(base.NARGS * 8), stack(base.NIN * 16)
     key: i64 = 0
     for i in range(base.NIN):
         code = rt_operands.operand_or_number_code(g, load(ptr, args, i * 8), flags, arrays + i * 8)
         if unlikely(code < 0):
-            return base.fall_back(entry, args, nargsf, kwnames)
+            return Outcome.FALL_BACK
         key |= code << (i * base.CODE_BITS)
     variant: base.Variant = base.find_variant(entry, key)
     if unlikely(variant == NULL):
-        return base.call_miss(entry, args, nargsf, kwnames)
+        return Outcome.MISS
     target: capi.Ndarray = load(ptr, arrays, 0)
     if unlikely(target == NULL or variant.loop == NULL or not can_write(variant, target, arrays)):
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     if unlikely(not rt_elementwise.load_operands(g, variant, args, arrays, key, pointers, scalars)):
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     rt_gil.hold_arrays(arrays, base.NIN)  # allocating a storage may run Python code
     written = bump_version(g, load(ptr, args, 0), target)
     if likely(written):

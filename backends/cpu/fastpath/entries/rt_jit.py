@@ -1,9 +1,8 @@
 """The native entry of jitted functions.
 
 A specialization is a struct `S_*`. Its guard program checks the arguments and says where their data pointers and
-scalars
-go; its build program makes the result structure. Both are arrays of 64-bit words, so a new specialization compiles only
-its kernels. The first specialization whose guards hold runs; if there is none, Python runs the call.
+scalars go; its build program makes the result structure. Both are arrays of 64-bit words, so a new specialization
+compiles only its kernels. The first specialization whose guards hold runs; if there is none, Python runs the call.
 
 The frame of a call: `buffers` (data pointers, passed to the code), `scalars` (8 bytes each) and `held` (owned
 references, taken before anything can run Python code, released at the end).
@@ -16,6 +15,7 @@ from ..compiler.structs import sizeof
 from ..glue import jit_layout
 from ..runtime import capi, rt_memory
 from ..runtime import rt_base as base
+from ..runtime.rt_entry import Outcome
 from . import rt_arguments, rt_guards
 
 SCRATCH_ALIGNMENT = 64
@@ -31,7 +31,7 @@ def jitted_call(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     flags = base.thread_flags(entry.globals_)
     if likely(flags <= base.NO_GRAD):
         result = run_first_match(entry, flags, args, nargsf & base.ARGS_MASK, kwnames)
-        if likely(result != ptr(-1)):
+        if likely(result != Outcome.FALL_BACK):
             return result
     return base.fall_back(entry, args, nargsf, kwnames)
 
@@ -42,24 +42,24 @@ def recorded_call(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     entry: jit_layout.JitEntry = base.entry_data(self)
     if likely(base.thread_flags(entry.globals_) == base.PLAIN):
         result = run_first_match(entry, base.NO_GRAD, args, nargsf & base.ARGS_MASK, kwnames)
-        if likely(result != ptr(-1)):
+        if likely(result != Outcome.FALL_BACK):
             return result
     return base.fall_back(entry, args, nargsf, kwnames)
 
 
 @native
 def run_first_match(entry: jit_layout.JitEntry, flags: i64, args: ptr, positional: i64, kwnames: ptr) -> ptr:
-    """Return the result of the first specialization whose guards hold; -1 if there is none."""
+    """Return the result of the first specialization whose guards hold; FALL_BACK if there is none."""
     spec: jit_layout.Specialization = entry.head
     while spec != NULL:
         spec.inside += 1  # keeps the struct alive, see JitStruct.unlink
         result = attempt(entry.globals_, spec, flags, args, positional, kwnames)
         following = spec.next
         spec.inside -= 1
-        if likely(result != ptr(-1)):
+        if likely(result != Outcome.FALL_BACK):
             return result
         spec = following
-    return ptr(-1)
+    return Outcome.FALL_BACK
 
 
 @native
@@ -71,19 +71,19 @@ def attempt(
     positional: i64,
     kwnames: capi.PyVarObject,
 ) -> ptr:
-    """Return the result of one specialization; -1 if its guards do not hold; NULL with an exception set."""
+    """Return the result of one specialization; FALL_BACK if its guards do not hold; NULL with an exception set."""
     named: i64 = 0
     if unlikely(spec.flags > flags):
-        return ptr(-1)
+        return Outcome.FALL_BACK
     if kwnames != NULL:
         named = kwnames.size
     if spec.keywords != named or spec.args != positional + named:
-        return ptr(-1)
+        return Outcome.FALL_BACK
     for i in range(named):
         if not rt_arguments.string_matches(
             load(ptr, kwnames, capi.PyTuple.items + i * 8), load(ptr, spec.names, i * 8)
         ):
-            return ptr(-1)
+            return Outcome.FALL_BACK
     words = spec.buffers + spec.scalars + spec.held
     small = stack(jit_layout.INLINE_WORDS * 8)
     memory = small
@@ -101,7 +101,7 @@ def attempt(
     frame.count = 0
     frame.device = spec.device
     frame.stream = NULL
-    result = ptr(-1)
+    result: ptr = Outcome.FALL_BACK
     if likely(rt_guards.check_guards(frame, spec, args)):
         spec.hits += 1
         time = g.jit_clock + 1
@@ -148,7 +148,7 @@ def run(frame: jit_layout.CallFrame, spec: jit_layout.Specialization) -> ptr:
 def run_on_device(frame: jit_layout.CallFrame, spec: jit_layout.Specialization) -> ptr:
     """Allocate the results, enqueue the code's work on the thread's stream, and build the result.
 
-    Return -1 if Python must run the call.
+    Return FALL_BACK if Python must run the call.
     """
     device, stream = frame.device, rt_guards.stream_of(frame)
     if unlikely(stream == NULL):
@@ -194,9 +194,9 @@ def make_device_results(
 
 @native
 def count_miss(spec: jit_layout.Specialization) -> ptr:
-    """Return -1 for a call that Python must run after all; undo its hit."""
+    """Return FALL_BACK for a call that Python must run after all; undo its hit."""
     spec.hits -= 1
-    return ptr(-1)
+    return Outcome.FALL_BACK
 
 
 @native

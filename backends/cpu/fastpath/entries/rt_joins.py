@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, store, template, unlikely
-from ..runtime import capi, rt_gil, rt_memory, rt_operands, rt_record
+from ..runtime import capi, rt_entry, rt_gil, rt_memory, rt_operands, rt_record
 from ..runtime import rt_base as base
+from ..runtime.rt_entry import Outcome
 from . import rt_arguments, rt_copies, rt_elementwise, rt_reduce
 
 STACK: i64 = template(0)  # 1: along a new axis
 ITSELF: i64 = -1
 
 
-@native
-def join(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+@rt_entry.entry
+def join(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of `concat` and `stack`.
 
     Python twin: operators/shape/joining.py:_concat_kernel
     """
-    entry: base.OperatorEntry = base.entry_data(self)
     g: base.Globals = entry.globals_
-    flags = base.thread_flags(g)
-    count = nargsf & base.ARGS_MASK
     axis = rt_arguments.axis_argument(entry, args, count, kwnames, 1, g.zero)
-    if unlikely(count < 1 or flags == base.ELSEWHERE or axis == NULL):
-        return base.fall_back(entry, args, nargsf, kwnames)
-    flags = base.allowed_flags(entry, flags)
+    if unlikely(count < 1 or axis == NULL):
+        return Outcome.FALL_BACK
     tensors: capi.PyList = load(ptr, args, 0)
     items: ptr = NULL
     if capi.type_of(tensors) == capi.PyTuple_Type:
@@ -32,19 +29,13 @@ def join(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     elif capi.type_of(tensors) == capi.PyList_Type:
         items = tensors.items
     if unlikely(items == NULL or tensors.size < 1):
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     count = tensors.size
     history = False
     for k in range(count):
         if base.has_history(g, load(ptr, items, k * 8), flags):
             history = True
-    result = join_arrays(g, items, count, axis, flags)
-    if unlikely(result == NULL):
-        return base.fall_back(entry, args, nargsf, kwnames)
-    if unlikely(i64(result) == -1):
-        return base.retry_in_python(entry, args, nargsf, kwnames)
-    entry.calls += 1
-    tensor = base.make_tensor(g, result)
+    tensor = rt_entry.finish(entry, join_arrays(g, items, count, axis, flags))
     if unlikely(history):
         values = stack(24)
         store(ptr, values, 0, tensors)
@@ -55,20 +46,20 @@ def join(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
 @native
 def join_arrays(g: ptr, items: ptr, count: i64, axis: ptr, flags: i64) -> ptr:
-    """Return the result's array. NULL: Python must run the call; -1: an exception is set."""
+    """Return the result's array, or an `Outcome`."""
     first: capi.Ndarray = rt_operands.plain_array(g, load(ptr, items, 0), flags)
     if first == NULL:
-        return NULL
+        return Outcome.FALL_BACK
     own = i64(first.ndim)
     along = rt_reduce.axis_number(axis, own + STACK)
     if along == rt_reduce.BAD or own >= base.MAX_RANK:
-        return NULL
+        return Outcome.FALL_BACK
     shape = stack(base.MAX_RANK * 8)
     total: i64 = 0
     for k in range(count):
         array: capi.Ndarray = rt_operands.plain_array(g, load(ptr, items, k * 8), flags)
         if array == NULL or not is_joinable(array, first, own, along):
-            return NULL
+            return Outcome.FALL_BACK
         total += 1 if STACK else load(i64, array.dims, along * 8)
     step = rt_copies.item_size(first)
     for d in range(own + STACK):
@@ -80,7 +71,7 @@ def join_arrays(g: ptr, items: ptr, count: i64, axis: ptr, flags: i64) -> ptr:
         step *= size
     made = rt_memory.new_array(g, first.descr, own + STACK, shape, step)
     if unlikely(made == NULL):
-        return ptr(-1)
+        return Outcome.RETRY
     if unlikely(step >= rt_gil.RELEASE_BYTES):
         return fill_unlocked(made, items, count, along, own)
     if likely(step != 0):
@@ -94,7 +85,7 @@ def fill_unlocked(made: ptr, items: ptr, count: i64, along: i64, own: i64) -> pt
     arrays = capi.PyTuple_New(count)
     if unlikely(arrays == NULL):
         capi.decref(made)
-        return ptr(-1)
+        return Outcome.RETRY
     for k in range(count):
         array = base.TensorObject(load(ptr, items, k * 8)).array
         store(ptr, arrays, capi.PyTuple.items + k * 8, capi.new_ref(array))

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from ..compiler.dsl import NULL, i64, likely, load, native, noinline, ptr, stack, store, unlikely
 from ..compiler.structs import at
-from ..runtime import capi, rt_operands
+from ..runtime import capi, rt_entry, rt_operands
 from ..runtime import rt_base as base
+from ..runtime.rt_entry import Outcome
 
 
 class KernelEntry(base.OperatorEntry):
@@ -34,25 +35,22 @@ MOST_ARGUMENTS = 16
 TENSOR, INTEGER, REAL, BOOLEAN, STRING, COMPLEX, NOTHING = 1, 2, 4, 8, 16, 32, 64
 
 
-@native
-def kernel_call(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+@rt_entry.entry(records=False)
+def kernel_call(entry: KernelEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of operators with a Python kernel.
 
     Python twin: registry/operator.py:Operator.__call__
     """
-    entry: KernelEntry = base.entry_data(self)
     g: base.Globals = entry.globals_
-    flags = base.thread_flags(g)
-    count = nargsf & base.ARGS_MASK
     kernel = entry.kernel
-    if unlikely(kwnames != NULL or flags == base.ELSEWHERE or kernel == NULL):
-        return base.fall_back(entry, args, nargsf, kwnames)
+    if unlikely(kwnames != NULL or kernel == NULL):
+        return Outcome.FALL_BACK
     if unlikely(
         count < entry.least
         or count > entry.most
         or not are_plain_arguments(g, entry.kinds, args, count, flags)
     ):
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     entry.calls += 1
     capi.incref(kernel)
     result: ptr = NULL

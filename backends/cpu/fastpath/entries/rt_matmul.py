@@ -6,43 +6,35 @@ The variants' loops (`rt_products.multiply`) compute the products over the leadi
 from __future__ import annotations
 
 from ..compiler.dsl import NULL, call_void, i8, i64, load, native, ptr, stack, store, unlikely
-from ..runtime import capi, rt_gemm, rt_gil, rt_memory, rt_operands, rt_record
+from ..runtime import capi, rt_entry, rt_gemm, rt_gil, rt_memory, rt_operands, rt_record
 from ..runtime import rt_base as base
+from ..runtime.rt_entry import Outcome
 
 CALL_BYTES: i64 = rt_gemm.ProductCall.axes + base.MAX_RANK * rt_gemm.AXIS_BYTES
 LONG: i64 = 250000  # multiplications from which the GIL is released
 
 
-@native
-def matmul(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+@rt_entry.entry
+def matmul(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of `matmul`.
 
     Python twin: backends/cpu/kernels/matmul.py:product_kernel
     """
-    entry: base.OperatorEntry = base.entry_data(self)
     g = entry.globals_
-    flags = base.thread_flags(g)
-    if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != 2 or flags == base.ELSEWHERE):
-        return base.fall_back(entry, args, nargsf, kwnames)
-    flags = base.allowed_flags(entry, flags)
+    if unlikely(kwnames != NULL or count != 2):
+        return Outcome.FALL_BACK
     arrays = stack(16)
     left = rt_operands.operand_code(g, load(ptr, args, 0), flags, arrays)
     right = rt_operands.operand_code(g, load(ptr, args, 8), flags, arrays + 8)
     one, two = load(ptr, arrays, 0), load(ptr, arrays, 8)
     if unlikely(left < 0 or right < 0 or one == NULL or two == NULL):
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     variant: base.Variant = base.find_variant(entry, left | right << base.CODE_BITS)
     if unlikely(variant == NULL):
-        return base.call_miss(entry, args, nargsf, kwnames)
+        return Outcome.MISS
     if unlikely(variant.loop == NULL):
-        return base.fall_back(entry, args, nargsf, kwnames)
-    result = multiply_aligned(variant, one, two, g)
-    if unlikely(result == NULL):
-        return base.fall_back(entry, args, nargsf, kwnames)
-    if unlikely(i64(result) == -1):
-        return base.retry_in_python(entry, args, nargsf, kwnames)
-    entry.calls += 1
-    tensor = base.make_tensor(g, result)
+        return Outcome.FALL_BACK
+    tensor = rt_entry.finish(entry, multiply_aligned(variant, one, two, g))
     if unlikely(
         base.has_history(g, load(ptr, args, 0), flags) or base.has_history(g, load(ptr, args, 8), flags)
     ):
@@ -65,10 +57,10 @@ def axis_step(array: capi.Ndarray, d: i64) -> i64:
 
 @native
 def multiply_aligned(variant: ptr, one: capi.Ndarray, two: capi.Ndarray, g: ptr) -> ptr:
-    """Return the product of two arrays. NULL: Python must run the call; -1: an exception is set."""
+    """Return the product of two arrays, or an `Outcome`."""
     p, q = i64(one.ndim), i64(two.ndim)
     if unlikely(p < 1 or q < 1 or p > base.MAX_RANK or q > base.MAX_RANK):
-        return NULL
+        return Outcome.FALL_BACK
     capi.incref(one)  # products may run without the GIL
     capi.incref(two)
     result = multiply_arrays(variant, one, p, two, q, g)
@@ -90,7 +82,7 @@ def multiply_arrays(variant: base.Variant, one: ptr, p: i64, two: ptr, q: i64, g
         n, n_step = axis_size(two, q - 1), axis_step(two, q - 1)
         inner, k_step = axis_size(two, q - 2), axis_step(two, q - 2)
     if unlikely(inner != k or m > rt_gemm.LARGEST or k > rt_gemm.LARGEST or n > rt_gemm.LARGEST):
-        return NULL
+        return Outcome.FALL_BACK
     rt_gemm.ProductCall(call).m = m
     rt_gemm.ProductCall(call).k = k
     rt_gemm.ProductCall(call).n = n
@@ -102,7 +94,7 @@ def multiply_arrays(variant: base.Variant, one: ptr, p: i64, two: ptr, q: i64, g
     rt_gemm.ProductCall(call).sum = 0
     rank = leading_axes(one, p - 2, two, q - 2, shape, call)
     if unlikely(rank < 0):
-        return NULL
+        return Outcome.FALL_BACK
     rt_gemm.ProductCall(call).lead = rank
     if p > 1:
         store(i64, shape, rank * 8, m)
@@ -158,7 +150,7 @@ def compute_product(
         step *= load(i64, axis, 0)
     made: capi.Ndarray = rt_memory.new_array(g, variant.descr, rank, shape, step)
     if unlikely(made == NULL):
-        return ptr(-1)
+        return Outcome.RETRY
     if unlikely(step == 0):
         return made
     out = made.data

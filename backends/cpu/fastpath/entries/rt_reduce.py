@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from ..compiler.dsl import NULL, call_void, i32, i64, likely, load, native, ptr, stack, store, unlikely
 from ..compiler.structs import at
-from ..runtime import capi, rt_gil, rt_memory, rt_operands, rt_record
+from ..runtime import capi, rt_entry, rt_gil, rt_memory, rt_operands, rt_record
 from ..runtime import rt_base as base
+from ..runtime.rt_entry import Outcome
 
 # The names of the keywords, by their index in `OperatorEntry.names`
 AXIS, KEEPDIMS, COPY_NAME, DTYPE_NAME = 0, 1, 2, 3
@@ -27,47 +28,32 @@ class FoldVariant(base.Variant):
 BAD: i64 = -1
 
 
-@native
-def reduction(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+@rt_entry.entry
+def reduction(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of reductions.
 
     Python twin: backends/cpu/kernels/folds.py:reduction_kernel
     """
-    entry: base.OperatorEntry = base.entry_data(self)
     g = entry.globals_
-    flags = base.thread_flags(g)
-    count = nargsf & base.ARGS_MASK
     given = stack(16)
-    if unlikely(
-        count < 1
-        or count > 2
-        or flags == base.ELSEWHERE
-        or not read_arguments(entry, args, count, kwnames, given)
-    ):
-        return base.fall_back(entry, args, nargsf, kwnames)
-    flags = base.allowed_flags(entry, flags)
+    if unlikely(count < 1 or count > 2 or not read_arguments(entry, args, count, kwnames, given)):
+        return Outcome.FALL_BACK
     where = stack(8)
     code = rt_operands.operand_code(g, load(ptr, args, 0), flags, where)
     array: capi.Ndarray = load(ptr, where, 0)
     if unlikely(code < 0 or array == NULL):
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     rank = i64(array.ndim)
     folded = folded_axes(load(ptr, given, AXIS * 8), rank)
     variant: FoldVariant = base.find_variant(entry, code)
     if unlikely(variant == NULL):
-        return base.call_miss(entry, args, nargsf, kwnames)
+        return Outcome.MISS
     keep = load(ptr, given, KEEPDIMS * 8)
     if unlikely(variant.index != 0 and capi.type_of(load(ptr, given, AXIS * 8)) == capi.PyTuple_Type):
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     if unlikely(folded == BAD or (keep != capi.Py_False and keep != capi.Py_True) or variant.loop == NULL):
-        return base.fall_back(entry, args, nargsf, kwnames)
-    result = reduce(variant, array, rank, folded, keep == capi.Py_True, g)
-    if unlikely(result == NULL):
-        return base.fall_back(entry, args, nargsf, kwnames)
-    if unlikely(i64(result) == -1):
-        return base.retry_in_python(entry, args, nargsf, kwnames)
-    entry.calls += 1
-    tensor = base.make_tensor(g, result)
+        return Outcome.FALL_BACK
+    tensor = rt_entry.finish(entry, reduce(variant, array, rank, folded, keep == capi.Py_True, g))
     if unlikely(base.has_history(g, load(ptr, args, 0), flags)):
         values = stack(32)
         store(ptr, values, 0, load(ptr, args, 0))
@@ -135,7 +121,7 @@ def folded_axes(axis: capi.PyVarObject, rank: i64) -> i64:
 
 @native
 def reduce(variant: FoldVariant, array: capi.Ndarray, rank: i64, folded: i64, keepdims: bool, g: ptr) -> ptr:
-    """Return the result's array. NULL: Python must run the call; -1: an exception is set."""
+    """Return the result's array, or an `Outcome`."""
     dims, steps = array.dims, array.strides
     shape = stack(base.MAX_RANK * 8)
     kept, rest = stack(base.MAX_RANK * 24), stack(base.MAX_RANK * 24)
@@ -154,7 +140,7 @@ def reduce(variant: FoldVariant, array: capi.Ndarray, rank: i64, folded: i64, ke
             store(i64, shape, out_rank * 8, extent)
             out_rank += 1
     if unlikely(many == 0 and variant.empty == 0):
-        return NULL
+        return Outcome.FALL_BACK
     kept_rank = collect_axes(dims, steps, rank, folded, 0, size, kept)
     rest_rank = collect_axes(dims, steps, rank, folded, 1, 0, rest)
     by_columns = keeps_last(dims, rank, folded)
@@ -165,12 +151,12 @@ def reduce(variant: FoldVariant, array: capi.Ndarray, rank: i64, folded: i64, ke
         rest_rank = 1
     ordered = variant.ordered
     if unlikely(ordered != 0 and rest_rank > 2 - by_columns):
-        return NULL
+        return Outcome.FALL_BACK
     if unlikely(ordered == 0 and rest_rank > 1 and variant.single != 0):
-        return NULL
+        return Outcome.FALL_BACK
     result: capi.Ndarray = rt_memory.new_array(g, variant.descr, out_rank, shape, total * size)
     if unlikely(result == NULL):
-        return ptr(-1)
+        return Outcome.RETRY
     if likely(total != 0):
         source, out = array.data, result.data
         capi.incref(array)

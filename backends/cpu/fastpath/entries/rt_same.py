@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..compiler.dsl import NULL, i64, load, native, ptr, stack, store, template, unlikely
-from ..runtime import capi, rt_operands, rt_record
+from ..runtime import capi, rt_entry, rt_operands, rt_record
 from ..runtime import rt_base as base
+from ..runtime.rt_entry import Outcome
 from . import rt_copies, rt_views
 
 # Result of an instance: a copy; a view if the operand is contiguous, else a copy; a view.
@@ -19,22 +20,19 @@ def is_view(array: capi.Ndarray) -> bool:
     return GIVES == ALIAS
 
 
-@native
-def copy_or_view(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+@rt_entry.entry
+def copy_or_view(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of `clone`, `contiguous` and `stop_gradient`."""
-    entry: base.OperatorEntry = base.entry_data(self)
     g = entry.globals_
-    flags = base.thread_flags(g)
-    if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != 1 or flags == base.ELSEWHERE):
-        return base.fall_back(entry, args, nargsf, kwnames)
-    flags = base.allowed_flags(entry, flags)
+    if unlikely(kwnames != NULL or count != 1):
+        return Outcome.FALL_BACK
     source = load(ptr, args, 0)
     array: capi.Ndarray = rt_operands.plain_array(g, source, flags)
     if unlikely(array == NULL):
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     rank, dims = i64(array.ndim), array.dims
     if unlikely(rank > base.MAX_RANK or (array.flags & capi.ALIGNED) == 0):
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     entry.calls += 1
     tensor: ptr = NULL
     if is_view(array):

@@ -7,42 +7,34 @@ the axis innermost.
 from __future__ import annotations
 
 from ..compiler.dsl import NULL, call_void, i64, likely, load, native, ptr, stack, store, unlikely
-from ..runtime import capi, rt_gil, rt_memory, rt_operands, rt_record
+from ..runtime import capi, rt_entry, rt_gil, rt_memory, rt_operands, rt_record
 from ..runtime import rt_base as base
+from ..runtime.rt_entry import Outcome
 from . import rt_arguments, rt_copies, rt_elementwise, rt_reduce
 
 
-@native
-def scan(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+@rt_entry.entry
+def scan(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of scans.
 
     Python twin: backends/cpu/kernels/folds.py:scan_kernel
     """
-    entry: base.OperatorEntry = base.entry_data(self)
     g = entry.globals_
-    flags = base.thread_flags(g)
-    count = nargsf & base.ARGS_MASK
     axis = rt_arguments.axis_argument(entry, args, count, kwnames, 1, capi.Py_None)
-    if unlikely(count < 1 or flags == base.ELSEWHERE or axis == NULL):
-        return base.fall_back(entry, args, nargsf, kwnames)
-    flags = base.allowed_flags(entry, flags)
+    if unlikely(count < 1 or axis == NULL):
+        return Outcome.FALL_BACK
     where = stack(8)
     code = rt_operands.operand_code(g, load(ptr, args, 0), flags, where)
     array = load(ptr, where, 0)
     if unlikely(code < 0 or array == NULL):
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     variant = base.find_variant(entry, code)
     if unlikely(variant == NULL):
-        return base.call_miss(entry, args, nargsf, kwnames)
+        return Outcome.MISS
     capi.incref(array)  # copies and loops may run without the GIL
     result = compute_scan(variant, array, axis, g)
     capi.decref(array)
-    if unlikely(result == NULL):
-        return base.fall_back(entry, args, nargsf, kwnames)
-    if unlikely(i64(result) == -1):
-        return base.retry_in_python(entry, args, nargsf, kwnames)
-    entry.calls += 1
-    tensor = base.make_tensor(g, result)
+    tensor = rt_entry.finish(entry, result)
     if unlikely(base.has_history(g, load(ptr, args, 0), flags)):
         values = stack(24)
         store(ptr, values, 0, load(ptr, args, 0))
@@ -53,14 +45,16 @@ def scan(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
 
 @native
 def compute_scan(variant: base.Variant, array: capi.Ndarray, axis: ptr, g: ptr) -> ptr:
-    """Return the result's array. NULL: Python must run the call; -1: an exception is set."""
+    """Return the result's array, or an `Outcome`."""
     rank = i64(array.ndim)
     if variant.loop == NULL or rank > base.MAX_RANK:
-        return NULL
+        return Outcome.FALL_BACK
     if axis == capi.Py_None:
         return scan_flattened(variant, array, rank, g)
     along = rt_reduce.axis_number(axis, rank)
-    return scan_axis(variant, array, rank, along, g) if along != rt_reduce.BAD else ptr(0)
+    if along == rt_reduce.BAD:
+        return Outcome.FALL_BACK
+    return scan_axis(variant, array, rank, along, g)
 
 
 @native
@@ -74,7 +68,7 @@ def scan_flattened(variant: base.Variant, array: capi.Ndarray, rank: i64, g: ptr
     if rank > 1 and (array.flags & capi.C_CONTIGUOUS) == 0:
         source = rt_copies.copy_contiguous(g, array, 1, dims)
         if unlikely(source == NULL):
-            return ptr(-1)
+            return Outcome.RETRY
     size = variant.itemsize
     made: capi.Ndarray = rt_memory.new_array(g, variant.descr, 1, dims, total * size)
     if likely(made != NULL):
@@ -89,7 +83,7 @@ def scan_flattened(variant: base.Variant, array: capi.Ndarray, rank: i64, g: ptr
         rt_gil.acquire_gil(saved)
     if source != array:
         capi.decref(source)
-    return made if made != NULL else ptr(-1)
+    return made if made != NULL else ptr(Outcome.RETRY)
 
 
 @native
@@ -107,7 +101,7 @@ def scan_axis(variant: base.Variant, array: capi.Ndarray, rank: i64, along: i64,
         step *= load(i64, dims, d * 8)
     made: capi.Ndarray = rt_memory.new_array(g, variant.descr, rank, dims, step)
     if unlikely(made == NULL):
-        return ptr(-1)
+        return Outcome.RETRY
     store(ptr, pointers, 0, array.data)
     store(ptr, pointers, 8, made.data)
     if likely(step != 0):

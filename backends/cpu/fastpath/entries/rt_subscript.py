@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from ..compiler.dsl import NULL, i32, i64, likely, load, native, noinline, ptr, stack, store, unlikely
 from ..compiler.structs import Struct, array, sizeof
-from ..runtime import capi, rt_operands, rt_record
+from ..runtime import capi, rt_entry, rt_operands, rt_record
 from ..runtime import rt_base as base
+from ..runtime.rt_entry import Outcome
 from . import rt_gathers, rt_views
 
 
@@ -27,17 +28,15 @@ class KeyState(Struct):
 PLACE, NEW_AXIS = -1, -2
 
 
-@native
-def subscript(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+@rt_entry.entry(records=False)
+def subscript(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of `x[key]`.
 
     Python twin: eager/tensor/methods.py:getitem
     """
-    entry: base.OperatorEntry = base.entry_data(self)
     g: base.Globals = entry.globals_
-    flags = base.thread_flags(g)
-    if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != 2 or flags == base.ELSEWHERE):
-        return base.fall_back(entry, args, nargsf, kwnames)
+    if unlikely(kwnames != NULL or count != 2):
+        return Outcome.FALL_BACK
     source = load(ptr, args, 0)
     if unlikely(capi.type_of(load(ptr, args, 8)) == g.tensor):
         return gather_rows(entry, g, rt_operands.plain_array(g, source, flags), args, flags)
@@ -45,7 +44,7 @@ def subscript(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     array: capi.Ndarray = rt_operands.plain_array(g, source, flags)
     dims, strides, at = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8), stack(sizeof(KeyState))
     if unlikely(array == NULL or not read_key(array, args + 8, dims, strides, at)):
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     entry.calls += 1
     data = array.data + KeyState(at).moved
     made = rt_views.make_view_at(g, source, array, KeyState(at).rank, dims, strides, data)
@@ -104,16 +103,10 @@ def make_index_entry(words: ptr) -> ptr:
 
 @noinline
 def gather_rows(entry: base.OperatorEntry, g: ptr, array: capi.Ndarray, args: ptr, flags: i64) -> ptr:
-    """Compute `x[i]` for one tensor of integers: the rows at these positions."""
-    value: ptr = NULL
-    if array != NULL and array.ndim > 0:
-        value = rt_gathers.gather_elements(g, array, load(ptr, args, 8), 0, flags)
-    if unlikely(value == NULL):
-        return base.fall_back(entry, args, 2, NULL)
-    if unlikely(i64(value) == -1):
-        return NULL
-    entry.calls += 1
-    return base.make_tensor(g, value)
+    """Return `x[i]` for one tensor of integers, the rows at these positions, or an `Outcome`."""
+    if array == NULL or array.ndim == 0:
+        return Outcome.FALL_BACK
+    return rt_entry.finish(entry, rt_gathers.gather_elements(g, array, load(ptr, args, 8), 0, flags))
 
 
 @native
@@ -250,23 +243,20 @@ def read_slice(item: capi.PySlice, size: i64, stride: i64, dims: ptr, strides: p
 
 
 # -- basic_index(x, plan) ----------------------------------------------------------------------------------------------
-@native
-def basic_index(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+@rt_entry.entry
+def basic_index(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of `basic_index`, whose plan has an int or (start, length, step) per axis, and None for new axes.
 
     Python twin: operators/indexing/slicing.py:to_numpy_index
     """
-    entry: base.OperatorEntry = base.entry_data(self)
     g = entry.globals_
-    flags = base.thread_flags(g)
-    if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != 2 or flags == base.ELSEWHERE):
-        return base.fall_back(entry, args, nargsf, kwnames)
-    flags = base.allowed_flags(entry, flags)
+    if unlikely(kwnames != NULL or count != 2):
+        return Outcome.FALL_BACK
     source, plan = load(ptr, args, 0), load(ptr, args, 8)
     array: capi.Ndarray = rt_operands.plain_array(g, source, flags)
     dims, strides, at = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8), stack(sizeof(KeyState))
     if unlikely(array == NULL or not read_plan(array, plan, dims, strides, at)):
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     entry.calls += 1
     data = array.data + KeyState(at).moved
     made = rt_views.make_view_at(g, source, array, KeyState(at).rank, dims, strides, data)

@@ -7,32 +7,30 @@ from __future__ import annotations
 
 from ..compiler import dsl
 from ..compiler.dsl import NULL, i32, i64, likely, load, native, ptr, stack, store, template, unlikely
-from ..runtime import capi, rt_operands, rt_record
+from ..runtime import capi, rt_entry, rt_operands, rt_record
 from ..runtime import rt_base as base
+from ..runtime.rt_entry import Outcome
 from . import rt_copies, rt_reshape
 
 VIEW: i64 = template(0)  # which view this instance of the entry is
 RESHAPE, PERMUTE, BROADCAST = 0, 1, 2
 
 
-@native
-def view(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+@rt_entry.entry
+def view(entry: base.OperatorEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """The entry of views."""
-    entry: base.OperatorEntry = base.entry_data(self)
     g = entry.globals_
-    flags = base.thread_flags(g)
-    if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != 2 or flags == base.ELSEWHERE):
-        return base.fall_back(entry, args, nargsf, kwnames)
-    flags = base.allowed_flags(entry, flags)
+    if unlikely(kwnames != NULL or count != 2):
+        return Outcome.FALL_BACK
     source = load(ptr, args, 0)
     array: capi.Ndarray = rt_operands.plain_array(g, source, flags)
     wanted, dims, strides = stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8), stack(base.MAX_RANK * 8)
     rank = read_integers(load(ptr, args, 8), wanted)
     if unlikely(array == NULL or rank == rt_reshape.REFUSED or array.ndim > base.MAX_RANK):
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     result = compute_view(array, wanted, rank, dims, strides)
     if unlikely(result == rt_reshape.REFUSED):
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     entry.calls += 1
     made: ptr = NULL
     if unlikely(result == rt_reshape.MOVED):

@@ -2,6 +2,7 @@
 
 capi.py: C functions and objects, layouts of CPython's and NumPy's objects, references
 rt_base.py: structs of all entries, codes of operand types, thread state, falling back to Python
+rt_entry.py: what all entries do around their own function, and the results of native functions
 rt_operands.py: classification of operands
 rt_numbers.py: weak scalars
 rt_memory.py: memory of results

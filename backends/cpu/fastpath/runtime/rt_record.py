@@ -60,9 +60,12 @@ class Recording(Struct):
 
 @noinline
 def record_call(entry: base.OperatorEntry, values: ptr, count: i64, tensor: base.TensorObject) -> ptr:
-    """Record a call by its arguments and its result and return the result; steals its reference. NULL: a failure."""
-    if unlikely(tensor == NULL):
-        return NULL
+    """Record a call by its arguments and its result and return the result; steals its reference. NULL: a failure.
+
+    If the result is an `Outcome`, it is returned.
+    """
+    if unlikely(i64(tensor) <= 0):
+        return tensor
     recording: Recording = entry.recording
     if likely(recording != NULL):
         g: base.Globals = entry.globals_

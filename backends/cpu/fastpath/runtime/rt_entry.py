@@ -1,0 +1,89 @@
+"""The frame of native entries: `entry` turns a function of a call's arguments into a function of CPython's vectorcall.
+
+`call_entry` is the prologue and the epilogue of every entry; `BODY` in it is the function that differs. What a body and
+the functions that it calls return is an object, or an `Outcome`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, overload
+
+from ..compiler.dsl import Opcodes, i64, likely, native, ptr, unlikely
+from . import rt_base as base
+
+
+class Outcome(Opcodes):
+    """The results of a native function that are not objects; all of them are at most 0, and no address is."""
+
+    FAILED = 0  # NULL: an exception is set, and the caller releases what it owns and returns NULL
+    RETRY = -1  # an exception is set, and nothing was written: on MemoryError, Python runs the call
+    FALL_BACK = -2  # no exception is set, and nothing was written: Python runs the call
+    MISS = -3  # as FALL_BACK: no variant for these operands is known, and Python may add one
+
+
+BODY: Any = None  # of `call_entry`: set by `entry`
+RECORDS = True
+
+
+@native
+def call_entry(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+    """Call the body of an entry, or Python: in a thread whose dispatch state is not plain, and where the body asks."""
+    entry: base.OperatorEntry = base.entry_data(self)
+    flags = base.thread_flags(entry.globals_)
+    if unlikely(flags == base.ELSEWHERE):
+        return base.fall_back(entry, args, nargsf, kwnames)
+    if RECORDS:
+        flags = base.allowed_flags(entry, flags)
+    result = BODY(entry, args, nargsf & base.ARGS_MASK, kwnames, flags)
+    if likely(i64(result) > 0):
+        return result
+    if i64(result) == Outcome.FALL_BACK:
+        return base.fall_back(entry, args, nargsf, kwnames)
+    if i64(result) == Outcome.MISS:
+        return base.call_miss(entry, args, nargsf, kwnames)
+    if i64(result) == Outcome.RETRY:
+        return base.retry_in_python(entry, args, nargsf, kwnames)
+    return result
+
+
+@native
+def finish(entry: base.OperatorEntry, array: ptr) -> ptr:
+    """Count a call, and return the tensor of its result, which takes over the array; an outcome is passed on."""
+    if unlikely(i64(array) <= 0):
+        return array
+    entry.calls += 1
+    return base.make_tensor(entry.globals_, array)
+
+
+@overload
+def entry(body: Callable[..., Any], *, records: bool = True) -> Callable[..., Any]: ...
+
+
+@overload
+def entry(
+    body: None = None, *, records: bool = True
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]: ...
+
+
+def entry(body: Callable[..., Any] | None = None, *, records: bool = True) -> Any:
+    """Make a native function the body of an entry.
+
+    Args:
+        body: ``body(entry, args, count, kwnames, flags)``: the data of the operator's entry, the arguments, the number
+            of positional ones, the names of the others or NULL, and the thread's flags. It returns a new reference or
+            an `Outcome`.
+        records: whether the entry may record calls: `flags` are then those of `rt_base.allowed_flags`.
+
+    Returns:
+        The native function of the entry, with the signature of CPython's vectorcall.
+    """
+    if body is None:
+        return lambda body: entry(body, records=records)
+    scope = {**call_entry.__globals__, "BODY": native(body), "RECORDS": records}
+    frame = native(FunctionType(call_entry.__code__, scope, body.__name__))
+    frame.__annotations__, frame.__doc__ = call_entry.__annotations__, body.__doc__
+    frame.__module__, frame.__qualname__ = body.__module__, body.__qualname__
+    body.__name__ = f"{body.__name__}.body"
+    return frame
