@@ -9,8 +9,9 @@ from __future__ import annotations
 from ...cpu.fastpath.compiler import dsl
 from ...cpu.fastpath.compiler.dsl import NULL, i64, likely, load, native, ptr, store, template, unlikely
 from ...cpu.fastpath.compiler.structs import at
-from ...cpu.fastpath.runtime import capi
+from ...cpu.fastpath.runtime import capi, rt_entry
 from ...cpu.fastpath.runtime import rt_base as base
+from ...cpu.fastpath.runtime.rt_entry import Outcome
 from . import eager_entries, launch_entries, result_entries
 
 SUBSCRIPT: i64 = template(0)  # compile-time constant: whether this instance of the entry serves `x[key]`
@@ -40,37 +41,30 @@ INTEGER, DYNAMIC, TUPLE, LIST, SLICE = 1, 2, 3, 4, 5
 INVALID: i64 = -1
 
 
-@native
-def call_cached(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
+@rt_entry.entry(records=False)
+def call_cached(entry: eager_entries.CudaEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
     """Answer a call from the cache, or call Python."""
-    entry, count = base.entry_data(self), nargsf & base.ARGS_MASK
-    flags = eager_entries.get_flags(entry)
-    if unlikely(count < 1 or flags == base.ELSEWHERE):
-        return base.fall_back(entry, args, nargsf, kwnames)
-    backend, source = eager_entries.CudaEntry(entry).backend, load(ptr, args, 0)
+    if unlikely(count < 1 or eager_entries.notes_tensors(entry)):
+        return Outcome.FALL_BACK
+    backend, source = entry.backend, load(ptr, args, 0)
     array = eager_entries.plain_array(backend, source, flags)
     if unlikely(array == NULL):
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     key, integers = dsl.stack(eager_entries.MAX_KEY * 8), dsl.stack(MAX_INTEGERS * 8 + 8)
     store(ptr, key, 0, load(ptr, array, result_entries.A_LAYOUT))
     store(i64, integers, 0, 0)
     used = encode_arguments(backend, args, count, kwnames, key, integers)
     if unlikely(used == INVALID):
-        return base.fall_back(entry, args, nargsf, kwnames)
-    cached: CachedKernels = eager_entries.find_call(base.OperatorEntry(entry).variants, key, used)
+        return Outcome.FALL_BACK
+    cached: CachedKernels = eager_entries.find_call(entry.variants, key, used)
     if unlikely(cached == NULL):
-        return base.call_miss(entry, args, nargsf, kwnames)
-    result: ptr = NULL
+        return Outcome.MISS
+    result: ptr = Outcome.FALL_BACK
     if cached.first == NULL:
-        result = make_view(base.OperatorEntry(entry).globals_, backend, source, array, cached, integers)
+        result = make_view(entry.globals_, backend, source, array, cached, integers)
     else:
         result = launch_cached(cached, array)
-    if unlikely(result == NULL):
-        return base.fall_back(entry, args, nargsf, kwnames)
-    if unlikely(i64(result) == -1):
-        return eager_entries.report_failure(entry, backend, args, nargsf, kwnames)
-    base.OperatorEntry(entry).calls += 1
-    return result
+    return eager_entries.count_call(entry, result)
 
 
 # -- the key -----------------------------------------------------------------------------------------------------------
@@ -212,14 +206,14 @@ def encode_item(backend: ptr, x: ptr, key: ptr, at: i64, integers: ptr) -> i64:
 # -- views -------------------------------------------------------------------------------------------------------------
 @native
 def make_view(g: ptr, backend: ptr, source: ptr, array: ptr, cached: CachedKernels, integers: ptr) -> ptr:
-    """A view of the argument; NULL: call Python; -1: an exception is set."""
+    """Return a view of the argument, or an `Outcome`."""
     offset = cached.offset
     for i in range(cached.integers):
         at, size = load(i64, integers, i * 8 + 8), load(i64, cached, CachedKernels.steps + i * 16)
         if at < 0:
             at += size
         if unlikely(at < 0 or at >= size):
-            return NULL
+            return Outcome.FALL_BACK
         offset += at * load(i64, cached, CachedKernels.steps + i * 16 + 8)
     owner, layout = cached.owner, cached.layout
     capi.incref(owner)  # it keeps the layout
@@ -237,7 +231,7 @@ def make_view_at(
     buffer, address = load(ptr, array, result_entries.A_BUFFER), load(ptr, array, result_entries.A_PTR)
     storage = get_storage(g, backend, source, buffer)
     if unlikely(storage == NULL):
-        return NULL
+        return Outcome.FALL_BACK
     if offset == 0:
         capi.incref(address)
     else:
@@ -249,14 +243,14 @@ def make_view_at(
         if address != NULL:
             capi.decref(address)
         capi.decref(storage)
-        return ptr(-1)
+        return Outcome.RETRY
     store(ptr, made, result_entries.A_PTR, address)
     store(ptr, made, result_entries.A_LAYOUT, capi.new_ref(layout))
     store(ptr, made, result_entries.A_BUFFER, capi.new_ref(buffer))
     tensor: base.TensorObject = base.make_plain_tensor(backend.tensor, backend.keys, made)
     if unlikely(tensor == NULL):
         capi.decref(storage)
-        return ptr(-1)
+        return Outcome.RETRY
     tensor.storage = storage
     capi.decref(capi.Py_None)
     return tensor
@@ -290,26 +284,26 @@ def get_storage(
 # -- kernels -----------------------------------------------------------------------------------------------------------
 @native
 def launch_cached(cached: CachedKernels, array: ptr) -> ptr:
-    """The result of one kernel, or of two; NULL: call Python; -1: an exception is set."""
+    """Return the result of one kernel, or of two, or an `Outcome`."""
     device = cached.device
     stream = result_entries.current_stream(device)
     if unlikely(stream == NULL):
-        return NULL
+        return Outcome.FALL_BACK
     if unlikely(
         load(ptr, load(ptr, array, result_entries.A_BUFFER), result_entries.B_POOL)
         != load(ptr, stream, result_entries.S_POOL)
     ):
-        return NULL
+        return Outcome.FALL_BACK
     owner, values = cached.owner, dsl.stack(16)
     address = capi.PyLong_AsUnsignedLongLongMask(load(ptr, array, result_entries.A_PTR))
     if unlikely((address & cached.mask) != 0):
-        return NULL
+        return Outcome.FALL_BACK
     store(i64, values, 0, address)
     capi.incref(owner)
     capi.incref(array)
     tensor = result_entries.make_result(device, stream, cached.result, values + 8)
     if unlikely(tensor == NULL):
-        tensor = ptr(-1)
+        tensor = Outcome.RETRY
     else:
         status: i64 = 0
         if likely(cached.second == NULL):
@@ -320,9 +314,9 @@ def launch_cached(cached: CachedKernels, array: ptr) -> ptr:
             status = launch_both(cached, device, stream, values)
         if unlikely(status != 0):
             capi.decref(tensor)
-            tensor = ptr(-1)
+            tensor = Outcome.RETRY
             if status != INVALID:
-                tensor = NULL
+                tensor = Outcome.FALL_BACK
     capi.decref(array)
     capi.decref(owner)
     return tensor

@@ -9,8 +9,9 @@ from __future__ import annotations
 from ...cpu.fastpath.compiler import dsl
 from ...cpu.fastpath.compiler.dsl import NULL, i64, likely, load, native, ptr, store, template, unlikely
 from ...cpu.fastpath.compiler.structs import Struct, array
-from ...cpu.fastpath.runtime import capi, rt_operands
+from ...cpu.fastpath.runtime import capi, rt_entry, rt_operands
 from ...cpu.fastpath.runtime import rt_base as base
+from ...cpu.fastpath.runtime.rt_entry import Outcome
 from . import gemm_entries, launch_entries, result_entries
 
 # Compile-time constants of each instance of the entry: the number of operands; whether it serves matrix products
@@ -52,13 +53,9 @@ ALIGNED = 15  # bits of an address that have to be zero for vector accesses
 
 
 @native
-def get_flags(entry: base.OperatorEntry) -> i64:
-    """Return the thread's flags, or ELSEWHERE if Python has to run the call.
-
-    It has to if a layer, a mode or the tracer is active, or new tensors are recorded.
-    """
-    g = entry.globals_
-    return base.thread_flags(g) if likely(g.note == NULL) else i64(base.ELSEWHERE)
+def notes_tensors(entry: base.OperatorEntry) -> bool:
+    """Return whether a level of a transform notes new tensors, so that Python has to run the call."""
+    return i64(base.Globals(entry.globals_).note) != 0
 
 
 @native
@@ -105,24 +102,17 @@ def has_key(cached: CacheEntry, key: ptr, count: i64) -> bool:
     return i == count
 
 
-@native
-def elementwise(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
-    entry: CudaEntry = base.entry_data(self)
-    flags = get_flags(entry)
-    if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != NIN or flags == base.ELSEWHERE):
-        return base.fall_back(entry, args, nargsf, kwnames)
+@rt_entry.entry(records=False)
+def elementwise(entry: CudaEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """The entry of elementwise operators and matrix products."""
+    if unlikely(kwnames != NULL or count != NIN or notes_tensors(entry)):
+        return Outcome.FALL_BACK
     backend, arrays, key = entry.backend, dsl.stack(NIN * 8), dsl.stack(NIN * 8)
     make_key(backend, args, flags, arrays, key)
     cached = find_call(entry.variants, key, NIN)
     if unlikely(cached == NULL):
-        return base.fall_back(entry, args, nargsf, kwnames)
-    result = compute(cached, args, arrays)
-    if unlikely(result == NULL):
-        return base.fall_back(entry, args, nargsf, kwnames)
-    if unlikely(i64(result) == -1):
-        return report_failure(entry, backend, args, nargsf, kwnames)
-    entry.calls += 1
-    return result
+        return Outcome.FALL_BACK
+    return count_call(entry, compute(cached, args, arrays))
 
 
 @native
@@ -140,36 +130,44 @@ def make_key(backend: ptr, args: ptr, flags: i64, arrays: ptr, key: ptr) -> None
         )
 
 
-@dsl.noinline
-def report_failure(entry: ptr, backend: result_entries.Backend, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
-    """Handle a set exception: keep the device's OutOfMemoryError; on MemoryError clear it and retry in Python."""
-    if capi.PyErr_ExceptionMatches(backend.out_of_memory) != 0:
+@native
+def count_call(entry: CudaEntry, result: ptr) -> ptr:
+    """Count a call and return its result; pass an outcome on, but do not retry on the device's OutOfMemoryError."""
+    if likely(i64(result) > 0):
+        entry.calls += 1
+    elif i64(result) == Outcome.RETRY and is_out_of_memory(entry.backend):
         return NULL
-    return base.retry_in_python(entry, args, nargsf, kwnames)
+    return result
+
+
+@dsl.noinline
+def is_out_of_memory(backend: result_entries.Backend) -> bool:
+    """Return whether the exception that is set is the device's OutOfMemoryError, which Python would raise again."""
+    return i64(capi.PyErr_ExceptionMatches(backend.out_of_memory)) != 0
 
 
 @native
 def compute(cached: CacheEntry, args: ptr, arrays: ptr) -> ptr:
-    """Launch a cached call and return its result; NULL: call Python; -1: an exception is set."""
+    """Launch a cached call and return its result, or an `Outcome`."""
     device, values = cached.device, dsl.stack(NIN * 8 + 8)
     stream = result_entries.current_stream(device)
     if unlikely(stream == NULL):
-        return NULL
+        return Outcome.FALL_BACK
     bits = store_operands(cached, args, arrays, load(ptr, stream, result_entries.S_POOL), values)
     if unlikely(bits < 0):
-        return NULL
+        return Outcome.FALL_BACK
     launcher = select_launcher(cached, bits)
     if unlikely(launcher == NULL):
-        return NULL
+        return Outcome.FALL_BACK
     owner = cached.owner  # like the arrays: allocating the result may run arbitrary code
     capi.incref(owner)
     incref_all(arrays)
     tensor = result_entries.make_result(device, stream, cached.result, values + NIN * 8)
     if unlikely(tensor == NULL):
-        tensor = ptr(-1)
+        tensor = Outcome.RETRY
     elif unlikely(launch_kernel(launcher, load(ptr, stream, result_entries.S_HANDLE), values) != 0):
         capi.decref(tensor)
-        tensor = NULL  # Python launches again, and raises the error of the driver or cuBLAS
+        tensor = Outcome.FALL_BACK  # Python launches again, and raises the error of the driver or cuBLAS
     decref_all(arrays)
     capi.decref(owner)
     return tensor

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from ...cpu.fastpath.compiler.dsl import NULL, i64, likely, load, native, ptr, stack, store, unlikely
-from ...cpu.fastpath.runtime import capi
+from ...cpu.fastpath.runtime import capi, rt_entry
 from ...cpu.fastpath.runtime import rt_base as base
+from ...cpu.fastpath.runtime.rt_entry import Outcome
 from . import call_cache_entries, eager_entries, launch_entries, result_entries
 
 
-@native
-def inplace(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
-    entry: eager_entries.CudaEntry = base.entry_data(self)
-    flags = eager_entries.get_flags(entry)
-    if unlikely(kwnames != NULL or (nargsf & base.ARGS_MASK) != eager_entries.NIN or flags == base.ELSEWHERE):
-        return base.fall_back(entry, args, nargsf, kwnames)
+@rt_entry.entry(records=False)
+def inplace(entry: eager_entries.CudaEntry, args: ptr, count: i64, kwnames: ptr, flags: i64) -> ptr:
+    """The entry of in-place elementwise operators."""
+    if unlikely(kwnames != NULL or count != eager_entries.NIN or eager_entries.notes_tensors(entry)):
+        return Outcome.FALL_BACK
     backend, arrays, key = entry.backend, stack(eager_entries.NIN * 8), stack(eager_entries.NIN * 8)
     eager_entries.make_key(backend, args, flags, arrays, key)
     cached: eager_entries.CacheEntry = eager_entries.find_call(entry.variants, key, eager_entries.NIN)
     if unlikely(cached == NULL or load(ptr, arrays, 0) == NULL):
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     owner, target = cached.owner, load(ptr, args, 0)
     capi.incref(owner)  # like the arrays: creating a storage may run arbitrary code
     eager_entries.incref_all(arrays)
@@ -26,7 +26,7 @@ def inplace(self: ptr, args: ptr, nargsf: i64, kwnames: ptr) -> ptr:
     eager_entries.decref_all(arrays)
     capi.decref(owner)
     if unlikely(not done):
-        return base.fall_back(entry, args, nargsf, kwnames)
+        return Outcome.FALL_BACK
     entry.calls += 1
     capi.incref(target)
     return target
