@@ -198,7 +198,7 @@ def _lazy_functions() -> set[str]:
     return {known for name in _lazy_names("td") for known in _public.public_names(name)}
 
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _cpu_kernels.register()
 for _module in ("eager.layers.fallbacks", "transforms.vmap"):
