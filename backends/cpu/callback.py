@@ -39,8 +39,7 @@ def make_callback(step: NodeThunk) -> Callable[[int], None]:
     """Return a function that runs a node's eager kernel.
 
     Its argument is the address of a table: pointers to the data of the step's operands, then of its results. Operands
-    are
-    copied, since a kernel may keep references to its arguments (a view, a residual) beyond the call.
+    are copied, since a kernel may keep references to its arguments (a view, a residual) beyond the call.
     """
     node, layouts = step.node, [layout for _, layout in step.operands]
 

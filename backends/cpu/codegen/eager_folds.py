@@ -25,10 +25,8 @@ def write_fold_loop(module: Module, name: str, fold: Fold, source: DType, out: D
     """Add ``void name(ptr source, ptr out, ptr sizes, ptr strides)``.
 
     ``sizes``: the kept count, the folded count, whether the order is that of columns, and for rows the count of a
-    second
-    folded axis outside the first. ``strides``, in bytes: of the source along the kept axis, of the result along it, and
-    of
-    the source along the folded axes.
+    second folded axis outside the first. ``strides``, in bytes: of the source along the kept axis, of the result along
+    it, and of the source along the folded axes.
     """
     loop = _FoldLoop(module, RowFold(fold, source, out), out)
     loop.write_rows(f"{name}_rows")

@@ -187,8 +187,7 @@ class Stub:
         """Load or compile the entry and install it in the function and its methods.
 
         It takes the registry's lock, which registration holds while it notifies the stubs. No call waits for the lock:
-        while
-        another thread registers, a later call installs the entry.
+        while another thread registers, a later call installs the entry.
         """
         lock.if_free(self._install)
 

@@ -1,9 +1,8 @@
 """Native runtime: steps of reverse mode, for ordinary nodes.
 
 For each node: call the derivative rules with the residuals and the gradient; convert their results to shape and dtype
-of
-the arguments; add the gradients to those of leaves and older nodes. Rules, sums and products are called as Python calls
-them, so their own entries serve these calls. Any other node is returned to Python.
+of the arguments; add the gradients to those of leaves and older nodes. Rules, sums and products are called as Python
+calls them, so their own entries serve these calls. Any other node is returned to Python.
 """
 
 from __future__ import annotations

@@ -2,11 +2,9 @@
 
 The sizes alone decide which code computes a product: a small one is a chain of fused multiply-adds for each element
 (`codegen.small_product`), a product with a vector also has its own code (`codegen.vector_product`), and any other one
-is
-BLAS's gemm. Each returns the same bits for every layout of the operands. BLAS is column-major: a row-major array is its
-transpose there, so `a @ b` is computed as `b' a'`. Types: `E` elements as stored, `T` as multiplied; `I`, `A` and `O`
-as
-in `rt_folds`.
+is BLAS's gemm. Each returns the same bits for every layout of the operands. BLAS is column-major: a row-major array is
+its transpose there, so `a @ b` is computed as `b' a'`. Types: `E` elements as stored, `T` as multiplied; `I`, `A` and
+`O` as in `rt_folds`.
 """
 
 from __future__ import annotations
