@@ -11,12 +11,16 @@ the first use; later calls are one dictionary lookup:
 import gc
 import importlib
 import sys
+from _thread import get_ident
 from collections.abc import Callable
 from functools import cache
 from types import ModuleType
 from typing import Any
 
 from . import background, locks
+
+_gate = locks.make_lock("imports")  # held for a moment only, by threads that begin an import, and by a fork
+_importing: list[int] = []  # the threads that import by themselves, once for each import
 
 
 @cache
@@ -26,9 +30,30 @@ def module(name: str) -> ModuleType:
     The import is not interrupted by signals, so that what it declares is declared as a whole, and a fork waits for it.
     """
     cached = sys.modules.get(name)
-    if (cached is not None and not _is_loading(cached)) or locks.is_any_owned() or _is_importing():
-        return importlib.import_module(name)
+    if cached is not None and not _is_loading(cached):
+        return cached
+    if locks.is_any_owned() or _is_importing():
+        return _import_here(name)
     return background.run(importlib.import_module, name)
+
+
+def _import_here(name: str) -> ModuleType:
+    """Import a module in this thread; a fork in another one waits, because the child could never import it."""
+    thread = get_ident()
+    try:
+        with _gate:
+            _importing.append(thread)
+        return importlib.import_module(name)
+    finally:
+        if thread in _importing:
+            _importing.remove(thread)
+
+
+def _is_fork_possible() -> bool:
+    return all(thread == get_ident() for thread in _importing)
+
+
+locks.fork_conditions.append(_is_fork_possible)
 
 
 def _is_loading(module: ModuleType) -> bool:

@@ -18,7 +18,7 @@ from typing import Any
 # fork waits for that.
 ORDER = (
     *("gradients", "jit", "cuda graphs", "registry", "profiler"),
-    *("runtime", "levels", "engine", "jobs"),
+    *("runtime", "levels", "engine", "jobs", "imports"),
 )
 # ``threading`` exports it too; importing that module takes a millisecond.
 ThreadLocal = _thread._local

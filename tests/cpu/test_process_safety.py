@@ -75,6 +75,30 @@ time.sleep(0.1)
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_fork_waits_for_lazy_imports_of_other_threads(tmp_path):
+    """A child could never import a module whose import another thread of its parent had begun."""
+    for name, seconds in (("unrelated", 1.5), ("wanted", 0.5)):
+        (tmp_path / f"{name}.py").write_text(f"import time\ntime.sleep({seconds})\n")
+    program = f"""
+import os, signal, sys, threading, time
+from tandem import lazy
+sys.path.insert(0, {str(tmp_path)!r})
+threading.Thread(target=__import__, args=("unrelated",)).start()
+time.sleep(0.1)
+importer = threading.Thread(target=lazy.module, args=("wanted",))  # imports by itself: another import is under way
+importer.start()
+time.sleep(0.1)
+child = os.fork()
+if not child:
+    signal.alarm(20)
+    lazy.module("wanted")
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+"""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 # --- locks ------------------------------------------------------------------------------------------------
 
 
