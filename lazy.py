@@ -56,8 +56,8 @@ def _is_fork_possible() -> bool:
 locks.fork_conditions.append(_is_fork_possible)
 
 
-def _is_loading(module: ModuleType) -> bool:
-    return bool(getattr(vars(module).get("__spec__"), "_initializing", False))
+def _is_loading(known: ModuleType) -> bool:
+    return bool(getattr(vars(known).get("__spec__"), "_initializing", False))
 
 
 def _is_importing() -> bool:

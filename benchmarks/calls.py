@@ -5,6 +5,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,10 @@ from rows import Finding, Row, beside, peer, warmed
 from tandem.cli.overhead.compare import make_call_case
 from tandem.cli.overhead.measure import Case, interleave
 from tandem.cli.overhead.workloads import chain, chain_arrays
-from tandem.operators.declare.declaration import Declaration, TensorSample, declared_operators
+from tandem.operators.declare.declaration import TensorSample, declared_operators
 from tandem.registry.dtypes import DType, bool_, float32, int32
 from tandem.registry.function import functions
+from tandem.registry.operator import Operator
 
 SIZE, LENGTH, LEAVES = 16, 30, 50
 TESTS = str(Path(__file__).resolve().parents[1] / "tests" / "harness")
@@ -75,25 +77,21 @@ def jitted_dict(seconds: float) -> list[Finding]:
 # --- every elementwise operator and reduction -------------------------------------------------------------
 
 
-def find_function(name: str | Callable[..., Any]) -> Callable[..., Any]:
-    """The function of a dotted name, which may be in the tests' harness; a function is returned as it is."""
-    if callable(name):
-        return name
-    module, _, attribute = name.rpartition(".")
-    if module.startswith(("references.", "samples.")) and TESTS not in sys.path:
+def op_table() -> ModuleType:
+    """The tests' table of operators: their samples and references."""
+    if TESTS not in sys.path:
         sys.path.append(TESTS)
-    function: Callable[..., Any] = getattr(importlib.import_module(module), attribute)
-    return function
+    return importlib.import_module("optable")
 
 
-def arguments(decl: Declaration) -> tuple[np.ndarray, ...]:
+def arguments(operator: Operator) -> tuple[np.ndarray, ...]:
     """Sixteen elements for each tensor argument, from the intervals that the operator's samples draw from."""
+    decl = operator.decl
     dtype: DType = next(d for d in (float32, int32, bool_, *decl.dtypes) if d in decl.dtypes)
     random = np.random.default_rng(0)
     if decl.samples is None:
         raise ValueError(f"{decl.schema} declares no samples to draw from")
-    name, *rest = decl.samples if isinstance(decl.samples, tuple) else (decl.samples,)
-    samples = [sample.args for sample in find_function(name)(dtype, *rest)]
+    samples = [sample.args for sample in op_table().samples_of(operator, dtype)]
     drawn = next(
         args for args in samples if args and all(isinstance(a, TensorSample) and a.shape for a in args)
     )
@@ -110,9 +108,9 @@ def pairs() -> Iterator[tuple[str, Case, Case]]:
     for operator in declared_operators():
         decl = operator.decl
         if (decl.is_elementwise or decl.kind == "reduction") and operator.schema.overload in ("", "Tensor"):
-            name, arrays = operator.schema.name, arguments(decl)
+            name, arrays = operator.schema.name, arguments(operator)
             ours = make_call_case(functions[operator.name], tuple(map(td.asarray, arrays)))
-            yield name, warmed(ours), warmed(make_call_case(find_function(decl.reference), arrays), 5)
+            yield name, warmed(ours), warmed(make_call_case(op_table().resolve(decl.reference), arrays), 5)
 
 
 def every_operator(seconds: float) -> list[Finding]:

@@ -196,12 +196,11 @@ def make_strided_copies() -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
 
     def every_second(x: Tensor) -> Tensor:
         array = x.detach()._array
-        wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1]) if array.ndim else (2,), array.dtype)
-        index = wide[..., ::2] if array.ndim else wide[0]
         if not array.ndim:
             return wrap(array.copy())
-        index[...] = array
-        return wrap(index)
+        view = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)[..., ::2]
+        view[...] = array
+        return wrap(view)
 
     def transposed(x: Tensor) -> Tensor:
         return wrap(np.array(x.detach()._array, order="F"))

@@ -185,7 +185,7 @@ def switch(
     each = [find_checks(branch) for branch in branches]
     if not any(each):
         return op(*args, **kwargs), []
-    plain = [_make_branch(site, branch, each) for site, branch in enumerate(branches)]
+    plain = [_make_branch(index, branch, each) for index, branch in enumerate(branches)]
     out = op(tuple(plain), index, operands, **kwargs)
     count = len(branches[0].outputs)
     seen, findings = iter(out[count:]), []
@@ -195,16 +195,16 @@ def switch(
     return out[:count], findings
 
 
-def _make_branch(site: int, branch: Graph, each: Sequence[Sequence[BodyCheck]]) -> Graph:
+def _make_branch(index: int, branch: Graph, each: Sequence[Sequence[BodyCheck]]) -> Graph:
     """Make a branch that also returns the operands of its own checks, and passing values for the others' checks."""
-    plain = _add_outputs(branch, _check_operands(each[site]))
+    plain = _add_outputs(branch, _check_operands(each[index]))
     count = len(branch.outputs)
 
     def run(*given: Tensor) -> list[Tensor]:
         result = run_graph(plain, given)
         own, extra = result[count:], []
         for other, checks in enumerate(each):
-            if other == site:
+            if other == index:
                 extra += own
             else:
                 extra += [x for check in checks for x in (_true(), *map(_zeros, check.values))]

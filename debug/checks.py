@@ -141,7 +141,7 @@ def check(name: str, condition: TensorLike, message: str, args: Args, kwargs: Kw
         raise ArgumentError(f"{name} takes a boolean, such as x > 0, not {describe(condition)}")
     if isinstance(wanted, Tensor) and wanted.shape != ():
         raise ShapeError(f"{name} takes a boolean scalar, not {describe(condition)}; reduce it with .all()")
-    pairs = [*((str(site), value) for site, value in enumerate(args)), *kwargs.items()]
+    pairs = [*((str(index), value) for index, value in enumerate(args)), *kwargs.items()]
     fixed = tuple((name, None if is_value(value) else StaticValue(value)) for name, value in pairs)
     values = tuple(value for _, value in pairs if is_value(value))
     site = CheckSite("user" if name == "check" else "debug", message, fixed, source_line())

@@ -44,7 +44,7 @@ class NativeEntry:
     def __init__(self, function: object, fall_back: Function, kind: str = "jitted"):
         self._kind = kind
         self._function = weakref.ref(function)
-        self._slow = fall_back
+        self._fall_back = fall_back
         self._record: JitStruct | None = None
         self._ready: bool | None = None
         _entries.add(self)
@@ -70,7 +70,7 @@ class NativeEntry:
             return  # another thread may have linked or dropped the specialization
         if self._record is None:
             entry = runtime.entry(self._kind)
-            self._record = JitStruct(runtime.process, self._slow)
+            self._record = JitStruct(runtime.process, self._fall_back)
             native_type.set_entry(function, entry, self._record.address)
         self._record.link(record)
 

@@ -1,6 +1,6 @@
 """``td.linalg``: linear algebra, the extension of the array API standard and NumPy's ``norm``; loaded at first use.
 
-rules.py: declares operators on stacks of matrices; checks, samples, the adjoint
+rules.py: declares operators on stacks of matrices; checks, the adjoint, Hermitian parts
 cholesky.py: Cholesky factors
 factorizations.py: QR, SVD and symmetric eigenvalues
 eigen.py: eigenvalues of general matrices

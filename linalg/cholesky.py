@@ -17,7 +17,7 @@ from ..operators.shape.triangles import tril
 from ..registry.dtypes import int32
 from ..registry.values import TensorSpec
 from .factorizations import conjugate, real_diagonal, to_diagonal
-from .rules import adjoint, call_lapack, check_matrices, matrix_op, symmetrize
+from .rules import adjoint, call_lapack, check_matrices, hermitian_part, matrix_op, symmetrize
 from .solving import inv
 
 if TYPE_CHECKING:
@@ -28,17 +28,12 @@ def _cholesky_shape_rule(self: TensorSpec, *, upper: bool = False) -> TensorSpec
     return check_matrices("cholesky", self, is_square=True)
 
 
-def _hermitian_part(xp: ArrayModule, x: Array) -> Array:
-    result: Array = (x + xp.conj(xp.swapaxes(x, -1, -2))) / 2
-    return result
-
-
 def _orient(xp: ArrayModule, lower: Array, upper: bool) -> Array:
     return xp.conj(xp.swapaxes(lower, -1, -2)) if upper else lower
 
 
 def _cholesky_kernel(xp: ArrayModule, self: Array, *, upper: bool) -> Array:
-    whole = _hermitian_part(xp, self)
+    whole = hermitian_part(xp, self)
     return _orient(xp, call_lapack("cholesky", lambda: xp.linalg.cholesky(whole)), upper)
 
 
@@ -85,27 +80,28 @@ def _cholesky_ex_shape_rule(self: TensorSpec, *, upper: bool = False) -> tuple[T
 
 
 def _cholesky_ex_kernel(xp: ArrayModule, self: Array, *, upper: bool) -> tuple[Array, ...]:
-    whole = _hermitian_part(xp, self)
+    whole = hermitian_part(xp, self)
     info = np.zeros(whole.shape[:-2], np.int32)
     try:
         lower = xp.linalg.cholesky(whole)
     except np.linalg.LinAlgError:
         lower = xp.full(whole.shape, xp.nan, whole.dtype)
         for index in np.ndindex(*info.shape):
-            info[index] = _count_definite(xp, whole[index])
-            if not info[index]:
+            try:
                 lower[index] = xp.linalg.cholesky(whole[index])
+            except np.linalg.LinAlgError:
+                info[index] = _find_indefinite_minor(xp, whole[index])
     return _orient(xp, lower, upper), xp.asarray(info)
 
 
-def _count_definite(xp: ArrayModule, matrix: Array) -> int:
-    """Return the order of the first leading minor that is not positive definite; 0 if all are."""
-    for order in range(1, len(matrix) + 1):
+def _find_indefinite_minor(xp: ArrayModule, matrix: Array) -> int:
+    """Return the order of the first leading minor that is not positive definite, of a matrix that has one."""
+    for order in range(1, len(matrix)):
         try:
             xp.linalg.cholesky(matrix[:order, :order])
         except np.linalg.LinAlgError:
             return order
-    return 0
+    return len(matrix)
 
 
 cholesky_ex = matrix_op(

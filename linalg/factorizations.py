@@ -36,6 +36,7 @@ from .rules import (
     adjoint,
     call_lapack,
     check_matrices,
+    hermitian_part,
     matrix_op,
     real_dtype,
     symmetrize,
@@ -81,7 +82,7 @@ def _eigh_shape_rule(self: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
 
 
 def _eigh_kernel(xp: ArrayModule, self: Array) -> tuple[Array, ...]:
-    whole = (self + xp.conj(xp.swapaxes(self, -1, -2))) / 2
+    whole = hermitian_part(xp, self)
     return tuple(call_lapack("eigh", lambda: xp.linalg.eigh(whole)))
 
 

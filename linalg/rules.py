@@ -1,4 +1,4 @@
-"""Declare operators on stacks of matrices; checks, samples, the adjoint."""
+"""Declare operators on stacks of matrices; checks, the adjoint, Hermitian parts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..registry.values import TensorSpec
 if TYPE_CHECKING:
     from ..operators.declare.declaration import Errors, Samples
     from ..registry.function import OperatorFunction
-    from ..registry.types import Function, ShapeRule, T, Tensor, TensorOrSpec
+    from ..registry.types import Array, ArrayModule, Function, ShapeRule, T, Tensor, TensorOrSpec
 
 DTYPES = (float32, float64, *COMPLEX)
 TOLERANCE = {"float32": 1e-3, "complex64": 1e-3, "float64": 1e-10, "complex128": 1e-10}
@@ -59,6 +59,12 @@ def symmetrize(x: Tensor) -> Tensor:
     return (x + adjoint(x)) / 2
 
 
+def hermitian_part(xp: ArrayModule, x: Array) -> Array:
+    """The symmetric (Hermitian) parts of a stack of matrices, in a kernel."""
+    result: Array = (x + xp.conj(xp.swapaxes(x, -1, -2))) / 2
+    return result
+
+
 def call_lapack(name: str, compute: Callable[[], T]) -> T:
     """Call a LAPACK routine and return its result.
 
@@ -73,8 +79,6 @@ def call_lapack(name: str, compute: Callable[[], T]) -> T:
 
 
 # -- declarations ------------------------------------------------------------------------------------------------------
-
-
 def matrix_op(
     schema: str,
     shape_rule: ShapeRule,

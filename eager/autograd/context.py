@@ -155,8 +155,8 @@ class ContextNode(Node):
     def state(self) -> Any:
         return self.residuals, self.versions, self.context, self.backward
 
-    def refill(self, gradient: Any) -> None:
-        self.residuals, self.versions, self.context, self.backward = gradient
+    def refill(self, state: Any) -> None:
+        self.residuals, self.versions, self.context, self.backward = state
         if self.context is not None:
             self.context._node = ref(self)
 

@@ -47,10 +47,11 @@ def _hoist_from_scan(node: Node) -> Rewritten | None:
     needed = set(extract_subgraph(body, (), body.outputs).nodes)
     used = {value for kept in needed for value in kept.inputs} | set(body.outputs)
     given = [*scan.consts, *(outside[value] for value in moved)]
-    kept_places = [index for index, value in enumerate(body.inputs[first:]) if value in used]
-    inputs = [*body.inputs[:first], *(body.inputs[first + index] for index in kept_places)]
+    kept_indices = [index for index, value in enumerate(body.inputs[first:]) if value in used]
+    inputs = [*body.inputs[:first], *(body.inputs[first + index] for index in kept_indices)]
     made = scan._replace(
-        body=extract_subgraph(body, inputs, body.outputs), consts=tuple(given[index] for index in kept_places)
+        body=extract_subgraph(body, inputs, body.outputs),
+        consts=tuple(given[index] for index in kept_indices),
     )
     result = scan_node(made, node.source)
     return [*before, result], dict(zip(node.outputs, result.outputs))

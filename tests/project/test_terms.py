@@ -87,7 +87,6 @@ ALLOWED: set[str] = {
     "backends/cpu/fastpath/runtime/rt_saved.py",
     "backends/cpu/fastpath/runtime/rt_saved.py:make_saved",
     "backends/cuda/kernels/creation.py:draw_words",
-    "backends/cuda/kernels/sparse.py:CudaPlaces",
     "backends/cuda/launches/executable.py:settled",
     "backends/cuda/runtime/faults.py:fault_words",
     "cli/overhead/measure.py:saved_by",

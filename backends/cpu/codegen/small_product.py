@@ -113,10 +113,10 @@ def _tile(f: Function, dtype: DType, row: str, height: int, vectors: int, mask: 
     start = [f.load_masked(dtype, p, mask) if v == short else f.load_vector(dtype, p) for p, v in addresses]
     with f.loop("0", "%k", "1", [(vec, value) for value in start]) as step:
         b = f.address("%b", f.op(f"mul i64 {step.index}, %b_row"))
-        places_b = [f.address(b, str(v * f.lanes * size)) for v in range(vectors)]
+        addresses_b = [f.address(b, str(v * f.lanes * size)) for v in range(vectors)]
         loaded = [
             f.load_masked(dtype, p, mask) if v == short else f.load_vector(dtype, p)
-            for v, p in enumerate(places_b)
+            for v, p in enumerate(addresses_b)
         ]
         along = f.op(f"mul i64 {step.index}, %a_column")
         for r, a in enumerate(a_rows):

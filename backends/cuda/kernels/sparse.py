@@ -31,7 +31,7 @@ from .sources import BLOCKS
 from .tensor import CudaTensor, cuda_tensor
 
 
-class CudaPlaces:
+class CudaIndexSpace:
     """The positions of sparse tensors on a device; see :class:`tandem.eager.sparse.indices.IndexSpace`."""
 
     keys = 1 << DispatchKey.SparseCUDA
@@ -70,12 +70,12 @@ class CudaPlaces:
         return self.xp.searchsorted(ends, self.xp.arange(total), side="right")
 
 
-_places_on = functools.cache(CudaPlaces)
+_index_space_on = functools.cache(CudaIndexSpace)
 
 
-def indices_on(device: str) -> CudaPlaces:
+def indices_on(device: str) -> CudaIndexSpace:
     """The index arrays of a CUDA device, for :mod:`tandem.eager.sparse.indices`; one object for each device."""
-    return _places_on(device_of(device).index)
+    return _index_space_on(device_of(device).index)
 
 
 def _library_view(array: DeviceArray) -> Any:
@@ -113,7 +113,7 @@ def _transpose(
 ) -> tuple[DeviceArray, DeviceArray, DeviceArray]:
     """Row starts, column indices and values of the transposed matrix."""
     value, index = library(), starts.layout.index
-    at = CudaPlaces(index)
+    at = CudaIndexSpace(index)
     with value.on(index):
         crow, col = _library_view(starts), _library_view(indices)
         order = value.xp.argsort(col, kind="stable")

@@ -25,7 +25,7 @@ class KeyState(Struct):
     entries: ptr = array(96)  # each start (or position), length (or kind), step
 
 
-PLACE, NEW_AXIS = -1, -2
+POSITION, NEW_AXIS = -1, -2
 
 
 @rt_entry.entry(records=False)
@@ -88,7 +88,7 @@ def make_index_entries(at: KeyState) -> ptr:
 def make_index_entry(words: ptr) -> ptr:
     if load(i64, words, 8) == NEW_AXIS:
         return capi.new_ref(capi.Py_None)
-    if load(i64, words, 8) == PLACE:
+    if load(i64, words, 8) == POSITION:
         return capi.PyLong_FromLongLong(load(i64, words, 0))
     result = capi.PyTuple_New(3)
     if likely(result != NULL):
@@ -198,7 +198,7 @@ def read_item(array: capi.Ndarray, item: ptr, dims: ptr, strides: ptr, at: KeySt
     if capi.type_of(item) == capi.PyLong_Type:
         position = resolve_position(item, size)
         at.moved += position * stride
-        append_entry(at, position, PLACE, 0)
+        append_entry(at, position, POSITION, 0)
         return position >= 0
     return capi.type_of(item) == capi.PySlice_Type and read_slice(item, size, stride, dims, strides, at)
 

@@ -57,7 +57,7 @@ class EdgeObject(capi.PyTuple):
     dtype: ptr
 
 
-MOST_PLACES = 8
+MOST_INDICES = 8
 MOST_STEPS = 1024  # steps per call; then Python checks for signals and lets other threads run
 
 
@@ -169,7 +169,7 @@ def is_sign(entry: BackwardEntry, constant: ptr) -> bool:
 
 @native
 def are_indices(indices: capi.PyVarObject, count: i64) -> bool:
-    if not is_tuple(indices) or indices.size > MOST_PLACES:
+    if not is_tuple(indices) or indices.size > MOST_INDICES:
         return False
     for k in range(indices.size):
         index = load(ptr, indices, capi.PyTuple.items + k * 8)
@@ -285,7 +285,7 @@ def apply_rule(rule: RuleObject, saved: ptr, gradient: ptr) -> ptr:
             return capi.PyNumber_Negative(gradient)
         capi.incref(gradient)
         return gradient
-    values = stack(MOST_PLACES * 8)
+    values = stack(MOST_INDICES * 8)
     for k in range(capi.PyVarObject(indices).size):
         index = capi.PyLong_AsLongLong(load(ptr, indices, capi.PyTuple.items + k * 8))
         store(ptr, values, k * 8, gradient if index < 0 else load(ptr, saved, capi.PyTuple.items + index * 8))

@@ -215,7 +215,13 @@ def note_tensor(g: Globals, tensor: ptr) -> ptr:
     """Report a new tensor to the open level of a transform, and return it."""
     arguments = stack(8)
     store(ptr, arguments, 0, tensor)
-    done = capi.PyObject_Vectorcall(g.note, arguments, 1, NULL)
+    return report_tensor(g.note, arguments, 1, tensor)
+
+
+@native
+def report_tensor(listener: ptr, arguments: ptr, count: i64, tensor: ptr) -> ptr:
+    """Call a Python function about a tensor, and return the tensor; on failure NULL, an exception set, it released."""
+    done = capi.PyObject_Vectorcall(listener, arguments, count, NULL)
     if unlikely(done == NULL):
         capi.decref(tensor)
         return NULL

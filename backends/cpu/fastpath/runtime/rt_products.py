@@ -75,57 +75,61 @@ def copy_rows_dense(a: ptr, call: rt_gemm.ProductCall, count: i64) -> ptr:
     to = capi.malloc(count * rt_gemm.ESIZE)
     if to == NULL:
         return NULL
-    index = stack(rt_gemm.MOST_AXES * 8)
-    lead, block = call.lead, call.m * call.k * rt_gemm.ESIZE
-    for d in range(lead):
-        store(i64, index, d * 8, 0)
-    pointer, out, more = a, to, True
+    index, pointers = stack(rt_gemm.MOST_AXES * 8), stack(24)
+    start_at(call, a, NULL, NULL, index, pointers)
+    out, more = to, True
     while more:
-        rows, columns = call.m, call.k
         rt_gemm.copy_elements(
-            pointer,
+            load(ptr, pointers, 0),
             out,
-            rows,
-            columns,
+            call.m,
+            call.k,
             load(i64, call, rt_gemm.ProductCall.strides),
             load(i64, call, rt_gemm.ProductCall.strides + rt_gemm.ProductStrides.ak),
         )
-        out += block
-        more = False
-        d = lead - 1
-        while d >= 0 and not more:
-            axis = call + rt_gemm.ProductCall.axes + d * rt_gemm.AXIS_BYTES
-            at = load(i64, index, d * 8) + 1
-            more = at < load(i64, axis, 0)
-            pointer += load(i64, axis, 8) if more else (1 - at) * load(i64, axis, 8)
-            store(i64, index, d * 8, at if more else 0)
-            d -= 1
+        out += call.m * call.k * rt_gemm.ESIZE
+        more = step_leading_axes(call, index, pointers)
     return to
+
+
+@native
+def start_at(call: rt_gemm.ProductCall, a: ptr, b: ptr, c: ptr, index: ptr, pointers: ptr) -> None:
+    """Write the first index of the leading axes, and the pointers of the operands and the result there."""
+    for d in range(call.lead):
+        store(i64, index, d * 8, 0)
+    store(ptr, pointers, 0, a)
+    store(ptr, pointers, 8, b)
+    store(ptr, pointers, 16, c)
+
+
+@native
+def step_leading_axes(call: rt_gemm.ProductCall, index: ptr, pointers: ptr) -> bool:
+    """Step the leading axes like an odometer and move the pointers; return false after the last step."""
+    more, d = False, call.lead - 1
+    while d >= 0 and not more:
+        axis = call + rt_gemm.ProductCall.axes + d * rt_gemm.AXIS_BYTES
+        at = load(i64, index, d * 8) + 1
+        more = at < load(i64, axis, 0)
+        steps = i64(1) if more else 1 - at
+        for k in range(3):
+            moved = load(ptr, pointers, k * 8) + steps * load(i64, axis, 8 + k * 8)
+            store(ptr, pointers, k * 8, moved)
+        store(i64, index, d * 8, at if more else 0)
+        d -= 1
+    return more
 
 
 @native
 def multiply_each(a: ptr, b: ptr, c: ptr, sizes: ptr, strides: ptr, call: rt_gemm.ProductCall) -> None:
     """Compute one product for each point of the leading axes."""
-    index = stack(rt_gemm.MOST_AXES * 8)
-    lead, adds = call.lead, call.sum
-    for d in range(lead):
-        store(i64, index, d * 8, 0)
+    index, pointers = stack(rt_gemm.MOST_AXES * 8), stack(24)
+    start_at(call, a, b, c, index, pointers)
     keep, more = i64(0), True
     while more:
+        a, b, c = load(ptr, pointers, 0), load(ptr, pointers, 8), load(ptr, pointers, 16)
         multiply_one(a, b, c, sizes, strides, keep)
-        keep = adds
-        more = False
-        d = lead - 1
-        while d >= 0 and not more:
-            axis = call + rt_gemm.ProductCall.axes + d * rt_gemm.AXIS_BYTES
-            at = load(i64, index, d * 8) + 1
-            more = at < load(i64, axis, 0)
-            steps = i64(1) if more else 1 - at
-            a += steps * load(i64, axis, 8)
-            b += steps * load(i64, axis, 16)
-            c += steps * load(i64, axis, 24)
-            store(i64, index, d * 8, at if more else 0)
-            d -= 1
+        keep = call.sum
+        more = step_leading_axes(call, index, pointers)
 
 
 @native

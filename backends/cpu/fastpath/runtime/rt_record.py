@@ -87,12 +87,7 @@ def record_call(entry: base.OperatorEntry, values: ptr, count: i64, tensor: base
 def register_view(follow: ptr, values: ptr, count: i64, tensor: ptr) -> ptr:
     """Register a recorded result as a view of its base, in Python, and return it."""
     store(ptr, values, count * 8, tensor)
-    told = capi.PyObject_Vectorcall(follow, values, count + 1, NULL)
-    if unlikely(told == NULL):
-        capi.decref(tensor)
-        return NULL
-    capi.decref(told)
-    return tensor
+    return base.report_tensor(follow, values, count + 1, tensor)
 
 
 @native
